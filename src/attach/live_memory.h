@@ -1,0 +1,24 @@
+#pragma once
+// The memory of a live process, through process_vm_readv, or /proc/PID/mem where that is refused.
+
+#include "attach/system.h"
+#include "memory.h"
+
+namespace luaspy {
+
+class LiveMemory : public Memory {
+ public:
+  explicit LiveMemory(pid_t pid) : pid_(pid) {}
+
+  bool read(Address address, std::span<std::byte> into) const override;
+  void read_batch(std::span<Request> requests) const override;
+
+ private:
+  bool read_through_file(Address address, std::span<std::byte> into) const;
+
+  pid_t pid_;
+  mutable system::FileDescriptor file_;  // /proc/PID/mem, opened when process_vm_readv is not to be had
+  mutable bool use_file_ = false;
+};
+
+}  // namespace luaspy

@@ -1,0 +1,209 @@
+#include "attach/process.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace luaspy {
+namespace {
+
+constexpr std::string_view white = " \t\n";
+
+std::string_view next_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(white), text.size()));
+  const std::string_view word = text.substr(0, std::min(text.find_first_of(white), text.size()));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+template <typename T>
+T number(std::string_view word) {
+  int base = 10;
+  if (word.starts_with("0x")) word.remove_prefix(2), base = 16;
+  T value{};
+  std::from_chars(word.data(), word.data() + word.size(), value, base);
+  return value;
+}
+
+std::string proc(pid_t pid, std::string_view file) { return fmt::format("/proc/{}/{}", pid, file); }
+
+std::string first_line(const std::string& path) {
+  std::string text = system::read_file(path).value_or("");
+  text.resize(std::min(text.find('\n'), text.size()));
+  return text;
+}
+
+}  // namespace
+
+Thread::Thread(pid_t pid, pid_t tid)
+    : tid_(tid),
+      name_(first_line(fmt::format("/proc/{}/task/{}/comm", pid, tid))),
+      syscall_(system::open_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid), O_RDONLY)),
+      schedstat_(system::open_file(fmt::format("/proc/{}/task/{}/schedstat", pid, tid), O_RDONLY)),
+      stat_(system::open_file(fmt::format("/proc/{}/task/{}/stat", pid, tid), O_RDONLY)) {}
+
+ThreadState Thread::state() const {
+  std::array<char, 256> buffer;
+  std::string_view text = system::reread(syscall_, buffer);
+  ThreadState state;
+  if (text.empty()) {
+    // A kernel without this file, or a thread that ends. Only a running thread may be stopped, so anything else is left alone.
+    const char letter = state_letter();
+    if (letter == 'R') state.kind = ThreadState::Kind::running;
+    else if (letter != '?' && letter != 'Z' && letter != 'X') state.kind = ThreadState::Kind::sleeping;
+    return state;
+  }
+  if (text.starts_with("running")) {
+    state.kind = ThreadState::Kind::running;
+    return state;
+  }
+  state.kind = ThreadState::Kind::sleeping;
+  state.system_call = number<long>(next_word(text));
+  if (state.system_call >= 0) {
+    for (std::uint64_t& argument : state.arguments) argument = number<std::uint64_t>(next_word(text));
+  }
+  state.sp = number<Address>(next_word(text));
+  state.pc = number<Address>(next_word(text));
+  return state;
+}
+
+char Thread::state_letter() const {
+  std::array<char, 1024> buffer;
+  const std::string_view text = system::reread(stat_, buffer);
+  // proc(5): "pid (comm) state …"; comm may hold spaces and parentheses.
+  const std::size_t end = text.rfind(')');
+  return end != std::string_view::npos && end + 2 < text.size() ? text[end + 2] : '?';
+}
+
+std::string Thread::run_count() const {
+  std::array<char, 128> buffer;
+  return std::string(system::reread(schedstat_, buffer));
+}
+
+std::string Process::path(const char* file) const { return proc(pid_, file); }
+
+Result<Process> Process::open(pid_t pid) {
+  const std::optional<std::string> status = system::read_file(proc(pid, "stat"));
+  if (!status) {
+    if (::access(fmt::format("/proc/{}", pid).c_str(), F_OK) != 0)
+      return Error{Cause::no_such_process, fmt::format("There is no process {}.", pid)};
+    return explain_refusal(pid);
+  }
+  const std::size_t comm_end = status->rfind(')');
+  std::string_view rest = std::string_view(*status).substr(std::min(comm_end + 1, status->size()));
+  const std::string_view state = next_word(rest);
+  const pid_t parent = number<pid_t>(next_word(rest));
+  if (state == "Z" || state == "X")
+    return Error{Cause::no_such_process, fmt::format("Process {} is a zombie: it has ended, and its parent {} has not collected it yet.", pid, parent)};
+  Process process(pid);
+  if (pid == 2 || parent == 2) return Error{Cause::unsupported, fmt::format("Process {} is a kernel thread; it runs no Lua.", pid)};
+
+  const std::string tasks = system::read_file(proc(pid, "status")).value_or("");
+  if (const std::size_t at = tasks.find("TracerPid:"); at != std::string::npos) {
+    std::string_view line = std::string_view(tasks).substr(at + 10);
+    if (const pid_t tracer = number<pid_t>(next_word(line)); tracer != 0)
+      return Error{Cause::already_traced, fmt::format("Process {} is already traced by process {} ({}); a process has one tracer at a time.",
+                                                      pid, tracer, first_line(proc(tracer, "comm")))};
+  }
+  const system::FileDescriptor image = system::open_file(proc(pid, "exe"), O_RDONLY);
+  if (!image || !system::open_file(proc(pid, "mem"), O_RDONLY)) return explain_refusal(pid);
+  std::array<char, EI_NIDENT> ident{};
+  if (system::reread(image, ident).size() == ident.size() && ident[EI_CLASS] == ELFCLASS32)
+    return Error{Cause::unsupported, fmt::format("Process {} is a 32-bit program; luaspy reads 64-bit ones.", pid)};
+  return process;
+}
+
+bool Process::alive() const {
+  std::string text = system::read_file(path("stat")).value_or("");
+  const std::size_t end = text.rfind(')');
+  return end != std::string::npos && end + 2 < text.size() && text[end + 2] != 'Z' && text[end + 2] != 'X';
+}
+
+std::string Process::command() const {
+  std::string text = system::read_file(path("cmdline")).value_or("");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::ranges::replace(text, '\0', ' ');
+  return text.empty() ? '[' + first_line(path("comm")) + ']' : text;
+}
+
+std::string Process::executable() const { return system::read_link(path("exe")).value_or("?"); }
+
+AddressSpace Process::address_space() const { return AddressSpace::parse(system::read_file(path("maps")).value_or("")); }
+
+std::vector<pid_t> Process::children() const {
+  std::vector<pid_t> children;
+  for (const pid_t tid : system::numeric_entries(path("task"))) {
+    const std::string text = system::read_file(fmt::format("/proc/{}/task/{}/children", pid_, tid)).value_or("");
+    std::string_view rest = text;
+    for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) children.push_back(number<pid_t>(word));
+  }
+  return children;
+}
+
+// Listing task/ is the expensive part of a tick with many threads, and its link count tells most changes: the list is
+// read again when the count changes, and every 20th time in case one thread replaced another.
+const std::vector<std::unique_ptr<Thread>>& Process::threads() {
+  struct stat status {};
+  if (::stat(path("task").c_str(), &status) != 0) {
+    threads_.clear();
+    return threads_;
+  }
+  if (status.st_nlink == thread_count_ && scans_to_skip_-- > 0) return threads_;
+  thread_count_ = status.st_nlink;
+  scans_to_skip_ = 20;
+  std::vector<std::unique_ptr<Thread>> now;
+  for (const pid_t tid : system::numeric_entries(path("task"))) {
+    const auto known = std::ranges::find_if(threads_, [&](const auto& thread) { return thread != nullptr && thread->tid() == tid; });
+    now.push_back(known != threads_.end() ? std::move(*known) : std::make_unique<Thread>(pid_, tid));
+  }
+  threads_ = std::move(now);
+  return threads_;
+}
+
+// map_files needs a capability but is right for deleted and replaced files; /proc/PID/root is right for other mount
+// namespaces. Device and inode tell whether the file there is still the one that is mapped.
+system::FileDescriptor Process::open_mapped(const Mapping& mapping) const {
+  system::FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid_, mapping.start, mapping.end), O_RDONLY);
+  if (file) return file;
+  for (const std::string& candidate : {path("root") + mapping.path, mapping.path}) {
+    file = system::open_file(candidate, O_RDONLY);
+    struct stat status {};
+    if (file && ::fstat(file.number(), &status) == 0 && status.st_ino == mapping.inode) return file;
+  }
+  return {};
+}
+
+Error explain_refusal(pid_t pid) {
+  const auto status_field = [](pid_t of, std::string_view name) {
+    const std::string text = system::read_file(proc(of, "status")).value_or("");
+    const std::size_t at = text.find(name);
+    if (at == std::string::npos) return std::string();
+    std::string_view rest = std::string_view(text).substr(at + name.size());
+    return std::string(next_word(rest));
+  };
+  const auto refused = [&](std::string why) { return Error{Cause::permission, fmt::format("No permission to trace process {}: {}", pid, why)}; };
+  const uid_t owner = number<uid_t>(status_field(pid, "\nUid:"));
+  const bool may_trace_any = (number<std::uint64_t>("0x" + status_field(::getpid(), "\nCapEff:")) >> 19 & 1) != 0;  // CAP_SYS_PTRACE
+  const int scope = number<int>(first_line("/proc/sys/kernel/yama/ptrace_scope"));
+  const std::string again = "run luaspy with sudo.";
+  if (scope == 3) return refused("kernel.yama.ptrace_scope is 3, which forbids tracing until the next boot.");
+  if (!may_trace_any) {
+    if (scope == 2) return refused("kernel.yama.ptrace_scope is 2 (administrators only); " + again);
+    if (owner != ::geteuid()) return refused(fmt::format("it belongs to user {}, luaspy runs as user {}; {}", owner, ::geteuid(), again));
+    if (scope == 1)
+      return refused("kernel.yama.ptrace_scope is 1 (only a process's ancestors may trace it); " + again +
+                     " Or: sudo sysctl kernel.yama.ptrace_scope=0");
+    return refused("it is not dumpable (it changed its user, or forbids it with prctl), or has capabilities that luaspy lacks; " + again);
+  }
+  const std::optional<std::string> theirs = system::read_link(proc(pid, "ns/user"));
+  if (theirs && *theirs != system::read_link("/proc/self/ns/user").value_or(""))
+    return refused("it lives in another user namespace; run luaspy in that one, or as root outside of any.");
+  return refused("a security module (SELinux, AppArmor, seccomp) forbids it; in a container, start it with --cap-add=SYS_PTRACE.");
+}
+
+}  // namespace luaspy

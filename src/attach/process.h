@@ -1,0 +1,75 @@
+#pragma once
+// What /proc tells about a target, and whether luaspy may look at it. Nothing here touches the target.
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "address_space.h"
+#include "attach/system.h"
+#include "result.h"
+
+namespace luaspy {
+
+// What a thread is doing, from /proc/PID/task/TID/syscall (proc(5)).
+struct ThreadState {
+  enum class Kind { running, sleeping, ended } kind = Kind::ended;
+  long system_call = -1;    // sleeping: its number, -1 if it waits outside a system call (a page fault)
+  std::array<std::uint64_t, 6> arguments{};
+  Address sp = 0, pc = 0;   // sleeping: user-space registers
+  bool operator==(const ThreadState&) const = default;
+};
+
+// One thread of the target. Its /proc files stay open: opening them costs more than reading.
+class Thread {
+ public:
+  Thread(pid_t pid, pid_t tid);
+
+  pid_t tid() const { return tid_; }
+  const std::string& name() const { return name_; }
+
+  ThreadState state() const;
+  // One letter, as ps(1) shows it: R, S, D, T, t, Z, X; '?' if the thread is gone.
+  char state_letter() const;
+  // Changes whenever the thread was scheduled (time on a CPU in ns, times run), "" if the kernel does not tell.
+  std::string run_count() const;
+
+ private:
+  pid_t tid_;
+  std::string name_;
+  system::FileDescriptor syscall_, schedstat_, stat_;
+};
+
+class Process {
+ public:
+  // Checks that the process exists, is alive, 64-bit and ours to look at. An Error names the one cause and what mends it.
+  static Result<Process> open(pid_t pid);
+
+  pid_t pid() const { return pid_; }
+  bool alive() const;
+  std::string command() const;     // its arguments, separated by spaces; the name in brackets if it has none
+  std::string executable() const;  // where /proc/PID/exe points
+  AddressSpace address_space() const;
+  std::vector<pid_t> children() const;
+
+  // Tells which threads there are now. The same Thread objects stay for the same threads.
+  const std::vector<std::unique_ptr<Thread>>& threads();
+
+  // The file behind a mapping, opened for reading whatever mount namespace it lives in; empty if it is not to be had.
+  system::FileDescriptor open_mapped(const Mapping& mapping) const;
+
+ private:
+  explicit Process(pid_t pid) : pid_(pid) {}
+  std::string path(const char* file) const;
+
+  pid_t pid_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::uint64_t thread_count_ = 0;
+  int scans_to_skip_ = 0;
+};
+
+// Why luaspy may not trace `pid`: the one cause among those that Linux has, and the command that mends it.
+Error explain_refusal(pid_t pid);
+
+}  // namespace luaspy

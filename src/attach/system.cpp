@@ -1,0 +1,194 @@
+#include "attach/system.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <csignal>
+#include <cstring>
+
+namespace luaspy::system {
+namespace {
+
+Failure failure_if(bool failed) { return {failed ? errno : 0}; }
+
+volatile std::sig_atomic_t end_signal = 0;
+
+void on_end_signal(int signal) {
+  if (signal == SIGINT && end_signal == SIGINT) ::_exit(128 + SIGINT);
+  end_signal = signal;
+}
+
+void on_alarm(int) {}
+
+}  // namespace
+
+bool Failure::no_such_process() const { return code == ESRCH; }
+bool Failure::not_permitted() const { return code == EPERM || code == EACCES; }
+bool Failure::not_implemented() const { return code == ENOSYS; }
+bool Failure::not_found() const { return code == ENOENT; }
+std::string Failure::text() const { return std::strerror(code); }
+
+FileDescriptor::~FileDescriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+FileDescriptor open_file(const std::string& path, int flags, Failure* failure) {
+  FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0666));
+  if (failure != nullptr) *failure = failure_if(!file);
+  return file;
+}
+
+std::optional<std::string> read_file(const std::string& path) {
+  const FileDescriptor file = open_file(path, O_RDONLY);
+  if (!file) return std::nullopt;
+  constexpr std::size_t limit = 64 << 20;
+  std::string text;
+  std::array<char, 65536> buffer;
+  while (text.size() < limit) {
+    const ssize_t count = ::read(file.number(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::nullopt;
+    if (count == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+std::string_view reread(const FileDescriptor& file, std::span<char> buffer) {
+  const ssize_t count = ::pread(file.number(), buffer.data(), buffer.size(), 0);
+  return {buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
+}
+
+std::optional<std::string> read_link(const std::string& path) {
+  std::array<char, PATH_MAX> buffer;
+  const ssize_t count = ::readlink(path.c_str(), buffer.data(), buffer.size());
+  if (count < 0) return std::nullopt;
+  return std::string(buffer.data(), static_cast<std::size_t>(count));
+}
+
+std::vector<pid_t> numeric_entries(const std::string& directory, Failure* failure) {
+  std::vector<pid_t> numbers;
+  DIR* const stream = ::opendir(directory.c_str());
+  if (failure != nullptr) *failure = failure_if(stream == nullptr);
+  if (stream == nullptr) return numbers;
+  while (const dirent* entry = ::readdir(stream)) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
+  }
+  ::closedir(stream);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+Failure read_memory(pid_t pid, std::span<const iovec> local, std::span<const iovec> remote, std::size_t& bytes_read) {
+  const ssize_t count = ::process_vm_readv(pid, local.data(), local.size(), remote.data(), remote.size(), 0);
+  bytes_read = count > 0 ? static_cast<std::size_t>(count) : 0;
+  return failure_if(count < 0);
+}
+
+bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into) {
+  const ssize_t count = ::pread(file.number(), into.data(), into.size(), static_cast<off_t>(address));
+  return count >= 0 && static_cast<std::size_t>(count) == into.size();
+}
+
+Failure seize(pid_t tid) { return failure_if(::ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0); }
+Failure interrupt(pid_t tid) { return failure_if(::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0); }
+Failure detach(pid_t tid, int signal) {
+  return failure_if(::ptrace(PTRACE_DETACH, tid, nullptr, static_cast<long>(signal)) != 0);
+}
+
+Failure read_registers(pid_t tid, Registers& registers) {
+  user_regs_struct raw;
+  iovec vector{&raw, sizeof raw};
+  if (::ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &vector) != 0) return {errno};
+  const std::array values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi, raw.rbp, raw.rsp, raw.r8,
+                             raw.r9,  raw.r10, raw.r11, raw.r12, raw.r13, raw.r14, raw.r15, raw.rip};
+  static_assert(values.size() == register_count);
+  for (unsigned number = 0; number < register_count; ++number) registers.set(number, values[number]);
+  return {};
+}
+
+WaitStatus wait_for(pid_t tid, bool block) {
+  int status = 0;
+  const pid_t changed = ::waitpid(tid, &status, __WALL | (block ? 0 : WNOHANG));
+  if (changed == 0) return {};
+  if (changed < 0) return {errno == EINTR ? WaitStatus::Kind::interrupted : WaitStatus::Kind::ended};
+  if (WIFEXITED(status)) return {WaitStatus::Kind::ended, 0, WEXITSTATUS(status)};
+  if (WIFSIGNALED(status)) return {WaitStatus::Kind::ended, 0, 128 + WTERMSIG(status)};
+  // ptrace(2): a stop with an event in bits 16 up (PTRACE_EVENT_STOP) carries no signal to deliver; any other is a
+  // signal-delivery-stop, whose signal would be lost if it were not passed on.
+  const bool event = status >> 16 != 0;
+  return {WaitStatus::Kind::stopped, event ? 0 : WSTOPSIG(status)};
+}
+
+void sleep_until(Clock::time_point deadline) {
+  const auto since_epoch = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count();
+  const timespec time{since_epoch / 1'000'000'000, since_epoch % 1'000'000'000};
+  ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr);
+}
+
+void watch_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_end_signal;  // without SA_RESTART: a wait has to end
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  action.sa_handler = on_alarm;
+  ::sigaction(SIGALRM, &action, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  const itimerval period{{0, 100'000}, {0, 100'000}};
+  ::setitimer(ITIMER_REAL, &period, nullptr);
+}
+
+int end_requested() { return end_signal; }
+
+bool is_terminal(int file_descriptor) { return ::isatty(file_descriptor) == 1; }
+
+// The pipe closes by itself at a successful exec, and carries errno after a failed one.
+pid_t launch(const std::vector<std::string>& command, Failure& failure) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return failure = {errno}, -1;
+  const FileDescriptor read_end(ends[0]);
+  FileDescriptor write_end(ends[1]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execvp(arguments[0], arguments.data());
+    const int code = errno;
+    (void)!::write(write_end.number(), &code, sizeof code);
+    ::_exit(127);
+  }
+  failure = failure_if(child < 0);
+  { const FileDescriptor closed(std::move(write_end)); }
+  int code = 0;
+  ssize_t count = 0;
+  while (child > 0 && (count = ::read(read_end.number(), &code, sizeof code)) < 0 && errno == EINTR) {}
+  if (count == sizeof code) {
+    failure = {code};
+    ::waitpid(child, nullptr, 0);
+    return -1;
+  }
+  return child;
+}
+
+std::int64_t own_cpu_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace luaspy::system

@@ -1,0 +1,94 @@
+#pragma once
+// The system calls that luaspy makes on a target. errno is read here and nowhere else; callers get a Failure.
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "registers.h"
+
+namespace luaspy::system {
+
+// A system call's answer when it fails: the value that errno had. 0 means success.
+struct Failure {
+  int code = 0;
+  explicit operator bool() const { return code != 0; }
+  bool no_such_process() const;
+  bool not_permitted() const;
+  bool not_implemented() const;
+  bool not_found() const;
+  std::string text() const;
+};
+
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int number) : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~FileDescriptor();
+  int number() const { return number_; }
+  explicit operator bool() const { return number_ >= 0; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_ = -1;
+};
+
+FileDescriptor open_file(const std::string& path, int flags, Failure* failure = nullptr);
+// The whole of a file of /proc (bounded at 64 MiB); nullopt if it cannot be opened or read.
+std::optional<std::string> read_file(const std::string& path);
+// Re-reads a /proc file that is kept open, from its start, into `buffer`. The text read; empty on failure.
+std::string_view reread(const FileDescriptor& file, std::span<char> buffer);
+std::optional<std::string> read_link(const std::string& path);
+// Names in a directory that are numbers, ascending.
+std::vector<pid_t> numeric_entries(const std::string& directory, Failure* failure = nullptr);
+
+// Bytes read; a failure if none could be. The kernel stops at the first remote range that it cannot read.
+Failure read_memory(pid_t pid, std::span<const iovec> local, std::span<const iovec> remote, std::size_t& bytes_read);
+// From an open /proc/PID/mem.
+bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into);
+
+Failure seize(pid_t tid);
+Failure interrupt(pid_t tid);
+// Lets a stopped thread run untraced, delivering `signal` to it if not 0.
+Failure detach(pid_t tid, int signal);
+Failure read_registers(pid_t tid, Registers& registers);
+
+struct WaitStatus {
+  enum class Kind { none, stopped, ended, interrupted } kind = Kind::none;
+  int signal = 0;             // stopped: the signal that has to be delivered at detach, 0 if none
+  int exit_status = 0;        // ended: as the shell reports it: the exit code, or 128 + signal
+};
+// Waits for the state change of a traced thread or a child. With `block` false: none if there is no change yet.
+// `interrupted` when a signal came to luaspy first.
+WaitStatus wait_for(pid_t tid, bool block);
+
+using Clock = std::chrono::steady_clock;
+// Sleeps until `deadline`, or until a signal comes.
+void sleep_until(Clock::time_point deadline);
+
+// From now on SIGINT, SIGTERM and SIGHUP ask luaspy to end (a second SIGINT ends it at once, with status 130), SIGPIPE is
+// ignored, and an alarm comes ten times a second, so that no wait for a thread lasts for ever.
+void watch_signals();
+// The signal that asked luaspy to end; 0 if none did.
+int end_requested();
+bool is_terminal(int file_descriptor);
+
+// Starts a command with this process's files and environment. `failure` is exec's if it could not be started.
+pid_t launch(const std::vector<std::string>& command, Failure& failure);
+
+// CPU time that this process has used, in ns.
+std::int64_t own_cpu_time();
+
+}  // namespace luaspy::system

@@ -1,0 +1,152 @@
+#include "core.h"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "text.h"
+
+namespace luaspy {
+namespace {
+
+// Symbol versions (name@VERSION, name@@VERSION) say nothing in a profile, nor do C++ parameters: overloads of one function
+// are told apart by their start.
+std::string demangled(std::string name) {
+  name.resize(std::min(name.find('@'), name.size()));
+  int status = 0;
+  char* const text = name.starts_with("_Z") ? abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status) : nullptr;
+  if (text == nullptr) return name;
+  std::string result = text;
+  std::free(text);
+  if (const std::size_t at = result.find('('); at != 0 && at != std::string::npos) result.resize(at);
+  return result;
+}
+
+// Compilers name the pieces of a function: luaV_execute.cold, luaV_execute.lto_priv.0, luaV_execute.part.3.
+std::string_view without_suffix(std::string_view name) { return name.substr(0, name.find('.')); }
+
+// ldo.c, lvm.c, lapi.c: functions that carry a call and do no work of their own that a profile would name.
+bool is_carrier(std::string_view name) {
+  static constexpr std::string_view carriers[] = {
+      "luaV_execute", "luaV_finishOp", "luaD_call", "luaD_callnoyield", "luaD_rawrunprotected", "luaD_pcall", "luaD_precall", "luaD_pretailcall",
+      "luaD_poscall", "luaD_closeprotected", "luaD_hook", "luaD_hookcall", "luaD_callhook", "luaD_throw", "luaD_tryfuncTM", "luaG_traceexec",
+      "luaT_callTMres", "luaT_callTM", "luaT_trybinTM", "lua_call", "lua_callk", "lua_pcall", "lua_pcallk", "lua_cpcall", "lua_resume", "lua_yieldk",
+      "f_call", "f_Ccall", "f_parser", "ccall", "precallC", "resume", "unroll", "resume_execute", "closepaux", "callTMres", "call_binTM", "call_orderTM",
+      "dothecall", "GCTM", "prepcallclosemth", "callclosemethod", "luaF_close", "finishCcall", "finishpcallk", "traceexec", "callhook"};
+  name = without_suffix(name);
+  return std::ranges::find(carriers, name) != std::end(carriers);
+}
+
+}  // namespace
+
+int interpreter_score(std::span<const std::byte> code) {
+  constexpr std::size_t smallest = 1500, largest = 1 << 17;
+  if (code.size() < smallest || code.size() > largest) return 0;
+  const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(code[i]); };
+  int jumps = 0, masks = 0, shifts = 0;
+  for (std::size_t i = 0; i + 3 <= code.size(); ++i) {
+    if (byte(i) == 0xff && (byte(i + 1) & 0xf8) == 0xe0) ++jumps;                                        // jmp *reg
+    if (byte(i) == 0xff && (byte(i + 1) & 0x3f) == 0x24) ++jumps;                                        // jmp *table(,reg,8)
+    if (byte(i) == 0x83 && (byte(i + 1) & 0xf8) == 0xe0 && (byte(i + 2) == 0x3f || byte(i + 2) == 0x7f)) ++masks;  // and reg, imm8
+    // shr reg, imm8, for where 5.1 to 5.3 have A, C, B (6, 14, 23) and 5.4 on have A, k, B, C (7, 15, 16, 24)
+    if (byte(i) == 0xc1 && (byte(i + 1) & 0xf8) == 0xe8) {
+      const unsigned count = byte(i + 2);
+      shifts += count == 6 || count == 14 || count == 23 || count == 7 || count == 15 || count == 16 || count == 24;
+    }
+  }
+  constexpr int enough_shifts = 20;
+  if (jumps == 0 || masks == 0 || shifts < enough_shifts) return 0;
+  return shifts + 4 * std::min(masks, 100) + static_cast<int>(code.size() / 256);
+}
+
+void NativeCode::update(const std::vector<LuaImage>& images) {
+  cores_.clear();
+  found_.clear();
+  described_.clear();
+  carrying_.clear();
+  for (const LuaImage& image : images) {
+    if (image.rows.empty()) continue;
+    CoreImage core{image.start, image.end};
+    if (const Module* const module = modules_.find(image.start)) find_execute(core, *module);
+    cores_.push_back(core);
+  }
+}
+
+void NativeCode::find_execute(CoreImage& core, const Module& module) {
+  int best = 0;
+  std::vector<std::byte> code;
+  for (const Unwinder::Range& function : unwinder_.functions(module)) {
+    if (!module.executes(function.start) || function.end - function.start > (1 << 18)) continue;
+    code.resize(function.end - function.start);
+    if (!module.read(function.start, code)) continue;
+    const int score = interpreter_score(code);
+    if (score <= best) continue;
+    best = score;
+    core.execute = function.start;
+    core.execute_end = function.end;
+    const std::optional<Symbol> symbol = module.symbol(function.start);
+    if (symbol && without_suffix(demangled(symbol->name)) == "luaV_execute") break;
+  }
+  if (core.execute != 0) found_.push_back(fmt::format("luaV_execute: {}+{:#x}, {} bytes", module.file_name(), core.execute - module.bias(), core.execute_end - core.execute));
+}
+
+const NativeCode::CoreImage* NativeCode::core_of(Address address) const {
+  const auto core = std::ranges::find_if(cores_, [&](const CoreImage& image) { return address >= image.start && address < image.end; });
+  return core != cores_.end() ? &*core : nullptr;
+}
+
+bool NativeCode::executes_lua(const NativeFrame& frame) const {
+  const CoreImage* const core = core_of(frame.lookup);
+  if (core == nullptr) return false;
+  if (core->execute != 0 && frame.lookup >= core->execute && frame.lookup < core->execute_end) return true;
+  // Its cold part has call frame information of its own; only a symbol says what it belongs to.
+  return without_suffix(describe(frame).name) == "luaV_execute";
+}
+
+bool NativeCode::carries(const NativeFrame& frame) const {
+  const CoreImage* const core = core_of(frame.lookup);
+  return core != nullptr && (executes_lua(frame) || is_carrier(describe(frame).name));
+}
+
+bool NativeCode::in_core_module(const NativeFrame& frame) const { return core_of(frame.lookup) != nullptr; }
+
+std::vector<std::byte> NativeCode::code(const NativeFrame& frame) const {
+  const CoreImage* const core = core_of(frame.lookup);
+  std::vector<std::byte> bytes;
+  const Module* const module = core != nullptr && core->execute != 0 ? modules_.find(core->execute) : nullptr;
+  if (module == nullptr) return bytes;
+  bytes.resize(core->execute_end - core->execute);
+  if (!module->read(core->execute, bytes)) bytes.clear();
+  return bytes;
+}
+
+const Frame& NativeCode::describe(const NativeFrame& frame) const {
+  const Address key = frame.function != 0 ? frame.function : frame.lookup;
+  if (const auto known = described_.find(key); known != described_.end()) return known->second;
+  constexpr std::size_t limit = 1 << 16;
+  if (described_.size() >= limit) described_.clear();
+  Frame& result = described_[key];
+  result.kind = Frame::Kind::native;
+  const Module* const module = modules_.find(frame.lookup);
+  if (module == nullptr) {
+    result.name = modules_.executes(frame.lookup) ? "[code without a file]" : "[unknown code]";
+    return result;
+  }
+  result.file = printable(module->file_name());
+  const std::optional<Symbol> symbol = module->symbol(frame.lookup);
+  // .dynsym alone has few symbols: one that starts before the function is another function's.
+  if (symbol && (frame.function == 0 || symbol->start >= frame.function || frame.lookup < frame.function)) result.name = printable(demangled(symbol->name));
+  else if (frame.function != 0) result.name = fmt::format("{}+{:#x}", result.file, frame.function - module->bias());
+  else result.name = result.file;
+  return result;
+}
+
+Frame NativeCode::describe_entry(Address entry) const {
+  NativeFrame frame;
+  frame.lookup = frame.function = entry;
+  return describe(frame);
+}
+
+}  // namespace luaspy

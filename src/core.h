@@ -1,0 +1,55 @@
+#pragma once
+// What is known of the native functions of the Lua cores in a target, with symbols or without, and how native frames are called.
+
+#include <string>
+#include <unordered_map>
+
+#include "luastate/detect.h"
+#include "merge.h"
+#include "unwind/unwinder.h"
+
+namespace luaspy {
+
+class NativeCode : public Core {
+ public:
+  NativeCode(const Modules& modules, const Unwinder& unwinder) : modules_(modules), unwinder_(unwinder) {}
+
+  // Which images hold a Lua core. Finds luaV_execute in each.
+  void update(const std::vector<LuaImage>& images);
+
+  bool executes_lua(const NativeFrame& frame) const override;
+  bool carries(const NativeFrame& frame) const override;
+  bool in_core_module(const NativeFrame& frame) const override;
+
+  // The machine code of the luaV_execute that `frame` is in.
+  std::vector<std::byte> code(const NativeFrame& frame) const;
+
+  // How a person reads it: by symbol, else by module and the function's start in it, else by module. Never by a raw pc, so that
+  // samples of one function add up.
+  const Frame& describe(const NativeFrame& frame) const;
+  Frame describe_entry(Address entry) const;   // the same for a function's first instruction
+
+  const std::vector<std::string>& execute_functions() const { return found_; }  // for --verbose
+
+ private:
+  struct CoreImage {
+    Address start, end;
+    Address execute = 0;      // luaV_execute
+    Address execute_end = 0;
+  };
+  const CoreImage* core_of(Address address) const;
+  void find_execute(CoreImage& core, const Module& module);
+
+  const Modules& modules_;
+  const Unwinder& unwinder_;
+  std::vector<CoreImage> cores_;
+  std::vector<std::string> found_;
+  mutable std::unordered_map<Address, Frame> described_;   // by function start, else lookup
+  mutable std::unordered_map<Address, bool> carrying_;     // by function start
+};
+
+// How much a function's machine code looks like luaV_execute's: 0 if it cannot be it. A bytecode interpreter masks opcodes
+// (6 bits up to 5.3, 7 from 5.4), jumps through a table, and shifts out A, B and C of every instruction (lopcodes.h).
+int interpreter_score(std::span<const std::byte> code);
+
+}  // namespace luaspy

@@ -1,0 +1,97 @@
+#include "dump.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "profile.h"
+#include "session.h"
+
+namespace luaspy {
+namespace {
+
+struct ThreadDump {
+  int tid = 0;
+  std::string name;
+  Sample sample;
+};
+
+constexpr std::string_view state_name(Sample::State state) { return state == Sample::State::running ? "running" : "sleeping"; }
+
+// Every thread, asleep or not. One that moves while it is read asleep is looked at again.
+std::vector<ThreadDump> look(Session& session) {
+  constexpr int tries = 20;
+  std::vector<ThreadDump> threads;
+  for (const auto& thread : session.target().process().threads()) {
+    std::optional<Sample> sample;
+    for (int i = 0; i < tries; ++i) {
+      sample = session.sampler().sample(*thread);
+      if (!sample || (sample->loss != Loss::moved && sample->loss != Loss::not_stopped)) break;
+    }
+    if (sample && sample->loss != Loss::ended) threads.push_back({thread->tid(), thread->name(), std::move(*sample)});
+  }
+  return threads;
+}
+
+void print_text(Session& session, const std::vector<ThreadDump>& threads) {
+  fmt::print("Process {}: {}\n", session.target().process().pid(), session.target().process().command());
+  for (const LuaImage& image : session.sampler().images()) fmt::print("Lua {} in {}\n", image.version, image.path);
+  for (const ThreadDump& thread : threads) {
+    fmt::print("\nThread {} \"{}\" ({})\n", thread.tid, thread.name, state_name(thread.sample.state));
+    if (thread.sample.loss != Loss::none) fmt::print("    no stack: {}\n", name(thread.sample.loss));
+    for (auto frame = thread.sample.stack.rbegin(); frame != thread.sample.stack.rend(); ++frame) fmt::print("    {}\n", describe(*frame, true));
+  }
+}
+
+nlohmann::ordered_json to_json(const Frame& frame) {
+  static constexpr std::array kinds = {"lua", "c", "native", "marker"};
+  nlohmann::ordered_json json = {{"kind", kinds[static_cast<std::size_t>(frame.kind)]}, {"name", frame.name}};
+  if (!frame.file.empty()) json["file"] = frame.file;
+  if (frame.kind == Frame::Kind::lua) json["line"] = frame.line, json["line_defined"] = frame.line_defined;
+  return json;
+}
+
+// The schema is told in README.md ("dump --json"); "version" changes when a field changes its meaning or goes.
+void print_json(Session& session, const std::vector<ThreadDump>& threads) {
+  nlohmann::ordered_json json = {{"version", 1}, {"pid", session.target().process().pid()}, {"command", session.target().process().command()}};
+  json["lua"] = nlohmann::ordered_json::array();
+  for (const LuaImage& image : session.sampler().images()) json["lua"].push_back({{"version", image.version}, {"file", image.path}});
+  json["rows"] = session.sampler().rows();
+  json["threads"] = nlohmann::ordered_json::array();
+  for (const ThreadDump& thread : threads) {
+    nlohmann::ordered_json entry = {{"tid", thread.tid}, {"name", thread.name}, {"state", state_name(thread.sample.state)}};
+    if (thread.sample.loss != Loss::none) entry["loss"] = name(thread.sample.loss);
+    entry["native_complete"] = thread.sample.quality.native_complete != 0;
+    entry["stopped_ns"] = thread.sample.stopped_ns;
+    entry["frames"] = nlohmann::ordered_json::array();
+    for (auto frame = thread.sample.stack.rbegin(); frame != thread.sample.stack.rend(); ++frame) entry["frames"].push_back(to_json(*frame));
+    json["threads"].push_back(std::move(entry));
+  }
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+}  // namespace
+
+Result<int> dump(const DumpOptions& options) {
+  SamplerOptions sampler_options;
+  sampler_options.mode = options.mode;
+  sampler_options.idle = true;
+  sampler_options.limits.count_left_out = true;
+  Result<std::unique_ptr<Session>> opened = Session::open(options.target, sampler_options);
+  if (!opened) return opened.error();
+  Session& session = **opened;
+  if (options.mode != Mode::native) {
+    if (const Result<void> lua = session.check_lua(); !lua) return lua.error();
+  }
+  system::watch_signals();
+  const std::vector<ThreadDump> threads = look(session);
+  if (threads.empty()) return Error{Cause::target_ended, fmt::format("Process {} ended while it was looked at.", session.target().process().pid())};
+  options.json ? print_json(session, threads) : print_text(session, threads);
+  if (!session.sampler().saw_state() && options.mode != Mode::native) {
+    return Error{Cause::not_initialised, fmt::format("Lua {} is mapped in process {}, but no thread's stack leads to a lua_State: Lua is not initialised yet, or not in use.",
+                                                     session.sampler().images().front().version, session.target().process().pid())};
+  }
+  return 0;
+}
+
+}  // namespace luaspy

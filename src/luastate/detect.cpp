@@ -1,0 +1,127 @@
+#include "luastate/detect.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t chunk_size = 1 << 20;
+constexpr std::size_t overlap = 64;  // longer than what is read of an ident
+constexpr std::size_t image_limit = 1 << 30;
+
+struct Ident {
+  std::string version, text;
+  int strength;  // how sure: 3 lua_ident or LuaJIT's own string, 1 the bare series
+};
+
+std::string_view word_at(std::string_view text, std::size_t at, std::string_view allowed) {
+  const std::size_t end = text.find_first_not_of(allowed, at);
+  return text.substr(at, std::min(end, text.size()) - at);
+}
+
+std::optional<Ident> find_ident(std::string_view text) {
+  constexpr std::string_view digits = "0123456789.";
+  for (const std::string_view prefix : {"$LuaVersion: Lua 5.", "$Lua: Lua 5."}) {
+    const std::size_t at = text.find(prefix);
+    if (at == text.npos) continue;
+    const std::string_view version = word_at(text, at + prefix.size() - 2, digits);
+    return Ident{std::string(version), std::string(prefix.substr(0, prefix.size() - 2)) + std::string(version), 3};
+  }
+  if (const std::size_t at = text.find("LuaJIT 2."); at != text.npos) {
+    const std::string_view version = word_at(text, at, "LuaJIT 0123456789.-beta");
+    if (version.size() >= 10) return Ident{std::string(version), std::string(version), 3};
+  }
+  for (std::size_t at = text.find("Lua 5."); at != text.npos; at = text.find("Lua 5.", at + 1)) {
+    const bool whole = at > 0 && text[at - 1] == '\0' && at + 8 <= text.size() && text[at + 7] == '\0';
+    if (whole && text[at + 6] >= '1' && text[at + 6] <= '5') return Ident{std::string(text.substr(at + 4, 3)), std::string(text.substr(at, 7)), 1};
+  }
+  return std::nullopt;
+}
+
+std::optional<Ident> search(const Memory& memory, Address start, Address end) {
+  std::optional<Ident> best;
+  std::vector<std::byte> buffer;
+  for (Address at = start; at < end; at += chunk_size) {
+    buffer.resize(std::min<Address>(chunk_size + overlap, end - at));
+    if (!memory.read(at, buffer)) continue;
+    const std::optional<Ident> found = find_ident({reinterpret_cast<const char*>(buffer.data()), buffer.size()});
+    if (found && (!best || found->strength > best->strength)) best = found;
+    if (best && best->strength == 3) break;
+  }
+  return best;
+}
+
+std::vector<const Layout*> rows_for(const std::string& version) {
+  std::vector<const Layout*> rows;
+  const std::string_view series = std::string_view(version).substr(0, 3);
+  const int patch = version.size() == 5 ? version[4] - '0' : -1;
+  for (const Layout& row : layouts()) {
+    if (row.series == series) rows.push_back(&row);
+  }
+  // Newest first, but the row that the version names before all; a release newer than every row gets the newest.
+  std::ranges::reverse(rows);
+  std::ranges::stable_partition(rows, [&](const Layout* row) { return patch >= row->first_patch && patch <= row->last_patch; });
+  return rows;
+}
+
+}  // namespace
+
+bool Detector::update(const AddressSpace& space, const Memory& memory) {
+  struct Image {
+    Address start, end;
+    std::uint64_t inode;
+    std::string path;
+    bool executable;
+    std::vector<const Mapping*> constant;
+  };
+  std::vector<Image> images;
+  for (const Mapping& mapping : space.mappings()) {
+    if (mapping.inode == 0) continue;
+    if (images.empty() || images.back().inode != mapping.inode || images.back().path != mapping.path)
+      images.push_back({mapping.start, mapping.end, mapping.inode, mapping.path, false, {}});
+    Image& image = images.back();
+    image.end = mapping.end;
+    image.executable |= mapping.executable;
+    if (mapping.readable && !mapping.writable) image.constant.push_back(&mapping);
+  }
+  std::vector<Seen> seen;
+  bool changed = false;
+  for (const Image& image : images) {
+    if (!image.executable || image.end - image.start > image_limit) continue;
+    const Seen entry{image.start, image.path};
+    seen.push_back(entry);
+    if (std::ranges::find(seen_, entry) != seen_.end()) continue;
+    std::optional<Ident> best;
+    for (const Mapping* mapping : image.constant) {
+      const std::optional<Ident> found = search(memory, mapping->start, mapping->end);
+      if (found && (!best || found->strength > best->strength)) best = found;
+    }
+    if (!best) continue;
+    images_.push_back({image.path, image.start, image.end, best->version, best->text, rows_for(best->version)});
+    changed = true;
+  }
+  changed |= std::erase_if(images_, [&](const LuaImage& image) {
+    return std::ranges::find(seen, Seen{image.start, image.path}) == seen.end();
+  }) != 0;
+  seen_ = std::move(seen);
+  return changed;
+}
+
+std::vector<const Layout*> Detector::rows() const {
+  std::vector<const Layout*> all;
+  for (const LuaImage& image : images_) {
+    for (const Layout* row : image.rows) {
+      if (std::ranges::find(all, row) == all.end()) all.push_back(row);
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> Detector::searched() const {
+  std::vector<std::string> paths;
+  for (const Seen& entry : seen_) paths.push_back(entry.path);
+  return paths;
+}
+
+}  // namespace luaspy

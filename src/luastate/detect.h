@@ -1,0 +1,44 @@
+#pragma once
+// Which Luas are mapped into a process: recognised from the bytes of the mapped images, never from file names.
+
+#include <string>
+#include <vector>
+
+#include "address_space.h"
+#include "luastate/layout.h"
+
+namespace luaspy {
+
+// An ELF image that holds a Lua core, or looks as if it did.
+struct LuaImage {
+  std::string path;
+  Address start = 0, end = 0;   // of the image in the target
+  std::string version;          // "5.4.4", or "5.4" if only the series is told, or "LuaJIT 2.1…"
+  std::string ident;            // the string that told it
+  std::vector<const Layout*> rows;  // the row that the version names first, then the others of its series; empty: not supported
+};
+
+// Searches the read-only data of images for lua_ident ("$LuaVersion: Lua 5.4.4  Copyright …", lapi.c; "$Lua: Lua 5.1.5 …"
+// in 5.1), and for _VERSION's value ("Lua 5.4", lua.h) where the linker has dropped lua_ident. LuaJIT is told by
+// "LuaJIT 2." (luajit.h). Images that were searched before (same start and path) are not searched again.
+class Detector {
+ public:
+  // Returns true if the list of images changed.
+  bool update(const AddressSpace& space, const Memory& memory);
+  const std::vector<LuaImage>& images() const { return images_; }
+  // All rows worth trying on this process, best first.
+  std::vector<const Layout*> rows() const;
+  // Files that were searched, for the message when nothing was found.
+  std::vector<std::string> searched() const;
+
+ private:
+  struct Seen {
+    Address start;
+    std::string path;
+    bool operator==(const Seen&) const = default;
+  };
+  std::vector<Seen> seen_;
+  std::vector<LuaImage> images_;
+};
+
+}  // namespace luaspy

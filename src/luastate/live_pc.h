@@ -1,0 +1,39 @@
+#pragma once
+// The bytecode pc of the innermost Lua function. 5.1, 5.4 and 5.5 keep it in a local variable of luaV_execute and write it
+// to CallInfo only now and then, so the saved one is stale in up to half of the samples. The local lives in a callee-saved
+// register, or in a slot of luaV_execute's frame where the compiler does not optimise. Which one is learned: at every
+// luaV_execute that is waiting for a callee the saved pc is exact, and the place that equals it there is the one.
+
+#include <array>
+#include <unordered_map>
+
+#include "frame.h"
+#include "luastate/puc.h"
+
+namespace luaspy {
+
+class LivePc {
+ public:
+  // Learns from a luaV_execute frame that called something: `call`, its innermost Lua call, has an exact saved pc.
+  void learn(const NativeFrame& execute, const LuaCall& call, const Memory& stack);
+
+  // The next instruction of `call`, the innermost one of its state, whose luaV_execute frame is `execute`; call.saved_pc
+  // where no place is known that holds a pc of this function. `code` are the machine code bytes of luaV_execute.
+  Address pc(const NativeFrame& execute, const LuaCall& call, const Memory& stack, std::span<const std::byte> code);
+
+  // A hint for code that was not seen at work yet: pc is the register that machine code adds 4 to most often.
+  static std::array<int, register_count> steps_of_four(std::span<const std::byte> code);
+
+ private:
+  static constexpr std::size_t frame_slots = 96;                  // words below the CFA that are watched
+  static constexpr std::size_t places = callee_saved_registers.size() + frame_slots;
+  struct Evidence {
+    std::array<int, places> score{};
+    bool hinted = false;
+  };
+  static std::array<Address, places> values(const NativeFrame& execute, const Memory& stack);
+
+  std::unordered_map<Address, Evidence> by_function_;             // start of luaV_execute
+};
+
+}  // namespace luaspy

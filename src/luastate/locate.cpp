@@ -1,0 +1,158 @@
+#include "luastate/locate.h"
+
+#include <algorithm>
+#include <array>
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t chunk_words = 64;     // how many stack words are tested in one batch
+constexpr std::size_t head_size = 112;      // bytes of a lua_State that tell whether it is one: up to L_G and ci in every row
+constexpr std::size_t most_states = 256;    // active on one thread: LUAI_MAXCCALLS bounds nesting to 200
+constexpr int longjmp_limit = 1024;
+
+}  // namespace
+
+void Locator::try_rows(std::vector<const Layout*> rows) {
+  rows_ = std::move(rows);
+  rejected_.clear();
+}
+
+// A row fits a state if the state's main thread, read with this row, is a thread of the same global state, and its stack and
+// its CallInfo chain are where the row says (lstate.h). All rows of one series put the wrong fields there for each other.
+bool Locator::fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) const {
+  const Address G = load<Address>(bytes, row.L_G);
+  if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread) return false;
+  std::optional<Address> main = G + row.G_mainthread;
+  if (!row.mainthread_embedded) main = memory.get<Address>(*main);
+  if (!main || !plausible_pointer(*main)) return false;
+  for (const Address state : {*main, L}) {
+    std::array<std::byte, 256> fields;
+    const auto used = std::span(fields).first(row.L_size);
+    if (!memory.read(state, used)) return false;
+    if (load<std::uint8_t>(used, row.L_tt) != row.tag_thread || load<Address>(used, row.L_G) != G) return false;
+    const Address stack = load<Address>(used, row.L_stack), last = load<Address>(used, row.L_stack_last), ci = load<Address>(used, row.L_ci);
+    if (!plausible_pointer(stack) || !plausible_pointer(last) || last <= stack || last - stack > (Address{1} << 30) || (last - stack) % 16 != 0) return false;
+    if (!plausible_pointer(ci) || load<std::uint8_t>(used, row.L_status) > 6) return false;
+    // base_ci ends the chain: it has no previous one, and its function is the bottom of the stack.
+    Address base_ci = state + row.L_base_ci;
+    if (row.ci_previous == no_field) base_ci = load<Address>(used, row.L_base_ci);
+    if (!plausible_pointer(base_ci)) return false;
+    if (row.ci_previous != no_field && memory.get<Address>(base_ci + row.ci_previous) != Address{0}) return false;
+    if (row.ci_previous == no_field && (ci < base_ci || (ci - base_ci) % row.ci_size != 0)) return false;
+    if (memory.get<Address>(base_ci + row.ci_func) != stack) return false;
+  }
+  return true;
+}
+
+const Layout* Locator::layout_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G) {
+  for (const Layout* row : rows_) {
+    if (load<std::uint8_t>(bytes, row->L_tt) != row->tag_thread) continue;
+    G = load<Address>(bytes, row->L_G);
+    if (const auto known = known_.find(G); known != known_.end()) {
+      if (load<Address>(bytes, known->second->L_G) == G) return known->second;
+      continue;
+    }
+    // While a stack moves, a row may fail to fit for an instant: a state is given up only after some tries.
+    if (!plausible_pointer(G) || rejected_[L] > 100) continue;
+    if (fits(memory, *row, L, bytes)) return known_[G] = row;
+  }
+  if (rejected_.size() > 4096) rejected_.clear();
+  ++rejected_[L];
+  return nullptr;
+}
+
+// Tests words of the stack for being pointers to lua_States: one batch for all of them.
+void Locator::collect(const Memory& memory, std::span<const Address> words) {
+  std::array<std::array<std::byte, head_size>, chunk_words> heads;
+  std::array<Memory::Request, chunk_words> requests;
+  std::size_t count = 0;
+  for (const Address word : words) {
+    const auto place = std::ranges::lower_bound(tried_, word);
+    if (place != tried_.end() && *place == word) continue;
+    tried_.insert(place, word);
+    requests[count] = {word, heads[count], false};
+    ++count;
+  }
+  memory.read_batch(std::span(requests).first(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    // GCObject's header has its tag at +8 in all of PUC Lua (lobject.h, CommonHeader); LUA_TTHREAD is 8.
+    if (!requests[i].done || load<std::uint8_t>(heads[i], 8) != 8) continue;
+    Address G = 0;
+    const Layout* const layout = layout_of(memory, requests[i].address, heads[i], G);
+    if (layout == nullptr) continue;
+    const std::optional<Address> errorJmp = memory.get<Address>(requests[i].address + layout->L_errorJmp);
+    candidates_.push_back({requests[i].address, G, errorJmp.value_or(0), layout});
+  }
+}
+
+void Locator::locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, std::vector<Activation>& active) {
+  active.clear();
+  candidates_.clear();
+  tried_.clear();
+  idle_state_ = 0;
+  if (rows_.empty()) return;
+
+  std::array<Address, chunk_words> chunk;
+  std::size_t chunk_size = 0;
+  const auto consider = [&](Address word) {
+    if (plausible_pointer(word) && !(word >= stack.start && word < stack.end())) chunk[chunk_size++] = word;
+  };
+  const auto flush = [&] {
+    collect(memory, std::span(chunk).first(chunk_size));
+    chunk_size = 0;
+  };
+  for (const unsigned number : {rbx, rbp, r12, r13, r14, r15, rdi, rsi}) {
+    if (registers.knows(number)) consider(registers[number]);
+  }
+  flush();
+
+  Address from = stack.start;      // the innermost frames not yet given to a state
+  std::size_t at = 0;              // bytes of the stack scanned
+  const auto scan_below = [&](Address limit) {
+    while (stack.start + at < limit && at + 8 <= stack.bytes.size() && chunk_size < chunk_words) consider(load<Address>(stack.bytes, at)), at += 8;
+    flush();
+  };
+  while (active.size() < most_states) {
+    // The stop rule: a state further in has its longjmp record, and its luaD_rawrunprotected frame that mentions it, below
+    // the best one so far.
+    const Candidate* best = nullptr;
+    for (;;) {
+      best = nullptr;
+      for (const Candidate& candidate : candidates_) {
+        if (candidate.errorJmp >= from && candidate.errorJmp < stack.end() && (best == nullptr || candidate.errorJmp < best->errorJmp)) best = &candidate;
+      }
+      const Address limit = best != nullptr ? best->errorJmp : stack.end();
+      if (stack.start + at >= limit || at + 8 > stack.bytes.size()) break;
+      scan_below(std::min(limit, stack.start + at + 8 * chunk_words));
+    }
+    if (best == nullptr) break;
+    // lj.previous of the same state (ldo.c): the last one lies in the frame that entered this state.
+    Address outermost = best->errorJmp;
+    for (int i = 0; i < longjmp_limit; ++i) {
+      const std::optional<Address> previous = memory.get<Address>(outermost);
+      if (!previous || *previous <= outermost || *previous >= stack.end()) break;
+      outermost = *previous;
+    }
+    active.push_back({best->L, best->G, best->layout, outermost});
+    from = outermost + 8;
+  }
+  if (!active.empty()) return;
+  // A host that calls lua_call without protection leaves errorJmp NULL: then the main thread runs, if anything does.
+  for (const Candidate& candidate : candidates_) {
+    const Layout& row = *candidate.layout;
+    std::optional<Address> main = candidate.G + row.G_mainthread;
+    if (!row.mainthread_embedded) main = memory.get<Address>(*main);
+    if (!main) continue;
+    idle_state_ = *main;
+    const std::optional<Address> ci = memory.get<Address>(*main + row.L_ci);
+    std::optional<Address> base_ci = *main + row.L_base_ci;
+    if (row.ci_previous == no_field) base_ci = memory.get<Address>(*base_ci);
+    const std::optional<Address> errorJmp = memory.get<Address>(*main + row.L_errorJmp);
+    if (!ci || !base_ci || *ci == *base_ci || errorJmp != Address{0}) continue;
+    active.push_back({*main, candidate.G, candidate.layout, stack.end()});
+    return;
+  }
+}
+
+}  // namespace luaspy

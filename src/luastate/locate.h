@@ -1,0 +1,67 @@
+#pragma once
+// Which lua_States are running on a thread, found from its stack alone: no symbols, no unwinding.
+//
+// Every protected call (ldo.c, luaD_rawrunprotected) puts a struct lua_longjmp on the C stack and points L->errorJmp at
+// it; a state that is not running has errorJmp NULL. So of all valid states that the stack mentions, the running one has
+// the lowest errorJmp at or above sp; the next lowest above the end of its chain (lj.previous) is its resumer; and so on.
+//
+//      sp ▼ lower addresses                                               higher ▲
+//         … luaV_execute … [lj of co2] lua_resume … auxresume … [lj of co1] … [lj of main] … main
+//         └──── frames of co2 ────────┘└─────── frames of co1 ────────────┘└─ frames of main ─┘
+
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "luastate/layout.h"
+#include "registers.h"
+
+namespace luaspy {
+
+// One lua_State that is active on a thread.
+struct Activation {
+  Address L = 0;
+  Address G = 0;
+  const Layout* layout = nullptr;
+  Address boundary = 0;  // its outermost longjmp record: native frames whose sp is below belong to this L
+};
+
+class Locator {
+ public:
+  // Rows to try on states of a global_State that was not seen before, best first.
+  void try_rows(std::vector<const Layout*> rows);
+
+  // The words of the thread's stack from sp on. `memory` answers for the rest of the target.
+  struct ThreadStack {
+    Address start = 0;
+    std::span<const std::byte> bytes;
+    Address end() const { return start + bytes.size(); }
+  };
+
+  // The states running on the thread, innermost first, into `active` (which is cleared). Empty: no Lua runs there.
+  void locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, std::vector<Activation>& active);
+
+  // A state that the last locate() saw that is not running (its host keeps a pointer to it); 0 if none.
+  Address idle_state() const { return idle_state_; }
+  const std::unordered_map<Address, const Layout*>& global_states() const { return known_; }
+  // Forgets which row a global state has: after an exec, or when walks fail.
+  void forget() { known_.clear(), rejected_.clear(); }
+
+ private:
+  struct Candidate {
+    Address L, G, errorJmp;
+    const Layout* layout;
+  };
+  void collect(const Memory& memory, std::span<const Address> words);
+  const Layout* layout_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G);
+  bool fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) const;
+
+  std::vector<const Layout*> rows_;
+  std::unordered_map<Address, const Layout*> known_;  // global_State → row
+  std::unordered_map<Address, int> rejected_;
+  std::vector<Candidate> candidates_;
+  std::vector<Address> tried_;     // words looked at in this locate(), sorted
+  Address idle_state_ = 0;
+};
+
+}  // namespace luaspy

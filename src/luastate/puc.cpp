@@ -1,0 +1,213 @@
+#include "luastate/puc.h"
+
+#include <algorithm>
+#include <array>
+
+namespace luaspy {
+namespace {
+
+constexpr int most_dropped = 2;
+constexpr std::int64_t count_limit = 4'000'000;   // LUAI_MAXCCALLS and LUAI_MAXSTACK allow fewer calls than slots: 1,000,000
+constexpr Address relative_limit = 16 * 1'100'000;  // LUAI_MAXSTACK slots of 16 bytes, with its error room
+constexpr std::uint32_t size_code_limit = 1 << 26;
+
+enum class Verdict { good, bad, base };
+
+class Walker {
+ public:
+  Walker(const Memory& memory, const Layout& layout, Address L) : memory_(memory), layout_(layout), L_(L) {}
+
+  bool open() {
+    const auto fields = std::span(state_).first(layout_.L_size);
+    if (!memory_.read(L_, fields)) return false;
+    stack_ = load<Address>(fields, layout_.L_stack);
+    stack_last_ = load<Address>(fields, layout_.L_stack_last);
+    ci_ = load<Address>(fields, layout_.L_ci);
+    base_ci_ = is_array() ? load<Address>(fields, layout_.L_base_ci) : L_ + layout_.L_base_ci;
+    if (layout_.L_savedpc != no_field) live_savedpc_ = load<Address>(fields, layout_.L_savedpc);
+    base_func_ = memory_.get<Address>(base_ci_ + layout_.ci_func).value_or(stack_);
+    return plausible_pointer(ci_) && plausible_pointer(base_ci_) && plausible_pointer(stack_);
+  }
+
+  bool is_array() const { return layout_.ci_previous == no_field; }
+  Address innermost() const { return ci_; }
+  Address base() const { return base_ci_; }
+  bool relocating() const { return relocating_; }
+
+  // The next CallInfo outwards; 0 when there is none or the link cannot be believed.
+  Address outer(Address ci) const {
+    if (is_array()) return ci > base_ci_ ? ci - layout_.ci_size : 0;
+    const Address previous = memory_.get<Address>(ci + layout_.ci_previous).value_or(0);
+    return plausible_pointer(previous) ? previous : 0;
+  }
+  Address inner(Address ci) const {
+    if (is_array()) return ci + layout_.ci_size;
+    const Address next = memory_.get<Address>(ci + layout_.ci_next).value_or(0);
+    return plausible_pointer(next) ? next : 0;
+  }
+
+  bool read(Address ci, bool innermost, LuaCall& call) {
+    std::array<std::byte, 128> bytes;
+    const auto fields = std::span(bytes).first(layout_.ci_size);
+    if (!memory_.read(ci, fields)) return false;
+    call = {};
+    call.ci = ci;
+    call.func = settle(load<Address>(fields, layout_.ci_func));
+    read_status(fields, call);
+    if (!read_function(call)) return false;
+    if (layout_.status.lua != 0 && call.is_lua != ((status_ & layout_.status.lua) != 0)) return false;
+    if (layout_.status.c != 0 && call.is_lua == ((status_ & layout_.status.c) != 0)) return false;
+    if (!call.is_lua) return true;
+    call.saved_pc = load<Address>(fields, layout_.ci_savedpc);
+    if (innermost && layout_.L_savedpc != no_field) call.saved_pc = live_savedpc_;
+    // Between a call's set-up and its first instruction savedpc is at the function's entry, or not yet written.
+    if (!call.has_pc(call.saved_pc)) {
+      if (!innermost && call.saved_pc != call.code) return false;
+      call.saved_pc = call.code;
+    }
+    return true;
+  }
+
+  // Does the Lua call `callee` run in the luaV_execute of `caller`? 5.1 leaves no trace of it but the caller's instruction:
+  // only OP_CALL and OP_TAILCALL (lopcodes.h of 5.1: 28, 29) of a Lua function go on in the same one (lvm.c).
+  bool enters_anew_51(const LuaCall& caller) const {
+    if (!caller.is_lua) return true;
+    const std::uint32_t instruction = memory_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0);
+    const std::uint32_t opcode = instruction & 0x3f;
+    return opcode != 28 && opcode != 29;
+  }
+
+ private:
+  // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5, LUAI_STRICT_ADDRESS) offsets.
+  Address settle(Address func) {
+    if (func < relative_limit) {
+      relocating_ |= func != 0;
+      return stack_ + func;
+    }
+    const bool in_stack = func >= stack_ && func <= stack_last_ + 16 * 8;
+    if (!in_stack && base_func_ != stack_ && func >= base_func_ && func - base_func_ < relative_limit) {
+      relocating_ = true;
+      // 5.1 to 5.3 fix the pointers after the move, so that the slot is in the new block already; 5.4.3 and 5.4.4 before.
+      if (layout_.tt_size == 4) return func - base_func_ + stack_;
+    }
+    return func;
+  }
+
+  void read_status(std::span<const std::byte> fields, LuaCall& call) {
+    status_ = 0;
+    if (layout_.callstatus_size == 1) status_ = load<std::uint8_t>(fields, layout_.ci_callstatus);
+    if (layout_.callstatus_size == 2) status_ = load<std::uint16_t>(fields, layout_.ci_callstatus);
+    if (layout_.callstatus_size == 4) status_ = load<std::uint32_t>(fields, layout_.ci_callstatus);
+    const StatusBits& bits = layout_.status;
+    call.tail = (status_ & bits.tail) != 0;
+    call.hooked = (status_ & bits.hooked) != 0;
+    call.finalizer = (status_ & bits.finalizer) != 0;
+    call.fresh = layout_.recurses_per_call || (bits.fresh != 0 && (status_ & bits.fresh) != 0) || (bits.reentry != 0 && (status_ & bits.reentry) == 0);
+    if (layout_.ci_tailcalls != no_field) {
+      call.lost_tail_calls = std::max(load<std::int32_t>(fields, layout_.ci_tailcalls), 0);
+      call.tail = call.lost_tail_calls > 0;
+    }
+  }
+
+  bool read_function(LuaCall& call) {
+    std::array<std::byte, 16> slot;
+    if (!plausible_pointer(call.func) || !memory_.read(call.func, slot)) return false;
+    const Address value = load<Address>(slot, 0);
+    const std::uint32_t tag = layout_.tt_size == 1 ? load<std::uint8_t>(slot, 8) : load<std::uint32_t>(slot, 8);
+    if (!plausible_pointer(value, 1)) return false;
+    if (tag == layout_.tag_light_c) {
+      call.entry = value;
+      return true;
+    }
+    if (tag != layout_.tag_lclosure && tag != layout_.tag_cclosure) return false;
+    std::array<std::byte, 48> closure;
+    if (!plausible_pointer(value) || !memory_.read(value, std::span(closure).first(layout_.cclosure_f + 8u))) return false;
+    call.closure = value;
+    // Objects carry their tag without the collectable bit (lobject.h, novariant/withvariant).
+    if (load<std::uint8_t>(closure, 8) != (tag & 0x3f)) return false;
+    const bool is_c = layout_.closure_isC != no_field ? load<std::uint8_t>(closure, layout_.closure_isC) != 0 : tag == layout_.tag_cclosure;
+    if (is_c) {
+      call.entry = load<Address>(closure, layout_.cclosure_f);
+      return plausible_pointer(call.entry, 1);
+    }
+    call.is_lua = true;
+    call.proto = load<Address>(closure, layout_.lclosure_p);
+    return read_proto(call);
+  }
+
+  bool read_proto(LuaCall& call) const {
+    std::array<std::byte, 128> proto;
+    const auto fields = std::span(proto).first(layout_.p_size);
+    if (!plausible_pointer(call.proto) || !memory_.read(call.proto, fields)) return false;
+    if (load<std::uint8_t>(fields, 8) != layout_.tag_proto) return false;
+    call.code = load<Address>(fields, layout_.p_code);
+    call.size_code = load<std::uint32_t>(fields, layout_.p_sizecode);
+    call.source = load<Address>(fields, layout_.p_source);
+    return plausible_pointer(call.code, 4) && call.size_code > 0 && call.size_code < size_code_limit;
+  }
+
+  const Memory& memory_;
+  const Layout& layout_;
+  Address L_;
+  std::array<std::byte, 256> state_;
+  Address stack_ = 0, stack_last_ = 0, ci_ = 0, base_ci_ = 0, base_func_ = 0, live_savedpc_ = 0;
+  std::uint32_t status_ = 0;
+  bool relocating_ = false;
+};
+
+// 5.1's fresh calls are known only with their callers. `from` on: the calls read since the last time.
+void settle_fresh(const Walker& walker, LuaWalk& walk) {
+  for (std::size_t i = 0; i < walk.calls.size(); ++i) {
+    if (walk.calls[i].is_lua) walk.calls[i].fresh = i + 1 == walk.calls.size() || walker.enters_anew_51(walk.calls[i + 1]);
+  }
+}
+
+// The outermost calls of a deep stack, from base_ci inwards, up to and without `stop`.
+void append_outermost(Walker& walker, Address stop, std::size_t count, LuaWalk& walk) {
+  const std::size_t first = walk.calls.size();
+  Address ci = walker.inner(walker.base());
+  for (std::size_t i = 0; i < count && ci != 0 && ci != stop; ++i, ci = walker.inner(ci)) {
+    LuaCall call;
+    if (walker.read(ci, false, call)) walk.calls.push_back(call);
+    else ++walk.dropped;
+  }
+  std::reverse(walk.calls.begin() + static_cast<std::ptrdiff_t>(first), walk.calls.end());
+}
+
+// How many calls lie between `ci` (included) and the base, `kept` of which the walk has from the other end.
+std::int64_t count_middle(const Walker& walker, Address ci, std::int64_t kept) {
+  std::int64_t count = 0;
+  for (; ci != 0 && ci != walker.base(); ci = walker.outer(ci)) {
+    if (++count > count_limit) return -1;
+  }
+  return ci == walker.base() ? std::max<std::int64_t>(count - kept, 0) : -1;
+}
+
+}  // namespace
+
+void walk_puc(const Memory& memory, const Layout& layout, Address L, const WalkLimits& limits, LuaWalk& walk) {
+  walk.clear();
+  Walker walker(memory, layout, L);
+  walk.end = LuaWalk::End::broken;
+  if (!walker.open()) return;
+  Address ci = walker.innermost();
+  for (bool innermost = true; ci != walker.base(); ci = walker.outer(ci), innermost = false) {
+    if (ci == 0 || walk.dropped > most_dropped) return;
+    if (walk.calls.size() == limits.innermost) {
+      walk.cut_at = walk.calls.size();
+      append_outermost(walker, ci, limits.outermost, walk);
+      const auto kept = static_cast<std::int64_t>(walk.calls.size() - walk.cut_at);
+      walk.left_out = limits.count_left_out || walker.is_array() ? count_middle(walker, ci, kept) : -1;
+      break;
+    }
+    LuaCall call;
+    if (walker.read(ci, innermost, call)) walk.calls.push_back(call);
+    else if (innermost) ++walk.innermost_dropped;
+    else ++walk.dropped;
+  }
+  walk.relocated = walker.relocating();
+  if (walker.is_array()) settle_fresh(walker, walk);
+  walk.end = LuaWalk::End::complete;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,31 @@
+#include <fmt/format.h>
+
+#include <clocale>
+#include <exception>
+
+#include "dump.h"
+#include "options.h"
+#include "record.h"
+
+namespace {
+
+int run(int argc, char** argv) {
+  int exit_code = 0;
+  const std::optional<luaspy::Options> options = luaspy::parse_options(argc, argv, exit_code);
+  if (!options) return exit_code;
+  const luaspy::Result<int> status = options->command == luaspy::Options::Command::record ? luaspy::record(options->record) : luaspy::dump(options->dump);
+  if (status) return *status;
+  fmt::print(stderr, "luaspy: {}\n", status.error().text);
+  return static_cast<int>(status.error().cause);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "luaspy: internal error: {}\n", error.what());
+    return static_cast<int>(luaspy::Cause::internal);
+  }
+}

@@ -1,0 +1,61 @@
+#pragma once
+// Memory: the only door to a target's memory. A live process, a snapshot of a stop, a saved image and a core file are all Memory.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+
+namespace luaspy {
+
+// An address in the target. Never a local pointer.
+using Address = std::uint64_t;
+
+// User space of x86-64 and arm64 as processes get it without asking for more: 47 and 48 bits.
+inline constexpr Address lowest_address = 0x1000;
+inline constexpr Address address_limit = Address{1} << 48;
+
+constexpr bool plausible_pointer(Address address, std::size_t alignment = 8) {
+  return address >= lowest_address && address < address_limit && address % alignment == 0;
+}
+
+class Memory {
+ public:
+  virtual ~Memory() = default;
+
+  // Fills `into` from `address` on. All or nothing: a short read is false, and `into` is then unspecified.
+  // Every value that comes back is hostile: check it before use.
+  virtual bool read(Address address, std::span<std::byte> into) const = 0;
+
+  struct Request {
+    Address address = 0;
+    std::span<std::byte> into;
+    bool done = false;  // filled completely
+  };
+  // Reads many places with as few system calls as the source allows. Each request says whether it was filled.
+  virtual void read_batch(std::span<Request> requests) const {
+    for (Request& request : requests) request.done = read(request.address, request.into);
+  }
+
+  template <typename T>
+  std::optional<T> get(Address address) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value;
+    if (!read(address, std::as_writable_bytes(std::span(&value, 1)))) return std::nullopt;
+    return value;
+  }
+};
+
+// A value of type T at an offset of bytes that were read before. The caller has checked the bounds.
+template <typename T>
+T load(std::span<const std::byte> bytes, std::size_t offset) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,158 @@
+#include "merge.h"
+
+#include <algorithm>
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t most_entering = 3;  // native frames between a protected call's record and its API function (ldo.c, lapi.c)
+
+class Merger {
+ public:
+  Merger(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, Mode mode)
+      : natives_(natives), segments_(segments), core_(core), mode_(mode) {}
+
+  Merged run() {
+    for (segment_ = 0; segment_ < segments_.size(); ++segment_) {
+      const bool last = segment_ + 1 == segments_.size();
+      std::size_t end = native_;
+      while (end < natives_.size() && (last || natives_[end].sp < segments_[segment_].boundary)) ++end;
+      run_segment(end);
+    }
+    for (; native_ < natives_.size(); ++native_) hold(native_);
+    release(Where::host);
+    return std::move(merged_);
+  }
+
+ private:
+  const LuaWalk& walk() const { return *segments_[segment_].walk; }
+  std::size_t call_count() const { return walk().calls.size(); }
+
+  // The C call that native frame `n` runs, from next_call_ on; call_count() if there is none.
+  std::size_t c_call_of(const NativeFrame& native) const {
+    const auto& calls = walk().calls;
+    std::size_t i = next_call_;
+    if (native.function == 0) return calls.size();
+    while (i < calls.size() && (calls[i].is_lua || calls[i].entry != native.function)) ++i;
+    return i;
+  }
+
+  bool is_anchor(const NativeFrame& native) const { return core_.executes_lua(native) || c_call_of(native) < call_count(); }
+
+  void run_segment(std::size_t end) {
+    next_call_ = 0;
+    for (const LuaCall& call : walk().calls) merged_.fresh_calls += call.is_lua && call.fresh;
+    std::size_t last_anchor = end;
+    for (std::size_t n = native_; n < end; ++n) {
+      if (is_anchor(natives_[n])) last_anchor = n;
+    }
+    if (last_anchor == end) {
+      run_unjoined(end);
+      return;
+    }
+    for (; native_ < end; ++native_) {
+      const NativeFrame& native = natives_[native_];
+      if (core_.executes_lua(native)) {
+        ++merged_.execute_frames;
+        release(Where::inside);
+        take_lua_calls(native_ == last_anchor);
+      } else if (const std::size_t call = c_call_of(native); call < call_count()) {
+        release(Where::inside);
+        while (next_call_ < call) take_call(MergedFrame::no_native);
+        take_call(native_);
+        if (native_ == last_anchor) take_rest();
+      } else {
+        if (native.sp >= segments_[segment_].boundary && native_ > last_anchor) break;
+        hold(native_);
+      }
+    }
+    // luaD_rawrunprotected's callers in the core, up to the API function that the host called.
+    std::size_t host = native_;
+    for (std::size_t n = native_; n < std::min(end, native_ + most_entering); ++n) {
+      if (core_.carries(natives_[n])) host = n + 1;
+    }
+    for (; native_ < host; ++native_) hold(native_);
+    release(Where::inside);
+    for (; native_ < end; ++native_) hold(native_);
+  }
+
+  // No native frame of this state could be recognised. Frames further out than its outermost protected call are the host's.
+  void run_unjoined(std::size_t end) {
+    for (; native_ < end && natives_[native_].sp < segments_[segment_].boundary; ++native_) hold(native_);
+    release(Where::inside);
+    if (call_count() != 0) {
+      if (native_ != 0) {
+        merged_.joined = false;
+        if (mode_ == Mode::merged || mode_ == Mode::all) push({MergedFrame::Kind::not_joined, segment_, 0, MergedFrame::no_native});
+      }
+      take_rest();
+    }
+    for (; native_ < end; ++native_) hold(native_);
+  }
+
+  // luaV_execute owns the Lua calls down to the first fresh one; C calls before them have no native frame (they are being
+  // entered or left). The outermost anchor of a state owns the rest: calls that a resume has unrolled (ldo.c, unroll).
+  void take_lua_calls(bool outermost) {
+    while (next_call_ < call_count() && !walk().calls[next_call_].is_lua) take_call(MergedFrame::no_native);
+    while (next_call_ < call_count() && walk().calls[next_call_].is_lua) {
+      const bool fresh = walk().calls[next_call_].fresh;
+      take_call(native_);
+      if (fresh) break;
+    }
+    if (outermost) take_rest();
+  }
+
+  void take_rest() {
+    while (next_call_ < call_count()) take_call(MergedFrame::no_native);
+  }
+
+  void take_call(std::size_t native) {
+    if (walk().left_out != 0 && next_call_ == walk().cut_at) push({MergedFrame::Kind::left_out, segment_, 0, MergedFrame::no_native});
+    if (!walk().calls[next_call_].is_lua && native == MergedFrame::no_native) ++merged_.unpaired_c_calls;
+    if (mode_ == Mode::all && native != MergedFrame::no_native && walk().calls[next_call_].is_lua && shown_execute_ != native) {
+      push({MergedFrame::Kind::native, segment_, 0, native});
+      shown_execute_ = native;
+    }
+    if (mode_ != Mode::native) push({MergedFrame::Kind::call, segment_, next_call_, native});
+    else if (native != MergedFrame::no_native && shown_execute_ != native) push({MergedFrame::Kind::native, segment_, 0, native}), shown_execute_ = native;
+    ++next_call_;
+    any_anchor_ = true;
+  }
+
+  void hold(std::size_t native) { held_.push_back(native); }
+
+  // Decides about the native frames since the last anchor. Inside the outermost protected call of a state, what lies between
+  // two anchors and in the core's module only carries the call; outside of it, only what is known to carry does.
+  enum class Where { inside, host };
+  void release(Where where) {
+    for (const std::size_t native : held_) {
+      bool shown = mode_ != Mode::lua;
+      if (mode_ == Mode::merged && !segments_.empty()) {
+        const bool between = any_anchor_ && where == Where::inside && core_.in_core_module(natives_[native]);
+        shown = !between && !core_.carries(natives_[native]);
+      }
+      if (shown) push({MergedFrame::Kind::native, segment_, 0, native});
+    }
+    held_.clear();
+  }
+
+  void push(MergedFrame frame) { merged_.frames.push_back(frame); }
+
+  const std::vector<NativeFrame>& natives_;
+  const std::vector<Segment>& segments_;
+  const Core& core_;
+  Mode mode_;
+  Merged merged_;
+  std::size_t segment_ = 0, native_ = 0, next_call_ = 0;
+  std::size_t shown_execute_ = MergedFrame::no_native;
+  bool any_anchor_ = false;
+  std::vector<std::size_t> held_;
+};
+
+}  // namespace
+
+Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, Mode mode) {
+  return Merger(natives, segments, core, mode).run();
+}
+
+}  // namespace luaspy

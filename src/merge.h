@@ -1,0 +1,60 @@
+#pragma once
+// Joins a thread's native frames and the Lua calls of the states that run on it into one stack. Pure: it decides by what it is
+// given and by what `Core` says about native functions.
+//
+//   native, innermost first           calls of the running state        merged
+//     helper of str_gsub? no: leaf      C  string.gsub ─────────────┐     string.gsub
+//     str_gsub ─── starts at entry ────────────────────────────────┘
+//     luaD_call, luaD_precall: carry    Lua f      ┐
+//     luaV_execute ──────────── owns ──▶ Lua g      │ down to the      f, g
+//                                        (fresh)    ┘ first fresh one
+//     lua_pcallk, luaD_…: carry
+//     main                                                               main
+
+#include <vector>
+
+#include "frame.h"
+#include "luastate/puc.h"
+
+namespace luaspy {
+
+enum class Mode { merged, lua, native, all };
+
+// What is known of native functions.
+class Core {
+ public:
+  virtual ~Core() = default;
+  // Is this frame luaV_execute?
+  virtual bool executes_lua(const NativeFrame& frame) const = 0;
+  // Does the frame belong to a Lua core or its libraries by its name or its module: may it be left out where it only carries
+  // a call?
+  virtual bool carries(const NativeFrame& frame) const = 0;
+  // Is the frame in the same module as the core: may it be left out between two frames that mean something?
+  virtual bool in_core_module(const NativeFrame& frame) const = 0;
+};
+
+// The calls of one active state, and where its native frames end.
+struct Segment {
+  const LuaWalk* walk = nullptr;
+  Address boundary = 0;   // sp of the frames of this state is below, but for what an unprotected call put outside (see locate.h)
+};
+
+struct MergedFrame {
+  enum class Kind : std::uint8_t { native, call, left_out, not_joined } kind;
+  std::size_t segment = 0, call = 0;   // call: an index into that segment's walk
+  std::size_t native = no_native;      // native; call: the luaV_execute or C function frame that it was paired with
+  static constexpr std::size_t no_native = ~std::size_t{0};
+};
+
+struct Merged {
+  std::vector<MergedFrame> frames;     // innermost first
+  // Self-checks, for the counters of a run.
+  int execute_frames = 0;              // native luaV_execute frames
+  int fresh_calls = 0;                 // Lua calls that say they entered one
+  int unpaired_c_calls = 0;            // C functions without a native frame of their own
+  bool joined = true;                  // false: Lua calls were there, and no native frame that could own them
+};
+
+Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, Mode mode);
+
+}  // namespace luaspy

@@ -1,0 +1,85 @@
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <map>
+
+namespace luaspy {
+namespace {
+
+constexpr const char* version_text = "luaspy 0.1.0";
+
+constexpr const char* about =
+    "Where does a running Lua program spend its time, or why does it hang? luaspy looks from outside:\n"
+    "no restart, no rebuild, no debug symbols, no change to the program.";
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  luaspy record --pid 1234 -d 30             30 seconds of a running program, for speedscope\n"
+    "  luaspy record -f folded -o - -- lua5.4 my.lua   start a program and record it until it ends\n"
+    "  luaspy dump --pid 1234                     what is every thread doing right now?\n"
+    "\n"
+    "Exit status: 0 done; of the launched command, if there is one; else 1 internal error, 2 wrong usage,\n"
+    "3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised, 7 not supported\n"
+    "(32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced, 10 target ended\n"
+    "first, 11 no samples, 126 or 127 command cannot be started.";
+
+void add_target(CLI::App& command, TargetOptions& target) {
+  auto* const pid = command.add_option("-p,--pid", target.pid, "The running process to look at")->check(CLI::PositiveNumber);
+  auto* const words = command.add_option("command", target.command, "After --: a command to start and look at");
+  pid->excludes(words);
+  words->excludes(pid);
+}
+
+void add_mode(CLI::App& command, Mode& mode) {
+  static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
+  command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
+      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("merged|lua|native|all"));
+}
+
+}  // namespace
+
+std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
+  Options options;
+  CLI::App app(about, "luaspy");
+  app.footer(examples);
+  app.set_version_flag("--version", version_text);
+  app.require_subcommand(1);
+
+  CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
+  record.footer(examples);
+  RecordOptions& to_record = options.record;
+  add_target(record, to_record.target);
+  record.add_option("-r,--rate", to_record.rate, "Samples a second (100)")->check(CLI::Range(0.01, 10000.0));
+  record.add_option("-d,--duration", to_record.duration, "Seconds to record; until Ctrl-C or the end of the program without it")->check(CLI::PositiveNumber);
+  record.add_option("-o,--output", to_record.output, "File to write; - is standard output");
+  record.add_option("-f,--format", to_record.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}));
+  add_mode(record, to_record.mode);
+  record.add_flag("--lines", to_record.lines, "Frames show the line being executed, not the function's");
+  record.add_flag("--threads", to_record.threads, "In folded output, a root frame for each thread");
+  record.add_flag("--idle", to_record.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
+
+  CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
+  dump.footer(examples);
+  add_target(dump, options.dump.target);
+  add_mode(dump, options.dump.mode);
+  dump.add_flag("--json", options.dump.json, "Print an object of JSON");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? 0 : static_cast<int>(Cause::usage);
+    return std::nullopt;
+  }
+  options.command = dump.parsed() ? Options::Command::dump : Options::Command::record;
+  const TargetOptions& target = dump.parsed() ? options.dump.target : to_record.target;
+  if (target.pid == 0 && target.command.empty()) {
+    fmt::print(stderr, "luaspy: say what to look at: --pid PID, or -- and a command\n");
+    exit_code = static_cast<int>(Cause::usage);
+    return std::nullopt;
+  }
+  return options;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,45 @@
+#pragma once
+// The command line, as plain structs.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "merge.h"
+#include "result.h"
+
+namespace luaspy {
+
+struct TargetOptions {
+  int pid = 0;                          // 0: launch `command`
+  std::vector<std::string> command;
+};
+
+struct RecordOptions {
+  TargetOptions target;
+  double rate = 100;                    // Hz
+  std::optional<double> duration;       // s
+  std::string output;                   // "-": standard output; "": made of the target's name
+  std::string format;                   // "": from output's ending, else speedscope
+  Mode mode = Mode::merged;
+  bool lines = false;                   // frames show the current line
+  bool threads = false;                 // folded: a root frame for each thread
+  bool idle = false;                    // sample sleeping threads too
+};
+
+struct DumpOptions {
+  TargetOptions target;
+  Mode mode = Mode::merged;
+  bool json = false;
+};
+
+struct Options {
+  enum class Command { record, dump } command = Command::record;
+  RecordOptions record;
+  DumpOptions dump;
+};
+
+// nullopt with `exit_code` set when there is nothing more to do (help, version, wrong usage: printed already).
+std::optional<Options> parse_options(int argc, char** argv, int& exit_code);
+
+}  // namespace luaspy

@@ -1,0 +1,35 @@
+#include "output/folded.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace luaspy {
+namespace {
+
+// The format has no escapes: what separates frames must not be in one.
+std::string without_separator(std::string text) {
+  std::ranges::replace(text, ';', ':');
+  return text;
+}
+
+}  // namespace
+
+void write_folded(const Profile& profile, const WriteOptions& options, std::ostream& out) {
+  std::vector<std::string> frames;
+  for (const Frame& frame : profile.frames()) frames.push_back(without_separator(describe(frame, options.lines)));
+  std::map<std::string, std::int64_t> lines;
+  for (const Profile::Entry& entry : profile.entries()) {
+    std::string line;
+    if (options.threads) {
+      const Profile::Thread& thread = profile.threads()[entry.thread];
+      line = without_separator(fmt::format("thread {} ({})", thread.name, thread.tid));
+    }
+    for (const Profile::FrameId id : profile.stack(entry.stack)) line += (line.empty() ? "" : ";") + frames[id];
+    ++lines[line];
+  }
+  for (const auto& [line, count] : lines) out << line << ' ' << count << '\n';
+}
+
+}  // namespace luaspy

@@ -1,0 +1,72 @@
+#include "output/speedscope.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace luaspy {
+namespace {
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// speedscope adds up what has the same name, file and line: frames become such entries, numbered from 0.
+struct FrameTable {
+  std::vector<std::size_t> index;   // by FrameId
+  std::vector<std::string> entries; // JSON objects
+};
+
+FrameTable make_frames(const Profile& profile, bool lines) {
+  FrameTable table;
+  std::map<std::string, std::size_t> known;
+  for (const Frame& frame : profile.frames()) {
+    const int line = lines ? frame.line : frame.line_defined;
+    std::string entry = "{\"name\":" + quoted(describe(frame, lines));
+    if (!frame.file.empty()) entry += ",\"file\":" + quoted(frame.file);
+    if (frame.kind == Frame::Kind::lua && line > 0) entry += fmt::format(",\"line\":{}", line);
+    entry += '}';
+    const auto [place, added] = known.emplace(entry, table.entries.size());
+    if (added) table.entries.push_back(entry);
+    table.index.push_back(place->second);
+  }
+  return table;
+}
+
+void write_thread(const Profile& profile, std::size_t thread, const FrameTable& frames, std::ostream& out) {
+  std::vector<const Profile::Entry*> entries;
+  std::int64_t total = 0;
+  for (const Profile::Entry& entry : profile.entries()) {
+    if (entry.thread == thread) entries.push_back(&entry), total += entry.weight_ns;
+  }
+  const Profile::Thread& about = profile.threads()[thread];
+  out << "{\"type\":\"sampled\",\"name\":" << quoted(fmt::format("{} (thread {})", about.name, about.tid))
+      << ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":" << total << ",\n\"samples\":[";
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    out << (i == 0 ? "[" : ",[");
+    const auto stack = profile.stack(entries[i]->stack);
+    for (std::size_t frame = 0; frame < stack.size(); ++frame) out << (frame == 0 ? "" : ",") << frames.index[stack[frame]];
+    out << ']';
+  }
+  out << "],\n\"weights\":[";
+  for (std::size_t i = 0; i < entries.size(); ++i) out << (i == 0 ? "" : ",") << entries[i]->weight_ns;
+  out << "]}";
+}
+
+}  // namespace
+
+void write_speedscope(const Profile& profile, const WriteOptions& options, std::ostream& out) {
+  const FrameTable frames = make_frames(profile, options.lines);
+  out << "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"luaspy\",\"name\":" << quoted(profile.target)
+      << ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[";
+  for (std::size_t i = 0; i < frames.entries.size(); ++i) out << (i == 0 ? "\n" : ",\n") << frames.entries[i];
+  out << "]},\n\"profiles\":[";
+  for (std::size_t thread = 0; thread < profile.threads().size(); ++thread) {
+    out << (thread == 0 ? "\n" : ",\n");
+    write_thread(profile, thread, frames, out);
+  }
+  out << "]}\n";
+}
+
+}  // namespace luaspy

@@ -1,0 +1,11 @@
+#pragma once
+// speedscope's file format (https://www.speedscope.app/file-format-schema.json): one sampled profile for each thread, samples
+// in the order of time, weighed by the real time between ticks.
+
+#include "output/format.h"
+
+namespace luaspy {
+
+void write_speedscope(const Profile& profile, const WriteOptions& options, std::ostream& out);
+
+}  // namespace luaspy

@@ -1,0 +1,198 @@
+#include "record.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+#include <random>
+
+#include "output/format.h"
+#include "session.h"
+#include "stop_times.h"
+
+namespace luaspy {
+namespace {
+
+using Clock = system::Clock;
+
+std::int64_t to_ns(Clock::duration duration) { return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count(); }
+
+// Where the profile goes. Opened before the recording: a path that cannot be written is told at once.
+class Output {
+ public:
+  static Result<Output> open(const RecordOptions& options, pid_t pid) {
+    Output output;
+    output.format_ = find_format(options.format);
+    if (output.format_ == nullptr) output.format_ = format_of_file(options.output);
+    if (output.format_ == nullptr) output.format_ = &formats().front();
+    output.path_ = options.output;
+    if (output.path_.empty()) output.path_ = fmt::format("luaspy-{}{}", pid, output.format_->extension);
+    if (output.path_ == "-") return output;
+    output.file_.open(output.path_, std::ios::binary | std::ios::trunc);
+    if (!output.file_) return Error{Cause::output, fmt::format("Cannot write {}.", output.path_)};
+    return output;
+  }
+
+  Result<void> write(const Profile& profile, const WriteOptions& options) {
+    std::ostream& out = to_stdout() ? std::cout : file_;
+    format_->write(profile, options, out);
+    out.flush();
+    if (!out) return Error{Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.", path_)};
+    return {};
+  }
+  bool to_stdout() const { return path_ == "-"; }
+  const std::string& path() const { return path_; }
+  const Format& format() const { return *format_; }
+
+ private:
+  const Format* format_ = nullptr;
+  std::string path_;
+  std::ofstream file_;
+};
+
+// When to tick: at the rate asked for, with a little jitter so that nothing periodic hides. Ticks whose time has passed are
+// counted, not caught up: a slow sampler must not starve the target.
+class Pacer {
+ public:
+  explicit Pacer(double rate) : interval_(std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / rate))), next_(Clock::now()) {}
+
+  // Sleeps until the next tick. How many were missed.
+  std::int64_t wait() {
+    next_ += interval_;
+    std::int64_t missed = 0;
+    const Clock::time_point now = Clock::now();
+    if (now > next_ + interval_) {
+      missed = (now - next_) / interval_;
+      next_ += missed * interval_;
+    }
+    std::uniform_real_distribution<double> spread(-0.25, 0.25);
+    system::sleep_until(next_ + Clock::duration(static_cast<std::int64_t>(spread(random_) * static_cast<double>(interval_.count()))));
+    return missed;
+  }
+
+ private:
+  Clock::duration interval_;
+  Clock::time_point next_;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+struct Recording {
+  Profile profile;
+  StopTimes stops;
+  std::int64_t ticks = 0;
+  bool target_ended = false;
+};
+
+void run(Session& session, const RecordOptions& options, Recording& recording) {
+  Sampler& sampler = session.sampler();
+  Pacer pacer(options.rate);
+  const Clock::time_point start = Clock::now();
+  Clock::time_point last = start;
+  while (system::end_requested() == 0) {
+    recording.profile.add_loss(Loss::late, pacer.wait());
+    const Clock::time_point now = Clock::now();
+    if (options.duration && now - start >= std::chrono::duration<double>(*options.duration)) break;
+    const std::int64_t weight = to_ns(now - last);
+    last = now;
+    ++recording.ticks;
+    for (const auto& thread : session.target().process().threads()) {
+      const std::optional<Sample> sample = sampler.sample(*thread);
+      if (!sample) {
+        recording.profile.add_idle();
+        continue;
+      }
+      if (sample->stopped_ns != 0) recording.stops.add(sample->stopped_ns);
+      recording.profile.add({thread->tid(), thread->name()}, to_ns(now - start), weight, *sample);
+    }
+    recording.target_ended = session.ended();
+    if (recording.target_ended) break;
+    sampler.settle();
+  }
+  recording.profile.duration_ns = to_ns(Clock::now() - start);
+  recording.profile.rate = options.rate;
+}
+
+void print_quality(const Quality& quality) {
+  const auto share = [&](std::int64_t part, std::int64_t of) { return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of); };
+  fmt::print(stderr, "  stacks: {:.2f} % with Lua; native part complete {:.2f} %", share(quality.with_lua, quality.stacks), share(quality.native_complete, quality.stacks));
+  const auto part = [&](std::string_view what, std::int64_t count) {
+    if (count != 0) fmt::print(stderr, "; {} {:.2f} %", what, share(count, quality.with_lua));
+  };
+  part("not joined", quality.not_joined);
+  part("Lua part cut short", quality.lua_broken);
+  part("unusable", quality.lua_unusable);
+  part("innermost call half built and dropped", quality.half_built);
+  part("other calls dropped", quality.calls_dropped);
+  part("Lua stack being moved", quality.relocated);
+  fmt::print(stderr, "\n");
+}
+
+void print_hottest(const Profile& profile) {
+  constexpr std::size_t most = 10;
+  const auto samples = static_cast<double>(profile.entries().size());
+  fmt::print(stderr, "\n   %Own  %Total  Function\n");
+  std::size_t shown = 0;
+  for (const Profile::Hot& hot : profile.hottest()) {
+    if (hot.own == 0 || shown++ == most) break;
+    fmt::print(stderr, "  {:5.1f}   {:5.1f}  {}\n", 100 * static_cast<double>(hot.own) / samples, 100 * static_cast<double>(hot.total) / samples,
+               describe(hot.function, false));
+  }
+  fmt::print(stderr, "\n");
+}
+
+void print_summary(const Recording& recording, Sampler& sampler, const Output& output) {
+  const Profile& profile = recording.profile;
+  const double seconds = static_cast<double>(profile.duration_ns) / 1e9;
+  std::string luas;
+  for (const std::string& row : sampler.rows()) luas += (luas.empty() ? "" : ", ") + row;
+  if (!profile.entries().empty()) print_hottest(profile);
+  fmt::print(stderr, "luaspy: {:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.entries().size(), profile.threads().size(),
+             profile.threads().size() == 1 ? "" : "s", seconds > 0 ? static_cast<double>(recording.ticks) / seconds : 0, luas.empty() ? "" : "; ", luas);
+  if (recording.stops.count() != 0) {
+    fmt::print(stderr, "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in all, {:.2f} % of the time\n",
+               static_cast<double>(recording.stops.quantile_ns(0.5)) / 1e3, static_cast<double>(recording.stops.quantile_ns(0.99)) / 1e3,
+               static_cast<double>(recording.stops.total_ns()) / 1e6, 100 * static_cast<double>(recording.stops.total_ns()) / static_cast<double>(profile.duration_ns));
+  }
+  if (profile.quality().stacks != 0) print_quality(profile.quality());
+  std::string losses;
+  for (std::size_t i = 1; i < loss_count; ++i) {
+    const auto loss = static_cast<Loss>(i);
+    if (profile.losses(loss) != 0) losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", profile.losses(loss), name(loss));
+  }
+  fmt::print(stderr, "  lost: {}; thread asleep at {} ticks\n", losses.empty() ? "nothing" : losses, profile.idle());
+  if (recording.target_ended) fmt::print(stderr, "  the target has ended\n");
+  if (!output.to_stdout()) fmt::print(stderr, "  written: {}\n  next: {}\n", output.path(), output.format().next_step);
+}
+
+}  // namespace
+
+Result<int> record(const RecordOptions& options) {
+  SamplerOptions sampler_options;
+  sampler_options.mode = options.mode;
+  sampler_options.idle = options.idle;
+  Result<std::unique_ptr<Session>> opened = Session::open(options.target, sampler_options);
+  if (!opened) return opened.error();
+  Session& session = **opened;
+  if (!session.launched() && options.mode != Mode::native) {
+    if (const Result<void> lua = session.check_lua(); !lua) return lua.error();
+  }
+  Result<Output> output = Output::open(options, session.target().process().pid());
+  if (!output) return output.error();
+  system::watch_signals();
+  if (system::is_terminal(2)) fmt::print(stderr, "luaspy: recording process {}; Ctrl-C ends it and writes\n", session.target().process().pid());
+
+  Recording recording;
+  recording.profile.target = session.target().process().command();
+  run(session, options, recording);
+  recording.profile.settle_names();
+  const Result<void> written = output->write(recording.profile, {options.lines, options.threads});
+  print_summary(recording, session.sampler(), *output);
+  const int status = session.wait_for_exit();
+  if (!written) return written.error();
+  if (recording.profile.entries().empty() && !session.launched()) {
+    return Error{Cause::no_samples, "No samples: the target was idle all the time. --idle samples sleeping threads too."};
+  }
+  return status;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,32 @@
+#pragma once
+// The register set of a thread or a frame, numbered as DWARF numbers them for the architecture (System V x86-64 ABI, figure 3.36).
+
+#include <array>
+#include <bitset>
+
+#include "memory.h"
+
+namespace luaspy {
+
+enum Register : unsigned { rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15, rip, register_count };
+
+// The registers that a called function gives back as it found them (System V x86-64 ABI, 3.2.1), without rsp.
+inline constexpr std::array callee_saved_registers = {rbx, rbp, r12, r13, r14, r15};
+
+class Registers {
+ public:
+  bool knows(unsigned number) const { return known_[number]; }
+  // 0 if unknown.
+  Address operator[](unsigned number) const { return values_[number]; }
+  void set(unsigned number, Address value) { values_[number] = value, known_.set(number); }
+  void forget(unsigned number) { values_[number] = 0, known_.reset(number); }
+
+  Address pc() const { return values_[rip]; }
+  Address sp() const { return values_[rsp]; }
+
+ private:
+  std::array<Address, register_count> values_{};
+  std::bitset<register_count> known_;
+};
+
+}  // namespace luaspy

@@ -1,0 +1,54 @@
+#pragma once
+// What one tick of one thread ends in: a stack, or a loss with a name. Nothing else is possible.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "frame.h"
+
+namespace luaspy {
+
+enum class Loss : std::uint8_t {
+  none,
+  late,          // the tick's time had passed when luaspy got to it
+  not_stopped,   // the thread did not stop in time (uninterruptible sleep)
+  refused,       // somebody else traces the thread, or the right to was lost
+  ended,         // the thread ended while it was being looked at
+  unreadable,    // its stack could not be read
+  moved,         // a sleeping thread ran while it was being read
+};
+inline constexpr std::size_t loss_count = 7;
+
+constexpr std::string_view name(Loss loss) {
+  constexpr std::array<std::string_view, loss_count> names = {
+      "", "late ticks", "not stopped in time", "refused", "thread ended", "stack unreadable", "woke while being read"};
+  return names[static_cast<std::size_t>(loss)];
+}
+
+// How good the stacks are: counted over a run, shown at its end.
+struct Quality {
+  std::int64_t stacks = 0;              // with a stack at all
+  std::int64_t with_lua = 0;            // on which a Lua state runs
+  std::int64_t native_complete = 0;     // whose native part reaches the thread's first function
+  std::int64_t not_joined = 0;          // Lua and native could not be joined
+  std::int64_t lua_broken = 0;          // the Lua walk ended before base_ci
+  std::int64_t lua_unusable = 0;        // a Lua state runs, and none of its calls could be read
+  std::int64_t half_built = 0;          // the innermost call was being set up or torn down, and was dropped
+  std::int64_t calls_dropped = 0;       // other calls that could not be believed
+  std::int64_t relocated = 0;           // the Lua stack was being moved
+  std::int64_t fresh_mismatch = 0;      // native luaV_execute frames and fresh Lua calls differ in number
+
+  Quality& operator+=(const Quality& other);
+};
+
+struct Sample {
+  enum class State : std::uint8_t { running, sleeping } state = State::running;
+  Loss loss = Loss::none;
+  Stack stack;                          // outermost first; empty with a loss
+  std::int64_t stopped_ns = 0;          // how long the thread stood still
+  Quality quality;
+};
+
+}  // namespace luaspy

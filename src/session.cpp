@@ -1,0 +1,72 @@
+#include "session.h"
+
+#include <fmt/format.h>
+
+namespace luaspy {
+namespace {
+
+// Which of the processes that `pid` has started have a Lua in them: often it is a wrapper that was named.
+std::string children_with_lua(const Process& process) {
+  std::string text;
+  for (const pid_t child : process.children()) {
+    Result<Process> opened = Process::open(child);
+    if (!opened) continue;
+    Detector detector;
+    const LiveMemory memory(child);
+    detector.update(opened->address_space(), memory);
+    if (!detector.images().empty()) text += fmt::format("\nIts child {} runs Lua {}: {}", child, detector.images().front().version, opened->command());
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, const SamplerOptions& sampler) {
+  pid_t pid = options.pid;
+  const bool launch = pid == 0;
+  if (launch) {
+    system::Failure failure;
+    pid = system::launch(options.command, failure);
+    if (failure) {
+      const bool missing = failure.not_found();
+      return Error{missing ? Cause::command_not_found : Cause::command_not_started,
+                   fmt::format("Cannot start {}: {}.", options.command[0], failure.text())};
+    }
+  }
+  Result<Process> process = Process::open(pid);
+  if (!process) return process.error();
+  return std::unique_ptr<Session>(new Session(std::move(*process), sampler, launch));
+}
+
+bool Session::ended() {
+  if (exit_status_) return true;
+  if (!launched_) return !target_.process().alive();
+  const system::WaitStatus status = system::wait_for(target_.process().pid(), false);
+  if (status.kind == system::WaitStatus::Kind::ended) exit_status_ = status.exit_status;
+  return exit_status_.has_value();
+}
+
+int Session::wait_for_exit() {
+  if (!launched_) return 0;
+  while (!exit_status_) {
+    const system::WaitStatus status = system::wait_for(target_.process().pid(), true);
+    if (status.kind == system::WaitStatus::Kind::ended) exit_status_ = status.exit_status;
+  }
+  return *exit_status_;
+}
+
+Result<void> Session::check_lua() {
+  bool readable = false;
+  for (const LuaImage& image : sampler_.images()) readable |= !image.rows.empty();
+  if (readable) return {};
+  Process& process = target_.process();
+  if (!sampler_.images().empty()) {
+    const LuaImage& image = sampler_.images().front();
+    return Error{Cause::unsupported, fmt::format("Process {} runs {} ({}), which this version of luaspy does not read.", process.pid(), image.version, image.path)};
+  }
+  std::string text = fmt::format("No Lua in process {} ({}). Looked for a Lua core in:", process.pid(), process.command());
+  for (const std::string& path : sampler_.searched()) text += "\n  " + path;
+  return Error{Cause::no_lua, text + children_with_lua(process)};
+}
+
+}  // namespace luaspy

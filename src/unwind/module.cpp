@@ -1,0 +1,204 @@
+#include "unwind/module.h"
+
+#include <elf.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t copy_limit = 256 << 20;
+
+Address round_down(Address address) { return address & ~Address{4095}; }
+
+}  // namespace
+
+Module::~Module() {
+  if (dwfl_ != nullptr) dwfl_end(dwfl_);
+  if (mapped_ != nullptr) ::munmap(mapped_, mapped_size_);
+  if (file_ >= 0) ::close(file_);
+}
+
+std::string_view Module::file_name() const {
+  const std::string_view path = path_;
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::unique_ptr<Module> Module::load(const std::vector<Mapping>& mappings, const Opener& opener, const Memory& memory) {
+  std::unique_ptr<Module> module(new Module);
+  module->path_ = mappings.front().path;
+  const bool has_file = mappings.front().inode != 0;
+  const bool have_bytes = (has_file && module->map_file(opener(mappings.front()))) || module->copy_from(memory, mappings);
+  if (!have_bytes || !module->read_program_headers(mappings)) return nullptr;
+  return module;
+}
+
+bool Module::map_file(int file) {
+  file_ = file;
+  struct stat status {};
+  if (file < 0 || ::fstat(file, &status) != 0 || status.st_size <= 0) return false;
+  void* const mapped = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+  if (mapped == MAP_FAILED) return false;
+  mapped_ = mapped;
+  mapped_size_ = static_cast<std::size_t>(status.st_size);
+  bytes_ = {static_cast<const std::byte*>(mapped), mapped_size_};
+  return true;
+}
+
+bool Module::copy_from(const Memory& memory, const std::vector<Mapping>& mappings) {
+  const Address start = mappings.front().start;
+  if (mappings.back().end - start > copy_limit) return false;
+  copy_.resize(mappings.back().end - start);
+  for (const Mapping& mapping : mappings) {
+    if (mapping.readable && !memory.read(mapping.start, {copy_.data() + (mapping.start - start), mapping.end - mapping.start})) {
+      // A page beyond the file's end cannot be read; the rest can.
+      for (Address page = mapping.start; page < mapping.end; page += 4096) (void)memory.read(page, {copy_.data() + (page - start), 4096});
+    }
+  }
+  by_address_ = true;
+  bytes_ = copy_;
+  return true;
+}
+
+bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
+  elf_version(EV_CURRENT);
+  // libelf does not write through the pointer of elf_memory.
+  Elf* const elf = elf_memory(reinterpret_cast<char*>(const_cast<std::byte*>(bytes_.data())), bytes_.size());
+  std::size_t count = 0;
+  bool usable = elf != nullptr && elf_kind(elf) == ELF_K_ELF && gelf_getclass(elf) == ELFCLASS64 && elf_getphdrnum(elf, &count) == 0;
+  const Mapping& first = mappings.front();
+  bool have_bias = false;
+  std::vector<GElf_Phdr> headers;
+  for (std::size_t i = 0; usable && i < count; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) continue;
+    headers.push_back(header);
+    if (header.p_type == PT_LOAD && !have_bias && round_down(header.p_offset) <= first.offset && header.p_offset + header.p_filesz > first.offset) {
+      bias_ = first.start - first.offset + header.p_offset - header.p_vaddr;
+      have_bias = true;
+    }
+  }
+  for (const GElf_Phdr& header : headers) {
+    const Address start = header.p_vaddr + bias_;
+    if (header.p_type == PT_LOAD && header.p_filesz != 0) {
+      const std::uint64_t offset = by_address_ ? start - first.start : header.p_offset;
+      segments_.push_back({start, start + header.p_filesz, offset, (header.p_flags & PF_X) != 0});
+    }
+    if (header.p_type == PT_GNU_EH_FRAME) eh_frame_hdr_ = start, eh_frame_hdr_size_ = header.p_memsz;
+  }
+  if (elf != nullptr) elf_end(elf);
+  std::ranges::sort(segments_, {}, &Segment::start);
+  return have_bias && !segments_.empty();
+}
+
+bool Module::executes(Address address) const {
+  return std::ranges::any_of(segments_, [&](const Segment& segment) { return segment.executable && address >= segment.start && address < segment.end; });
+}
+
+bool Module::read(Address address, std::span<std::byte> into) const {
+  for (const Segment& segment : segments_) {
+    if (address < segment.start || address >= segment.end || into.size() > segment.end - address) continue;
+    const std::uint64_t offset = segment.offset + (address - segment.start);
+    if (offset > bytes_.size() || into.size() > bytes_.size() - offset) return false;
+    std::memcpy(into.data(), bytes_.data() + offset, into.size());
+    return true;
+  }
+  return false;
+}
+
+// libdwfl finds .symtab, the separate debug file by build-id or debuglink, .gnu_debugdata, and .dynsym by program headers
+// where the section headers are gone.
+void Module::open_symbols() const {
+  symbols_opened_ = true;
+  static char* debug_path = nullptr;
+  static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, dwfl_standard_find_debuginfo, dwfl_offline_section_address, &debug_path};
+  if (file_ < 0) return;
+  dwfl_ = dwfl_begin(&callbacks);
+  if (dwfl_ == nullptr) return;
+  dwfl_report_begin(dwfl_);
+  // libdwfl closes the descriptor that it is given.
+  symbols_ = dwfl_report_elf(dwfl_, path_.c_str(), path_.c_str(), ::dup(file_), bias_, true);
+  dwfl_report_end(dwfl_, nullptr, nullptr);
+}
+
+std::optional<Symbol> Module::symbol(Address address) const {
+  if (!symbols_opened_) open_symbols();
+  if (symbols_ == nullptr) return std::nullopt;
+  GElf_Off offset = 0;
+  GElf_Sym symbol;
+  const char* const name = dwfl_module_addrinfo(symbols_, address, &offset, &symbol, nullptr, nullptr, nullptr);
+  if (name == nullptr || *name == '\0') return std::nullopt;
+  const bool sized = symbol.st_size != 0;
+  if (sized && offset >= symbol.st_size) return std::nullopt;
+  if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC && GELF_ST_TYPE(symbol.st_info) != STT_NOTYPE && GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
+    return std::nullopt;
+  return Symbol{name, address - offset};
+}
+
+// Intel SDM: CALL rel32 is E8 and four bytes. Other bytes look like it now and then, but then the target is rarely code of
+// the same module.
+const std::vector<Address>& Module::call_targets() const {
+  if (call_targets_) return *call_targets_;
+  std::vector<Address> targets;
+  for (const Segment& segment : segments_) {
+    if (!segment.executable || segment.offset + (segment.end - segment.start) > bytes_.size()) continue;
+    const auto code = bytes_.subspan(segment.offset, segment.end - segment.start);
+    for (std::size_t i = 0; i + 5 <= code.size(); ++i) {
+      if (std::to_integer<unsigned>(code[i]) != 0xe8) continue;
+      const Address target = segment.start + i + 5 + static_cast<Address>(std::int64_t{luaspy::load<std::int32_t>(code, i + 1)});
+      if (executes(target)) targets.push_back(target);
+    }
+  }
+  std::ranges::sort(targets);
+  targets.erase(std::ranges::unique(targets).begin(), targets.end());
+  return call_targets_.emplace(std::move(targets));
+}
+
+void Modules::update(const AddressSpace& space) {
+  std::vector<Entry> entries;
+  const std::vector<Mapping>& mappings = space.mappings();
+  for (std::size_t i = 0; i < mappings.size(); ++i) {
+    const Mapping& first = mappings[i];
+    const bool vdso = first.path == "[vdso]";
+    if (first.inode == 0 && !vdso) continue;
+    const bool continues = !entries.empty() && !vdso && entries.back().mappings.front().inode == first.inode &&
+                           entries.back().mappings.front().device == first.device && first.offset > entries.back().mappings.front().offset;
+    if (!continues) entries.push_back({first.start, first.end, {}, nullptr});
+    entries.back().end = first.end;
+    entries.back().mappings.push_back(first);
+  }
+  std::erase_if(entries, [](const Entry& entry) { return std::ranges::none_of(entry.mappings, &Mapping::executable); });
+  for (Entry& entry : entries) {
+    const auto known = std::ranges::find_if(entries_, [&](const Entry& old) {
+      return old.start == entry.start && old.mappings.front().inode == entry.mappings.front().inode && old.mappings.size() == entry.mappings.size();
+    });
+    if (known != entries_.end()) entry.module = known->module, entry.loaded = known->loaded;
+  }
+  entries_ = std::move(entries);
+  space_ = space;
+}
+
+const Module* Modules::find(Address address) const {
+  auto entry = std::ranges::upper_bound(entries_, address, {}, &Entry::start);
+  if (entry == entries_.begin()) return nullptr;
+  --entry;
+  if (address >= entry->end) return nullptr;
+  if (!entry->loaded) {
+    entry->loaded = true;
+    entry->module = Module::load(entry->mappings, opener_, memory_);
+  }
+  return entry->module.get();
+}
+
+bool Modules::executes(Address address) const {
+  const Mapping* const mapping = space_.find(address);
+  return mapping != nullptr && mapping->executable;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,109 @@
+#pragma once
+// An ELF file that is mapped into the target: its bytes as they are on disk (or, for the vdso and for files that are gone,
+// as they are in memory), its call frame tables, its symbols.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "address_space.h"
+
+struct Elf;
+struct Dwfl;
+struct Dwfl_Module;
+
+namespace luaspy {
+
+struct Symbol {
+  std::string name;
+  Address start = 0;  // in the target
+};
+
+class Module {
+ public:
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  ~Module();
+
+  const std::string& path() const { return path_; }
+  std::string_view file_name() const;  // without directories
+  Address bias() const { return bias_; }
+  bool executes(Address address) const;
+
+  // The bytes that the file has for an address of the target; false where it has none. Data that the program writes is as
+  // it was at its start.
+  bool read(Address address, std::span<std::byte> into) const;
+
+  // PT_GNU_EH_FRAME: address in the target of .eh_frame_hdr; 0 without one. Its size in bytes.
+  Address eh_frame_hdr() const { return eh_frame_hdr_; }
+  std::size_t eh_frame_hdr_size() const { return eh_frame_hdr_size_; }
+  Address lowest() const { return segments_.front().start; }
+  Address end() const { return segments_.back().end; }
+
+  // The function that contains an address, by .symtab, the separate debug file (build-id), .gnu_debugdata or .dynsym.
+  std::optional<Symbol> symbol(Address address) const;
+
+  // Where functions start as far as direct calls tell: the sorted targets of the call instructions in executable segments.
+  // For code without call frame information or symbols. Computed once.
+  const std::vector<Address>& call_targets() const;
+
+  using Opener = std::function<int(const Mapping&)>;  // a file descriptor that becomes the module's, -1 if it cannot be had
+  // The module whose file is mapped by `mappings` (all of one file, ascending). nullptr if it is no ELF file.
+  static std::unique_ptr<Module> load(const std::vector<Mapping>& mappings, const Opener& opener, const Memory& memory);
+
+ private:
+  struct Segment {
+    Address start, end;   // in the target, as far as the file has bytes for it
+    std::uint64_t offset; // of start in bytes_
+    bool executable;
+  };
+  Module() = default;
+  bool map_file(int file);
+  bool copy_from(const Memory& memory, const std::vector<Mapping>& mappings);
+  bool read_program_headers(const std::vector<Mapping>& mappings);
+  void open_symbols() const;
+
+  std::string path_;
+  Address bias_ = 0;
+  std::vector<Segment> segments_;  // PT_LOAD, ascending
+  Address eh_frame_hdr_ = 0;
+  std::size_t eh_frame_hdr_size_ = 0;
+  int file_ = -1;
+  void* mapped_ = nullptr;
+  std::size_t mapped_size_ = 0;
+  std::vector<std::byte> copy_;
+  bool by_address_ = false;        // bytes_ is laid out as in memory, not as in the file
+  std::span<const std::byte> bytes_;
+  mutable Dwfl* dwfl_ = nullptr;
+  mutable Dwfl_Module* symbols_ = nullptr;
+  mutable bool symbols_opened_ = false;
+  mutable std::optional<std::vector<Address>> call_targets_;
+};
+
+// All modules of an address space, found by address. Modules that stay mapped stay the same objects over updates.
+class Modules {
+ public:
+  Modules(const Memory& memory, Module::Opener opener) : memory_(memory), opener_(std::move(opener)) {}
+
+  // Files are opened when an address in them is first asked for.
+  void update(const AddressSpace& space);
+  const Module* find(Address address) const;
+  // Is there code at this address, as far as the last update knows?
+  bool executes(Address address) const;
+
+ private:
+  struct Entry {
+    Address start, end;
+    std::vector<Mapping> mappings;
+    std::shared_ptr<Module> module;
+    bool loaded = false;
+  };
+  const Memory& memory_;
+  Module::Opener opener_;
+  mutable std::vector<Entry> entries_;  // ascending by start
+  AddressSpace space_;
+};
+
+}  // namespace luaspy

@@ -1,0 +1,54 @@
+#pragma once
+// Native frames from registers and stack bytes: libunwind over a Memory, with call frame information read from the
+// modules' files, and return address scanning where a function has none.
+
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "frame.h"
+#include "unwind/module.h"
+
+namespace luaspy {
+
+class Unwinder {
+ public:
+  explicit Unwinder(const Modules& modules);
+  ~Unwinder();
+
+  enum class End {
+    root,       // the outermost function was reached (its return address is undefined or 0)
+    lost,       // no way on from the last frame: it, and the rest, are missing
+    limit,      // more frames than asked for
+  };
+  // Appends frames to `frames`, innermost first. `stack` has to answer for the thread's stack only.
+  End unwind(const Registers& registers, const Memory& stack, std::vector<NativeFrame>& frames, std::size_t limit = 4096);
+
+  struct Range {
+    Address start = 0, end = 0;  // [start, end); 0, 0 if unknown
+  };
+  // The function that contains `address`: by call frame information, else by symbols, else by the calls that are made to it
+  // and the entries that note_entry() was told.
+  Range function(Address address) const;
+  // All functions of a module, by the same sources, ascending.
+  std::vector<Range> functions(const Module& module) const;
+  // Lua knows where its C functions start; code without call frame information does not say.
+  void note_entry(Address entry);
+
+  // Call after the modules were updated: rows of unloaded modules are forgotten.
+  void forget();
+
+ private:
+  struct Space;  // libunwind's address space and what its callbacks need
+  bool step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const;
+  Range function_without_tables(const Module& module, Address address) const;
+  bool plausible_return(Address address, const NativeFrame& callee) const;
+
+  const Modules& modules_;
+  std::unique_ptr<Space> space_;
+  mutable std::unordered_map<Address, Range> functions_;  // by lookup address
+  std::set<Address> entries_;
+};
+
+}  // namespace luaspy
