@@ -1,55 +1,28 @@
 #pragma once
-// What is known of the native functions of the Lua cores in a target, with symbols or without, and how native frames are called.
+// What the Lua half and the merge want to know about native functions.
 
-#include <string>
-#include <unordered_map>
+#include <cstddef>
+#include <vector>
 
-#include "luastate/detect.h"
-#include "merge.h"
-#include "unwind/unwinder.h"
+#include "frame.h"
 
 namespace luaspy {
 
-class NativeCode : public Core {
+class Core {
  public:
-  NativeCode(const Modules& modules, const Unwinder& unwinder) : modules_(modules), unwinder_(unwinder) {}
-
-  // Which images hold a Lua core. Finds luaV_execute in each.
-  void update(const std::vector<LuaImage>& images);
-
-  bool executes_lua(const NativeFrame& frame) const override;
-  bool carries(const NativeFrame& frame) const override;
-  bool in_core_module(const NativeFrame& frame) const override;
-
-  // The machine code of the luaV_execute that `frame` is in.
-  std::vector<std::byte> code(const NativeFrame& frame) const;
-
+  virtual ~Core() = default;
+  // Is this frame luaV_execute?
+  virtual bool executes_lua(const NativeFrame& frame) const = 0;
+  // Is it known by its name to carry a call and do nothing else?
+  virtual bool carries(const NativeFrame& frame) const = 0;
+  // Is it in the same module as a Lua core? Then it may be left out between two frames that mean something.
+  virtual bool in_core_module(const NativeFrame& frame) const = 0;
+  // The machine code of the luaV_execute that `frame` is in; empty if it is not to be had.
+  virtual std::vector<std::byte> code(const NativeFrame& frame) const = 0;
   // How a person reads it: by symbol, else by module and the function's start in it, else by module. Never by a raw pc, so that
   // samples of one function add up.
-  const Frame& describe(const NativeFrame& frame) const;
-  Frame describe_entry(Address entry) const;   // the same for a function's first instruction
-
-  const std::vector<std::string>& execute_functions() const { return found_; }  // for --verbose
-
- private:
-  struct CoreImage {
-    Address start, end;
-    Address execute = 0;      // luaV_execute
-    Address execute_end = 0;
-  };
-  const CoreImage* core_of(Address address) const;
-  void find_execute(CoreImage& core, const Module& module);
-
-  const Modules& modules_;
-  const Unwinder& unwinder_;
-  std::vector<CoreImage> cores_;
-  std::vector<std::string> found_;
-  mutable std::unordered_map<Address, Frame> described_;   // by function start, else lookup
-  mutable std::unordered_map<Address, bool> carrying_;     // by function start
+  virtual const Frame& describe(const NativeFrame& frame) const = 0;
+  virtual Frame describe_entry(Address entry) const = 0;   // the same for a function's first instruction
 };
-
-// How much a function's machine code looks like luaV_execute's: 0 if it cannot be it. A bytecode interpreter masks opcodes
-// (6 bits up to 5.3, 7 from 5.4), jumps through a table, and shifts out A, B and C of every instruction (lopcodes.h).
-int interpreter_score(std::span<const std::byte> code);
 
 }  // namespace luaspy

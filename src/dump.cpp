@@ -77,6 +77,7 @@ Result<int> dump(const DumpOptions& options) {
   sampler_options.mode = options.mode;
   sampler_options.idle = true;
   sampler_options.limits.count_left_out = true;
+  sampler_options.patience = std::chrono::seconds(2);
   Result<std::unique_ptr<Session>> opened = Session::open(options.target, sampler_options);
   if (!opened) return opened.error();
   Session& session = **opened;

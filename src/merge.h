@@ -13,25 +13,13 @@
 
 #include <vector>
 
+#include "core.h"
 #include "frame.h"
 #include "luastate/puc.h"
 
 namespace luaspy {
 
 enum class Mode { merged, lua, native, all };
-
-// What is known of native functions.
-class Core {
- public:
-  virtual ~Core() = default;
-  // Is this frame luaV_execute?
-  virtual bool executes_lua(const NativeFrame& frame) const = 0;
-  // Does the frame belong to a Lua core or its libraries by its name or its module: may it be left out where it only carries
-  // a call?
-  virtual bool carries(const NativeFrame& frame) const = 0;
-  // Is the frame in the same module as the core: may it be left out between two frames that mean something?
-  virtual bool in_core_module(const NativeFrame& frame) const = 0;
-};
 
 // The calls of one active state, and where its native frames end.
 struct Segment {

@@ -1,7 +1,5 @@
 #include "sampler.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "attach/system_calls.h"
@@ -29,7 +27,7 @@ Sampler::Sampler(Target& target, SamplerOptions options)
       modules_(target.memory(), [&target](const Mapping& mapping) { return target.process().open_mapped(mapping).release(); }),
       unwinder_(modules_),
       native_(modules_, unwinder_),
-      names_(target.memory()),
+      lua_(target.memory(), options.limits),
       snapshot_(target.memory()) {
   refresh();
 }
@@ -44,8 +42,7 @@ void Sampler::refresh() {
   modules_.update(space_);
   unwinder_.forget();
   if (!detector_.update(space_, target_.memory())) return;
-  locator_.forget();
-  locator_.try_rows(detector_.rows());
+  lua_.try_rows(detector_.rows());
   native_.update(detector_.images());
 }
 
@@ -133,17 +130,10 @@ std::optional<Sample> Sampler::look_at_sleeping(Thread& thread, const ThreadStat
 // In the stop: reads, and what decides what to read. The native stack, the states that run, and their calls, all into the
 // snapshot. False if there is no stack to read.
 bool Sampler::read(const Registers& registers, PerThread& memo) {
-  state_count_ = 0;
   snapshot_.open(registers.sp(), stack_size(registers.sp()), memo.predicted);
   if (snapshot_.stack().empty()) snapshot_.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
   if (snapshot_.stack().empty()) return false;
-  locator_.locate(snapshot_, registers, {snapshot_.stack_start(), snapshot_.stack()}, active_);
-  if (states_.size() < active_.size()) states_.resize(active_.size());
-  for (const Activation& activation : active_) {
-    LuaState& state = states_[state_count_++];
-    state.activation = activation;
-    walk_puc(snapshot_, *activation.layout, activation.L, options_.limits, state.walk);
-  }
+  lua_.read(snapshot_, registers, {snapshot_.stack_start(), snapshot_.stack()});
   return true;
 }
 
@@ -160,101 +150,14 @@ std::size_t Sampler::stack_size(Address sp) const {
 
 // The thread runs again. Everything from here on works on the snapshot, and on what does not change.
 void Sampler::finish(const Registers& registers, Sample& sample) {
-  std::vector<Segment> segments;
-  Quality& quality = sample.quality;
-  quality.stacks = 1;
-  quality.with_lua = state_count_ != 0;
-  for (std::size_t i = 0; i < state_count_; ++i) {
-    const LuaWalk& walk = states_[i].walk;
-    for (const LuaCall& call : walk.calls) {
-      if (!call.is_lua) unwinder_.note_entry(call.entry);
-    }
-    segments.push_back({&walk, states_[i].activation.boundary});
-    quality.lua_broken |= walk.end == LuaWalk::End::broken;
-    quality.half_built += walk.innermost_dropped;
-    quality.calls_dropped += walk.dropped;
-    quality.relocated |= walk.relocated;
-  }
-  quality.lua_unusable = state_count_ != 0 && states_[0].walk.calls.empty() && states_[0].walk.end == LuaWalk::End::broken;
-
+  for (const Address entry : lua_.c_entries()) unwinder_.note_entry(entry);
   natives_.clear();
-  quality.native_complete = unwinder_.unwind(registers, snapshot_, natives_, native_limit) == Unwinder::End::root;
+  sample.quality.stacks = 1;
+  sample.quality.native_complete = unwinder_.unwind(registers, snapshot_, natives_, native_limit) == Unwinder::End::root;
   for (const NativeFrame& frame : natives_) stale_ |= !modules_.executes(frame.lookup);
-
-  const Merged merged = merge(natives_, segments, native_, options_.mode);
-  quality.not_joined = !merged.joined;
-  quality.fresh_mismatch = state_count_ != 0 && merged.execute_frames != merged.fresh_calls;
-  learn_pcs(merged);
-  sample.stack = label(merged);
-}
-
-// Of each luaV_execute frame but the innermost, the first call that it owns waits for a callee: its saved pc is exact.
-void Sampler::learn_pcs(const Merged& merged) {
-  std::size_t last = MergedFrame::no_native;
-  bool first = true;
-  for (const MergedFrame& frame : merged.frames) {
-    if (frame.kind != MergedFrame::Kind::call) continue;
-    const LuaCall& call = states_[frame.segment].walk.calls[frame.call];
-    if (call.is_lua && frame.native != MergedFrame::no_native && frame.native != last) {
-      last = frame.native;
-      if (!first) live_pc_.learn(natives_[frame.native], call, snapshot_);
-    }
-    first = false;
-  }
-}
-
-// Only the innermost call of all can be ahead of its saved pc; every other one waits.
-Address Sampler::live_pc(const Merged& merged, std::size_t position) {
-  const MergedFrame& frame = merged.frames[position];
-  const LuaState& state = states_[frame.segment];
-  const LuaCall& call = state.walk.calls[frame.call];
-  const bool in_memory = state.activation.layout->bytecode == Bytecode::lua52 || state.activation.layout->bytecode == Bytecode::lua53;
-  const bool innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
-  if (in_memory || !innermost || frame.native == MergedFrame::no_native) return call.saved_pc;
-  return live_pc_.pc(natives_[frame.native], call, snapshot_, native_.code(natives_[frame.native]));
-}
-
-Stack Sampler::label(const Merged& merged) {
-  Stack stack;
-  for (std::size_t i = 0; i < merged.frames.size(); ++i) {
-    const MergedFrame& frame = merged.frames[i];
-    switch (frame.kind) {
-      case MergedFrame::Kind::native: stack.push_back(native_.describe(natives_[frame.native])); break;
-      case MergedFrame::Kind::not_joined: stack.push_back({Frame::Kind::marker, "[native and Lua frames not joined]", {}, 0, 0}); break;
-      case MergedFrame::Kind::left_out: {
-        const std::int64_t count = states_[frame.segment].walk.left_out;
-        stack.push_back({Frame::Kind::marker, count > 0 && options_.limits.count_left_out ? fmt::format("[{} frames left out]", count) : "[frames left out]", {}, 0, 0});
-        break;
-      }
-      case MergedFrame::Kind::call: {
-        const LuaState& state = states_[frame.segment];
-        const auto& calls = state.walk.calls;
-        const LuaCall& call = calls[frame.call];
-        const bool has_caller = frame.call + 1 < calls.size() && !(state.walk.left_out != 0 && frame.call + 1 == state.walk.cut_at);
-        const LuaCall* const caller = has_caller ? &calls[frame.call + 1] : nullptr;
-        Frame labelled = names_.frame(*state.activation.layout, state.activation.G, call, caller, call.is_lua ? live_pc(merged, i) : 0);
-        if (!call.is_lua) {
-          const Frame native = native_.describe_entry(call.entry);
-          labelled.file = native.file;
-          if (labelled.name.empty() || labelled.name == "?") labelled.name = native.name;
-        }
-        stack.push_back(std::move(labelled));
-        if (call.tail) stack.push_back({Frame::Kind::marker, "(...tail calls...)", {}, 0, 0});
-        break;
-      }
-    }
-  }
-  std::ranges::reverse(stack);
-  return stack;
-}
-
-std::vector<std::string> Sampler::rows() const {
-  std::vector<std::string> names;
-  for (const auto& [G, row] : locator_.global_states()) {
-    const std::string name = "Lua " + std::string(row->name);
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  }
-  return names;
+  const Merged merged = merge(natives_, lua_.segments(), native_, options_.mode);
+  lua_.judge(merged, sample.quality);
+  sample.stack = lua_.label(merged, natives_, native_, snapshot_);
 }
 
 }  // namespace luaspy

@@ -8,11 +8,8 @@
 
 #include "attach/snapshot.h"
 #include "attach/target.h"
-#include "core.h"
-#include "luastate/live_pc.h"
-#include "luastate/locate.h"
-#include "luastate/names.h"
-#include "sample.h"
+#include "lua_reader.h"
+#include "native_code.h"
 
 namespace luaspy {
 
@@ -20,6 +17,7 @@ struct SamplerOptions {
   Mode mode = Mode::merged;
   bool idle = false;                // sample sleeping threads too
   WalkLimits limits;
+  std::chrono::milliseconds patience{50};  // how long a thread may take to stop
 };
 
 class Sampler {
@@ -38,16 +36,11 @@ class Sampler {
 
   const std::vector<LuaImage>& images() const { return detector_.images(); }
   std::vector<std::string> searched() const { return detector_.searched(); }
-  bool saw_state() const { return !locator_.global_states().empty(); }
+  bool saw_state() const { return lua_.saw_state(); }
   const std::vector<std::string>& execute_functions() const { return native_.execute_functions(); }
-  // The rows in use, by the states seen.
-  std::vector<std::string> rows() const;
+  std::vector<std::string> rows() const { return lua_.rows(); }
 
  private:
-  struct LuaState {
-    Activation activation;
-    LuaWalk walk;
-  };
   struct PerThread {
     std::vector<Address> predicted;   // pages that the last look needed
     std::string run_count;            // of a sleeping thread, when it was read
@@ -58,31 +51,22 @@ class Sampler {
   std::optional<Sample> look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
   bool read(const Registers& registers, PerThread& memo);
   void finish(const Registers& registers, Sample& sample);
-  void learn_pcs(const Merged& merged);
-  Address live_pc(const Merged& merged, std::size_t position);
-  Stack label(const Merged& merged);
   std::size_t stack_size(Address sp) const;
 
   Target& target_;
   SamplerOptions options_;
   AddressSpace space_;
   Detector detector_;
-  Locator locator_;
   Modules modules_;
   Unwinder unwinder_;
   NativeCode native_;
-  LivePc live_pc_;
-  Names names_;
+  LuaReader lua_;
   Snapshot snapshot_;
   std::map<pid_t, PerThread> threads_;
   bool stale_ = false;
   int settles_to_skip_ = 0, refreshes_in_vain_ = 0;
 
-  // Of the sample being made; they keep their room from one to the next.
-  std::vector<Activation> active_;
-  std::vector<LuaState> states_;
-  std::size_t state_count_ = 0;
-  std::vector<NativeFrame> natives_;
+  std::vector<NativeFrame> natives_;   // of the sample being made; keeps its room
 };
 
 }  // namespace luaspy

@@ -28,7 +28,7 @@ class Session {
 
  private:
   Session(Process process, const SamplerOptions& options, bool launched)
-      : target_(std::move(process)), sampler_(target_, options), launched_(launched) {}
+      : target_(std::move(process), options.patience), sampler_(target_, options), launched_(launched) {}
 
   Target target_;
   Sampler sampler_;

@@ -4,9 +4,6 @@
 
 namespace luaspy {
 
-// A thread in an uninterruptible sleep (a parent in vfork, a stuck file system) stops only when it leaves it.
-constexpr auto stop_patience = std::chrono::milliseconds(50);
-
 void Target::let_go_pending() {
   for (const pid_t tid : std::vector(pending_)) {
     Stop stop(*this, tid);
@@ -46,7 +43,7 @@ Target::Stop::Outcome Target::Stop::wait(bool block) {
       case system::WaitStatus::Kind::none:
         return Outcome::pending;
       case system::WaitStatus::Kind::interrupted:
-        if (system::Clock::now() - requested_ > stop_patience) return Outcome::pending;
+        if (system::Clock::now() - requested_ > target_.patience_) return Outcome::pending;
     }
   }
 }

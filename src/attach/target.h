@@ -11,7 +11,10 @@ namespace luaspy {
 
 class Target {
  public:
-  explicit Target(Process process) : process_(std::move(process)), memory_(process_.pid()) {}
+  // `patience`: how long a thread may take to stop. It takes long where it is in an uninterruptible sleep (a parent in
+  // vfork, a stuck file system), or where the machine is overloaded.
+  Target(Process process, std::chrono::milliseconds patience)
+      : process_(std::move(process)), memory_(process_.pid()), patience_(patience) {}
 
   Process& process() { return process_; }
   const Memory& memory() const { return memory_; }
@@ -54,6 +57,7 @@ class Target {
  private:
   Process process_;
   LiveMemory memory_;
+  std::chrono::milliseconds patience_;
   std::vector<pid_t> pending_;  // seized and interrupted, not yet seen to stop
 };
 

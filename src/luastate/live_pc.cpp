@@ -32,11 +32,11 @@ void LivePc::learn(const NativeFrame& execute, const LuaCall& call, const Memory
   }
 }
 
-Address LivePc::pc(const NativeFrame& execute, const LuaCall& call, const Memory& stack, std::span<const std::byte> code) {
+Address LivePc::pc(const NativeFrame& execute, const LuaCall& call, const Memory& stack, const Core& core) {
   Evidence& evidence = by_function_[execute.function];
   if (!evidence.hinted) {
     evidence.hinted = true;
-    const auto steps = steps_of_four(code);
+    const auto steps = steps_of_four(core.code(execute));
     for (std::size_t i = 0; i < callee_saved_registers.size(); ++i) evidence.score[i] += std::min(steps[callee_saved_registers[i]], 6);
   }
   const auto now = values(execute, stack);

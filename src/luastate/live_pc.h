@@ -7,7 +7,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "frame.h"
+#include "core.h"
 #include "luastate/puc.h"
 
 namespace luaspy {
@@ -18,8 +18,8 @@ class LivePc {
   void learn(const NativeFrame& execute, const LuaCall& call, const Memory& stack);
 
   // The next instruction of `call`, the innermost one of its state, whose luaV_execute frame is `execute`; call.saved_pc
-  // where no place is known that holds a pc of this function. `code` are the machine code bytes of luaV_execute.
-  Address pc(const NativeFrame& execute, const LuaCall& call, const Memory& stack, std::span<const std::byte> code);
+  // where no place is known that holds a pc of this function.
+  Address pc(const NativeFrame& execute, const LuaCall& call, const Memory& stack, const Core& core);
 
   // A hint for code that was not seen at work yet: pc is the register that machine code adds 4 to most often.
   static std::array<int, register_count> steps_of_four(std::span<const std::byte> code);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int most_dropped = 2;
 constexpr std::int64_t count_limit = 4'000'000;   // LUAI_MAXCCALLS and LUAI_MAXSTACK allow fewer calls than slots: 1,000,000
-constexpr Address relative_limit = 16 * 1'100'000;  // LUAI_MAXSTACK slots of 16 bytes, with its error room
+constexpr Address most_stack_bytes = 16 * 1'100'000;  // LUAI_MAXSTACK slots of 16 bytes, with its error room
 constexpr std::uint32_t size_code_limit = 1 << 26;
 
 enum class Verdict { good, bad, base };
@@ -57,7 +57,11 @@ class Walker {
     if (!read_function(call)) return false;
     if (layout_.status.lua != 0 && call.is_lua != ((status_ & layout_.status.lua) != 0)) return false;
     if (layout_.status.c != 0 && call.is_lua == ((status_ & layout_.status.c) != 0)) return false;
-    if (!call.is_lua) return true;
+    if (!call.is_lua) {
+      // 5.1 sets CallInfo.tailcalls for Lua functions only (ldo.c, luaD_precall).
+      if (layout_.ci_tailcalls != no_field) call.tail = false, call.lost_tail_calls = 0;
+      return true;
+    }
     call.saved_pc = load<Address>(fields, layout_.ci_savedpc);
     if (innermost && layout_.L_savedpc != no_field) call.saved_pc = live_savedpc_;
     // Between a call's set-up and its first instruction savedpc is at the function's entry, or not yet written.
@@ -80,12 +84,13 @@ class Walker {
  private:
   // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5, LUAI_STRICT_ADDRESS) offsets.
   Address settle(Address func) {
-    if (func < relative_limit) {
+    constexpr Address extra = 16 * 8;  // EXTRA_STACK (lstate.h): slots beyond stack_last
+    const bool in_stack = func >= stack_ && func <= stack_last_ + extra;  // a heap may lie as low as an offset
+    if (!in_stack && func <= stack_last_ - stack_ + extra) {
       relocating_ |= func != 0;
       return stack_ + func;
     }
-    const bool in_stack = func >= stack_ && func <= stack_last_ + 16 * 8;
-    if (!in_stack && base_func_ != stack_ && func >= base_func_ && func - base_func_ < relative_limit) {
+    if (!in_stack && base_func_ != stack_ && func >= base_func_ && func - base_func_ < most_stack_bytes) {
       relocating_ = true;
       // 5.1 to 5.3 fix the pointers after the move, so that the slot is in the new block already; 5.4.3 and 5.4.4 before.
       if (layout_.tt_size == 4) return func - base_func_ + stack_;

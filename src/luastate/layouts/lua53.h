@@ -5,9 +5,9 @@
 
 namespace luaspy::layout_rows {
 
-// callstatus became an l_ushort with CIST_FIN in 5.3.3.
+// callstatus became an unsigned short, for CIST_FIN, in 5.3.4.
 inline constexpr Layout lua53 = {
-    .name = "5.3.3-5.3.6", .series = "5.3", .first_patch = 3, .last_patch = 6,
+    .name = "5.3.4-5.3.6", .series = "5.3", .first_patch = 4, .last_patch = 6,
     .bytecode = Bytecode::lua53, .string_form = StringForm::short_long,
     .L_size = 208, .L_tt = 8, .L_status = 12, .L_top = 16, .L_G = 24, .L_ci = 32, .L_stack_last = 48, .L_stack = 56,
     .L_errorJmp = 88, .L_base_ci = 96, .L_nCcalls = 198,
@@ -27,8 +27,8 @@ inline constexpr Layout lua53 = {
 
 inline constexpr Layout lua532 = [] {
   Layout row = lua53;
-  row.name = "5.3.2";
-  row.first_patch = row.last_patch = 2;
+  row.name = "5.3.2-5.3.3";
+  row.first_patch = 2, row.last_patch = 3;
   row.callstatus_size = 1;
   row.status.finalizer = 0;
   return row;

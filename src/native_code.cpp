@@ -1,4 +1,4 @@
-#include "core.h"
+#include "native_code.h"
 
 #include <cxxabi.h>
 #include <fmt/format.h>

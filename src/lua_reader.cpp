@@ -1,0 +1,134 @@
+#include "lua_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace luaspy {
+
+void LuaReader::try_rows(std::vector<const Layout*> rows) {
+  locator_.forget();
+  locator_.try_rows(std::move(rows));
+}
+
+void LuaReader::read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack) {
+  locator_.locate(memory, registers, stack, active_);
+  if (states_.size() < active_.size()) states_.resize(active_.size());
+  state_count_ = 0;
+  for (const Activation& activation : active_) {
+    State& state = states_[state_count_++];
+    state.activation = activation;
+    walk_puc(memory, *activation.layout, activation.L, limits_, state.walk);
+  }
+}
+
+std::vector<Segment> LuaReader::segments() const {
+  std::vector<Segment> segments;
+  for (std::size_t i = 0; i < state_count_; ++i) segments.push_back({&states_[i].walk, states_[i].activation.boundary});
+  return segments;
+}
+
+std::vector<Address> LuaReader::c_entries() const {
+  std::vector<Address> entries;
+  for (std::size_t i = 0; i < state_count_; ++i) {
+    for (const LuaCall& call : states_[i].walk.calls) {
+      if (!call.is_lua) entries.push_back(call.entry);
+    }
+  }
+  return entries;
+}
+
+void LuaReader::judge(const Merged& merged, Quality& quality) const {
+  if (state_count_ == 0) return;
+  quality.with_lua = 1;
+  bool broken = false, relocated = false;
+  for (std::size_t i = 0; i < state_count_; ++i) {
+    const LuaWalk& walk = states_[i].walk;
+    broken |= walk.end == LuaWalk::End::broken;
+    relocated |= walk.relocated;
+    quality.half_built += walk.innermost_dropped;
+    quality.calls_dropped += walk.dropped;
+  }
+  quality.lua_broken = broken;
+  quality.relocated = relocated;
+  quality.lua_unusable = states_[0].walk.calls.empty() && states_[0].walk.end == LuaWalk::End::broken;
+  quality.not_joined = !merged.joined;
+  quality.fresh_mismatch = merged.execute_frames != merged.fresh_calls;
+}
+
+// Of each luaV_execute frame but the innermost, the first call that it owns waits for a callee: its saved pc is exact.
+void LuaReader::learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory) {
+  std::size_t last = MergedFrame::no_native;
+  bool innermost = true;
+  for (const MergedFrame& frame : merged.frames) {
+    if (frame.kind != MergedFrame::Kind::call) continue;
+    const LuaCall& call = states_[frame.segment].walk.calls[frame.call];
+    if (call.is_lua && frame.native != MergedFrame::no_native && frame.native != last) {
+      last = frame.native;
+      if (!innermost) live_pc_.learn(natives[frame.native], call, memory);
+    }
+    innermost = false;
+  }
+}
+
+// Only the innermost call of all can be ahead of its saved pc; every other one waits. 5.2 and 5.3 count in CallInfo itself.
+Address LuaReader::pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
+  const State& state = states_[frame.segment];
+  const LuaCall& call = state.walk.calls[frame.call];
+  const Bytecode bytecode = state.activation.layout->bytecode;
+  const bool in_memory = bytecode == Bytecode::lua52 || bytecode == Bytecode::lua53;
+  const bool innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
+  if (in_memory || !innermost || frame.native == MergedFrame::no_native) return call.saved_pc;
+  return live_pc_.pc(natives[frame.native], call, memory, core);
+}
+
+Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
+  const State& state = states_[frame.segment];
+  const auto& calls = state.walk.calls;
+  const LuaCall& call = calls[frame.call];
+  const bool caller_is_next = frame.call + 1 < calls.size() && !(state.walk.left_out != 0 && frame.call + 1 == state.walk.cut_at);
+  const LuaCall* const caller = caller_is_next ? &calls[frame.call + 1] : nullptr;
+  const Address pc = call.is_lua ? pc_of(frame, natives, core, memory) : 0;
+  Frame labelled = names_.frame(*state.activation.layout, state.activation.G, call, caller, pc);
+  if (!call.is_lua) {
+    const Frame native = core.describe_entry(call.entry);
+    labelled.file = native.file;
+    if (labelled.name.empty() || labelled.name == "?") labelled.name = native.name;
+  }
+  return labelled;
+}
+
+std::string LuaReader::left_out_text(const LuaWalk& walk) const {
+  // A recording has no number: it would be another one in every sample, and the stacks would not add up.
+  return limits_.count_left_out && walk.left_out > 0 ? fmt::format("[{} frames left out]", walk.left_out) : "[frames left out]";
+}
+
+Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
+  learn_pcs(merged, natives, memory);
+  const auto marker = [](std::string text) { return Frame{Frame::Kind::marker, std::move(text), {}, 0, 0}; };
+  Stack stack;
+  for (const MergedFrame& frame : merged.frames) {
+    switch (frame.kind) {
+      case MergedFrame::Kind::native: stack.push_back(core.describe(natives[frame.native])); break;
+      case MergedFrame::Kind::not_joined: stack.push_back(marker("[native and Lua frames not joined]")); break;
+      case MergedFrame::Kind::left_out: stack.push_back(marker(left_out_text(states_[frame.segment].walk))); break;
+      case MergedFrame::Kind::call:
+        stack.push_back(label_call(frame, natives, core, memory));
+        if (states_[frame.segment].walk.calls[frame.call].tail) stack.push_back(marker("(...tail calls...)"));
+        break;
+    }
+  }
+  std::ranges::reverse(stack);
+  return stack;
+}
+
+std::vector<std::string> LuaReader::rows() const {
+  std::vector<std::string> names;
+  for (const auto& [G, row] : locator_.global_states()) {
+    const std::string name = "Lua " + std::string(row->name);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace luaspy

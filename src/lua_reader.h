@@ -1,0 +1,59 @@
+#pragma once
+// The Lua half of a sample: which states run on a thread and what they are calling, read in the stop; and, when the thread runs
+// again, the names of it all. It knows memory and native frames, no process: saved stops take the same way.
+
+#include <vector>
+
+#include "core.h"
+#include "luastate/live_pc.h"
+#include "luastate/locate.h"
+#include "luastate/names.h"
+#include "merge.h"
+#include "sample.h"
+
+namespace luaspy {
+
+class LuaReader {
+ public:
+  // `live`: the target's memory as it is now, for names. It has to outlive the reader.
+  LuaReader(const Memory& live, WalkLimits limits) : names_(live), limits_(limits) {}
+
+  // Which rows to try, best first; what was known of states before is forgotten.
+  void try_rows(std::vector<const Layout*> rows);
+
+  // In the stop. `memory` is the snapshot; `stack` the thread's stack in it.
+  void read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack);
+
+  // After it.
+  std::vector<Segment> segments() const;
+  // What the walks met, added to `quality`.
+  void judge(const Merged& merged, Quality& quality) const;
+  // Outermost first. `memory` is the snapshot that read() had.
+  Stack label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+
+  // The entries of the C functions that are being called.
+  std::vector<Address> c_entries() const;
+  bool saw_state() const { return !locator_.global_states().empty(); }
+  std::vector<std::string> rows() const;   // "Lua 5.4.3-5.4.9": in use, by the states seen
+
+ private:
+  struct State {
+    Activation activation;
+    LuaWalk walk;
+  };
+  void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
+  Address pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+  Frame label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+  std::string left_out_text(const LuaWalk& walk) const;
+
+  Locator locator_;
+  LivePc live_pc_;
+  Names names_;
+  WalkLimits limits_;
+  // Of the sample being made; they keep their room from one to the next.
+  std::vector<Activation> active_;
+  std::vector<State> states_;
+  std::size_t state_count_ = 0;
+};
+
+}  // namespace luaspy

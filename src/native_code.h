@@ -1,0 +1,51 @@
+#pragma once
+// The native functions of a target: which of them are a Lua core's, with symbols or without, and how they are called.
+
+#include <string>
+#include <unordered_map>
+
+#include "core.h"
+#include "luastate/detect.h"
+#include "unwind/unwinder.h"
+
+namespace luaspy {
+
+class NativeCode : public Core {
+ public:
+  NativeCode(const Modules& modules, const Unwinder& unwinder) : modules_(modules), unwinder_(unwinder) {}
+
+  // Which images hold a Lua core. Finds luaV_execute in each.
+  void update(const std::vector<LuaImage>& images);
+
+  bool executes_lua(const NativeFrame& frame) const override;
+  bool carries(const NativeFrame& frame) const override;
+  bool in_core_module(const NativeFrame& frame) const override;
+
+  std::vector<std::byte> code(const NativeFrame& frame) const override;
+  const Frame& describe(const NativeFrame& frame) const override;
+  Frame describe_entry(Address entry) const override;
+
+  const std::vector<std::string>& execute_functions() const { return found_; }  // for --verbose
+
+ private:
+  struct CoreImage {
+    Address start, end;
+    Address execute = 0;      // luaV_execute
+    Address execute_end = 0;
+  };
+  const CoreImage* core_of(Address address) const;
+  void find_execute(CoreImage& core, const Module& module);
+
+  const Modules& modules_;
+  const Unwinder& unwinder_;
+  std::vector<CoreImage> cores_;
+  std::vector<std::string> found_;
+  mutable std::unordered_map<Address, Frame> described_;   // by function start, else lookup
+  mutable std::unordered_map<Address, bool> carrying_;     // by function start
+};
+
+// How much a function's machine code looks like luaV_execute's: 0 if it cannot be it. A bytecode interpreter masks opcodes
+// (6 bits up to 5.3, 7 from 5.4), jumps through a table, and shifts out A, B and C of every instruction (lopcodes.h).
+int interpreter_score(std::span<const std::byte> code);
+
+}  // namespace luaspy

@@ -1,0 +1,207 @@
+#include "harness.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
+namespace luaspy::live {
+namespace {
+
+constexpr int patience_ms = 60'000;
+
+struct Child {
+  pid_t pid = -1;
+  int input = -1, output = -1, errors = -1;
+};
+
+Child start(const Words& command, bool capture_errors) {
+  std::array<int, 2> in{}, out{}, err{-1, -1};
+  REQUIRE(::pipe2(in.data(), O_CLOEXEC) == 0);
+  REQUIRE(::pipe2(out.data(), O_CLOEXEC) == 0);
+  if (capture_errors) REQUIRE(::pipe2(err.data(), O_CLOEXEC) == 0);
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    ::dup2(in[0], 0);
+    ::dup2(out[1], 1);
+    if (capture_errors) ::dup2(err[1], 2);
+    ::execvp(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  ::close(in[0]);
+  ::close(out[1]);
+  if (capture_errors) ::close(err[1]);
+  return {pid, in[1], out[0], err[0]};
+}
+
+int status_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
+// Reads what is there; false at the end of the stream.
+bool read_some(int file, std::string& into) {
+  std::array<char, 65536> buffer;
+  const ssize_t count = ::read(file, buffer.data(), buffer.size());
+  if (count > 0) into.append(buffer.data(), static_cast<std::size_t>(count));
+  return count > 0;
+}
+
+void wait_for_data(int file, const char* what) {
+  pollfd entry{file, POLLIN, 0};
+  const int ready = ::poll(&entry, 1, patience_ms);
+  INFO(what);
+  REQUIRE(ready == 1);
+}
+
+std::vector<TargetSpec> read_table(const std::string& file) {
+  std::ifstream in(std::string(LUASPY_TARGETS) + "/" + file);
+  std::vector<TargetSpec> table;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream fields(line);
+    TargetSpec spec;
+    std::string command;
+    std::getline(fields, spec.name, '\t');
+    std::getline(fields, spec.version, '\t');
+    std::getline(fields, spec.kind, '\t');
+    std::getline(fields, command, '\t');
+    std::getline(fields, spec.core, '\t');
+    std::getline(fields, spec.variant, '\t');
+    std::istringstream words(command);
+    for (std::string word; words >> word;) spec.command.push_back(word);
+    table.push_back(spec);
+  }
+  return table;
+}
+
+}  // namespace
+
+const std::vector<TargetSpec>& targets() {
+  static const std::vector<TargetSpec> table = read_table("targets.tsv");
+  return table;
+}
+
+const TargetSpec& target(const std::string& name) {
+  for (const TargetSpec& spec : targets()) {
+    if (spec.name == name) return spec;
+  }
+  FAIL("no target " << name << " in " LUASPY_TARGETS "/targets.tsv");
+  throw 0;
+}
+
+Words host(const std::string& name) {
+  for (const TargetSpec& spec : read_table("hosts.tsv")) {
+    if (spec.name == name) return spec.command;
+  }
+  FAIL("no host " << name << " in " LUASPY_TARGETS "/hosts.tsv");
+  throw 0;
+}
+
+std::string workload(const std::string& file) { return std::string(LUASPY_WORKLOADS) + "/" + file; }
+
+Finished run(const Words& command, const std::string& input) {
+  const Child child = start(command, true);
+  REQUIRE(::write(child.input, input.data(), input.size()) == static_cast<ssize_t>(input.size()));
+  ::close(child.input);
+  Finished finished;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
+  std::array<pollfd, 2> files{pollfd{child.output, POLLIN, 0}, pollfd{child.errors, POLLIN, 0}};
+  int open = 2;
+  bool late = false;
+  while (open > 0 && !late) {
+    late = ::poll(files.data(), files.size(), patience_ms) == 0 || std::chrono::steady_clock::now() > deadline;
+    for (pollfd& file : files) {
+      if (file.revents == 0 || file.fd < 0) continue;
+      if (!read_some(file.fd, file.fd == child.output ? finished.out : finished.err)) {
+        ::close(file.fd);
+        file.fd = -1;
+        --open;
+      }
+    }
+  }
+  if (late) ::kill(child.pid, SIGKILL);
+  int status = 0;
+  ::waitpid(child.pid, &status, 0);
+  INFO(command[0] << " took longer than a minute; it said: " << finished.out << finished.err);
+  REQUIRE_FALSE(late);
+  finished.status = status_of(status);
+  return finished;
+}
+
+Finished luaspy(const Words& arguments) {
+  Words command = {LUASPY_PROGRAM};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return run(command);
+}
+
+Running::Running(const Words& command) {
+  const Child child = start(command, false);
+  pid_ = child.pid, input_ = child.input, output_ = child.output;
+}
+
+Running::~Running() {
+  if (!waited_) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  close_input();
+  ::close(output_);
+}
+
+std::vector<std::string> Running::read_until(const std::string& last) {
+  std::vector<std::string> lines;
+  for (;;) {
+    const std::size_t end = buffer_.find('\n');
+    if (end == std::string::npos) {
+      wait_for_data(output_, "the target does not say what was waited for");
+      const bool more = read_some(output_, buffer_);
+      INFO("the target ended without saying " << last << "; it said:\n" << Catch::StringMaker<std::vector<std::string>>::convert(lines) << buffer_);
+      REQUIRE(more);
+      continue;
+    }
+    const std::string line = buffer_.substr(0, end);
+    buffer_.erase(0, end + 1);
+    if (line == last) return lines;
+    lines.push_back(line);
+  }
+}
+
+void Running::send(const std::string& text) { REQUIRE(::write(input_, text.data(), text.size()) == static_cast<ssize_t>(text.size())); }
+
+void Running::close_input() {
+  if (input_ >= 0) ::close(input_);
+  input_ = -1;
+}
+
+int Running::wait() {
+  int status = 0;
+  REQUIRE(::waitpid(pid_, &status, 0) == pid_);
+  waited_ = true;
+  return status_of(status);
+}
+
+bool Running::alive() const { return ::waitpid(pid_, nullptr, WNOHANG | WNOWAIT) == 0 || ::kill(pid_, 0) == 0; }
+
+std::string Running::rest() {
+  while (read_some(output_, buffer_)) {}
+  return buffer_;
+}
+
+nlohmann::json dump(pid_t pid, const Words& options) {
+  Words arguments = {"dump", "--json", "--pid", std::to_string(pid)};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  const Finished finished = luaspy(arguments);
+  INFO("luaspy dump: status " << finished.status << "\n" << finished.err << finished.out);
+  REQUIRE(finished.status == 0);
+  return nlohmann::json::parse(finished.out);
+}
+
+}  // namespace luaspy::live

@@ -1,0 +1,63 @@
+#pragma once
+// Real programs for live tests: started by a test, ended by it by pid, heard over pipes. No test sleeps: a target says READY.
+
+#include <sys/types.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace luaspy::live {
+
+using Words = std::vector<std::string>;
+
+// A line of targets.tsv or hosts.tsv, which tests/targets/prepare.sh writes.
+struct TargetSpec {
+  std::string name, version, kind;
+  Words command;
+  std::string core;      // the file that holds the Lua core
+  std::string variant;
+};
+const std::vector<TargetSpec>& targets();
+const TargetSpec& target(const std::string& name);
+Words host(const std::string& name);
+std::string workload(const std::string& file);
+
+struct Finished {
+  int status = 0;        // as a shell tells it
+  std::string out, err;
+};
+// Runs a command to its end. Fails the test if it takes longer than a minute.
+Finished run(const Words& command, const std::string& input = {});
+Finished luaspy(const Words& arguments);
+
+// A program that runs while a test looks at it.
+class Running {
+ public:
+  explicit Running(const Words& command);
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running();
+
+  pid_t pid() const { return pid_; }
+  // Lines on its standard output up to and without `last`; fails the test if it ends without saying it.
+  std::vector<std::string> read_until(const std::string& last);
+  void send(const std::string& text);
+  void close_input();
+  // Waits for its end; its status as a shell tells it.
+  int wait();
+  bool alive() const;
+  std::string rest();    // what it says until its end
+
+ private:
+  pid_t pid_ = -1;
+  int input_ = -1, output_ = -1;
+  std::string buffer_;
+  bool waited_ = false;
+};
+
+// dump --json of a process, parsed.
+nlohmann::json dump(pid_t pid, const Words& options = {});
+
+}  // namespace luaspy::live

@@ -1,0 +1,137 @@
+// A target brings itself into a state, prints debug.traceback() of it, and waits or works there: luaspy's dump must say the
+// same, frame by frame.
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <regex>
+#include <set>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+const Words kinds = {"plain",    "gsub",     "sort",     "meta",        "pcall",   "xpcall", "coroutine", "yield", "pcallyield",  "metayield",    "tailcall", "hook",
+                     "gc",       "collect",  "require",  "load",        "stripped", "vararg", "longchunk", "stackgrowth", "for_iterator", "close",    "deep"};
+
+// One line of a traceback, or one frame of a dump, as far as both can say the same.
+struct Line {
+  enum class Kind { lua, c, tail_calls, skipped } kind = Kind::lua;
+  std::string file, name;
+  int line = 0;
+};
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// lauxlib.c, luaL_traceback; ldblib.c, db_errorfb in 5.1.
+std::vector<Line> parse_traceback(const std::vector<std::string>& text) {
+  static const std::regex lua_frame("^\t(.*?):(?:(-?[0-9]+):)? in (.*)$"), c_frame("^\t\\[C\\]: (?:in )?(.*)$"), quoted("(?:function|method|field|upvalue|local|global|metamethod|hook) '([^']*)'");
+  std::vector<Line> lines;
+  std::smatch match;
+  for (const std::string& line : text) {
+    std::string what;
+    if (line.starts_with("\t(...tail calls...)") || line == "\t(tail call): ?") lines.push_back({Line::Kind::tail_calls, {}, {}, 0});
+    else if (line.starts_with("\t...")) lines.push_back({Line::Kind::skipped, {}, {}, 0});
+    else if (std::regex_match(line, match, c_frame)) lines.push_back({Line::Kind::c, {}, {}, 0}), what = match[1];
+    else if (std::regex_match(line, match, lua_frame)) lines.push_back({Line::Kind::lua, base_name(match[1]), {}, match[2].length() != 0 ? std::stoi(match[2]) : -1}), what = match[3];
+    else continue;
+    if (std::regex_search(what, match, quoted)) lines.back().name = match[1];
+    if (what.starts_with("main chunk")) lines.back().name = "main chunk";
+  }
+  return lines;
+}
+
+std::vector<Line> parse_dump(const nlohmann::json& thread) {
+  std::vector<Line> lines;
+  for (const nlohmann::json& frame : thread.at("frames")) {
+    const std::string kind = frame.at("kind"), name = frame.at("name");
+    if (kind == "lua") lines.push_back({Line::Kind::lua, base_name(frame.at("file")), name, frame.at("line")});
+    else if (kind == "c") lines.push_back({Line::Kind::c, {}, name, 0});
+    else if (name == "(...tail calls...)") lines.push_back({Line::Kind::tail_calls, {}, {}, 0});
+    else if (name.find("frames left out") != std::string::npos) lines.push_back({Line::Kind::skipped, {}, name, 0});
+  }
+  return lines;
+}
+
+std::string text(const std::vector<Line>& lines) {
+  static const char* const names[] = {"Lua", "C", "(tail calls)", "..."};
+  std::string result;
+  for (const Line& line : lines) result += fmt::format("  {} {} {}:{}\n", names[static_cast<int>(line.kind)], line.name, line.file, line.line);
+  return result;
+}
+
+// Tracebacks qualify names by module ("string.gsub") or not, by version; some have none where luaspy has one. luaspy calls a
+// main chunk so whatever variable it was called through. 5.4.0 to 5.4.2 call __lt "order".
+bool same_name(const std::string& theirs, const std::string& ours) {
+  if (theirs.empty() || theirs == "?" || theirs == "order" || ours == "main chunk") return true;
+  const auto last = [](const std::string& name) { return name.substr(name.find_last_of(".:") + 1); };
+  const auto plain = [&](std::string name) { return name = last(name), name.starts_with("__") ? name.substr(2) : name; };
+  return plain(theirs) == plain(ours);
+}
+
+bool same(const Line& theirs, const Line& ours) {
+  if (theirs.kind != ours.kind) return false;
+  if (theirs.kind == Line::Kind::lua && ((theirs.line != ours.line && theirs.line != -1) || (theirs.file != ours.file && theirs.file.find("...") == std::string::npos))) return false;
+  return same_name(theirs.name, ours.name);
+}
+
+// True if `ours` is `theirs`, whose skipped part (tracebacks show 10 and 11 frames of a deep stack) matches anything.
+bool same_stack(const std::vector<Line>& theirs, const std::vector<Line>& ours) {
+  const auto skip = std::find_if(theirs.begin(), theirs.end(), [](const Line& line) { return line.kind == Line::Kind::skipped; });
+  const auto head = static_cast<std::size_t>(skip - theirs.begin()), tail = skip == theirs.end() ? 0 : static_cast<std::size_t>(theirs.end() - skip) - 1;
+  if (skip == theirs.end() ? ours.size() != theirs.size() : ours.size() < head + tail) return false;
+  return std::equal(theirs.begin(), skip, ours.begin(), same) && std::equal(theirs.end() - static_cast<std::ptrdiff_t>(tail), theirs.end(), ours.end() - static_cast<std::ptrdiff_t>(tail), same);
+}
+
+void check(const TargetSpec& spec, const std::string& script, const std::string& kind) {
+  Words command = spec.command;
+  command.insert(command.end(), {workload(script), kind});
+  Running running(command);
+  std::vector<std::string> said = running.read_until("READY");
+  std::vector<Line> theirs = parse_traceback(said);
+  REQUIRE(!theirs.empty());
+  // What was printed is the stack at `rest`; the frames inside of it are io.read, or leaf.
+  const nlohmann::json json = dump(running.pid(), {"--mode", "lua"});
+  std::vector<Line> ours = parse_dump(json.at("threads").at(0));
+  while (!ours.empty() && (ours.front().kind == Line::Kind::c || ours.front().name == "leaf")) ours.erase(ours.begin());
+  while (!theirs.empty() && theirs.front().kind == Line::Kind::c) theirs.erase(theirs.begin());
+  // ldebug.c gives a finalizer's name to the function that it interrupted (5.3.4 to 5.4.3), or calls it "__index" (before).
+  if (kind == "gc") {
+    for (Line& line : theirs) {
+      if (line.name == "__gc" || line.name == "__index") line.name.clear();
+    }
+  }
+  INFO(spec.name << " " << script << " " << kind << "\nthe target says:\n" << text(theirs) << "luaspy says:\n" << text(ours) << (ours.empty() ? json.dump(2) : ""));
+  CHECK(same_stack(theirs, ours));
+}
+
+bool supported(const TargetSpec& spec, const std::string& kind) {
+  Words command = spec.command;
+  command.insert(command.end(), {workload("traceback.lua"), kind});
+  static std::map<std::string, bool> known;   // by version: what a release can do does not depend on how it was built
+  const std::string key = spec.version + kind;
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  return known[key] = !run(command).out.starts_with("UNSUPPORTED");
+}
+
+}  // namespace
+
+TEST_CASE("a waiting target's own traceback is what dump says", "[traceback_waiting]") {
+  REQUIRE(!targets().empty());
+  const std::size_t index = GENERATE(range<std::size_t>(0, targets().size()));
+  const TargetSpec& spec = targets()[index];
+  for (const std::string& kind : kinds) {
+    if (supported(spec, kind)) check(spec, "traceback.lua", kind);
+  }
+}
+
+TEST_CASE("a working target's own traceback is what dump says", "[traceback_working]") {
+  REQUIRE(!targets().empty());
+  const std::size_t index = GENERATE(range<std::size_t>(0, targets().size()));
+  const TargetSpec& spec = targets()[index];
+  for (const std::string& kind : kinds) {
+    if (supported(spec, kind)) check(spec, "spin.lua", kind);
+  }
+}
+
+}  // namespace luaspy::live

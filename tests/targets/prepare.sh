@@ -1,0 +1,307 @@
+#!/bin/bash
+# Prepares the real Lua programs that the live and oracle tests watch: Debian's own binaries, and builds of
+# Debian's Lua sources in many shapes. Nothing is installed, everything lands in OUTDIR, and what is there
+# already is not made again. README.md beside this file says what comes from where.
+set -euo pipefail
+
+die() { printf 'prepare.sh: %s\n' "$*" >&2; exit 2; }
+[[ $# == 1 ]] || die "usage: prepare.sh OUTDIR"
+mkdir -p "$1"
+out=$(realpath "$1")
+here=$(realpath "$(dirname "$0")")
+[[ $out$here != *[[:space:]]* ]] || die "a path with white space in it can't be a word of a command line: $out"
+mkdir -p "$out"/{apt,download,debian,src,build,log,stamp}
+exec 8>"$out/lock" && flock 8 # two at once would build over each other
+
+native=bookworm # the suite whose programs run on the machine's own libc
+
+# Every Lua is built with -O2; one of each minor version in all of these shapes as well.
+shapes=(O0 O1 O3 Os lto clang cxx shared dlopened static static-pie nopie hidden nosections noehframe symbols)
+
+# ---------------------------------------------------------------- jobs
+
+jobs_wanted=()
+
+# job NAME COMMAND...: runs it in the background, two at a time, unless this very command has succeeded before.
+job() {
+  local name=$1; shift
+  jobs_wanted+=("$name")
+  [[ -e $out/stamp/$name && $(<"$out/stamp/$name") == "$*" ]] && return
+  rm -f "$out/stamp/$name"
+  while (($(jobs -rp | wc -l) >= 2)); do wait -n || true; done
+  (set -x; "$@"; set +x; printf '%s' "$*" >"$out/stamp/$name") >"$out/log/$name.log" 2>&1 &
+}
+
+have() { [[ -e $out/stamp/$1 ]]; }
+
+# report: a sentence for each job that failed.
+report() {
+  local name bad=0
+  for name in "${jobs_wanted[@]}"; do
+    have "$name" && continue
+    bad=1
+    printf 'prepare.sh: the target "%s" could not be prepared, see %s\n' "$name" "$out/log/$name.log" >&2
+  done
+  return $bad
+}
+
+# ---------------------------------------------------------------- Debian's archive
+
+# archive: where this machine gets its Debian packages from, whatever the form of its source lists.
+archive() {
+  local codename
+  # shellcheck source=/dev/null
+  codename=$(. /etc/os-release && printf %s "$VERSION_CODENAME")
+  apt-get indextargets --no-release-info --format "\$(REPO_URI) \$(RELEASE) \$(COMPONENT)" 'Created-By: Packages' |
+    awk -v codename="$codename" '$3 == "main" && ($2 == codename || $2 ~ /^(stable|testing|unstable|sid)$/) { print $1; exit }'
+}
+
+apt() { local suite=$1 tool=$2; shift 2; "$tool" -qq -c "$out/apt/$suite/apt.conf" "$@"; }
+
+# apt_suite SUITE: makes apt know this one suite, with nothing installed and nothing shared with the machine's own state.
+# Package lists older than a day are fetched again. The bookworm keyring holds the keys that sign the other suites too.
+apt_suite() (
+  dir=$out/apt/$1 options=arch=amd64 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  mkdir -p "$dir"/{lists,cache/archives}/partial
+  exec 9>"$dir/lock" && flock 9
+  [[ -z $(find "$dir" -name updated -mmin -1440) ]] || return 0
+  uri=$(archive)
+  [[ -n $uri ]] || { echo "apt on this machine knows no Debian archive" >&2; return 1; }
+  [[ -e $keyring ]] && options+=" signed-by=$keyring"
+  : >"$dir/status"
+  printf "%s [$options] $uri $1 main\n" deb deb-src >"$dir/sources.list"
+  cat >"$dir/apt.conf" <<CONF
+Dir::State "$dir";
+Dir::State::lists "$dir/lists";
+Dir::State::status "$dir/status";
+Dir::Cache "$dir/cache";
+Dir::Etc::sourcelist "$dir/sources.list";
+Dir::Etc::sourceparts "-";
+APT::Architecture "amd64";
+APT::Architectures { "amd64"; };
+APT::Sandbox::User "";
+APT::Install-Recommends "false";
+Acquire::ForceHash "sha256";
+Acquire::Languages "none";
+Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+CONF
+  apt "$1" apt-get update && touch "$dir/updated"
+)
+
+# download SUITE: reads "'URI' FILE SIZE HASH" lines as apt prints them, fetches what is missing, prints the files.
+download() {
+  local uri file hash missing=() files=()
+  while read -r uri file _ hash; do
+    file=$out/download/$file
+    files+=("$file")
+    [[ -e $file ]] || missing+=("${uri//\'/}" "$file" "$hash")
+  done
+  ((${#files[@]})) || { echo "apt names no file to download" >&2; return 1; }
+  ((${#missing[@]} == 0)) || apt "$1" /usr/lib/apt/apt-helper download-file "${missing[@]}" >&2
+  printf '%s\n' "${files[@]}"
+}
+
+# unpack_debs SUITE PACKAGE...: the packages and all they depend on, in debian/SUITE.
+# The native suite's programs run on the machine's libc, and must not meet another one.
+unpack_debs() {
+  local suite=$1 deb root=$out/debian/$1; shift
+  mkdir -p "$root"
+  apt_suite "$suite"
+  apt "$suite" apt-get install -y --print-uris "$@" >"$root/uris"
+  [[ $suite == "$native" ]] && sed -i '/ libc6_/d' "$root/uris"
+  download "$suite" <"$root/uris" >"$root/debs"
+  while read -r deb; do dpkg -x "$deb" "$root"; done <"$root/debs"
+}
+
+# unpack_source WANTED PLACE...: a Lua's sources from the first place of sources.txt that has them, as src/lua-VERSION.
+unpack_source() {
+  local wanted=$1 place; shift
+  for place; do
+    if unpack_place "$wanted" "$place"; then return; fi
+  done
+  return 1
+}
+
+# unpack_place WANTED PLACE: every step is in one chain, as errexit does not hold where a caller looks at the status.
+unpack_place() {
+  local wanted=$1 origin package folder tarball version tmp=$out/src/tmp-$1
+  IFS=/ read -r origin package folder <<<"$2"
+  rm -rf "$tmp"
+  mkdir "$tmp" &&
+    tarball=$(tarball "$origin" "$package") &&
+    tar -xf "$tarball" -C "$tmp" --strip-components=1 --wildcards "*/$folder/*" >&2 &&
+    version=$(lua_version "$tmp/$folder") || return 1
+  [[ $wanted == "$version" || $wanted == "${version%.*}.x" ]] || { echo "this is Lua $version, not $wanted" >&2; return 1; }
+  [[ -e $out/src/lua-$version ]] || mv "$tmp/$folder" "$out/src/lua-$version"
+  rm -rf "$tmp"
+  echo "$version" >"$out/src/$wanted.version"
+}
+
+# tarball ORIGIN PACKAGE: npm's package, or the upstream tarball of a suite's source package, without Debian's patches.
+tarball() {
+  if [[ $1 == npm ]]; then
+    cd "$out/download" && realpath "$(npm pack --silent "$2")"
+  else
+    apt_suite "$1" && apt "$1" apt-get source --print-uris "$2" | grep -E "^'[^ ]*' [^ ]*\.orig\.tar\.(gz|xz|bz2) " | download "$1"
+  fi
+}
+
+# lua_version DIR: what lua.h there says it is, with its patch level.
+lua_version() { printf '#include "lua.h"\nLUA_RELEASE\n' | cc -E -P -I "$1" - | tail -n 1 | tr -cd '0-9.'; }
+
+# ---------------------------------------------------------------- builds
+
+# lua_files DIR: Lua's C files there, without the programs.
+lua_files() { find "$1" -maxdepth 1 -name '*.c' ! -name lua.c ! -name luac.c ! -name print.c ! -name onelua.c | sort; }
+
+# main_file DIR: the interpreter, or a small one of ours where a package left it out.
+main_file() { if [[ -e $1/lua.c ]]; then echo "$1/lua.c"; else echo "$here/run.c"; fi; }
+
+posix=(-w -DLUA_USE_POSIX -DLUA_USE_DLOPEN)
+
+# build_library VERSION: liblua.a with symbols, for the oracle programs and for shared objects.
+build_library() {
+  local dir=$out/build/lua-$1-lib src=$out/src/lua-$1 files
+  mapfile -t files < <(lua_files "$src")
+  rm -rf "$dir" && mkdir "$dir" && cd "$dir"
+  gcc "${posix[@]}" -g -O2 -fPIC -I "$src" -c "${files[@]}"
+  ar rcs liblua.a ./*.o
+  rm ./*.o
+}
+
+# build VERSION SHAPE: one interpreter, and its line of targets.tsv. Shapes that differ only in how they are linked
+# share the objects of the library.
+build() {
+  local version=$1 shape=$2 dir=$out/build/lua-$1-$2 src=$out/src/lua-$1
+  local whole=('-Wl,--whole-archive' "$out/build/lua-$1-lib/liblua.a" '-Wl,--no-whole-archive')
+  local cc=gcc flags=(-O2) link=(-rdynamic -s) files main command=$dir/lua core=$dir/lua
+  mapfile -t files < <(lua_files "$src")
+  main=$(main_file "$src")
+  rm -rf "$dir" && mkdir "$dir"
+  case $shape in
+    O2) files=("${whole[@]}") ;;
+    O?) flags=("-$shape") ;;
+    lto) flags+=(-flto) ;;
+    clang) cc=clang ;;
+    cxx) cc=g++ ;;
+    symbols) files=("${whole[@]}") link=(-rdynamic) ;;
+    static | static-pie) files=("${whole[@]}") link=("-$shape" -s) ;;
+    nopie) flags+=(-fno-pie) link+=(-no-pie) ;;
+    hidden | nosections) flags+=(-fvisibility=hidden) link=(-s) ;;
+    noehframe) flags+=(-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions -fomit-frame-pointer) ;;
+    shared)
+      gcc -shared -s -o "$dir/liblua.so" "${whole[@]}" -lm -ldl
+      files=() link=(-s -L "$dir" -llua "-Wl,-rpath,$dir") core=$dir/liblua.so ;;
+    dlopened)
+      gcc "${posix[@]}" -shared -fPIC -O2 -s -Dmain=lua_main -I "$src" -o "$dir/liblua.so" "$main" "${whole[@]}" -lm -ldl
+      files=() main=$here/dlopened.c command="$dir/lua $dir/liblua.so" core=$dir/liblua.so ;;
+  esac
+  "$cc" "${posix[@]}" "${flags[@]}" -I "$src" -o "$dir/lua" "$main" "${files[@]}" "${link[@]}" -lm -ldl
+  if [[ $shape == nosections ]]; then drop_sections "$dir/lua"; fi
+  target "lua-$version-$shape" "$version" build "$command" "$core" "$shape" >"$dir/target"
+}
+
+# drop_sections FILE: an ELF header that names no section (e_shoff; e_shentsize, e_shnum, e_shstrndx).
+drop_sections() {
+  head -c 8 /dev/zero | dd of="$1" bs=1 seek=40 conv=notrunc status=none
+  head -c 6 /dev/zero | dd of="$1" bs=1 seek=58 conv=notrunc status=none
+}
+
+# target NAME VERSION KIND COMMAND CORE SHAPE: a line of targets.tsv, for a program that does run.
+target() {
+  local said
+  # shellcheck disable=SC2086 # the command is a list of words
+  said=$($4 "$here/workloads/smoke.lua" </dev/null)
+  [[ $said == "Lua ${2%.*}" ]] || { echo "$4 says: $said" >&2; return 1; }
+  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$@"
+}
+
+# ---------------------------------------------------------------- Debian's binaries
+
+# libraries SUITE: the folders its shared libraries are in.
+libraries() {
+  local root=$out/debian/$1 lib=lib/x86_64-linux-gnu
+  printf '%s' "$root/$lib:$root/usr/$lib"
+}
+
+# runner SUITE: the words that start a program of that suite, on its own libc where it is newer than the machine's.
+runner() {
+  if [[ $1 == "$native" ]]; then
+    printf '/usr/bin/env LD_LIBRARY_PATH=%s' "$(libraries "$1")"
+  else
+    printf '%s --library-path %s' "$(realpath "$out/debian/$1/usr/lib64/ld-linux-x86-64.so.2")" "$(libraries "$1")"
+  fi
+}
+
+# core_version FILE: the Lua release that the core names in its copyright line.
+core_version() { grep -aom 1 'Lua 5\.[0-9]\.[0-9]*' "$1" | head -n 1 | cut -c 5-; }
+
+# debian_lua SUITE PROGRAM [CORE]: an interpreter as Debian ships it; its core is in itself, or in that library.
+debian_lua() {
+  local program=$out/debian/$1/usr/bin/$2 core dir=$out/build/debian-$2-$1
+  core=${3:+$out/debian/$1/usr/lib/x86_64-linux-gnu/$3}
+  core=$(realpath "${core:-$program}")
+  mkdir -p "$dir"
+  target "debian-$2-$1" "$(core_version "$core")" debian "$(runner "$1") $program" "$core" "$1" >"$dir/target"
+}
+
+# debian_host NAME PROGRAM CORE VERSION_OPTION [VARIABLE=VALUE]...: a line of hosts.tsv, for a program that starts.
+debian_host() {
+  local root=$out/debian/$native dir=$out/build/debian-$1 name=$1 program core command
+  program=$root/usr/$2 core=$(realpath "$root/usr/$3")
+  command="$(runner "$native")${5:+ ${*:5}} $program"
+  # shellcheck disable=SC2086
+  $command "$4" </dev/null >&2
+  mkdir -p "$dir"
+  printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$(core_version "$core")" debian "$command" "$core" >"$dir/host"
+}
+
+# ---------------------------------------------------------------- all of it
+
+job debs-bookworm unpack_debs bookworm lua5.1 lua5.2 lua5.3 lua5.4 \
+  redis-server redis-tools haproxy nmap tshark texlive-binaries
+job debs-trixie unpack_debs trixie lua5.4
+job debs-sid unpack_debs sid lua5.4 lua5.5
+labels=()
+while read -ra line; do
+  labels+=("${line[0]}")
+  job "source-${line[0]}" unpack_source "${line[@]}"
+done < <(grep '^[0-9]' "$here/sources.txt")
+wait
+versions=$(for label in "${labels[@]}"; do have "source-$label" && cat "$out/src/$label.version"; done | sort -uV)
+newest=$(tail -n 1 <<<"$versions")
+
+for lua in bookworm/lua5.{1,2,3,4} trixie/lua5.4 sid/lua5.{4,5}; do
+  job "debian-${lua#*/}-${lua%/*}" debian_lua "${lua%/*}" "${lua#*/}"
+done
+job debian-texlua-bookworm debian_lua bookworm texlua libtexlua53.so.5
+lib=lib/x86_64-linux-gnu share=$out/debian/$native/usr/share
+job debian-redis debian_host redis bin/redis-server bin/redis-server --version
+job debian-haproxy debian_host haproxy sbin/haproxy $lib/liblua5.3.so.0 -v
+job debian-nmap debian_host nmap bin/nmap $lib/liblua5.3.so.0 --version "NMAPDIR=$share/nmap"
+job debian-tshark debian_host tshark bin/tshark $lib/liblua5.2.so.0 --version "WIRESHARK_DATA_DIR=$share/wireshark"
+job debian-texlua debian_host texlua bin/texlua $lib/libtexlua53.so.5 --version
+for version in $versions; do job "lua-$version-lib" build_library "$version"; done
+wait
+for version in $versions; do
+  job "lua-$version-O2" build "$version" O2
+  case $version in
+    5.1.5 | 5.3.6 | 5.4.7 | "$newest") for shape in "${shapes[@]}"; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
+  esac
+done
+wait
+
+# What could be had, as tables.
+for table in target host; do
+  for name in "${jobs_wanted[@]}"; do
+    if have "$name" && [[ -e $out/build/$name/$table ]]; then cat "$out/build/$name/$table"; fi
+  done >"$out/${table}s.tsv"
+done
+for version in $versions; do
+  if have "lua-$version-lib"; then
+    printf '%s\t%s\t%s\n' "$version" "$out/src/lua-$version" "$out/build/lua-$version-lib/liblua.a"
+  fi
+done >"$out/sources.tsv"
+report

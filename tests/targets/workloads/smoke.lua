@@ -1,0 +1,1 @@
+io.stdout:write(_VERSION, "\n")

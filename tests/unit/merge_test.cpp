@@ -1,0 +1,115 @@
+#include "merge.h"
+
+#include <catch2/catch.hpp>
+
+namespace luaspy {
+namespace {
+
+// Functions are known by where they start: 0x1000 is luaV_execute, 0x2000 to 0x2fff the rest of the core, of which 0x2100
+// is known to carry; anything else is the program's.
+class FakeCore : public Core {
+ public:
+  bool executes_lua(const NativeFrame& frame) const override { return frame.function == 0x1000; }
+  bool carries(const NativeFrame& frame) const override { return frame.function == 0x1000 || frame.function == 0x2100; }
+  bool in_core_module(const NativeFrame& frame) const override { return frame.function >= 0x1000 && frame.function < 0x3000; }
+  std::vector<std::byte> code(const NativeFrame&) const override { return {}; }
+  const Frame& describe(const NativeFrame&) const override { return frame_; }
+  Frame describe_entry(Address) const override { return frame_; }
+
+ private:
+  Frame frame_;
+};
+
+NativeFrame native(Address function, Address sp) { return {function + 4, function + 4, sp, sp + 16, function, Step::cfi, {}}; }
+
+LuaCall lua(bool fresh) {
+  LuaCall call;
+  call.is_lua = true;
+  call.fresh = fresh;
+  return call;
+}
+
+LuaCall c(Address entry) {
+  LuaCall call;
+  call.entry = entry;
+  return call;
+}
+
+// "n0 c0.1 ..." : native frame 0, call 1 of segment 0.
+std::string text(const Merged& merged) {
+  std::string result;
+  for (const MergedFrame& frame : merged.frames) {
+    if (!result.empty()) result += ' ';
+    switch (frame.kind) {
+      case MergedFrame::Kind::native: result += 'n' + std::to_string(frame.native); break;
+      case MergedFrame::Kind::call: result += 'c' + std::to_string(frame.segment) + '.' + std::to_string(frame.call); break;
+      case MergedFrame::Kind::left_out: result += "left_out"; break;
+      case MergedFrame::Kind::not_joined: result += "not_joined"; break;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("native and Lua frames become one stack", "[unit]") {
+  const FakeCore core;
+  LuaWalk walk;
+  // Lua callback, called by a C function, called by two Lua functions, in a protected call of main.
+  walk.calls = {lua(true), c(0x5000), lua(false), lua(true)};
+  const std::vector<NativeFrame> natives = {native(0x2200, 0x100), native(0x1000, 0x110), native(0x2300, 0x120), native(0x2400, 0x130), native(0x5000, 0x140),
+                                            native(0x2300, 0x150), native(0x1000, 0x160), native(0x2500, 0x170), native(0x2600, 0x190), native(0x2100, 0x1a0), native(0x9000, 0x1b0)};
+  const std::vector<Segment> segments = {{&walk, 0x180}};
+
+  SECTION("merged: the VM's leaf work stays, what carries calls goes, the host stays") {
+    const Merged merged = merge(natives, segments, core, Mode::merged);
+    CHECK(text(merged) == "n0 c0.0 c0.1 c0.2 c0.3 n10");
+    CHECK(merged.joined);
+    CHECK(merged.execute_frames == 2);
+    CHECK(merged.fresh_calls == 2);
+    CHECK(merged.unpaired_c_calls == 0);
+  }
+  SECTION("lua") { CHECK(text(merge(natives, segments, core, Mode::lua)) == "c0.0 c0.1 c0.2 c0.3"); }
+  SECTION("native: every native frame once") { CHECK(text(merge(natives, segments, core, Mode::native)) == "n0 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10"); }
+  SECTION("a call being made: its C function has no native frame yet") {
+    walk.calls.insert(walk.calls.begin(), c(0x7000));
+    CHECK(text(merge(natives, segments, core, Mode::merged)) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 n10");
+  }
+  SECTION("calls that a resume has unrolled belong to the outermost luaV_execute") {
+    walk.calls.push_back(c(0x5100));
+    walk.calls.push_back(lua(true));
+    CHECK(text(merge(natives, segments, core, Mode::merged)) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 c0.5 n10");
+  }
+  SECTION("a helper of the C function in another module is shown") {
+    std::vector<NativeFrame> with_helper = natives;
+    with_helper.insert(with_helper.begin() + 3, native(0x8000, 0x128));
+    CHECK(text(merge(with_helper, segments, core, Mode::merged)) == "n0 c0.0 n3 c0.1 c0.2 c0.3 n11");
+  }
+  SECTION("a stack that is cut in the middle says so") {
+    walk.left_out = 7;
+    walk.cut_at = 2;
+    CHECK(text(merge(natives, segments, core, Mode::merged)) == "n0 c0.0 c0.1 left_out c0.2 c0.3 n10");
+  }
+}
+
+TEST_CASE("a coroutine's frames are inside its resumer's", "[unit]") {
+  const FakeCore core;
+  LuaWalk inner, outer;
+  inner.calls = {lua(true)};
+  outer.calls = {c(0x5000), lua(true)};   // coroutine.resume, called by Lua
+  const std::vector<NativeFrame> natives = {native(0x1000, 0x100), native(0x2500, 0x110), native(0x2600, 0x130), native(0x5000, 0x140), native(0x1000, 0x150), native(0x2500, 0x160), native(0x9000, 0x180)};
+  CHECK(text(merge(natives, {{&inner, 0x120}, {&outer, 0x170}}, core, Mode::merged)) == "c0.0 c1.0 c1.1 n6");
+}
+
+TEST_CASE("what cannot be joined is shown all the same", "[unit]") {
+  const FakeCore core;
+  LuaWalk walk;
+  walk.calls = {lua(true)};
+  const Merged merged = merge({native(0x9100, 0x100), native(0x9000, 0x180)}, {{&walk, 0x170}}, core, Mode::merged);
+  CHECK(text(merged) == "n0 not_joined c0.0 n1");
+  CHECK_FALSE(merged.joined);
+  CHECK(text(merge({}, {{&walk, 0x170}}, core, Mode::merged)) == "c0.0");
+  CHECK(text(merge({native(0x9000, 0x100)}, {}, core, Mode::merged)) == "n0");
+}
+
+}  // namespace luaspy
