@@ -1,0 +1,245 @@
+#include "luastate/bytecode.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "luastate/opcodes.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::string_view local_variable = "local";
+constexpr std::string_view upvalue_variable = "upvalue";
+constexpr std::string_view constant_value = "constant";
+constexpr std::string_view unknown_name = "?";  // what ldebug.c says for a name that is not there
+constexpr std::string_view environment_name = "_ENV";
+
+// Instructions looked at for one name. A function of several million instructions still gets through; bytecode made to
+// cost time does not.
+constexpr int scan_limit = 1 << 23;
+
+// Searches one function for the name of a value, as ldebug.c does before instruction `pc`. Recursion there is a loop
+// here: a move is followed only towards a lower register, so it ends.
+class NameSearch {
+ public:
+  explicit NameSearch(const Prototype& function) : function_(function), encoding_(encoding_of(function.bytecode)) {}
+
+  bool contains(int pc) const { return pc >= 0 && static_cast<std::size_t>(pc) < function_.code.size(); }
+
+  // An opcode beyond the table does nothing that matters here.
+  const Opcode& opcode(int pc) const {
+    static constexpr Opcode unknown{};
+    const auto number = static_cast<std::size_t>(encoding_.opcode.of(code(pc)));
+    return number < encoding_.opcodes.size() ? encoding_.opcodes[number] : unknown;
+  }
+
+  int argument_a(int pc) const { return encoding_.a.of(code(pc)); }
+  int argument_c(int pc) const { return encoding_.c.of(code(pc)); }
+
+  std::string event_name(std::string_view event) const { return std::string(encoding_.event_prefix).append(event); }
+
+  // ldebug.c, getobjname: what register `reg` holds just before instruction `pc`.
+  std::optional<CallName> value(int pc, int reg) {
+    Variable variable = find(pc, reg);
+    if (!variable.what.empty()) return CallName{variable.what, std::move(variable.name)};
+    if (variable.setter < 0) return std::nullopt;
+    const int setter = variable.setter;
+    switch (opcode(setter).origin) {
+      case Origin::global: return CallName{"global", constant(encoding_.bx.of(code(setter))).value_or(unknown())};
+      case Origin::upvalue_field:
+      case Origin::field: return CallName{is_environment(setter) ? "global" : "field", key(setter)};
+      case Origin::integer_field: return CallName{"field", "integer index"};
+      case Origin::method: return CallName{"method", key(setter)};
+      default: return std::nullopt;
+    }
+  }
+
+ private:
+  // What a register holds: a named variable or constant, or the result of instruction `setter` (-1: nobody knows).
+  struct Variable {
+    std::string_view what{};
+    std::string name{};
+    int setter = -1;
+  };
+
+  std::uint32_t code(int pc) const { return function_.code[static_cast<std::size_t>(pc)]; }
+  static std::string unknown() { return std::string(unknown_name); }
+
+  std::optional<std::string> constant(int index) const {
+    const auto i = static_cast<std::size_t>(index);
+    return i < function_.constants.size() ? function_.constants[i] : std::nullopt;
+  }
+
+  std::string upvalue(int index) const {
+    const auto i = static_cast<std::size_t>(index);
+    return i < function_.upvalues.size() ? function_.upvalues[i] : unknown();
+  }
+
+  // lfunc.c, luaF_getlocalname: registers hold the active locals in order of declaration.
+  const std::string* local(int reg, int pc) const {
+    for (const LocalVariable& variable : function_.locals) {
+      if (variable.start_pc > pc) break;
+      if (pc < variable.end_pc && reg-- == 0) return &variable.name;
+    }
+    return nullptr;
+  }
+
+  // ldebug.c, basicgetobjname: without looking into tables.
+  Variable find(int pc, int reg) {
+    for (;;) {
+      if (const std::string* name = local(reg, pc)) return {local_variable, *name, -1};
+      const int setter = last_setter(pc, reg);
+      if (setter < 0) return {};
+      const std::uint32_t instruction = code(setter);
+      switch (opcode(setter).origin) {
+        case Origin::other_register: {
+          const int from = encoding_.b.of(instruction);
+          if (from >= encoding_.a.of(instruction)) return {};
+          reg = from;
+          if (!encoding_.names_at_call) pc = setter;
+          break;
+        }
+        case Origin::upvalue: return {upvalue_variable, upvalue(encoding_.b.of(instruction)), -1};
+        case Origin::constant: return constant_variable(encoding_.bx.of(instruction));
+        case Origin::extra_constant:
+          return contains(setter + 1) ? constant_variable(encoding_.ax.of(code(setter + 1))) : Variable{};
+        default: return {.setter = setter};
+      }
+    }
+  }
+
+  Variable constant_variable(int index) const {
+    std::optional<std::string> text = constant(index);
+    return text ? Variable{constant_value, *std::move(text), -1} : Variable{};
+  }
+
+  // The name of the key by which instruction `pc` looks into a table.
+  std::string key(int pc) {
+    const int c = argument_c(pc);
+    constexpr int rk_constant = 1 << 8;  // lopcodes.h of 5.1 to 5.3, BITRK
+    switch (opcode(pc).key) {
+      case Key::constant: return constant(c).value_or(unknown());
+      case Key::in_register: return key_in_register(pc, c);
+      case Key::k_flag:
+        return encoding_.k.of(code(pc)) != 0 ? constant(c).value_or(unknown()) : key_in_register(pc, c);
+      case Key::rk:
+        return (c & rk_constant) != 0 ? constant(c & ~rk_constant).value_or(unknown()) : key_in_register(pc, c);
+      case Key::constant_of_rk:
+        return (c & rk_constant) != 0 ? constant(c & ~rk_constant).value_or(unknown()) : unknown();
+      case Key::none: break;
+    }
+    return unknown();
+  }
+
+  std::string key_in_register(int pc, int reg) {
+    Variable variable = find(pc, reg);
+    return variable.what == constant_value ? std::move(variable.name) : unknown();
+  }
+
+  // True if the table that instruction `pc` looks into is the environment.
+  bool is_environment(int pc) {
+    const int table = encoding_.b.of(code(pc));
+    if (opcode(pc).origin == Origin::upvalue_field) return upvalue(table) == environment_name;
+    switch (encoding_.environment) {
+      case Environment::none: return false;
+      case Environment::local_variable: {
+        const std::string* name = local(table, pc);
+        return name != nullptr && *name == environment_name;
+      }
+      case Environment::any_variable: {
+        const Variable variable = find(pc, table);
+        return (variable.what == local_variable || variable.what == upvalue_variable) &&
+               variable.name == environment_name;
+      }
+    }
+    return false;
+  }
+
+  bool changes(int pc, int reg) const {
+    const int a = argument_a(pc);
+    switch (opcode(pc).sets) {
+      case Sets::nothing: return false;
+      case Sets::a: return reg == a;
+      case Sets::a_and_next: return reg == a || reg == a + 1;
+      case Sets::a_to_b: return a <= reg && reg <= std::max(a, encoding_.b.of(code(pc)));
+      case Sets::a_to_a_plus_b: return a <= reg && reg <= a + encoding_.b.of(code(pc));
+      case Sets::from_a: return reg >= a;
+      case Sets::from_a_plus_2: return reg >= a + 2;
+    }
+    return false;
+  }
+
+  // ldebug.c, findsetreg (5.1: symbexec): the last instruction before `last` that certainly set `reg`; -1 if there is none.
+  int last_setter(int last, int reg) {
+    int setter = -1;
+    int conditional_end = 0;  // instructions before it may have been skipped
+    for (int pc = 0; pc < last; ++pc) {
+      if (--scans_left_ < 0) return -1;
+      if (changes(pc, reg)) setter = pc < conditional_end ? -1 : pc;
+      switch (opcode(pc).flow) {
+        case Flow::next: break;
+        case Flow::jump: {
+          const int target = pc + 1 + encoding_.jump.signed_of(code(pc));
+          if (target <= pc || target > last) break;
+          if (encoding_.takes_jumps) pc = target - 1;
+          else conditional_end = std::max(conditional_end, target);
+          break;
+        }
+        case Flow::captures: pc += captures_after(pc); break;
+        case Flow::raw_word: pc += argument_c(pc) == 0 ? 1 : 0; break;
+      }
+    }
+    return setter;
+  }
+
+  // How many captures follow the 5.1 OP_CLOSURE at `pc`. symbexec asks the inner Proto; we need not read that, because
+  // captures have A = 0 (lparser.c, pushclosure), and where a real instruction looks like one, a local ends or starts
+  // between them: a closure in register 0 is overwritten only after the local that held it is gone.
+  int captures_after(int pc) {
+    int count = 0;
+    while (contains(pc + 1 + count) && is_capture(pc + 1 + count)) ++count;
+    return count;
+  }
+
+  bool is_capture(int pc) {
+    const Origin origin = opcode(pc).origin;
+    if ((origin != Origin::other_register && origin != Origin::upvalue) || argument_a(pc) != 0) return false;
+    scans_left_ -= 1 + static_cast<int>(function_.locals.size());
+    if (scans_left_ < 0) return false;
+    return std::ranges::none_of(function_.locals, [pc](const LocalVariable& variable) {
+      return variable.start_pc == pc || variable.end_pc == pc;
+    });
+  }
+
+  const Prototype& function_;
+  const Encoding& encoding_;
+  int scans_left_ = scan_limit;
+};
+
+}  // namespace
+
+std::optional<CallName> callee_name(const Prototype& caller, int pc) {
+  NameSearch search(caller);
+  if (!search.contains(pc)) return std::nullopt;
+  const Opcode& opcode = search.opcode(pc);
+  switch (opcode.calls) {
+    case Calls::nobody: return std::nullopt;
+    case Calls::value:
+    case Calls::generator: return search.value(pc, search.argument_a(pc));
+    case Calls::iterator: return CallName{"for iterator", "for iterator"};
+    case Calls::event: return CallName{"metamethod", search.event_name(opcode.event)};
+    case Calls::event_in_c: {
+      const auto number = static_cast<std::size_t>(search.argument_c(pc));
+      if (number >= opcode_tables::events.size()) return std::nullopt;
+      return CallName{"metamethod", search.event_name(opcode_tables::events[number])};
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_call(const Prototype& caller, int pc) {
+  const NameSearch search(caller);
+  return search.contains(pc) && search.opcode(pc).calls == Calls::value;
+}
+
+}  // namespace luaspy

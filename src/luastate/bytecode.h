@@ -1,0 +1,26 @@
+#pragma once
+// What a Lua caller calls its callee: read from the caller's bytecode at the calling instruction, as ldebug.c does
+// (getfuncname / funcnamefromcode), for the bytecode of 5.1 to 5.5. Pure functions of a Prototype.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "luastate/prototype.h"
+
+namespace luaspy {
+
+struct CallName {
+  std::string_view what;  // "global", "local", "method", "field", "upvalue", "constant", "metamethod", "for iterator"
+  std::string name;
+};
+
+// The name of the function that instruction `pc` of `caller` is calling; nullopt where ldebug.c finds none.
+// `pc` is an index into caller.code; anything out of range is nullopt. Bounded work on any bytecode.
+std::optional<CallName> callee_name(const Prototype& caller, int pc);
+
+// True if instruction `pc` of `caller` is an OP_CALL or OP_TAILCALL: the callee, if a Lua function, then runs in the same
+// luaV_execute (lvm.c). False for metamethods, iterators, and anything out of range.
+bool is_call(const Prototype& caller, int pc);
+
+}  // namespace luaspy

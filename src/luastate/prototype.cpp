@@ -1,0 +1,337 @@
+#include "luastate/prototype.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t string_limit = 200;
+constexpr std::size_t object_tt = 8;  // lobject.h, CommonHeader: next, then tt
+constexpr std::size_t value_size = 16, value_tt = 8;              // lobject.h, TValue
+constexpr std::size_t local_size = 16, local_start = 8, local_end = 12;  // lobject.h, LocVar
+constexpr std::size_t absline_size = 8;                           // lobject.h, AbsLineInfo
+constexpr std::int8_t absline_marker = -0x80;                     // ldebug.h, ABSLINEINFO
+
+// No compiler makes more of these for one function (lparser.c: SHRT_MAX locals, 255 upvalues).
+constexpr int most_code = 1 << 24, most_constants = 1 << 26, most_locals = 32767, most_upvalues = 255;
+// Constants beyond it are not read: they would name hardly anything, and data files have them by the million.
+constexpr int most_constants_read = 1 << 20;
+constexpr std::size_t most_bytes = 64 << 20;  // for one Proto
+constexpr std::uint64_t longest_string = std::uint64_t{1} << 46;
+constexpr std::size_t strings_at_once = 4096;
+
+// What a TString's header says about its characters.
+struct Text {
+  Address address = 0;  // 0: a pointer to them is still to be read, at `pointer`
+  Address pointer = 0;
+  std::size_t size = 0;
+};
+
+// lobject.h: `header` is the object's first string_data bytes.
+std::optional<Text> text_of(const Layout& layout, Address object, std::span<const std::byte> header, std::size_t limit) {
+  constexpr std::uint8_t short_string = 0x04, long_string = 0x14;
+  const auto tt = static_cast<std::uint8_t>(load<std::uint8_t>(header, object_tt) & 0x3f);
+  if (tt != short_string && tt != long_string) return std::nullopt;
+  Text text{.address = object + layout.string_data};
+  std::uint64_t length = 0;
+  switch (layout.string_form) {
+    case StringForm::length_word: length = load<std::uint64_t>(header, layout.string_len); break;
+    case StringForm::short_long:
+      length = tt == short_string ? load<std::uint8_t>(header, layout.string_shrlen)
+                                  : load<std::uint64_t>(header, layout.string_len);
+      break;
+    case StringForm::signed_short: {
+      const auto shrlen = load<std::int8_t>(header, layout.string_shrlen);
+      if (shrlen >= 0) {
+        length = static_cast<std::uint64_t>(shrlen);
+      } else {
+        length = load<std::uint64_t>(header, layout.string_len);
+        text.pointer = std::exchange(text.address, 0);
+      }
+      break;
+    }
+  }
+  if (length >= longest_string) return std::nullopt;
+  text.size = std::min<std::size_t>(length, limit);
+  return text;
+}
+
+// Reads many strings in three rounds of one batch each: headers, pointers to characters where there are any, characters.
+class StringBatch {
+ public:
+  StringBatch(const Memory& memory, const Layout& layout, std::size_t limit)
+      : memory_(memory), layout_(layout), limit_(limit) {}
+
+  // Calls `store(index, text)` for every string that could be read, in order. `bytes_left` goes down by what was read; nothing
+  // more is read when it is used up.
+  template <typename Store>
+  void read(std::span<const Address> objects, std::size_t& bytes_left, Store store) {
+    for (std::size_t first = 0; first < objects.size(); first += strings_at_once) {
+      const std::size_t count = std::min(strings_at_once, objects.size() - first);
+      const std::size_t worst = count * (layout_.string_data + sizeof(Address) + limit_);
+      if (worst > bytes_left) return;
+      bytes_left -= read_some(objects.subspan(first, count));
+      for (std::size_t i = 0; i < count; ++i) {
+        if (texts_[i]) store(first + i, std::move(*texts_[i]));
+      }
+    }
+  }
+
+ private:
+  std::size_t read_some(std::span<const Address> objects) {
+    std::vector<std::optional<Text>> places(objects.size());
+    std::size_t bytes = read_headers(objects, places);
+    bytes += read_pointers(places);
+    texts_.assign(objects.size(), std::nullopt);
+    std::vector<std::size_t> wanted;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (!places[i]) continue;
+      texts_[i].emplace(places[i]->size, '\0');
+      if (places[i]->size == 0) continue;
+      ask(places[i]->address, std::as_writable_bytes(std::span(*texts_[i])));
+      wanted.push_back(i);
+      bytes += places[i]->size;
+    }
+    run([&](std::size_t n, bool done) {
+      if (!done) texts_[wanted[n]].reset();
+    });
+    return bytes;
+  }
+
+  std::size_t read_headers(std::span<const Address> objects, std::span<std::optional<Text>> places) {
+    const std::size_t size = layout_.string_data;
+    std::vector<std::byte> headers(objects.size() * size);
+    std::vector<std::size_t> wanted;
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      if (!plausible_pointer(objects[i])) continue;
+      ask(objects[i], std::span(headers).subspan(i * size, size));
+      wanted.push_back(i);
+    }
+    run([&](std::size_t n, bool done) {
+      const std::size_t i = wanted[n];
+      if (done) places[i] = text_of(layout_, objects[i], std::span(headers).subspan(i * size, size), limit_);
+    });
+    return wanted.size() * size;
+  }
+
+  std::size_t read_pointers(std::span<std::optional<Text>> places) {
+    std::vector<std::size_t> wanted;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (!places[i] || places[i]->pointer == 0) continue;
+      ask(places[i]->pointer, std::as_writable_bytes(std::span(&places[i]->address, 1)));
+      wanted.push_back(i);
+    }
+    run([&](std::size_t n, bool done) {
+      const std::size_t i = wanted[n];
+      if (!done || !plausible_pointer(places[i]->address, 1)) places[i].reset();
+    });
+    return wanted.size() * sizeof(Address);
+  }
+
+  void ask(Address address, std::span<std::byte> into) { requests_.push_back({.address = address, .into = into}); }
+
+  template <typename Answer>
+  void run(Answer answer) {
+    if (!requests_.empty()) memory_.read_batch(requests_);
+    for (std::size_t n = 0; n < requests_.size(); ++n) answer(n, requests_[n].done);
+    requests_.clear();
+  }
+
+  const Memory& memory_;
+  const Layout& layout_;
+  std::size_t limit_;
+  std::vector<Memory::Request> requests_;
+  std::vector<std::optional<std::string>> texts_;
+};
+
+// Reads one Proto: the object, its arrays, and then all strings at once.
+class PrototypeReader {
+ public:
+  PrototypeReader(const Memory& memory, const Layout& layout) : memory_(memory), layout_(layout) {}
+
+  std::optional<Prototype> read(Address address) {
+    object_.resize(layout_.p_size);
+    if (!plausible_pointer(address) || !memory_.read(address, object_)) return std::nullopt;
+    if (load<std::uint8_t>(object_, object_tt) != layout_.tag_proto) return std::nullopt;
+    prototype_.address = address;
+    prototype_.bytecode = layout_.bytecode;
+    prototype_.line_defined = number(layout_.p_linedefined);
+    prototype_.last_line_defined = number(layout_.p_lastlinedefined);
+    prototype_.parameters = load<std::uint8_t>(object_, layout_.p_numparams);
+    if (prototype_.line_defined < 0 || prototype_.last_line_defined < 0) return std::nullopt;
+    ask_string(Kind::source, 0, pointer(layout_.p_source));
+    if (!read_code() || !read_lines() || !read_upvalues() || !read_locals() || !read_constants()) return std::nullopt;
+    if (!read_strings()) return std::nullopt;
+    return std::move(prototype_);
+  }
+
+ private:
+  int number(Offset offset) const { return load<std::int32_t>(object_, offset); }
+  Address pointer(Offset offset) const { return load<Address>(object_, offset); }
+
+  // Fills `into` from the array that the pointer at `offset` leads to.
+  bool read_array(Offset offset, std::size_t alignment, std::span<std::byte> into) {
+    if (into.empty()) return true;
+    const Address address = pointer(offset);
+    if (into.size() > bytes_left_ || !plausible_pointer(address, alignment)) return false;
+    bytes_left_ -= into.size();
+    return memory_.read(address, into);
+  }
+
+  // An array whose elements are taken apart by the caller; nullopt if its size or place is no array's.
+  std::optional<std::vector<std::byte>> read_elements(Offset offset, int count, std::size_t element) {
+    std::vector<std::byte> bytes;
+    const std::size_t size = static_cast<std::size_t>(count) * element;
+    if (size > bytes_left_) return std::nullopt;
+    bytes.resize(size);
+    if (!read_array(offset, alignof(Address), bytes)) return std::nullopt;
+    return bytes;
+  }
+
+  bool read_code() {
+    const int count = number(layout_.p_sizecode);
+    if (count <= 0 || count > most_code) return false;
+    prototype_.code_address = pointer(layout_.p_code);
+    prototype_.code.resize(static_cast<std::size_t>(count));
+    return read_array(layout_.p_code, alignof(std::uint32_t), std::as_writable_bytes(std::span(prototype_.code)));
+  }
+
+  bool read_lines() {
+    const int count = number(layout_.p_sizelineinfo);
+    if (count == 0) return true;
+    if (static_cast<std::size_t>(count) != prototype_.code.size()) return false;
+    prototype_.lines.resize(prototype_.code.size());
+    if (layout_.p_abslineinfo != no_field) return read_relative_lines();
+    return read_array(layout_.p_lineinfo, alignof(int), std::as_writable_bytes(std::span(prototype_.lines)));
+  }
+
+  // ldebug.c, luaG_getfuncline: each byte counts from the line before it, unless abslineinfo has the instruction.
+  bool read_relative_lines() {
+    std::vector<std::int8_t> steps(prototype_.code.size());
+    const int count = number(layout_.p_sizeabslineinfo);
+    if (count < 0 || static_cast<std::size_t>(count) > steps.size()) return false;
+    if (!read_array(layout_.p_lineinfo, 1, std::as_writable_bytes(std::span(steps)))) return false;
+    std::vector<std::byte> bases(static_cast<std::size_t>(count) * absline_size);
+    if (!read_array(layout_.p_abslineinfo, alignof(int), bases)) return false;
+    std::int64_t line = prototype_.line_defined;
+    std::size_t next_base = 0;
+    for (std::size_t pc = 0; pc < steps.size(); ++pc) {
+      if (steps[pc] != absline_marker) line += steps[pc];
+      if (next_base < bases.size() && std::cmp_equal(load<std::int32_t>(bases, next_base), pc)) {
+        line = load<std::int32_t>(bases, next_base + sizeof(std::int32_t));
+        next_base += absline_size;
+      }
+      line = std::clamp<std::int64_t>(line, 0, std::numeric_limits<int>::max());
+      prototype_.lines[pc] = static_cast<int>(line);
+    }
+    return true;
+  }
+
+  bool read_constants() {
+    const int count = number(layout_.p_sizek);
+    if (count < 0 || count > most_constants) return false;
+    const std::optional values = read_elements(layout_.p_k, std::min(count, most_constants_read), value_size);
+    if (!values) return false;
+    prototype_.constants.resize(values->size() / value_size);
+    for (std::size_t i = 0; i < prototype_.constants.size(); ++i) {
+      constexpr std::uint32_t string_tag = 0x04, long_or_collectable = 0x50;
+      const std::size_t at = i * value_size;
+      std::uint32_t tag = load<std::uint8_t>(*values, at + value_tt);
+      if (layout_.tt_size == 4) tag = load<std::uint32_t>(*values, at + value_tt);
+      if ((tag & ~long_or_collectable) == string_tag) ask_string(Kind::constant, i, load<Address>(*values, at));
+    }
+    return true;
+  }
+
+  // Lua says "?" for an upvalue without a name, and so does this for one whose name cannot be read.
+  bool read_upvalues() {
+    const int count = number(layout_.p_sizeupvalues);
+    if (count < 0 || count > most_upvalues) return false;
+    const std::size_t element = layout_.upvalue_desc_size;
+    const std::optional descriptions = read_elements(layout_.p_upvalues, count, element);
+    if (!descriptions) return false;
+    bool named = false;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      const auto name = load<Address>(*descriptions, i * element);
+      named = named || name != 0;
+      ask_string(Kind::upvalue, i, name);
+    }
+    if (named) prototype_.upvalues.assign(static_cast<std::size_t>(count), "?");
+    return true;
+  }
+
+  bool read_locals() {
+    const int count = number(layout_.p_sizelocvars);
+    if (count < 0 || count > most_locals) return false;
+    const std::optional variables = read_elements(layout_.p_locvars, count, local_size);
+    if (!variables) return false;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      const std::size_t at = i * local_size;
+      prototype_.locals.push_back({.name = "?",
+                                   .start_pc = load<std::int32_t>(*variables, at + local_start),
+                                   .end_pc = load<std::int32_t>(*variables, at + local_end)});
+      ask_string(Kind::local, i, load<Address>(*variables, at));
+    }
+    return true;
+  }
+
+  // A source may be missing; one that is not a string means that this is no Proto. Constants come last, so that they
+  // alone suffer when there are too many.
+  bool read_strings() {
+    prototype_.source = "=?";
+    bool source_read = pointer(layout_.p_source) == 0;
+    StringBatch(memory_, layout_, string_limit).read(strings_, bytes_left_, [&](std::size_t n, std::string text) {
+      const Place& place = places_[n];
+      switch (place.kind) {
+        case Kind::source: prototype_.source = std::move(text), source_read = true; break;
+        case Kind::constant: prototype_.constants[place.index] = std::move(text); break;
+        case Kind::upvalue: prototype_.upvalues[place.index] = std::move(text); break;
+        case Kind::local: prototype_.locals[place.index].name = std::move(text); break;
+      }
+    });
+    return source_read;
+  }
+
+  enum class Kind : std::uint8_t { source, constant, upvalue, local };
+  struct Place {
+    Kind kind;
+    std::size_t index;
+  };
+  void ask_string(Kind kind, std::size_t index, Address string) {
+    strings_.push_back(string);
+    places_.push_back({kind, index});
+  }
+
+  const Memory& memory_;
+  const Layout& layout_;
+  Prototype prototype_;
+  std::vector<std::byte> object_;
+  std::size_t bytes_left_ = most_bytes;
+  std::vector<Address> strings_;
+  std::vector<Place> places_;  // where each of strings_ goes
+};
+
+}  // namespace
+
+int Prototype::line(int pc) const {
+  if (lines.empty()) return line_defined;
+  return lines[static_cast<std::size_t>(std::clamp(pc, 0, static_cast<int>(lines.size()) - 1))];
+}
+
+std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layout, Address address) {
+  return PrototypeReader(memory, layout).read(address);
+}
+
+std::optional<std::string> read_string(const Memory& memory, const Layout& layout, Address address, std::size_t limit) {
+  std::optional<std::string> result;
+  std::size_t bytes_left = std::numeric_limits<std::size_t>::max();
+  StringBatch(memory, layout, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) {
+    result = std::move(text);
+  });
+  return result;
+}
+
+}  // namespace luaspy
