@@ -12,7 +12,8 @@ namespace luaspy {
 enum class Step : std::uint8_t {
   registers,  // the innermost: the thread's own registers
   cfi,        // call frame information: exact
-  scan,       // no call frame information: the nearest return address on the stack that a call instruction explains
+  code,       // no call frame information: by what the function's instructions do to sp, and the call that they were reached by
+  scan,       // nor that: the nearest return address on the stack that a call instruction explains
 };
 
 struct NativeFrame {

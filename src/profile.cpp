@@ -137,7 +137,7 @@ std::string describe(const Frame& frame, bool lines) {
     case Frame::Kind::c: return frame.name + " [C]";
     case Frame::Kind::native:
       // A name that was made of the module says it already.
-      return frame.file.empty() || frame.name.starts_with(frame.file) ? frame.name : fmt::format("{} ({})", frame.name, frame.file);
+      return frame.file.empty() || frame.name == frame.file || frame.name.starts_with(frame.file + '+') ? frame.name : fmt::format("{} ({})", frame.name, frame.file);
     case Frame::Kind::marker: break;
   }
   return frame.name;

@@ -45,12 +45,17 @@ class NameSearch {
     if (variable.setter < 0) return std::nullopt;
     const int setter = variable.setter;
     switch (opcode(setter).origin) {
-      case Origin::global: return CallName{"global", constant(encoding_.bx.of(code(setter))).value_or(unknown())};
+      case Origin::global:
+        return CallName{"global", constant(encoding_.bx.of(code(setter))).value_or(unknown())};
       case Origin::upvalue_field:
-      case Origin::field: return CallName{is_environment(setter) ? "global" : "field", key(setter)};
-      case Origin::integer_field: return CallName{"field", "integer index"};
-      case Origin::method: return CallName{"method", key(setter)};
-      default: return std::nullopt;
+      case Origin::field:
+        return CallName{is_environment(setter) ? "global" : "field", key(setter)};
+      case Origin::integer_field:
+        return CallName{"field", "integer index"};
+      case Origin::method:
+        return CallName{"method", key(setter)};
+      default:
+        return std::nullopt;
     }
   }
 
@@ -99,11 +104,14 @@ class NameSearch {
           if (!encoding_.names_at_call) pc = setter;
           break;
         }
-        case Origin::upvalue: return {upvalue_variable, upvalue(encoding_.b.of(instruction)), -1};
-        case Origin::constant: return constant_variable(encoding_.bx.of(instruction));
+        case Origin::upvalue:
+          return {upvalue_variable, upvalue(encoding_.b.of(instruction)), -1};
+        case Origin::constant:
+          return constant_variable(encoding_.bx.of(instruction));
         case Origin::extra_constant:
           return contains(setter + 1) ? constant_variable(encoding_.ax.of(code(setter + 1))) : Variable{};
-        default: return {.setter = setter};
+        default:
+          return {.setter = setter};
       }
     }
   }
@@ -118,15 +126,18 @@ class NameSearch {
     const int c = argument_c(pc);
     constexpr int rk_constant = 1 << 8;  // lopcodes.h of 5.1 to 5.3, BITRK
     switch (opcode(pc).key) {
-      case Key::constant: return constant(c).value_or(unknown());
-      case Key::in_register: return key_in_register(pc, c);
+      case Key::constant:
+        return constant(c).value_or(unknown());
+      case Key::in_register:
+        return key_in_register(pc, c);
       case Key::k_flag:
         return encoding_.k.of(code(pc)) != 0 ? constant(c).value_or(unknown()) : key_in_register(pc, c);
       case Key::rk:
         return (c & rk_constant) != 0 ? constant(c & ~rk_constant).value_or(unknown()) : key_in_register(pc, c);
       case Key::constant_of_rk:
         return (c & rk_constant) != 0 ? constant(c & ~rk_constant).value_or(unknown()) : unknown();
-      case Key::none: break;
+      case Key::none:
+        break;
     }
     return unknown();
   }
@@ -141,15 +152,15 @@ class NameSearch {
     const int table = encoding_.b.of(code(pc));
     if (opcode(pc).origin == Origin::upvalue_field) return upvalue(table) == environment_name;
     switch (encoding_.environment) {
-      case Environment::none: return false;
+      case Environment::none:
+        return false;
       case Environment::local_variable: {
         const std::string* name = local(table, pc);
         return name != nullptr && *name == environment_name;
       }
       case Environment::any_variable: {
         const Variable variable = find(pc, table);
-        return (variable.what == local_variable || variable.what == upvalue_variable) &&
-               variable.name == environment_name;
+        return (variable.what == local_variable || variable.what == upvalue_variable) && variable.name == environment_name;
       }
     }
     return false;
@@ -158,13 +169,20 @@ class NameSearch {
   bool changes(int pc, int reg) const {
     const int a = argument_a(pc);
     switch (opcode(pc).sets) {
-      case Sets::nothing: return false;
-      case Sets::a: return reg == a;
-      case Sets::a_and_next: return reg == a || reg == a + 1;
-      case Sets::a_to_b: return a <= reg && reg <= std::max(a, encoding_.b.of(code(pc)));
-      case Sets::a_to_a_plus_b: return a <= reg && reg <= a + encoding_.b.of(code(pc));
-      case Sets::from_a: return reg >= a;
-      case Sets::from_a_plus_2: return reg >= a + 2;
+      case Sets::nothing:
+        return false;
+      case Sets::a:
+        return reg == a;
+      case Sets::a_and_next:
+        return reg == a || reg == a + 1;
+      case Sets::a_to_b:
+        return a <= reg && reg <= std::max(a, encoding_.b.of(code(pc)));
+      case Sets::a_to_a_plus_b:
+        return a <= reg && reg <= a + encoding_.b.of(code(pc));
+      case Sets::from_a:
+        return reg >= a;
+      case Sets::from_a_plus_2:
+        return reg >= a + 2;
     }
     return false;
   }
@@ -177,7 +195,8 @@ class NameSearch {
       if (--scans_left_ < 0) return -1;
       if (changes(pc, reg)) setter = pc < conditional_end ? -1 : pc;
       switch (opcode(pc).flow) {
-        case Flow::next: break;
+        case Flow::next:
+          break;
         case Flow::jump: {
           const int target = pc + 1 + encoding_.jump.signed_of(code(pc));
           if (target <= pc || target > last) break;
@@ -185,8 +204,12 @@ class NameSearch {
           else conditional_end = std::max(conditional_end, target);
           break;
         }
-        case Flow::captures: pc += captures_after(pc); break;
-        case Flow::raw_word: pc += argument_c(pc) == 0 ? 1 : 0; break;
+        case Flow::captures:
+          pc += captures_after(pc);
+          break;
+        case Flow::raw_word:
+          pc += argument_c(pc) == 0 ? 1 : 0;
+          break;
       }
     }
     return setter;
@@ -206,9 +229,7 @@ class NameSearch {
     if ((origin != Origin::other_register && origin != Origin::upvalue) || argument_a(pc) != 0) return false;
     scans_left_ -= 1 + static_cast<int>(function_.locals.size());
     if (scans_left_ < 0) return false;
-    return std::ranges::none_of(function_.locals, [pc](const LocalVariable& variable) {
-      return variable.start_pc == pc || variable.end_pc == pc;
-    });
+    return std::ranges::none_of(function_.locals, [pc](const LocalVariable& variable) { return variable.start_pc == pc || variable.end_pc == pc; });
   }
 
   const Prototype& function_;
@@ -223,11 +244,15 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
   if (!search.contains(pc)) return std::nullopt;
   const Opcode& opcode = search.opcode(pc);
   switch (opcode.calls) {
-    case Calls::nobody: return std::nullopt;
+    case Calls::nobody:
+      return std::nullopt;
     case Calls::value:
-    case Calls::generator: return search.value(pc, search.argument_a(pc));
-    case Calls::iterator: return CallName{"for iterator", "for iterator"};
-    case Calls::event: return CallName{"metamethod", search.event_name(opcode.event)};
+    case Calls::generator:
+      return search.value(pc, search.argument_a(pc));
+    case Calls::iterator:
+      return CallName{"for iterator", "for iterator"};
+    case Calls::event:
+      return CallName{"metamethod", search.event_name(opcode.event)};
     case Calls::event_in_c: {
       const auto number = static_cast<std::size_t>(search.argument_c(pc));
       if (number >= opcode_tables::events.size()) return std::nullopt;

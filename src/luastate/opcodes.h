@@ -76,9 +76,7 @@ enum class Environment : std::uint8_t {
 
 struct Field {
   std::uint8_t position, width;
-  constexpr int of(std::uint32_t instruction) const {
-    return static_cast<int>(instruction >> position & ((std::uint32_t{1} << width) - 1));
-  }
+  constexpr int of(std::uint32_t instruction) const { return static_cast<int>(instruction >> position & ((std::uint32_t{1} << width) - 1)); }
   constexpr int signed_of(std::uint32_t instruction) const {  // in excess of half the maximum, rounded down
     return of(instruction) - static_cast<int>((std::uint32_t{1} << (width - 1)) - 1);
   }
@@ -88,8 +86,8 @@ struct Encoding {
   Field opcode, a, b, c, k, bx, ax, jump;
   std::span<const Opcode> opcodes;
   Environment environment;
-  bool takes_jumps;      // 5.1: forward jumps are followed; later: what they skip is conditional, and names nothing
-  bool names_at_call;    // 5.1: which locals are alive is asked at the call, not where the register was set
+  bool takes_jumps;    // 5.1: forward jumps are followed; later: what they skip is conditional, and names nothing
+  bool names_at_call;  // 5.1: which locals are alive is asked at the call, not where the register was set
   std::string_view event_prefix;
 };
 
@@ -100,12 +98,8 @@ constexpr Opcode sets_a(std::string_view name, Origin origin = Origin::unnamed, 
   return {.name = name, .sets = Sets::a, .origin = origin, .key = key};
 }
 constexpr Opcode sets(std::string_view name, Sets what) { return {.name = name, .sets = what}; }
-constexpr Opcode calls(std::string_view name, Calls what, Sets changed) {
-  return {.name = name, .sets = changed, .calls = what};
-}
-constexpr Opcode flows(std::string_view name, Flow flow, Sets changed = Sets::nothing) {
-  return {.name = name, .sets = changed, .flow = flow};
-}
+constexpr Opcode calls(std::string_view name, Calls what, Sets changed) { return {.name = name, .sets = changed, .calls = what}; }
+constexpr Opcode flows(std::string_view name, Flow flow, Sets changed = Sets::nothing) { return {.name = name, .sets = changed, .flow = flow}; }
 // The same opcode, which may call a metamethod.
 constexpr Opcode event(std::string_view event_name, Opcode opcode) {
   opcode.calls = Calls::event;
@@ -114,75 +108,223 @@ constexpr Opcode event(std::string_view event_name, Opcode opcode) {
 }
 
 inline constexpr std::array lua51 = {
-    sets_a("MOVE", Origin::other_register), sets_a("LOADK"), sets_a("LOADBOOL"), sets("LOADNIL", Sets::a_to_b),
-    sets_a("GETUPVAL", Origin::upvalue), sets_a("GETGLOBAL", Origin::global),
-    sets_a("GETTABLE", Origin::field, Key::constant_of_rk), plain("SETGLOBAL"), plain("SETUPVAL"), plain("SETTABLE"),
+    sets_a("MOVE", Origin::other_register),
+    sets_a("LOADK"),
+    sets_a("LOADBOOL"),
+    sets("LOADNIL", Sets::a_to_b),
+    sets_a("GETUPVAL", Origin::upvalue),
+    sets_a("GETGLOBAL", Origin::global),
+    sets_a("GETTABLE", Origin::field, Key::constant_of_rk),
+    plain("SETGLOBAL"),
+    plain("SETUPVAL"),
+    plain("SETTABLE"),
     sets_a("NEWTABLE"),
     Opcode{.name = "SELF", .sets = Sets::a_and_next, .origin = Origin::method, .key = Key::constant_of_rk},
-    sets_a("ADD"), sets_a("SUB"), sets_a("MUL"), sets_a("DIV"), sets_a("MOD"), sets_a("POW"), sets_a("UNM"),
-    sets_a("NOT"), sets_a("LEN"), sets_a("CONCAT"), flows("JMP", Flow::jump), plain("EQ"), plain("LT"), plain("LE"),
-    sets_a("TEST"), sets_a("TESTSET"), calls("CALL", Calls::value, Sets::from_a),
-    calls("TAILCALL", Calls::value, Sets::from_a), plain("RETURN"), flows("FORLOOP", Flow::jump, Sets::a),
-    flows("FORPREP", Flow::jump, Sets::a), calls("TFORLOOP", Calls::generator, Sets::from_a_plus_2),
-    flows("SETLIST", Flow::raw_word), plain("CLOSE"), flows("CLOSURE", Flow::captures, Sets::a), sets_a("VARARG"),
+    sets_a("ADD"),
+    sets_a("SUB"),
+    sets_a("MUL"),
+    sets_a("DIV"),
+    sets_a("MOD"),
+    sets_a("POW"),
+    sets_a("UNM"),
+    sets_a("NOT"),
+    sets_a("LEN"),
+    sets_a("CONCAT"),
+    flows("JMP", Flow::jump),
+    plain("EQ"),
+    plain("LT"),
+    plain("LE"),
+    sets_a("TEST"),
+    sets_a("TESTSET"),
+    calls("CALL", Calls::value, Sets::from_a),
+    calls("TAILCALL", Calls::value, Sets::from_a),
+    plain("RETURN"),
+    flows("FORLOOP", Flow::jump, Sets::a),
+    flows("FORPREP", Flow::jump, Sets::a),
+    calls("TFORLOOP", Calls::generator, Sets::from_a_plus_2),
+    flows("SETLIST", Flow::raw_word),
+    plain("CLOSE"),
+    flows("CLOSURE", Flow::captures, Sets::a),
+    sets_a("VARARG"),
 };
 
 inline constexpr std::array lua52 = {
-    sets_a("MOVE", Origin::other_register), sets_a("LOADK", Origin::constant), sets_a("LOADKX", Origin::extra_constant),
-    sets_a("LOADBOOL"), sets("LOADNIL", Sets::a_to_a_plus_b), sets_a("GETUPVAL", Origin::upvalue),
+    sets_a("MOVE", Origin::other_register),
+    sets_a("LOADK", Origin::constant),
+    sets_a("LOADKX", Origin::extra_constant),
+    sets_a("LOADBOOL"),
+    sets("LOADNIL", Sets::a_to_a_plus_b),
+    sets_a("GETUPVAL", Origin::upvalue),
     event("index", sets_a("GETTABUP", Origin::upvalue_field, Key::rk)),
-    event("index", sets_a("GETTABLE", Origin::field, Key::rk)), event("newindex", plain("SETTABUP")), plain("SETUPVAL"),
-    event("newindex", plain("SETTABLE")), sets_a("NEWTABLE"), event("index", sets_a("SELF", Origin::method, Key::rk)),
-    event("add", sets_a("ADD")), event("sub", sets_a("SUB")), event("mul", sets_a("MUL")), event("div", sets_a("DIV")),
-    event("mod", sets_a("MOD")), event("pow", sets_a("POW")), event("unm", sets_a("UNM")), sets_a("NOT"),
-    event("len", sets_a("LEN")), event("concat", sets_a("CONCAT")), flows("JMP", Flow::jump), event("eq", plain("EQ")),
-    event("lt", plain("LT")), event("le", plain("LE")),
+    event("index", sets_a("GETTABLE", Origin::field, Key::rk)),
+    event("newindex", plain("SETTABUP")),
+    plain("SETUPVAL"),
+    event("newindex", plain("SETTABLE")),
+    sets_a("NEWTABLE"),
+    event("index", sets_a("SELF", Origin::method, Key::rk)),
+    event("add", sets_a("ADD")),
+    event("sub", sets_a("SUB")),
+    event("mul", sets_a("MUL")),
+    event("div", sets_a("DIV")),
+    event("mod", sets_a("MOD")),
+    event("pow", sets_a("POW")),
+    event("unm", sets_a("UNM")),
+    sets_a("NOT"),
+    event("len", sets_a("LEN")),
+    event("concat", sets_a("CONCAT")),
+    flows("JMP", Flow::jump),
+    event("eq", plain("EQ")),
+    event("lt", plain("LT")),
+    event("le", plain("LE")),
     sets_a("TEST"),  // lopcodes.c says it does not, findsetreg that it does
-    sets_a("TESTSET"), calls("CALL", Calls::value, Sets::from_a), calls("TAILCALL", Calls::value, Sets::from_a),
-    plain("RETURN"), sets_a("FORLOOP"), sets_a("FORPREP"), calls("TFORCALL", Calls::iterator, Sets::from_a_plus_2),
-    sets_a("TFORLOOP"), plain("SETLIST"), sets_a("CLOSURE"), sets_a("VARARG"), plain("EXTRAARG"),
+    sets_a("TESTSET"),
+    calls("CALL", Calls::value, Sets::from_a),
+    calls("TAILCALL", Calls::value, Sets::from_a),
+    plain("RETURN"),
+    sets_a("FORLOOP"),
+    sets_a("FORPREP"),
+    calls("TFORCALL", Calls::iterator, Sets::from_a_plus_2),
+    sets_a("TFORLOOP"),
+    plain("SETLIST"),
+    sets_a("CLOSURE"),
+    sets_a("VARARG"),
+    plain("EXTRAARG"),
 };
 
 inline constexpr std::array lua53 = {
-    sets_a("MOVE", Origin::other_register), sets_a("LOADK", Origin::constant), sets_a("LOADKX", Origin::extra_constant),
-    sets_a("LOADBOOL"), sets("LOADNIL", Sets::a_to_a_plus_b), sets_a("GETUPVAL", Origin::upvalue),
+    sets_a("MOVE", Origin::other_register),
+    sets_a("LOADK", Origin::constant),
+    sets_a("LOADKX", Origin::extra_constant),
+    sets_a("LOADBOOL"),
+    sets("LOADNIL", Sets::a_to_a_plus_b),
+    sets_a("GETUPVAL", Origin::upvalue),
     event("index", sets_a("GETTABUP", Origin::upvalue_field, Key::rk)),
-    event("index", sets_a("GETTABLE", Origin::field, Key::rk)), event("newindex", plain("SETTABUP")), plain("SETUPVAL"),
-    event("newindex", plain("SETTABLE")), sets_a("NEWTABLE"), event("index", sets_a("SELF", Origin::method, Key::rk)),
-    event("add", sets_a("ADD")), event("sub", sets_a("SUB")), event("mul", sets_a("MUL")), event("mod", sets_a("MOD")),
-    event("pow", sets_a("POW")), event("div", sets_a("DIV")), event("idiv", sets_a("IDIV")),
-    event("band", sets_a("BAND")), event("bor", sets_a("BOR")), event("bxor", sets_a("BXOR")),
-    event("shl", sets_a("SHL")), event("shr", sets_a("SHR")), event("unm", sets_a("UNM")), event("bnot", sets_a("BNOT")),
-    sets_a("NOT"), event("len", sets_a("LEN")), event("concat", sets_a("CONCAT")), flows("JMP", Flow::jump),
-    event("eq", plain("EQ")), event("lt", plain("LT")), event("le", plain("LE")), plain("TEST"), sets_a("TESTSET"),
-    calls("CALL", Calls::value, Sets::from_a), calls("TAILCALL", Calls::value, Sets::from_a), plain("RETURN"),
-    sets_a("FORLOOP"), sets_a("FORPREP"), calls("TFORCALL", Calls::iterator, Sets::from_a_plus_2), sets_a("TFORLOOP"),
-    plain("SETLIST"), sets_a("CLOSURE"), sets_a("VARARG"), plain("EXTRAARG"),
+    event("index", sets_a("GETTABLE", Origin::field, Key::rk)),
+    event("newindex", plain("SETTABUP")),
+    plain("SETUPVAL"),
+    event("newindex", plain("SETTABLE")),
+    sets_a("NEWTABLE"),
+    event("index", sets_a("SELF", Origin::method, Key::rk)),
+    event("add", sets_a("ADD")),
+    event("sub", sets_a("SUB")),
+    event("mul", sets_a("MUL")),
+    event("mod", sets_a("MOD")),
+    event("pow", sets_a("POW")),
+    event("div", sets_a("DIV")),
+    event("idiv", sets_a("IDIV")),
+    event("band", sets_a("BAND")),
+    event("bor", sets_a("BOR")),
+    event("bxor", sets_a("BXOR")),
+    event("shl", sets_a("SHL")),
+    event("shr", sets_a("SHR")),
+    event("unm", sets_a("UNM")),
+    event("bnot", sets_a("BNOT")),
+    sets_a("NOT"),
+    event("len", sets_a("LEN")),
+    event("concat", sets_a("CONCAT")),
+    flows("JMP", Flow::jump),
+    event("eq", plain("EQ")),
+    event("lt", plain("LT")),
+    event("le", plain("LE")),
+    plain("TEST"),
+    sets_a("TESTSET"),
+    calls("CALL", Calls::value, Sets::from_a),
+    calls("TAILCALL", Calls::value, Sets::from_a),
+    plain("RETURN"),
+    sets_a("FORLOOP"),
+    sets_a("FORPREP"),
+    calls("TFORCALL", Calls::iterator, Sets::from_a_plus_2),
+    sets_a("TFORLOOP"),
+    plain("SETLIST"),
+    sets_a("CLOSURE"),
+    sets_a("VARARG"),
+    plain("EXTRAARG"),
 };
 
 inline constexpr std::array lua54 = {
-    sets_a("MOVE", Origin::other_register), sets_a("LOADI"), sets_a("LOADF"), sets_a("LOADK", Origin::constant),
-    sets_a("LOADKX", Origin::extra_constant), sets_a("LOADFALSE"), sets_a("LFALSESKIP"), sets_a("LOADTRUE"),
-    sets("LOADNIL", Sets::a_to_a_plus_b), sets_a("GETUPVAL", Origin::upvalue), plain("SETUPVAL"),
+    sets_a("MOVE", Origin::other_register),
+    sets_a("LOADI"),
+    sets_a("LOADF"),
+    sets_a("LOADK", Origin::constant),
+    sets_a("LOADKX", Origin::extra_constant),
+    sets_a("LOADFALSE"),
+    sets_a("LFALSESKIP"),
+    sets_a("LOADTRUE"),
+    sets("LOADNIL", Sets::a_to_a_plus_b),
+    sets_a("GETUPVAL", Origin::upvalue),
+    plain("SETUPVAL"),
     event("index", sets_a("GETTABUP", Origin::upvalue_field, Key::constant)),
     event("index", sets_a("GETTABLE", Origin::field, Key::in_register)),
     event("index", sets_a("GETI", Origin::integer_field)),
-    event("index", sets_a("GETFIELD", Origin::field, Key::constant)), event("newindex", plain("SETTABUP")),
-    event("newindex", plain("SETTABLE")), event("newindex", plain("SETI")), event("newindex", plain("SETFIELD")),
-    sets_a("NEWTABLE"), event("index", sets_a("SELF", Origin::method, Key::k_flag)), sets_a("ADDI"), sets_a("ADDK"),
-    sets_a("SUBK"), sets_a("MULK"), sets_a("MODK"), sets_a("POWK"), sets_a("DIVK"), sets_a("IDIVK"), sets_a("BANDK"),
-    sets_a("BORK"), sets_a("BXORK"), sets_a("SHRI"), sets_a("SHLI"), sets_a("ADD"), sets_a("SUB"), sets_a("MUL"),
-    sets_a("MOD"), sets_a("POW"), sets_a("DIV"), sets_a("IDIV"), sets_a("BAND"), sets_a("BOR"), sets_a("BXOR"),
-    sets_a("SHL"), sets_a("SHR"), calls("MMBIN", Calls::event_in_c, Sets::nothing),
-    calls("MMBINI", Calls::event_in_c, Sets::nothing), calls("MMBINK", Calls::event_in_c, Sets::nothing),
-    event("unm", sets_a("UNM")), event("bnot", sets_a("BNOT")), sets_a("NOT"), event("len", sets_a("LEN")),
-    event("concat", sets_a("CONCAT")), event("close", plain("CLOSE")), plain("TBC"), flows("JMP", Flow::jump),
-    event("eq", plain("EQ")), event("lt", plain("LT")), event("le", plain("LE")), plain("EQK"), plain("EQI"),
-    event("lt", plain("LTI")), event("le", plain("LEI")), event("lt", plain("GTI")), event("le", plain("GEI")),
-    plain("TEST"), sets_a("TESTSET"), calls("CALL", Calls::value, Sets::from_a),
-    calls("TAILCALL", Calls::value, Sets::from_a), event("close", plain("RETURN")), plain("RETURN0"), plain("RETURN1"),
-    sets_a("FORLOOP"), sets_a("FORPREP"), plain("TFORPREP"), calls("TFORCALL", Calls::iterator, Sets::from_a_plus_2),
-    sets_a("TFORLOOP"), plain("SETLIST"), sets_a("CLOSURE"), sets_a("VARARG"), sets_a("VARARGPREP"), plain("EXTRAARG"),
+    event("index", sets_a("GETFIELD", Origin::field, Key::constant)),
+    event("newindex", plain("SETTABUP")),
+    event("newindex", plain("SETTABLE")),
+    event("newindex", plain("SETI")),
+    event("newindex", plain("SETFIELD")),
+    sets_a("NEWTABLE"),
+    event("index", sets_a("SELF", Origin::method, Key::k_flag)),
+    sets_a("ADDI"),
+    sets_a("ADDK"),
+    sets_a("SUBK"),
+    sets_a("MULK"),
+    sets_a("MODK"),
+    sets_a("POWK"),
+    sets_a("DIVK"),
+    sets_a("IDIVK"),
+    sets_a("BANDK"),
+    sets_a("BORK"),
+    sets_a("BXORK"),
+    sets_a("SHRI"),
+    sets_a("SHLI"),
+    sets_a("ADD"),
+    sets_a("SUB"),
+    sets_a("MUL"),
+    sets_a("MOD"),
+    sets_a("POW"),
+    sets_a("DIV"),
+    sets_a("IDIV"),
+    sets_a("BAND"),
+    sets_a("BOR"),
+    sets_a("BXOR"),
+    sets_a("SHL"),
+    sets_a("SHR"),
+    calls("MMBIN", Calls::event_in_c, Sets::nothing),
+    calls("MMBINI", Calls::event_in_c, Sets::nothing),
+    calls("MMBINK", Calls::event_in_c, Sets::nothing),
+    event("unm", sets_a("UNM")),
+    event("bnot", sets_a("BNOT")),
+    sets_a("NOT"),
+    event("len", sets_a("LEN")),
+    event("concat", sets_a("CONCAT")),
+    event("close", plain("CLOSE")),
+    plain("TBC"),
+    flows("JMP", Flow::jump),
+    event("eq", plain("EQ")),
+    event("lt", plain("LT")),
+    event("le", plain("LE")),
+    plain("EQK"),
+    plain("EQI"),
+    event("lt", plain("LTI")),
+    event("le", plain("LEI")),
+    event("lt", plain("GTI")),
+    event("le", plain("GEI")),
+    plain("TEST"),
+    sets_a("TESTSET"),
+    calls("CALL", Calls::value, Sets::from_a),
+    calls("TAILCALL", Calls::value, Sets::from_a),
+    event("close", plain("RETURN")),
+    plain("RETURN0"),
+    plain("RETURN1"),
+    sets_a("FORLOOP"),
+    sets_a("FORPREP"),
+    plain("TFORPREP"),
+    calls("TFORCALL", Calls::iterator, Sets::from_a_plus_2),
+    sets_a("TFORLOOP"),
+    plain("SETLIST"),
+    sets_a("CLOSURE"),
+    sets_a("VARARG"),
+    sets_a("VARARGPREP"),
+    plain("EXTRAARG"),
 };
 
 // 5.4's with the last two replaced by four, the shifts by a constant swapped, and OP_SELF always with a constant.
@@ -202,20 +344,38 @@ inline constexpr std::array lua55 = [] {
 }();
 
 // ltm.h, TMS of 5.4 and 5.5: what OP_MMBIN and its like count.
-inline constexpr std::array<std::string_view, 25> events = {
-    "index", "newindex", "gc", "mode", "len", "eq", "add", "sub", "mul", "mod", "pow", "div", "idiv",
-    "band", "bor", "bxor", "shl", "shr", "unm", "bnot", "lt", "le", "concat", "call", "close"};
+inline constexpr std::array<std::string_view, 25> events = {"index", "newindex", "gc",  "mode", "len",    "eq",   "add",  "sub", "mul",
+                                                            "mod",   "pow",      "div", "idiv", "band",   "bor",  "bxor", "shl", "shr",
+                                                            "unm",   "bnot",     "lt",  "le",   "concat", "call", "close"};
 
 // By Bytecode. In 5.1 to 5.3, k is not an argument, and Ax is none in 5.1.
 inline constexpr std::array<Encoding, 5> encodings = [] {
-  constexpr Encoding six_bits = {.opcode = {0, 6}, .a = {6, 8}, .b = {23, 9}, .c = {14, 9}, .k = {14, 1},
-                                 .bx = {14, 18}, .ax = {6, 26}, .jump = {14, 18}, .opcodes = lua52,
-                                 .environment = Environment::local_variable, .takes_jumps = false,
-                                 .names_at_call = false, .event_prefix = "__"};
-  constexpr Encoding seven_bits = {.opcode = {0, 7}, .a = {7, 8}, .b = {16, 8}, .c = {24, 8}, .k = {15, 1},
-                                   .bx = {15, 17}, .ax = {7, 25}, .jump = {7, 25}, .opcodes = lua54,
-                                   .environment = Environment::any_variable, .takes_jumps = false,
-                                   .names_at_call = false, .event_prefix = ""};
+  constexpr Encoding six_bits = {.opcode = {0, 6},
+                                 .a = {6, 8},
+                                 .b = {23, 9},
+                                 .c = {14, 9},
+                                 .k = {14, 1},
+                                 .bx = {14, 18},
+                                 .ax = {6, 26},
+                                 .jump = {14, 18},
+                                 .opcodes = lua52,
+                                 .environment = Environment::local_variable,
+                                 .takes_jumps = false,
+                                 .names_at_call = false,
+                                 .event_prefix = "__"};
+  constexpr Encoding seven_bits = {.opcode = {0, 7},
+                                   .a = {7, 8},
+                                   .b = {16, 8},
+                                   .c = {24, 8},
+                                   .k = {15, 1},
+                                   .bx = {15, 17},
+                                   .ax = {7, 25},
+                                   .jump = {7, 25},
+                                   .opcodes = lua54,
+                                   .environment = Environment::any_variable,
+                                   .takes_jumps = false,
+                                   .names_at_call = false,
+                                   .event_prefix = ""};
   std::array<Encoding, 5> all = {six_bits, six_bits, six_bits, seven_bits, seven_bits};
   Encoding& first = all[static_cast<std::size_t>(Bytecode::lua51)];
   first.opcodes = lua51;
@@ -228,8 +388,6 @@ inline constexpr std::array<Encoding, 5> encodings = [] {
 
 }  // namespace opcode_tables
 
-constexpr const Encoding& encoding_of(Bytecode bytecode) {
-  return opcode_tables::encodings[static_cast<std::size_t>(bytecode)];
-}
+constexpr const Encoding& encoding_of(Bytecode bytecode) { return opcode_tables::encodings[static_cast<std::size_t>(bytecode)]; }
 
 }  // namespace luaspy

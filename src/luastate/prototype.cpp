@@ -9,11 +9,11 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t string_limit = 200;
-constexpr std::size_t object_tt = 8;  // lobject.h, CommonHeader: next, then tt
-constexpr std::size_t value_size = 16, value_tt = 8;              // lobject.h, TValue
+constexpr std::size_t object_tt = 8;                                     // lobject.h, CommonHeader: next, then tt
+constexpr std::size_t value_size = 16, value_tt = 8;                     // lobject.h, TValue
 constexpr std::size_t local_size = 16, local_start = 8, local_end = 12;  // lobject.h, LocVar
-constexpr std::size_t absline_size = 8;                           // lobject.h, AbsLineInfo
-constexpr std::int8_t absline_marker = -0x80;                     // ldebug.h, ABSLINEINFO
+constexpr std::size_t absline_size = 8;                                  // lobject.h, AbsLineInfo
+constexpr std::int8_t absline_marker = -0x80;                            // ldebug.h, ABSLINEINFO
 
 // No compiler makes more of these for one function (lparser.c: SHRT_MAX locals, 255 upvalues).
 constexpr int most_code = 1 << 24, most_constants = 1 << 26, most_locals = 32767, most_upvalues = 255;
@@ -38,10 +38,11 @@ std::optional<Text> text_of(const Layout& layout, Address object, std::span<cons
   Text text{.address = object + layout.string_data};
   std::uint64_t length = 0;
   switch (layout.string_form) {
-    case StringForm::length_word: length = load<std::uint64_t>(header, layout.string_len); break;
+    case StringForm::length_word:
+      length = load<std::uint64_t>(header, layout.string_len);
+      break;
     case StringForm::short_long:
-      length = tt == short_string ? load<std::uint8_t>(header, layout.string_shrlen)
-                                  : load<std::uint64_t>(header, layout.string_len);
+      length = tt == short_string ? load<std::uint8_t>(header, layout.string_shrlen) : load<std::uint64_t>(header, layout.string_len);
       break;
     case StringForm::signed_short: {
       const auto shrlen = load<std::int8_t>(header, layout.string_shrlen);
@@ -62,8 +63,7 @@ std::optional<Text> text_of(const Layout& layout, Address object, std::span<cons
 // Reads many strings in three rounds of one batch each: headers, pointers to characters where there are any, characters.
 class StringBatch {
  public:
-  StringBatch(const Memory& memory, const Layout& layout, std::size_t limit)
-      : memory_(memory), layout_(layout), limit_(limit) {}
+  StringBatch(const Memory& memory, const Layout& layout, std::size_t limit) : memory_(memory), layout_(layout), limit_(limit) {}
 
   // Calls `store(index, text)` for every string that could be read, in order. `bytes_left` goes down by what was read; nothing
   // more is read when it is used up.
@@ -270,9 +270,8 @@ class PrototypeReader {
     if (!variables) return false;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
       const std::size_t at = i * local_size;
-      prototype_.locals.push_back({.name = "?",
-                                   .start_pc = load<std::int32_t>(*variables, at + local_start),
-                                   .end_pc = load<std::int32_t>(*variables, at + local_end)});
+      prototype_.locals.push_back(
+          {.name = "?", .start_pc = load<std::int32_t>(*variables, at + local_start), .end_pc = load<std::int32_t>(*variables, at + local_end)});
       ask_string(Kind::local, i, load<Address>(*variables, at));
     }
     return true;
@@ -286,10 +285,18 @@ class PrototypeReader {
     StringBatch(memory_, layout_, string_limit).read(strings_, bytes_left_, [&](std::size_t n, std::string text) {
       const Place& place = places_[n];
       switch (place.kind) {
-        case Kind::source: prototype_.source = std::move(text), source_read = true; break;
-        case Kind::constant: prototype_.constants[place.index] = std::move(text); break;
-        case Kind::upvalue: prototype_.upvalues[place.index] = std::move(text); break;
-        case Kind::local: prototype_.locals[place.index].name = std::move(text); break;
+        case Kind::source:
+          prototype_.source = std::move(text), source_read = true;
+          break;
+        case Kind::constant:
+          prototype_.constants[place.index] = std::move(text);
+          break;
+        case Kind::upvalue:
+          prototype_.upvalues[place.index] = std::move(text);
+          break;
+        case Kind::local:
+          prototype_.locals[place.index].name = std::move(text);
+          break;
       }
     });
     return source_read;
@@ -321,16 +328,12 @@ int Prototype::line(int pc) const {
   return lines[static_cast<std::size_t>(std::clamp(pc, 0, static_cast<int>(lines.size()) - 1))];
 }
 
-std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layout, Address address) {
-  return PrototypeReader(memory, layout).read(address);
-}
+std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layout, Address address) { return PrototypeReader(memory, layout).read(address); }
 
 std::optional<std::string> read_string(const Memory& memory, const Layout& layout, Address address, std::size_t limit) {
   std::optional<std::string> result;
   std::size_t bytes_left = std::numeric_limits<std::size_t>::max();
-  StringBatch(memory, layout, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) {
-    result = std::move(text);
-  });
+  StringBatch(memory, layout, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) { result = std::move(text); });
   return result;
 }
 

@@ -90,6 +90,7 @@ class Modules {
   // Files are opened when an address in them is first asked for.
   void update(const AddressSpace& space);
   const Module* find(Address address) const;
+  const Memory& memory() const { return memory_; }
   // Is there code at this address, as far as the last update knows?
   bool executes(Address address) const;
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "unwind/prologue.h"
+
 // libunwind's search in a table of the form of .eh_frame_hdr, exported for remote unwinders (used by perf, too) but in no
 // public header.
 extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t*, unw_proc_info_t*, int, void*);
@@ -198,8 +200,11 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     const bool root = status == 0 || (status > 0 && caller.pc() == 0);
     if (status < 0 || (status > 0 && caller.sp() <= frame.sp && count > 0)) {
       have_cursor = false;
-      step = Step::scan;
-      if (!step_by_scan(frame, stack, caller)) {
+      if (step_by_code(frame, stack, caller)) {
+        step = Step::code;
+      } else if (step_by_scan(frame, stack, caller)) {
+        step = Step::scan;
+      } else {
         frames.push_back(frame);
         return End::lost;
       }
@@ -214,8 +219,32 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
   return End::limit;
 }
 
+bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const {
+  constexpr std::size_t largest = 1 << 17;
+  const Module* const module = modules_.find(from.lookup);
+  if (module == nullptr || from.function == 0 || from.pc < from.function || from.pc - from.function > largest) return false;
+  std::vector<std::byte> code(from.pc - from.function);
+  if (!module->read(from.function, code)) return false;
+  const std::optional<FrameShape> shape = shape_of_frame(code, code.size());
+  if (!shape) return false;
+  Address slot = from.sp + static_cast<Address>(shape->depth);
+  if (shape->frame_pointer && from.registers.knows(rbp)) slot = from.registers[rbp] + static_cast<Address>(*shape->frame_pointer);
+  const std::optional<Address> address = stack.get<Address>(slot);
+  if (slot < from.sp || !address || match_return(*address, from) == Match::none) return false;
+  caller = {};
+  for (const unsigned number : callee_saved_registers) {
+    if (from.registers.knows(number)) caller.set(number, from.registers[number]);
+  }
+  for (const FrameShape::Saved& saved : shape->saved) {
+    if (const std::optional<Address> value = stack.get<Address>(slot - static_cast<Address>(saved.below))) caller.set(saved.number, *value);
+  }
+  caller.set(rip, *address);
+  caller.set(rsp, slot + 8);
+  return true;
+}
+
 // Frame pointers first, where the frame that they lead to is one: [rbp + 8] is the return address of the call of `from`'s
-// function. Then the nearest word above sp that is such an address.
+// function. Then the nearest word above sp that is surely such an address; failing that, the nearest that may be.
 bool Unwinder::step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const {
   constexpr std::size_t words_to_scan = 1024;  // 8 KiB: larger frames have been seen only where there is call frame information
   const auto take = [&](Address slot, Address return_address) {
@@ -230,38 +259,61 @@ bool Unwinder::step_by_scan(const NativeFrame& from, const Memory& stack, Regist
   const Address frame_pointer = from.registers[rbp];
   if (from.registers.knows(rbp) && frame_pointer >= from.sp && frame_pointer % 8 == 0) {
     const std::optional<Address> address = stack.get<Address>(frame_pointer + 8);
-    if (address && plausible_return(*address, from)) return take(frame_pointer + 8, *address);
+    if (address && match_return(*address, from) == Match::strong) return take(frame_pointer + 8, *address);
   }
+  Address weak_slot = 0, weak_address = 0;
   for (std::size_t i = 0; i < words_to_scan; ++i) {
     const Address slot = ((from.sp + 7) & ~Address{7}) + 8 * i;
     const std::optional<Address> address = stack.get<Address>(slot);
-    if (!address) return false;
-    if (plausible_return(*address, from)) return take(slot, *address);
+    if (!address) break;
+    const Match match = match_return(*address, from);
+    if (match == Match::strong) return take(slot, *address);
+    if (match == Match::weak && weak_slot == 0) weak_slot = slot, weak_address = *address;
   }
-  return false;
+  return weak_slot != 0 && take(weak_slot, weak_address);
 }
 
-// Does a call instruction end at `address`, and can it have called the function that `callee` is in? Intel SDM, CALL:
-// E8 rel32 is a direct call; FF /2 an indirect one of 2 to 7 bytes (with SIB, displacement, REX).
-bool Unwinder::plausible_return(Address address, const NativeFrame& callee) const {
-  if (!modules_.executes(address)) return false;
+// Intel SDM, CALL: E8 rel32 is a direct call; FF /2 an indirect one of 2 to 7 bytes (with SIB, displacement, REX).
+// A direct call is right if it calls the very function that `callee` is in. Functions that Lua calls by pointer are called
+// so by nobody else; a function that is called directly somewhere is rarely called by pointer. A tail call makes any of that
+// wrong now and then: a return address in the same module is then better than none.
+Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& callee) const {
+  if (!modules_.executes(address)) return Match::none;
   const Module* const module = modules_.find(address);
+  const Module* const callees = modules_.find(callee.pc);
   std::array<std::uint8_t, 7> before;
-  if (module == nullptr || !module->read(address - before.size(), std::as_writable_bytes(std::span(before)))) return false;
+  if (module == nullptr || !module->read(address - before.size(), std::as_writable_bytes(std::span(before)))) return Match::none;
   if (before[2] == 0xe8) {
     std::int32_t displacement;
     std::memcpy(&displacement, &before[3], sizeof displacement);
     const Address target = address + static_cast<Address>(std::int64_t{displacement});
-    // A call into another module goes through a PLT entry of this one.
-    if (modules_.find(callee.pc) != module) return true;
-    // Without bounds of the callee: calls go to a function's start, at or below the pc; no Lua function is larger than 64 KiB.
-    return callee.function != 0 ? target == callee.function : target <= callee.lookup && callee.lookup - target < (1 << 16);
+    if (module != callees) return reaches_through_plt(*module, target, callee) ? Match::strong : Match::none;
+    if (callee.function == 0) return target <= callee.lookup && callee.lookup - target < (1 << 16) ? Match::weak : Match::none;
+    return target == callee.function ? Match::strong : Match::weak;
   }
+  const bool called_directly = callees != nullptr && std::ranges::binary_search(callees->call_targets(), callee.function);
   for (const std::size_t length : {2u, 3u, 4u, 6u, 7u}) {
     const std::size_t at = before.size() - length;
-    if (before[at] == 0xff && (before[at + 1] >> 3 & 7) == 2) return true;
+    if (before[at] != 0xff || (before[at + 1] >> 3 & 7) != 2) continue;
+    if (entries_.contains(callee.function)) return Match::strong;
+    return called_directly || callee.function == 0 ? Match::weak : Match::strong;
   }
-  return false;
+  return Match::none;
+}
+
+// System V x86-64 ABI, 5.2: a PLT entry is jmp *offset(%rip), perhaps after endbr64 and with a bnd prefix; the word that it
+// jumps through says where.
+bool Unwinder::reaches_through_plt(const Module& caller, Address target, const NativeFrame& callee) const {
+  std::array<std::uint8_t, 16> entry;
+  if (!caller.read(target, std::as_writable_bytes(std::span(entry)))) return false;
+  std::size_t at = 0;
+  if (entry[0] == 0xf3 && entry[1] == 0x0f && entry[2] == 0x1e && entry[3] == 0xfa) at = 4;
+  if (entry[at] == 0xf2) ++at;
+  if (entry[at] != 0xff || entry[at + 1] != 0x25) return false;
+  std::int32_t displacement;
+  std::memcpy(&displacement, &entry[at + 2], sizeof displacement);
+  const std::optional<Address> destination = modules_.memory().get<Address>(target + at + 6 + static_cast<Address>(std::int64_t{displacement}));
+  return destination && modules_.find(*destination) == modules_.find(callee.pc);
 }
 
 }  // namespace luaspy

@@ -41,9 +41,13 @@ class Unwinder {
 
  private:
   struct Space;  // libunwind's address space and what its callbacks need
+  bool step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   bool step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   Range function_without_tables(const Module& module, Address address) const;
-  bool plausible_return(Address address, const NativeFrame& callee) const;
+  // How well a word of the stack explains itself as the return address of the call that made `callee`.
+  enum class Match { none, weak, strong };
+  Match match_return(Address address, const NativeFrame& callee) const;
+  bool reaches_through_plt(const Module& caller, Address target, const NativeFrame& callee) const;
 
   const Modules& modules_;
   std::unique_ptr<Space> space_;

@@ -3,12 +3,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -36,6 +40,8 @@ Child start(const Words& command, bool capture_errors) {
     ::dup2(in[0], 0);
     ::dup2(out[1], 1);
     if (capture_errors) ::dup2(err[1], 2);
+    // An ordinary user's luaspy is a sibling of its target here, which Yama (ptrace_scope 1) lets trace only by leave.
+    ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     ::execvp(arguments[0], arguments.data());
     ::_exit(127);
   }
@@ -142,6 +148,51 @@ Finished luaspy(const Words& arguments) {
   return run(command);
 }
 
+Folder::Folder() {
+  const char* const root = std::getenv("TMPDIR");
+  path_ = std::string(root != nullptr ? root : "/tmp") + "/luaspy-test-XXXXXX";
+  REQUIRE(::mkdtemp(path_.data()) != nullptr);
+  REQUIRE(::chmod(path_.c_str(), 0755) == 0);
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string Folder::write(const std::string& file, const std::string& text, unsigned mode) const {
+  std::ofstream(path(file), std::ios::binary) << text;
+  REQUIRE(::chmod(path(file).c_str(), mode) == 0);
+  return path(file);
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Words with_errors(const std::string& file, const Words& command) {
+  Words words = {"/bin/sh", "-c", "file=$1; shift; exec \"$@\" 2>\"$file\"", "sh", file};
+  words.insert(words.end(), command.begin(), command.end());
+  return words;
+}
+
+std::vector<FoldedStack> parse_folded(const std::string& text) {
+  std::vector<FoldedStack> stacks;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    INFO("folded line: " << line);
+    const std::size_t space = line.rfind(' ');
+    REQUIRE(space != std::string::npos);
+    FoldedStack stack;
+    stack.count = std::stoll(line.substr(space + 1));
+    std::istringstream frames(line.substr(0, space));
+    for (std::string frame; std::getline(frames, frame, ';');) stack.frames.push_back(frame);
+    stacks.push_back(stack);
+  }
+  return stacks;
+}
+
 Running::Running(const Words& command) {
   const Child child = start(command, false);
   pid_ = child.pid, input_ = child.input, output_ = child.output;
@@ -182,13 +233,37 @@ void Running::close_input() {
 }
 
 int Running::wait() {
+  const int file = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  REQUIRE(file >= 0);
+  pollfd entry{file, POLLIN, 0};
+  const int ended = ::poll(&entry, 1, patience_ms);
+  ::close(file);
+  INFO("a program that should end does not");
+  REQUIRE(ended == 1);
   int status = 0;
   REQUIRE(::waitpid(pid_, &status, 0) == pid_);
   waited_ = true;
   return status_of(status);
 }
 
-bool Running::alive() const { return ::waitpid(pid_, nullptr, WNOHANG | WNOWAIT) == 0 || ::kill(pid_, 0) == 0; }
+bool Running::alive() const {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
+void Running::await(const std::string& what, const std::function<bool()>& holds) {
+  const int file = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  REQUIRE(file >= 0);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
+  bool ended = false, held = false;
+  while (!(held = holds()) && !ended && std::chrono::steady_clock::now() < deadline) {
+    pollfd entry{file, POLLIN, 0};
+    ended = ::poll(&entry, 1, 3) == 1;
+  }
+  ::close(file);
+  INFO("waited for: " << what << (ended ? "; the program has ended" : ""));
+  REQUIRE((held || holds()));
+}
 
 std::string Running::rest() {
   while (read_some(output_, buffer_)) {}

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -32,6 +33,31 @@ struct Finished {
 Finished run(const Words& command, const std::string& input = {});
 Finished luaspy(const Words& arguments);
 
+// A folder of its own under the system's temporary one, gone with the object. Other users may read it.
+class Folder {
+ public:
+  Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder();
+  std::string path(const std::string& file = {}) const { return file.empty() ? path_ : path_ + "/" + file; }
+  std::string write(const std::string& file, const std::string& text, unsigned mode = 0644) const;   // its path
+
+ private:
+  std::string path_;
+};
+std::string read_file(const std::string& path);   // empty if there is none
+
+// The command, with its standard error going to a file; the process is the command's own.
+Words with_errors(const std::string& file, const Words& command);
+
+// What luaspy wrote with -f folded: frames outermost first, and how often.
+struct FoldedStack {
+  std::vector<std::string> frames;
+  std::int64_t count = 0;
+};
+std::vector<FoldedStack> parse_folded(const std::string& text);
+
 // A program that runs while a test looks at it.
 class Running {
  public:
@@ -45,9 +71,11 @@ class Running {
   std::vector<std::string> read_until(const std::string& last);
   void send(const std::string& text);
   void close_input();
-  // Waits for its end; its status as a shell tells it.
+  // Waits for its end; its status as a shell tells it. Fails the test if it takes longer than a minute.
   int wait();
   bool alive() const;
+  // Waits until `holds`, which is looked at again every few ms; fails the test if the program ends first, or after a minute.
+  void await(const std::string& what, const std::function<bool()>& holds);
   std::string rest();    // what it says until its end
 
  private:

@@ -1,0 +1,15 @@
+# Sourced by try.sh and test.sh: installs Debian packages, with sudo where it is needed. Nothing is asked for that is there.
+install_packages() {
+  missing=""
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+  done
+  [ -z "$missing" ] && return
+  as_root=""
+  [ "$(id -u)" -eq 0 ] || as_root=sudo
+  # shellcheck disable=SC2086 # a list of words
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q &&
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+}
+
+build_packages="g++ cmake ninja-build pkg-config libunwind-dev libelf-dev libdw-dev libcli11-dev libfmt-dev nlohmann-json3-dev"
