@@ -1,0 +1,144 @@
+// Saved stops (stops/*.stop) through everything that comes after a stop, without a process: the stack has to be the one that
+// the file expects. And torn and hostile variants of each: no crash, no hang, a bounded stack.
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <random>
+
+#include "profile.h"
+#include "saved_stop.h"
+
+namespace luaspy::replay {
+namespace {
+
+std::vector<std::string> stop_files() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(LUASPY_TESTS "/replay/stops")) {
+    if (entry.path().extension() == ".stop") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<std::string> lines(const Stack& stack) {
+  std::vector<std::string> lines;
+  for (const Frame& frame : stack) lines.push_back(describe(frame, true));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a saved stop gives the stack that it was saved with", "[replay]") {
+  const std::vector<std::string> files = stop_files();
+  REQUIRE(files.size() >= 6);
+  for (const std::string& file : files) {
+    const SavedStop stop = load_stop(file);
+    INFO(file);
+    REQUIRE(!stop.expected.empty());
+    CHECK(lines(replay(stop).stack) == stop.expected);
+  }
+}
+
+TEST_CASE("torn and hostile memory gives a bounded stack of printable names", "[replay]") {
+  const std::vector<std::string> files = stop_files();
+  std::minstd_rand random(1);
+  for (const std::string& file : files) {
+    const SavedStop saved = load_stop(file);
+    std::vector<Address> words;   // 8-aligned addresses of memory outside the stack: states, CallInfos, closures, Protos
+    for (const auto& [address, byte] : saved.memory.bytes()) {
+      if (address % 8 == 0) words.push_back(address);
+    }
+    const auto any = [&] { return words[random() % words.size()]; };
+    for (int round = 0; round < 150; ++round) {
+      SavedStop stop = saved;
+      const int changes = 1 + static_cast<int>(random() % 8);
+      for (int i = 0; i < changes; ++i) {
+        std::uint64_t value = 0;
+        switch (random() % 6) {
+          case 0: value = any(); break;                                        // a pointer to something else: cycles, wrong types
+          case 1: value = 0; break;
+          case 2: value = ~std::uint64_t{0}; break;
+          case 3: value = 0x7fffffff; break;                                   // a size
+          case 4: value = stop.memory.get<std::uint64_t>(any()).value_or(1) ^ std::uint64_t{1} << random() % 64; break;
+          default: value = 0x8080'1b0a'3b00'5b1bu; break;                      // escapes, separators, invalid UTF-8
+        }
+        stop.memory.put(any(), std::as_bytes(std::span(&value, 1)));
+      }
+      if (round % 3 == 0) {
+        // Torn: a part of memory cannot be read any more.
+        auto from = stop.memory.bytes().lower_bound(any());
+        auto to = from;
+        for (int i = 0; i < 200 && to != stop.memory.bytes().end(); ++i) ++to;
+        stop.memory.bytes().erase(from, to);
+      }
+      const Outcome outcome = replay(stop);
+      CHECK(outcome.stack.size() < 5000);
+      for (const Frame& frame : outcome.stack) {
+        CHECK(std::none_of(frame.name.begin(), frame.name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }));
+        CHECK(frame.name.size() < 2000);
+      }
+    }
+  }
+}
+
+namespace {
+
+// The innermost state that runs at a saved stop.
+Activation innermost(const SavedStop& stop) {
+  Locator locator;
+  std::vector<const Layout*> rows;
+  for (const Layout& row : layouts()) {
+    if (stop.version.starts_with(row.series) && stop.version[4] - '0' >= row.first_patch && stop.version[4] - '0' <= row.last_patch) rows.push_back(&row);
+  }
+  locator.try_rows(rows);
+  std::vector<Activation> active;
+  locator.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, active);
+  REQUIRE(!active.empty());
+  return active.front();
+}
+
+template <typename T>
+void poke(SavedStop& stop, Address address, T value) {
+  stop.memory.put(address, std::as_bytes(std::span(&value, 1)));
+}
+
+}  // namespace
+
+TEST_CASE("states that were built to lead astray", "[replay]") {
+  for (const std::string& file : stop_files()) {
+    SavedStop stop = load_stop(file);
+    INFO(file);
+    const Activation state = innermost(stop);
+    const Layout& row = *state.layout;
+    const Address ci = stop.memory.get<Address>(state.L + row.L_ci).value();
+    const Address function = stop.memory.get<Address>(stop.memory.get<Address>(ci + row.ci_func).value()).value();
+    const Address proto = stop.memory.get<Address>(function + row.lclosure_p).value();
+
+    SECTION("a CallInfo that is its own caller: the walk ends at its limit, and says that it was cut") {
+      if (row.ci_previous == no_field) continue;
+      poke(stop, ci + row.ci_previous, ci);
+      const std::vector<std::string> stack = lines(replay(stop).stack);
+      CHECK(stack.size() < 1000);
+      CHECK(std::any_of(stack.begin(), stack.end(), [](const std::string& line) { return line.find("frames left out") != std::string::npos; }));
+    }
+    SECTION("a function of 2^31 instructions is no function: its call is dropped, the others stay") {
+      poke(stop, proto + row.p_sizecode, std::uint32_t{1} << 31);
+      const Outcome outcome = replay(stop);
+      CHECK(outcome.quality.half_built == 1);
+      CHECK(outcome.stack.size() + 1 == stop.expected.size());
+    }
+    SECTION("a state whose global state does not know it is no state") {
+      if (row.mainthread_embedded) continue;
+      poke(stop, state.G + row.G_mainthread, ci);
+      const Outcome outcome = replay(stop);
+      CHECK(outcome.quality.with_lua == 0);
+    }
+    SECTION("source text without an end, with escapes in it") {
+      const Address source = stop.memory.get<Address>(proto + row.p_source).value();
+      poke(stop, source + row.string_data, std::uint64_t{0x6d31'335b'1b0a'3b40});
+      for (const std::string& line : lines(replay(stop).stack)) CHECK(line.find('\x1b') == std::string::npos);
+    }
+  }
+}
+
+}  // namespace luaspy::replay
