@@ -84,10 +84,8 @@ Address LuaReader::pc_of(const MergedFrame& frame, const std::vector<NativeFrame
 
 Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
   const State& state = states_[frame.segment];
-  const auto& calls = state.walk.calls;
-  const LuaCall& call = calls[frame.call];
-  const bool caller_is_next = frame.call + 1 < calls.size() && !(state.walk.left_out != 0 && frame.call + 1 == state.walk.cut_at);
-  const LuaCall* const caller = caller_is_next ? &calls[frame.call + 1] : nullptr;
+  const LuaCall& call = state.walk.calls[frame.call];
+  const LuaCall* const caller = state.walk.caller_of(frame.call);
   const Address pc = call.is_lua ? pc_of(frame, natives, core, memory) : 0;
   Frame labelled = names_.frame(*state.activation.layout, state.activation.G, call, caller, pc);
   if (!call.is_lua) {

@@ -21,6 +21,9 @@ class LuaReader {
   // Which rows to try, best first; what was known of states before is forgotten.
   void try_rows(std::vector<const Layout*> rows);
 
+  // The target's mappings, as far as they are known now: where a lua_State can be.
+  void know(const AddressSpace& space) { locator_.know(space); }
+
   // In the stop. `memory` is the snapshot; `stack` the thread's stack in it.
   void read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack);
 

@@ -36,6 +36,7 @@ void Sampler::refresh() {
   AddressSpace space = target_.process().address_space();
   const bool new_code = code_starts(space) != code_starts(space_);
   space_ = std::move(space);
+  lua_.know(space_);
   stale_ = false;
   if (!new_code) return;
   refreshes_in_vain_ = 0;

@@ -18,6 +18,22 @@ void Locator::try_rows(std::vector<const Layout*> rows) {
   rejected_.clear();
 }
 
+void Locator::know(const AddressSpace& space) {
+  ranges_.clear();
+  unmapped_.clear();
+  for (const Mapping& mapping : space.mappings()) {
+    const bool writable = mapping.writable && mapping.readable;
+    if (!ranges_.empty() && ranges_.back().end == mapping.start && ranges_.back().writable == writable) ranges_.back().end = mapping.end;
+    else ranges_.push_back({mapping.start, mapping.end, writable});
+  }
+}
+
+bool Locator::worth_reading(Address word) const {
+  const auto after = std::ranges::upper_bound(ranges_, word, {}, &Range::start);
+  if (after != ranges_.begin() && word < std::prev(after)->end) return std::prev(after)->writable;
+  return !std::ranges::binary_search(unmapped_, word);
+}
+
 // A row fits a state if the state's main thread, read with this row, is a thread of the same global state, and its stack and
 // its CallInfo chain are where the row says (lstate.h). All rows of one series put the wrong fields there for each other.
 bool Locator::fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) const {
@@ -76,6 +92,8 @@ void Locator::collect(const Memory& memory, std::span<const Address> words) {
   }
   memory.read_batch(std::span(requests).first(count));
   for (std::size_t i = 0; i < count; ++i) {
+    constexpr std::size_t most_unmapped = 1024;
+    if (!requests[i].done && unmapped_.size() < most_unmapped) unmapped_.insert(std::ranges::upper_bound(unmapped_, requests[i].address), requests[i].address);
     // GCObject's header has its tag at +8 in all of PUC Lua (lobject.h, CommonHeader); LUA_TTHREAD is 8.
     if (!requests[i].done || load<std::uint8_t>(heads[i], 8) != 8) continue;
     Address G = 0;
@@ -96,7 +114,7 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   std::array<Address, chunk_words> chunk;
   std::size_t chunk_size = 0;
   const auto consider = [&](Address word) {
-    if (plausible_pointer(word) && !(word >= stack.start && word < stack.end())) chunk[chunk_size++] = word;
+    if (plausible_pointer(word) && !(word >= stack.start && word < stack.end()) && worth_reading(word)) chunk[chunk_size++] = word;
   };
   const auto flush = [&] {
     collect(memory, std::span(chunk).first(chunk_size));

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "address_space.h"
 #include "luastate/layout.h"
 #include "registers.h"
 
@@ -30,6 +31,10 @@ class Locator {
  public:
   // Rows to try on states of a global_State that was not seen before, best first.
   void try_rows(std::vector<const Layout*> rows);
+
+  // Where a lua_State can be at all: in writable memory. Addresses that this does not know are tried, too: memory is mapped
+  // all the time. Without it every address is tried.
+  void know(const AddressSpace& space);
 
   // The words of the thread's stack from sp on. `memory` answers for the rest of the target.
   struct ThreadStack {
@@ -56,6 +61,14 @@ class Locator {
   const Layout* layout_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G);
   bool fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) const;
 
+  bool worth_reading(Address word) const;
+
+  struct Range {
+    Address start, end;
+    bool writable;
+  };
+  std::vector<Range> ranges_;      // ascending; neighbours of one kind joined
+  std::vector<Address> unmapped_;  // words that could not be read since the last know(), sorted
   std::vector<const Layout*> rows_;
   std::unordered_map<Address, const Layout*> known_;  // global_State → row
   std::unordered_map<Address, int> rejected_;

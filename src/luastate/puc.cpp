@@ -190,6 +190,11 @@ std::int64_t count_middle(const Walker& walker, Address ci, std::int64_t kept) {
 
 }  // namespace
 
+const LuaCall* LuaWalk::caller_of(std::size_t i) const {
+  if (left_out != 0 && i + 1 == cut_at) return cut_caller.ci != 0 ? &cut_caller : nullptr;
+  return i + 1 < calls.size() ? &calls[i + 1] : nullptr;
+}
+
 void walk_puc(const Memory& memory, const Layout& layout, Address L, const WalkLimits& limits, LuaWalk& walk) {
   walk.clear();
   Walker walker(memory, layout, L);
@@ -200,6 +205,7 @@ void walk_puc(const Memory& memory, const Layout& layout, Address L, const WalkL
     if (ci == 0 || walk.dropped > most_dropped) return;
     if (walk.calls.size() == limits.innermost) {
       walk.cut_at = walk.calls.size();
+      if (!walker.read(ci, false, walk.cut_caller)) walk.cut_caller = {};
       append_outermost(walker, ci, limits.outermost, walk);
       const auto kept = static_cast<std::int64_t>(walk.calls.size() - walk.cut_at);
       walk.left_out = limits.count_left_out || walker.is_array() ? count_middle(walker, ci, kept) : -1;

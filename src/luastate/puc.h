@@ -50,7 +50,10 @@ struct LuaWalk {
   // Deep stacks are cut in the middle: `left_out` calls are missing before calls[cut_at]. -1: cut, but not counted.
   std::int64_t left_out = 0;
   std::size_t cut_at = 0;
+  LuaCall cut_caller;              // the first of the missing ones: it knows what calls[cut_at - 1] is called
 
+  // The call outside of calls[i]; nullptr if there is none, or it could not be read.
+  const LuaCall* caller_of(std::size_t i) const;
   void clear() { *this = LuaWalk{std::move(calls)}, calls.clear(); }
 };
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -169,6 +170,30 @@ std::string Folder::write(const std::string& file, const std::string& text, unsi
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version) {
+  const std::string program = folder.path(name + lua_version);
+  Words command = {"gcc", "-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, std::string(LUASPY_TESTS) + "/live/programs/" + name + ".c"};
+  for (const TargetSpec& source : read_table("sources.tsv")) {
+    if (source.name == lua_version) command.insert(command.end(), {"-DLUA", "-I" + source.version, "-I" + source.version + "/src", source.kind, "-lm", "-ldl"});
+  }
+  INFO("compiling " << name << " with Lua " << lua_version);
+  REQUIRE((lua_version.empty() || command.back() == "-ldl"));
+  const Finished compiled = run(command);
+  INFO(compiled.err);
+  REQUIRE(compiled.status == 0);
+  return program;
+}
+
+std::string source_version(const std::string& start) {
+  std::string newest;
+  for (const TargetSpec& source : read_table("sources.tsv")) {
+    if (source.name.starts_with(start)) newest = std::max(newest, source.name);   // a digit each
+  }
+  INFO("a Lua " << start << " in " LUASPY_TARGETS "/sources.tsv");
+  REQUIRE(!newest.empty());
+  return newest;
 }
 
 Words with_errors(const std::string& file, const Words& command) {

@@ -48,6 +48,12 @@ class Folder {
 };
 std::string read_file(const std::string& path);   // empty if there is none
 
+// Compiles tests/live/programs/NAME.c into the folder and returns the executable's path. With a Lua version of sources.tsv
+// it is linked with that Lua's static library and LUA is defined.
+std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version = {});
+// The newest version in sources.tsv that starts so.
+std::string source_version(const std::string& start);
+
 // The command, with its standard error going to a file; the process is the command's own.
 Words with_errors(const std::string& file, const Words& command);
 

@@ -83,6 +83,22 @@ bool same_stack(const std::vector<Line>& theirs, const std::vector<Line>& ours) 
   return std::equal(theirs.begin(), skip, ours.begin(), same) && std::equal(theirs.end() - static_cast<std::ptrdiff_t>(tail), theirs.end(), ours.end() - static_cast<std::ptrdiff_t>(tail), same);
 }
 
+// A deep stack is cut in the middle, with the number of what is left out: all of it together is the depth that the target says.
+void check_depth(const std::vector<std::string>& said, const nlohmann::json& thread) {
+  std::int64_t depth = -1, found = 0;
+  int down = -1;   // the line where it is defined; the outermost one has no name: it was tail called
+  for (const std::string& line : said) {
+    if (line.starts_with("depth ")) depth = std::stoll(line.substr(6));
+  }
+  for (const nlohmann::json& frame : thread.at("frames")) {
+    const std::string name = frame.at("name");
+    if (name == "down") down = frame.at("line_defined");
+    if (frame.at("kind") == "lua" && frame.at("line_defined") == down) ++found;
+    if (name.ends_with(" frames left out]")) found += std::stoll(name.substr(1));
+  }
+  CHECK(found == depth + 1);   // down(depth) to down(0)
+}
+
 void check(const TargetSpec& spec, const std::string& script, const std::string& kind) {
   Words command = spec.command;
   command.insert(command.end(), {workload(script), kind});
@@ -103,6 +119,7 @@ void check(const TargetSpec& spec, const std::string& script, const std::string&
   }
   INFO(spec.name << " " << script << " " << kind << "\nthe target says:\n" << text(theirs) << "luaspy says:\n" << text(ours) << (ours.empty() ? json.dump(2) : ""));
   CHECK(same_stack(theirs, ours));
+  if (kind == "deep") check_depth(said, json.at("threads").at(0));
 }
 
 bool supported(const TargetSpec& spec, const std::string& kind) {
