@@ -16,9 +16,9 @@ constexpr const char* about =
 
 constexpr const char* examples =
     "Examples:\n"
-    "  luaspy record --pid 1234 -d 30             30 seconds of a running program, for speedscope\n"
-    "  luaspy record -f folded -o - -- lua5.4 my.lua   start a program and record it until it ends\n"
-    "  luaspy dump --pid 1234                     what is every thread doing right now?\n"
+    "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, for speedscope\n"
+    "  luaspy record -o slow.folded -- lua5.4 my.lua  start a program and record it until it ends\n"
+    "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
     "\n"
     "Exit status: 0 done; of the launched command, if there is one; else 1 internal error, 2 wrong usage,\n"
     "3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised, 7 not supported\n"
@@ -26,8 +26,8 @@ constexpr const char* examples =
     "first, 11 no samples, 126 or 127 command cannot be started.";
 
 void add_target(CLI::App& command, TargetOptions& target) {
-  auto* const pid = command.add_option("-p,--pid", target.pid, "The running process to look at")->check(CLI::PositiveNumber);
-  auto* const words = command.add_option("command", target.command, "After --: a command to start and look at");
+  auto* const pid = command.add_option("-p,--pid", target.pid, "The running process to look at")->check(CLI::PositiveNumber)->option_text("PID");
+  auto* const words = command.add_option("command", target.command, "After --: a command to start and look at")->option_text(" ");
   pid->excludes(words);
   words->excludes(pid);
 }
@@ -35,7 +35,8 @@ void add_target(CLI::App& command, TargetOptions& target) {
 void add_mode(CLI::App& command, Mode& mode) {
   static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
-      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("merged|lua|native|all"));
+      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("merged|lua|native|all"))
+      ->option_text("MODE");
 }
 
 }  // namespace
@@ -43,6 +44,7 @@ void add_mode(CLI::App& command, Mode& mode) {
 std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   Options options;
   CLI::App app(about, "luaspy");
+  app.get_formatter()->column_width(26);
   app.footer(examples);
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
@@ -51,10 +53,10 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   record.footer(examples);
   RecordOptions& to_record = options.record;
   add_target(record, to_record.target);
-  record.add_option("-r,--rate", to_record.rate, "Samples a second (100)")->check(CLI::Range(0.01, 10000.0));
-  record.add_option("-d,--duration", to_record.duration, "Seconds to record; until Ctrl-C or the end of the program without it")->check(CLI::PositiveNumber);
-  record.add_option("-o,--output", to_record.output, "File to write; - is standard output");
-  record.add_option("-f,--format", to_record.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}));
+  record.add_option("-r,--rate", to_record.rate, "Samples a second (100)")->check(CLI::Range(0.01, 10000.0))->option_text("HZ");
+  record.add_option("-d,--duration", to_record.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
+  record.add_option("-o,--output", to_record.output, "File to write; - is standard output")->option_text("FILE");
+  record.add_option("-f,--format", to_record.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}))->option_text("FORMAT");
   add_mode(record, to_record.mode);
   record.add_flag("--lines", to_record.lines, "Frames show the line being executed, not the function's");
   record.add_flag("--threads", to_record.threads, "In folded output, a root frame for each thread");

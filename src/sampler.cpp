@@ -51,6 +51,8 @@ void Sampler::refresh() {
 // new was found, the longer the pause.
 void Sampler::settle() {
   target_.let_go_pending();
+  constexpr std::size_t most_threads = 4096;   // remembered; threads that came and went between two ticks are never met again
+  if (threads_.size() > most_threads) threads_.clear();
   if (settles_to_skip_ > 0) --settles_to_skip_;
   if (!stale_ || settles_to_skip_ > 0) return;
   ++refreshes_in_vain_;
@@ -67,7 +69,10 @@ std::optional<Sample> Sampler::sample(Thread& thread) {
     case ThreadState::Kind::ended: break;
   }
   threads_.erase(thread.tid());
-  return std::nullopt;
+  target_.process().forget_threads();
+  Sample sample;
+  sample.loss = Loss::ended;
+  return sample;
 }
 
 std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) {

@@ -24,7 +24,7 @@ class Sampler {
  public:
   Sampler(Target& target, SamplerOptions options);
 
-  // One look at one thread. nullopt: it sleeps and sleeping threads were not asked for, or it has ended.
+  // One look at one thread. nullopt: it sleeps, and sleeping threads were not asked for.
   // A running thread is stopped, a sleeping one is read as it is: interrupting it would end its system call.
   std::optional<Sample> sample(Thread& thread);
 

@@ -22,37 +22,36 @@ std::string children_with_lua(const Process& process) {
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, const SamplerOptions& sampler) {
-  pid_t pid = options.pid;
-  const bool launch = pid == 0;
-  if (launch) {
-    system::Failure failure;
-    pid = system::launch(options.command, failure);
-    if (failure) {
-      const bool missing = failure.not_found();
-      return Error{missing ? Cause::command_not_found : Cause::command_not_started,
-                   fmt::format("Cannot start {}: {}.", options.command[0], failure.text())};
-    }
+  if (options.pid != 0) {
+    Result<Process> process = Process::open(options.pid);
+    if (!process) return process.error();
+    return std::unique_ptr<Session>(new Session(std::move(*process), sampler, false));
   }
-  Result<Process> process = Process::open(pid);
+  system::Launch child(options.command);
+  Result<Process> process = child.pid() > 0 ? Process::open(child.pid()) : Error{Cause::command_not_started, "Cannot start a process."};
+  if (const system::Failure failure = child.start()) {
+    const Cause cause = failure.not_found() ? Cause::command_not_found : Cause::command_not_started;
+    return Error{cause, fmt::format("Cannot start {}: {}.", options.command[0], failure.text())};
+  }
   if (!process) return process.error();
-  return std::unique_ptr<Session>(new Session(std::move(*process), sampler, launch));
+  return std::unique_ptr<Session>(new Session(std::move(*process), sampler, true));
 }
 
 bool Session::ended() {
-  if (exit_status_) return true;
   if (!launched_) return !target_.process().alive();
+  if (!exit_status_) exit_status_ = target_.exit_status();
+  if (exit_status_) return true;
   const system::WaitStatus status = system::wait_for(target_.process().pid(), false);
-  if (status.kind == system::WaitStatus::Kind::ended) exit_status_ = status.exit_status;
+  if (status.kind == system::WaitStatus::Kind::ended) exit_status_ = status.exit_status.value_or(0);
   return exit_status_.has_value();
 }
 
 int Session::wait_for_exit() {
-  if (!launched_) return 0;
-  while (!exit_status_) {
+  while (launched_ && !ended()) {
     const system::WaitStatus status = system::wait_for(target_.process().pid(), true);
-    if (status.kind == system::WaitStatus::Kind::ended) exit_status_ = status.exit_status;
+    if (status.kind == system::WaitStatus::Kind::ended) exit_status_ = status.exit_status.value_or(0);
   }
-  return *exit_status_;
+  return exit_status_.value_or(0);
 }
 
 Result<void> Session::check_lua() {

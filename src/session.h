@@ -21,7 +21,6 @@ class Session {
   bool ended();
   // Waits for a launched target; its exit status as a shell would tell it. 0 for one that was running before.
   int wait_for_exit();
-  void note_exit(int status) { exit_status_ = status; }
 
   // There is a Lua in the process that can be read; otherwise why not, with what was looked at.
   Result<void> check_lua();

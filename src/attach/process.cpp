@@ -38,6 +38,14 @@ std::string first_line(const std::string& path) {
   return text;
 }
 
+// proc(5): "pid (comm) state …"; comm may hold spaces and parentheses. '?' if there is none.
+char state_in(std::string_view stat) {
+  const std::size_t end = stat.rfind(')');
+  return end != stat.npos && end + 2 < stat.size() ? stat[end + 2] : '?';
+}
+
+bool lives(char state) { return state != '?' && state != 'Z' && state != 'X'; }
+
 }  // namespace
 
 Thread::Thread(pid_t pid, pid_t tid)
@@ -55,7 +63,7 @@ ThreadState Thread::state() const {
     // A kernel without this file, or a thread that ends. Only a running thread may be stopped, so anything else is left alone.
     const char letter = state_letter();
     if (letter == 'R') state.kind = ThreadState::Kind::running;
-    else if (letter != '?' && letter != 'Z' && letter != 'X') state.kind = ThreadState::Kind::sleeping;
+    else if (lives(letter)) state.kind = ThreadState::Kind::sleeping;
     return state;
   }
   if (text.starts_with("running")) {
@@ -74,10 +82,7 @@ ThreadState Thread::state() const {
 
 char Thread::state_letter() const {
   std::array<char, 1024> buffer;
-  const std::string_view text = system::reread(stat_, buffer);
-  // proc(5): "pid (comm) state …"; comm may hold spaces and parentheses.
-  const std::size_t end = text.rfind(')');
-  return end != std::string_view::npos && end + 2 < text.size() ? text[end + 2] : '?';
+  return state_in(system::reread(stat_, buffer));
 }
 
 std::string Thread::run_count() const {
@@ -118,10 +123,12 @@ Result<Process> Process::open(pid_t pid) {
   return process;
 }
 
+// A process whose first thread has ended lives on in the others.
 bool Process::alive() const {
-  std::string text = system::read_file(path("stat")).value_or("");
-  const std::size_t end = text.rfind(')');
-  return end != std::string::npos && end + 2 < text.size() && text[end + 2] != 'Z' && text[end + 2] != 'X';
+  return std::ranges::any_of(system::numeric_entries(path("task")), [&](pid_t tid) {
+    const std::string text = system::read_file(fmt::format("/proc/{}/task/{}/stat", pid_, tid)).value_or("");
+    return lives(state_in(text));
+  });
 }
 
 std::string Process::command() const {
@@ -153,13 +160,15 @@ const std::vector<std::unique_ptr<Thread>>& Process::threads() {
     threads_.clear();
     return threads_;
   }
-  if (status.st_nlink == thread_count_ && scans_to_skip_-- > 0) return threads_;
+  if (status.st_nlink == thread_count_ && !list_again_ && scans_to_skip_-- > 0) return threads_;
+  list_again_ = false;
   thread_count_ = status.st_nlink;
   scans_to_skip_ = 20;
   std::vector<std::unique_ptr<Thread>> now;
   for (const pid_t tid : system::numeric_entries(path("task"))) {
     const auto known = std::ranges::find_if(threads_, [&](const auto& thread) { return thread != nullptr && thread->tid() == tid; });
-    now.push_back(known != threads_.end() ? std::move(*known) : std::make_unique<Thread>(pid_, tid));
+    std::unique_ptr<Thread> thread = known != threads_.end() ? std::move(*known) : std::make_unique<Thread>(pid_, tid);
+    if (lives(thread->state_letter())) now.push_back(std::move(thread));
   }
   threads_ = std::move(now);
   return threads_;

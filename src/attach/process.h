@@ -55,6 +55,8 @@ class Process {
 
   // Tells which threads there are now. The same Thread objects stay for the same threads.
   const std::vector<std::unique_ptr<Thread>>& threads();
+  // A thread was found to have ended: the next threads() looks anew.
+  void forget_threads() { list_again_ = true; }
 
   // The file behind a mapping, opened for reading whatever mount namespace it lives in; empty if it is not to be had.
   system::FileDescriptor open_mapped(const Mapping& mapping) const;
@@ -67,6 +69,7 @@ class Process {
   std::vector<std::unique_ptr<Thread>> threads_;
   std::uint64_t thread_count_ = 0;
   int scans_to_skip_ = 0;
+  bool list_again_ = false;
 };
 
 // Why luaspy may not trace `pid`: the one cause among those that Linux has, and the command that mends it.

@@ -156,33 +156,41 @@ int end_requested() { return end_signal; }
 
 bool is_terminal(int file_descriptor) { return ::isatty(file_descriptor) == 1; }
 
-// The pipe closes by itself at a successful exec, and carries errno after a failed one.
-pid_t launch(const std::vector<std::string>& command, Failure& failure) {
+// The child execs when its pipe `go` closes. Its own end of `answer` closes by itself at a successful exec, and carries errno
+// after a failed one.
+Launch::Launch(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return failure = {errno}, -1;
-  const FileDescriptor read_end(ends[0]);
-  FileDescriptor write_end(ends[1]);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::execvp(arguments[0], arguments.data());
-    const int code = errno;
-    (void)!::write(write_end.number(), &code, sizeof code);
-    ::_exit(127);
+  std::array<int, 2> go{}, answer{};
+  if (::pipe2(go.data(), O_CLOEXEC) != 0 || ::pipe2(answer.data(), O_CLOEXEC) != 0) {
+    failure_ = {errno};
+    return;
   }
-  failure = failure_if(child < 0);
-  { const FileDescriptor closed(std::move(write_end)); }
+  const FileDescriptor wait_end(go[0]), error_end(answer[1]);
+  go_ = FileDescriptor(go[1]);
+  answer_ = FileDescriptor(answer[0]);
+  pid_ = ::fork();
+  failure_ = failure_if(pid_ < 0);
+  if (pid_ != 0) return;
+  ::close(go_.release());
+  char nothing = 0;
+  while (::read(wait_end.number(), &nothing, 1) < 0 && errno == EINTR) {}
+  ::execvp(arguments[0], arguments.data());
+  const int code = errno;
+  (void)!::write(error_end.number(), &code, sizeof code);
+  ::_exit(127);
+}
+
+Failure Launch::start() {
+  if (failure_) return failure_;
+  { const FileDescriptor closed(std::move(go_)); }
   int code = 0;
   ssize_t count = 0;
-  while (child > 0 && (count = ::read(read_end.number(), &code, sizeof code)) < 0 && errno == EINTR) {}
-  if (count == sizeof code) {
-    failure = {code};
-    ::waitpid(child, nullptr, 0);
-    return -1;
-  }
-  return child;
+  while ((count = ::read(answer_.number(), &code, sizeof code)) < 0 && errno == EINTR) {}
+  if (count != sizeof code) return {};
+  ::waitpid(pid_, nullptr, 0);
+  return {code};
 }
 
 std::int64_t own_cpu_time() {

@@ -68,7 +68,7 @@ Failure read_registers(pid_t tid, Registers& registers);
 struct WaitStatus {
   enum class Kind { none, stopped, ended, interrupted } kind = Kind::none;
   int signal = 0;             // stopped: the signal that has to be delivered at detach, 0 if none
-  int exit_status = 0;        // ended: as the shell reports it: the exit code, or 128 + signal
+  std::optional<int> exit_status;  // ended: as the shell reports it: the exit code, or 128 + signal; none if another heard it first
 };
 // Waits for the state change of a traced thread or a child. With `block` false: none if there is no change yet.
 // `interrupted` when a signal came to luaspy first.
@@ -85,8 +85,20 @@ void watch_signals();
 int end_requested();
 bool is_terminal(int file_descriptor);
 
-// Starts a command with this process's files and environment. `failure` is exec's if it could not be started.
-pid_t launch(const std::vector<std::string>& command, Failure& failure);
+// A command in a process of its own, with this process's files and environment. It waits before exec until start(), so
+// that it can be looked at however soon it ends.
+class Launch {
+ public:
+  explicit Launch(const std::vector<std::string>& command);
+  pid_t pid() const { return pid_; }
+  // exec's failure if the command could not be started; its process is then gone.
+  Failure start();
+
+ private:
+  pid_t pid_ = -1;
+  Failure failure_;
+  FileDescriptor go_, answer_;
+};
 
 // CPU time that this process has used, in ns.
 std::int64_t own_cpu_time();

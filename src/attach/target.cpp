@@ -38,7 +38,7 @@ Target::Stop::Outcome Target::Stop::wait(bool block) {
         signal_ = status.signal;
         return Outcome::stopped;
       case system::WaitStatus::Kind::ended:
-        exit_status_ = status.exit_status;
+        if (tid_ == target_.process_.pid()) target_.exit_status_ = status.exit_status;
         return Outcome::ended;
       case system::WaitStatus::Kind::none:
         return Outcome::pending;

@@ -18,6 +18,9 @@ class Target {
 
   Process& process() { return process_; }
   const Memory& memory() const { return memory_; }
+  // How the target ended, as a shell tells it, if it is luaspy's child and a stop met its end: the kernel tells it once only.
+  std::optional<int> exit_status() const { return exit_status_; }
+
   // Resumes threads whose stop was pending and has come since. Call it once a tick.
   void let_go_pending();
 
@@ -32,11 +35,9 @@ class Target {
     Stop& operator=(const Stop&) = delete;
     ~Stop() { resume(); }
 
-    // stopped: registers() are valid. ended: the thread is gone, exit_status() may know more. refused: somebody else traces
-    // it, or the right to was lost. pending: it did not stop in time (uninterruptible sleep); it is let go when it does.
+    // stopped: registers() are valid. ended: the thread is gone. refused: somebody else traces it, or the right to was lost. pending: it did not stop in time (uninterruptible sleep); it is let go when it does.
     Outcome outcome() const { return outcome_; }
     const Registers& registers() const { return registers_; }
-    std::optional<int> exit_status() const { return exit_status_; }
 
     // Lets the thread run. How long it stood still, from the request to the return of the resuming call.
     std::chrono::nanoseconds resume();
@@ -49,7 +50,6 @@ class Target {
     Outcome outcome_ = Outcome::ended;
     int signal_ = 0;
     Registers registers_;
-    std::optional<int> exit_status_;
     system::Clock::time_point requested_;
     std::chrono::nanoseconds stood_still_{};
   };
@@ -58,6 +58,7 @@ class Target {
   Process process_;
   LiveMemory memory_;
   std::chrono::milliseconds patience_;
+  std::optional<int> exit_status_;
   std::vector<pid_t> pending_;  // seized and interrupted, not yet seen to stop
 };
 

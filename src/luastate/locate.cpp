@@ -71,6 +71,8 @@ const Layout* Locator::layout_of(const Memory& memory, Address L, std::span<cons
     }
     // While a stack moves, a row may fail to fit for an instant: a state is given up only after some tries.
     if (!plausible_pointer(G) || rejected_[L] > 100) continue;
+    constexpr std::size_t most_known = 4096;   // a program may make states without end
+    if (known_.size() >= most_known) known_.clear();
     if (fits(memory, *row, L, bytes)) return known_[G] = row;
   }
   if (rejected_.size() > 4096) rejected_.clear();

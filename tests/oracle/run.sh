@@ -1,0 +1,27 @@
+#!/bin/bash
+# run.sh TARGETS CXX SOURCE LIBRARY…: builds names_oracle.cpp against each Lua whose layout row or bytecode is its own, and runs it.
+# TARGETS is what targets/prepare.sh has prepared; the libraries are luaspy's.
+set -euo pipefail
+targets=$1 cxx=$2 source=$3
+shift 3
+work=$targets/oracle
+mkdir -p "$work"
+
+one() {
+  local version=$1 headers=$2 lua=$3
+  shift 3
+  "$cxx" -std=c++20 -O1 -I"$source/src" -I"$source/tests" -isystem "$headers" "$source/tests/oracle/names_oracle.cpp" "$@" "$lua" -lm -ldl -lfmt \
+    -o "$work/names-$version" && echo "Lua $version:" "$("$work/names-$version" 2>&1)"
+}
+
+wanted='^(5\.1\.5|5\.2\.4|5\.3\.[0136]|5\.4\.[249]|5\.5\.1)$'
+jobs=() count=0
+while IFS=$'\t' read -r version headers lua _; do
+  [[ $version =~ $wanted ]] || continue
+  one "$version" "$headers" "$lua" "$@" &
+  jobs+=($!)
+  count=$((count + 1))
+  ((count % 2 == 0)) && wait "${jobs[@]: -2:1}"
+done <"$targets/sources.tsv"
+for job in "${jobs[@]}"; do wait "$job"; done
+((count >= 10)) || { echo "only $count of the Luas that the oracle wants are in $targets/sources.tsv"; exit 1; }
