@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh TARGETS CXX SOURCE LIBRARY…: builds names_oracle.cpp against each Lua whose layout row or bytecode is its own, and runs it.
+# run.sh TARGETS CXX SOURCE LIBRARY…: builds oracle.cpp against each Lua whose layout row or bytecode is its own, and runs it.
 # TARGETS is what targets/prepare.sh has prepared; the libraries are luaspy's.
 set -euo pipefail
 targets=$1 cxx=$2 source=$3
@@ -10,8 +10,8 @@ mkdir -p "$work"
 one() {
   local version=$1 headers=$2 lua=$3
   shift 3
-  "$cxx" -std=c++20 -O1 -I"$source/src" -I"$source/tests" -isystem "$headers" "$source/tests/oracle/names_oracle.cpp" "$@" "$lua" -lm -ldl -lfmt \
-    -o "$work/names-$version" && echo "Lua $version:" "$("$work/names-$version" 2>&1)"
+  "$cxx" -std=c++20 -O1 -I"$source/src" -I"$source/tests" -isystem "$headers" "$source/tests/oracle/oracle.cpp" "$@" "$lua" -lm -ldl -lfmt \
+    -o "$work/oracle-$version" && "$work/oracle-$version"
 }
 
 wanted='^(5\.1\.5|5\.2\.4|5\.3\.[0136]|5\.4\.[249]|5\.5\.1)$'

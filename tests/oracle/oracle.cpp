@@ -1,7 +1,7 @@
 // Names, lines and sources of Lua functions as luaspy reads them, against lua_getinfo of the Lua that this is linked with.
-// g++ -std=c++20 -O2 -Isrc -isystem $LUA/src tests/oracle/names_oracle.cpp src/luastate/{bytecode,prototype,layout}.cpp $LUA/src/liblua.a -lm -ldl
+// g++ -std=c++20 -O2 -Isrc -isystem $LUA/src tests/oracle/oracle.cpp src/luastate/{bytecode,prototype,layout,puc}.cpp $LUA/src/liblua.a -lm -ldl
 //
-// Two comparisons. `check`, called by a script in every way a function can be called, walks the real stack. `all` puts
+// Two comparisons. `check`, called by a script in every way a function can be called, walks the real stack, call by call. `all` puts
 // a function under a suspended frame and moves its saved pc over every instruction, so that lua_getinfo answers for calls
 // that nobody makes. Arguments, if any, are Lua files whose every instruction is compared too.
 
@@ -30,8 +30,9 @@ extern "C" {
 #include "luastate/layout.h"
 #include "luastate/opcodes.h"
 #include "luastate/prototype.h"
+#include "luastate/puc.h"
 #include "memory.h"
-#include "names_script.h"
+#include "script.h"
 
 using namespace luaspy;
 
@@ -153,10 +154,39 @@ void compare_function(const lua_Debug& ar, const std::optional<Prototype>& funct
   expect("currentline", stripped ? function->line_defined : ar.currentline, function->line(pc), where, pc);
 }
 
+// The walker on the same stack: every CallInfo from the innermost to the base, and what each of them is. All calls but this C
+// function wait, so that their saved pcs are exact.
+void compare_walk(lua_State* co) {
+  LuaWalk walk;
+  walk_puc(OwnMemory(), layout, reinterpret_cast<Address>(co), {.innermost = 300'000}, walk);
+  const auto number = [](auto value) { return std::to_string(reinterpret_cast<Address>(value)); };
+  std::size_t i = 0;
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(co, level, &ar) != 0; ++level) {
+    CallInfo* ci = frame_of(co, ar);
+    if (ci == nullptr) continue;
+    const LuaCall call = i < walk.calls.size() ? walk.calls[i] : LuaCall{};
+    ++i;
+    expect("CallInfo", number(ci), std::to_string(call.ci), nullptr, level);
+    expect("is Lua", isLua(ci) ? 1 : 0, call.is_lua, nullptr, level);
+    lua_getinfo(co, "f", &ar);
+    if (isLua(ci)) {
+      expect("Proto", number(proto_of(ci)), std::to_string(call.proto), nullptr, level);
+      expect("saved pc", number(saved_pc(ci)), std::to_string(call.saved_pc), nullptr, level);
+    } else {
+      expect("entry", number(lua_tocfunction(co, -1)), std::to_string(call.entry), nullptr, level);
+    }
+    lua_pop(co, 1);
+    expect("tail call", !name_is_in_code(ci), call.tail, nullptr, level);
+  }
+  expect("calls", static_cast<int>(i), static_cast<int>(walk.calls.size()), nullptr, 0);
+}
+
 // check([co])
 int check(lua_State* L) {
   lua_State* co = lua_isthread(L, 1) ? lua_tothread(L, 1) : L;
   lua_Debug ar;
+  compare_walk(co);
   for (int level = 0; lua_getstack(co, level, &ar) != 0; ++level) {
     CallInfo* ci = frame_of(co, ar);
     if (ci == nullptr) continue;  // 5.1: a frame that a tail call lost
@@ -250,7 +280,9 @@ bool run_script(lua_State* L, int programs) {
 lua_State* new_state() {
   lua_State* L = luaL_newstate();
   luaL_openlibs(L);
-  lua_register(L, "check", check);
+  lua_pushnil(L);   // an upvalue makes it a closure; the libraries' functions are light ones from 5.2 on
+  lua_pushcclosure(L, check, 1);
+  lua_setglobal(L, "check");
   lua_register(L, "all", all);
   lua_register(L, "strip", strip);
   lua_pushinteger(L, LUA_VERSION_NUM);
@@ -325,6 +357,9 @@ bool notices_planted_errors(lua_State* L) {
   good = notices(L, "p_upvalues", &Layout::p_upvalues, 8) && notices(L, "p_source", &Layout::p_source, 8) && good;
   good = notices(L, "p_sizek", &Layout::p_sizek, 4) && notices(L, "string_data", &Layout::string_data, 8) && good;
   good = notices(L, "p_linedefined", &Layout::p_linedefined, 4) && good;
+  good = notices(L, "ci_func", &Layout::ci_func, 8) && notices(L, "ci_savedpc", &Layout::ci_savedpc, 8) && good;
+  good = notices(L, "L_ci", &Layout::L_ci, 8) && notices(L, "lclosure_p", &Layout::lclosure_p, 8) && notices(L, "cclosure_f", &Layout::cclosure_f, 8) && good;
+  if (layout.ci_previous != no_field) good = notices(L, "ci_previous", &Layout::ci_previous, 8) && notices(L, "ci_callstatus", &Layout::ci_callstatus, 2) && good;
   if (layout.p_abslineinfo != no_field) good = notices(L, "p_abslineinfo", &Layout::p_abslineinfo, 8) && good;
   count = real;
   return good;
