@@ -156,7 +156,7 @@ const std::vector<Address>& Module::call_targets() const {
     }
   }
   std::ranges::sort(targets);
-  targets.erase(std::ranges::unique(targets).begin(), targets.end());
+  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());  // clang 14 cannot use ranges::unique
   return call_targets_.emplace(std::move(targets));
 }
 

@@ -163,7 +163,7 @@ std::vector<Unwinder::Range> Unwinder::functions(const Module& module) const {
     if (find_proc_info(space_->space, target, &info, 0, &space_->source) != 0) starts.push_back(target);
   }
   std::ranges::sort(starts);
-  starts.erase(std::ranges::unique(starts).begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < starts.size(); ++i) ranges.push_back({starts[i], i + 1 < starts.size() ? starts[i + 1] : module.end()});
   return ranges;
