@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include <nlohmann/json.hpp>
 
 #include "profile.h"
@@ -78,7 +80,7 @@ Result<int> dump(const DumpOptions& options) {
   sampler_options.idle = true;
   sampler_options.limits.count_left_out = true;
   sampler_options.patience = std::chrono::seconds(2);
-  Result<std::unique_ptr<Session>> opened = Session::open(options.target, sampler_options);
+  Result<std::unique_ptr<Session>> opened = Session::open({options.pid, {}}, sampler_options);
   if (!opened) return opened.error();
   Session& session = **opened;
   if (options.mode != Mode::native) {
@@ -88,8 +90,9 @@ Result<int> dump(const DumpOptions& options) {
   const std::vector<ThreadDump> threads = look(session);
   if (threads.empty()) return Error{Cause::target_ended, fmt::format("Process {} ended while it was looked at.", session.target().process().pid())};
   options.json ? print_json(session, threads) : print_text(session, threads);
-  if (!session.sampler().saw_state() && options.mode != Mode::native) {
-    return Error{Cause::not_initialised, fmt::format("Lua {} is mapped in process {}, but no thread's stack leads to a lua_State: Lua is not initialised yet, or not in use.",
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return Error{Cause::output, "Cannot write all of the dump: no space, or closed by its reader."};
+  if (options.mode != Mode::native && !session.sampler().has_state()) {
+    return Error{Cause::not_initialised, fmt::format("Lua {} is mapped in process {}, but there is no lua_State in its memory: Lua is not initialised yet.",
                                                      session.sampler().images().front().version, session.target().process().pid())};
   }
   return 0;

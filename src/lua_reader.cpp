@@ -79,7 +79,8 @@ Address LuaReader::pc_of(const MergedFrame& frame, const std::vector<NativeFrame
   const bool in_memory = bytecode == Bytecode::lua52 || bytecode == Bytecode::lua53;
   const bool innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
   if (in_memory || !innermost || frame.native == MergedFrame::no_native) return call.saved_pc;
-  return live_pc_.pc(natives[frame.native], call, memory, core);
+  const Prototype* const prototype = names_.prototype(*state.activation.layout, call);
+  return live_pc_.pc(natives[frame.native], frame.native == 0, call, prototype, memory, core);
 }
 
 Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {

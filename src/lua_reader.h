@@ -37,6 +37,8 @@ class LuaReader {
   // The entries of the C functions that are being called.
   std::vector<Address> c_entries() const;
   bool saw_state() const { return !locator_.global_states().empty(); }
+  // Searches all of the target's writable memory for a main thread.
+  bool finds_state(const AddressSpace& space) const { return locator_.find_main_thread(names_.memory(), space) != 0; }
   std::vector<std::string> rows() const;   // "Lua 5.4.3-5.4.9": in use, by the states seen
 
  private:

@@ -25,8 +25,12 @@ constexpr const char* examples =
     "(32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced, 10 target ended\n"
     "first, 11 no samples, 126 or 127 command cannot be started.";
 
+CLI::Option* add_pid(CLI::App& command, int& pid) {
+  return command.add_option("-p,--pid", pid, "The running process to look at")->check(CLI::PositiveNumber)->option_text("PID");
+}
+
 void add_target(CLI::App& command, TargetOptions& target) {
-  auto* const pid = command.add_option("-p,--pid", target.pid, "The running process to look at")->check(CLI::PositiveNumber)->option_text("PID");
+  auto* const pid = add_pid(command, target.pid);
   auto* const words = command.add_option("command", target.command, "After --: a command to start and look at")->option_text(" ");
   pid->excludes(words);
   words->excludes(pid);
@@ -64,7 +68,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
 
   CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
   dump.footer(examples);
-  add_target(dump, options.dump.target);
+  add_pid(dump, options.dump.pid)->required();
   add_mode(dump, options.dump.mode);
   dump.add_flag("--json", options.dump.json, "Print an object of JSON");
 
@@ -75,8 +79,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
     return std::nullopt;
   }
   options.command = dump.parsed() ? Options::Command::dump : Options::Command::record;
-  const TargetOptions& target = dump.parsed() ? options.dump.target : to_record.target;
-  if (target.pid == 0 && target.command.empty()) {
+  if (record.parsed() && to_record.target.pid == 0 && to_record.target.command.empty()) {
     fmt::print(stderr, "luaspy: say what to look at: --pid PID, or -- and a command\n");
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;

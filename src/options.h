@@ -28,7 +28,7 @@ struct RecordOptions {
 };
 
 struct DumpOptions {
-  TargetOptions target;
+  int pid = 0;
   Mode mode = Mode::merged;
   bool json = false;
 };

@@ -140,7 +140,7 @@ void print_hottest(const Profile& profile) {
   fmt::print(stderr, "\n");
 }
 
-void print_summary(const Recording& recording, Sampler& sampler, const Output& output) {
+void print_summary(const Recording& recording, Sampler& sampler, const Output& output, bool written) {
   const Profile& profile = recording.profile;
   const double seconds = static_cast<double>(profile.duration_ns) / 1e9;
   std::string luas;
@@ -161,7 +161,7 @@ void print_summary(const Recording& recording, Sampler& sampler, const Output& o
   }
   fmt::print(stderr, "  lost: {}; thread asleep at {} ticks\n", losses.empty() ? "nothing" : losses, profile.idle());
   if (recording.target_ended) fmt::print(stderr, "  the target has ended\n");
-  if (!output.to_stdout()) fmt::print(stderr, "  written: {}\n  next: {}\n", output.path(), output.format().next_step);
+  if (written && !output.to_stdout()) fmt::print(stderr, "  written: {}\n  next: {}\n", output.path(), output.format().next_step);
 }
 
 }  // namespace
@@ -186,7 +186,7 @@ Result<int> record(const RecordOptions& options) {
   run(session, options, recording);
   recording.profile.settle_names();
   const Result<void> written = output->write(recording.profile, {options.lines, options.threads});
-  print_summary(recording, session.sampler(), *output);
+  print_summary(recording, session.sampler(), *output, written.has_value());
   const int status = session.wait_for_exit();
   if (!written) return written.error();
   if (recording.profile.entries().empty() && !session.launched()) {

@@ -36,7 +36,8 @@ class Sampler {
 
   const std::vector<LuaImage>& images() const { return detector_.images(); }
   std::vector<std::string> searched() const { return detector_.searched(); }
-  bool saw_state() const { return lua_.saw_state(); }
+  // Is there a lua_State in the target, on a thread's stack or anywhere in its memory?
+  bool has_state() const { return lua_.saw_state() || lua_.finds_state(space_); }
   const std::vector<std::string>& execute_functions() const { return native_.execute_functions(); }
   std::vector<std::string> rows() const { return lua_.rows(); }
 

@@ -98,12 +98,14 @@ bool Detector::update(const AddressSpace& space, const Memory& memory) {
       if (found && (!best || found->strength > best->strength)) best = found;
     }
     if (!best) continue;
-    images_.push_back({image.path, image.start, image.end, best->version, best->text, rows_for(best->version)});
+    images_.push_back({image.path, image.start, image.end, best->version, best->text, best->strength == 3, rows_for(best->version)});
     changed = true;
   }
   changed |= std::erase_if(images_, [&](const LuaImage& image) {
     return std::ranges::find(seen, Seen{image.start, image.path}) == seen.end();
   }) != 0;
+  // Programs mention "Lua 5.3" without having one: that counts only where nothing better is.
+  if (std::ranges::any_of(images_, &LuaImage::certain)) std::erase_if(images_, [](const LuaImage& image) { return !image.certain; });
   seen_ = std::move(seen);
   return changed;
 }

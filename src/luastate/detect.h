@@ -15,6 +15,7 @@ struct LuaImage {
   Address start = 0, end = 0;   // of the image in the target
   std::string version;          // "5.4.4", or "5.4" if only the series is told, or "LuaJIT 2.1…"
   std::string ident;            // the string that told it
+  bool certain = false;         // lua_ident itself, not only the series
   std::vector<const Layout*> rows;  // the row that the version names first, then the others of its series; empty: not supported
 };
 

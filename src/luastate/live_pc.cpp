@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "luastate/opcodes.h"
+
 namespace luaspy {
 namespace {
 
@@ -28,11 +30,11 @@ void LivePc::learn(const NativeFrame& execute, const LuaCall& call, const Memory
   const auto now = values(execute, stack);
   for (std::size_t i = 0; i < places; ++i) {
     if (now[i] == call.saved_pc) evidence.score[i] = std::min(evidence.score[i] + 1, certain);
-    else if (evidence.score[i] > 0) evidence.score[i] -= 2;  // a place that holds it by chance holds something else next time
+    else evidence.score[i] = std::max(evidence.score[i] - 2, 0);  // a place that holds it by chance holds something else next time
   }
 }
 
-Address LivePc::pc(const NativeFrame& execute, const LuaCall& call, const Memory& stack, const Core& core) {
+Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const Prototype* prototype, const Memory& stack, const Core& core) {
   Evidence& evidence = by_function_[execute.function];
   if (!evidence.hinted) {
     evidence.hinted = true;
@@ -40,6 +42,14 @@ Address LivePc::pc(const NativeFrame& execute, const LuaCall& call, const Memory
     for (std::size_t i = 0; i < callee_saved_registers.size(); ++i) evidence.score[i] += std::min(steps[callee_saved_registers[i]], 6);
   }
   const auto now = values(execute, stack);
+  // OP_NEWTABLE allocates before it saves pc, having stepped over its extra argument (lvm.c of 5.4 and 5.5); gcc keeps pc in
+  // the frame then, where nothing else tells which slot it is.
+  const auto registers = std::span(now).first(callee_saved_registers.size());
+  if (!innermost && prototype != nullptr && std::ranges::none_of(registers, [&](Address value) { return call.has_pc(value); })) {
+    for (const Address value : std::span(now).subspan(registers.size())) {
+      if (is_after_new_table(*prototype, call, value)) return value;
+    }
+  }
   std::size_t best = places;
   for (std::size_t i = 0; i < places; ++i) {
     if (!call.has_pc(now[i])) continue;
@@ -48,6 +58,17 @@ Address LivePc::pc(const NativeFrame& execute, const LuaCall& call, const Memory
     if (evidence.score[i] >= needed && (best == places || evidence.score[i] > evidence.score[best])) best = i;
   }
   return best != places ? now[best] : call.saved_pc;
+}
+
+bool LivePc::is_after_new_table(const Prototype& prototype, const LuaCall& call, Address pc) {
+  const int index = call.index_of(pc);
+  if (!call.has_pc(pc) || index < 1 || static_cast<std::size_t>(index) >= prototype.code.size()) return false;
+  const Encoding& encoding = encoding_of(prototype.bytecode);
+  const auto is = [&](int at, std::string_view name) {
+    const auto opcode = static_cast<std::size_t>(encoding.opcode.of(prototype.code[static_cast<std::size_t>(at)]));
+    return opcode < encoding.opcodes.size() && encoding.opcodes[opcode].name == name;
+  };
+  return is(index, "EXTRAARG") && is(index - 1, "NEWTABLE");
 }
 
 // Intel SDM: REX.W 83 /0 ib is add r64, imm8; REX.W 8D /r with an 8-bit displacement is lea r64, [r64 + disp8].

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core.h"
+#include "luastate/prototype.h"
 #include "luastate/puc.h"
 
 namespace luaspy {
@@ -19,7 +20,9 @@ class LivePc {
 
   // The next instruction of `call`, the innermost one of its state, whose luaV_execute frame is `execute`; call.saved_pc
   // where no place is known that holds a pc of this function.
-  Address pc(const NativeFrame& execute, const LuaCall& call, const Memory& stack, const Core& core);
+  // `innermost`: the thread is in luaV_execute itself, not in something that it called. `prototype`: of the call, nullptr if
+  // it could not be read.
+  Address pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const Prototype* prototype, const Memory& stack, const Core& core);
 
   // A hint for code that was not seen at work yet: pc is the register that machine code adds 4 to most often.
   static std::array<int, register_count> steps_of_four(std::span<const std::byte> code);
@@ -31,6 +34,7 @@ class LivePc {
     std::array<int, places> score{};
     bool hinted = false;
   };
+  static bool is_after_new_table(const Prototype& prototype, const LuaCall& call, Address pc);
   static std::array<Address, places> values(const NativeFrame& execute, const Memory& stack);
 
   std::unordered_map<Address, Evidence> by_function_;             // start of luaV_execute

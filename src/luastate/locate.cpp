@@ -35,7 +35,8 @@ bool Locator::worth_reading(Address word) const {
 }
 
 // A row fits a state if the state's main thread, read with this row, is a thread of the same global state, and its stack and
-// its CallInfo chain are where the row says (lstate.h). All rows of one series put the wrong fields there for each other.
+// its CallInfo chain are where the row says (lstate.h): base_ci ends the chain, and its function is the bottom of the stack. All
+// rows of one series put the wrong fields there for each other.
 bool Locator::fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) const {
   const Address G = load<Address>(bytes, row.L_G);
   if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread) return false;
@@ -48,15 +49,22 @@ bool Locator::fits(const Memory& memory, const Layout& row, Address L, std::span
     if (!memory.read(state, used)) return false;
     if (load<std::uint8_t>(used, row.L_tt) != row.tag_thread || load<Address>(used, row.L_G) != G) return false;
     const Address stack = load<Address>(used, row.L_stack), last = load<Address>(used, row.L_stack_last), ci = load<Address>(used, row.L_ci);
-    if (!plausible_pointer(stack) || !plausible_pointer(last) || last <= stack || last - stack > (Address{1} << 30) || (last - stack) % 16 != 0) return false;
+    if (!plausible_pointer(stack) || !plausible_pointer(last)) return false;
     if (!plausible_pointer(ci) || load<std::uint8_t>(used, row.L_status) > 6) return false;
-    // base_ci ends the chain: it has no previous one, and its function is the bottom of the stack.
     Address base_ci = state + row.L_base_ci;
     if (row.ci_previous == no_field) base_ci = load<Address>(used, row.L_base_ci);
     if (!plausible_pointer(base_ci)) return false;
-    if (row.ci_previous != no_field && memory.get<Address>(base_ci + row.ci_previous) != Address{0}) return false;
-    if (row.ci_previous == no_field && (ci < base_ci || (ci - base_ci) % row.ci_size != 0)) return false;
-    if (memory.get<Address>(base_ci + row.ci_func) != stack) return false;
+    // While luaD_reallocstack moves the stack these are offsets, or old and new ones side by side.
+    const bool still = last > stack && last - stack <= (Address{1} << 30) && (last - stack) % 16 == 0 && memory.get<Address>(base_ci + row.ci_func) == stack;
+    if (row.ci_previous == no_field) {
+      if (!still || ci < base_ci || (ci - base_ci) % row.ci_size != 0) return false;
+      continue;
+    }
+    if (memory.get<Address>(base_ci + row.ci_previous) != Address{0}) return false;
+    if (still) continue;
+    // The stack is being moved; then something was called, and its CallInfo is linked both ways.
+    const Address next = memory.get<Address>(base_ci + row.ci_next).value_or(0);
+    if (!plausible_pointer(next) || memory.get<Address>(next + row.ci_previous) != base_ci) return false;
   }
   return true;
 }
@@ -78,6 +86,32 @@ const Layout* Locator::layout_of(const Memory& memory, Address L, std::span<cons
   if (rejected_.size() > 4096) rejected_.clear();
   ++rejected_[L];
   return nullptr;
+}
+
+// lua_newstate (lstate.c) allocates the main thread and its global_State as one: l_G of the first points right behind it, or,
+// in 5.5, to what it is inside of. Such words are rare enough to look closer at each.
+Address Locator::find_main_thread(const Memory& memory, const AddressSpace& space) const {
+  constexpr std::size_t chunk = 1 << 20, most = 1 << 30;
+  std::vector<std::byte> bytes(chunk);
+  std::size_t read = 0;
+  for (const Mapping& mapping : space.mappings()) {
+    if (!mapping.writable || !mapping.readable || mapping.shared) continue;
+    for (Address at = mapping.start; at < mapping.end && read < most; at += chunk) {
+      const auto part = std::span(bytes).first(std::min<Address>(chunk, mapping.end - at));
+      read += part.size();
+      if (!memory.read(at, part)) continue;
+      for (std::size_t i = 0; i + 8 <= part.size(); i += 8) {
+        const Address word = load<Address>(part, i);
+        for (const Layout* row : rows_) {
+          const Address L = at + i - row->L_G;
+          if (word != (row->mainthread_embedded ? L - row->G_mainthread : L + row->L_size)) continue;
+          std::array<std::byte, head_size> head;
+          if (memory.read(L, head) && fits(memory, *row, L, head)) return L;
+        }
+      }
+    }
+  }
+  return 0;
 }
 
 // Tests words of the stack for being pointers to lua_States: one batch for all of them.
@@ -110,7 +144,6 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   active.clear();
   candidates_.clear();
   tried_.clear();
-  idle_state_ = 0;
   if (rows_.empty()) return;
 
   std::array<Address, chunk_words> chunk;
@@ -164,7 +197,6 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     std::optional<Address> main = candidate.G + row.G_mainthread;
     if (!row.mainthread_embedded) main = memory.get<Address>(*main);
     if (!main) continue;
-    idle_state_ = *main;
     const std::optional<Address> ci = memory.get<Address>(*main + row.L_ci);
     std::optional<Address> base_ci = *main + row.L_base_ci;
     if (row.ci_previous == no_field) base_ci = memory.get<Address>(*base_ci);

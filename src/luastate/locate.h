@@ -46,8 +46,9 @@ class Locator {
   // The states running on the thread, innermost first, into `active` (which is cleared). Empty: no Lua runs there.
   void locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, std::vector<Activation>& active);
 
-  // A state that the last locate() saw that is not running (its host keeps a pointer to it); 0 if none.
-  Address idle_state() const { return idle_state_; }
+  // A main thread anywhere in the writable memory of the target, 0 if there is none: for states that no stack mentions. Reads
+  // up to 1 GiB of the live memory, some 100 ms.
+  Address find_main_thread(const Memory& memory, const AddressSpace& space) const;
   const std::unordered_map<Address, const Layout*>& global_states() const { return known_; }
   // Forgets which row a global state has: after an exec, or when walks fail.
   void forget() { known_.clear(), rejected_.clear(); }
@@ -74,7 +75,6 @@ class Locator {
   std::unordered_map<Address, int> rejected_;
   std::vector<Candidate> candidates_;
   std::vector<Address> tried_;     // words looked at in this locate(), sorted
-  Address idle_state_ = 0;
 };
 
 }  // namespace luaspy

@@ -1,6 +1,7 @@
 #include "luastate/names.h"
 
 #include <algorithm>
+#include <array>
 
 #include "luastate/bytecode.h"
 #include "text.h"
@@ -25,14 +26,13 @@ std::string chunk_name(const std::string& source) {
 Names::Entry* Names::entry(const Layout& layout, const LuaCall& call) {
   if (prototypes_.size() >= most_prototypes && !prototypes_.contains(call.proto)) prototypes_.clear();
   Entry& entry = prototypes_[call.proto];
-  if (entry.prototype && entry.code == call.code && entry.source == call.source && entry.size_code == call.size_code) return &entry;
-  entry = {call.code, call.source, call.size_code, read_prototype(memory_, layout, call.proto), {}};
-  if (!entry.prototype) return nullptr;
-  // The thread runs: the Proto that was read is the stop's only if its fields are still those, after the reading.
-  const bool same = entry.prototype->code_address == call.code && entry.prototype->code.size() == call.size_code &&
-                    memory_.get<Address>(call.proto + layout.p_source) == call.source && memory_.get<Address>(call.proto + layout.p_code) == call.code;
-  if (!same) entry.prototype.reset();
-  return same ? &entry : nullptr;
+  if (entry.mark == call.mark && entry.prototype) return &entry;
+  entry = {call.mark, read_prototype(memory_, layout, call.proto), {}};
+  // The thread runs: what was read is what the stop saw only if the Proto is still the same after the reading.
+  std::array<std::byte, 256> bytes;
+  const auto now = std::span(bytes).first(layout.p_size);
+  if (!memory_.read(call.proto, now) || mark_of(layout, now) != call.mark) entry.prototype.reset();
+  return entry.prototype ? &entry : nullptr;
 }
 
 const Prototype* Names::prototype(const Layout& layout, const LuaCall& call) {

@@ -16,6 +16,8 @@ class Names {
  public:
   explicit Names(const Memory& memory) : memory_(memory) {}
 
+  const Memory& memory() const { return memory_; }
+
   // The Lua function of `call`; nullptr if its Proto is gone, which the collector may do once the function has returned.
   // Valid until the next call of prototype().
   const Prototype* prototype(const Layout& layout, const LuaCall& call);
@@ -30,8 +32,7 @@ class Names {
   void read_loaded(const Layout& layout, Address G);
 
   struct Entry {
-    Address code = 0, source = 0;
-    std::uint32_t size_code = 0;
+    std::uint64_t mark = 0;
     std::optional<Prototype> prototype;
     std::unordered_map<int, std::string> callees;  // by instruction: what it calls
   };

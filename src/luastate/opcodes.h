@@ -1,7 +1,7 @@
 #pragma once
 // What each opcode of 5.1 to 5.5 means to someone who looks for the name of a value: pure data, from lopcodes.h (order,
 // widths), lopcodes.c (which opcodes set A) and ldebug.c (which origins of a value give it a name). One algorithm reads
-// all of it (bytecode.cpp); tests/oracle/names_oracle.cpp compares it with the headers of each Lua.
+// all of it (bytecode.cpp); tests/oracle/oracle.cpp compares it with the headers of each Lua.
 
 #include <array>
 #include <cstddef>

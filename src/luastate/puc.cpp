@@ -63,7 +63,9 @@ class Walker {
       return true;
     }
     call.saved_pc = load<Address>(fields, layout_.ci_savedpc);
-    if (innermost && layout_.L_savedpc != no_field) call.saved_pc = live_savedpc_;
+    // 5.1 keeps the running function's in the state. Between luaD_poscall's two stores that is still the callee's.
+    if (innermost && call.has_pc(live_savedpc_)) call.saved_pc = live_savedpc_;
+    else if (innermost && live_savedpc_ != 0 && is_of_caller(ci, live_savedpc_)) call.saved_pc = call.code;
     // Between a call's set-up and its first instruction savedpc is at the function's entry, or not yet written.
     if (!call.has_pc(call.saved_pc)) {
       if (!innermost && call.saved_pc != call.code) return false;
@@ -72,16 +74,38 @@ class Walker {
     return true;
   }
 
+  // 5.1 links a CallInfo before it fills it (ldo.c, luaD_precall). The caller has saved its pc by then, and its OP_CALL tells
+  // where the function is: it is about to run.
+  bool read_entering_51(Address ci, LuaCall& call) {
+    LuaCall caller;
+    if (!is_array() || ci <= base_ci_ || !read(ci - layout_.ci_size, false, caller) || !caller.is_lua) return false;
+    const std::optional<std::uint32_t> instruction = memory_.get<std::uint32_t>(caller.saved_pc - 4);
+    const std::optional<Address> base = memory_.get<Address>(ci - layout_.ci_size);   // CallInfo.base comes first
+    if (!instruction || !base || !is_call_51(*instruction)) return false;
+    call = {};
+    call.ci = ci;
+    call.func = *base + 16 * (*instruction >> 6 & 0xff);
+    if (!read_function(call)) return false;
+    call.saved_pc = call.code;
+    return true;
+  }
+
   // Does the Lua call `callee` run in the luaV_execute of `caller`? 5.1 leaves no trace of it but the caller's instruction:
   // only OP_CALL and OP_TAILCALL (lopcodes.h of 5.1: 28, 29) of a Lua function go on in the same one (lvm.c).
   bool enters_anew_51(const LuaCall& caller) const {
     if (!caller.is_lua) return true;
-    const std::uint32_t instruction = memory_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0);
-    const std::uint32_t opcode = instruction & 0x3f;
-    return opcode != 28 && opcode != 29;
+    return !is_call_51(memory_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
   }
 
  private:
+  static bool is_call_51(std::uint32_t instruction) { return (instruction & 0x3f) == 28 || (instruction & 0x3f) == 29; }
+
+  // Is `pc` in the code of the function that called the one at `ci`?
+  bool is_of_caller(Address ci, Address pc) {
+    LuaCall caller;
+    return ci > base_ci_ + layout_.ci_size && read(ci - layout_.ci_size, false, caller) && caller.has_pc(pc);
+  }
+
   // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5, LUAI_STRICT_ADDRESS) offsets.
   Address settle(Address func) {
     constexpr Address extra = 16 * 8;  // EXTRA_STACK (lstate.h): slots beyond stack_last
@@ -144,10 +168,10 @@ class Walker {
     std::array<std::byte, 128> proto;
     const auto fields = std::span(proto).first(layout_.p_size);
     if (!plausible_pointer(call.proto) || !memory_.read(call.proto, fields)) return false;
-    if (load<std::uint8_t>(fields, 8) != layout_.tag_proto) return false;
+    call.mark = mark_of(layout_, fields);
+    if (call.mark == 0) return false;
     call.code = load<Address>(fields, layout_.p_code);
     call.size_code = load<std::uint32_t>(fields, layout_.p_sizecode);
-    call.source = load<Address>(fields, layout_.p_source);
     return plausible_pointer(call.code, 4) && call.size_code > 0 && call.size_code < size_code_limit;
   }
 
@@ -190,6 +214,18 @@ std::int64_t count_middle(const Walker& walker, Address ci, std::int64_t kept) {
 
 }  // namespace
 
+// FNV-1a over the fields that a compiler sets and nobody changes; not over gclist, the closure cache and the mark bits.
+std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto) {
+  if (load<std::uint8_t>(proto, 8) != layout.tag_proto) return 0;
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+  for (const Offset pointer : {layout.p_k, layout.p_code, layout.p_lineinfo, layout.p_locvars, layout.p_upvalues, layout.p_source}) mix(load<Address>(proto, pointer));
+  for (const Offset size : {layout.p_sizek, layout.p_sizecode, layout.p_sizelineinfo, layout.p_linedefined, layout.p_lastlinedefined}) {
+    mix(load<std::uint32_t>(proto, size));
+  }
+  return hash | 1;
+}
+
 const LuaCall* LuaWalk::caller_of(std::size_t i) const {
   if (left_out != 0 && i + 1 == cut_at) return cut_caller.ci != 0 ? &cut_caller : nullptr;
   return i + 1 < calls.size() ? &calls[i + 1] : nullptr;
@@ -212,7 +248,7 @@ void walk_puc(const Memory& memory, const Layout& layout, Address L, const WalkL
       break;
     }
     LuaCall call;
-    if (walker.read(ci, innermost, call)) walk.calls.push_back(call);
+    if (walker.read(ci, innermost, call) || (innermost && walker.read_entering_51(ci, call))) walk.calls.push_back(call);
     else if (innermost) ++walk.innermost_dropped;
     else ++walk.dropped;
   }

@@ -29,7 +29,7 @@ struct LuaCall {
   Address proto = 0;       // Lua
   Address code = 0;        // Lua: first instruction
   std::uint32_t size_code = 0;  // Lua: instructions
-  Address source = 0;      // Lua: the chunk's name, a TString; with code, what tells that the Proto is still this one
+  std::uint64_t mark = 0;  // Lua: what tells whether the Proto at this address is still the one that was seen (mark_of)
   Address saved_pc = 0;    // Lua: next instruction, as CallInfo has it; may lag in the innermost call (5.1, 5.4, 5.5)
 
   bool has_pc(Address pc) const { return is_lua && pc > code && pc <= code + 4 * std::uint64_t{size_code} && (pc - code) % 4 == 0; }
@@ -56,6 +56,10 @@ struct LuaWalk {
   const LuaCall* caller_of(std::size_t i) const;
   void clear() { *this = LuaWalk{std::move(calls)}, calls.clear(); }
 };
+
+// A number made of the fields of a Proto that stay as they are while it lives. `proto` are its layout.p_size bytes. 0 if
+// they are no Proto.
+std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto);
 
 struct WalkLimits {
   std::size_t innermost = 400;   // calls kept at each end of a deep stack

@@ -63,6 +63,11 @@ bool Module::copy_from(const Memory& memory, const std::vector<Mapping>& mapping
   }
   by_address_ = true;
   bytes_ = copy_;
+  // The vdso is a whole ELF file: libdwfl can read its symbols if it has a descriptor.
+  if (mappings.front().inode == 0 && (file_ = ::memfd_create("vdso", MFD_CLOEXEC)) >= 0 && ::write(file_, copy_.data(), copy_.size()) < 0) {
+    ::close(file_);
+    file_ = -1;
+  }
   return true;
 }
 

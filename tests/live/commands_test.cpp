@@ -1,0 +1,491 @@
+// What a user meets at the command line: exit codes and the sentences that go with them, signals, output files, and how the
+// target and a launched command are treated.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+Words lua(const Words& arguments) {
+  Words command = target("debian-lua5.4-bookworm").command;
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+std::string pid_of(const Running& running) { return std::to_string(running.pid()); }
+
+void check(const Finished& finished, int status, const std::string& pattern) {
+  INFO("status " << finished.status << "\n" << finished.err);
+  CHECK(finished.status == status);
+  INFO("should match: " << pattern);
+  CHECK(std::regex_search(finished.err, std::regex(pattern)));
+  CHECK(finished.err.size() < 4000);
+}
+
+// record and dump refuse in the same way.
+void check_both(const std::string& pid, int status, const std::string& pattern) {
+  const Folder folder;
+  for (const Words& command : {Words{"dump", "--pid", pid}, Words{"record", "-d", "1", "-o", folder.path("profile"), "--pid", pid}}) {
+    INFO(command[0] << " --pid " << pid);
+    const Finished finished = luaspy(command);
+    check(finished, status, pattern);
+    CHECK(finished.out.empty());
+    CHECK(finished.err.starts_with("luaspy: "));
+  }
+}
+
+// A process that the test made by fork.
+class Forked {
+ public:
+  explicit Forked(const std::function<void(int say, int hear)>& body) {
+    std::array<int, 2> said{}, heard{};
+    REQUIRE(::pipe2(said.data(), O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(heard.data(), O_CLOEXEC) == 0);
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ == 0) {
+      ::close(heard[1]);
+      body(said[1], heard[0]);
+      ::_exit(0);
+    }
+    ::close(said[1]);
+    ::close(heard[0]);
+    listen_ = said[0], speak_ = heard[1];
+  }
+  Forked(const Forked&) = delete;
+  Forked& operator=(const Forked&) = delete;
+  ~Forked() {
+    ::close(listen_);
+    ::close(speak_);
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+  // A byte from it; 0 if it has closed its end.
+  char hear() const {
+    char byte = 0;
+    return ::read(listen_, &byte, 1) == 1 ? byte : '\0';
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int listen_ = -1, speak_ = -1;
+};
+
+// Kills a process that something that the test started has started.
+struct Killer {
+  pid_t pid = 0;
+  ~Killer() {
+    if (pid > 0) ::kill(pid, SIGKILL);
+  }
+};
+
+std::string status_field(pid_t pid, const std::string& name) {
+  std::istringstream status(read_file(fmt::format("/proc/{}/status", pid)));
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with(name + ":")) continue;
+    std::istringstream words(line.substr(name.size() + 1));
+    std::string word;
+    words >> word;
+    return word;
+  }
+  return {};
+}
+
+bool catches(pid_t pid, int signal) {
+  const std::string mask = status_field(pid, "SigCgt");
+  return !mask.empty() && (std::stoull(mask, nullptr, 16) >> (signal - 1) & 1) != 0;
+}
+
+// How often a process was scheduled: luaspy is once or more at each tick.
+long long runs(pid_t pid) {
+  std::istringstream fields(read_file(fmt::format("/proc/{}/schedstat", pid)));
+  long long run = 0, waited = 0, count = 0;
+  fields >> run >> waited >> count;
+  return count;
+}
+
+// Waits until this luaspy samples.
+void await_recording(Running& luaspy) {
+  luaspy.await("luaspy watches signals", [&] { return catches(luaspy.pid(), SIGINT) && catches(luaspy.pid(), SIGALRM); });
+  const long long before = runs(luaspy.pid());
+  luaspy.await("luaspy has ticked", [&] { return runs(luaspy.pid()) >= before + 100; });
+}
+
+std::int64_t check_speedscope(const std::string& text) {
+  INFO(text.substr(0, 1000));
+  const nlohmann::json json = nlohmann::json::parse(text);
+  std::int64_t samples = 0;
+  for (const nlohmann::json& profile : json.at("profiles")) {
+    CHECK(profile.at("samples").size() == profile.at("weights").size());
+    samples += static_cast<std::int64_t>(profile.at("samples").size());
+  }
+  return samples;
+}
+
+}  // namespace
+
+TEST_CASE("wrong usage", "[commands]") {
+  const std::string self = std::to_string(::getpid());
+  check(luaspy({}), 2, "subcommand");
+  check(luaspy({"recrod", "--pid", self}), 2, "recrod|subcommand");
+  check(luaspy({"record"}), 2, "--pid PID.*command");
+  check(luaspy({"dump"}), 2, "--pid");
+  check(luaspy({"record", "--pid", self, "--", "true"}), 2, "--pid|command");
+  check(luaspy({"record", "-r", "0", "--pid", self}), 2, "--rate");
+  check(luaspy({"record", "-r", "-5", "--pid", self}), 2, "--rate");
+  check(luaspy({"record", "-r", "fast", "--pid", self}), 2, "--rate");
+  check(luaspy({"record", "-d", "0", "--pid", self}), 2, "--duration");
+  check(luaspy({"record", "-f", "pprof", "--pid", self}), 2, "--format");
+  check(luaspy({"record", "--mode", "java", "--pid", self}), 2, "--mode");
+  check(luaspy({"record", "--nonsense", "--pid", self}), 2, "--nonsense");
+  check(luaspy({"dump", "--pid", "0"}), 2, "--pid");
+  check(luaspy({"dump", "--pid", "12monkeys"}), 2, "--pid");
+}
+
+TEST_CASE("help and version fit a screen", "[commands]") {
+  for (const Words& words : {Words{"-h"}, Words{"--help"}, Words{"record", "-h"}, Words{"dump", "--help"}, Words{"--version"}}) {
+    const Finished finished = luaspy(words);
+    INFO(words.front() << "\n" << finished.out);
+    CHECK(finished.status == 0);
+    CHECK(finished.err.empty());
+    std::istringstream lines(finished.out);
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+      INFO(line);
+      CHECK(line.size() <= 100);
+    }
+    CHECK(count >= 1);
+    CHECK(count <= (words.front() == "--version" ? 1 : 50));
+    CHECK(std::regex_search(finished.out, std::regex(words.front() == "--version" ? "^luaspy [0-9]+\\.[0-9]+" : "luaspy record --pid [\\s\\S]*luaspy dump --pid")));
+  }
+}
+
+TEST_CASE("no such process", "[commands]") {
+  // A pid that was just in use and is not any more; pids come round only after all others.
+  pid_t gone = 0;
+  {
+    const Forked forked([](int, int) {});
+    gone = forked.pid();
+  }
+  check_both(std::to_string(gone), 3, fmt::format("no process {}", gone));
+  check_both("2147483000", 3, "no process 2147483000");
+}
+
+TEST_CASE("a zombie", "[commands]") {
+  const Forked forked([](int, int) {});
+  siginfo_t info{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(forked.pid()), &info, WEXITED | WNOWAIT) == 0);
+  check_both(std::to_string(forked.pid()), 3, fmt::format("{} is a zombie.*parent {}", forked.pid(), ::getpid()));
+}
+
+TEST_CASE("a kernel thread", "[commands]") {
+  // proc(5): field 9 of stat, counted from 3 after the name, holds PF_KTHREAD (0x00200000).
+  pid_t kernel_thread = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::string stat = read_file(entry.path() / "stat");
+    std::istringstream rest(stat.substr(std::min(stat.rfind(')'), stat.size() - 1) + 1));
+    std::string field;
+    for (int i = 3; i <= 9; ++i) rest >> field;
+    if (rest && (std::stoull(field) & 0x00200000) != 0) kernel_thread = std::stoi(name);
+  }
+  if (kernel_thread == 0) {
+    // In a pid namespace of its own no kernel thread can be named at all, pid 2 included.
+    INFO("no kernel thread is visible here, so pid 2 must not be taken for one");
+    const Finished finished = luaspy({"dump", "--pid", "2"});
+    CHECK(finished.err.find("kernel thread") == std::string::npos);
+    CHECK(finished.status != 0);
+    return;
+  }
+  check_both(std::to_string(kernel_thread), 7, fmt::format("{} is a kernel thread", kernel_thread));
+}
+
+TEST_CASE("a process without Lua", "[commands]") {
+  Running cat({"cat"});
+  cat.send("READY\n");
+  cat.read_until("READY");
+  check_both(pid_of(cat), 5, "No Lua in process [0-9]+ \\(cat\\)[\\s\\S]*/cat\\n[\\s\\S]*libc");
+}
+
+TEST_CASE("a wrapper of a process with Lua", "[commands]") {
+  Running shell(Words{"/bin/sh", "-c", "\"$@\" & wait", "sh"} + lua({workload("spin.lua"), "plain"}));
+  shell.read_until("READY");
+  std::string first;
+  std::istringstream(read_file(fmt::format("/proc/{0}/task/{0}/children", shell.pid()))) >> first;
+  REQUIRE(!first.empty());
+  const Killer killer{std::stoi(first)};
+  check_both(pid_of(shell), 5, fmt::format("No Lua in process {} [\\s\\S]*child {} runs Lua 5.4[\\s\\S]*spin.lua", shell.pid(), first));
+}
+
+TEST_CASE("an already traced process", "[commands]") {
+  Running running(lua({workload("spin.lua"), "plain"}));
+  running.read_until("READY");
+  const pid_t tracee = running.pid();
+  const Forked tracer([&](int say, int hear) {
+    const bool traced = ::ptrace(PTRACE_SEIZE, tracee, nullptr, nullptr) == 0;
+    char byte = traced ? 't' : 'f';
+    (void)!::write(say, &byte, 1);
+    (void)!::read(hear, &byte, 1);
+  });
+  REQUIRE(tracer.hear() == 't');
+  check_both(pid_of(running), 9, fmt::format("{} is already traced by process {} \\(live", tracee, tracer.pid()));
+}
+
+// Not an assembler's work, so that no 32-bit toolchain is needed: write(1, "READY\n", 6), then pause() for ever.
+TEST_CASE("a 32-bit process", "[commands]") {
+  const std::string code(
+      "\xb8\x04\x00\x00\x00\xbb\x01\x00\x00\x00\xb9\x7c\x80\x04\x08\xba\x06\x00\x00\x00\xcd\x80"  // mov eax,4; ebx,1; ecx,0x0804807c; edx,6; int 0x80
+      "\xb8\x1d\x00\x00\x00\xcd\x80\xeb\xf7",                                                      // mov eax,29; int 0x80; jmp to the mov
+      31);
+  std::string file("\x7f"
+                   "ELF\x01\x01\x01",
+                   7);
+  const auto half = [&](unsigned value) { file += static_cast<char>(value), file += static_cast<char>(value >> 8); };
+  const auto word = [&](unsigned value) { half(value & 0xffff), half(value >> 16); };
+  const unsigned base = 0x08048000, text = 52 + 32, message = text + 40, size = message + 6;   // message: 0x7c in the file
+  file.resize(16);
+  half(2), half(3), word(1), word(base + text), word(52), word(0), word(0), half(52), half(32), half(1), half(40), half(0), half(0);   // ET_EXEC, EM_386
+  word(1), word(0), word(base), word(base), word(size), word(size), word(5), word(0x1000);                                            // PT_LOAD, r-x
+  file += code;
+  file.resize(message);
+  file += "READY\n";
+  REQUIRE(message == 0x7c);
+  const Folder folder;
+  Running running({folder.write("program", file, 0755)});
+  running.read_until("READY");   // fails here on a kernel without IA32 emulation
+  check_both(pid_of(running), 7, fmt::format("{} is a 32-bit program", running.pid()));
+}
+
+TEST_CASE("no permission", "[commands]") {
+  const Folder folder;
+  const bool root = ::geteuid() == 0;
+  // As root: luaspy as nobody, from a place that nobody can read.
+  std::filesystem::copy_file(LUASPY_PROGRAM, folder.path("luaspy"));
+  REQUIRE(::chmod(folder.path("luaspy").c_str(), 0755) == 0);
+  const Words as_other = root ? Words{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--no-new-privs"} : Words{"env"};
+  const std::string user = std::to_string(root ? 65534 : ::geteuid());
+  SECTION("another user's process") {
+    pid_t other = 0;
+    Running running(lua({workload("spin.lua"), "plain"}));
+    running.read_until("READY");
+    if (root) other = running.pid();
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename();
+      struct stat status {};
+      if (other == 0 && name.find_first_not_of("0123456789") == std::string::npos && ::stat(entry.path().c_str(), &status) == 0 && status.st_uid != ::geteuid()) other = std::stoi(name);
+    }
+    INFO("a process of another user is needed");
+    REQUIRE(other != 0);
+    for (const char* const command : {"dump", "record"}) {
+      const Finished finished = run(as_other + Words{folder.path("luaspy"), command, "--pid", std::to_string(other)});
+      check(finished, 4, root ? fmt::format("belongs to user 0, luaspy runs as user {}; .*sudo|ptrace_scope", user) : "belongs to user|kernel thread|ptrace_scope");
+    }
+  }
+  SECTION("a process that forbids it") {
+    std::filesystem::rename(compile(folder, "guarded"), folder.path("target"));
+    Running running(as_other + Words{folder.path("target")});
+    running.read_until("READY");
+    for (const char* const command : {"dump", "record"}) {
+      const Finished finished = run(as_other + Words{folder.path("luaspy"), command, "--pid", pid_of(running)});
+      check(finished, 4, "not dumpable.*sudo|ptrace_scope");
+    }
+  }
+}
+
+TEST_CASE("the target ends while it is recorded", "[commands]") {
+  const Folder folder;
+  for (const bool killed : {false, true}) {
+    Running running(lua({workload("share.lua"), "75", killed ? "0" : "1"}));
+    running.read_until("READY");
+    Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile"), "--pid", pid_of(running)}));
+    await_recording(luaspy);
+    if (killed) ::kill(running.pid(), SIGKILL);
+    CHECK(luaspy.wait() == 0);
+    INFO(read_file(folder.path("errors")));
+    CHECK(read_file(folder.path("errors")).find("target has ended") != std::string::npos);
+    CHECK(check_speedscope(read_file(folder.path("profile"))) > 10);
+    CHECK(running.wait() == (killed ? 137 : 0));
+  }
+}
+
+TEST_CASE("output that cannot be written", "[commands]") {
+  Running running(lua({workload("spin.lua"), "plain"}));
+  running.read_until("READY");
+  const auto record = [&](const std::string& file) { return luaspy({"record", "-d", "0.3", "-o", file, "--pid", pid_of(running)}); };
+  const Folder folder;
+  for (const std::string& file : {folder.path("missing/profile"), folder.path()}) {
+    const Finished finished = record(file);
+    check(finished, 8, "Cannot write " + file);
+    CHECK(finished.err.find("ticks a second") == std::string::npos);   // told before the recording, not after it
+  }
+  const Finished full = record("/dev/full");
+  check(full, 8, "Cannot write all of /dev/full");
+  CHECK(full.err.find("written:") == std::string::npos);
+  for (const std::string format : {"folded", "speedscope"}) {
+    const Finished to_stdout = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "record", "-d", "0.3", "-f", format, "-o", "-", "--pid", pid_of(running)});
+    check(to_stdout, 8, "Cannot write all of");
+  }
+  // A reader that goes away.
+  const Finished piped = run({"/bin/sh", "-c", "{ \"$@\"; echo status $? >&2; } | true", "sh", LUASPY_PROGRAM, "record", "-d", "0.3", "-o", "-", "--pid", pid_of(running)});
+  INFO(piped.err);
+  CHECK(piped.err.find("status 8") != std::string::npos);
+  const Finished dump_full = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "dump", "--pid", pid_of(running)});
+  check(dump_full, 8, "Cannot write");
+}
+
+TEST_CASE("only data on standard output", "[commands]") {
+  Running running(lua({workload("share.lua"), "75", "0"}));
+  running.read_until("READY");
+  const Finished folded = luaspy({"record", "-d", "0.5", "-f", "folded", "-o", "-", "--pid", pid_of(running)});
+  CHECK(folded.status == 0);
+  CHECK(std::regex_match(folded.out, std::regex("([^\\n]+ [0-9]+\\n)+")));
+  CHECK(folded.out.find("luaspy") == std::string::npos);
+  const Finished speedscope = luaspy({"record", "-d", "0.5", "-o", "-", "--pid", pid_of(running)});
+  CHECK(speedscope.status == 0);
+  CHECK(check_speedscope(speedscope.out) > 5);
+  CHECK(speedscope.err.find("samples of 1 thread") != std::string::npos);
+  CHECK(speedscope.err.find("\x1b[") == std::string::npos);
+}
+
+TEST_CASE("a command that cannot be started", "[commands]") {
+  const Folder folder;
+  const std::string text = folder.write("text", "print('hello')\n", 0644);
+  check(luaspy({"record", "--", folder.path("missing")}), 127, "Cannot start .*missing: No such file");
+  check(run({"env", "PATH=/usr/bin:/bin", LUASPY_PROGRAM, "record", "--", "no-such-command-in-path"}), 127, "Cannot start no-such-command-in-path");
+  check(luaspy({"record", "--", text}), 126, "Cannot start .*text: Permission denied");
+  check(luaspy({"record", "--", folder.path()}), 126, "Cannot start .*: Permission denied");
+}
+
+TEST_CASE("a launched command keeps its exit status and its files", "[commands]") {
+  const Folder folder;
+  const auto record = [&](const Words& command, const std::string& input = {}) {
+    return run(Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile"), "--"} + command, input);
+  };
+  for (int i = 0; i < 10; ++i) CHECK(record({"/bin/sh", "-c", "exit 7"}).status == 7);   // it may end before luaspy looks
+  CHECK(record({"/bin/sh", "-c", "kill -TERM $$"}).status == 143);
+  CHECK(record({"/bin/sh", "-c", "kill -KILL $$"}).status == 137);
+  CHECK(record(lua({"-e", "os.exit(7)"})).status == 7);
+  CHECK(record(lua({"-e", "error('broken')"})).status == 1);
+  CHECK(record(lua({"-e", "os.exit(true)"})).status == 0);
+  // What follows the command's name is the command's.
+  CHECK(record(lua({"-", "-d", "5", "--pid", "1"}), "os.exit(#arg == 4 and arg[1] == '-d' and 42)").status == 42);
+
+  const Finished echo = record(lua({"-e", "local t = os.clock() while os.clock() - t < 0.3 do end io.write(io.read('*a'):upper()) io.stderr:write('to stderr\\n')"}), "some input\n");
+  INFO(echo.err);
+  CHECK(echo.status == 0);
+  CHECK(echo.out == "SOME INPUT\n");
+  CHECK(echo.err.find("to stderr\n") != std::string::npos);
+  CHECK(check_speedscope(read_file(folder.path("profile"))) > 30);
+}
+
+TEST_CASE("a launched command outlives the recording", "[commands]") {
+  const Folder folder;
+  Running luaspy(with_errors(folder.path("errors"), Words{LUASPY_PROGRAM, "record", "-d", "0.2", "-r", "500", "-o", folder.path("profile"), "--"} +
+                                                       lua({"-e", "io.write('READY\\n') io.flush() local n = 0 repeat n = n + 1 local f = io.open('" + folder.path("go") + "') until f print('END') os.exit(9)"})));
+  luaspy.read_until("READY");
+  luaspy.await("the summary", [&] { return read_file(folder.path("errors")).find("written:") != std::string::npos; });
+  CHECK(check_speedscope(read_file(folder.path("profile"))) > 10);
+  CHECK(luaspy.alive());   // waits for its command, which still works
+  folder.write("go", "");
+  luaspy.read_until("END");
+  CHECK(luaspy.wait() == 9);
+}
+
+TEST_CASE("signals end the recording and write it", "[commands]") {
+  const Folder folder;
+  const int signal = GENERATE(SIGTERM, SIGINT, SIGHUP);
+  Running running(lua({workload("spin.lua"), "plain"}));
+  running.read_until("READY");
+  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile"), "--pid", pid_of(running)}));
+  await_recording(luaspy);
+  ::kill(luaspy.pid(), signal);
+  CHECK(luaspy.wait() == 0);
+  INFO("signal " << signal << "\n" << read_file(folder.path("errors")));
+  CHECK(check_speedscope(read_file(folder.path("profile"))) > 10);
+  CHECK(running.alive());
+  CHECK(status_field(running.pid(), "TracerPid") == "0");
+}
+
+TEST_CASE("a signal to luaspy is not one to its command, and a second SIGINT ends luaspy at once", "[commands]") {
+  const Folder folder;
+  Killer killer;
+  Running luaspy(with_errors(folder.path("errors"), Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile"), "--", "/bin/sh", "-c", "echo $$; exec \"$@\"", "sh"} +
+                                                       lua({workload("spin.lua"), "plain"})));
+  killer.pid = std::stoi(luaspy.read_until("READY").front());
+  await_recording(luaspy);
+  ::kill(luaspy.pid(), SIGINT);
+  luaspy.await("the summary", [&] { return read_file(folder.path("errors")).find("written:") != std::string::npos; });
+  CHECK(check_speedscope(read_file(folder.path("profile"))) > 10);
+  CHECK(luaspy.alive());
+  CHECK(::kill(killer.pid, 0) == 0);
+  CHECK(status_field(killer.pid, "State") == "R");
+  ::kill(luaspy.pid(), SIGINT);
+  CHECK(luaspy.wait() == 130);
+  CHECK(::kill(killer.pid, 0) == 0);
+}
+
+TEST_CASE("a killed luaspy leaves the target running", "[commands]") {
+  const Folder folder;
+  Running running(lua({"-e",
+                       "io.write('READY\\n') io.flush() while true do local n = 0 for i = 1, 10000 do n = n + i end "
+                       "local f = io.open('" + folder.path("ask") + "') if f then f:close() os.remove('" + folder.path("ask") + "') io.write('HERE\\n') io.flush() end end"}));
+  running.read_until("READY");
+  for (int i = 0; i < 25; ++i) {
+    {
+      Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "10000", "-o", folder.path("profile"), "--pid", pid_of(running)}));
+      await_recording(luaspy);
+      ::kill(luaspy.pid(), SIGKILL);
+      CHECK(luaspy.wait() == 137);
+    }
+    CHECK(status_field(running.pid(), "TracerPid") == "0");
+    const std::string state = status_field(running.pid(), "State");
+    CHECK(state != "T");
+    CHECK(state != "t");
+    folder.write("ask", "");
+    running.read_until("HERE");   // it still works
+  }
+}
+
+TEST_CASE("the target's own signals arrive while it is recorded", "[commands]") {
+  const Folder folder;
+  // A shell counts USR1 in a trap, between commands of its own: it is a target as good as any, with --mode native.
+  Running running({"/bin/sh", "-c", "n=0; trap 'n=$((n+1)); echo got $n' USR1; echo READY; while :; do :; done"});
+  running.read_until("READY");
+  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "--mode", "native", "-r", "10000", "-o", folder.path("profile"), "--pid", pid_of(running)}));
+  await_recording(luaspy);
+  for (int i = 1; i <= 1000; ++i) {
+    ::kill(running.pid(), SIGUSR1);
+    running.read_until(fmt::format("got {}", i));   // none is lost
+  }
+  ::kill(luaspy.pid(), SIGTERM);
+  CHECK(luaspy.wait() == 0);
+  CHECK(read_file(folder.path("errors")).find(" samples of 1 thread") != std::string::npos);
+  ::kill(running.pid(), SIGTERM);
+  CHECK(running.wait() == 128 + SIGTERM);
+  CHECK(running.rest().empty());                    // none came twice
+}
+
+}  // namespace luaspy::live

@@ -1,0 +1,193 @@
+// Programs with a Lua in them, as Debian ships them: redis, haproxy, nmap, tshark, texlua. Each gets work that never ends.
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+// A connection to a unix socket; the server may need a while to listen.
+class Connection {
+ public:
+  Connection(Running& server, const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    REQUIRE(socket_ >= 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    REQUIRE(path.size() < sizeof address.sun_path);
+    path.copy(address.sun_path, path.size());
+    server.await("it listens at " + path, [&] { return ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0; });
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() { ::close(socket_); }
+  void send(const std::string& text) const { REQUIRE(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())); }
+
+ private:
+  int socket_;
+};
+
+// Redis' protocol: a command is an array of bulk strings.
+std::string resp(const Words& words) {
+  std::string text = fmt::format("*{}\r\n", words.size());
+  for (const std::string& word : words) text += fmt::format("${}\r\n{}\r\n", word.size(), word);
+  return text;
+}
+
+std::vector<std::string> names(const nlohmann::json& thread, const std::string& kind) {
+  std::vector<std::string> names;
+  for (const nlohmann::json& frame : thread.at("frames")) {
+    if (frame.at("kind") == kind) names.push_back(frame.at("name"));
+  }
+  return names;
+}
+
+bool in_order(const std::vector<std::string>& all, const std::vector<std::string>& wanted) {
+  auto from = all.begin();
+  for (const std::string& name : wanted) {
+    from = std::find(from, all.end(), name);
+    if (from == all.end()) return false;
+    ++from;
+  }
+  return true;
+}
+
+// Waits until a dump shows these Lua functions on one thread (innermost first), then looks ten times: each look must show
+// them, with a native part that reaches the thread's first function, and some look or sample must be in `c_function`.
+// A host that runs Lua in slices (haproxy: 10000 instructions each) has moments between them, when there is no Lua on a stack.
+enum class Runs { always, in_slices };
+void check(Running& server, const std::vector<std::string>& functions, const std::string& c_function = {}, Runs runs = Runs::always) {
+  const auto find = [&](const nlohmann::json& json) -> const nlohmann::json* {
+    for (const nlohmann::json& thread : json.at("threads")) {
+      if (in_order(names(thread, "lua"), functions)) return &thread;
+    }
+    return nullptr;
+  };
+  const Words command = {"dump", "--json", "--pid", std::to_string(server.pid())};
+  server.await("a dump that shows " + functions.front(), [&] {
+    const Finished finished = luaspy(command);
+    return finished.status == 0 && find(nlohmann::json::parse(finished.out)) != nullptr;
+  });
+  bool c_function_seen = c_function.empty();
+  int between_slices = 0;
+  for (int look = 0; look < 10; ++look) {
+    const Finished finished = luaspy(command);
+    INFO(finished.err << finished.out);
+    REQUIRE(finished.status == 0);
+    const nlohmann::json json = nlohmann::json::parse(finished.out);
+    const nlohmann::json* const thread = find(json);
+    if (runs == Runs::in_slices && thread == nullptr) {
+      ++between_slices;
+      continue;
+    }
+    REQUIRE(thread != nullptr);
+    CHECK(thread->at("native_complete") == true);
+    for (const nlohmann::json& frame : thread->at("frames")) CHECK(frame.at("name") != "[native and Lua frames not joined]");
+    const std::vector<std::string> c_functions = names(*thread, "c");
+    c_function_seen |= std::ranges::find(c_functions, c_function) != c_functions.end();
+  }
+  CHECK(between_slices <= 5);
+  // A recording sees what single looks may miss.
+  const Finished recorded = luaspy({"record", "-d", "1", "-r", "500", "-f", "folded", "-o", "-", "--pid", std::to_string(server.pid())});
+  INFO(recorded.err << recorded.out);
+  REQUIRE(recorded.status == 0);
+  std::int64_t with_functions = 0, all = 0;
+  for (const FoldedStack& stack : parse_folded(recorded.out)) {
+    std::vector<std::string> innermost_first;
+    for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
+      innermost_first.push_back(frame->substr(0, frame->find(" (")));
+      c_function_seen |= *frame == c_function + " [C]";
+    }
+    all += stack.count;
+    if (in_order(innermost_first, functions)) with_functions += stack.count;
+  }
+  CHECK(all > 50);
+  CHECK(static_cast<double>(with_functions) > (runs == Runs::always ? 0.9 : 0.7) * static_cast<double>(all));
+  INFO("the C function " << c_function);
+  CHECK(c_function_seen);
+}
+
+}  // namespace
+
+TEST_CASE("redis runs a script", "[hosts]") {
+  const Folder folder;
+  const std::string socket = folder.path("socket");
+  Running redis(host("redis") + Words{"--port", "0", "--unixsocket", socket, "--dir", folder.path(), "--save", "", "--appendonly", "no"});
+  const Connection connection(redis, socket);
+  connection.send(resp({"EVAL",
+                        "local function busy(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
+                        "local function store(key) return redis.call('SET', key, 'x') ~= nil end\n"
+                        "local function loop() while true do busy(1000) for i = 1, 20 do store(KEYS[1]) end end end\n"
+                        "loop()\n"
+                        "return 1",
+                        "1", "key"}));
+  check(redis, {"loop"}, "call");   // redis.call, as debug.getinfo of 5.1 names it
+}
+
+TEST_CASE("haproxy runs a task and an action", "[hosts]") {
+  const Folder folder;
+  const std::string socket = folder.path("socket"), script = folder.write("spin.lua",
+                                                                          "local function leaf(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
+                                                                          "local function middle() local x = 0 for i = 1, 100 do x = x + leaf(1000) end return x end\n"
+                                                                          "local function spin() while true do middle() core.yield() end end\n"
+                                                                          "core.register_task(function() core.msleep(1) spin() end)\n"
+                                                                          "core.register_service('spin', 'http', function(applet) spin() end)\n");
+  const std::string config = folder.write("config", fmt::format("global\n  nbthread 1\n  lua-load {}\n"
+                                                                "defaults\n  mode http\n  timeout connect 60s\n  timeout client 60s\n  timeout server 60s\n"
+                                                                "frontend front\n  bind unix@{}\n  http-request use-service lua.spin\n",
+                                                                script, socket));
+  Running haproxy(host("haproxy") + Words{"-db", "-f", config});
+  check(haproxy, {"spin"}, {}, Runs::in_slices);
+  const Connection connection(haproxy, socket);
+  connection.send("GET / HTTP/1.0\r\n\r\n");
+  check(haproxy, {"spin"}, {}, Runs::in_slices);
+}
+
+TEST_CASE("nmap runs a script", "[hosts]") {
+  const Folder folder;
+  const std::string script = folder.write("spin.nse",
+                                          "description = 'spins'\ncategories = {'safe'}\n"
+                                          "local function leaf(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
+                                          "local function spin() while true do leaf(100000) end end\n"
+                                          "prerule = function() return true end\n"
+                                          "action = function() spin() return 'done' end\n");
+  Running nmap(host("nmap") + Words{"-Pn", "-n", "-sn", "--script", script, "127.0.0.1"});
+  check(nmap, {"leaf", "spin"});
+}
+
+TEST_CASE("tshark runs a listener", "[hosts]") {
+  const Folder folder;
+  // pcap: magic, version 2.4, zone, accuracy, length, link type 147 (for one's own use); one packet of four bytes.
+  const unsigned header[] = {0xa1b2c3d4, 0x00040002, 0, 0, 65535, 147, 0, 0, 4, 4, 0x41414141};
+  const std::string capture = folder.write("capture.pcap", std::string(reinterpret_cast<const char*>(header), sizeof header));
+  const std::string script = folder.write("spin.lua",
+                                          "local function leaf(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
+                                          "local function spin() while true do leaf(100000) end end\n"
+                                          "local tap = Listener.new('frame')\n"
+                                          "function tap.packet() spin() end\n");
+  // For root tshark runs no scripts, and looks for its data in /usr. So: not root, but able to read what root's tests prepared.
+  const Words not_root = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override"};
+  Words command = host("tshark");
+  command.insert(command.begin() + 1, "HOME=" + folder.path());   // the first word is env
+  Running tshark((::geteuid() == 0 ? not_root : Words{}) + command + Words{"-n", "-X", "lua_script:" + script, "-r", capture});
+  check(tshark, {"leaf", "spin"});
+}
+
+TEST_CASE("texlua runs a script", "[hosts]") {
+  Running texlua(host("texlua") + Words{workload("spin.lua"), "coroutine"});
+  texlua.read_until("READY");
+  check(texlua, {"rest", "second", "enter", "main chunk"});   // the coroutines' own functions have no names: C calls them
+}
+
+}  // namespace luaspy::live

@@ -1,0 +1,88 @@
+// mix.lua knows, by its own call hook, which Lua function may stand below which: a profile of it must show no other pair.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <set>
+#include <sstream>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+// As luaspy names chunks: without the sign that Lua puts before a file's name or a name that load was given.
+std::string without_sign(const std::string& function) { return function.starts_with('@') || function.starts_with('=') ? function.substr(1) : function; }
+
+struct Pairs {
+  std::set<std::pair<std::string, std::string>> seen;
+  bool possible(const std::string& caller, const std::string& callee) const { return seen.contains({caller, callee}) || seen.contains({"*", callee}); }
+};
+
+Pairs read_pairs(const std::string& file) {
+  Pairs pairs;
+  std::istringstream lines(read_file(file));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t arrow = line.find(" -> ");
+    REQUIRE(arrow != std::string::npos);
+    pairs.seen.emplace(without_sign(line.substr(0, arrow)), without_sign(line.substr(arrow + 4)));
+  }
+  return pairs;
+}
+
+// A frame of a speedscope file, named as mix.lua names functions; empty for a marker.
+std::string function_of(const nlohmann::json& frame) {
+  const std::string name = frame.at("name");
+  if (name.ends_with(" [C]")) return "[C]";
+  if (!frame.contains("file")) return {};
+  return fmt::format("{}:{}", frame.at("file").get<std::string>(), frame.value("line", 0));
+}
+
+}  // namespace
+
+TEST_CASE("no caller and callee that the program has not seen itself", "[pairs]") {
+  const char* const name = GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm", "debian-lua5.4-trixie", "debian-lua5.4-sid",
+                                    "debian-lua5.5-sid");
+  const Folder folder;
+  Words command = target(name).command;
+  command.insert(command.end(), {workload("mix.lua"), "pairs", folder.path("pairs")});
+  Running running(command);
+  running.read_until("READY");
+  const Pairs pairs = read_pairs(folder.path("pairs"));
+  REQUIRE(pairs.seen.size() > 50);
+
+  const Finished recorded = luaspy({"record", "-r", "1000", "-d", "3", "-f", "speedscope", "-o", folder.path("profile"), "--mode", "lua", "--pid", std::to_string(running.pid())});
+  INFO(name << "\n" << recorded.err);
+  REQUIRE(recorded.status == 0);
+  const nlohmann::json profile = nlohmann::json::parse(read_file(folder.path("profile")));
+  const nlohmann::json& frames = profile.at("shared").at("frames");
+  REQUIRE(profile.at("profiles").size() == 1);
+
+  std::map<std::string, int> impossible;
+  std::set<std::pair<std::string, std::string>> met;
+  int samples = 0, empty = 0, all_pairs = 0;
+  for (const nlohmann::json& stack : profile.at("profiles")[0].at("samples")) {
+    ++samples;
+    empty += stack.empty() ? 1 : 0;
+    std::string caller;
+    for (const nlohmann::json& index : stack) {
+      const std::string callee = function_of(frames.at(index.get<std::size_t>()));
+      if (!caller.empty() && !callee.empty()) {
+        ++all_pairs;
+        met.emplace(caller, callee);
+        if (!pairs.possible(caller, callee)) ++impossible[caller + " -> " + callee];
+      }
+      caller = callee;
+    }
+  }
+  std::string impossible_ones;
+  for (const auto& [pair, times] : impossible) impossible_ones += fmt::format("  {} ({} times)\n", pair, times);
+  CAPTURE(samples, empty, all_pairs, impossible_ones);
+  CHECK(samples > 300);
+  CHECK(empty * 1000 <= samples);                        // a whole stack unusable: at most 0.05 %, of a few thousand
+  CHECK(all_pairs > samples);
+  CHECK(met.size() > 40);                                // else this has looked at nothing
+  CHECK(impossible_ones.empty());
+}
+
+}  // namespace luaspy::live

@@ -1,0 +1,114 @@
+// Two functions share the CPU by the program's own clock: the shares of samples must be theirs, within sampling error; and the
+// summary at the end must account for every tick.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fmt/format.h>
+#include <regex>
+#include <sstream>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+// As profiles show a function of share.lua, whatever it was called through: by file and line of definition.
+std::string place(const std::string& definition) {
+  std::istringstream script(read_file(workload("share.lua")));
+  int number = 0;
+  for (std::string line; std::getline(script, line);) {
+    ++number;
+    if (line.starts_with(definition)) return fmt::format("share.lua:{})", number);
+  }
+  FAIL("no line of share.lua starts with: " << definition);
+  return {};
+}
+
+// A number of the summary. Fails the test if the summary does not have it.
+double number(const std::string& summary, const std::string& pattern) {
+  std::smatch match;
+  INFO(summary);
+  INFO("no match of: " << pattern);
+  REQUIRE(std::regex_search(summary, match, std::regex(pattern)));
+  return std::stod(match[1]);
+}
+
+std::int64_t optional_number(const std::string& summary, const std::string& pattern) {
+  std::smatch match;
+  return std::regex_search(summary, match, std::regex(pattern)) ? std::stoll(match[1]) : 0;
+}
+
+// ticks is printed as a rate with one digit, of seconds with one digit: that much can be said of their product.
+void check_summary(const std::string& summary, std::int64_t samples_written) {
+  const double seconds = number(summary, "luaspy: ([0-9.]+) s, "), rate = number(summary, ", ([0-9.]+) ticks a second");
+  const auto samples = static_cast<std::int64_t>(number(summary, " s, ([0-9]+) samples of 1 thread,"));
+  const auto idle = static_cast<std::int64_t>(number(summary, "thread asleep at ([0-9]+) ticks"));
+  std::int64_t lost = 0;
+  for (const char* name : {"not stopped in time", "refused", "thread ended", "stack unreadable", "woke while being read"})
+    lost += optional_number(summary, fmt::format("([0-9]+) {}", name));
+  INFO(summary);
+  CHECK(samples == samples_written);
+  const double ticks = rate * seconds, uncertain = 0.051 * rate + 0.051 * seconds + 1;
+  CHECK(std::abs(static_cast<double>(samples + idle + lost) - ticks) <= uncertain);
+}
+
+struct Share {
+  std::string target;
+  int percent;
+  const char* work;
+  const char* rate;
+};
+
+void check(const Share& share) {
+  Words command = target(share.target).command;
+  command.insert(command.end(), {workload("share.lua"), std::to_string(share.percent), "2", share.work});
+  Running running(command);
+  running.read_until("READY");
+  // No duration: the program's own end is the recording's, so that both have seen the same time.
+  const Finished recorded = luaspy({"record", "-f", "folded", "-o", "-", "-r", share.rate, "--pid", std::to_string(running.pid())});
+  CHECK(running.wait() == 0);
+  const std::string said = running.rest();
+  INFO(share.target << " " << share.percent << " % " << share.work << " at " << share.rate << " Hz; the program says: " << said << recorded.err);
+  REQUIRE(recorded.status == 0);
+  const double heavy_seconds = number(said, "heavy ([0-9.]+)"), light_seconds = number(said, "light ([0-9.]+)");
+
+  const std::string heavy_place = place("function heavy"), light_place = place("function light");
+  std::int64_t heavy = 0, light = 0, both = 0, all = 0;
+  for (const FoldedStack& stack : parse_folded(recorded.out)) {
+    const auto has = [&](const std::string& ending) { return std::ranges::any_of(stack.frames, [&](const std::string& frame) { return frame.ends_with(ending); }); };
+    const bool in_heavy = has(heavy_place), in_light = has(light_place);
+    all += stack.count;
+    heavy += in_heavy ? stack.count : 0;
+    light += in_light ? stack.count : 0;
+    both += in_heavy && in_light ? stack.count : 0;
+  }
+  const double samples = static_cast<double>(heavy + light);
+  CHECK(both == 0);
+  REQUIRE(samples >= 100);
+  CHECK(samples >= 0.5 * static_cast<double>(all));   // the rest is the loop's os.clock, a system call
+  const double expected = heavy_seconds / (heavy_seconds + light_seconds);
+  CHECK(std::abs(expected - share.percent / 100.0) < 0.05);   // else the workload is broken
+  // Ticks are jittered, so binomial is the worst they can be; 5 sigma, and 1 % for the ends of the run.
+  CHECK(std::abs(static_cast<double>(heavy) / samples - expected) < 5 * std::sqrt(expected * (1 - expected) / samples) + 0.01);
+  check_summary(recorded.err, all);
+}
+
+}  // namespace
+
+TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share]") {
+  const char* const name = GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm", "debian-lua5.4-trixie", "debian-lua5.4-sid",
+                                    "debian-lua5.5-sid");
+  check({name, 75, "arith", "100"});
+  check({name, 50, "string", "1000"});
+  check({name, 75, "coroutine", "1000"});
+  check({name, 75, "c", "1000"});
+  check({name, 50, "table", "1000"});
+}
+
+TEST_CASE("shares of samples are shares of time, in builds of every shape", "[share]") {
+  const char* const version = GENERATE("5.1.5", "5.3.6", "5.4.7", "5.5.1");
+  for (const char* const shape : {"O0", "lto", "noehframe", "static", "clang", "nosections"}) check({fmt::format("lua-{}-{}", version, shape), 75, "arith", "1000"});
+}
+
+}  // namespace luaspy::live

@@ -1,0 +1,153 @@
+// Hosts that run Lua on several threads, in several states, or in other ways than the lua program does.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <set>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+constexpr int thread_count = 4;
+
+// Which of threads.c's threads these frames belong to; 0 if to none, -1 if to several.
+int owner(const nlohmann::json& frames) {
+  int owner = 0;
+  for (const nlohmann::json& frame : frames) {
+    if (frame.at("kind") != "lua" || frame.at("file") != "threads") continue;
+    const int k = (frame.at("line_defined").get<int>() + 1) / 2;
+    owner = owner == 0 || owner == k ? k : -1;
+  }
+  return owner;
+}
+
+// The innermost Lua frames of thread K: leaf_K, and the function that calls it. It may be between two calls of leaf_K.
+void check_worker(const nlohmann::json& thread, int k) {
+  std::vector<std::string> functions;
+  for (const nlohmann::json& frame : thread.at("frames")) {
+    if (frame.at("kind") == "lua") functions.push_back(fmt::format("{}:{}", frame.at("file").get<std::string>(), frame.at("line_defined").get<int>()));
+    if (frame.at("kind") == "lua" && frame.at("line_defined") == 2 * k - 1) CHECK(frame.at("name") == fmt::format("leaf_{}", k));
+  }
+  const std::string leaf = fmt::format("threads:{}", 2 * k - 1), body = fmt::format("threads:{}", 2 * k);
+  INFO(thread.dump(2));
+  CHECK((functions == std::vector{leaf, body} || functions == std::vector{body}));
+  CHECK(thread.at("native_complete") == true);
+}
+
+std::string version_of(const std::string& start) { return source_version(start); }
+
+}  // namespace
+
+TEST_CASE("each thread's own Lua function, of own and of shared states", "[threads]") {
+  const std::string version = version_of(GENERATE("5.1", "5.2", "5.3", "5.4", "5.5"));
+  const std::string mode = GENERATE("own", "shared");
+  const Folder folder;
+  Running running({compile(folder, "threads", version), mode});
+  running.read_until("READY");
+  INFO(version << " " << mode);
+  std::map<int, int> tids;   // by thread
+  bool seen_leaf = false;
+  for (int look = 0; look < 5; ++look) {
+    const nlohmann::json json = dump(running.pid());
+    REQUIRE(json.at("threads").size() == thread_count + 1);
+    std::set<int> owners;
+    for (const nlohmann::json& thread : json.at("threads")) {
+      const int k = owner(thread.at("frames"));
+      INFO(thread.dump(2));
+      REQUIRE(k >= 0);
+      if (thread.at("tid") == running.pid()) {
+        CHECK(k == 0);
+        continue;
+      }
+      REQUIRE(k != 0);
+      owners.insert(k);
+      const int tid = thread.at("tid");
+      CHECK(tids.emplace(k, tid).first->second == tid);
+      check_worker(thread, k);
+      seen_leaf |= thread.at("frames").dump().find("leaf_") != std::string::npos;
+    }
+    CHECK(owners == std::set{1, 2, 3, 4});
+  }
+  CHECK(seen_leaf);
+}
+
+TEST_CASE("record --threads gives every thread its own root", "[threads]") {
+  const std::string version = version_of(GENERATE("5.1", "5.3", "5.4", "5.5"));
+  const Folder folder;
+  Running running({compile(folder, "threads", version), "own"});
+  running.read_until("READY");
+  const Finished recorded = luaspy({"record", "--threads", "-d", "1", "-r", "200", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+  INFO(recorded.err << recorded.out);
+  REQUIRE(recorded.status == 0);
+  std::map<std::string, std::set<int>> owners;   // by root frame
+  std::map<std::string, std::int64_t> samples;
+  for (const FoldedStack& stack : parse_folded(recorded.out)) {
+    REQUIRE(stack.frames.front().starts_with("thread "));
+    samples[stack.frames.front()] += stack.count;
+    for (const std::string& frame : stack.frames) {
+      const std::size_t at = frame.find("(threads:");
+      if (at != std::string::npos) owners[stack.frames.front()].insert((std::stoi(frame.substr(at + 9)) + 1) / 2);
+    }
+  }
+  CHECK(owners.size() == thread_count);
+  std::set<int> all;
+  for (const auto& [root, functions] : owners) {
+    INFO(root);
+    CHECK(functions.size() == 1);
+    CHECK(samples[root] >= 10);
+    all.insert(functions.begin(), functions.end());
+  }
+  CHECK(all.size() == thread_count);
+}
+
+TEST_CASE("a state that runs another state on the same thread is one stack", "[threads]") {
+  const std::string version = version_of(GENERATE("5.1", "5.2", "5.3", "5.4", "5.5"));
+  const Folder folder;
+  Running running({compile(folder, "threads", version), "nested"});
+  running.read_until("READY");
+  const nlohmann::json json = dump(running.pid());
+  INFO(version << "\n" << json.dump(2));
+  REQUIRE(json.at("threads").size() == 2);
+  for (const nlohmann::json& thread : json.at("threads")) {
+    if (thread.at("tid") == running.pid()) continue;
+    std::vector<std::string> stack;
+    for (const nlohmann::json& frame : thread.at("frames")) {
+      if (frame.at("kind") == "lua") stack.push_back(fmt::format("{}:{}", frame.at("file").get<std::string>(), frame.at("line_defined").get<int>()));
+      if (frame.at("kind") == "c") stack.push_back(frame.at("name"));
+      CHECK(frame.at("kind") != "marker");
+    }
+    if (!stack.empty() && stack.front() == "b:1") stack.erase(stack.begin());
+    CHECK(stack == std::vector<std::string>{"b:2", "enter_b", "a:1", "a:2"});
+    CHECK(thread.at("native_complete") == true);
+  }
+}
+
+TEST_CASE("Lua called without protection, and coroutines that the host resumes itself", "[threads]") {
+  const std::string version = version_of(GENERATE("5.1", "5.2", "5.3", "5.4", "5.5"));
+  const std::string mode = GENERATE("unprotected", "resume");
+  const Folder folder;
+  Running running({compile(folder, "threads", version), mode});
+  running.read_until("READY");
+  INFO(version << " " << mode);
+  const nlohmann::json json = dump(running.pid());
+  REQUIRE(json.at("threads").size() == 2);
+  for (const nlohmann::json& thread : json.at("threads")) {
+    if (thread.at("tid") != running.pid()) check_worker(thread, 1);
+  }
+}
+
+TEST_CASE("a Lua that is linked in and not used", "[threads]") {
+  const std::string version = version_of(GENERATE("5.1", "5.3", "5.4", "5.5"));
+  const Folder folder;
+  Running running({compile(folder, "threads", version), "none"});
+  running.read_until("READY");
+  const Finished dumped = luaspy({"dump", "--pid", std::to_string(running.pid())});
+  INFO(version << "\n" << dumped.out << dumped.err);
+  CHECK(dumped.status == 6);
+  CHECK(dumped.err.find("not initialised yet") != std::string::npos);
+  CHECK(dumped.err.find("Lua " + version.substr(0, 3)) != std::string::npos);
+}
+
+}  // namespace luaspy::live
