@@ -37,7 +37,7 @@ std::vector<ThreadDump> look(Session& session) {
 
 void print_text(Session& session, const std::vector<ThreadDump>& threads) {
   fmt::print("Process {}: {}\n", session.target().process().pid(), session.target().process().command());
-  for (const LuaImage& image : session.sampler().images()) fmt::print("Lua {} in {}\n", image.version, image.path);
+  for (const LuaImage& image : session.sampler().reader().images()) fmt::print("Lua {} in {}\n", image.version, image.path);
   for (const ThreadDump& thread : threads) {
     fmt::print("\nThread {} \"{}\" ({})\n", thread.tid, thread.name, state_name(thread.sample.state));
     if (thread.sample.loss != Loss::none) fmt::print("    no stack: {}\n", name(thread.sample.loss));
@@ -57,8 +57,8 @@ nlohmann::ordered_json to_json(const Frame& frame) {
 void print_json(Session& session, const std::vector<ThreadDump>& threads) {
   nlohmann::ordered_json json = {{"version", 1}, {"pid", session.target().process().pid()}, {"command", session.target().process().command()}};
   json["lua"] = nlohmann::ordered_json::array();
-  for (const LuaImage& image : session.sampler().images()) json["lua"].push_back({{"version", image.version}, {"file", image.path}});
-  json["rows"] = session.sampler().rows();
+  for (const LuaImage& image : session.sampler().reader().images()) json["lua"].push_back({{"version", image.version}, {"file", image.path}});
+  json["rows"] = session.sampler().reader().lua().rows();
   json["threads"] = nlohmann::ordered_json::array();
   for (const ThreadDump& thread : threads) {
     nlohmann::ordered_json entry = {{"tid", thread.tid}, {"name", thread.name}, {"state", state_name(thread.sample.state)}};
@@ -91,9 +91,9 @@ Result<int> dump(const DumpOptions& options) {
   if (threads.empty()) return Error{Cause::target_ended, fmt::format("Process {} ended while it was looked at.", session.target().process().pid())};
   options.json ? print_json(session, threads) : print_text(session, threads);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return Error{Cause::output, "Cannot write all of the dump: no space, or closed by its reader."};
-  if (options.mode != Mode::native && !session.sampler().has_state()) {
+  if (options.mode != Mode::native && !session.sampler().reader().has_state()) {
     return Error{Cause::not_initialised, fmt::format("Lua {} is mapped in process {}, but there is no lua_State in its memory: Lua is not initialised yet.",
-                                                     session.sampler().images().front().version, session.target().process().pid())};
+                                                     session.sampler().reader().images().front().version, session.target().process().pid())};
   }
   return 0;
 }

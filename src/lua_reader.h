@@ -34,6 +34,8 @@ class LuaReader {
   // Outermost first. `memory` is the snapshot that read() had.
   Stack label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
 
+  // The states of the last read(), innermost first.
+  const std::vector<Activation>& active() const { return active_; }
   // The entries of the C functions that are being called.
   std::vector<Address> c_entries() const;
   bool saw_state() const { return !locator_.global_states().empty(); }

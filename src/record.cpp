@@ -144,7 +144,7 @@ void print_summary(const Recording& recording, Sampler& sampler, const Output& o
   const Profile& profile = recording.profile;
   const double seconds = static_cast<double>(profile.duration_ns) / 1e9;
   std::string luas;
-  for (const std::string& row : sampler.rows()) luas += (luas.empty() ? "" : ", ") + row;
+  for (const std::string& row : sampler.reader().lua().rows()) luas += (luas.empty() ? "" : ", ") + row;
   if (!profile.entries().empty()) print_hottest(profile);
   fmt::print(stderr, "luaspy: {:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.entries().size(), profile.threads().size(),
              profile.threads().size() == 1 ? "" : "s", seconds > 0 ? static_cast<double>(recording.ticks) / seconds : 0, luas.empty() ? "" : "; ", luas);

@@ -56,15 +56,15 @@ int Session::wait_for_exit() {
 
 Result<void> Session::check_lua() {
   bool readable = false;
-  for (const LuaImage& image : sampler_.images()) readable |= !image.rows.empty();
+  for (const LuaImage& image : sampler_.reader().images()) readable |= !image.rows.empty();
   if (readable) return {};
   Process& process = target_.process();
-  if (!sampler_.images().empty()) {
-    const LuaImage& image = sampler_.images().front();
+  if (!sampler_.reader().images().empty()) {
+    const LuaImage& image = sampler_.reader().images().front();
     return Error{Cause::unsupported, fmt::format("Process {} runs {} ({}), which this version of luaspy does not read.", process.pid(), image.version, image.path)};
   }
   std::string text = fmt::format("No Lua in process {} ({}). Looked for a Lua core in:", process.pid(), process.command());
-  for (const std::string& path : sampler_.searched()) text += "\n  " + path;
+  for (const std::string& path : sampler_.reader().searched()) text += "\n  " + path;
   return Error{Cause::no_lua, text + children_with_lua(process)};
 }
 

@@ -19,11 +19,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "attach/snapshot.h"
 #include "attach/target.h"
-#include "lua_reader.h"
-#include "luastate/detect.h"
-#include "native_code.h"
+#include "stack_reader.h"
 #include "truth.h"
 
 namespace luaspy {
@@ -101,79 +98,43 @@ class Program {
   bool ready_ = false;
 };
 
-// Sampler's pieces, wired as Sampler wires them.
+// What the sampler does with a stop, and the same without knowing anything of the target beforehand.
 class Pieces {
  public:
-  explicit Pieces(Target& target)
-      : target_(target),
-        modules_(target.memory(), [&target](const Mapping& mapping) { return target.process().open_mapped(mapping).release(); }),
-        unwinder_(modules_),
-        native_(modules_, unwinder_),
-        lua_(target.memory(), {}),
-        snapshot_(target.memory()) {
-    space_ = target.process().address_space();
-    modules_.update(space_);
-    detector_.update(space_, target.memory());
-    lua_.try_rows(detector_.rows());
-    warm_.try_rows(detector_.rows());
-    native_.update(detector_.images());
-  }
+  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), Mode::merged, {}) {}
 
   // In the stop.
   bool read(const Registers& registers) {
     registers_ = registers;
-    const Mapping* mapping = space_.find(registers.sp());
-    if (mapping == nullptr) {
-      const auto above = std::ranges::upper_bound(space_.mappings(), registers.sp(), {}, &Mapping::start);
-      if (above != space_.mappings().end() && above->path == "[stack]") mapping = &*above;
-    }
-    const std::size_t size = mapping != nullptr ? std::min<std::size_t>(mapping->end - registers.sp(), 1 << 20) : 16384;
-    snapshot_.open(registers.sp(), size, predicted_);
-    if (snapshot_.stack().empty()) snapshot_.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
-    if (snapshot_.stack().empty()) return false;
-    const Locator::ThreadStack words{snapshot_.stack_start(), snapshot_.stack()};
-    lua_.read(snapshot_, registers, words);
-    predicted_ = snapshot_.touched();
-    warm_.locate(snapshot_, registers, words, active);
+    if (!reader_.read(registers, predicted_)) return false;
+    predicted_ = reader_.touched();
+    active = reader_.lua().active();
     Locator cold;
-    cold.try_rows(detector_.rows());
-    cold.locate(snapshot_, registers, words, cold_active);
+    cold.try_rows(reader_.rows_to_try());
+    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, cold_active);
     return true;
   }
 
   // After it.
   void finish() {
-    snapshot_.close();
-    for (const Address entry : lua_.c_entries()) unwinder_.note_entry(entry);
-    natives.clear();
+    reader_.close();
     quality = {};
-    quality.native_complete = unwinder_.unwind(registers_, snapshot_, natives, 8192) == Unwinder::End::root;
-    const Merged merged = merge(natives, lua_.segments(), native_, Mode::merged);
-    lua_.judge(merged, quality);
-    stack = lua_.label(merged, natives, native_, snapshot_);
+    stack = reader_.finish(registers_, quality);
   }
 
-  bool executes(const NativeFrame& frame) const { return native_.executes_lua(frame); }
-  const Frame& describe(const NativeFrame& frame) const { return native_.describe(frame); }
-  std::vector<Segment> segments() const { return lua_.segments(); }
+  const std::vector<NativeFrame>& natives() const { return reader_.natives(); }
+  bool executes(const NativeFrame& frame) const { return reader_.native_code().executes_lua(frame); }
+  const Frame& describe(const NativeFrame& frame) const { return reader_.native_code().describe(frame); }
+  std::vector<Segment> segments() const { return reader_.lua().segments(); }
 
   std::vector<Activation> active, cold_active;
-  std::vector<NativeFrame> natives;
   Quality quality;
   Stack stack;
 
  private:
-  Target& target_;
-  AddressSpace space_;
-  Detector detector_;
-  Modules modules_;
-  Unwinder unwinder_;
-  NativeCode native_;
-  LuaReader lua_;
-  Locator warm_;
-  Snapshot snapshot_;
+  StackReader reader_;
   Registers registers_;
-  std::vector<Address> predicted_;
+  StackReader::Pages predicted_;
 };
 
 // What the target says, read while it stands still.
@@ -307,8 +268,8 @@ class Judge {
     const std::vector<Segment> segments = pieces_.segments();
     if (segments.empty() || segments[0].walk->calls.empty()) return Place::elsewhere;
     const LuaWalk& walk = *segments[0].walk;
-    if (walk.innermost_dropped != 0 || !walk.calls[0].is_lua || pieces_.natives.empty()) return Place::elsewhere;
-    return pieces_.executes(pieces_.natives[0]) ? Place::inside : Place::below;
+    if (walk.innermost_dropped != 0 || !walk.calls[0].is_lua || pieces_.natives().empty()) return Place::elsewhere;
+    return pieces_.executes(pieces_.natives()[0]) ? Place::inside : Place::below;
   }
 
   bool agrees(const std::vector<Line>& lines) const {
@@ -398,8 +359,8 @@ class Judge {
 
   std::string where_it_is() const {
     std::string text = pieces_.quality.relocated != 0 ? " (relocated);" : ";";
-    for (std::size_t i = 0; i < std::min<std::size_t>(pieces_.natives.size(), 6); ++i) {
-      const NativeFrame& native = pieces_.natives[i];
+    for (std::size_t i = 0; i < std::min<std::size_t>(pieces_.natives().size(), 6); ++i) {
+      const NativeFrame& native = pieces_.natives()[i];
       text += fmt::format(" {}{}+{:#x}", pieces_.describe(native).name, pieces_.executes(native) ? "(execute)" : "", native.pc - native.function);
     }
     return text;
@@ -415,12 +376,12 @@ class Judge {
     text += fmt::format("; saved index {}, told {}{}{}, size {}, ci {:#x}; in", index(call.saved_pc), index(reinterpret_cast<Address>(witness.said().pc)),
                         reinterpret_cast<Address>(witness.said().ci) == call.ci ? "" : " (another ci)", witness.said().entering != 0 ? " (entering)" : "",
                         call.size_code, call.ci);
-    for (std::size_t i = 0; i < std::min<std::size_t>(pieces_.natives.size(), 5); ++i) {
-      const NativeFrame& native = pieces_.natives[i];
+    for (std::size_t i = 0; i < std::min<std::size_t>(pieces_.natives().size(), 5); ++i) {
+      const NativeFrame& native = pieces_.natives()[i];
       text += fmt::format(" {}{}", pieces_.describe(native).name, pieces_.executes(native) ? "(execute)" : "");
     }
     text += fmt::format("; rip {:#x}", registers.pc());
-    for (const NativeFrame& native : pieces_.natives) {
+    for (const NativeFrame& native : pieces_.natives()) {
       if (!pieces_.executes(native)) continue;
       text += fmt::format(" execute+{:#x}", native.pc - native.function);
       for (const unsigned number : callee_saved_registers) {

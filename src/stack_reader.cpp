@@ -1,0 +1,89 @@
+#include "stack_reader.h"
+
+#include <algorithm>
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t most_stack_bytes = 1 << 20;    // read of a native stack; what is deeper is cut
+constexpr std::size_t blind_stack_bytes = 16 << 10;  // for a stack that no known mapping holds
+constexpr std::size_t native_limit = 8192;
+
+std::vector<Address> code_starts(const AddressSpace& space) {
+  std::vector<Address> starts;
+  for (const Mapping& mapping : space.mappings()) {
+    if (mapping.executable) starts.push_back(mapping.start);
+  }
+  return starts;
+}
+
+}  // namespace
+
+StackReader::StackReader(Process& process, const Memory& memory, Mode mode, WalkLimits limits)
+    : process_(process),
+      mode_(mode),
+      modules_(memory, [&process](const Mapping& mapping) { return process.open_mapped(mapping).release(); }),
+      unwinder_(modules_),
+      native_(modules_, unwinder_),
+      lua_(memory, limits),
+      snapshot_(memory) {
+  refresh();
+}
+
+void StackReader::refresh() {
+  AddressSpace space = process_.address_space();
+  const bool new_code = code_starts(space) != code_starts(space_);
+  space_ = std::move(space);
+  lua_.know(space_);
+  stale_ = false;
+  if (!new_code) return;
+  refreshes_in_vain_ = 0;
+  modules_.update(space_);
+  unwinder_.forget();
+  if (!detector_.update(space_, modules_.memory())) return;
+  lua_.try_rows(detector_.rows());
+  native_.update(detector_.images());
+}
+
+// A target that maps and unmaps all the time must not make luaspy read its mappings at every tick: the more often nothing
+// new was found, the longer the pause.
+void StackReader::settle() {
+  if (settles_to_skip_ > 0) --settles_to_skip_;
+  if (!stale_ || settles_to_skip_ > 0) return;
+  ++refreshes_in_vain_;
+  refresh();
+  settles_to_skip_ = (1 << std::min(refreshes_in_vain_, 6)) - 1;
+}
+
+bool StackReader::read(const Registers& registers, const Pages& predicted) {
+  snapshot_.open(registers.sp(), stack_size(registers.sp()), predicted);
+  // A guess at a stack's size may reach beyond it: its first page is there.
+  if (snapshot_.stack().empty()) snapshot_.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
+  if (snapshot_.stack().empty()) return false;
+  lua_.read(snapshot_, registers, {snapshot_.stack_start(), snapshot_.stack()});
+  return true;
+}
+
+std::size_t StackReader::stack_size(Address sp) const {
+  const Mapping* mapping = space_.find(sp);
+  if (mapping == nullptr) {
+    // The main thread's stack grows downwards; the mappings were read when it was smaller.
+    const auto above = std::ranges::upper_bound(space_.mappings(), sp, {}, &Mapping::start);
+    if (above != space_.mappings().end() && above->path == "[stack]") mapping = &*above;
+  }
+  if (mapping == nullptr || !mapping->readable) return blind_stack_bytes;
+  return std::min<std::size_t>(mapping->end - sp, most_stack_bytes);
+}
+
+Stack StackReader::finish(const Registers& registers, Quality& quality) {
+  for (const Address entry : lua_.c_entries()) unwinder_.note_entry(entry);
+  natives_.clear();
+  quality.stacks = 1;
+  quality.native_complete = unwinder_.unwind(registers, snapshot_, natives_, native_limit) == Unwinder::End::root;
+  for (const NativeFrame& frame : natives_) stale_ |= !modules_.executes(frame.lookup);
+  const Merged merged = merge(natives_, lua_.segments(), native_, mode_);
+  lua_.judge(merged, quality);
+  return lua_.label(merged, natives_, native_, snapshot_);
+}
+
+}  // namespace luaspy
