@@ -61,7 +61,7 @@ std::vector<const Layout*> rows_for(const std::string& version) {
   }
   // Newest first, but the row that the version names before all; a release newer than every row gets the newest.
   std::ranges::reverse(rows);
-  std::ranges::stable_partition(rows, [&](const Layout* row) { return patch >= row->first_patch && patch <= row->last_patch; });
+  std::stable_partition(rows.begin(), rows.end(), [&](const Layout* row) { return patch >= row->first_patch && patch <= row->last_patch; });
   return rows;
 }
 

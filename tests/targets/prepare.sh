@@ -82,6 +82,7 @@ APT::Architectures { "amd64"; };
 APT::Sandbox::User "";
 APT::Install-Recommends "false";
 Acquire::ForceHash "sha256";
+Acquire::Check-Valid-Until "false";
 Acquire::Languages "none";
 Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
 #clear APT::Update::Post-Invoke;
