@@ -55,10 +55,12 @@ class Merger {
       if (core_.executes_lua(native)) {
         ++merged_.execute_frames;
         release(Where::inside);
+        if (mode_ == Mode::native || mode_ == Mode::all) push_native(native_);
         take_lua_calls(native_ == last_anchor);
       } else if (const std::size_t call = c_call_of(native); call < call_count()) {
         release(Where::inside);
         while (next_call_ < call) take_call(MergedFrame::no_native);
+        if (mode_ == Mode::native) push_native(native_);
         take_call(native_);
         if (native_ == last_anchor) take_rest();
       } else {
@@ -83,7 +85,7 @@ class Merger {
     if (call_count() != 0) {
       if (native_ != 0) {
         merged_.joined = false;
-        if (mode_ == Mode::merged || mode_ == Mode::all) push({MergedFrame::Kind::not_joined, segment_, 0, MergedFrame::no_native});
+        if (mode_ != Mode::lua) push_call(MergedFrame::Kind::not_joined, MergedFrame::no_native);
       }
       take_rest();
     }
@@ -107,14 +109,9 @@ class Merger {
   }
 
   void take_call(std::size_t native) {
-    if (walk().left_out != 0 && next_call_ == walk().cut_at) push({MergedFrame::Kind::left_out, segment_, 0, MergedFrame::no_native});
+    if (walk().left_out != 0 && next_call_ == walk().cut_at) push_call(MergedFrame::Kind::left_out, MergedFrame::no_native);
     if (!walk().calls[next_call_].is_lua && native == MergedFrame::no_native) ++merged_.unpaired_c_calls;
-    if (mode_ == Mode::all && native != MergedFrame::no_native && walk().calls[next_call_].is_lua && shown_execute_ != native) {
-      push({MergedFrame::Kind::native, segment_, 0, native});
-      shown_execute_ = native;
-    }
-    if (mode_ != Mode::native) push({MergedFrame::Kind::call, segment_, next_call_, native});
-    else if (native != MergedFrame::no_native && shown_execute_ != native) push({MergedFrame::Kind::native, segment_, 0, native}), shown_execute_ = native;
+    push_call(MergedFrame::Kind::call, native);
     ++next_call_;
     any_anchor_ = true;
   }
@@ -131,12 +128,15 @@ class Merger {
         const bool between = any_anchor_ && where == Where::inside && core_.in_core_module(natives_[native]);
         shown = !between && !core_.carries(natives_[native]);
       }
-      if (shown) push({MergedFrame::Kind::native, segment_, 0, native});
+      if (shown) push_native(native);
     }
     held_.clear();
   }
 
-  void push(MergedFrame frame) { merged_.frames.push_back(frame); }
+  void push_native(std::size_t native) { merged_.frames.push_back({MergedFrame::Kind::native, segment_, 0, native}); }
+  void push_call(MergedFrame::Kind kind, std::size_t native) {
+    if (mode_ != Mode::native) merged_.frames.push_back({kind, segment_, next_call_, native});
+  }
 
   const std::vector<NativeFrame>& natives_;
   const std::vector<Segment>& segments_;
@@ -144,7 +144,6 @@ class Merger {
   Mode mode_;
   Merged merged_;
   std::size_t segment_ = 0, native_ = 0, next_call_ = 0;
-  std::size_t shown_execute_ = MergedFrame::no_native;
   bool any_anchor_ = false;
   std::vector<std::size_t> held_;
 };

@@ -59,7 +59,8 @@ archive() {
 apt() { local suite=$1 tool=$2; shift 2; "$tool" -qq -c "$out/apt/$suite/apt.conf" "$@"; }
 
 # apt_suite SUITE: makes apt know this one suite, with nothing installed and nothing shared with the machine's own state.
-# Package lists older than a day are fetched again. The bookworm keyring holds the keys that sign the other suites too.
+# Package lists older than a day are fetched again. A mirror that lags behind will do, and the bookworm keyring holds the keys that
+# sign the other suites too.
 apt_suite() (
   dir=$out/apt/$1 options=arch=amd64 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
   mkdir -p "$dir"/{lists,cache/archives}/partial

@@ -71,6 +71,13 @@ TEST_CASE("native and Lua frames become one stack", "[unit]") {
   }
   SECTION("lua") { CHECK(text(merge(natives, segments, core, Mode::lua)) == "c0.0 c0.1 c0.2 c0.3"); }
   SECTION("native: every native frame once") { CHECK(text(merge(natives, segments, core, Mode::native)) == "n0 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10"); }
+  SECTION("all: the VM's own frames beside what they carry") {
+    CHECK(text(merge(natives, segments, core, Mode::all)) == "n0 n1 c0.0 n2 n3 c0.1 n5 n6 c0.2 c0.3 n7 n8 n9 n10");
+  }
+  SECTION("native, of a luaV_execute whose call could not be read") {
+    walk.calls.pop_back(), walk.calls.pop_back();
+    CHECK(text(merge(natives, segments, core, Mode::native)) == "n0 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10");
+  }
   SECTION("a call being made: its C function has no native frame yet") {
     walk.calls.insert(walk.calls.begin(), c(0x7000));
     CHECK(text(merge(natives, segments, core, Mode::merged)) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 n10");
