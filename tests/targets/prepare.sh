@@ -222,10 +222,11 @@ target() {
 
 # ---------------------------------------------------------------- Debian's binaries
 
-# libraries SUITE: the folders its shared libraries are in.
+# libraries SUITE: the folders its shared libraries are in. What an installation would link to by an alternative (nmap's BLAS)
+# stays in a folder of its own.
 libraries() {
   local root=$out/debian/$1 lib=lib/x86_64-linux-gnu
-  printf '%s' "$root/$lib:$root/usr/$lib"
+  printf '%s' "$root/$lib:$root/usr/$lib:$root/usr/$lib/blas"
 }
 
 # runner SUITE: the words that start a program of that suite, on its own libc where it is newer than the machine's.
