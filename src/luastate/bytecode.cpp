@@ -267,4 +267,11 @@ bool is_call(const Prototype& caller, int pc) {
   return search.contains(pc) && search.opcode(pc).calls == Calls::value;
 }
 
+std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction) {
+  const Encoding& encoding = encoding_of(bytecode);
+  const auto opcode = static_cast<std::size_t>(encoding.opcode.of(instruction));
+  if (opcode >= encoding.opcodes.size() || encoding.opcodes[opcode].name != "CALL") return std::nullopt;
+  return encoding.a.of(instruction);
+}
+
 }  // namespace luaspy

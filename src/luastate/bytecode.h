@@ -19,6 +19,9 @@ struct CallName {
 // `pc` is an index into caller.code; anything out of range is nullopt. Bounded work on any bytecode.
 std::optional<CallName> callee_name(const Prototype& caller, int pc);
 
+// The register that holds the function if `instruction` is an OP_CALL; nullopt for any other instruction.
+std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction);
+
 // True if instruction `pc` of `caller` is an OP_CALL or OP_TAILCALL: the callee, if a Lua function, then runs in the same
 // luaV_execute (lvm.c). False for metamethods, iterators, and anything out of range.
 bool is_call(const Prototype& caller, int pc);

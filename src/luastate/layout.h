@@ -59,6 +59,7 @@ struct Layout {
   Offset ci_next = no_field;
   Offset ci_callstatus = no_field;
   std::uint8_t callstatus_size = 0;
+  Offset ci_base = no_field;     // register 0 of a Lua call; 5.4 and later: the slot after its function
   Offset ci_tailcalls = no_field; // 5.1: int, number of frames lost to tail calls under this one
   StatusBits status{};
   bool recurses_per_call = false; // 5.4.0–5.4.1: each Lua-to-Lua call enters luaV_execute anew

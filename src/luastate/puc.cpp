@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "luastate/bytecode.h"
+
 namespace luaspy {
 namespace {
 
@@ -74,19 +76,29 @@ class Walker {
     return true;
   }
 
-  // 5.1 links a CallInfo before it fills it (ldo.c, luaD_precall). The caller has saved its pc by then, and its OP_CALL tells
-  // where the function is: it is about to run.
-  bool read_entering_51(Address ci, LuaCall& call) {
+  // luaD_precall links a CallInfo before it fills it (ldo.c): for some instructions the innermost one is nonsense, or, worse,
+  // still what it was for the call that used it before. A Lua caller at an OP_CALL tells where the function is; that it was called
+  // by anything else (a metamethod, a hook, a finalizer) is no reason for doubt.
+  bool read_innermost(LuaCall& call) {
+    const bool believable = read(ci_, true, call);
     LuaCall caller;
-    if (!is_array() || ci <= base_ci_ || !read(ci - layout_.ci_size, false, caller) || !caller.is_lua) return false;
+    const Address caller_ci = outer(ci_);
+    if (caller_ci == 0 || caller_ci == base_ci_ || relocating_ || !read(caller_ci, false, caller)) return believable;
+    if (!caller.has_pc(caller.saved_pc) || caller.hooked || caller.finalizer) return believable;
     const std::optional<std::uint32_t> instruction = memory_.get<std::uint32_t>(caller.saved_pc - 4);
-    const std::optional<Address> base = memory_.get<Address>(ci - layout_.ci_size);   // CallInfo.base comes first
-    if (!instruction || !base || !is_call_51(*instruction)) return false;
-    call = {};
-    call.ci = ci;
-    call.func = *base + 16 * (*instruction >> 6 & 0xff);
-    if (!read_function(call)) return false;
-    call.saved_pc = call.code;
+    const std::optional<int> number = instruction ? called_register(layout_.bytecode, *instruction) : std::nullopt;
+    const Address base = layout_.ci_base != no_field ? memory_.get<Address>(caller_ci + layout_.ci_base).value_or(0) : caller.func + 16;
+    if (!number || base == 0) return believable;
+    const Address func = base + 16 * static_cast<Address>(*number);
+    // 5.1 does not say that a hook runs; a function with varargs moves up when it starts (ltm.c, luaT_adjustvarargs).
+    const bool may_be_elsewhere = layout_.status.hooked == 0 || (call.is_lua && call.func > func && call.is_vararg);
+    if (believable && (call.func == func || may_be_elsewhere)) return true;
+    LuaCall entering;
+    entering.ci = ci_;
+    entering.func = func;
+    if (!read_function(entering)) return believable && may_be_elsewhere;
+    entering.saved_pc = entering.code;
+    call = entering;
     return true;
   }
 
@@ -94,12 +106,11 @@ class Walker {
   // only OP_CALL and OP_TAILCALL (lopcodes.h of 5.1: 28, 29) of a Lua function go on in the same one (lvm.c).
   bool enters_anew_51(const LuaCall& caller) const {
     if (!caller.is_lua) return true;
-    return !is_call_51(memory_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
+    const std::uint32_t opcode = memory_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0) & 0x3f;
+    return opcode != 28 && opcode != 29;
   }
 
  private:
-  static bool is_call_51(std::uint32_t instruction) { return (instruction & 0x3f) == 28 || (instruction & 0x3f) == 29; }
-
   // Is `pc` in the code of the function that called the one at `ci`?
   bool is_of_caller(Address ci, Address pc) {
     LuaCall caller;
@@ -172,6 +183,7 @@ class Walker {
     if (call.mark == 0) return false;
     call.code = load<Address>(fields, layout_.p_code);
     call.size_code = load<std::uint32_t>(fields, layout_.p_sizecode);
+    call.is_vararg = load<std::uint8_t>(fields, layout_.p_is_vararg) != 0;
     return plausible_pointer(call.code, 4) && call.size_code > 0 && call.size_code < size_code_limit;
   }
 
@@ -248,7 +260,7 @@ void walk_puc(const Memory& memory, const Layout& layout, Address L, const WalkL
       break;
     }
     LuaCall call;
-    if (walker.read(ci, innermost, call) || (innermost && walker.read_entering_51(ci, call))) walk.calls.push_back(call);
+    if (innermost ? walker.read_innermost(call) : walker.read(ci, false, call)) walk.calls.push_back(call);
     else if (innermost) ++walk.innermost_dropped;
     else ++walk.dropped;
   }

@@ -19,6 +19,7 @@ struct LuaCall {
   bool is_lua = false;
   bool fresh = false;      // Lua: luaV_execute was entered anew for this call
   bool tail = false;       // replaced its caller: the name it was called by is lost, frames may be missing outside of it
+  bool is_vararg = false;  // Lua
   bool hooked = false;     // is running a debug hook
   bool finalizer = false;  // the call inside of this one is a __gc metamethod
   int lost_tail_calls = 0; // 5.1: how many frames tail calls replaced here

@@ -362,7 +362,7 @@ TEST_CASE("only data on standard output", "[commands]") {
   const Finished folded = luaspy({"record", "-d", "0.5", "-f", "folded", "-o", "-", "--pid", pid_of(running)});
   CHECK(folded.status == 0);
   CHECK(std::regex_match(folded.out, std::regex("([^\\n]+ [0-9]+\\n)+")));
-  CHECK(folded.out.find("luaspy") == std::string::npos);
+  CHECK(folded.out.find("luaspy: ") == std::string::npos);
   const Finished speedscope = luaspy({"record", "-d", "0.5", "-o", "-", "--pid", pid_of(running)});
   CHECK(speedscope.status == 0);
   CHECK(check_speedscope(speedscope.out) > 5);

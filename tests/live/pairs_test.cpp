@@ -30,11 +30,12 @@ Pairs read_pairs(const std::string& file) {
   return pairs;
 }
 
-// A frame of a speedscope file, named as mix.lua names functions; empty for a marker.
+// A frame of a speedscope file, named as mix.lua names functions; empty for a marker, and for a function that was collected
+// before its name could be read (mix.lua makes some with load).
 std::string function_of(const nlohmann::json& frame) {
   const std::string name = frame.at("name");
   if (name.ends_with(" [C]")) return "[C]";
-  if (!frame.contains("file")) return {};
+  if (!frame.contains("file") || frame.at("file") == "?") return {};
   return fmt::format("{}:{}", frame.at("file").get<std::string>(), frame.value("line", 0));
 }
 

@@ -106,10 +106,10 @@ void check(const TargetSpec& spec, const std::string& script, const std::string&
   std::vector<std::string> said = running.read_until("READY");
   std::vector<Line> theirs = parse_traceback(said);
   REQUIRE(!theirs.empty());
-  // What was printed is the stack at `rest`; the frames inside of it are io.read, or leaf.
+  // What was printed is the stack at `rest`; the frames inside of it are io.read, leaf, or still report, which said READY.
   const nlohmann::json json = dump(running.pid(), {"--mode", "lua"});
   std::vector<Line> ours = parse_dump(json.at("threads").at(0));
-  while (!ours.empty() && (ours.front().kind == Line::Kind::c || ours.front().name == "leaf")) ours.erase(ours.begin());
+  while (!ours.empty() && (ours.front().kind == Line::Kind::c || ours.front().name == "leaf" || ours.front().name == "report")) ours.erase(ours.begin());
   while (!theirs.empty() && theirs.front().kind == Line::Kind::c) theirs.erase(theirs.begin());
   // ldebug.c gives a finalizer's name to the function that it interrupted (5.3.4 to 5.4.3), or calls it "__index" (before).
   if (kind == "gc") {

@@ -11,7 +11,7 @@ inline constexpr Layout lua51 = {
     .L_size = 184, .L_tt = 8, .L_status = 10, .L_top = 16, .L_G = 32, .L_ci = 40, .L_stack_last = 56, .L_stack = 64,
     .L_errorJmp = 168, .L_base_ci = 80, .L_base = 24, .L_savedpc = 48, .L_nCcalls = 96,
     .G_mainthread = 176, .G_registry = 160, .G_gcstate = 33,
-    .ci_size = 40, .ci_func = 8, .ci_top = 16, .ci_savedpc = 24, .ci_tailcalls = 36,
+    .ci_size = 40, .ci_func = 8, .ci_top = 16, .ci_savedpc = 24, .ci_base = 0, .ci_tailcalls = 36,
     .tt_size = 4, .tag_lclosure = 6, .tag_cclosure = 6, .tag_light_c = 0xff, .tag_proto = 9,
     .closure_isC = 10, .lclosure_p = 32, .cclosure_f = 32,
     .p_size = 120, .p_k = 16, .p_code = 24, .p_lineinfo = 40, .p_locvars = 48, .p_upvalues = 56, .p_source = 64,

@@ -12,7 +12,7 @@ inline constexpr Layout lua52 = {
     .L_errorJmp = 112, .L_base_ci = 128, .L_nCcalls = 70,
     .G_mainthread = 264, .G_registry = 64, .G_gcstate = 85,
     .ci_size = 80, .ci_func = 0, .ci_top = 8, .ci_savedpc = 56, .ci_previous = 16, .ci_next = 24,
-    .ci_callstatus = 34, .callstatus_size = 1,
+    .ci_callstatus = 34, .callstatus_size = 1, .ci_base = 48,
     .status = {.lua = 0x01, .reentry = 0x04, .tail = 0x40, .hooked = 0x02},
     .tt_size = 4, .tag_lclosure = 70, .tag_cclosure = 102, .tag_light_c = 22, .tag_proto = 9,
     .lclosure_p = 24, .cclosure_f = 24,
@@ -29,7 +29,7 @@ inline constexpr Layout lua520 = [] {
   row.name = "5.2.0";
   row.first_patch = row.last_patch = 0;
   row.G_mainthread = 240, row.G_registry = 56, row.G_gcstate = 73;
-  row.ci_savedpc = 48;
+  row.ci_base = 40, row.ci_savedpc = 48;
   return row;
 }();
 

@@ -13,7 +13,7 @@ inline constexpr Layout lua53 = {
     .L_errorJmp = 88, .L_base_ci = 96, .L_nCcalls = 198,
     .G_mainthread = 200, .G_registry = 64, .G_gcstate = 85,
     .ci_size = 72, .ci_func = 0, .ci_top = 8, .ci_savedpc = 40, .ci_previous = 16, .ci_next = 24,
-    .ci_callstatus = 66, .callstatus_size = 2,
+    .ci_callstatus = 66, .callstatus_size = 2, .ci_base = 32,
     .status = {.lua = 0x02, .fresh = 0x08, .tail = 0x20, .hooked = 0x04, .finalizer = 0x100},
     .tt_size = 4, .tag_lclosure = 70, .tag_cclosure = 102, .tag_light_c = 22, .tag_proto = 9,
     .lclosure_p = 24, .cclosure_f = 24,
