@@ -80,7 +80,8 @@ Address LuaReader::pc_of(const MergedFrame& frame, const std::vector<NativeFrame
   const bool innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
   if (in_memory || !innermost || frame.native == MergedFrame::no_native) return call.saved_pc;
   const Prototype* const prototype = names_.prototype(*state.activation.layout, call);
-  return live_pc_.pc(natives[frame.native], frame.native == 0, call, prototype, memory, core);
+  const LuaCall* const caller = state.walk.caller_of(frame.call);
+  return live_pc_.pc(natives[frame.native], frame.native == 0, call, caller, prototype, memory, core);
 }
 
 Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {

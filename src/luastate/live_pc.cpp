@@ -34,7 +34,8 @@ void LivePc::learn(const NativeFrame& execute, const LuaCall& call, const Memory
   }
 }
 
-Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const Prototype* prototype, const Memory& stack, const Core& core) {
+Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller, const Prototype* prototype, const Memory& stack,
+                   const Core& core) {
   Evidence& evidence = by_function_[execute.function];
   if (!evidence.hinted) {
     evidence.hinted = true;
@@ -42,6 +43,11 @@ Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& ca
     for (std::size_t i = 0; i < callee_saved_registers.size(); ++i) evidence.score[i] += std::min(steps[callee_saved_registers[i]], 6);
   }
   const auto now = values(execute, stack);
+  // luaV_execute still has the caller's pc: luaD_precall is setting the call up, and its saved pc may be of another call that the
+  // same CallInfo was used for.
+  const auto surest = static_cast<std::size_t>(std::ranges::max_element(evidence.score) - evidence.score.begin());
+  const bool is_sure = evidence.score[surest] >= 8;
+  if (!innermost && is_sure && caller != nullptr && now[surest] == caller->saved_pc && !call.has_pc(now[surest])) return call.code;
   // OP_NEWTABLE allocates before it saves pc, having stepped over its extra argument (lvm.c of 5.4 and 5.5); gcc keeps pc in
   // the frame then, where nothing else tells which slot it is.
   const auto registers = std::span(now).first(callee_saved_registers.size());
