@@ -63,7 +63,6 @@ int interpreter_score(std::span<const std::byte> code) {
 
 void NativeCode::update(const std::vector<LuaImage>& images) {
   cores_.clear();
-  found_.clear();
   described_.clear();
   carrying_.clear();
   for (const LuaImage& image : images) {
@@ -89,7 +88,6 @@ void NativeCode::find_execute(CoreImage& core, const Module& module) {
     const std::optional<Symbol> symbol = module.symbol(function.start);
     if (symbol && without_suffix(demangled(symbol->name)) == "luaV_execute") break;
   }
-  if (core.execute != 0) found_.push_back(fmt::format("luaV_execute: {}+{:#x}, {} bytes", module.file_name(), core.execute - module.bias(), core.execute_end - core.execute));
 }
 
 const NativeCode::CoreImage* NativeCode::core_of(Address address) const {

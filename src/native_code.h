@@ -25,8 +25,6 @@ class NativeCode : public Core {
   const Frame& describe(const NativeFrame& frame) const override;
   Frame describe_entry(Address entry) const override;
 
-  const std::vector<std::string>& execute_functions() const { return found_; }  // for --verbose
-
  private:
   struct CoreImage {
     Address start, end;
@@ -39,7 +37,6 @@ class NativeCode : public Core {
   const Modules& modules_;
   const Unwinder& unwinder_;
   std::vector<CoreImage> cores_;
-  std::vector<std::string> found_;
   mutable std::unordered_map<Address, Frame> described_;   // by function start, else lookup
   mutable std::unordered_map<Address, bool> carrying_;     // by function start
 };

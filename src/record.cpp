@@ -124,6 +124,7 @@ void print_quality(const Quality& quality) {
   part("innermost call half built and dropped", quality.half_built);
   part("other calls dropped", quality.calls_dropped);
   part("Lua stack being moved", quality.relocated);
+  part("native luaV_execute frames and Lua calls that entered one differ in number", quality.fresh_mismatch);
   fmt::print(stderr, "\n");
 }
 

@@ -193,10 +193,4 @@ Failure Launch::start() {
   return {code};
 }
 
-std::int64_t own_cpu_time() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 }  // namespace luaspy::system

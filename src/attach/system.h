@@ -100,7 +100,4 @@ class Launch {
   FileDescriptor go_, answer_;
 };
 
-// CPU time that this process has used, in ns.
-std::int64_t own_cpu_time();
-
 }  // namespace luaspy::system

@@ -262,16 +262,18 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
   return std::nullopt;
 }
 
-bool is_call(const Prototype& caller, int pc) {
-  const NameSearch search(caller);
-  return search.contains(pc) && search.opcode(pc).calls == Calls::value;
+bool is_call(Bytecode bytecode, std::uint32_t instruction) {
+  const Encoding& encoding = encoding_of(bytecode);
+  const auto opcode = static_cast<std::size_t>(encoding.opcode.of(instruction));
+  return opcode < encoding.opcodes.size() && encoding.opcodes[opcode].calls == Calls::value;
 }
 
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction) {
   const Encoding& encoding = encoding_of(bytecode);
-  const auto opcode = static_cast<std::size_t>(encoding.opcode.of(instruction));
-  if (opcode >= encoding.opcodes.size() || encoding.opcodes[opcode].name != "CALL") return std::nullopt;
-  return encoding.a.of(instruction);
+  if (!is_call(bytecode, instruction)) return std::nullopt;
+  // A tail call moves the function down, to where its caller was.
+  const bool replaces_caller = encoding.opcodes[static_cast<std::size_t>(encoding.opcode.of(instruction))].name == "TAILCALL";
+  return replaces_caller ? std::nullopt : std::optional(encoding.a.of(instruction));
 }
 
 }  // namespace luaspy

@@ -22,8 +22,8 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc);
 // The register that holds the function if `instruction` is an OP_CALL; nullopt for any other instruction.
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction);
 
-// True if instruction `pc` of `caller` is an OP_CALL or OP_TAILCALL: the callee, if a Lua function, then runs in the same
-// luaV_execute (lvm.c). False for metamethods, iterators, and anything out of range.
-bool is_call(const Prototype& caller, int pc);
+// Is `instruction` an OP_CALL or OP_TAILCALL? The callee, if a Lua function, then runs in the same luaV_execute (lvm.c). It does not
+// if it is called as a metamethod or an iterator.
+bool is_call(Bytecode bytecode, std::uint32_t instruction);
 
 }  // namespace luaspy

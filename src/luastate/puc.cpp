@@ -13,8 +13,6 @@ constexpr std::int64_t count_limit = 4'000'000;   // LUAI_MAXCCALLS and LUAI_MAX
 constexpr Address most_stack_bytes = 16 * 1'100'000;  // LUAI_MAXSTACK slots of 16 bytes, with its error room
 constexpr std::uint32_t size_code_limit = 1 << 26;
 
-enum class Verdict { good, bad, base };
-
 class Walker {
  public:
   Walker(const Memory& memory, const Layout& layout, Address L) : memory_(memory), layout_(layout), L_(L) {}
@@ -102,12 +100,10 @@ class Walker {
     return true;
   }
 
-  // Does the Lua call `callee` run in the luaV_execute of `caller`? 5.1 leaves no trace of it but the caller's instruction:
-  // only OP_CALL and OP_TAILCALL (lopcodes.h of 5.1: 28, 29) of a Lua function go on in the same one (lvm.c).
+  // Did the Lua function that `caller` called enter luaV_execute anew? 5.1 leaves no trace of it but the caller's instruction.
   bool enters_anew_51(const LuaCall& caller) const {
     if (!caller.is_lua) return true;
-    const std::uint32_t opcode = memory_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0) & 0x3f;
-    return opcode != 28 && opcode != 29;
+    return !is_call(layout_.bytecode, memory_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
   }
 
  private:
@@ -196,10 +192,11 @@ class Walker {
   bool relocating_ = false;
 };
 
-// 5.1's fresh calls are known only with their callers. `from` on: the calls read since the last time.
+// 5.1's fresh calls are known only with their callers.
 void settle_fresh(const Walker& walker, LuaWalk& walk) {
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
-    if (walk.calls[i].is_lua) walk.calls[i].fresh = i + 1 == walk.calls.size() || walker.enters_anew_51(walk.calls[i + 1]);
+    const LuaCall* const caller = walk.caller_of(i);
+    if (walk.calls[i].is_lua) walk.calls[i].fresh = caller == nullptr || walker.enters_anew_51(*caller);
   }
 }
 

@@ -307,14 +307,17 @@ class Judge {
     return warm && !pieces_.active.empty() && pieces_.active[0].L == witness.running();
   }
 
+  // Judges the state; where the line is to be judged, `elsewhere` if it is not.
+  Place place_to_judge(const Witness& witness, const std::optional<std::vector<Line>>& now) {
+    if (!judge_state(witness) || !now || place() == Place::elsewhere) return Place::elsewhere;
+    if (!now->empty()) return place();
+    ++figures_.unknown;
+    return Place::elsewhere;
+  }
+
   void judge(const Registers& registers, const Witness& witness, const std::optional<std::vector<Line>>& now, const std::vector<Line>& soon) {
-    if (!judge_state(witness)) return;
-    const Place where = place();
-    if (where == Place::elsewhere || !now) return;
-    if (now->empty()) {
-      ++figures_.unknown;
-      return;
-    }
+    const Place where = place_to_judge(witness, now);
+    if (where == Place::elsewhere) return;
     count(where, agrees(*now) || agrees(soon), describe(registers, witness, *now));
   }
 
@@ -334,13 +337,8 @@ class Judge {
   };
 
   void judge_later(const Registers& registers, const Witness& witness, const std::optional<std::vector<Line>>& now) {
-    if (!judge_state(witness)) return;
-    const Place where = place();
-    if (where == Place::elsewhere || !now) return;
-    if (now->empty()) {
-      ++figures_.unknown;
-      return;
-    }
+    const Place where = place_to_judge(witness, now);
+    if (where == Place::elsewhere) return;
     if (agrees(*now)) return count(where, true, {});
     const Frame* const frame = innermost();
     pending_.push_back(

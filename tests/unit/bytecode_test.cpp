@@ -144,17 +144,21 @@ TEST_CASE("locals are named by the order of those alive") {
     caller.locals = {{"gone", 0, 1}, {"first", 0, 9}, {"second", 1, 9}};
     CHECK(name_at(caller, 0) == "local first");
     CHECK(name_at(caller, 1) == "local second");
-    CHECK(is_call(caller, 0));
+    CHECK(is_call(version, caller.code[0]));
   }
 }
 
-TEST_CASE("which instructions are calls") {
+TEST_CASE("which instructions are calls, and where their function is") {
   for (Bytecode version : all) {
     const Prototype caller = function(version, {{"CALL"}, {"TAILCALL"}, {"UNM"}, {version == l51 ? "TFORLOOP" : "TFORCALL"}});
-    CHECK(is_call(caller, 0));
-    CHECK(is_call(caller, 1));
-    CHECK_FALSE(is_call(caller, 2));
-    CHECK_FALSE(is_call(caller, 3));
+    CHECK(is_call(version, caller.code[0]));
+    CHECK(is_call(version, caller.code[1]));
+    CHECK_FALSE(is_call(version, caller.code[2]));
+    CHECK_FALSE(is_call(version, caller.code[3]));
+    CHECK(called_register(version, function(version, {{"CALL", {.a = 5}}}).code[0]) == 5);
+    CHECK_FALSE(called_register(version, caller.code[1]));
+    CHECK_FALSE(called_register(version, caller.code[2]));
+    CHECK_FALSE(is_call(version, ~std::uint32_t{0}));   // no opcode has this number
   }
 }
 
@@ -163,7 +167,6 @@ TEST_CASE("an instruction out of range has no name") {
     const Prototype caller = function(version, {{"CALL"}});
     for (int pc : {-1, 1, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()}) {
       CHECK_FALSE(callee_name(caller, pc));
-      CHECK_FALSE(is_call(caller, pc));
     }
     CHECK_FALSE(callee_name(function(version, {}), 0));
   }
