@@ -12,6 +12,7 @@ namespace luaspy {
 enum class Step : std::uint8_t {
   registers,  // the innermost: the thread's own registers
   cfi,        // call frame information: exact
+  rule,       // what is known of the code by other means (FrameRule, unwinder.h): exact
   code,       // no call frame information: by what the function's instructions do to sp, and the call that they were reached by
   scan,       // nor that: the nearest return address on the stack that a call instruction explains
 };

@@ -10,13 +10,14 @@
 #include "lua_reader.h"
 #include "native_code.h"
 #include "sample.h"
+#include "vm_frames.h"
 
 namespace luaspy {
 
 class StackReader {
  public:
   // `process` and `memory` have to outlive it.
-  StackReader(Process& process, const Memory& memory, Mode mode, WalkLimits limits);
+  StackReader(Process& process, const Memory& memory, MergeOptions merging, WalkLimits limits);
 
   // Reads the target's mappings again and looks for Lua in what is new.
   void refresh();
@@ -32,12 +33,12 @@ class StackReader {
   void close() { snapshot_.close(); }
   Pages touched() const { return snapshot_.touched(); }
 
-  // After it: the stack, outermost first, and how good it is.
-  Stack finish(const Registers& registers, Quality& quality);
+  // After it: the stack, outermost first, what the VM was doing, and how good it all is.
+  void finish(const Registers& registers, Sample& sample);
 
   const std::vector<LuaImage>& images() const { return detector_.images(); }
   std::vector<std::string> searched() const { return detector_.searched(); }
-  std::vector<const Layout*> rows_to_try() const { return detector_.rows(); }
+  std::vector<Dialect> rows_to_try() const { return detector_.rows(); }
   // Is there a lua_State in the target, on a thread's stack or anywhere in its memory?
   bool has_state() const { return lua_.saw_state() || lua_.finds_state(space_); }
 
@@ -49,15 +50,17 @@ class StackReader {
 
  private:
   std::size_t stack_size(Address sp) const;
+  void unwind(const Registers& registers, Quality& quality);
 
   Process& process_;
-  Mode mode_;
+  MergeOptions merging_;
   AddressSpace space_;
   Detector detector_;
   Modules modules_;
   Unwinder unwinder_;
   NativeCode native_;
   LuaReader lua_;
+  VmFrames vm_frames_;
   Snapshot snapshot_;
   std::vector<NativeFrame> natives_;   // keeps its room from one look to the next
   bool stale_ = false;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "luastate/layouts/luajit.h"
+
 namespace luaspy {
 namespace {
 
@@ -52,16 +54,17 @@ std::optional<Ident> search(const Memory& memory, Address start, Address end) {
   return best;
 }
 
-std::vector<const Layout*> rows_for(const std::string& version) {
-  std::vector<const Layout*> rows;
+std::vector<Dialect> rows_for(const std::string& version) {
+  if (version.starts_with("LuaJIT")) return {{nullptr, &layout_rows::luajit_gc64}, {nullptr, &layout_rows::luajit_gc32}};
+  std::vector<Dialect> rows;
   const std::string_view series = std::string_view(version).substr(0, 3);
   const int patch = version.size() == 5 ? version[4] - '0' : -1;
   for (const Layout& row : layouts()) {
-    if (row.series == series) rows.push_back(&row);
+    if (row.series == series) rows.push_back({&row, nullptr});
   }
   // Newest first, but the row that the version names before all; a release newer than every row gets the newest.
   std::ranges::reverse(rows);
-  std::stable_partition(rows.begin(), rows.end(), [&](const Layout* row) { return patch >= row->first_patch && patch <= row->last_patch; });
+  std::stable_partition(rows.begin(), rows.end(), [&](const Dialect& row) { return patch >= row.puc->first_patch && patch <= row.puc->last_patch; });
   return rows;
 }
 
@@ -110,10 +113,10 @@ bool Detector::update(const AddressSpace& space, const Memory& memory) {
   return changed;
 }
 
-std::vector<const Layout*> Detector::rows() const {
-  std::vector<const Layout*> all;
+std::vector<Dialect> Detector::rows() const {
+  std::vector<Dialect> all;
   for (const LuaImage& image : images_) {
-    for (const Layout* row : image.rows) {
+    for (const Dialect& row : image.rows) {
       if (std::ranges::find(all, row) == all.end()) all.push_back(row);
     }
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "address_space.h"
-#include "luastate/layout.h"
+#include "luastate/dialect.h"
 
 namespace luaspy {
 
@@ -16,7 +16,7 @@ struct LuaImage {
   std::string version;          // "5.4.4", or "5.4" if only the series is told, or "LuaJIT 2.1…"
   std::string ident;            // the string that told it
   bool certain = false;         // lua_ident itself, not only the series
-  std::vector<const Layout*> rows;  // the row that the version names first, then the others of its series; empty: not supported
+  std::vector<Dialect> rows;    // the row that the version names first, then the others of its series; LuaJIT: one for each size of its references
 };
 
 // Searches the read-only data of images for lua_ident ("$LuaVersion: Lua 5.4.4  Copyright …", lapi.c; "$Lua: Lua 5.1.5 …"
@@ -28,7 +28,7 @@ class Detector {
   bool update(const AddressSpace& space, const Memory& memory);
   const std::vector<LuaImage>& images() const { return images_; }
   // All rows worth trying on this process, best first.
-  std::vector<const Layout*> rows() const;
+  std::vector<Dialect> rows() const;
   // Files that were searched, for the message when nothing was found.
   std::vector<std::string> searched() const;
 
