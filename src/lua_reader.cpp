@@ -79,7 +79,7 @@ Address LuaReader::pc_of(const MergedFrame& frame, const std::vector<NativeFrame
   const bool in_memory = bytecode == Bytecode::lua52 || bytecode == Bytecode::lua53;
   const bool innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
   if (in_memory || !innermost || frame.native == MergedFrame::no_native) return call.saved_pc;
-  const Prototype* const prototype = names_.prototype(*state.activation.layout, call);
+  const Prototype* const prototype = names_.prototype({.puc = state.activation.layout}, call);
   const LuaCall* const caller = state.walk.caller_of(frame.call);
   return live_pc_.pc(natives[frame.native], frame.native == 0, call, caller, prototype, memory, core);
 }
@@ -89,7 +89,8 @@ Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFr
   const LuaCall& call = state.walk.calls[frame.call];
   const LuaCall* const caller = state.walk.caller_of(frame.call);
   const Address pc = call.is_lua ? pc_of(frame, natives, core, memory) : 0;
-  Frame labelled = names_.frame(*state.activation.layout, state.activation.G, call, caller, pc);
+  const Dialect dialect = {.puc = state.activation.layout};
+  Frame labelled = names_.frame({dialect, state.activation.G, memory}, call, caller, pc);
   if (!call.is_lua) {
     const Frame native = core.describe_entry(call.entry);
     labelled.file = native.file;

@@ -27,6 +27,8 @@ struct LuaCall {
   Address func = 0;        // slot of the stack that holds the function
   Address closure = 0;     // Lua or C closure; 0 for a light C function
   Address entry = 0;       // C: the function's code
+  Address key = 0;         // C: what tells the function apart in package.loaded: its entry, or for LuaJIT's fast functions the address of
+                           // their bytecode
   Address proto = 0;       // Lua
   Address code = 0;        // Lua: first instruction
   std::uint32_t size_code = 0;  // Lua: instructions
