@@ -76,7 +76,7 @@ void print_json(Session& session, const std::vector<ThreadDump>& threads) {
 
 Result<int> dump(const DumpOptions& options) {
   SamplerOptions sampler_options;
-  sampler_options.mode = options.mode;
+  sampler_options.merging = {options.mode, options.traces};
   sampler_options.idle = true;
   sampler_options.limits.count_left_out = true;
   sampler_options.patience = std::chrono::seconds(2);

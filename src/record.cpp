@@ -169,7 +169,7 @@ void print_summary(const Recording& recording, Sampler& sampler, const Output& o
 
 Result<int> record(const RecordOptions& options) {
   SamplerOptions sampler_options;
-  sampler_options.mode = options.mode;
+  sampler_options.merging = {options.mode, options.traces};
   sampler_options.idle = options.idle;
   Result<std::unique_ptr<Session>> opened = Session::open(options.target, sampler_options);
   if (!opened) return opened.error();

@@ -19,7 +19,7 @@ constexpr std::string_view environment_name = "_ENV";
 constexpr int scan_limit = 1 << 23;
 
 // Searches one function for the name of a value, as ldebug.c does before instruction `pc`. Recursion there is a loop
-// here: a move is followed only towards a lower register, so it ends.
+// here: a move is followed only towards a lower register, or (LuaJIT) from an earlier instruction on, so it ends.
 class NameSearch {
  public:
   explicit NameSearch(const Prototype& function) : function_(function), encoding_(encoding_of(function.bytecode)) {}
@@ -49,6 +49,7 @@ class NameSearch {
         return CallName{"global", constant(encoding_.bx.of(code(setter))).value_or(unknown())};
       case Origin::upvalue_field:
       case Origin::field:
+        if (is_method(setter)) return CallName{"method", key(setter)};
         return CallName{is_environment(setter) ? "global" : "field", key(setter)};
       case Origin::integer_field:
         return CallName{"field", "integer index"};
@@ -59,7 +60,54 @@ class NameSearch {
     }
   }
 
+  // What register `reg` held just before instruction `pc`, told by what is still there when the call at `call` runs: registers below its
+  // A are not touched by the callee.
+  ValuePath path(int pc, int reg, int call) {
+    ValuePath path;
+    for (;;) {
+      const bool is_kept = reg >= 0 && reg < argument_a(call) && !is_changed(reg, pc, call);
+      if (is_kept) return with_root(std::move(path), ValuePath::Root::slot, reg);
+      if (local(reg, pc) != nullptr) return {};
+      const int setter = last_setter(pc, reg);
+      if (setter < 0) return {};
+      const std::uint32_t instruction = code(setter);
+      reg = encoding_.b.of(instruction);
+      switch (opcode(setter).origin) {
+        case Origin::other_register:
+          reg = encoding_.from.of(instruction);
+          break;
+        case Origin::upvalue:
+          return with_root(std::move(path), ValuePath::Root::upvalue, encoding_.from.of(instruction));
+        case Origin::global:
+          return with_root(std::move(path), ValuePath::Root::global, encoding_.bx.of(instruction));
+        case Origin::closure:
+          return with_root(std::move(path), ValuePath::Root::closure, encoding_.bx.of(instruction));
+        case Origin::field:
+        case Origin::element:
+          path.keys.push_back({encoding_.c.of(instruction), opcode(setter).origin == Origin::element});
+          break;
+        default:
+          return {};
+      }
+      pc = setter;
+    }
+  }
+
  private:
+  static ValuePath with_root(ValuePath path, ValuePath::Root root, int index) {
+    path.root = root;
+    path.index = index;
+    std::ranges::reverse(path.keys);
+    return path;
+  }
+
+  bool is_changed(int reg, int from, int to) {
+    for (int pc = from; pc < to; ++pc) {
+      if (--scans_left_ < 0 || changes(pc, reg)) return true;
+    }
+    return false;
+  }
+
   // What a register holds: a named variable or constant, or the result of instruction `setter` (-1: nobody knows).
   struct Variable {
     std::string_view what{};
@@ -98,14 +146,14 @@ class NameSearch {
       const std::uint32_t instruction = code(setter);
       switch (opcode(setter).origin) {
         case Origin::other_register: {
-          const int from = encoding_.b.of(instruction);
-          if (from >= encoding_.a.of(instruction)) return {};
+          const int from = encoding_.from.of(instruction);
+          if (from >= encoding_.a.of(instruction) && !encoding_.backwards) return {};
           reg = from;
           if (!encoding_.names_at_call) pc = setter;
           break;
         }
         case Origin::upvalue:
-          return {upvalue_variable, upvalue(encoding_.b.of(instruction)), -1};
+          return {upvalue_variable, upvalue(encoding_.from.of(instruction)), -1};
         case Origin::constant:
           return constant_variable(encoding_.bx.of(instruction));
         case Origin::extra_constant:
@@ -176,9 +224,9 @@ class NameSearch {
       case Sets::a_and_next:
         return reg == a || reg == a + 1;
       case Sets::a_to_b:
-        return a <= reg && reg <= std::max(a, encoding_.b.of(code(pc)));
+        return a <= reg && reg <= std::max(a, encoding_.from.of(code(pc)));
       case Sets::a_to_a_plus_b:
-        return a <= reg && reg <= a + encoding_.b.of(code(pc));
+        return a <= reg && reg <= a + encoding_.from.of(code(pc));
       case Sets::from_a:
         return reg >= a;
       case Sets::from_a_plus_2:
@@ -187,8 +235,21 @@ class NameSearch {
     return false;
   }
 
+  // lj_debug.c, lj_debug_slotname: a method's object is moved to where the call wants it just before the method is got.
+  bool is_method(int pc) const {
+    if (encoding_.object_above == 0 || !contains(pc - 1) || opcode(pc - 1).origin != Origin::other_register) return false;
+    return argument_a(pc - 1) == argument_a(pc) + encoding_.object_above && encoding_.from.of(code(pc - 1)) == encoding_.b.of(code(pc));
+  }
+
   // ldebug.c, findsetreg (5.1: symbexec): the last instruction before `last` that certainly set `reg`; -1 if there is none.
+  // lj_debug.c, lj_debug_slotname: the last one that is written before it.
   int last_setter(int last, int reg) {
+    if (encoding_.backwards) {
+      for (int pc = last - 1; pc > 0 && --scans_left_ >= 0; --pc) {
+        if (changes(pc, reg)) return pc;
+      }
+      return -1;
+    }
     int setter = -1;
     int conditional_end = 0;  // instructions before it may have been skipped
     for (int pc = 0; pc < last; ++pc) {
@@ -239,6 +300,15 @@ class NameSearch {
 
 }  // namespace
 
+ValuePath callee_path(const Prototype& caller, int pc) {
+  NameSearch search(caller);
+  const Encoding& encoding = encoding_of(caller.bytecode);
+  if (!encoding.backwards || !search.contains(pc)) return {};
+  const Calls calls = search.opcode(pc).calls;
+  if (calls != Calls::value && calls != Calls::generator) return {};
+  return search.path(pc, search.argument_a(pc) - (calls == Calls::generator ? encoding.generator_below : 0), pc);
+}
+
 std::optional<CallName> callee_name(const Prototype& caller, int pc) {
   NameSearch search(caller);
   if (!search.contains(pc)) return std::nullopt;
@@ -247,8 +317,10 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
     case Calls::nobody:
       return std::nullopt;
     case Calls::value:
-    case Calls::generator:
+    case Calls::tail_value:
       return search.value(pc, search.argument_a(pc));
+    case Calls::generator:
+      return search.value(pc, search.argument_a(pc) - encoding_of(caller.bytecode).generator_below);
     case Calls::iterator:
       return CallName{"for iterator", "for iterator"};
     case Calls::event:
@@ -265,14 +337,16 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
 bool is_call(Bytecode bytecode, std::uint32_t instruction) {
   const Encoding& encoding = encoding_of(bytecode);
   const auto opcode = static_cast<std::size_t>(encoding.opcode.of(instruction));
-  return opcode < encoding.opcodes.size() && encoding.opcodes[opcode].calls == Calls::value;
+  if (opcode >= encoding.opcodes.size()) return false;
+  const Calls calls = encoding.opcodes[opcode].calls;
+  return calls == Calls::value || calls == Calls::tail_value;
 }
 
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction) {
   const Encoding& encoding = encoding_of(bytecode);
   if (!is_call(bytecode, instruction)) return std::nullopt;
   // A tail call moves the function down, to where its caller was.
-  const bool replaces_caller = encoding.opcodes[static_cast<std::size_t>(encoding.opcode.of(instruction))].name == "TAILCALL";
+  const bool replaces_caller = encoding.opcodes[static_cast<std::size_t>(encoding.opcode.of(instruction))].calls == Calls::tail_value;
   return replaces_caller ? std::nullopt : std::optional(encoding.a.of(instruction));
 }
 

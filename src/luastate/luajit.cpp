@@ -4,6 +4,7 @@
 #include <array>
 
 #include "luastate/luajit_prototype.h"
+#include "luastate/luajit_tables.h"
 
 namespace luaspy {
 namespace {
@@ -147,10 +148,8 @@ class Walker {
     if (!plausible_pointer(pc, 4)) return false;
     constexpr std::uint8_t is_lua = 0;
     if (ffid != is_lua) {
-      // lj_lib.c: functions that are instructions of the VM have a pc of their own, all others share bc_cfunc_int and bc_cfunc_ext.
-      const Address shared = G_ + layout_.G_cur_L;
       call.entry = load<std::uint64_t>(fields, layout_.fn_f);
-      call.key = pc == shared - 8 || pc == shared - 4 ? call.entry : pc;
+      call.key = c_function_key(layout_, G_, pc, call.entry);
       return plausible_pointer(call.entry, 1);
     }
     call.proto = pc - layout_.pt_size;

@@ -41,7 +41,7 @@ struct LuajitLayout {
   Offset fn_gct, fn_ffid, fn_nupvalues, fn_env, fn_pc, fn_uvptr, fn_f;
 
   // lj_obj.h: GCtab, Node, GCupval
-  Offset tab_asize, tab_hmask, tab_array, tab_node;
+  Offset tab_asize, tab_hmask, tab_array, tab_node, tab_metatable;  // a GCudata has its metatable at the same place
   std::uint8_t node_size = 24;
   Offset node_val = 0, node_key = 8, node_next = 16;
   Offset uv_v;                 // an MRef to the TValue

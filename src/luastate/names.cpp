@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "luastate/bytecode.h"
+#include "luastate/luajit_prototype.h"
+#include "luastate/tables.h"
 #include "text.h"
 
 namespace luaspy {
@@ -11,6 +12,14 @@ namespace {
 
 constexpr std::size_t most_prototypes = 1 << 14;  // a target that makes functions without end must not fill memory
 constexpr std::size_t shown_source = 60;          // LUA_IDSIZE (luaconf.h)
+
+// The mark of the Proto or GCproto at `proto`, as it is now; 0 if there is none.
+std::uint64_t mark_now(const Memory& memory, const Dialect& dialect, Address proto) {
+  std::array<std::byte, 256> bytes;
+  const auto now = std::span(bytes).first(dialect.luajit != nullptr ? dialect.luajit->pt_size : dialect.puc->p_size);
+  if (!memory.read(proto, now)) return 0;
+  return dialect.luajit != nullptr ? mark_of(*dialect.luajit, now) : mark_of(*dialect.puc, now);
+}
 
 }  // namespace
 
@@ -23,47 +32,67 @@ std::string chunk_name(const std::string& source) {
   return "[string \"" + printable(first_line.substr(0, room)) + (whole ? "\"]" : "...\"]");
 }
 
-Names::Entry* Names::entry(const Layout& layout, const LuaCall& call) {
+Names::Entry* Names::entry(const Dialect& dialect, const LuaCall& call) {
   if (prototypes_.size() >= most_prototypes && !prototypes_.contains(call.proto)) prototypes_.clear();
   Entry& entry = prototypes_[call.proto];
   if (entry.mark == call.mark && entry.prototype) return &entry;
-  entry = {call.mark, read_prototype(memory_, layout, call.proto), {}};
+  entry = {call.mark, read_prototype(memory_, dialect, call.proto), {}};
   // The thread runs: what was read is what the stop saw only if the Proto is still the same after the reading.
-  std::array<std::byte, 256> bytes;
-  const auto now = std::span(bytes).first(layout.p_size);
-  if (!memory_.read(call.proto, now) || mark_of(layout, now) != call.mark) entry.prototype.reset();
+  if (mark_now(memory_, dialect, call.proto) != call.mark) entry.prototype.reset();
   return entry.prototype ? &entry : nullptr;
 }
 
-const Prototype* Names::prototype(const Layout& layout, const LuaCall& call) {
-  Entry* const found = entry(layout, call);
+const Prototype* Names::prototype(const Dialect& dialect, const LuaCall& call) {
+  Entry* const found = entry(dialect, call);
   return found != nullptr ? &*found->prototype : nullptr;
 }
 
-std::string Names::called_as(const Layout& layout, const LuaCall& call, const LuaCall* caller) {
+std::string Names::called_as(const Context& context, const LuaCall& call, const LuaCall* caller) {
   if (caller == nullptr || call.tail) return {};
   if (caller->finalizer) return "__gc";
   if (caller->hooked) return "hook";
   if (!caller->is_lua) return {};
-  Entry* const from = entry(layout, *caller);
+  // LuaJIT calls hooks, finalizers and callbacks of C through a C frame of its own, whatever instruction they came at.
+  if (context.dialect.luajit != nullptr && call.fresh) return {};
+  Entry* const from = entry(context.dialect, *caller);
   if (from == nullptr) return {};
   const int pc = caller->index_of(caller->saved_pc);
-  if (const auto known = from->callees.find(pc); known != from->callees.end()) return known->second;
-  const std::optional<CallName> name = callee_name(*from->prototype, pc);
-  return from->callees[pc] = name ? printable(name->name) : std::string();
+  const auto [known, is_new] = from->callees.try_emplace(pc);
+  Called& called = known->second;
+  if (is_new) {
+    if (const std::optional<CallName> name = callee_name(*from->prototype, pc)) called.name = printable(name->name);
+    called.path = callee_path(*from->prototype, pc);
+  }
+  return is_true(called, context, call, *caller) ? called.name : std::string();
 }
 
-Frame Names::frame(const Layout& layout, Address G, const LuaCall& call, const LuaCall* caller, Address pc) {
+// One look that finds the function itself is enough: it is called by this name at least now and then. That it is another one may be because
+// the value was changed since.
+bool Names::is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller) {
+  constexpr int most_looks = 16;
+  constexpr std::size_t most_verdicts = 1 << 10;
+  if (called.name.empty() || called.path.root == ValuePath::Root::unknown) return true;
+  if (called.verdicts.size() >= most_verdicts) called.verdicts.clear();
+  Called::Verdict& verdict = called.verdicts[call.is_lua ? call.proto : call.key];
+  if (verdict.settled || verdict.looks == most_looks) return verdict.is_true;
+  ++verdict.looks;
+  const Callee callee = check_callee(memory_, context.stopped, *context.dialect.luajit, context.G, called.path, caller, call);
+  verdict.settled = callee == Callee::same;
+  if (callee != Callee::unknown) verdict.is_true = verdict.settled;
+  return verdict.is_true;
+}
+
+Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc) {
   Frame frame;
   if (!call.is_lua) {
     frame.kind = Frame::Kind::c;
-    if (const std::string* name = loaded_name(layout, G, call.entry)) frame.name = *name;
-    else frame.name = called_as(layout, call, caller);
+    if (const std::string* name = loaded_name(context, call.key)) frame.name = *name;
+    else frame.name = called_as(context, call, caller);
     return frame;
   }
   frame.kind = Frame::Kind::lua;
-  frame.name = called_as(layout, call, caller);
-  const Prototype* const proto = prototype(layout, call);
+  frame.name = called_as(context, call, caller);
+  const Prototype* const proto = prototype(context.dialect, call);
   if (proto == nullptr) {
     frame.file = "?";
     if (frame.name.empty()) frame.name = "function";
@@ -73,46 +102,37 @@ Frame Names::frame(const Layout& layout, Address G, const LuaCall& call, const L
   frame.line_defined = proto->line_defined;
   frame.line = proto->line(call.index_of(pc));
   if (proto->is_main()) frame.name = "main chunk";
-  else if (frame.name.empty() || frame.name == "?") frame.name = "function";
+  else if (proto->line_defined == 0) name_as_loaded(frame, context, call.code);
+  if (frame.name.empty() || frame.name == "?") frame.name = "function";
   return frame;
 }
 
-const std::string* Names::loaded_name(const Layout& layout, Address G, Address entry) {
-  if (const auto known = loaded_.find(entry); known != loaded_.end()) return &known->second;
+// LuaJIT without debug information, as its own functions in bytecode: what has no place is told apart by a full name.
+void Names::name_as_loaded(Frame& frame, const Context& context, Address key) {
+  if (const std::string* name = loaded_name(context, key)) frame.name = *name;
+}
+
+const std::string* Names::loaded_name(const Context& context, Address key) {
+  if (const auto known = loaded_.find(key); known != loaded_.end()) return &known->second;
   // A module may have been loaded since. Each miss costs a reading of all modules, so they become rare: after 1, 2, 4 … misses.
   ++misses_;
   if (reads_left_ == 0 || (misses_ & (misses_ - 1)) != 0) return nullptr;
   --reads_left_;
-  read_loaded(layout, G);
-  const auto now = loaded_.find(entry);
+  read_loaded(context.dialect, context.G);
+  const auto now = loaded_.find(key);
   return now != loaded_.end() ? &now->second : nullptr;
 }
 
-void Names::read_loaded(const Layout& layout, Address G) {
-  const std::optional<TableForm> form = find_table_form(memory_, layout, G);
-  if (!form) return;
-  const auto keep = [&](Address entry, std::string name) {
+void Names::read_loaded(const Dialect& dialect, Address G) {
+  constexpr std::size_t most_functions = 1 << 16;
+  visit_loaded(memory_, dialect, G, [&](const std::string& module, const std::string& function, Address key) {
+    std::string name = printable(module, 60);
+    if (!function.empty()) name += '.' + printable(function, 60);
     if (name.starts_with("_G.")) name.erase(0, 3);
-    std::string& known = loaded_[entry];
+    std::string& known = loaded_[key];
     // Modules share functions (socket and socket.core): the shortest name is the one people call them by.
     if (known.empty() || name.size() < known.size() || (name.size() == known.size() && name < known)) known = std::move(name);
-  };
-  const auto entry_of = [&](const TableEntry& value) -> Address {
-    if (value.tag == layout.tag_light_c) return value.value;
-    if (value.tag != layout.tag_cclosure) return 0;
-    if (layout.closure_isC != no_field && memory_.get<std::uint8_t>(value.value + layout.closure_isC).value_or(0) == 0) return 0;
-    return memory_.get<Address>(value.value + layout.cclosure_f).value_or(0);
-  };
-  constexpr std::size_t most_functions = 1 << 16;
-  visit_table(memory_, layout, *form, loaded_table(memory_, layout, *form, G), [&](const TableEntry& module) {
-    const std::string prefix = printable(module.key, 60);
-    if (const Address entry = entry_of(module)) keep(entry, prefix);
-    if (!is_table_tag(layout, module.tag)) return true;
-    visit_table(memory_, layout, *form, module.value, [&](const TableEntry& function) {
-      if (const Address entry = entry_of(function)) keep(entry, prefix + '.' + printable(function.key, 60));
-      return loaded_.size() < most_functions;
-    });
-    return true;
+    return loaded_.size() < most_functions;
   });
 }
 

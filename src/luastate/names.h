@@ -6,9 +6,10 @@
 #include <unordered_map>
 
 #include "frame.h"
+#include "luastate/dialect.h"
+#include "luastate/luajit_callee.h"
 #include "luastate/prototype.h"
 #include "luastate/puc.h"
-#include "luastate/tables.h"
 
 namespace luaspy {
 
@@ -18,29 +19,50 @@ class Names {
 
   const Memory& memory() const { return memory_; }
 
+  // Where the calls of a walk were found.
+  struct Context {
+    const Dialect& dialect;
+    Address G = 0;
+    const Memory& stopped;  // the stop: what it did not read cannot be asked
+  };
+
   // The Lua function of `call`; nullptr if its Proto is gone, which the collector may do once the function has returned.
   // Valid until the next call of prototype().
-  const Prototype* prototype(const Layout& layout, const LuaCall& call);
+  const Prototype* prototype(const Dialect& dialect, const LuaCall& call);
 
   // `call` as a frame. `caller` is the call outside of it in the same coroutine, nullptr if there is none or it is not
   // known. `pc` is the next instruction of a Lua call. A C function without a name gets an empty one.
-  Frame frame(const Layout& layout, Address G, const LuaCall& call, const LuaCall* caller, Address pc);
+  //
+  // LuaJIT has neither LuaCall.tail nor hooked nor finalizer: a name that its caller's expression does not bear out is left out
+  // (luajit_callee.h). LuaCall.fresh says there that the function was called through a C frame (FRAME_C, FRAME_CP).
+  Frame frame(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc);
 
  private:
-  std::string called_as(const Layout& layout, const LuaCall& call, const LuaCall* caller);
-  const std::string* loaded_name(const Layout& layout, Address G, Address entry);
-  void read_loaded(const Layout& layout, Address G);
-
+  // What an instruction calls.
+  struct Called {
+    struct Verdict {
+      int looks = 0;
+      bool settled = false, is_true = true;
+    };
+    std::string name;
+    ValuePath path;
+    std::unordered_map<Address, Verdict> verdicts;  // by callee: is it called by that name?
+  };
   struct Entry {
     std::uint64_t mark = 0;
     std::optional<Prototype> prototype;
-    std::unordered_map<int, std::string> callees;  // by instruction: what it calls
+    std::unordered_map<int, Called> callees;  // by instruction
   };
-  Entry* entry(const Layout& layout, const LuaCall& call);
+  Entry* entry(const Dialect& dialect, const LuaCall& call);
+  std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
+  bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
+  const std::string* loaded_name(const Context& context, Address key);
+  void name_as_loaded(Frame& frame, const Context& context, Address key);
+  void read_loaded(const Dialect& dialect, Address G);
 
   const Memory& memory_;
   std::unordered_map<Address, Entry> prototypes_;              // by Proto
-  std::unordered_map<Address, std::string> loaded_;            // C functions of package.loaded, by entry
+  std::unordered_map<Address, std::string> loaded_;            // functions of package.loaded, by LuaCall.key
   int reads_left_ = 16;       // package.loaded is read again for functions that are not in it, but not for ever
   int misses_ = 0;
 };

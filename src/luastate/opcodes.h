@@ -1,7 +1,7 @@
 #pragma once
-// What each opcode of 5.1 to 5.5 means to someone who looks for the name of a value: pure data, from lopcodes.h (order,
-// widths), lopcodes.c (which opcodes set A) and ldebug.c (which origins of a value give it a name). One algorithm reads
-// all of it (bytecode.cpp); tests/oracle/oracle.cpp compares it with the headers of each Lua.
+// What each opcode of 5.1 to 5.5 and of LuaJIT means to someone who looks for the name of a value: pure data, from lopcodes.h
+// (order, widths), lopcodes.c (which opcodes set A) and ldebug.c (which origins of a value give it a name); for LuaJIT from lj_bc.h
+// and lj_debug.c. One algorithm reads all of it (bytecode.cpp); tests/oracle compares it with the headers of each Lua.
 
 #include <array>
 #include <cstddef>
@@ -20,15 +20,17 @@ enum class Sets : std::uint8_t { nothing, a, a_and_next, a_to_b, a_to_a_plus_b, 
 // What an instruction puts into A, as far as that has a name.
 enum class Origin : std::uint8_t {
   unnamed,
-  other_register,  // B
-  upvalue,         // B
-  global,          // 5.1: a global named by constant Bx
+  other_register,  // `from`
+  upvalue,         // `from`
+  global,          // 5.1, LuaJIT: a global named by constant Bx
   constant,        // Bx
   extra_constant,  // Ax of the next instruction
   upvalue_field,   // of the table in upvalue B, by key C
   field,           // of the table in register B, by key C
   integer_field,   // of the table in register B, by a number
   method,          // of the object in register B, by key C
+  element,         // LuaJIT: of the table in register B, by the number C; it has no name
+  closure,         // LuaJIT: a new one of the prototype that is constant Bx
 };
 
 // How argument C tells the key of a field or method.
@@ -51,7 +53,8 @@ enum class Flow : std::uint8_t {
 enum class Calls : std::uint8_t {
   nobody,
   value,       // what is in A, and a Lua function then runs in the same luaV_execute (lvm.c)
-  generator,   // 5.1: the iterator in A, named as any value
+  tail_value,  // the same, and the callee replaces the caller
+  generator,   // 5.1, LuaJIT: the iterator, named as any value
   iterator,    // 5.2 and later: named "for iterator"
   event,       // a metamethod, if anything
   event_in_c,  // the metamethod whose number (ltm.h, TMS) is in C
@@ -84,11 +87,15 @@ struct Field {
 
 struct Encoding {
   Field opcode, a, b, c, k, bx, ax, jump;
+  Field from;          // the source of a move, the number of an upvalue, the last of the registers from A on
   std::span<const Opcode> opcodes;
   Environment environment;
   bool takes_jumps;    // 5.1: forward jumps are followed; later: what they skip is conditional, and names nothing
   bool names_at_call;  // 5.1: which locals are alive is asked at the call, not where the register was set
   std::string_view event_prefix;
+  bool backwards = false;       // LuaJIT: what set a register is looked for from the call back, whatever jumps there are
+  int generator_below = 0;      // how far below A an iterator is kept
+  int object_above = 0;         // LuaJIT: how far above a method its object is put, by the instruction before; 0: OP_SELF does it
 };
 
 namespace opcode_tables {
@@ -99,6 +106,7 @@ constexpr Opcode sets_a(std::string_view name, Origin origin = Origin::unnamed, 
 }
 constexpr Opcode sets(std::string_view name, Sets what) { return {.name = name, .sets = what}; }
 constexpr Opcode calls(std::string_view name, Calls what, Sets changed) { return {.name = name, .sets = changed, .calls = what}; }
+constexpr Opcode tail_calls(std::string_view name) { return {.name = name, .sets = Sets::from_a, .calls = Calls::tail_value}; }
 constexpr Opcode flows(std::string_view name, Flow flow, Sets changed = Sets::nothing) { return {.name = name, .sets = changed, .flow = flow}; }
 // The same opcode, which may call a metamethod.
 constexpr Opcode event(std::string_view event_name, Opcode opcode) {
@@ -137,7 +145,7 @@ inline constexpr std::array lua51 = {
     sets_a("TEST"),
     sets_a("TESTSET"),
     calls("CALL", Calls::value, Sets::from_a),
-    calls("TAILCALL", Calls::value, Sets::from_a),
+    tail_calls("TAILCALL"),
     plain("RETURN"),
     flows("FORLOOP", Flow::jump, Sets::a),
     flows("FORPREP", Flow::jump, Sets::a),
@@ -179,7 +187,7 @@ inline constexpr std::array lua52 = {
     sets_a("TEST"),  // lopcodes.c says it does not, findsetreg that it does
     sets_a("TESTSET"),
     calls("CALL", Calls::value, Sets::from_a),
-    calls("TAILCALL", Calls::value, Sets::from_a),
+    tail_calls("TAILCALL"),
     plain("RETURN"),
     sets_a("FORLOOP"),
     sets_a("FORPREP"),
@@ -229,7 +237,7 @@ inline constexpr std::array lua53 = {
     plain("TEST"),
     sets_a("TESTSET"),
     calls("CALL", Calls::value, Sets::from_a),
-    calls("TAILCALL", Calls::value, Sets::from_a),
+    tail_calls("TAILCALL"),
     plain("RETURN"),
     sets_a("FORLOOP"),
     sets_a("FORPREP"),
@@ -311,7 +319,7 @@ inline constexpr std::array lua54 = {
     plain("TEST"),
     sets_a("TESTSET"),
     calls("CALL", Calls::value, Sets::from_a),
-    calls("TAILCALL", Calls::value, Sets::from_a),
+    tail_calls("TAILCALL"),
     event("close", plain("RETURN")),
     plain("RETURN0"),
     plain("RETURN1"),
@@ -343,13 +351,117 @@ inline constexpr std::array lua55 = [] {
   return table;
 }();
 
+// lj_bc.h. Argument A of mode dst is set; of mode base, all registers from A on are; as lj_debug.c sees it. What the compiler patches
+// (BC_JFORI, BC_JITERL …) means the same as what was there: BC_JLOOP sets nothing, and where it replaces BC_ITERN, BC_ITERL follows.
+//
+// The seven bit operators came in 2026-07 (a2ce8114) and moved the function headers, BC_FUNCF to BC_FUNCCW, from 89 on to 96 on. Nobody
+// looks at those for names: the only one in a function is instruction 0, before which nothing is set. So one table does for both.
+inline constexpr std::array luajit = {
+    event("lt", plain("ISLT")),
+    event("lt", plain("ISGE")),
+    event("le", plain("ISLE")),
+    event("le", plain("ISGT")),
+    event("eq", plain("ISEQV")),
+    event("eq", plain("ISNEV")),
+    event("eq", plain("ISEQS")),
+    event("eq", plain("ISNES")),
+    event("eq", plain("ISEQN")),
+    event("eq", plain("ISNEN")),
+    event("eq", plain("ISEQP")),
+    event("eq", plain("ISNEP")),
+    sets_a("ISTC"),
+    sets_a("ISFC"),
+    plain("IST"),
+    plain("ISF"),
+    plain("ISTYPE"),
+    plain("ISNUM"),
+    sets_a("MOV", Origin::other_register),
+    sets_a("NOT"),
+    event("unm", sets_a("UNM")),
+    event("len", sets_a("LEN")),
+    event("add", sets_a("ADDVN")),
+    event("sub", sets_a("SUBVN")),
+    event("mul", sets_a("MULVN")),
+    event("div", sets_a("DIVVN")),
+    event("mod", sets_a("MODVN")),
+    event("add", sets_a("ADDNV")),
+    event("sub", sets_a("SUBNV")),
+    event("mul", sets_a("MULNV")),
+    event("div", sets_a("DIVNV")),
+    event("mod", sets_a("MODNV")),
+    event("add", sets_a("ADDVV")),
+    event("sub", sets_a("SUBVV")),
+    event("mul", sets_a("MULVV")),
+    event("div", sets_a("DIVVV")),
+    event("mod", sets_a("MODVV")),
+    event("pow", sets_a("POW")),
+    event("concat", sets_a("CAT")),
+    sets_a("KSTR"),
+    sets_a("KCDATA"),
+    sets_a("KSHORT"),
+    sets_a("KNUM"),
+    sets_a("KPRI"),
+    sets("KNIL", Sets::a_to_b),
+    sets_a("UGET", Origin::upvalue),
+    plain("USETV"),
+    plain("USETS"),
+    plain("USETN"),
+    plain("USETP"),
+    plain("UCLO"),
+    event("gc", sets_a("FNEW", Origin::closure)),
+    event("gc", sets_a("TNEW")),
+    event("gc", sets_a("TDUP")),
+    event("index", sets_a("GGET", Origin::global)),
+    event("newindex", plain("GSET")),
+    event("index", sets_a("TGETV")),
+    event("index", sets_a("TGETS", Origin::field, Key::constant)),
+    event("index", sets_a("TGETB", Origin::element)),
+    event("index", sets_a("TGETR")),
+    event("newindex", plain("TSETV")),
+    event("newindex", plain("TSETS")),
+    event("newindex", plain("TSETB")),
+    event("newindex", sets("TSETM", Sets::from_a)),
+    event("newindex", plain("TSETR")),
+    calls("CALLM", Calls::value, Sets::from_a),
+    calls("CALL", Calls::value, Sets::from_a),
+    tail_calls("CALLMT"),
+    tail_calls("CALLT"),
+    calls("ITERC", Calls::generator, Sets::from_a),
+    calls("ITERN", Calls::value, Sets::from_a),
+    sets("VARG", Sets::from_a),
+    sets("ISNEXT", Sets::from_a),
+    sets("RETM", Sets::from_a),
+    plain("RET"),
+    plain("RET0"),
+    plain("RET1"),
+    sets("FORI", Sets::from_a),
+    sets("JFORI", Sets::from_a),
+    sets("FORL", Sets::from_a),
+    sets("IFORL", Sets::from_a),
+    sets("JFORL", Sets::from_a),
+    sets("ITERL", Sets::from_a),
+    sets("IITERL", Sets::from_a),
+    sets("JITERL", Sets::from_a),
+    plain("LOOP"),
+    plain("ILOOP"),
+    plain("JLOOP"),
+    plain("JMP"),
+    sets_a("BNOT"),
+    sets_a("BAND"),
+    sets_a("BOR"),
+    sets_a("BXOR"),
+    sets_a("BSHL"),
+    sets_a("BSHR"),
+    sets_a("BSAR"),
+};
+
 // ltm.h, TMS of 5.4 and 5.5: what OP_MMBIN and its like count.
 inline constexpr std::array<std::string_view, 25> events = {"index", "newindex", "gc",  "mode", "len",    "eq",   "add",  "sub", "mul",
                                                             "mod",   "pow",      "div", "idiv", "band",   "bor",  "bxor", "shl", "shr",
                                                             "unm",   "bnot",     "lt",  "le",   "concat", "call", "close"};
 
-// By Bytecode. In 5.1 to 5.3, k is not an argument, and Ax is none in 5.1.
-inline constexpr std::array<Encoding, 5> encodings = [] {
+// By Bytecode. In 5.1 to 5.3, k is not an argument, and Ax is none in 5.1. LuaJIT has A, B and C, or A and D, here Bx; k, Ax and jump are not looked at.
+inline constexpr std::array<Encoding, 7> encodings = [] {
   constexpr Encoding six_bits = {.opcode = {0, 6},
                                  .a = {6, 8},
                                  .b = {23, 9},
@@ -358,6 +470,7 @@ inline constexpr std::array<Encoding, 5> encodings = [] {
                                  .bx = {14, 18},
                                  .ax = {6, 26},
                                  .jump = {14, 18},
+                                 .from = {23, 9},
                                  .opcodes = lua52,
                                  .environment = Environment::local_variable,
                                  .takes_jumps = false,
@@ -371,18 +484,37 @@ inline constexpr std::array<Encoding, 5> encodings = [] {
                                    .bx = {15, 17},
                                    .ax = {7, 25},
                                    .jump = {7, 25},
+                                   .from = {16, 8},
                                    .opcodes = lua54,
                                    .environment = Environment::any_variable,
                                    .takes_jumps = false,
                                    .names_at_call = false,
                                    .event_prefix = ""};
-  std::array<Encoding, 5> all = {six_bits, six_bits, six_bits, seven_bits, seven_bits};
+  constexpr Encoding eight_bits = {.opcode = {0, 8},
+                                   .a = {8, 8},
+                                   .b = {24, 8},
+                                   .c = {16, 8},
+                                   .k = {16, 16},
+                                   .bx = {16, 16},
+                                   .ax = {16, 16},
+                                   .jump = {16, 16},
+                                   .from = {16, 16},
+                                   .opcodes = luajit,
+                                   .environment = Environment::none,
+                                   .takes_jumps = false,
+                                   .names_at_call = false,
+                                   .event_prefix = "__",
+                                   .backwards = true,
+                                   .generator_below = 3,
+                                   .object_above = 2};
+  std::array<Encoding, 7> all = {six_bits, six_bits, six_bits, seven_bits, seven_bits, eight_bits, eight_bits};
   Encoding& first = all[static_cast<std::size_t>(Bytecode::lua51)];
   first.opcodes = lua51;
   first.environment = Environment::none;
   first.takes_jumps = first.names_at_call = true;
   all[static_cast<std::size_t>(Bytecode::lua53)].opcodes = lua53;
   all[static_cast<std::size_t>(Bytecode::lua55)].opcodes = lua55;
+  all[static_cast<std::size_t>(Bytecode::luajit_gc32)].object_above = 1;
   return all;
 }();
 

@@ -5,10 +5,12 @@
 #include <span>
 #include <utility>
 
+#include "luastate/luajit_prototype.h"
+#include "luastate/strings.h"
+
 namespace luaspy {
 namespace {
 
-constexpr std::size_t string_limit = 200;
 constexpr std::size_t object_tt = 8;                                     // lobject.h, CommonHeader: next, then tt
 constexpr std::size_t value_size = 16, value_tt = 8;                     // lobject.h, TValue
 constexpr std::size_t local_size = 16, local_start = 8, local_end = 12;  // lobject.h, LocVar
@@ -20,132 +22,6 @@ constexpr int most_code = 1 << 24, most_constants = 1 << 26, most_locals = 32767
 // Constants beyond it are not read: they would name hardly anything, and data files have them by the million.
 constexpr int most_constants_read = 1 << 20;
 constexpr std::size_t most_bytes = 64 << 20;  // for one Proto
-constexpr std::uint64_t longest_string = std::uint64_t{1} << 46;
-constexpr std::size_t strings_at_once = 4096;
-
-// What a TString's header says about its characters.
-struct Text {
-  Address address = 0;  // 0: a pointer to them is still to be read, at `pointer`
-  Address pointer = 0;
-  std::size_t size = 0;
-};
-
-// lobject.h: `header` is the object's first string_data bytes.
-std::optional<Text> text_of(const Layout& layout, Address object, std::span<const std::byte> header, std::size_t limit) {
-  constexpr std::uint8_t short_string = 0x04, long_string = 0x14;
-  const auto tt = static_cast<std::uint8_t>(load<std::uint8_t>(header, object_tt) & 0x3f);
-  if (tt != short_string && tt != long_string) return std::nullopt;
-  Text text{.address = object + layout.string_data};
-  std::uint64_t length = 0;
-  switch (layout.string_form) {
-    case StringForm::length_word:
-      length = load<std::uint64_t>(header, layout.string_len);
-      break;
-    case StringForm::short_long:
-      length = tt == short_string ? load<std::uint8_t>(header, layout.string_shrlen) : load<std::uint64_t>(header, layout.string_len);
-      break;
-    case StringForm::signed_short: {
-      const auto shrlen = load<std::int8_t>(header, layout.string_shrlen);
-      if (shrlen >= 0) {
-        length = static_cast<std::uint64_t>(shrlen);
-      } else {
-        length = load<std::uint64_t>(header, layout.string_len);
-        text.pointer = std::exchange(text.address, 0);
-      }
-      break;
-    }
-  }
-  if (length >= longest_string) return std::nullopt;
-  text.size = std::min<std::size_t>(length, limit);
-  return text;
-}
-
-// Reads many strings in three rounds of one batch each: headers, pointers to characters where there are any, characters.
-class StringBatch {
- public:
-  StringBatch(const Memory& memory, const Layout& layout, std::size_t limit) : memory_(memory), layout_(layout), limit_(limit) {}
-
-  // Calls `store(index, text)` for every string that could be read, in order. `bytes_left` goes down by what was read; nothing
-  // more is read when it is used up.
-  template <typename Store>
-  void read(std::span<const Address> objects, std::size_t& bytes_left, Store store) {
-    for (std::size_t first = 0; first < objects.size(); first += strings_at_once) {
-      const std::size_t count = std::min(strings_at_once, objects.size() - first);
-      const std::size_t worst = count * (layout_.string_data + sizeof(Address) + limit_);
-      if (worst > bytes_left) return;
-      bytes_left -= read_some(objects.subspan(first, count));
-      for (std::size_t i = 0; i < count; ++i) {
-        if (texts_[i]) store(first + i, std::move(*texts_[i]));
-      }
-    }
-  }
-
- private:
-  std::size_t read_some(std::span<const Address> objects) {
-    std::vector<std::optional<Text>> places(objects.size());
-    std::size_t bytes = read_headers(objects, places);
-    bytes += read_pointers(places);
-    texts_.assign(objects.size(), std::nullopt);
-    std::vector<std::size_t> wanted;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (!places[i]) continue;
-      texts_[i].emplace(places[i]->size, '\0');
-      if (places[i]->size == 0) continue;
-      ask(places[i]->address, std::as_writable_bytes(std::span(*texts_[i])));
-      wanted.push_back(i);
-      bytes += places[i]->size;
-    }
-    run([&](std::size_t n, bool done) {
-      if (!done) texts_[wanted[n]].reset();
-    });
-    return bytes;
-  }
-
-  std::size_t read_headers(std::span<const Address> objects, std::span<std::optional<Text>> places) {
-    const std::size_t size = layout_.string_data;
-    std::vector<std::byte> headers(objects.size() * size);
-    std::vector<std::size_t> wanted;
-    for (std::size_t i = 0; i < objects.size(); ++i) {
-      if (!plausible_pointer(objects[i])) continue;
-      ask(objects[i], std::span(headers).subspan(i * size, size));
-      wanted.push_back(i);
-    }
-    run([&](std::size_t n, bool done) {
-      const std::size_t i = wanted[n];
-      if (done) places[i] = text_of(layout_, objects[i], std::span(headers).subspan(i * size, size), limit_);
-    });
-    return wanted.size() * size;
-  }
-
-  std::size_t read_pointers(std::span<std::optional<Text>> places) {
-    std::vector<std::size_t> wanted;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (!places[i] || places[i]->pointer == 0) continue;
-      ask(places[i]->pointer, std::as_writable_bytes(std::span(&places[i]->address, 1)));
-      wanted.push_back(i);
-    }
-    run([&](std::size_t n, bool done) {
-      const std::size_t i = wanted[n];
-      if (!done || !plausible_pointer(places[i]->address, 1)) places[i].reset();
-    });
-    return wanted.size() * sizeof(Address);
-  }
-
-  void ask(Address address, std::span<std::byte> into) { requests_.push_back({.address = address, .into = into}); }
-
-  template <typename Answer>
-  void run(Answer answer) {
-    if (!requests_.empty()) memory_.read_batch(requests_);
-    for (std::size_t n = 0; n < requests_.size(); ++n) answer(n, requests_[n].done);
-    requests_.clear();
-  }
-
-  const Memory& memory_;
-  const Layout& layout_;
-  std::size_t limit_;
-  std::vector<Memory::Request> requests_;
-  std::vector<std::optional<std::string>> texts_;
-};
 
 // Reads one Proto: the object, its arrays, and then all strings at once.
 class PrototypeReader {
@@ -282,7 +158,7 @@ class PrototypeReader {
   bool read_strings() {
     prototype_.source = "=?";
     bool source_read = pointer(layout_.p_source) == 0;
-    StringBatch(memory_, layout_, string_limit).read(strings_, bytes_left_, [&](std::size_t n, std::string text) {
+    StringBatch(memory_, {.puc = &layout_}, string_limit).read(strings_, bytes_left_, [&](std::size_t n, std::string text) {
       const Place& place = places_[n];
       switch (place.kind) {
         case Kind::source:
@@ -330,11 +206,8 @@ int Prototype::line(int pc) const {
 
 std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layout, Address address) { return PrototypeReader(memory, layout).read(address); }
 
-std::optional<std::string> read_string(const Memory& memory, const Layout& layout, Address address, std::size_t limit) {
-  std::optional<std::string> result;
-  std::size_t bytes_left = std::numeric_limits<std::size_t>::max();
-  StringBatch(memory, layout, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) { result = std::move(text); });
-  return result;
+std::optional<Prototype> read_prototype(const Memory& memory, const Dialect& dialect, Address address) {
+  return dialect.luajit != nullptr ? read_luajit_prototype(memory, *dialect.luajit, address) : read_prototype(memory, *dialect.puc, address);
 }
 
 }  // namespace luaspy

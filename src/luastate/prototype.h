@@ -1,5 +1,5 @@
 #pragma once
-// Prototype: a decoded copy of a Proto (lobject.h): what a Lua function is called, which line an instruction is on, and
+// Prototype: a decoded copy of a Proto (lobject.h) or GCproto (lj_obj.h): what a Lua function is called, which line an instruction is on, and
 // the bytecode from which a caller's view of its callee's name is read. It outlives the target's object.
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "luastate/layout.h"
+#include "luastate/dialect.h"
 #include "memory.h"
 
 namespace luaspy {
 
 struct LocalVariable {
   std::string name;
-  int start_pc = 0;  // first instruction where the variable is active (ldebug.c, luaF_getlocalname)
+  int start_pc = 0;  // first instruction where the variable is active (ldebug.c, luaF_getlocalname; lj_debug.c, debug_varname)
   int end_pc = 0;    // first instruction where it is dead
 };
 
@@ -22,28 +22,26 @@ struct Prototype {
   Address address = 0;
   Bytecode bytecode = Bytecode::lua54;
   std::string source;           // as Lua keeps it: "@file", "=name" or the chunk's text (cut at 200 bytes); "=?" without one
-  int line_defined = 0;         // 0 for a main chunk
+  int line_defined = 0;         // 0 for a main chunk, and for LuaJIT's functions without debug information
   int last_line_defined = 0;
   int parameters = 0;
   Address code_address = 0;
   std::vector<std::uint32_t> code;
   std::vector<int> lines;       // one per instruction; empty in stripped bytecode
-  std::vector<std::optional<std::string>> constants;  // the strings among the constants, by index
+  std::vector<std::optional<std::string>> constants;  // the strings among the constants, by the index that operands have
   std::vector<std::string> upvalues;                  // names; empty in stripped bytecode
   std::vector<LocalVariable> locals;                  // in order of declaration; empty in stripped bytecode
 
-  bool is_main() const { return line_defined == 0; }
+  // lj_debug.c, lj_debug_getinfo: a LuaJIT chunk has at least one line.
+  bool is_main() const { return line_defined == 0 && (!is_luajit(bytecode) || last_line_defined > 0); }
   // Line of instruction `pc` (an index into code, clamped to it); line_defined when the bytecode has no lines, 0 never
   // means a line.
   int line(int pc) const;
 };
 
-// Reads the Proto at `address` with all that names need. Every size is bounded; a Proto that is not one, or that says
+// Reads the Proto or GCproto at `address` with all that names need. Every size is bounded; a Proto that is not one, or that says
 // sizes beyond any compiler's limits, is nullopt. Strings are cut at 200 bytes and otherwise raw (not yet printable).
+std::optional<Prototype> read_prototype(const Memory& memory, const Dialect& dialect, Address address);
 std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layout, Address address);
-
-// The characters of the TString at `address`, cut at `limit` bytes. Short or long is told by the object's own tt byte
-// (lobject.h: at +8).
-std::optional<std::string> read_string(const Memory& memory, const Layout& layout, Address address, std::size_t limit = 200);
 
 }  // namespace luaspy

@@ -152,7 +152,7 @@ class Walker {
     const std::uint32_t tag = layout_.tt_size == 1 ? load<std::uint8_t>(slot, 8) : load<std::uint32_t>(slot, 8);
     if (!plausible_pointer(value, 1)) return false;
     if (tag == layout_.tag_light_c) {
-      call.entry = value;
+      call.entry = call.key = value;
       return true;
     }
     if (tag != layout_.tag_lclosure && tag != layout_.tag_cclosure) return false;
@@ -163,7 +163,7 @@ class Walker {
     if (load<std::uint8_t>(closure, 8) != (tag & 0x3f)) return false;
     const bool is_c = layout_.closure_isC != no_field ? load<std::uint8_t>(closure, layout_.closure_isC) != 0 : tag == layout_.tag_cclosure;
     if (is_c) {
-      call.entry = load<Address>(closure, layout_.cclosure_f);
+      call.entry = call.key = load<Address>(closure, layout_.cclosure_f);
       return plausible_pointer(call.entry, 1);
     }
     call.is_lua = true;

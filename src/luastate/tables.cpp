@@ -3,7 +3,8 @@
 #include <array>
 #include <vector>
 
-#include "luastate/prototype.h"
+#include "luastate/luajit_tables.h"
+#include "luastate/strings.h"
 
 namespace luaspy {
 namespace {
@@ -16,7 +17,56 @@ std::uint32_t read_tag(const Layout& layout, std::span<const std::byte> bytes, s
   return layout.tt_size == 1 ? load<std::uint8_t>(bytes, offset) : load<std::uint32_t>(bytes, offset);
 }
 
+using LoadedVisitor = std::function<bool(const std::string& module, const std::string& name, Address key)>;
+
+// The C function that `value` is, by its entry; 0 if it is anything else.
+Address entry_of(const Memory& memory, const Layout& layout, const TableEntry& value) {
+  if (value.tag == layout.tag_light_c) return value.value;
+  if (value.tag != layout.tag_cclosure) return 0;
+  if (layout.closure_isC != no_field && memory.get<std::uint8_t>(value.value + layout.closure_isC).value_or(0) == 0) return 0;
+  return memory.get<Address>(value.value + layout.cclosure_f).value_or(0);
+}
+
+void visit_loaded_puc(const Memory& memory, const Layout& layout, Address G, const LoadedVisitor& visit) {
+  const std::optional<TableForm> form = find_table_form(memory, layout, G);
+  if (!form) return;
+  visit_table(memory, layout, *form, loaded_table(memory, layout, *form, G), [&](const TableEntry& module) {
+    bool more = true;
+    if (const Address entry = entry_of(memory, layout, module)) more = visit(module.key, {}, entry);
+    if (!more || !is_table_tag(layout, module.tag)) return more;
+    visit_table(memory, layout, *form, module.value, [&](const TableEntry& function) {
+      if (const Address entry = entry_of(memory, layout, function)) more = visit(module.key, function.key, entry);
+      return more;
+    });
+    return more;
+  });
+}
+
+void visit_loaded_luajit(const Memory& memory, const LuajitLayout& layout, Address G, const LoadedVisitor& visit) {
+  const auto key_of = [&](std::uint64_t value) -> Address {
+    const Address function = object_of(layout, value, luajit::gct_function);
+    const auto read = function != 0 ? read_function(memory, layout, G, function) : std::nullopt;
+    return read ? read->key : 0;
+  };
+  visit_table(memory, layout, loaded_table(memory, layout, G), [&](const std::string& module, std::uint64_t value) {
+    bool more = true;
+    if (const Address key = key_of(value)) more = visit(module, {}, key);
+    const Address table = object_of(layout, value, luajit::gct_table);
+    if (!more || table == 0) return more;
+    visit_table(memory, layout, table, [&](const std::string& name, std::uint64_t function) {
+      if (const Address key = key_of(function)) more = visit(module, name, key);
+      return more;
+    });
+    return more;
+  });
+}
+
 }  // namespace
+
+void visit_loaded(const Memory& memory, const Dialect& dialect, Address G, const LoadedVisitor& visit) {
+  if (dialect.luajit != nullptr) visit_loaded_luajit(memory, *dialect.luajit, G, visit);
+  else visit_loaded_puc(memory, *dialect.puc, G, visit);
+}
 
 bool is_table_tag(const Layout& layout, std::uint32_t tag) {
   return tag == (layout.bytecode == Bytecode::lua51 ? tag_table : tag_table | collectable);
@@ -38,7 +88,7 @@ bool visit_table(const Memory& memory, const Layout& layout, TableForm form, Add
     if ((key_tag & 0x0f) != tag_string) continue;
     const std::uint32_t tag = read_tag(layout, node, layout.node_value + 8u);
     if ((tag & 0x0f) == 0) continue;  // nil: a free or dead node
-    std::optional<std::string> key = read_string(memory, layout, load<Address>(node, layout.node_key));
+    std::optional<std::string> key = read_string(memory, {.puc = &layout}, load<Address>(node, layout.node_key));
     if (!key) continue;
     if (!visit({std::move(*key), tag, load<Address>(node, layout.node_value)})) break;
   }

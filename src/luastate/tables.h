@@ -1,11 +1,11 @@
 #pragma once
-// The hash part of Lua tables, as far as names need it: string keys and what they refer to.
+// The hash part of Lua tables, as far as names need it: string keys and what they refer to; and package.loaded, PUC's and LuaJIT's.
 
 #include <functional>
 #include <optional>
 #include <string>
 
-#include "luastate/layout.h"
+#include "luastate/dialect.h"
 #include "memory.h"
 
 namespace luaspy {
@@ -34,5 +34,10 @@ std::optional<TableForm> find_table_form(const Memory& memory, const Layout& lay
 Address loaded_table(const Memory& memory, const Layout& layout, TableForm form, Address G);
 
 bool is_table_tag(const Layout& layout, std::uint32_t tag);
+
+// Calls `visit` for each function of each module of package.loaded, until it returns false: "string", "gsub" and the function's
+// key (LuaCall.key). A module that is a function has no second name. PUC: C functions only.
+void visit_loaded(const Memory& memory, const Dialect& dialect, Address G,
+                  const std::function<bool(const std::string& module, const std::string& name, Address key)>& visit);
 
 }  // namespace luaspy

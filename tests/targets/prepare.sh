@@ -389,7 +389,7 @@ job debian-texlua debian_host texlua bookworm bin/texlua $lib/libtexlua53.so.5 -
 usr=$out/debian/bookworm-luajit/usr
 job debian-neovim debian_host neovim bookworm-luajit bin/nvim $lib/libluajit-5.1.so.2 --version "VIMRUNTIME=$usr/share/nvim/runtime"
 job debian-tarantool debian_host tarantool bookworm-luajit bin/tarantool bin/tarantool --version
-job debian-dnsdist debian_host dnsdist bookworm-luajit bin/dnsdist $lib/libluajit-5.1.so.2 --version
+job debian-dnsdist debian_host dnsdist bookworm-luajit bin/dnsdist $lib/libluajit-5.1.so.2 --version "LUA_PATH=$here/workloads/luajit/?.lua"
 sed "s|@usr@|$out/debian/bookworm-luajit2/usr|; s|@workloads@|$here/workloads/luajit|" "$here/workloads/luajit/host-nginx.conf" >"$out/build/nginx.conf"
 job debian-nginx debian_host nginx bookworm-luajit2 "sbin/nginx -e stderr -c $out/build/nginx.conf" $lib/libluajit-5.1.so.2 -v
 for version in $versions; do job "lua-$version-lib" build_library "$version"; done

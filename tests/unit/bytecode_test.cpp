@@ -10,6 +10,7 @@
 #include <random>
 
 #include "luastate/opcodes.h"
+#include "luastate/strings.h"
 
 using namespace luaspy;
 
@@ -381,18 +382,18 @@ TEST_CASE("strings: short, long, empty, cut, and none") {
     INFO(row.name);
     Image image;
     const bool longs = row.string_form != StringForm::length_word;
-    CHECK(read_string(image, row, image.string(row, "abc")) == "abc");
-    CHECK(read_string(image, row, image.string(row, "")) == "");
-    CHECK(read_string(image, row, image.string(row, "abcdef"), 4) == "abcd");
-    CHECK(read_string(image, row, image.string(row, std::string(60, 'x'), longs)) == std::string(60, 'x'));
+    CHECK(read_string(image, {.puc = &row}, image.string(row, "abc")) == "abc");
+    CHECK(read_string(image, {.puc = &row}, image.string(row, "")) == "");
+    CHECK(read_string(image, {.puc = &row}, image.string(row, "abcdef"), 4) == "abcd");
+    CHECK(read_string(image, {.puc = &row}, image.string(row, std::string(60, 'x'), longs)) == std::string(60, 'x'));
     const Address wrong = image.string(row, "abc");
     image.put<std::uint8_t>(wrong + 8, 5);
-    CHECK_FALSE(read_string(image, row, wrong));
+    CHECK_FALSE(read_string(image, {.puc = &row}, wrong));
     const Address endless = image.string(row, "abc", longs);
     image.put(endless + row.string_len, ~std::uint64_t{0});
-    CHECK_FALSE(read_string(image, row, endless));
-    CHECK_FALSE(read_string(image, row, 0));
-    CHECK_FALSE(read_string(image, row, 0x7ffffff00000));
+    CHECK_FALSE(read_string(image, {.puc = &row}, endless));
+    CHECK_FALSE(read_string(image, {.puc = &row}, 0));
+    CHECK_FALSE(read_string(image, {.puc = &row}, 0x7ffffff00000));
   }
 }
 

@@ -1,5 +1,5 @@
 -- dnsdist --supervised -C host-dnsdist.lua: the thread that does the housekeeping is busy.
-local outer = dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "work.lua")
+local outer = require("work")
 
 setLocal("127.0.0.1:0")
 

@@ -1,0 +1,117 @@
+#include "luastate/strings.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace luaspy {
+namespace {
+
+constexpr std::uint64_t longest_string = std::uint64_t{1} << 46;
+
+// Where the characters of a string are, and how many.
+struct Characters {
+  std::uint64_t length = 0;
+  bool by_pointer = false;
+};
+
+// lobject.h: short or long is told by the object's own tt byte (at +8).
+std::optional<Characters> characters_of(const Layout& layout, std::span<const std::byte> header) {
+  constexpr std::size_t object_tt = 8;
+  constexpr std::uint8_t short_string = 0x04, long_string = 0x14;
+  const auto tt = static_cast<std::uint8_t>(load<std::uint8_t>(header, object_tt) & 0x3f);
+  if (tt != short_string && tt != long_string) return std::nullopt;
+  switch (layout.string_form) {
+    case StringForm::length_word:
+      return Characters{load<std::uint64_t>(header, layout.string_len)};
+    case StringForm::short_long:
+      return Characters{tt == short_string ? load<std::uint8_t>(header, layout.string_shrlen) : load<std::uint64_t>(header, layout.string_len)};
+    case StringForm::signed_short: {
+      const auto shrlen = load<std::int8_t>(header, layout.string_shrlen);
+      if (shrlen >= 0) return Characters{static_cast<std::uint64_t>(shrlen)};
+      return Characters{load<std::uint64_t>(header, layout.string_len), true};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Characters> characters_of(const LuajitLayout& layout, std::span<const std::byte> header) {
+  if (load<std::uint8_t>(header, layout.L_gct) != luajit::gct_string) return std::nullopt;
+  return Characters{load<std::uint32_t>(header, layout.str_len)};
+}
+
+}  // namespace
+
+std::optional<StringBatch::Text> StringBatch::text_of(Address object, std::span<const std::byte> header) const {
+  const auto characters = dialect_.luajit != nullptr ? characters_of(*dialect_.luajit, header) : characters_of(*dialect_.puc, header);
+  if (!characters || characters->length >= longest_string) return std::nullopt;
+  const Address first = object + header_size();
+  Text text{.size = std::min<std::size_t>(characters->length, limit_)};
+  (characters->by_pointer ? text.pointer : text.address) = first;
+  return text;
+}
+
+template <typename Answer>
+void StringBatch::run(Answer answer) {
+  if (!requests_.empty()) memory_.read_batch(requests_);
+  for (std::size_t n = 0; n < requests_.size(); ++n) answer(n, requests_[n].done);
+  requests_.clear();
+}
+
+std::size_t StringBatch::read_some(std::span<const Address> objects) {
+  std::vector<std::optional<Text>> places(objects.size());
+  std::size_t bytes = read_headers(objects, places);
+  bytes += read_pointers(places);
+  texts_.assign(objects.size(), std::nullopt);
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!places[i]) continue;
+    texts_[i].emplace(places[i]->size, '\0');
+    if (places[i]->size == 0) continue;
+    ask(places[i]->address, std::as_writable_bytes(std::span(*texts_[i])));
+    wanted.push_back(i);
+    bytes += places[i]->size;
+  }
+  run([&](std::size_t n, bool done) {
+    if (!done) texts_[wanted[n]].reset();
+  });
+  return bytes;
+}
+
+std::size_t StringBatch::read_headers(std::span<const Address> objects, std::span<std::optional<Text>> places) {
+  const std::size_t size = header_size();
+  std::vector<std::byte> headers(objects.size() * size);
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    if (!plausible_pointer(objects[i])) continue;
+    ask(objects[i], std::span(headers).subspan(i * size, size));
+    wanted.push_back(i);
+  }
+  run([&](std::size_t n, bool done) {
+    const std::size_t i = wanted[n];
+    if (done) places[i] = text_of(objects[i], std::span(headers).subspan(i * size, size));
+  });
+  return wanted.size() * size;
+}
+
+std::size_t StringBatch::read_pointers(std::span<std::optional<Text>> places) {
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!places[i] || places[i]->pointer == 0) continue;
+    ask(places[i]->pointer, std::as_writable_bytes(std::span(&places[i]->address, 1)));
+    wanted.push_back(i);
+  }
+  run([&](std::size_t n, bool done) {
+    const std::size_t i = wanted[n];
+    if (!done || !plausible_pointer(places[i]->address, 1)) places[i].reset();
+  });
+  return wanted.size() * sizeof(Address);
+}
+
+std::optional<std::string> read_string(const Memory& memory, const Dialect& dialect, Address address, std::size_t limit) {
+  std::optional<std::string> result;
+  std::size_t bytes_left = std::numeric_limits<std::size_t>::max();
+  StringBatch(memory, dialect, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) { result = std::move(text); });
+  return result;
+}
+
+}  // namespace luaspy

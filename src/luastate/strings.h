@@ -1,0 +1,64 @@
+#pragma once
+// Strings of the target: TString (lobject.h), GCstr (lj_obj.h).
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "luastate/dialect.h"
+#include "memory.h"
+
+namespace luaspy {
+
+inline constexpr std::size_t string_limit = 200;  // characters of a string that are kept
+
+// Reads many strings in three rounds of one batch each: headers, pointers to characters where there are any, characters.
+class StringBatch {
+ public:
+  StringBatch(const Memory& memory, const Dialect& dialect, std::size_t limit) : memory_(memory), dialect_(dialect), limit_(limit) {}
+
+  // Calls `store(index, text)` for every string that could be read, in order. `bytes_left` goes down by what was read; nothing
+  // more is read when it is used up.
+  template <typename Store>
+  void read(std::span<const Address> objects, std::size_t& bytes_left, Store store) {
+    for (std::size_t first = 0; first < objects.size(); first += strings_at_once) {
+      const std::size_t count = std::min(strings_at_once, objects.size() - first);
+      const std::size_t worst = count * (header_size() + sizeof(Address) + limit_);
+      if (worst > bytes_left) return;
+      bytes_left -= read_some(objects.subspan(first, count));
+      for (std::size_t i = 0; i < count; ++i) {
+        if (texts_[i]) store(first + i, std::move(*texts_[i]));
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t strings_at_once = 4096;
+  // What a string's header says about its characters.
+  struct Text {
+    Address address = 0;  // 0: a pointer to them is still to be read, at `pointer`
+    Address pointer = 0;
+    std::size_t size = 0;
+  };
+  std::size_t header_size() const { return dialect_.luajit != nullptr ? dialect_.luajit->str_data : dialect_.puc->string_data; }
+  std::optional<Text> text_of(Address object, std::span<const std::byte> header) const;
+  std::size_t read_some(std::span<const Address> objects);
+  std::size_t read_headers(std::span<const Address> objects, std::span<std::optional<Text>> places);
+  std::size_t read_pointers(std::span<std::optional<Text>> places);
+  void ask(Address address, std::span<std::byte> into) { requests_.push_back({.address = address, .into = into}); }
+  template <typename Answer>
+  void run(Answer answer);
+
+  const Memory& memory_;
+  Dialect dialect_;
+  std::size_t limit_;
+  std::vector<Memory::Request> requests_;
+  std::vector<std::optional<std::string>> texts_;
+};
+
+// The characters of the string at `address`, cut at `limit` bytes.
+std::optional<std::string> read_string(const Memory& memory, const Dialect& dialect, Address address, std::size_t limit = string_limit);
+
+}  // namespace luaspy
