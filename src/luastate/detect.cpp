@@ -56,6 +56,8 @@ std::optional<Ident> search(const Memory& memory, Address start, Address end) {
   return best;
 }
 
+}  // namespace
+
 std::vector<Dialect> rows_for(const std::string& version) {
   if (version.starts_with("LuaJIT")) return {{nullptr, &layout_rows::luajit_gc64}, {nullptr, &layout_rows::luajit_gc32}};
   std::vector<Dialect> rows;
@@ -69,8 +71,6 @@ std::vector<Dialect> rows_for(const std::string& version) {
   std::stable_partition(rows.begin(), rows.end(), [&](const Dialect& row) { return patch >= row.puc->first_patch && patch <= row.puc->last_patch; });
   return rows;
 }
-
-}  // namespace
 
 bool Detector::update(const AddressSpace& space, const Memory& memory) {
   struct Image {

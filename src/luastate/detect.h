@@ -20,6 +20,9 @@ struct LuaImage {
   std::vector<Dialect> rows;    // the row that the version names first, then the others of its series; LuaJIT: one for each size of its references
 };
 
+// The rows for a version as an image tells it, best first.
+std::vector<Dialect> rows_for(const std::string& version);
+
 // Searches the read-only data of images for lua_ident ("$LuaVersion: Lua 5.4.4  Copyright …", lapi.c; "$Lua: Lua 5.1.5 …"
 // in 5.1), and for _VERSION's value ("Lua 5.4", lua.h) where the linker has dropped lua_ident. LuaJIT is told by
 // "LuaJIT 2." (luajit.h). Images that were searched before (same start and path) are not searched again.
