@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "luastate/luajit_prototype.h"
 #include "luastate/luajit_tables.h"
@@ -185,6 +186,9 @@ class Steps {
 
   enum class Outcome { call, no_call, broken };
 
+  // Was the last frame the outer one of these, and the outermost of its C frame?
+  bool fixed_part_ends_cframe() const { return fixed_part_ends_; }
+
   // The frame that the walker is at, and then on to the next one outside. A function with varargs has two frames: the inner one is
   // shown, the outer one has the link.
   Outcome next(LuaCall& call) {
@@ -220,10 +224,12 @@ class Steps {
  private:
   // What the frame's link says of the caller.
   void note_link(Outcome outcome, LuaCall& call, const Walker::Slot& slot, Address frame) {
-    is_fixed_part_ = slot.type() == frame_vararg;
+    const bool was_fixed_part = std::exchange(is_fixed_part_, slot.type() == frame_vararg);
+    fixed_part_ends_ = false;
     if (is_fixed_part_) return;
     const bool ends = walker_.ends_cframe(frame, slot);
     if (outcome == Outcome::call) call.fresh = ends;
+    fixed_part_ends_ = was_fixed_part && ends;
     is_return_pc_ = slot.type() == frame_lua;
     from_cframe_ = ends;
     pc_ = is_return_pc_ ? slot.link : slot.type() == frame_cont ? walker_.continuation_pc(frame) : 0;
@@ -232,7 +238,7 @@ class Steps {
 
   Walker& walker_;
   Address pc_;
-  bool is_return_pc_ = false, from_cframe_ = false, is_fixed_part_ = false;
+  bool is_return_pc_ = false, from_cframe_ = false, is_fixed_part_ = false, fixed_part_ends_ = false;
 };
 
 }  // namespace
@@ -313,6 +319,7 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
         ++beyond;
       }
     }
+    if (steps.fixed_part_ends_cframe() && beyond == 0 && !walk.calls.empty()) walk.calls.back().fresh = true;
     if (walker.frame() == before) break;
   }
   walk.end = LuaWalk::End::complete;
