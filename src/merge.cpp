@@ -113,7 +113,6 @@ class Merger {
 
   void take_rest() {
     while (next_call_ < call_count()) take_call(MergedFrame::no_native);
-    if (walk().left_out != 0 && walk().cut_at == call_count()) push_call(MergedFrame::Kind::left_out, MergedFrame::no_native);
   }
 
   void take_call(std::size_t native) {
