@@ -126,6 +126,9 @@ bool leads_to(lua_State* L, const std::string& name, Address function) {
   return is_it;
 }
 
+// luajit_script.h: values that change while they are called, names that LuaJIT guesses, and one that only a function knows.
+bool is_exempt(std::string_view name) { return name == "replaced" || name == "renamed" || name == "guessed" || name == "computed_field"; }
+
 // What Names makes of a frame. LuaJIT's word is right unless the function was tail called; then a name has to be of the function that runs.
 void compare_frame(lua_State* L, Names& names, const Level& level, const Level* caller) {
   const Address G = inside_globals(L);
@@ -146,8 +149,8 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
     if (found != entered.end()) known = &found->second;
   }
   if (known == nullptr || !known->tail) {
-    ++tally.named;
-    if (got.empty() && !said.empty()) ++tally.lost;
+    tally.named += known != nullptr;
+    if (got.empty() && !said.empty()) tally.lost += known != nullptr && !is_exempt(said);
     else expect_at("frame", said, got, line, caller->frame.position);
     return;
   }
@@ -158,6 +161,7 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
   const LuaCall first = {.closure = known->first};
   const auto function_of = [&](Address closure) { return read_function(memory, layout, G, closure).value_or(LuajitFunction{}).key; };
   if (function_of(first.closure) != function_of(level.call.closure)) {
+    if (is_exempt(got)) return;
     ++tally.untrue;
     if (!planted && tally.untrue < 10) std::printf("untrue: '%s' (function at line %d, called at line %d)\n", got.c_str(), line, caller->ar.currentline);
   }
@@ -417,5 +421,5 @@ int main() {
               "untrue; %ld frames without a position\n",
               LUAJIT_VERSION, count.frames, count.instructions, all_told.patched, count.differ, all_told.named, all_told.lost, all_told.tails, all_told.tails_named,
               all_told.untrue, all_told.no_position);
-  return good && count.differ == 0 && all_told.patched > 0 && all_told.tails > 0 ? 0 : 1;
+  return good && count.differ == 0 && all_told.lost == 0 && all_told.untrue == 0 && all_told.patched > 0 && all_told.tails > 0 ? 0 : 1;
 }

@@ -26,18 +26,28 @@ Derived.__index = Derived
 function Derived.new() return setmetatable({ field = last }, Derived) end
 local computed = setmetatable({}, { __index = function(_, k) return k == "f" and last or global_tail end })
 local list = { last, global_tail, to_c, { last, vararg_tail } }
+local tails, plains = {}, {}
+for _, e in ipairs { "add", "sub", "mul", "div", "mod", "pow", "unm", "concat", "len", "eq", "lt", "le", "index", "newindex" } do
+  tails["__" .. e] = function(...) check() return last(...) end
+  plains["__" .. e] = last
+end
+local events, other_events, plain_events = setmetatable({}, tails), setmetatable({}, tails), setmetatable({}, plains)
+local chained = setmetatable({}, { __index = events, __newindex = events })
 local function each(parameter, ...)
-  local mine, other = global_tail, last
+  local mine, other, guessed = global_tail, last, swap
   last() t.last() t.deep.last() t:method() t.static() global_tail() vararg_tail(1, 2) _G.global_tail()
   mine() other() parameter() chain(3, last) chain(0, mine) to_c() swap(1, last) swap(2, t.last) swap(3, check)
   callable() callable(1) called_plainly() t.call = callable t.call() global_callable = callable global_callable()
   local object = Derived.new() object:inherited() object:other() object.field() Derived.new():inherited()
-  computed.f() computed.g() list[1]() list[2]() list[4][1]() list[4][2]() local i = 2 list[i]() list[3]();
-  (function() return last() end)(); (function() check() end)(); (mine or last)(); (parameter and last or mine)()
+  computed.f() computed.computed_field() list[1]() list[2]() list[4][1]() list[4][2]() local i = 2 list[i]() list[3]();
+  (function() return last() end)(); (function() check() end)(); (mine or swap)(); (parameter and last or guessed)()
   local function inner(...) check() if ... then return vararg_tail(...) end return to_c() end inner() inner(1)
   if parameter == last then other = mine else other = parameter end other()
   for _, f in ipairs(list) do if type(f) == "function" then f() end end
   for a in function(_, i) check() if not i then return last(1) end end do last(a) end
+  local m, one = events, 1
+  local _ = m + 1, 1 + m, m + m, m - one, one - m, -m, #m, m .. "x", "x" .. m, m < m, m <= m, m > m, m >= m, m.x, m[1], m[one], m ^ 2, m % 2, m / m, m * 2
+  m.x = 1 m[1] = 1 m[one] = 1 _ = m == other_events, m ~= other_events, chained.x, chained[1] chained.x = 1 _ = plain_events + 1, plain_events.x
   pcall(last) pcall(global_tail) select("#", last(), t:method())
   last = last t.deep = t.deep
   return parameter(...)
