@@ -110,9 +110,11 @@ class NameSearch {
       case Operands::b_and_c: path.operands = {b, c}; break;
       case Operands::below_a: path.operands = {a - 1}; break;
       case Operands::environment: path.operands = {ValuePath::environment}; break;
-      case Operands::b_to_c:
-        for (int reg = b; reg <= c; ++reg) path.operands.push_back(reg);
+      case Operands::above_c: {
+        const int first = c + 2 * encoding_.object_above - 1;
+        path.operands = {first, first + 1};
         break;
+      }
     }
     path.root = ValuePath::Root::event;
     return path;

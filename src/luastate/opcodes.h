@@ -65,7 +65,7 @@ enum class Operands : std::uint8_t {
   none,         // not looked for: the collector runs
   a, b, bx,     // the value in that register
   a_and_bx, b_and_c,
-  b_to_c,       // two of these registers
+  above_c,      // the last two, moved to where a callee's arguments are: above C and a frame (lj_meta.c, lj_meta_cat)
   below_a,      // the value in the register before A
   environment,  // the closure's
 };
@@ -411,7 +411,7 @@ inline constexpr std::array luajit = {
     event_of("div", Operands::b_and_c, sets_a("DIVVV")),
     event_of("mod", Operands::b_and_c, sets_a("MODVV")),
     event_of("pow", Operands::b_and_c, sets_a("POW")),
-    event_of("concat", Operands::b_to_c, sets_a("CAT")),
+    event_of("concat", Operands::above_c, sets_a("CAT")),
     sets_a("KSTR"),
     sets_a("KCDATA"),
     sets_a("KSHORT"),

@@ -8,14 +8,17 @@ work=$targets/oracle
 mkdir -p "$work"
 
 one() {
-  local version=$1 headers=$2 library=$3 gc64=$4 form=-DLUAJIT_DISABLE_GC64
+  local version=$1-gc32 headers=$2 library=$3 form=-DLUAJIT_DISABLE_GC64
+  [[ $4 == yes ]] && version=$1-gc64 form=-DLUAJIT_ENABLE_GC64  # each release knows one of the two
   shift 4
-  [[ $gc64 == yes ]] && form=-DLUAJIT_ENABLE_GC64   # each release knows one of the two
   local name=$work/oracle-luajit-$version
   "$cc" -O1 $form -isystem "$headers" -I"$source/tests/oracle" -c "$source/tests/oracle/luajit_inside.c" -o "$name.o"
   "$cxx" -std=c++20 -O1 -no-pie -I"$source/src" -I"$source/tests/oracle" -isystem "$headers" "$source/tests/oracle/luajit_oracle.cpp" "$name.o" "$@" "$library" \
     -lm -ldl -lfmt -o "$name"
-  echo "$version: $("$name")"
+  local said status=0
+  said=$("$name") || status=$?
+  echo "$version: $said"
+  return $status
 }
 
 jobs=() count=0
