@@ -83,9 +83,14 @@ std::vector<Level> levels_of(lua_State* L) {
   for (int level = 0; lua_getstack(L, level, &ar) != 0; ++level) {
     Level& added = levels.emplace_back();
     inside_read_frame(L, &ar, &added.frame);
-    lua_getinfo(L, "nSl", &ar);
+    lua_getinfo(L, "Sl", &ar);
     added.ar = ar;
     added.call = call_of(added.frame, inside_globals(L));
+  }
+  // Where older releases do not know the caller's position either, after a stitched trace, they read an instruction beyond its end.
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    levels[i].ar.name = nullptr, levels[i].ar.namewhat = "";
+    if (i + 1 < levels.size() && levels[i + 1].frame.position >= 0) lua_getinfo(L, "n", &levels[i].ar);
   }
   return levels;
 }

@@ -12,7 +12,9 @@ one() {
   [[ $4 == yes ]] && version=$1-gc64 form=-DLUAJIT_ENABLE_GC64  # each release knows one of the two
   shift 4
   local name=$work/oracle-luajit-$version
-  "$cc" -O1 $form -isystem "$headers" -I"$source/tests/oracle" -c "$source/tests/oracle/luajit_inside.c" -o "$name.o"
+  local flags=()
+  mapfile -t flags < <(sed -n 's/^XCFLAGS+= *//p' "$headers/Makefile")  # Tarantool: LUAJIT_SMART_STRINGS, which moves fields
+  "$cc" -O1 $form "${flags[@]}" -isystem "$headers" -I"$source/tests/oracle" -c "$source/tests/oracle/luajit_inside.c" -o "$name.o"
   "$cxx" -std=c++20 -O1 -no-pie -I"$source/src" -I"$source/tests/oracle" -isystem "$headers" "$source/tests/oracle/luajit_oracle.cpp" "$name.o" "$@" "$library" \
     -lm -ldl -lfmt -o "$name"
   local said status=0
