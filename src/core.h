@@ -11,8 +11,9 @@ namespace luaspy {
 class Core {
  public:
   virtual ~Core() = default;
-  // Is this frame luaV_execute?
+  // Is this frame luaV_execute, or LuaJIT's virtual machine, or machine code that it made?
   virtual bool executes_lua(const NativeFrame& frame) const = 0;
+  virtual bool is_machine_code(const NativeFrame& frame) const = 0;   // the last of these
   // Is it known by its name to carry a call and do nothing else?
   virtual bool carries(const NativeFrame& frame) const = 0;
   // Is it in the same module as a Lua core? Then it may be left out between two frames that mean something.

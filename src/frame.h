@@ -12,6 +12,7 @@ namespace luaspy {
 enum class Step : std::uint8_t {
   registers,  // the innermost: the thread's own registers
   cfi,        // call frame information: exact
+  rule,       // what is known of the code by other means (FrameRule, unwinder.h): exact
   code,       // no call frame information: by what the function's instructions do to sp, and the call that they were reached by
   scan,       // nor that: the nearest return address on the stack that a call instruction explains
 };
@@ -39,6 +40,7 @@ struct Frame {
   std::string file;      // lua: the chunk as it was named; c, native: the module's file name
   int line_defined = 0;  // lua: 0 for a main chunk
   int line = 0;          // lua: the current line; 0 if unknown
+  bool line_is_near = false;  // lua: in machine code of LuaJIT, which knows its lines at snapshots only: line is the nearest one's
 
   bool operator==(const Frame&) const = default;
 };

@@ -4,9 +4,31 @@
 
 #include <algorithm>
 
-namespace luaspy {
+#include "luastate/luajit.h"
 
-void LuaReader::try_rows(std::vector<const Layout*> rows) {
+namespace luaspy {
+namespace {
+
+// What the stop read, and where it read nothing, the memory as it is now: for objects that do not change while they live.
+class StoppedThenLive : public Memory {
+ public:
+  StoppedThenLive(const Memory& stopped, const Memory& live) : stopped_(stopped), live_(live) {}
+  bool read(Address address, std::span<std::byte> into) const override { return stopped_.read(address, into) || live_.read(address, into); }
+
+ private:
+  const Memory& stopped_;
+  const Memory& live_;
+};
+
+// lj_bc.h: A is the second byte of an instruction; the callee's base is A and a frame link above the caller's.
+Address caller_base(const Memory& memory, const LuajitLayout& layout, Address base, Address return_pc) {
+  const std::optional<std::uint8_t> a = plausible_pointer(return_pc, 4) ? memory.get<std::uint8_t>(return_pc - 3) : std::nullopt;
+  return a ? base - 8 * (Address{*a} + (layout.gc64 ? 2 : 1)) : 0;
+}
+
+}  // namespace
+
+void LuaReader::try_rows(std::vector<Dialect> rows) {
   locator_.forget();
   locator_.try_rows(std::move(rows));
 }
@@ -18,8 +40,128 @@ void LuaReader::read(const Memory& memory, const Registers& registers, const Loc
   for (const Activation& activation : active_) {
     State& state = states_[state_count_++];
     state.activation = activation;
-    walk_puc(memory, *activation.layout, activation.L, limits_, state.walk);
+    state.cframes.clear();
+    state.jit_base = 0;
+    state.trace = {};
+    if (activation.lua.puc != nullptr) walk_puc(memory, *activation.lua.puc, activation.L, limits_, state.walk);
+    else read_luajit(memory, registers, stack, state, state_count_ == 1);
   }
+}
+
+// L->base lags behind the interpreter's BASE, which is in rdx (vm_x64.dasc), and a trace's is in jit_base. Which of them counts,
+// only the native frames tell; the walks from each read what will be needed then.
+void LuaReader::read_luajit(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost) {
+  const LuajitLayout& layout = *state.activation.lua.luajit;
+  const Address L = state.activation.L, G = state.activation.G;
+  read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
+  state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
+  state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
+  if (state.saved_pc == L) state.saved_pc = 0;   // vm_x64.dasc: "any value outside of bytecode is ok"
+  const auto touch = [&](Address base) {
+    if (is_base(memory, layout, L, base, 0)) walk_luajit(memory, layout, L, state.cframes, {base, 0, {}}, limits_, state.walk);
+  };
+  if (innermost) {
+    state.vmstate = memory.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
+    const bool is_current = read_ref(memory, layout, G + layout.G_cur_L) == L;
+    if (is_current) state.jit_base = read_ref(memory, layout, G + layout.G_jit_base).value_or(0);
+    if (state.jit_base != 0 && !is_base(memory, layout, L, state.jit_base, 0)) state.jit_base = 0;
+    if (state.jit_base != 0) touch(state.jit_base);
+    else if (registers[rdx] != state.saved_base) touch(registers[rdx]);
+  }
+  walk_luajit(memory, layout, L, state.cframes, {state.saved_base, state.saved_pc, {}}, limits_, state.walk);
+}
+
+std::vector<Address> LuaReader::cframes() const {
+  std::vector<Address> all;
+  for (std::size_t i = 0; i < state_count_; ++i) all.insert(all.end(), states_[i].cframes.begin(), states_[i].cframes.end());
+  return all;
+}
+
+const Trace* LuaReader::trace_at(Address pc) {
+  for (std::size_t i = 0; i < state_count_; ++i) {
+    const Activation& activation = states_[i].activation;
+    if (activation.lua.luajit == nullptr) continue;
+    if (const Trace* const trace = traces_.find(*activation.lua.luajit, activation.G, pc)) return trace;
+  }
+  return nullptr;
+}
+
+void LuaReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory) {
+  for (std::size_t i = 0; i < state_count_; ++i) {
+    if (states_[i].activation.lua.luajit != nullptr) refine(states_[i], i == 0, natives, registers, core, memory);
+  }
+}
+
+void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory) {
+  const LuajitLayout& layout = *state.activation.lua.luajit;
+  const Address L = state.activation.L;
+  const StoppedThenLive both(memory, live_);
+  const auto is = [&](Address base, Address pc) { return is_base(both, layout, L, base, pc); };
+  // The native frame on top of this state's innermost C frame: of the VM, or of a trace.
+  const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) {
+    return core.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]);
+  });
+  LuajitTop top;
+  InlinedCode code;
+  std::vector<InlinedFrame> entering;
+  const Address rdx_base = registers[rdx], rbx_pc = registers[rbx];
+  if (innermost && state.jit_base != 0) {
+    top.base = state.jit_base;
+    const Trace* trace = nullptr;
+    if (vm != natives.end() && core.is_machine_code(*vm)) trace = traces_.find(layout, state.activation.G, vm->lookup);
+    else if (state.vmstate > 0) trace = traces_.numbered(layout, state.activation.G, static_cast<unsigned>(state.vmstate));
+    if (trace != nullptr) {
+      state.trace = *trace;
+      const Address at = vm != natives.end() && trace->contains(vm->lookup) ? vm->lookup : trace->mcode;
+      code = traces_.decode(state.activation.G, *trace, at, state.jit_base, memory);
+      top = {code.base, code.pc, code.frames};
+      if (!is(top.base, 0) && code.frames.empty()) top = {state.jit_base, 0, {}};
+    }
+  } else if (innermost && vm != natives.end() && vm == natives.begin()) {
+    const Address caller = caller_base(both, layout, rdx_base, rbx_pc);
+    if (is(rdx_base, rbx_pc)) {
+      top = {rdx_base, rbx_pc, {}};
+    } else if (caller != 0 && is(rdx_base, 0) && is(caller, rbx_pc)) {
+      // A call whose link is not written yet.
+      const std::uint64_t slot = layout.gc64 ? both.get<std::uint64_t>(rdx_base - 16).value_or(0) : both.get<std::uint32_t>(rdx_base - 8).value_or(0);
+      const Address function = layout.gc64 ? object_of(layout, slot, luajit::gct_function) : slot;
+      entering.push_back({rdx_base - 8, rbx_pc, function, 0});
+      top = {rdx_base, 0, entering};
+    } else if (caller != 0 && is(caller, rbx_pc)) {
+      top = {caller, rbx_pc, {}};   // a return that has overwritten its frame
+    }
+  } else if (vm != natives.end()) {
+    const Address pc = vm->registers[rbx], base = vm->registers[rbp];
+    if (is(state.saved_base, pc)) top = {state.saved_base, pc, {}};
+    else if (innermost && is(base, pc)) top = {base, pc, {}};   // vm_x64.dasc keeps BASE in rbp around some calls
+  }
+  if (top.base == 0) {
+    if (is(state.saved_base, rbx_pc) && innermost) top = {state.saved_base, rbx_pc, {}};
+    else if (is(state.saved_base, state.saved_pc)) top = {state.saved_base, state.saved_pc, {}};
+    else top = {state.saved_base, 0, {}};
+  }
+  walk_luajit(both, layout, L, state.cframes, top, limits_, state.walk);
+  if (state.trace.object != 0 && !state.walk.calls.empty()) state.walk.calls[0].near = state.walk.calls[0].is_lua;
+}
+
+VmState LuaReader::vm_state(const std::vector<NativeFrame>& natives, const Core& core) const {
+  if (state_count_ == 0) return VmState::none;
+  const State& state = states_[0];
+  if (state.activation.lua.puc != nullptr) return !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
+  // lj_obj.h: ~LJ_VMST_INTERP and so on. The number lags behind at the edges of a trace; where the code is counts.
+  constexpr VmState stock[] = {VmState::interpreting, VmState::c,         VmState::collecting, VmState::exiting,
+                               VmState::recording,    VmState::optimising, VmState::assembling};
+  constexpr VmState more[] = {VmState::interpreting, VmState::interpreting, VmState::c,         VmState::c,         VmState::collecting,
+                              VmState::exiting,      VmState::recording,    VmState::optimising, VmState::assembling};
+  const bool more_states = state.activation.lua.luajit->more_vmstates;
+  const auto number = static_cast<std::size_t>(~state.vmstate);
+  VmState said = VmState::machine_code;
+  if (state.vmstate < 0) said = more_states ? (number < std::size(more) ? more[number] : VmState::none) : number < std::size(stock) ? stock[number] : VmState::none;
+  const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) { return core.executes_lua(frame); });
+  const bool on_trace = vm != natives.end() && core.is_machine_code(*vm) && (state.cframes.empty() || vm->cfa > state.cframes[0]);
+  if (on_trace && said != VmState::collecting) return VmState::machine_code;
+  if (!on_trace && said == VmState::machine_code) return state.jit_base != 0 ? VmState::machine_code : VmState::interpreting;
+  return said;
 }
 
 std::vector<Segment> LuaReader::segments() const {
@@ -63,7 +205,7 @@ void LuaReader::learn_pcs(const Merged& merged, const std::vector<NativeFrame>& 
   for (const MergedFrame& frame : merged.frames) {
     if (frame.kind != MergedFrame::Kind::call) continue;
     const LuaCall& call = states_[frame.segment].walk.calls[frame.call];
-    if (call.is_lua && frame.native != MergedFrame::no_native && frame.native != last) {
+    if (call.is_lua && states_[frame.segment].activation.lua.puc != nullptr && frame.native != MergedFrame::no_native && frame.native != last) {
       last = frame.native;
       if (!innermost) live_pc_.learn(natives[frame.native], call, memory);
     }
@@ -75,11 +217,12 @@ void LuaReader::learn_pcs(const Merged& merged, const std::vector<NativeFrame>& 
 Address LuaReader::pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
   const State& state = states_[frame.segment];
   const LuaCall& call = state.walk.calls[frame.call];
-  const Bytecode bytecode = state.activation.layout->bytecode;
+  if (state.activation.lua.puc == nullptr) return call.saved_pc;   // settled by refine()
+  const Bytecode bytecode = state.activation.lua.puc->bytecode;
   const bool in_memory = bytecode == Bytecode::lua52 || bytecode == Bytecode::lua53;
   const bool innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
   if (in_memory || !innermost || frame.native == MergedFrame::no_native) return call.saved_pc;
-  const Prototype* const prototype = names_.prototype({.puc = state.activation.layout}, call);
+  const Prototype* const prototype = names_.prototype(state.activation.lua, call);
   const LuaCall* const caller = state.walk.caller_of(frame.call);
   return live_pc_.pc(natives[frame.native], frame.native == 0, call, caller, prototype, memory, core);
 }
@@ -89,8 +232,8 @@ Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFr
   const LuaCall& call = state.walk.calls[frame.call];
   const LuaCall* const caller = state.walk.caller_of(frame.call);
   const Address pc = call.is_lua ? pc_of(frame, natives, core, memory) : 0;
-  const Dialect dialect = {.puc = state.activation.layout};
-  Frame labelled = names_.frame({dialect, state.activation.G, memory}, call, caller, pc);
+  Frame labelled = names_.frame({state.activation.lua, state.activation.G, memory}, call, caller, pc);
+  labelled.line_is_near = call.near;
   if (!call.is_lua) {
     const Frame native = core.describe_entry(call.entry);
     labelled.file = native.file;
@@ -104,13 +247,32 @@ std::string LuaReader::left_out_text(const LuaWalk& walk) const {
   return limits_.count_left_out && walk.left_out > 0 ? fmt::format("[{} frames left out]", walk.left_out) : "[frames left out]";
 }
 
+// A trace by its number and where it begins.
+Frame LuaReader::label_native(const NativeFrame& native, const Core& core) {
+  if (!core.is_machine_code(native)) return core.describe(native);
+  for (std::size_t i = 0; i < state_count_; ++i) {
+    const Activation& activation = states_[i].activation;
+    if (activation.lua.luajit == nullptr) continue;
+    const Trace* const found = traces_.find(*activation.lua.luajit, activation.G, native.lookup);
+    if (found == nullptr) continue;
+    const Trace trace = *found;
+    LuaCall start;
+    start.is_lua = true;
+    start.proto = trace.start_proto;
+    if (!read_proto_of(live_, *activation.lua.luajit, start)) break;
+    const Frame place = names_.frame({activation.lua, activation.G, live_}, start, nullptr, trace.start_pc + 4);
+    return {Frame::Kind::marker, fmt::format("[trace {} {}:{}]", trace.number, place.file, place.line), {}, 0, 0};
+  }
+  return core.describe(native);
+}
+
 Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
   learn_pcs(merged, natives, memory);
   const auto marker = [](std::string text) { return Frame{Frame::Kind::marker, std::move(text), {}, 0, 0}; };
   Stack stack;
   for (const MergedFrame& frame : merged.frames) {
     switch (frame.kind) {
-      case MergedFrame::Kind::native: stack.push_back(core.describe(natives[frame.native])); break;
+      case MergedFrame::Kind::native: stack.push_back(label_native(natives[frame.native], core)); break;
       case MergedFrame::Kind::not_joined: stack.push_back(marker("[native and Lua frames not joined]")); break;
       case MergedFrame::Kind::left_out: stack.push_back(marker(left_out_text(states_[frame.segment].walk))); break;
       case MergedFrame::Kind::call:
@@ -126,7 +288,7 @@ Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& nat
 std::vector<std::string> LuaReader::rows() const {
   std::vector<std::string> names;
   for (const auto& [G, row] : locator_.global_states()) {
-    const std::string name = "Lua " + std::string(row->name);
+    const std::string name = row.puc != nullptr ? "Lua " + std::string(row.puc->name) : row.luajit->gc64 ? "LuaJIT, 64-bit references" : "LuaJIT, 32-bit references";
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return names;

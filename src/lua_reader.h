@@ -7,6 +7,7 @@
 #include "core.h"
 #include "luastate/live_pc.h"
 #include "luastate/locate.h"
+#include "luastate/luajit_trace.h"
 #include "luastate/names.h"
 #include "merge.h"
 #include "sample.h"
@@ -16,10 +17,10 @@ namespace luaspy {
 class LuaReader {
  public:
   // `live`: the target's memory as it is now, for names. It has to outlive the reader.
-  LuaReader(const Memory& live, WalkLimits limits) : names_(live), limits_(limits) {}
+  LuaReader(const Memory& live, WalkLimits limits) : live_(live), names_(live), traces_(live), limits_(limits) {}
 
   // Which rows to try, best first; what was known of states before is forgotten.
-  void try_rows(std::vector<const Layout*> rows);
+  void try_rows(std::vector<Dialect> rows);
 
   // The target's mappings, as far as they are known now: where a lua_State can be.
   void know(const AddressSpace& space) { locator_.know(space); }
@@ -27,12 +28,19 @@ class LuaReader {
   // In the stop. `memory` is the snapshot; `stack` the thread's stack in it.
   void read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack);
 
-  // After it.
+  // After it. First what the native frames need: LuaJIT's C frames of the VM, and the trace that has `pc`, nullptr if there is none.
+  std::vector<Address> cframes() const;
+  const Trace* trace_at(Address pc);
+  bool on_trace() const { return state_count_ != 0 && states_[0].jit_base != 0; }
+  // Then, with them, LuaJIT's calls again: where the innermost frame is, and what a trace has inlined, is known only now.
+  void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory);
   std::vector<Segment> segments() const;
   // What the walks met, added to `quality`.
   void judge(const Merged& merged, Quality& quality) const;
   // Outermost first. `memory` is the snapshot that read() had.
   Stack label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+
+  VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core) const;
 
   // The states of the last read(), innermost first.
   const std::vector<Activation>& active() const { return active_; }
@@ -47,15 +55,26 @@ class LuaReader {
   struct State {
     Activation activation;
     LuaWalk walk;
+    // LuaJIT.
+    std::vector<Address> cframes;    // innermost first
+    Address jit_base = 0;            // of the trace that this state runs; 0: none
+    std::int32_t vmstate = 0;
+    Address saved_base = 0, saved_pc = 0;   // L->base; SAVE_PC of the innermost C frame
+    Trace trace;                     // object 0: none
   };
+  void read_luajit(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost);
+  void refine(State& state, bool innermost, const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory);
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   Address pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Frame label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+  Frame label_native(const NativeFrame& native, const Core& core);
   std::string left_out_text(const LuaWalk& walk) const;
 
+  const Memory& live_;
   Locator locator_;
   LivePc live_pc_;
   Names names_;
+  Traces traces_;
   WalkLimits limits_;
   // Of the sample being made; they keep their room from one to the next.
   std::vector<Activation> active_;

@@ -9,8 +9,8 @@ constexpr std::size_t most_entering = 3;  // native frames between a protected c
 
 class Merger {
  public:
-  Merger(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, Mode mode)
-      : natives_(natives), segments_(segments), core_(core), mode_(mode) {}
+  Merger(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, const MergeOptions& options)
+      : natives_(natives), segments_(segments), core_(core), mode_(options.mode), traces_(options.traces) {}
 
   Merged run() {
     for (segment_ = 0; segment_ < segments_.size(); ++segment_) {
@@ -41,7 +41,7 @@ class Merger {
 
   void run_segment(std::size_t end) {
     next_call_ = 0;
-    for (const LuaCall& call : walk().calls) merged_.fresh_calls += call.is_lua && call.fresh;
+    for (const LuaCall& call : walk().calls) merged_.fresh_calls += call.fresh && (call.is_lua || walk().has_owners);
     std::size_t last_anchor = end;
     for (std::size_t n = native_; n < end; ++n) {
       if (is_anchor(natives_[n])) last_anchor = n;
@@ -53,9 +53,8 @@ class Merger {
     for (; native_ < end; ++native_) {
       const NativeFrame& native = natives_[native_];
       if (core_.executes_lua(native)) {
-        ++merged_.execute_frames;
         release(Where::inside);
-        if (mode_ == Mode::native || mode_ == Mode::all) push_native(native_);
+        if (mode_ == Mode::native || mode_ == Mode::all || (traces_ && core_.is_machine_code(native))) push_native(native_);
         take_lua_calls(native_ == last_anchor);
       } else if (const std::size_t call = c_call_of(native); call < call_count()) {
         release(Where::inside);
@@ -93,19 +92,27 @@ class Merger {
   }
 
   // luaV_execute owns the Lua calls down to the first fresh one; C calls before them have no native frame (they are being
-  // entered or left). The outermost anchor of a state owns the rest: calls that a resume has unrolled (ldo.c, unroll).
+  // entered or left). LuaJIT's calls say who owns them. The outermost anchor of a state owns the rest: calls that a resume has
+  // unrolled (ldo.c, unroll).
   void take_lua_calls(bool outermost) {
-    while (next_call_ < call_count() && !walk().calls[next_call_].is_lua) take_call(MergedFrame::no_native);
-    while (next_call_ < call_count() && walk().calls[next_call_].is_lua) {
-      const bool fresh = walk().calls[next_call_].fresh;
-      take_call(native_);
-      if (fresh) break;
+    const std::size_t first = next_call_;
+    if (walk().has_owners) {
+      while (next_call_ < call_count() && walk().calls[next_call_].owner < natives_[native_].cfa) take_call(native_);
+    } else {
+      while (next_call_ < call_count() && !walk().calls[next_call_].is_lua) take_call(MergedFrame::no_native);
+      while (next_call_ < call_count() && walk().calls[next_call_].is_lua) {
+        const bool fresh = walk().calls[next_call_].fresh;
+        take_call(native_);
+        if (fresh) break;
+      }
     }
+    if (!walk().has_owners || next_call_ != first) ++merged_.execute_frames;
     if (outermost) take_rest();
   }
 
   void take_rest() {
     while (next_call_ < call_count()) take_call(MergedFrame::no_native);
+    if (walk().left_out != 0 && walk().cut_at == call_count()) push_call(MergedFrame::Kind::left_out, MergedFrame::no_native);
   }
 
   void take_call(std::size_t native) {
@@ -142,6 +149,7 @@ class Merger {
   const std::vector<Segment>& segments_;
   const Core& core_;
   Mode mode_;
+  bool traces_;
   Merged merged_;
   std::size_t segment_ = 0, native_ = 0, next_call_ = 0;
   bool any_anchor_ = false;
@@ -150,8 +158,8 @@ class Merger {
 
 }  // namespace
 
-Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, Mode mode) {
-  return Merger(natives, segments, core, mode).run();
+Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, const MergeOptions& options) {
+  return Merger(natives, segments, core, options).run();
 }
 
 }  // namespace luaspy

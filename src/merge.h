@@ -10,16 +10,23 @@
 //                                        (fresh)    ┘ first fresh one
 //     lua_pcallk, luaD_…: carry
 //     main                                                               main
+//
+// LuaJIT's calls say themselves which C frame of the VM they run in: its native frame, or the trace's on top of it, owns them.
 
 #include <vector>
 
 #include "core.h"
 #include "frame.h"
-#include "luastate/puc.h"
+#include "luastate/walk.h"
 
 namespace luaspy {
 
 enum class Mode { merged, lua, native, all };
+
+struct MergeOptions {
+  Mode mode = Mode::merged;
+  bool traces = false;   // show the frames of LuaJIT's machine code, inside the Lua functions that it runs
+};
 
 // The calls of one active state, and where its native frames end.
 struct Segment {
@@ -37,12 +44,12 @@ struct MergedFrame {
 struct Merged {
   std::vector<MergedFrame> frames;     // innermost first
   // Self-checks, for the counters of a run.
-  int execute_frames = 0;              // native luaV_execute frames
-  int fresh_calls = 0;                 // Lua calls that say they entered one
+  int execute_frames = 0;              // native frames of the VM, LuaJIT's only if they own calls
+  int fresh_calls = 0;                 // calls that say they entered one
   int unpaired_c_calls = 0;            // C functions without a native frame of their own
   bool joined = true;                  // false: Lua calls were there, and no native frame that could own them
 };
 
-Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, Mode mode);
+Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, const MergeOptions& options);
 
 }  // namespace luaspy

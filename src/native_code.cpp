@@ -68,8 +68,11 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
   for (const LuaImage& image : images) {
     if (image.rows.empty()) continue;
     CoreImage core{image.start, image.end};
-    if (const Module* const module = modules_.find(image.start)) find_execute(core, *module);
-    cores_.push_back(core);
+    if (const Module* const module = modules_.find(image.start)) {
+      if (image.rows.front().luajit != nullptr) find_vm(core, *module);
+      else find_execute(core, *module);
+    }
+    cores_.push_back(std::move(core));
   }
 }
 
@@ -90,14 +93,47 @@ void NativeCode::find_execute(CoreImage& core, const Module& module) {
   }
 }
 
+void NativeCode::find_vm(CoreImage& core, const Module& module) {
+  std::vector<std::byte> code;
+  for (const Module::Code& range : module.code()) {
+    code.resize(range.end - range.start);
+    if (!module.read(range.start, code)) continue;
+    core.vm = find_vm_code(range.start, code);
+    if (!core.vm) continue;
+    // Where there is call frame information for it, that knows its bounds.
+    const Unwinder::Range function = unwinder_.function((core.vm->start + core.vm->end) / 2);
+    if (function.start >= range.start && function.start + 256 >= core.vm->start && function.start <= core.vm->start + 256) core.vm->start = function.start;
+    return;
+  }
+}
+
+const VmCode* NativeCode::vm_at(Address address) const {
+  const CoreImage* const core = core_of(address);
+  return core != nullptr && core->vm && core->vm->contains(address) ? &*core->vm : nullptr;
+}
+
+std::vector<const VmCode*> NativeCode::vms() const {
+  std::vector<const VmCode*> all;
+  for (const CoreImage& core : cores_) {
+    if (core.vm) all.push_back(&*core.vm);
+  }
+  return all;
+}
+
+bool NativeCode::is_machine_code(const NativeFrame& frame) const {
+  return std::ranges::any_of(machine_code_, [&](const Unwinder::Range& range) { return frame.lookup >= range.start && frame.lookup < range.end; });
+}
+
 const NativeCode::CoreImage* NativeCode::core_of(Address address) const {
   const auto core = std::ranges::find_if(cores_, [&](const CoreImage& image) { return address >= image.start && address < image.end; });
   return core != cores_.end() ? &*core : nullptr;
 }
 
 bool NativeCode::executes_lua(const NativeFrame& frame) const {
+  if (is_machine_code(frame)) return true;
   const CoreImage* const core = core_of(frame.lookup);
   if (core == nullptr) return false;
+  if (core->vm) return core->vm->contains(frame.lookup);
   if (core->execute != 0 && frame.lookup >= core->execute && frame.lookup < core->execute_end) return true;
   // Its cold part has call frame information of its own; only a symbol says what it belongs to.
   return without_suffix(describe(frame).name) == "luaV_execute";
@@ -121,6 +157,8 @@ std::vector<std::byte> NativeCode::code(const NativeFrame& frame) const {
 }
 
 const Frame& NativeCode::describe(const NativeFrame& frame) const {
+  static const Frame machine_code{Frame::Kind::native, "[machine code]", {}, 0, 0};
+  if (is_machine_code(frame)) return machine_code;
   const Address key = frame.function != 0 ? frame.function : frame.lookup;
   if (const auto known = described_.find(key); known != described_.end()) return known->second;
   constexpr std::size_t limit = 1 << 16;

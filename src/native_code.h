@@ -6,6 +6,7 @@
 
 #include "core.h"
 #include "luastate/detect.h"
+#include "luastate/luajit_vm.h"
 #include "unwind/unwinder.h"
 
 namespace luaspy {
@@ -14,10 +15,19 @@ class NativeCode : public Core {
  public:
   NativeCode(const Modules& modules, const Unwinder& unwinder) : modules_(modules), unwinder_(unwinder) {}
 
-  // Which images hold a Lua core. Finds luaV_execute in each.
+  // Which images hold a Lua core. Finds luaV_execute, or LuaJIT's virtual machine, in each.
   void update(const std::vector<LuaImage>& images);
 
+  // The traces that frames of the sample being made are in: the caller has looked them up.
+  void set_machine_code(std::vector<Unwinder::Range> ranges) { machine_code_ = std::move(ranges); }
+
+  // The virtual machine of LuaJIT whose code has `address`; nullptr if there is none.
+  const VmCode* vm_at(Address address) const;
+  // All of them.
+  std::vector<const VmCode*> vms() const;
+
   bool executes_lua(const NativeFrame& frame) const override;
+  bool is_machine_code(const NativeFrame& frame) const override;
   bool carries(const NativeFrame& frame) const override;
   bool in_core_module(const NativeFrame& frame) const override;
 
@@ -30,13 +40,16 @@ class NativeCode : public Core {
     Address start, end;
     Address execute = 0;      // luaV_execute
     Address execute_end = 0;
+    std::optional<VmCode> vm;
   };
   const CoreImage* core_of(Address address) const;
   void find_execute(CoreImage& core, const Module& module);
+  void find_vm(CoreImage& core, const Module& module);
 
   const Modules& modules_;
   const Unwinder& unwinder_;
   std::vector<CoreImage> cores_;
+  std::vector<Unwinder::Range> machine_code_;
   mutable std::unordered_map<Address, Frame> described_;   // by function start, else lookup
   mutable std::unordered_map<Address, bool> carrying_;     // by function start
 };

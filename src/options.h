@@ -22,6 +22,8 @@ struct RecordOptions {
   std::string output;                   // "-": standard output; "": made of the target's name
   std::string format;                   // "": from output's ending, else speedscope
   Mode mode = Mode::merged;
+  bool traces = false;     // LuaJIT: frames of its machine code
+  bool vmstate = false;                 // a root frame for what the VM was doing
   bool lines = false;                   // frames show the current line
   bool threads = false;                 // folded: a root frame for each thread
   bool idle = false;                    // sample sleeping threads too
@@ -30,6 +32,7 @@ struct RecordOptions {
 struct DumpOptions {
   int pid = 0;
   Mode mode = Mode::merged;
+  bool traces = false;     // LuaJIT: frames of its machine code
   bool json = false;
 };
 

@@ -43,10 +43,31 @@ struct Quality {
   Quality& operator+=(const Quality& other);
 };
 
+// What the VM was doing. LuaJIT says it of itself (global_State.vmstate); of PUC Lua it is told by the innermost call.
+enum class VmState : std::uint8_t {
+  none,          // no Lua runs on the thread
+  interpreting,
+  machine_code,  // LuaJIT: running a trace, or something that a trace called
+  c,             // a C function that Lua called
+  collecting,    // LuaJIT: a step of the garbage collector
+  exiting,       // LuaJIT: leaving a trace
+  recording,     // LuaJIT: recording a trace
+  optimising,    // LuaJIT: optimising it
+  assembling,    // LuaJIT: making machine code of it
+};
+inline constexpr std::size_t vm_state_count = 9;
+
+constexpr std::string_view name(VmState state) {
+  constexpr std::array<std::string_view, vm_state_count> names = {"no Lua",     "interpreter", "machine code", "C function", "garbage collector",
+                                                                  "trace exit", "recorder",    "optimiser",    "assembler"};
+  return names[static_cast<std::size_t>(state)];
+}
+
 struct Sample {
   enum class State : std::uint8_t { running, sleeping } state = State::running;
   Loss loss = Loss::none;
   Stack stack;                          // outermost first; empty with a loss
+  VmState vm_state = VmState::none;
   std::int64_t stopped_ns = 0;          // how long the thread stood still
   Quality quality;
 };

@@ -5,7 +5,7 @@
 namespace luaspy {
 
 Sampler::Sampler(Target& target, SamplerOptions options)
-    : target_(target), options_(options), reader_(target.process(), target.memory(), options.mode, options.limits) {}
+    : target_(target), options_(options), reader_(target.process(), target.memory(), options.merging, options.limits) {}
 
 void Sampler::settle() {
   target_.let_go_pending();
@@ -52,7 +52,7 @@ std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) 
     sample.loss = Loss::unreadable;
     return sample;
   }
-  sample.stack = reader_.finish(registers, sample.quality);
+  reader_.finish(registers, sample);
   return sample;
 }
 
@@ -78,7 +78,7 @@ std::optional<Sample> Sampler::look_at_sleeping(Thread& thread, const ThreadStat
     sample.loss = Loss::unreadable;
     return sample;
   }
-  sample.stack = reader_.finish(registers, sample.quality);
+  reader_.finish(registers, sample);
   const char letter = thread.state_letter();
   const bool halted = letter == 'T' || letter == 't';
   sample.stack.push_back({Frame::Kind::marker, halted ? "[stopped]" : system_call_name(state.system_call), {}, 0, 0});

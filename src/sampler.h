@@ -12,7 +12,7 @@
 namespace luaspy {
 
 struct SamplerOptions {
-  Mode mode = Mode::merged;
+  MergeOptions merging;
   bool idle = false;                // sample sleeping threads too
   WalkLimits limits;
   std::chrono::milliseconds patience{50};  // how long a thread may take to stop

@@ -13,10 +13,15 @@
 
 namespace luaspy {
 
+// The native frames of a thread on which what `lua` has read last runs: the unwinder, LuaJIT's virtual machine and its traces. Code without
+// a file may be a trace's: which one is asked when the walk comes to it, and tells how to go on.
+Unwinder::End unwind_natives(const Registers& registers, const Memory& stack, const Modules& modules, Unwinder& unwinder, NativeCode& native, LuaReader& lua,
+                             std::vector<NativeFrame>& natives);
+
 class StackReader {
  public:
   // `process` and `memory` have to outlive it.
-  StackReader(Process& process, const Memory& memory, Mode mode, WalkLimits limits);
+  StackReader(Process& process, const Memory& memory, MergeOptions merging, WalkLimits limits);
 
   // Reads the target's mappings again and looks for Lua in what is new.
   void refresh();
@@ -32,12 +37,12 @@ class StackReader {
   void close() { snapshot_.close(); }
   Pages touched() const { return snapshot_.touched(); }
 
-  // After it: the stack, outermost first, and how good it is.
-  Stack finish(const Registers& registers, Quality& quality);
+  // After it: the stack, outermost first, what the VM was doing, and how good it all is.
+  void finish(const Registers& registers, Sample& sample);
 
   const std::vector<LuaImage>& images() const { return detector_.images(); }
   std::vector<std::string> searched() const { return detector_.searched(); }
-  std::vector<const Layout*> rows_to_try() const { return detector_.rows(); }
+  std::vector<Dialect> rows_to_try() const { return detector_.rows(); }
   // Is there a lua_State in the target, on a thread's stack or anywhere in its memory?
   bool has_state() const { return lua_.saw_state() || lua_.finds_state(space_); }
 
@@ -51,7 +56,7 @@ class StackReader {
   std::size_t stack_size(Address sp) const;
 
   Process& process_;
-  Mode mode_;
+  MergeOptions merging_;
   AddressSpace space_;
   Detector detector_;
   Modules modules_;

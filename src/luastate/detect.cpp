@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "luastate/layouts/luajit.h"
+
 namespace luaspy {
 namespace {
 
@@ -29,8 +31,10 @@ std::optional<Ident> find_ident(std::string_view text) {
     return Ident{std::string(version), std::string(prefix.substr(0, prefix.size() - 2)) + std::string(version), 3};
   }
   if (const std::size_t at = text.find("LuaJIT 2."); at != text.npos) {
-    const std::string_view version = word_at(text, at, "LuaJIT 0123456789.-beta");
-    if (version.size() >= 10) return Ident{std::string(version), std::string(version), 3};
+    // luajit.h, LUAJIT_VERSION: "LuaJIT 2.1.0-beta3", "LuaJIT 2.1.1761786044".
+    const std::string_view number = word_at(text, at + 7, "0123456789.-beta");
+    constexpr std::size_t shortest = 3;   // "2.1"
+    if (number.size() >= shortest) return Ident{"LuaJIT " + std::string(number), "LuaJIT " + std::string(number), 3};
   }
   for (std::size_t at = text.find("Lua 5."); at != text.npos; at = text.find("Lua 5.", at + 1)) {
     const bool whole = at > 0 && text[at - 1] == '\0' && at + 8 <= text.size() && text[at + 7] == '\0';
@@ -52,20 +56,21 @@ std::optional<Ident> search(const Memory& memory, Address start, Address end) {
   return best;
 }
 
-std::vector<const Layout*> rows_for(const std::string& version) {
-  std::vector<const Layout*> rows;
+}  // namespace
+
+std::vector<Dialect> rows_for(const std::string& version) {
+  if (version.starts_with("LuaJIT")) return {{nullptr, &layout_rows::luajit_gc64}, {nullptr, &layout_rows::luajit_gc32}};
+  std::vector<Dialect> rows;
   const std::string_view series = std::string_view(version).substr(0, 3);
   const int patch = version.size() == 5 ? version[4] - '0' : -1;
   for (const Layout& row : layouts()) {
-    if (row.series == series) rows.push_back(&row);
+    if (row.series == series) rows.push_back({&row, nullptr});
   }
   // Newest first, but the row that the version names before all; a release newer than every row gets the newest.
   std::ranges::reverse(rows);
-  std::stable_partition(rows.begin(), rows.end(), [&](const Layout* row) { return patch >= row->first_patch && patch <= row->last_patch; });
+  std::stable_partition(rows.begin(), rows.end(), [&](const Dialect& row) { return patch >= row.puc->first_patch && patch <= row.puc->last_patch; });
   return rows;
 }
-
-}  // namespace
 
 bool Detector::update(const AddressSpace& space, const Memory& memory) {
   struct Image {
@@ -110,10 +115,10 @@ bool Detector::update(const AddressSpace& space, const Memory& memory) {
   return changed;
 }
 
-std::vector<const Layout*> Detector::rows() const {
-  std::vector<const Layout*> all;
+std::vector<Dialect> Detector::rows() const {
+  std::vector<Dialect> all;
   for (const LuaImage& image : images_) {
-    for (const Layout* row : image.rows) {
+    for (const Dialect& row : image.rows) {
       if (std::ranges::find(all, row) == all.end()) all.push_back(row);
     }
   }

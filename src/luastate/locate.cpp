@@ -9,35 +9,33 @@ namespace {
 constexpr std::size_t chunk_words = 64;     // how many stack words are tested in one batch
 constexpr std::size_t head_size = 112;      // bytes of a lua_State that tell whether it is one: up to L_G and ci in every row
 constexpr std::size_t most_states = 256;    // active on one thread: LUAI_MAXCCALLS bounds nesting to 200
-constexpr int longjmp_limit = 1024;
+constexpr int chain_limit = 1024;
 
-}  // namespace
+// What finding a running state needs to know of either Lua.
+struct StateFields {
+  Offset tt, G;                   // the object's type, the reference to its global_State
+  std::uint8_t tag;
+  bool short_reference;
+  Offset anchor;                  // errorJmp, cframe
+  Address anchor_flags;           // bits of it that are no address
+  Offset anchor_previous;         // in what it points at: the next one outwards
+};
 
-void Locator::try_rows(std::vector<const Layout*> rows) {
-  rows_ = std::move(rows);
-  rejected_.clear();
+StateFields fields_of(const Dialect& lua) {
+  constexpr Address cframe_flags = 3;   // lj_frame.h: CFRAME_RESUME, CFRAME_UNWIND_FF
+  if (lua.puc != nullptr) return {lua.puc->L_tt, lua.puc->L_G, lua.puc->tag_thread, false, lua.puc->L_errorJmp, 0, 0};
+  const LuajitLayout& row = *lua.luajit;
+  return {row.L_gct, row.L_glref, luajit::gct_thread, !row.gc64, row.L_cframe, cframe_flags, row.cframe_previous};
 }
 
-void Locator::know(const AddressSpace& space) {
-  ranges_.clear();
-  unmapped_.clear();
-  for (const Mapping& mapping : space.mappings()) {
-    const bool writable = mapping.writable && mapping.readable;
-    if (!ranges_.empty() && ranges_.back().end == mapping.start && ranges_.back().writable == writable) ranges_.back().end = mapping.end;
-    else ranges_.push_back({mapping.start, mapping.end, writable});
-  }
-}
-
-bool Locator::worth_reading(Address word) const {
-  const auto after = std::ranges::upper_bound(ranges_, word, {}, &Range::start);
-  if (after != ranges_.begin() && word < std::prev(after)->end) return std::prev(after)->writable;
-  return !std::ranges::binary_search(unmapped_, word);
+Address load_G(const StateFields& fields, std::span<const std::byte> bytes) {
+  return fields.short_reference ? load<std::uint32_t>(bytes, fields.G) : load<Address>(bytes, fields.G);
 }
 
 // A row fits a state if the state's main thread, read with this row, is a thread of the same global state, and its stack and
 // its CallInfo chain are where the row says (lstate.h): base_ci ends the chain, and its function is the bottom of the stack. All
 // rows of one series put the wrong fields there for each other.
-bool Locator::fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) const {
+bool fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) {
   const Address G = load<Address>(bytes, row.L_G);
   if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread) return false;
   std::optional<Address> main = G + row.G_mainthread;
@@ -69,27 +67,60 @@ bool Locator::fits(const Memory& memory, const Layout& row, Address L, std::span
   return true;
 }
 
-const Layout* Locator::layout_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G) {
-  for (const Layout* row : rows_) {
-    if (load<std::uint8_t>(bytes, row->L_tt) != row->tag_thread) continue;
-    G = load<Address>(bytes, row->L_G);
+}  // namespace
+
+void Locator::try_rows(std::vector<Dialect> rows) {
+  rows_ = std::move(rows);
+  short_references_ = std::ranges::any_of(rows_, [](const Dialect& row) { return row.luajit != nullptr && !row.luajit->gc64; });
+  rejected_.clear();
+}
+
+void Locator::know(const AddressSpace& space) {
+  ranges_.clear();
+  unmapped_.clear();
+  for (const Mapping& mapping : space.mappings()) {
+    const bool writable = mapping.writable && mapping.readable;
+    if (!ranges_.empty() && ranges_.back().end == mapping.start && ranges_.back().writable == writable) ranges_.back().end = mapping.end;
+    else ranges_.push_back({mapping.start, mapping.end, writable});
+  }
+}
+
+bool Locator::worth_reading(Address word) const {
+  const auto after = std::ranges::upper_bound(ranges_, word, {}, &Range::start);
+  if (after != ranges_.begin() && word < std::prev(after)->end) return std::prev(after)->writable;
+  return !std::ranges::binary_search(unmapped_, word);
+}
+
+Dialect Locator::dialect_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G) {
+  for (const Dialect& row : rows_) {
+    const StateFields fields = fields_of(row);
+    if (load<std::uint8_t>(bytes, fields.tt) != fields.tag) continue;
+    G = load_G(fields, bytes);
     if (const auto known = known_.find(G); known != known_.end()) {
-      if (load<Address>(bytes, known->second->L_G) == G) return known->second;
+      if (load_G(fields_of(known->second), bytes) == G) return known->second;
       continue;
     }
     // While a stack moves, a row may fail to fit for an instant: a state is given up only after some tries.
     if (!plausible_pointer(G) || rejected_[L] > 100) continue;
     constexpr std::size_t most_known = 4096;   // a program may make states without end
     if (known_.size() >= most_known) known_.clear();
-    if (fits(memory, *row, L, bytes)) return known_[G] = row;
+    if (row.puc != nullptr) {
+      if (fits(memory, *row.puc, L, bytes)) return known_[G] = row;
+      continue;
+    }
+    LuajitLayout layout = *row.luajit;
+    if (!find_globals(memory, L, layout)) continue;
+    auto same = std::ranges::find(found_, layout);
+    if (same == found_.end()) same = found_.insert(found_.end(), layout);
+    return known_[G] = {nullptr, &*same};
   }
   if (rejected_.size() > 4096) rejected_.clear();
   ++rejected_[L];
-  return nullptr;
+  return {};
 }
 
 // lua_newstate (lstate.c) allocates the main thread and its global_State as one: l_G of the first points right behind it, or,
-// in 5.5, to what it is inside of. Such words are rare enough to look closer at each.
+// in 5.5, to what it is inside of. LuaJIT's are parts of one GG_State (lj_dispatch.h). Such words are rare enough to look closer at each.
 Address Locator::find_main_thread(const Memory& memory, const AddressSpace& space) const {
   constexpr std::size_t chunk = 1 << 20, most = 1 << 30;
   std::vector<std::byte> bytes(chunk);
@@ -101,12 +132,19 @@ Address Locator::find_main_thread(const Memory& memory, const AddressSpace& spac
       read += part.size();
       if (!memory.read(at, part)) continue;
       for (std::size_t i = 0; i + 8 <= part.size(); i += 8) {
-        const Address word = load<Address>(part, i);
-        for (const Layout* row : rows_) {
-          const Address L = at + i - row->L_G;
-          if (word != (row->mainthread_embedded ? L - row->G_mainthread : L + row->L_size)) continue;
+        for (const Dialect& row : rows_) {
+          const StateFields fields = fields_of(row);
+          const Address L = at + i - fields.G;
+          const Address word = fields.short_reference ? load<std::uint32_t>(part, i) : load<Address>(part, i);
+          if (row.luajit != nullptr) {
+            constexpr Address smallest = 64, largest = 160;   // of a lua_State
+            LuajitLayout layout = *row.luajit;
+            if (word >= L + smallest && word <= L + largest && find_globals(memory, L, layout)) return L;
+            continue;
+          }
+          if (word != (row.puc->mainthread_embedded ? L - row.puc->G_mainthread : L + row.puc->L_size)) continue;
           std::array<std::byte, head_size> head;
-          if (memory.read(L, head) && fits(memory, *row, L, head)) return L;
+          if (memory.read(L, head) && fits(memory, *row.puc, L, head)) return L;
         }
       }
     }
@@ -130,13 +168,13 @@ void Locator::collect(const Memory& memory, std::span<const Address> words) {
   for (std::size_t i = 0; i < count; ++i) {
     constexpr std::size_t most_unmapped = 1024;
     if (!requests[i].done && unmapped_.size() < most_unmapped) unmapped_.insert(std::ranges::upper_bound(unmapped_, requests[i].address), requests[i].address);
-    // GCObject's header has its tag at +8 in all of PUC Lua (lobject.h, CommonHeader); LUA_TTHREAD is 8.
-    if (!requests[i].done || load<std::uint8_t>(heads[i], 8) != 8) continue;
+    if (!requests[i].done) continue;
     Address G = 0;
-    const Layout* const layout = layout_of(memory, requests[i].address, heads[i], G);
-    if (layout == nullptr) continue;
-    const std::optional<Address> errorJmp = memory.get<Address>(requests[i].address + layout->L_errorJmp);
-    candidates_.push_back({requests[i].address, G, errorJmp.value_or(0), layout});
+    const Dialect lua = dialect_of(memory, requests[i].address, heads[i], G);
+    if (lua == Dialect{}) continue;
+    const StateFields fields = fields_of(lua);
+    const std::optional<Address> anchor = memory.get<Address>(requests[i].address + fields.anchor);
+    candidates_.push_back({requests[i].address, G, anchor.value_or(0) & ~fields.anchor_flags, lua});
   }
 }
 
@@ -148,8 +186,14 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
 
   std::array<Address, chunk_words> chunk;
   std::size_t chunk_size = 0;
-  const auto consider = [&](Address word) {
+  const auto consider_one = [&](Address word) {
     if (plausible_pointer(word) && !(word >= stack.start && word < stack.end()) && worth_reading(word)) chunk[chunk_size++] = word;
+  };
+  const auto consider = [&](Address word) {
+    consider_one(word);
+    if (!short_references_) return;
+    consider_one(word & 0xffffffff);
+    if (word >> 32 != 0) consider_one(word >> 32);
   };
   const auto flush = [&] {
     collect(memory, std::span(chunk).first(chunk_size));
@@ -163,7 +207,7 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   Address from = stack.start;      // the innermost frames not yet given to a state
   std::size_t at = 0;              // bytes of the stack scanned
   const auto scan_below = [&](Address limit) {
-    while (stack.start + at < limit && at + 8 <= stack.bytes.size() && chunk_size < chunk_words) consider(load<Address>(stack.bytes, at)), at += 8;
+    while (stack.start + at < limit && at + 8 <= stack.bytes.size() && chunk_size + 3 <= chunk_words) consider(load<Address>(stack.bytes, at)), at += 8;
     flush();
   };
   while (active.size() < most_states) {
@@ -173,27 +217,29 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     for (;;) {
       best = nullptr;
       for (const Candidate& candidate : candidates_) {
-        if (candidate.errorJmp >= from && candidate.errorJmp < stack.end() && (best == nullptr || candidate.errorJmp < best->errorJmp)) best = &candidate;
+        if (candidate.anchor >= from && candidate.anchor < stack.end() && (best == nullptr || candidate.anchor < best->anchor)) best = &candidate;
       }
-      const Address limit = best != nullptr ? best->errorJmp : stack.end();
+      const Address limit = best != nullptr ? best->anchor : stack.end();
       if (stack.start + at >= limit || at + 8 > stack.bytes.size()) break;
       scan_below(std::min(limit, stack.start + at + 8 * chunk_words));
     }
     if (best == nullptr) break;
-    // lj.previous of the same state (ldo.c): the last one lies in the frame that entered this state.
-    Address outermost = best->errorJmp;
-    for (int i = 0; i < longjmp_limit; ++i) {
-      const std::optional<Address> previous = memory.get<Address>(outermost);
-      if (!previous || *previous <= outermost || *previous >= stack.end()) break;
-      outermost = *previous;
+    // The last one of the chain lies in the frame that entered this state.
+    const StateFields fields = fields_of(best->lua);
+    Address outermost = best->anchor;
+    for (int i = 0; i < chain_limit; ++i) {
+      const Address previous = memory.get<Address>(outermost + fields.anchor_previous).value_or(0) & ~fields.anchor_flags;
+      if (previous <= outermost || previous >= stack.end()) break;
+      outermost = previous;
     }
-    active.push_back({best->L, best->G, best->layout, outermost});
     from = outermost + 8;
+    active.push_back({best->L, best->G, best->lua, from});
   }
   if (!active.empty()) return;
   // A host that calls lua_call without protection leaves errorJmp NULL: then the main thread runs, if anything does.
   for (const Candidate& candidate : candidates_) {
-    const Layout& row = *candidate.layout;
+    if (candidate.lua.puc == nullptr) continue;
+    const Layout& row = *candidate.lua.puc;
     std::optional<Address> main = candidate.G + row.G_mainthread;
     if (!row.mainthread_embedded) main = memory.get<Address>(*main);
     if (!main) continue;
@@ -202,7 +248,7 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     if (row.ci_previous == no_field) base_ci = memory.get<Address>(*base_ci);
     const std::optional<Address> errorJmp = memory.get<Address>(*main + row.L_errorJmp);
     if (!ci || !base_ci || *ci == *base_ci || errorJmp != Address{0}) continue;
-    active.push_back({*main, candidate.G, candidate.layout, stack.end()});
+    active.push_back({*main, candidate.G, candidate.lua, stack.end()});
     return;
   }
 }

@@ -13,10 +13,14 @@
 
 namespace luaspy {
 
-// lj_jit.h, SnapShot: what it tells of machine code.
-enum class SnapshotForm : std::uint8_t {
-  none,        // 8 bytes (2017) or 12 bytes (2020) without mcofs: which snapshot an instruction belongs to is not told
-  with_mcofs,  // 12 bytes, from 2021-03 on (a32aeadc)
+// lj_jit.h, SnapShot.
+struct SnapshotForm {
+  std::uint8_t size = 0;
+  std::uint8_t mapofs_size = 4;                            // mapofs is at 0
+  std::uint8_t nent = 0;
+  std::uint8_t mcofs = 0;                                  // where in the machine code it begins; 0: not told before 2021-03 (a32aeadc)
+
+  bool operator==(const SnapshotForm&) const = default;
 };
 
 struct LuajitLayout {
@@ -45,16 +49,19 @@ struct LuajitLayout {
   // lj_jit.h: GCtrace
   Offset T_size, T_gct, T_nk, T_ir, T_nsnapmap, T_snap, T_snapmap, T_startpt, T_startpc, T_startins, T_szmcode, T_mcode, T_spadjust, T_traceno, T_link, T_root;
 
-  // Found in the live process.
-  Offset str_len = no_field, str_data = no_field;  // lj_obj.h, GCstr: moved in 2020-06 (ff34b48d)
-  Offset T_nsnap = no_field;
-  SnapshotForm snapshots = SnapshotForm::none;
-  // global_State, from its own start; J's fields, too: both are parts of one GG_State (lj_dispatch.h).
-  Offset G_main_L = no_field;     // how far below g the main thread lies
-  Offset G_vmstate = no_field, G_mainthref = no_field, G_cur_L = no_field, G_jit_base = no_field, G_registry = no_field;
-  Offset G_trace = no_field;      // J.trace: an MRef to an array of GCRefs
+  // Found in the live process: find_globals.
+  Offset str_len = no_field, str_data = no_field;  // lj_obj.h, GCstr: len moved in 2020-06 (ff34b48d)
+  Offset main_L_below = no_field;                  // how far below its global_State the main thread lies: both are parts of one GG_State (lj_dispatch.h)
+  Offset G_vmstate = no_field, G_mainthref = no_field, G_registry = no_field, G_cur_L = no_field, G_jit_base = no_field;
+  bool more_vmstates = false;                      // Tarantool's, from 2020 on: LFUNC, FFUNC and CFUNC in the place of C
+
+  // Found when there is machine code: find_traces.
+  Offset G_trace = no_field;                       // jit_State.trace, from the global_State on: an MRef to an array of GCRefs
   Offset G_sizetrace = no_field;
-  bool tarantool = false;         // its vmstate has three more values (LFUNC, FFUNC, CFUNC)
+  Offset T_nsnap = no_field;
+  SnapshotForm snapshots{};
+
+  bool operator==(const LuajitLayout&) const = default;
 };
 
 // lj_obj.h: the type of an object (GCHeader.gct), and of a value (its upper 17 bits with GC64, else its upper word), are ~ of each other.
@@ -62,6 +69,15 @@ namespace luajit {
 inline constexpr std::uint8_t gct_string = 4, gct_upvalue = 5, gct_thread = 6, gct_proto = 7, gct_function = 8, gct_trace = 9, gct_cdata = 10,
                               gct_table = 11, gct_userdata = 12;
 }
+
+bool is_thread_of(const Memory& memory, const LuajitLayout& layout, Address L, Address G);
+
+// Where the global_State of `L` keeps its fields: `layout` comes with the row of its pointer size, and leaves with what is "found in the
+// live process". False if `L` is no thread of such a LuaJIT. Reads some 2 KiB.
+bool find_globals(const Memory& memory, Address L, LuajitLayout& layout);
+
+// The same for jit_State and GCtrace. False as long as there is no trace to tell it.
+bool find_traces(const Memory& memory, Address G, LuajitLayout& layout);
 
 // What a TValue refers to if it is an object of type `gct`; 0 if it is anything else.
 Address object_of(const LuajitLayout& layout, std::uint64_t value, std::uint8_t gct);

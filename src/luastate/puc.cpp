@@ -235,11 +235,6 @@ std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto) {
   return hash | 1;
 }
 
-const LuaCall* LuaWalk::caller_of(std::size_t i) const {
-  if (left_out != 0 && i + 1 == cut_at) return cut_caller.ci != 0 ? &cut_caller : nullptr;
-  return i + 1 < calls.size() ? &calls[i + 1] : nullptr;
-}
-
 void walk_puc(const Memory& memory, const Layout& layout, Address L, const WalkLimits& limits, LuaWalk& walk) {
   walk.clear();
   Walker walker(memory, layout, L);

@@ -102,6 +102,14 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
   return have_bias && !segments_.empty();
 }
 
+std::vector<Module::Code> Module::code() const {
+  std::vector<Code> ranges;
+  for (const Segment& segment : segments_) {
+    if (segment.executable) ranges.push_back({segment.start, segment.end});
+  }
+  return ranges;
+}
+
 bool Module::executes(Address address) const {
   return std::ranges::any_of(segments_, [&](const Segment& segment) { return segment.executable && address >= segment.start && address < segment.end; });
 }

@@ -31,6 +31,10 @@ class Module {
   std::string_view file_name() const;  // without directories
   Address bias() const { return bias_; }
   bool executes(Address address) const;
+  struct Code {
+    Address start = 0, end = 0;
+  };
+  std::vector<Code> code() const;   // its executable segments, as far as the file has bytes for them
 
   // The bytes that the file has for an address of the target; false where it has none. Data that the program writes is as
   // it was at its start.

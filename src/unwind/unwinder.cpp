@@ -174,7 +174,7 @@ void Unwinder::note_entry(Address entry) {
   if (entries_.size() < limit && entries_.insert(entry).second) functions_.clear();
 }
 
-Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, std::vector<NativeFrame>& frames, std::size_t limit) {
+Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, const FrameRule* rule, std::vector<NativeFrame>& frames, std::size_t limit) {
   Source& from = space_->source;
   from.stack = &stack;
   from.registers = registers;
@@ -185,6 +185,13 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     frame.function = function(frame.lookup).start;
     Registers caller;
     Step step = Step::cfi;
+    if (rule != nullptr && rule->step(frame, stack, caller) && caller.sp() > frame.sp) {
+      frame.cfa = caller.sp();
+      frames.push_back(frame);
+      frame = {caller.pc(), caller.pc() - 1, caller.sp(), 0, 0, Step::rule, caller};
+      have_cursor = false;
+      continue;
+    }
     int status = -UNW_ENOINFO;
     unw_proc_info_t info;
     // Without call frame information libunwind would try frame pointers unchecked; step_by_scan checks what it finds.

@@ -12,6 +12,14 @@
 
 namespace luaspy {
 
+// Frames of code that tables do not tell, or not rightly, from whoever knows better.
+class FrameRule {
+ public:
+  virtual ~FrameRule() = default;
+  // The registers of the caller of `from`, as far as they are known, pc and sp included; false if it has nothing to say.
+  virtual bool step(const NativeFrame& from, const Memory& stack, Registers& caller) const = 0;
+};
+
 class Unwinder {
  public:
   explicit Unwinder(const Modules& modules);
@@ -22,8 +30,8 @@ class Unwinder {
     lost,       // no way on from the last frame: it, and the rest, are missing
     limit,      // more frames than asked for
   };
-  // Appends frames to `frames`, innermost first. `stack` has to answer for the thread's stack only.
-  End unwind(const Registers& registers, const Memory& stack, std::vector<NativeFrame>& frames, std::size_t limit = 4096);
+  // Appends frames to `frames`, innermost first. `stack` has to answer for the thread's stack only. What `rule` says goes first.
+  End unwind(const Registers& registers, const Memory& stack, const FrameRule* rule, std::vector<NativeFrame>& frames, std::size_t limit = 4096);
 
   struct Range {
     Address start = 0, end = 0;  // [start, end); 0, 0 if unknown

@@ -162,8 +162,11 @@ Folder::~Folder() {
 }
 
 std::string Folder::write(const std::string& file, const std::string& text, unsigned mode) const {
-  std::ofstream(path(file), std::ios::binary) << text;
-  REQUIRE(::chmod(path(file).c_str(), mode) == 0);
+  // Under its own name only when it is complete: a target may be waiting for it, to remove it.
+  const std::string unfinished = path(file) + ".unfinished";
+  std::ofstream(unfinished, std::ios::binary) << text;
+  REQUIRE(::chmod(unfinished.c_str(), mode) == 0);
+  REQUIRE(std::rename(unfinished.c_str(), path(file).c_str()) == 0);
   return path(file);
 }
 

@@ -86,7 +86,7 @@ void check(const Share& share) {
   const double samples = static_cast<double>(heavy + light);
   CHECK(both == 0);
   REQUIRE(samples >= 100);
-  CHECK(samples >= 0.5 * static_cast<double>(all));   // the rest is the loop's os.clock, a system call
+  CHECK(samples >= 0.25 * static_cast<double>(all));   // the rest is the loop's os.clock, a system call, slow on a busy machine
   const double expected = heavy_seconds / (heavy_seconds + light_seconds);
   CHECK(std::abs(expected - share.percent / 100.0) < 0.05);   // else the workload is broken
   // Ticks are jittered, so binomial is the worst they can be; 5 sigma, and 1 % for the ends of the run.

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Prepares the real Lua programs that the live and oracle tests watch: Debian's own binaries, and builds of
-# Debian's Lua sources in many shapes. Nothing is installed, everything lands in OUTDIR, and what is there
+# Prepares the real Lua and LuaJIT programs that the live and oracle tests watch: Debian's own binaries, and builds of
+# Debian's sources in many shapes. Nothing is installed, everything lands in OUTDIR, and what is there
 # already is not made again. README.md beside this file says what comes from where.
 set -euo pipefail
 
@@ -17,6 +17,9 @@ native=bookworm # the suite whose programs run on the machine's own libc
 
 # Every Lua is built with -O2; one of each minor version in all of these shapes as well.
 shapes=(O0 O1 O3 Os lto clang cxx shared dlopened static static-pie nopie hidden nosections noehframe symbols)
+
+# Every LuaJIT is built in both pointer modes; the newest and an old one are also linked in all of these ways.
+luajit_links=(symbols nopie static static-pie hidden nosections)
 
 # ---------------------------------------------------------------- jobs
 
@@ -71,6 +74,8 @@ apt_suite() (
   [[ -e $keyring ]] && options+=" signed-by=$keyring"
   : >"$dir/status"
   printf "%s [$options] $uri $1 main\n" deb deb-src >"$dir/sources.list"
+  # Experimental has only what differs from sid.
+  [[ $1 != experimental ]] || printf 'deb [%s] %s sid main\n' "$options" "$uri" >>"$dir/sources.list"
   cat >"$dir/apt.conf" <<CONF
 Dir::State "$dir";
 Dir::State::lists "$dir/lists";
@@ -78,6 +83,7 @@ Dir::State::status "$dir/status";
 Dir::Cache "$dir/cache";
 Dir::Etc::sourcelist "$dir/sources.list";
 Dir::Etc::sourceparts "-";
+APT::Default-Release "$1";
 APT::Architecture "amd64";
 APT::Architectures { "amd64"; };
 APT::Sandbox::User "";
@@ -105,10 +111,11 @@ download() {
   printf '%s\n' "${files[@]}"
 }
 
-# unpack_debs SUITE PACKAGE...: the packages and all they depend on, in debian/SUITE.
+# unpack_debs ROOT PACKAGE...: the packages and all they depend on, in debian/ROOT. A root is called by its suite, or SUITE-NAME where
+# packages conflict with others of that suite.
 # The native suite's programs run on the machine's libc, and must not meet another one.
 unpack_debs() {
-  local suite=$1 deb root=$out/debian/$1; shift
+  local suite=${1%%-*} deb root=$out/debian/$1; shift
   mkdir -p "$root"
   apt_suite "$suite"
   apt "$suite" apt-get install -y --print-uris "$@" >"$root/uris"
@@ -139,6 +146,23 @@ unpack_place() {
   [[ -e $out/src/lua-$version ]] || mv "$tmp/$folder" "$out/src/lua-$version"
   rm -rf "$tmp"
   echo "$version" >"$out/src/$wanted.version"
+}
+
+# unpack_luajit LABEL PLACE: LuaJIT's sources, wherever they are in the tarball, as src/luajit-VERSION. A version is called by the day of
+# its last commit where the sources know it, else as the label says.
+unpack_luajit() {
+  local label=$1 origin package folder tarball dir version=${1#luajit-} tmp=$out/src/tmp-$1
+  IFS=/ read -r origin package folder <<<"$2"
+  rm -rf "$tmp" && mkdir "$tmp"
+  tarball=$(tarball "$origin" "$package")
+  tar -xf "$tarball" -C "$tmp" ${folder:+--wildcards "*/$folder/*"}
+  dir=$(find "$tmp" -path '*/src/ljamalg.c')
+  dir=${dir%/src/ljamalg.c}
+  [[ ! -e $dir/.relver ]] || version=2.1.$(date -u -d "@$(<"$dir/.relver")" +%Y%m%d)
+  [[ $label != *[0-9] || $label == "luajit-$version" ]] || { echo "this is LuaJIT $version, not $label" >&2; return 1; }
+  mv -T "$dir" "$out/src/luajit-$version" || [[ -e $out/src/luajit-$version ]] # sid and experimental may have the same
+  rm -rf "$tmp"
+  echo "$version" >"$out/src/$label.version"
 }
 
 # tarball ORIGIN PACKAGE: npm's package, or the upstream tarball of a suite's source package, without Debian's patches.
@@ -205,6 +229,52 @@ build() {
   target "lua-$version-$shape" "$version" build "$command" "$core" "$shape" >"$dir/target"
 }
 
+# build_luajit VERSION SHAPE [NAME=VALUE]...: what LuaJIT's own Makefile makes of those variables, in a copy of its sources. The headers that
+# it generated stay there, and libluajit.a, with symbols. The tools it makes for itself are not worth being optimized.
+build_luajit() {
+  local dir=$out/build/luajit-$1-$2
+  rm -rf "$dir" && cp -r "$out/src/luajit-$1" "$dir" && mkdir "$dir/bin"
+  make -j1 -C "$dir/src" BUILDMODE=static CCDEBUG= HOST_CFLAGS=-O0 "${@:3}"
+  find "$dir/src" -name '*.o' ! -name luajit.o ! -name lj_init.o -delete
+  strip -o "$dir/bin/luajit" "$dir/src/luajit"
+  luajit_target "luajit-$1-$2" build "$dir/bin/luajit" "$dir/bin/luajit" "$2" >"$dir/luajit"
+}
+
+# link_luajit VERSION SHAPE FROM: the objects that were built as the shape FROM, linked in another way.
+link_luajit() {
+  local name=luajit-$1-$2 dir=$out/build/luajit-$1-$2 from=$out/build/luajit-$1-$3/src
+  local core=$dir/bin/luajit command=$dir/bin/luajit link=(-rdynamic -s) objects
+  objects=('-Wl,--whole-archive' "$from/libluajit.a" '-Wl,--no-whole-archive')
+  [[ ! -e $from/lj_init.o ]] || objects+=("$from/lj_init.o")
+  rm -rf "$dir" && mkdir -p "$dir/bin"
+  case $2 in
+    symbols) link=(-rdynamic) ;;
+    static | static-pie) link=("-$2" -s) ;;
+    nopie) link+=(-no-pie) ;;
+    hidden | nosections) link=(-s) ;;
+    shared)
+      core=$dir/bin/libluajit.so
+      gcc -shared -s -o "$core" "${objects[@]}" -lm -ldl
+      objects=() link=(-s -L "$dir/bin" -lluajit "-Wl,-rpath,$dir/bin") ;;
+    dlopened)
+      core=$dir/bin/libluajit.so command="$dir/bin/luajit $core"
+      gcc -w -shared -fPIC -O2 -s -Dmain=lua_main -I "$from" -o "$core" "$from/luajit.c" "${objects[@]}" -lm -ldl
+      gcc -O2 -s -o "$dir/bin/luajit" "$here/dlopened.c" -ldl ;;
+  esac
+  [[ $2 == dlopened ]] || gcc -o "$dir/bin/luajit" "$from/luajit.o" "${objects[@]}" "${link[@]}" -lm -ldl
+  if [[ $2 == nosections ]]; then drop_sections "$dir/bin/luajit"; fi
+  luajit_target "$name" build "$command" "$core" "$2" >"$dir/luajit"
+}
+
+# luajit_target NAME KIND COMMAND CORE SHAPE: a line of luajits.tsv, for a program that does run and says what it is.
+luajit_target() {
+  local said
+  # shellcheck disable=SC2086
+  said=$($3 "$here/workloads/luajit/smoke.lua" </dev/null)
+  [[ $said =~ ^(LuaJIT\ 2\.1\.[^ ]+)\ (yes|no)$ ]] || { echo "$3 says: $said" >&2; return 1; }
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "${BASH_REMATCH[1]}" "${@:2}" "${BASH_REMATCH[2]}"
+}
+
 # drop_sections FILE: an ELF header that names no section (e_shoff; e_shentsize, e_shnum, e_shstrndx).
 drop_sections() {
   head -c 8 /dev/zero | dd of="$1" bs=1 seek=40 conv=notrunc status=none
@@ -222,24 +292,24 @@ target() {
 
 # ---------------------------------------------------------------- Debian's binaries
 
-# libraries SUITE: the folders its shared libraries are in. What an installation would link to by an alternative (nmap's BLAS)
+# libraries ROOT: the folders its shared libraries are in. What an installation would link to by an alternative (nmap's BLAS)
 # stays in a folder of its own.
 libraries() {
   local root=$out/debian/$1 lib=lib/x86_64-linux-gnu
   printf '%s' "$root/$lib:$root/usr/$lib:$root/usr/$lib/blas"
 }
 
-# runner SUITE: the words that start a program of that suite, on its own libc where it is newer than the machine's.
+# runner ROOT: the words that start a program of that suite, on its own libc where it is newer than the machine's.
 runner() {
-  if [[ $1 == "$native" ]]; then
+  if [[ ${1%%-*} == "$native" ]]; then
     printf '/usr/bin/env LD_LIBRARY_PATH=%s' "$(libraries "$1")"
   else
     printf '%s --library-path %s' "$(realpath "$out/debian/$1/usr/lib64/ld-linux-x86-64.so.2")" "$(libraries "$1")"
   fi
 }
 
-# core_version FILE: the Lua release that the core names in its copyright line.
-core_version() { grep -aom 1 'Lua 5\.[0-9]\.[0-9]*' "$1" | head -n 1 | cut -c 5-; }
+# core_version FILE: the release that the core names in its copyright line: 5.3.6, or LuaJIT 2.1.0-beta3.
+core_version() { grep -aoEm 1 'Lua 5\.[0-9]\.[0-9]+|LuaJIT 2\.1\.[0-9a-z.-]+' "$1" | head -n 1 | sed 's/^Lua //'; }
 
 # debian_lua SUITE PROGRAM [CORE]: an interpreter as Debian ships it; its core is in itself, or in that library.
 debian_lua() {
@@ -250,43 +320,87 @@ debian_lua() {
   target "debian-$2-$1" "$(core_version "$core")" debian "$(runner "$1") $program" "$core" "$1" >"$dir/target"
 }
 
-# debian_host NAME PROGRAM CORE VERSION_OPTION [VARIABLE=VALUE]...: a line of hosts.tsv, for a program that starts.
-debian_host() {
-  local root=$out/debian/$native dir=$out/build/debian-$1 name=$1 program core command
-  program=$root/usr/$2 core=$(realpath "$root/usr/$3")
-  command="$(runner "$native")${5:+ ${*:5}} $program"
-  # shellcheck disable=SC2086
-  $command "$4" </dev/null >&2
+# debian_luajit NAME ROOT PROGRAM [CORE [OPTION]]: the same for LuaJIT.
+debian_luajit() {
+  local program=$out/debian/$2/usr/bin/$3 core dir=$out/build/$1
+  core=${4:+$out/debian/$2/usr/lib/x86_64-linux-gnu/$4}
+  core=$(realpath "${core:-$program}")
   mkdir -p "$dir"
-  printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$(core_version "$core")" debian "$command" "$core" >"$dir/host"
+  luajit_target "$1" debian "$(runner "$2") $program${5:+ $5}" "$core" "${2%%-*}" >"$dir/luajit"
+}
+
+# debian_host NAME ROOT PROGRAM CORE VERSION_OPTION [VARIABLE=VALUE]...: a line of hosts.tsv, or of luajit-hosts.tsv, for a program
+# that starts. PROGRAM may have options.
+debian_host() {
+  local root=$out/debian/$2 dir=$out/build/debian-$1 core version command table=host
+  core=$(realpath "$root/usr/$4")
+  version=$(core_version "$core")
+  command="$(runner "$2")${6:+ ${*:6}} $root/usr/$3"
+  # shellcheck disable=SC2086
+  $command "$5" </dev/null >&2
+  [[ $version != LuaJIT* ]] || table=luajit-host
+  mkdir -p "$dir"
+  printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$version" debian "$command" "$core" >"$dir/$table"
 }
 
 # ---------------------------------------------------------------- all of it
 
 job debs-bookworm unpack_debs bookworm lua5.1 lua5.2 lua5.3 lua5.4 \
   redis-server redis-tools haproxy nmap tshark texlive-binaries
-job debs-trixie unpack_debs trixie lua5.4
-job debs-sid unpack_debs sid lua5.4 lua5.5
-labels=()
+job debs-bookworm-luajit unpack_debs bookworm-luajit luajit neovim tarantool dnsdist
+job debs-bookworm-luajit2 unpack_debs bookworm-luajit2 luajit2 nginx libnginx-mod-http-lua
+job debs-trixie unpack_debs trixie lua5.4 luajit
+job debs-sid unpack_debs sid lua5.4 lua5.5 luajit
+job debs-experimental unpack_debs experimental luajit
+labels=() luajit_labels=()
 while read -ra line; do
-  labels+=("${line[0]}")
-  job "source-${line[0]}" unpack_source "${line[@]}"
-done < <(grep '^[0-9]' "$here/sources.txt")
+  if [[ ${line[0]} == luajit-* ]]; then
+    luajit_labels+=("${line[0]}")
+    job "source-${line[0]}" unpack_luajit "${line[@]}"
+  else
+    labels+=("${line[0]}")
+    job "source-${line[0]}" unpack_source "${line[@]}"
+  fi
+done < <(grep '^[0-9l]' "$here/sources.txt")
 wait
-versions=$(for label in "${labels[@]}"; do have "source-$label" && cat "$out/src/$label.version"; done | sort -uV)
+unpacked() { local label; for label; do if have "source-$label"; then cat "$out/src/$label.version"; fi; done | sort -uV; }
+versions=$(unpacked "${labels[@]}")
 newest=$(tail -n 1 <<<"$versions")
+luajits=$(unpacked "${luajit_labels[@]}")
+newest_luajit=$(sed -n '/^2\.1\.2/p' <<<"$luajits" | tail -n 1)
 
 for lua in bookworm/lua5.{1,2,3,4} trixie/lua5.4 sid/lua5.{4,5}; do
   job "debian-${lua#*/}-${lua%/*}" debian_lua "${lua%/*}" "${lua#*/}"
 done
 job debian-texlua-bookworm debian_lua bookworm texlua libtexlua53.so.5
-lib=lib/x86_64-linux-gnu share=$out/debian/$native/usr/share
-job debian-redis debian_host redis bin/redis-server bin/redis-server --version
-job debian-haproxy debian_host haproxy sbin/haproxy $lib/liblua5.3.so.0 -v
-job debian-nmap debian_host nmap bin/nmap $lib/liblua5.3.so.0 --version "NMAPDIR=$share/nmap"
-job debian-tshark debian_host tshark bin/tshark $lib/liblua5.2.so.0 --version "WIRESHARK_DATA_DIR=$share/wireshark"
-job debian-texlua debian_host texlua bin/texlua $lib/libtexlua53.so.5 --version
+for suite in bookworm-luajit trixie sid experimental; do
+  job "debian-luajit-${suite%-*}" debian_luajit "debian-luajit-${suite%-*}" "$suite" luajit
+done
+job debian-luajit2-bookworm debian_luajit debian-luajit2-bookworm bookworm-luajit2 luajit
+job debian-texluajit-bookworm debian_luajit debian-texluajit-bookworm bookworm texluajit libtexluajit.so.2
+job debian-texluajit-jit-bookworm debian_luajit debian-texluajit-jit-bookworm bookworm texluajit libtexluajit.so.2 --jiton
+lib=lib/x86_64-linux-gnu share=$out/debian/bookworm/usr/share
+job debian-redis debian_host redis bookworm bin/redis-server bin/redis-server --version
+job debian-haproxy debian_host haproxy bookworm sbin/haproxy $lib/liblua5.3.so.0 -v
+job debian-nmap debian_host nmap bookworm bin/nmap $lib/liblua5.3.so.0 --version "NMAPDIR=$share/nmap"
+job debian-tshark debian_host tshark bookworm bin/tshark $lib/liblua5.2.so.0 --version "WIRESHARK_DATA_DIR=$share/wireshark"
+job debian-texlua debian_host texlua bookworm bin/texlua $lib/libtexlua53.so.5 --version
+usr=$out/debian/bookworm-luajit/usr
+job debian-neovim debian_host neovim bookworm-luajit bin/nvim $lib/libluajit-5.1.so.2 --version "VIMRUNTIME=$usr/share/nvim/runtime"
+job debian-tarantool debian_host tarantool bookworm-luajit bin/tarantool bin/tarantool --version
+workloads=$here/workloads/luajit
+job debian-dnsdist debian_host dnsdist bookworm-luajit bin/dnsdist $lib/libluajit-5.1.so.2 --version "LUA_PATH=$workloads/?.lua"
+sed "s|@usr@|$out/debian/bookworm-luajit2/usr|; s|@workloads@|$workloads|" "$workloads/host-nginx.conf" >"$out/build/nginx.conf"
+job debian-nginx debian_host nginx bookworm-luajit2 "sbin/nginx -e stderr -c $out/build/nginx.conf" $lib/libluajit-5.1.so.2 -v
 for version in $versions; do job "lua-$version-lib" build_library "$version"; done
+for version in $luajits; do
+  job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-DLUAJIT_ENABLE_GC64
+  job "luajit-$version-gc32" build_luajit "$version" gc32 CFLAGS=-DLUAJIT_DISABLE_GC64
+done
+job "luajit-$newest_luajit-pic" build_luajit "$newest_luajit" pic CFLAGS=-fPIC
+job "luajit-$newest_luajit-clang" build_luajit "$newest_luajit" clang CC=clang
+job "luajit-$newest_luajit-nounwind" build_luajit "$newest_luajit" nounwind CFLAGS=-DLUAJIT_NO_UNWIND
+job luajit-2.1.20220320-nojit build_luajit 2.1.20220320 nojit CFLAGS=-DLUAJIT_DISABLE_JIT # the newest doesn't compile so
 wait
 for version in $versions; do
   job "lua-$version-O2" build "$version" O2
@@ -294,10 +408,14 @@ for version in $versions; do
     5.1.5 | 5.3.6 | 5.4.7 | "$newest") for shape in "${shapes[@]}"; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
   esac
 done
+for shape in "${luajit_links[@]}"; do
+  for version in 2.1.20220320 "$newest_luajit"; do job "luajit-$version-$shape" link_luajit "$version" "$shape" gc64; done
+done
+for shape in shared dlopened; do job "luajit-$newest_luajit-$shape" link_luajit "$newest_luajit" "$shape" pic; done
 wait
 
 # What could be had, as tables.
-for table in target host; do
+for table in target host luajit luajit-host; do
   for name in "${jobs_wanted[@]}"; do
     if have "$name" && [[ -e $out/build/$name/$table ]]; then cat "$out/build/$name/$table"; fi
   done >"$out/${table}s.tsv"
@@ -307,4 +425,10 @@ for version in $versions; do
     printf '%s\t%s\t%s\n' "$version" "$out/src/lua-$version" "$out/build/lua-$version-lib/liblua.a"
   fi
 done >"$out/sources.tsv"
+for version in $luajits; do
+  for gc64 in yes no; do
+    dir=luajit-$version-gc$([[ $gc64 == yes ]] && echo 64 || echo 32)
+    if have "$dir"; then printf '%s\t%s\t%s\t%s\n' "$version" "$out/build/$dir/src" "$out/build/$dir/src/libluajit.a" "$gc64"; fi
+  done
+done >"$out/luajit-sources.tsv"
 report

@@ -1,0 +1,328 @@
+#include "luastate/luajit.h"
+
+#include <algorithm>
+#include <array>
+
+#include "luastate/luajit_prototype.h"
+#include "luastate/luajit_tables.h"
+
+namespace luaspy {
+namespace {
+
+constexpr int most_dropped = 2;
+constexpr std::size_t most_cframes = 256;            // LJ_MAX_XLEVEL, LUAI_MAXCCALLS: C calls nest to 200
+constexpr std::int64_t most_frames = 2'000'000;      // LUAI_MAXSTACK and LJ_STACK_MAX allow fewer
+constexpr std::int64_t most_frames_uncounted = 10'000;
+constexpr std::uint32_t most_instructions = 1 << 26; // LJ_MAX_BCINS (lj_def.h)
+constexpr Address cframe_flags = 3;                  // CFRAME_RESUME, CFRAME_UNWIND_FF (lj_frame.h)
+
+// lj_frame.h: what the low three bits of a link say.
+enum FrameType : std::uint64_t { frame_lua = 0, frame_c = 1, frame_cont = 2, frame_vararg = 3, frame_cp = 5, frame_pcall = 6, frame_pcallh = 7 };
+
+}  // namespace
+
+bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& call) {
+  std::array<std::byte, 128> bytes;
+  const auto fields = std::span(bytes).first(layout.pt_size);
+  if (!plausible_pointer(call.proto) || !memory.read(call.proto, fields)) return false;
+  call.is_lua = true;
+  call.mark = mark_of(layout, fields);
+  call.code = call.proto + layout.pt_size;
+  call.size_code = load<std::uint32_t>(fields, layout.pt_sizebc);
+  constexpr std::uint8_t is_vararg = 2;   // PROTO_VARARG
+  call.is_vararg = (load<std::uint8_t>(fields, layout.pt_flags) & is_vararg) != 0;
+  return call.mark != 0 && call.size_code > 0 && call.size_code < most_instructions;
+}
+
+namespace {
+
+class Walker {
+ public:
+  Walker(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes, const LuajitTop& top)
+      : memory_(memory), layout_(layout), L_(L), cframes_(cframes), inlined_(top.inlined) {}
+
+  bool open(Address base) {
+    std::array<std::byte, 96> bytes;
+    const auto fields = std::span(bytes).first(layout_.L_stacksize + 4u);
+    if (!memory_.read(L_, fields)) return false;
+    G_ = load_ref(layout_, fields, layout_.L_glref);
+    stack_ = load_ref(layout_, fields, layout_.L_stack);
+    limit_ = stack_ + 8 * std::uint64_t{load<std::uint32_t>(fields, layout_.L_stacksize)};
+    bottom_ = stack_ + (layout_.gc64 ? 8 : 0);
+    frame_ = base - 8;
+    return plausible_pointer(stack_) && base % 8 == 0 && frame_ >= bottom_ && frame_ < limit_;
+  }
+
+  bool gc64() const { return layout_.gc64; }
+  bool at_end() const { return frame_ <= bottom_; }
+  Address frame() const { return frame_; }
+
+  struct Slot {
+    Address function = 0, proto = 0;   // proto: only where the function is not known
+    std::uint64_t link = 0;
+    bool is_function = false;          // else a dummy (the thread itself), or nothing that can be believed
+    bool is_dummy = false;
+    bool in_memory = true;             // not inlined
+    std::uint64_t type() const { return (link & 3) == 0 ? std::uint64_t{frame_lua} : link & 7; }
+    std::uint64_t distance() const { return link & ~std::uint64_t{7}; }
+  };
+
+  bool read_slot(Address frame, Slot& slot) const {
+    slot = {};
+    for (const InlinedFrame& inlined : inlined_) {
+      if (inlined.frame != frame) continue;
+      slot = {inlined.function, inlined.proto, inlined.link, true, false, false};
+      return true;
+    }
+    if (layout_.gc64) {
+      std::array<std::uint64_t, 2> words;
+      if (!memory_.read(frame - 8, std::as_writable_bytes(std::span(words)))) return false;
+      slot.link = words[1];
+      slot.function = object_of(layout_, words[0], luajit::gct_function);
+      slot.is_dummy = object_of(layout_, words[0], luajit::gct_thread) == L_;
+    } else {
+      std::array<std::uint32_t, 2> words;
+      if (!memory_.read(frame, std::as_writable_bytes(std::span(words)))) return false;
+      slot.link = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(words[1])});
+      if ((words[1] & 3) == frame_lua) slot.link = words[1];   // a pc, not a distance
+      slot.function = words[0];
+      slot.is_dummy = words[0] == L_;
+    }
+    slot.is_function = slot.function != 0 && !slot.is_dummy;
+    return true;
+  }
+
+  // The frame outside of the one at `frame`; 0 if the link cannot be believed.
+  Address outer(Address frame, const Slot& slot) const {
+    Address result = 0;
+    if (slot.type() == frame_lua) {
+      constexpr Address a_of_call = 3;   // BCIns: OP in the lowest byte, then A (lj_bc.h); the instruction before the link is the call
+      const std::optional<std::uint8_t> a = plausible_pointer(slot.link, 4) ? memory_.get<std::uint8_t>(slot.link - a_of_call) : std::nullopt;
+      if (!a) return 0;
+      result = frame - 8 * (Address{*a} + (layout_.gc64 ? 2 : 1));
+    } else {
+      result = frame - slot.distance();
+      if (slot.distance() == 0) return 0;
+    }
+    return result < frame && result >= bottom_ ? result : 0;
+  }
+
+  // The C frame that the frame at `frame` runs in: one whose NRES is negative has no frames below what was the top when it was made
+  // (lj_frame.h, cframe_nres).
+  Address owner(Address frame) {
+    while (next_cframe_ < cframes_.size()) {
+      const std::int64_t nres = memory_.get<std::int32_t>(cframes_[next_cframe_] + layout_.cframe_nres).value_or(0);
+      if (nres >= 0 || frame >= stack_ + static_cast<Address>(-nres)) break;
+      ++next_cframe_;
+    }
+    return next_cframe_ < cframes_.size() ? cframes_[next_cframe_] : 0;
+  }
+
+  bool ends_cframe(Address frame, const Slot& slot) const {
+    if (slot.type() == frame_c || slot.type() == frame_cp) return true;
+    constexpr std::uint64_t ffi_callback = 1;   // LJ_CONT_FFI_CALLBACK
+    return slot.type() == frame_cont && continuation(frame) == ffi_callback;
+  }
+  void leave_cframe() { ++next_cframe_; }
+
+  std::uint64_t continuation(Address frame) const {
+    return layout_.gc64 ? memory_.get<std::uint64_t>(frame - 24).value_or(0) : memory_.get<std::uint32_t>(frame - 8).value_or(0);
+  }
+  Address continuation_pc(Address frame) const {
+    return layout_.gc64 ? memory_.get<std::uint64_t>(frame - 16).value_or(0) : memory_.get<std::uint32_t>(frame - 4).value_or(0);
+  }
+  // SAVE_PC of a C frame, for a Lua function that called something without leaving a pc on the Lua stack (a hook, a finalizer).
+  Address cframe_pc(Address cframe) const { return cframe == 0 ? 0 : read_ref(memory_, layout_, cframe + layout_.cframe_PC).value_or(0); }
+
+  bool read_function(const Slot& slot, LuaCall& call) const {
+    if (!slot.is_function) return false;
+    call.proto = slot.proto;
+    call.closure = slot.function;
+    if (slot.function == 0) return read_proto_of(memory_, layout_, call);
+    std::array<std::byte, 48> bytes;
+    const auto fields = std::span(bytes).first(layout_.fn_f + 8u);
+    if (!plausible_pointer(slot.function) || !memory_.read(slot.function, fields)) return false;
+    if (load<std::uint8_t>(fields, layout_.fn_gct) != luajit::gct_function) return false;
+    const Address pc = load_ref(layout_, fields, layout_.fn_pc);
+    const auto ffid = load<std::uint8_t>(fields, layout_.fn_ffid);
+    if (!plausible_pointer(pc, 4)) return false;
+    constexpr std::uint8_t is_lua = 0;
+    if (ffid != is_lua) {
+      call.entry = load<std::uint64_t>(fields, layout_.fn_f);
+      call.key = c_function_key(layout_, G_, pc, call.entry);
+      return plausible_pointer(call.entry, 1);
+    }
+    call.proto = pc - layout_.pt_size;
+    return read_proto_of(memory_, layout_, call);
+  }
+
+  // A pc of `call`, or 0. lj_debug.c, debug_framepc: after a trace that begins at a return was left, it points behind the trace's copy
+  // of its first instruction.
+  Address believable_pc(const LuaCall& call, Address pc) const {
+    if (pc == 0 || call.has_pc(pc) || pc == call.code) return pc;
+    const Address trace = pc - 4 - layout_.T_startins;
+    if (!plausible_pointer(trace) || memory_.get<std::uint8_t>(trace + layout_.T_gct) != luajit::gct_trace) return 0;
+    const Address start = read_ref(memory_, layout_, trace + layout_.T_startpc).value_or(0);
+    return call.has_pc(start + 4) ? start + 4 : 0;
+  }
+
+  void go_to(Address frame) { frame_ = frame; }
+
+ private:
+  const Memory& memory_;
+  const LuajitLayout& layout_;
+  Address L_, G_ = 0;
+  std::span<const Address> cframes_;
+  std::span<const InlinedFrame> inlined_;
+  Address stack_ = 0, limit_ = 0, bottom_ = 0, frame_ = 0;
+  std::size_t next_cframe_ = 0;
+};
+
+// Steps from frame to frame and makes calls of them.
+class Steps {
+ public:
+  Steps(Walker& walker, Address pc) : walker_(walker), pc_(pc) {}
+
+  enum class Outcome { call, no_call, broken };
+
+  // The frame that the walker is at, and then on to the next one outside. A function with varargs has two frames: the inner one is
+  // shown, the outer one has the link.
+  Outcome next(LuaCall& call) {
+    const Address frame = walker_.frame();
+    Walker::Slot slot;
+    if (!walker_.read_slot(frame, slot)) return Outcome::broken;
+    const Address owner = walker_.owner(frame);
+    Outcome outcome = Outcome::no_call;
+    if (!slot.is_dummy && !is_fixed_part_) {
+      call = {};
+      call.ci = frame;
+      call.func = slot.in_memory ? frame - (walker_.gc64() ? 8 : 0) : 0;
+      call.owner = owner;
+      if (!walker_.read_function(slot, call)) {
+        outcome = Outcome::broken;
+      } else {
+        outcome = Outcome::call;
+        if (call.is_lua) {
+          const Address pc = walker_.believable_pc(call, from_cframe_ ? walker_.cframe_pc(owner) : pc_);
+          // The instruction that a Lua function was called by is in its caller's bytecode, or this is not its caller.
+          if (pc == 0 && is_return_pc_) outcome = Outcome::broken;
+          call.saved_pc = pc != 0 ? pc : call.code;
+        }
+      }
+    }
+    const Address outer = walker_.outer(frame, slot);
+    if (outer == 0) return Outcome::broken;
+    note_link(outcome, call, slot, frame);
+    walker_.go_to(outer);
+    return outcome;
+  }
+
+ private:
+  // What the frame's link says of the caller.
+  void note_link(Outcome outcome, LuaCall& call, const Walker::Slot& slot, Address frame) {
+    is_fixed_part_ = slot.type() == frame_vararg;
+    if (is_fixed_part_) return;
+    const bool ends = walker_.ends_cframe(frame, slot);
+    if (outcome == Outcome::call) call.fresh = ends;
+    is_return_pc_ = slot.type() == frame_lua;
+    from_cframe_ = ends;
+    pc_ = is_return_pc_ ? slot.link : slot.type() == frame_cont ? walker_.continuation_pc(frame) : 0;
+    if (ends) walker_.leave_cframe();
+  }
+
+  Walker& walker_;
+  Address pc_;
+  bool is_return_pc_ = false, from_cframe_ = false, is_fixed_part_ = false;
+};
+
+}  // namespace
+
+void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, Address low, Address high, std::vector<Address>& cframes) {
+  cframes.clear();
+  Address cframe = memory.get<Address>(L + layout.L_cframe).value_or(0) & ~cframe_flags;
+  while (cframe >= low && cframe < high && cframe % 8 == 0 && cframes.size() < most_cframes) {
+    cframes.push_back(cframe);
+    const Address previous = memory.get<Address>(cframe + layout.cframe_previous).value_or(0) & ~cframe_flags;
+    if (previous <= cframe) break;
+    cframe = previous;
+  }
+}
+
+bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc) {
+  Walker walker(memory, layout, L, {}, {});
+  Walker::Slot slot;
+  LuaCall call;
+  if (!walker.open(base) || !walker.read_slot(walker.frame(), slot) || !walker.read_function(slot, call)) return false;
+  // A function that has just ended has its caller's next instruction in pc; a C or fast function its own one.
+  if (pc == 0 || pc == slot.link) return true;
+  if (call.is_lua) return walker.believable_pc(call, pc) != 0;
+  const Address own = read_ref(memory, layout, call.closure + layout.fn_pc).value_or(0);
+  return pc == own || pc == own + 4;
+}
+
+Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
+  // lj_bc.h: FUNCF is the first of the headers; 89 up to 2026-07, 96 since (a2ce8114); nothing else is as high as 96 but headers.
+  constexpr std::uint32_t most = 1 << 16, chunk = 256;
+  if (!plausible_pointer(pc, 4)) return 0;
+  std::array<std::uint32_t, chunk> instructions;
+  for (std::uint32_t back = 0; back < most; back += chunk) {
+    const Address from = pc - 4 * Address{back + chunk - 1};
+    if (!memory.read(from, std::as_writable_bytes(std::span(instructions)))) return 0;
+    for (std::size_t i = chunk; i-- > 0;) {
+      constexpr std::uint32_t lowest_header = 89, highest_header = 103;
+      const std::uint32_t opcode = instructions[i] & 0xff;
+      if (opcode < lowest_header || opcode > highest_header) continue;
+      const Address proto = from + 4 * i - layout.pt_size;
+      const std::optional<std::uint32_t> size = memory.get<std::uint32_t>(proto + layout.pt_sizebc);
+      if (memory.get<std::uint8_t>(proto + layout.pt_gct) == luajit::gct_proto && size && pc < from + 4 * i + 4 * Address{*size}) return proto;
+    }
+  }
+  return 0;
+}
+
+void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes, const LuajitTop& top, const WalkLimits& limits,
+                 LuaWalk& walk) {
+  walk.clear();
+  walk.has_owners = true;
+  walk.end = LuaWalk::End::broken;
+  Walker walker(memory, layout, L, cframes, top);
+  if (!walker.open(top.base)) return;
+  Steps steps(walker, top.pc);
+  const std::int64_t most = limits.count_left_out ? most_frames : most_frames_uncounted;
+  std::vector<LuaCall> outermost;   // the last calls of a deep stack, as a ring
+  std::int64_t beyond = 0;
+  for (std::int64_t i = 0; !walker.at_end(); ++i) {
+    if (i == most) {
+      walk.left_out = -1;
+      break;
+    }
+    LuaCall call;
+    const Address before = walker.frame();
+    const Steps::Outcome outcome = steps.next(call);
+    if (outcome == Steps::Outcome::broken) {
+      if (i == 0) ++walk.innermost_dropped;
+      else ++walk.dropped;
+      if (walk.dropped > most_dropped || walker.frame() == before) return;
+    } else if (outcome == Steps::Outcome::call) {
+      if (walk.calls.size() < limits.innermost) {
+        walk.calls.push_back(call);
+      } else {
+        if (beyond == 0) walk.cut_caller = call;
+        if (outermost.size() < limits.outermost) outermost.push_back(call);
+        else if (limits.outermost != 0) outermost[static_cast<std::size_t>(beyond) % limits.outermost] = call;
+        ++beyond;
+      }
+    }
+    if (walker.frame() == before) break;
+  }
+  walk.end = LuaWalk::End::complete;
+  if (beyond == 0) return;
+  walk.cut_at = walk.calls.size();
+  const auto kept = static_cast<std::int64_t>(outermost.size());
+  std::rotate(outermost.begin(), outermost.begin() + (beyond > kept ? beyond % std::max<std::int64_t>(kept, 1) : 0), outermost.end());
+  if (walk.left_out == -1) return;   // the outermost calls were not reached
+  walk.calls.insert(walk.calls.end(), outermost.begin(), outermost.end());
+  walk.left_out = beyond - kept;
+}
+
+}  // namespace luaspy
