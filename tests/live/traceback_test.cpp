@@ -137,7 +137,7 @@ void check(const TargetSpec& spec, Words command, const std::string& script, con
   }
   INFO(Catch::StringMaker<Words>::convert(command) << "\nthe target says:\n" << text(theirs) << "luaspy says:\n" << text(ours) << (ours.empty() ? json.dump(2) : ""));
   CHECK(same_stack(theirs, ours));
-  CHECK(json.at("threads").at(0).at("native_complete") == true);
+  if (spec.variant != "static" && spec.variant != "noehframe") CHECK(json.at("threads").at(0).at("native_complete") == true);   // nothing says that _start is the end there
   if (kind == "deep") check_depth(said, json.at("threads").at(0));
 }
 
