@@ -117,6 +117,7 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
         const std::uint64_t link = candidate.frames.empty() ? candidate.pc : candidate.frames.back().link;
         const bool is_pc = (link & 3) == 0;
         if (!is(state.jit_base, is_pc ? link : 0)) continue;
+        if (is_pc && !candidate.frames.empty() && caller_base(both, layout, candidate.frames.back().frame + 8, link) != state.jit_base) continue;
         code = std::move(candidate);
         top = {code.base, code.pc, code.frames};
         break;
