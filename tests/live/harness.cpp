@@ -89,6 +89,15 @@ std::vector<TargetSpec> read_table(const std::string& file) {
   return table;
 }
 
+std::string compile_program(const std::string& program, const std::string& name, const Words& options) {
+  Words command = {"gcc", "-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, std::string(LUASPY_TESTS) + "/live/programs/" + name + ".c"};
+  command.insert(command.end(), options.begin(), options.end());
+  const Finished compiled = run(command);
+  INFO("compiling " << program << ": " << compiled.err);
+  REQUIRE(compiled.status == 0);
+  return program;
+}
+
 }  // namespace
 
 const std::vector<TargetSpec>& targets() {
@@ -193,18 +202,19 @@ std::string read_file(const std::string& path) {
 }
 
 std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version) {
-  const std::string program = folder.path(name + lua_version);
-  Words command = {"gcc", "-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, std::string(LUASPY_TESTS) + "/live/programs/" + name + ".c"};
-  for (const TargetSpec& source : read_table("sources.tsv")) {
-    if (source.name == lua_version) command.insert(command.end(), {"-DLUA", "-I" + source.version, "-I" + source.version + "/src", source.kind, "-lm", "-ldl"});
+  Words libraries;
+  for (const char* const table : {"sources.tsv", "luajit-sources.tsv"}) {
+    for (const TargetSpec& source : read_table(table)) {
+      const std::string pointers = source.command.empty() ? "" : source.command[0] == "yes" ? "-gc64" : "-gc32";
+      if (source.name + pointers == lua_version) libraries = {"-DLUA", "-I" + source.version, "-I" + source.version + "/src", source.kind, "-lm", "-ldl"};
+    }
   }
-  INFO("compiling " << name << " with Lua " << lua_version);
-  REQUIRE((lua_version.empty() || command.back() == "-ldl"));
-  const Finished compiled = run(command);
-  INFO(compiled.err);
-  REQUIRE(compiled.status == 0);
-  return program;
+  INFO("a Lua " << lua_version << " in the tables of " LUASPY_TARGETS);
+  REQUIRE(lua_version.empty() == libraries.empty());
+  return compile_program(folder.path(name + lua_version), name, libraries);
 }
+
+std::string compile_shared(const Folder& folder, const std::string& name) { return compile_program(folder.path(name + ".so"), name, {"-shared", "-fPIC"}); }
 
 std::string source_version(const std::string& start) {
   std::string newest;

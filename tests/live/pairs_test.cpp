@@ -39,13 +39,8 @@ std::string function_of(const nlohmann::json& frame) {
   return fmt::format("{}:{}", frame.at("file").get<std::string>(), frame.value("line", 0));
 }
 
-}  // namespace
-
-TEST_CASE("no caller and callee that the program has not seen itself", "[pairs]") {
-  const char* const name = GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm", "debian-lua5.4-trixie", "debian-lua5.4-sid",
-                                    "debian-lua5.5-sid");
+void check(Words command) {
   const Folder folder;
-  Words command = target(name).command;
   command.insert(command.end(), {workload("mix.lua"), "pairs", folder.path("pairs")});
   Running running(command);
   running.read_until("READY");
@@ -53,7 +48,7 @@ TEST_CASE("no caller and callee that the program has not seen itself", "[pairs]"
   REQUIRE(pairs.seen.size() > 50);
 
   const Finished recorded = luaspy({"record", "-r", "1000", "-d", "3", "-f", "speedscope", "-o", folder.path("profile"), "--mode", "lua", "--pid", std::to_string(running.pid())});
-  INFO(name << "\n" << recorded.err);
+  INFO(Catch::StringMaker<Words>::convert(command) << "\n" << recorded.err);
   REQUIRE(recorded.status == 0);
   const nlohmann::json profile = nlohmann::json::parse(read_file(folder.path("profile")));
   const nlohmann::json& frames = profile.at("shared").at("frames");
@@ -84,6 +79,19 @@ TEST_CASE("no caller and callee that the program has not seen itself", "[pairs]"
   CHECK(all_pairs > samples);
   CHECK(met.size() > 40);                                // else this has looked at nothing
   CHECK(impossible_ones.empty());
+}
+
+}  // namespace
+
+TEST_CASE("no caller and callee that the program has not seen itself", "[pairs]") {
+  check(target(GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm", "debian-lua5.4-trixie", "debian-lua5.4-sid", "debian-lua5.5-sid"))
+            .command);
+}
+
+TEST_CASE("no caller and callee that a LuaJIT program has not seen itself", "[luajit_pairs]") {
+  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.20260824-gc32",
+                                    "luajit-2.1.tarantool2.6-gc32");
+  check(command_of(target(name), GENERATE(Jit::off, Jit::on)));
 }
 
 }  // namespace luaspy::live

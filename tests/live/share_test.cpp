@@ -54,27 +54,28 @@ void check_summary(const std::string& summary, std::int64_t samples_written) {
 }
 
 struct Share {
-  std::string target;
+  Words command;
   int percent;
   const char* work;
   const char* rate;
+  std::string library = {};   // whose c_payload heavy calls, and nothing else does
 };
 
 void check(const Share& share) {
-  Words command = target(share.target).command;
-  command.insert(command.end(), {workload("share.lua"), std::to_string(share.percent), "2", share.work});
+  Words command = share.command;
+  command.insert(command.end(), {workload("share.lua"), std::to_string(share.percent), "2", share.work, share.library});
   Running running(command);
   running.read_until("READY");
   // No duration: the program's own end is the recording's, so that both have seen the same time.
   const Finished recorded = luaspy({"record", "-f", "folded", "-o", "-", "-r", share.rate, "--pid", std::to_string(running.pid())});
   CHECK(running.wait() == 0);
   const std::string said = running.rest();
-  INFO(share.target << " " << share.percent << " % " << share.work << " at " << share.rate << " Hz; the program says: " << said << recorded.err);
+  INFO(Catch::StringMaker<Words>::convert(command) << " at " << share.rate << " Hz; the program says: " << said << recorded.err);
   REQUIRE(recorded.status == 0);
   const double heavy_seconds = number(said, "heavy ([0-9.]+)"), light_seconds = number(said, "light ([0-9.]+)");
 
   const std::string heavy_place = place("function heavy"), light_place = place("function light");
-  std::int64_t heavy = 0, light = 0, both = 0, all = 0;
+  std::int64_t heavy = 0, light = 0, both = 0, all = 0, payload = 0, payload_elsewhere = 0;
   for (const FoldedStack& stack : parse_folded(recorded.out)) {
     const auto has = [&](const std::string& ending) { return std::ranges::any_of(stack.frames, [&](const std::string& frame) { return frame.ends_with(ending); }); };
     const bool in_heavy = has(heavy_place), in_light = has(light_place);
@@ -82,6 +83,7 @@ void check(const Share& share) {
     heavy += in_heavy ? stack.count : 0;
     light += in_light ? stack.count : 0;
     both += in_heavy && in_light ? stack.count : 0;
+    if (stack.frames.back().starts_with("c_payload ")) (in_heavy ? payload : payload_elsewhere) += stack.count;
   }
   const double samples = static_cast<double>(heavy + light);
   CHECK(both == 0);
@@ -92,6 +94,9 @@ void check(const Share& share) {
   // Ticks are jittered, so binomial is the worst they can be; 5 sigma, and 1 % for the ends of the run.
   CHECK(std::abs(static_cast<double>(heavy) / samples - expected) < 5 * std::sqrt(expected * (1 - expected) / samples) + 0.01);
   check_summary(recorded.err, all);
+  if (share.library.empty()) return;
+  CHECK(payload_elsewhere == 0);
+  CHECK(static_cast<double>(payload) >= 0.9 * static_cast<double>(heavy));   // the rest of heavy only calls it
 }
 
 }  // namespace
@@ -99,16 +104,33 @@ void check(const Share& share) {
 TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share]") {
   const char* const name = GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm", "debian-lua5.4-trixie", "debian-lua5.4-sid",
                                     "debian-lua5.5-sid");
-  check({name, 75, "arith", "100"});
-  check({name, 50, "string", "1000"});
-  check({name, 75, "coroutine", "1000"});
-  check({name, 75, "c", "1000"});
-  check({name, 50, "table", "1000"});
+  check({target(name).command, 75, "arith", "100"});
+  check({target(name).command, 50, "string", "1000"});
+  check({target(name).command, 75, "coroutine", "1000"});
+  check({target(name).command, 75, "c", "1000"});
+  check({target(name).command, 50, "table", "1000"});
 }
 
 TEST_CASE("shares of samples are shares of time, in builds of every shape", "[share]") {
   const char* const version = GENERATE("5.1.5", "5.3.6", "5.4.7", "5.5.1");
-  for (const char* const shape : {"O0", "lto", "noehframe", "static", "clang", "nosections"}) check({fmt::format("lua-{}-{}", version, shape), 75, "arith", "1000"});
+  for (const char* const shape : {"O0", "lto", "noehframe", "static", "clang", "nosections"}) check({target(fmt::format("lua-{}-{}", version, shape)).command, 75, "arith", "1000"});
+}
+
+TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {
+  const char* const name = GENERATE("debian-luajit-bookworm", "luajit-2.1.20260824-gc32");
+  const Words command = command_of(target(name), GENERATE(Jit::off, Jit::on));
+  check({command, 75, "arith", "100"});
+  check({command, 50, "string", "1000"});
+  check({command, 75, "coroutine", "1000"});
+  check({command, 75, "c", "1000"});
+  check({command, 50, "table", "1000"});
+}
+
+TEST_CASE("a C function called through LuaJIT's FFI has its share, and the same in Lua has its own", "[luajit_share]") {
+  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc32", "luajit-2.1.20260824-gc32", "luajit-2.1.tarantool2.6-gc64");
+  const Jit jit = GENERATE(Jit::off, Jit::on);
+  const Folder folder;
+  check({command_of(target(name), jit), 60, "ffi", "1000", compile_shared(folder, "payload")});
 }
 
 }  // namespace luaspy::live

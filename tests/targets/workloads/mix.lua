@@ -4,6 +4,8 @@
 local unpack = table.unpack or unpack
 local compile = loadstring or load
 local recording, seen = arg[1] == "pairs", {}
+local compiles = recording and jit and jit.status() -- machine code calls no hooks
+if compiles then jit.off() end
 
 local function place(info)
   if not info or info.what == "C" then return "=[C]" end
@@ -114,7 +116,7 @@ local function crossed() return (("ab cdefg"):gsub("%a+", in_coroutine)) end
 
 local function produce(n) for i = 1, n do coroutine.yield(i) end end
 local function generator(n)
-  local body = function() watch() produce(n) if recording then debug.sethook() end end
+  local body = function() watch() produce(n) if recording and not jit then debug.sethook() end end -- LuaJIT has one hook for all
   if recording then pair("=[C]", place(debug.getinfo(body, "S"))) end
   return coroutine.wrap(body)
 end
@@ -185,6 +187,7 @@ if recording then
   for n = 1, 60 do round(n) end
   debug.sethook()
   recording = false
+  if compiles then jit.on() jit.flush() end
   local file = assert(io.open(arg[2], "w"))
   for line in pairs(seen) do file:write(line, "\n") end
   file:close()

@@ -1,6 +1,7 @@
 -- share.lua [PERCENT [SECONDS [WORK]]]: two functions share the CPU, heavy with PERCENT of it (75) and light with the
 -- rest, by the program's own clock: after each slice, the one that lags behind runs. After SECONDS of CPU time (5;
--- 0: never) it prints what each has had. WORK is arith, string, table, coroutine or c.
+-- 0: never) it prints what each has had. WORK is arith, string, table, coroutine or c; with LuaJIT also ffi LIBRARY:
+-- heavy calls the library's c_payload, and light the same in Lua.
 local percent, seconds, kind = tonumber(arg[1] or 75), tonumber(arg[2] or 5), arg[3] or "arith"
 local work = {}
 
@@ -33,9 +34,18 @@ function work.c()
   return table.concat(parts, ",")
 end
 
-local slice = work[kind] or work.arith
-function heavy() local result = slice() return result end
-function light() local result = slice() return result end
+local heavy_slice = work[kind] or work.arith
+local light_slice = heavy_slice
+if kind == "ffi" then
+  local ffi = require("ffi")
+  ffi.cdef("int c_payload(int n);")
+  local library = ffi.load(arg[4])
+  local function lua_payload(n) return n < 2 and n or lua_payload(n - 1) + lua_payload(n - 2) end
+  function heavy_slice() for _ = 1, 10 do library.c_payload(18) end end
+  function light_slice() lua_payload(18) end
+end
+function heavy() local result = heavy_slice() return result end
+function light() local result = light_slice() return result end
 
 local run_heavy, run_light = heavy, light
 if kind == "coroutine" then
