@@ -350,8 +350,25 @@ class Judge {
     if (quality.calls_dropped != 0) report("others dropped", "");
     if (quality.lua_broken != 0) report("broken", "");
     if (quality.native_complete == 0) report("native incomplete", "");
-    if (quality.fresh_mismatch != 0) report("fresh mismatch", "");
+    if (quality.fresh_mismatch != 0) report("fresh mismatch", frames_and_calls());
     if (quality.not_joined != 0) report("not joined", "");
+  }
+
+  std::string frames_and_calls() const {
+    const StackReader& reader = pieces_.reader();
+    const std::vector<Segment> segments = reader.lua().segments();
+    const Merged merged = merge(reader.natives(), segments, reader.native_code(), {});
+    std::string text = fmt::format("{} frames, {} calls:", merged.execute_frames, merged.fresh_calls);
+    for (const NativeFrame& native : reader.natives()) {
+      if (reader.native_code().executes_lua(native)) text += fmt::format(" {:#x}-{:#x}", native.sp, native.cfa);
+    }
+    for (const Segment& segment : segments) {
+      text += fmt::format("; state to {:#x}:", segment.boundary);
+      for (const LuaCall& call : segment.walk->calls) {
+        if (call.fresh) text += fmt::format(" {}{:#x}", call.is_lua ? "" : "C ", call.owner);
+      }
+    }
+    return text;
   }
 
   static std::string name_for_pair(const Frame& frame) {
@@ -443,7 +460,32 @@ class Judge {
       return;
     }
     const std::string texts = text(all, now);
+    // An error takes calls away one after the other (lj_err.c, err_unwind), and the table is told when it is caught.
+    const bool unwinds = std::ranges::any_of(pieces_.reader().natives(), [&](const NativeFrame& native) {
+      return pieces_.reader().native_code().describe(native).file.starts_with("libgcc_s");
+    });
+    for (std::size_t missing = 1; unwinds && missing <= 3; ++missing) {
+      if (!matches(all, now.calls, missing)) continue;
+      ++where.edge;
+      report("edge, error", texts);
+      return;
+    }
+    // What ran before a finalizer may have been about to tell.
+    for (std::size_t i = 1; i < all.outer.size() && !all.cut; ++i) {
+      if (all.outer[i].function != now.calls[i - 1].function || all.outer[i - 1].function == now.calls[i - 1].function) continue;
+      Said without_one = all;
+      without_one.outer.erase(without_one.outer.begin() + static_cast<std::ptrdiff_t>(i) - 1);
+      if (!matches(without_one, now.calls, 0) || i + 2 < all.outer.size()) break;
+      ++where.edge;
+      report("edge, finalizer", texts);
+      return;
+    }
     if (on_trace) {
+      if (has_more && inlined_calls() == 0) {
+        ++where.edge;   // the trace begins where a function does
+        report("edge, trace", texts);
+        return;
+      }
       if (innermost != nullptr && !now.calls.empty() && same_function(*innermost, now.calls.back())) ++where.function;
       // All functions but those that the trace has inlined.
       Said fewer = all;
@@ -492,7 +534,10 @@ class Judge {
     if (said.cut) text += " [cut]", add(said.inner);
     text += "; is";
     add(told.calls);
-    return text + fmt::format("; left {}@{}", told.left.function, told.left.line);
+    text += fmt::format("; left {}@{}", told.left.function, told.left.line);
+    if (!said.cut && told.calls.size() > 8) text += fmt::format("; {} of {} calls", said.outer.size(), told.calls.size());
+    if (said.cut) text += fmt::format("; {} and {} of {} calls", said.outer.size(), said.inner.size(), told.calls.size());
+    return text;
   }
 
   void report(const std::string& cause, const std::string& text) {
