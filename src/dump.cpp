@@ -37,9 +37,11 @@ std::vector<ThreadDump> look(Session& session) {
 
 void print_text(Session& session, const std::vector<ThreadDump>& threads) {
   fmt::print("Process {}: {}\n", session.target().process().pid(), session.target().process().command());
-  for (const LuaImage& image : session.sampler().reader().images()) fmt::print("Lua {} in {}\n", image.version, image.path);
+  for (const LuaImage& image : session.sampler().reader().images()) fmt::print("{} in {}\n", image.name(), image.path);
   for (const ThreadDump& thread : threads) {
-    fmt::print("\nThread {} \"{}\" ({})\n", thread.tid, thread.name, state_name(thread.sample.state));
+    const VmState vm_state = thread.sample.vm_state;
+    fmt::print("\nThread {} \"{}\" ({}{})\n", thread.tid, thread.name, state_name(thread.sample.state),
+               vm_state == VmState::none ? "" : fmt::format("; in the {}", name(vm_state)));
     if (thread.sample.loss != Loss::none) fmt::print("    no stack: {}\n", name(thread.sample.loss));
     for (auto frame = thread.sample.stack.rbegin(); frame != thread.sample.stack.rend(); ++frame) fmt::print("    {}\n", describe(*frame, true));
   }
@@ -49,7 +51,10 @@ nlohmann::ordered_json to_json(const Frame& frame) {
   static constexpr std::array kinds = {"lua", "c", "native", "marker"};
   nlohmann::ordered_json json = {{"kind", kinds[static_cast<std::size_t>(frame.kind)]}, {"name", frame.name}};
   if (!frame.file.empty()) json["file"] = frame.file;
-  if (frame.kind == Frame::Kind::lua) json["line"] = frame.line, json["line_defined"] = frame.line_defined;
+  if (frame.kind == Frame::Kind::lua) {
+    json["line"] = frame.line, json["line_defined"] = frame.line_defined;
+    if (frame.line_is_near) json["line_is_near"] = true;
+  }
   return json;
 }
 
@@ -63,6 +68,7 @@ void print_json(Session& session, const std::vector<ThreadDump>& threads) {
   for (const ThreadDump& thread : threads) {
     nlohmann::ordered_json entry = {{"tid", thread.tid}, {"name", thread.name}, {"state", state_name(thread.sample.state)}};
     if (thread.sample.loss != Loss::none) entry["loss"] = name(thread.sample.loss);
+    if (thread.sample.vm_state != VmState::none) entry["vm_state"] = name(thread.sample.vm_state);
     entry["native_complete"] = thread.sample.quality.native_complete != 0;
     entry["stopped_ns"] = thread.sample.stopped_ns;
     entry["frames"] = nlohmann::ordered_json::array();
@@ -92,8 +98,8 @@ Result<int> dump(const DumpOptions& options) {
   options.json ? print_json(session, threads) : print_text(session, threads);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return Error{Cause::output, "Cannot write all of the dump: no space, or closed by its reader."};
   if (options.mode != Mode::native && !session.sampler().reader().has_state()) {
-    return Error{Cause::not_initialised, fmt::format("Lua {} is mapped in process {}, but there is no lua_State in its memory: Lua is not initialised yet.",
-                                                     session.sampler().reader().images().front().version, session.target().process().pid())};
+    return Error{Cause::not_initialised, fmt::format("{} is mapped in process {}, but there is no lua_State in its memory: Lua is not initialised yet.",
+                                                     session.sampler().reader().images().front().name(), session.target().process().pid())};
   }
   return 0;
 }

@@ -40,6 +40,7 @@ struct Frame {
   std::string file;      // lua: the chunk as it was named; c, native: the module's file name
   int line_defined = 0;  // lua: 0 for a main chunk
   int line = 0;          // lua: the current line; 0 if unknown
+  bool line_is_near = false;  // lua: in machine code of LuaJIT, which knows its lines at snapshots only: line is the nearest one's
 
   bool operator==(const Frame&) const = default;
 };

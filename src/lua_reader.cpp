@@ -141,6 +141,7 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
     else top = {state.saved_base, 0, {}};
   }
   walk_luajit(both, layout, L, state.cframes, top, limits_, state.walk);
+  if (state.trace.object != 0 && !state.walk.calls.empty()) state.walk.calls[0].near = state.walk.calls[0].is_lua;
 }
 
 VmState LuaReader::vm_state(const std::vector<NativeFrame>& natives, const Core& core) const {
@@ -232,6 +233,7 @@ Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFr
   const LuaCall* const caller = state.walk.caller_of(frame.call);
   const Address pc = call.is_lua ? pc_of(frame, natives, core, memory) : 0;
   Frame labelled = names_.frame({state.activation.lua, state.activation.G, memory}, call, caller, pc);
+  labelled.line_is_near = call.near;
   if (!call.is_lua) {
     const Frame native = core.describe_entry(call.entry);
     labelled.file = native.file;

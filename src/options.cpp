@@ -64,6 +64,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   add_mode(record, to_record.mode);
   record.add_flag("--lines", to_record.lines, "Frames show the line being executed, not the function's");
   record.add_flag("--threads", to_record.threads, "In folded output, a root frame for each thread");
+  record.add_flag("--vmstate", to_record.vmstate, "A root frame for what the VM was doing: interpreter, machine code, garbage collector, ...");
   record.add_flag("--traces", to_record.traces, "LuaJIT: a frame for the trace that is run, by number and first line");
   record.add_flag("--idle", to_record.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
 

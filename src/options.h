@@ -23,6 +23,7 @@ struct RecordOptions {
   std::string format;                   // "": from output's ending, else speedscope
   Mode mode = Mode::merged;
   bool traces = false;     // LuaJIT: frames of its machine code
+  bool vmstate = false;                 // a root frame for what the VM was doing
   bool lines = false;                   // frames show the current line
   bool threads = false;                 // folded: a root frame for each thread
   bool idle = false;                    // sample sleeping threads too

@@ -17,7 +17,7 @@ std::size_t hash_of(const Frame& frame) {
   std::size_t hash = std::hash<std::string>()(frame.name);
   mix(hash, std::hash<std::string>()(frame.file));
   mix(hash, static_cast<std::size_t>(frame.line_defined) << 32 | static_cast<std::uint32_t>(frame.line));
-  mix(hash, static_cast<std::size_t>(frame.kind));
+  mix(hash, static_cast<std::size_t>(frame.kind) << 1 | static_cast<std::size_t>(frame.line_is_near));
   return hash;
 }
 
@@ -36,6 +36,7 @@ void Profile::add(const Thread& thread, std::int64_t time_ns, std::int64_t weigh
     return;
   }
   quality_ += sample.quality;
+  ++vm_states_[static_cast<std::size_t>(sample.vm_state)];
   auto known = std::ranges::find(threads_, thread.tid, &Thread::tid);
   if (known == threads_.end()) known = threads_.insert(threads_.end(), thread);
   entries_.push_back({time_ns, weight_ns, static_cast<std::uint32_t>(known - threads_.begin()), intern(sample.stack)});
@@ -111,6 +112,7 @@ std::vector<Profile::Hot> Profile::hottest() const {
     Hot& hot = functions[describe(frames_[id], false)];
     hot.function = frames_[id];
     hot.function.line = 0;
+    hot.function.line_is_near = false;
     by_frame[id] = &hot;
   }
   std::unordered_set<const Hot*> counted;
@@ -132,7 +134,8 @@ std::string describe(const Frame& frame, bool lines) {
   switch (frame.kind) {
     case Frame::Kind::lua: {
       const int line = lines ? frame.line : frame.line_defined;
-      return line > 0 ? fmt::format("{} ({}:{})", frame.name, frame.file, line) : fmt::format("{} ({})", frame.name, frame.file);
+      if (line <= 0) return fmt::format("{} ({})", frame.name, frame.file);
+      return fmt::format("{} ({}:{}{})", frame.name, frame.file, lines && frame.line_is_near ? "~" : "", line);
     }
     case Frame::Kind::c: return frame.name + " [C]";
     case Frame::Kind::native:

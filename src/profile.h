@@ -44,6 +44,7 @@ class Profile {
   std::int64_t losses(Loss loss) const { return losses_[static_cast<std::size_t>(loss)]; }
   std::int64_t total_losses() const;
   std::int64_t idle() const { return idle_; }   // ticks of sleeping threads that were not asked for
+  std::int64_t samples_in(VmState state) const { return vm_states_[static_cast<std::size_t>(state)]; }
   const Quality& quality() const { return quality_; }
 
   // A Lua function is called by different names in different places (a global here, a local there). In a profile it has one:
@@ -73,12 +74,14 @@ class Profile {
   std::vector<Thread> threads_;
   std::vector<Entry> entries_;
   std::array<std::int64_t, loss_count> losses_{};
+  std::array<std::int64_t, vm_state_count> vm_states_{};
   std::int64_t idle_ = 0;
   Quality quality_;
 };
 
 // How frames read in text: "name (file:line)" for Lua, "name (file)" for a main chunk, "name [C]" for a C function that Lua
-// called, "name (module)" for other native ones. With `lines`, Lua frames show the current line, else the one of definition.
+// called, "name (module)" for other native ones. With `lines`, Lua frames show the current line ("~5" where it is
+// the nearest one known), else the one of definition.
 std::string describe(const Frame& frame, bool lines);
 
 }  // namespace luaspy

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <random>
@@ -96,11 +97,12 @@ void run(Session& session, const RecordOptions& options, Recording& recording) {
     last = now;
     ++recording.ticks;
     for (const auto& thread : session.target().process().threads()) {
-      const std::optional<Sample> sample = sampler.sample(*thread);
+      std::optional<Sample> sample = sampler.sample(*thread);
       if (!sample) {
         recording.profile.add_idle();
         continue;
       }
+      if (options.vmstate && sample->loss == Loss::none) sample->stack.insert(sample->stack.begin(), {Frame::Kind::marker, fmt::format("[{}]", name(sample->vm_state)), {}, 0, 0});
       if (sample->stopped_ns != 0) recording.stops.add(sample->stopped_ns);
       recording.profile.add({thread->tid(), thread->name()}, to_ns(now - start), weight, *sample);
     }
@@ -124,8 +126,22 @@ void print_quality(const Quality& quality) {
   part("innermost call half built and dropped", quality.half_built);
   part("other calls dropped", quality.calls_dropped);
   part("Lua stack being moved", quality.relocated);
-  part("native luaV_execute frames and Lua calls that entered one differ in number", quality.fresh_mismatch);
+  part("native frames of the VM and Lua calls that entered one differ in number", quality.fresh_mismatch);
   fmt::print(stderr, "\n");
+}
+
+// Where the VM was, most first. Of use for LuaJIT; PUC's are told by the hottest functions as well.
+void print_vm_states(const Profile& profile) {
+  std::vector<std::pair<std::int64_t, VmState>> states;
+  for (std::size_t i = 0; i < vm_state_count; ++i) {
+    const auto state = static_cast<VmState>(i);
+    if (profile.samples_in(state) != 0) states.emplace_back(profile.samples_in(state), state);
+  }
+  std::sort(states.begin(), states.end(), std::greater());
+  std::string text;
+  for (const auto& [count, state] : states)
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", name(state), 100 * static_cast<double>(count) / static_cast<double>(profile.entries().size()));
+  fmt::print(stderr, "  in: {}\n", text);
 }
 
 void print_hottest(const Profile& profile) {
@@ -154,7 +170,7 @@ void print_summary(const Recording& recording, Sampler& sampler, const Output& o
                static_cast<double>(recording.stops.quantile_ns(0.5)) / 1e3, static_cast<double>(recording.stops.quantile_ns(0.99)) / 1e3,
                static_cast<double>(recording.stops.total_ns()) / 1e6, 100 * static_cast<double>(recording.stops.total_ns()) / static_cast<double>(profile.duration_ns));
   }
-  if (profile.quality().stacks != 0) print_quality(profile.quality());
+  if (profile.quality().stacks != 0) print_vm_states(profile), print_quality(profile.quality());
   std::string losses;
   for (std::size_t i = 1; i < loss_count; ++i) {
     const auto loss = static_cast<Loss>(i);

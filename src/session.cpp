@@ -14,7 +14,7 @@ std::string children_with_lua(const Process& process) {
     Detector detector;
     const LiveMemory memory(child);
     detector.update(opened->address_space(), memory);
-    if (!detector.images().empty()) text += fmt::format("\nIts child {} runs Lua {}: {}", child, detector.images().front().version, opened->command());
+    if (!detector.images().empty()) text += fmt::format("\nIts child {} runs {}: {}", child, detector.images().front().name(), opened->command());
   }
   return text;
 }

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "vm_frames.h"
+
 namespace luaspy {
 namespace {
 
 constexpr std::size_t most_stack_bytes = 1 << 20;    // read of a native stack; what is deeper is cut
+constexpr Address most_thread_stack = 64 << 20;      // a mapping beyond this is no thread's stack, but may have those of fibers in it
 constexpr std::size_t blind_stack_bytes = 16 << 10;  // for a stack that no known mapping holds
 constexpr std::size_t native_limit = 8192;
 
@@ -19,6 +22,26 @@ std::vector<Address> code_starts(const AddressSpace& space) {
 
 }  // namespace
 
+Unwinder::End unwind_natives(const Registers& registers, const Memory& stack, const Modules& modules, Unwinder& unwinder, NativeCode& native, LuaReader& lua,
+                             std::vector<NativeFrame>& natives) {
+  const VmFrames rule(modules, native, lua.cframes(), lua.on_trace());
+  std::vector<Unwinder::Range> machine_code;
+  native.set_machine_code({});
+  for (;;) {
+    natives.clear();
+    const Unwinder::End end = unwinder.unwind(registers, stack, &rule, natives, native_limit);
+    const std::size_t known = machine_code.size();
+    for (const NativeFrame& frame : natives) {
+      if (modules.find(frame.lookup) != nullptr || native.is_machine_code(frame)) continue;
+      if (const Trace* const trace = lua.trace_at(frame.lookup)) machine_code.push_back({trace->mcode, trace->mcode + trace->size});
+      // Exit stubs and links between traces belong to none.
+      else if (&frame == &natives.front() && lua.on_trace()) machine_code.push_back({frame.lookup, frame.lookup + 1});
+    }
+    if (machine_code.size() == known) return end;
+    native.set_machine_code(machine_code);
+  }
+}
+
 StackReader::StackReader(Process& process, const Memory& memory, MergeOptions merging, WalkLimits limits)
     : process_(process),
       merging_(merging),
@@ -26,7 +49,6 @@ StackReader::StackReader(Process& process, const Memory& memory, MergeOptions me
       unwinder_(modules_),
       native_(modules_, unwinder_),
       lua_(memory, limits),
-      vm_frames_(modules_, native_),
       snapshot_(memory) {
   refresh();
 }
@@ -73,39 +95,22 @@ std::size_t StackReader::stack_size(Address sp) const {
     if (above != space_.mappings().end() && above->path == "[stack]") mapping = &*above;
   }
   if (mapping == nullptr || !mapping->readable) return blind_stack_bytes;
-  return std::min<std::size_t>(mapping->end - sp, most_stack_bytes);
+  const bool bounded = mapping->path == "[stack]" || mapping->end - mapping->start <= most_thread_stack;
+  return std::min<std::size_t>(mapping->end - sp, bounded ? most_stack_bytes : fiber_stack_bytes_);
 }
 
 void StackReader::finish(const Registers& registers, Sample& sample) {
   for (const Address entry : lua_.c_entries()) unwinder_.note_entry(entry);
-  unwind(registers, sample.quality);
+  sample.quality.stacks = 1;
+  // What a fiber's stack needs is learned: too little cuts it, too much takes time in the stop.
+  sample.quality.native_complete = unwind_natives(registers, snapshot_, modules_, unwinder_, native_, lua_, natives_) == Unwinder::End::root;
+  if (sample.quality.native_complete == 0 && snapshot_.stack().size() == fiber_stack_bytes_) fiber_stack_bytes_ = std::min(2 * fiber_stack_bytes_, most_stack_bytes);
   lua_.refine(natives_, registers, native_, snapshot_);
   for (const NativeFrame& frame : natives_) stale_ |= !modules_.executes(frame.lookup);
   const Merged merged = merge(natives_, lua_.segments(), native_, merging_);
   lua_.judge(merged, sample.quality);
   sample.vm_state = lua_.vm_state(natives_, native_);
   sample.stack = lua_.label(merged, natives_, native_, snapshot_);
-}
-
-// Code without a file may be a trace's. Which one is asked when the walk comes to it, and tells the unwinder how to go on.
-void StackReader::unwind(const Registers& registers, Quality& quality) {
-  std::vector<Unwinder::Range> machine_code;
-  vm_frames_.set(lua_.cframes(), lua_.on_trace());
-  native_.set_machine_code({});
-  for (;;) {
-    natives_.clear();
-    quality.stacks = 1;
-    quality.native_complete = unwinder_.unwind(registers, snapshot_, &vm_frames_, natives_, native_limit) == Unwinder::End::root;
-    const std::size_t known = machine_code.size();
-    for (const NativeFrame& frame : natives_) {
-      if (modules_.find(frame.lookup) != nullptr || native_.is_machine_code(frame)) continue;
-      if (const Trace* const trace = lua_.trace_at(frame.lookup)) machine_code.push_back({trace->mcode, trace->mcode + trace->size});
-      // Exit stubs and links between traces belong to none.
-      else if (&frame == &natives_.front() && lua_.on_trace()) machine_code.push_back({frame.lookup, frame.lookup + 1});
-    }
-    if (machine_code.size() == known) return;
-    native_.set_machine_code(machine_code);
-  }
 }
 
 }  // namespace luaspy

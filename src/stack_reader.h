@@ -10,9 +10,13 @@
 #include "lua_reader.h"
 #include "native_code.h"
 #include "sample.h"
-#include "vm_frames.h"
 
 namespace luaspy {
+
+// The native frames of a thread on which what `lua` has read last runs: the unwinder, LuaJIT's virtual machine and its traces. Code without
+// a file may be a trace's: which one is asked when the walk comes to it, and tells how to go on.
+Unwinder::End unwind_natives(const Registers& registers, const Memory& stack, const Modules& modules, Unwinder& unwinder, NativeCode& native, LuaReader& lua,
+                             std::vector<NativeFrame>& natives);
 
 class StackReader {
  public:
@@ -50,7 +54,6 @@ class StackReader {
 
  private:
   std::size_t stack_size(Address sp) const;
-  void unwind(const Registers& registers, Quality& quality);
 
   Process& process_;
   MergeOptions merging_;
@@ -60,9 +63,9 @@ class StackReader {
   Unwinder unwinder_;
   NativeCode native_;
   LuaReader lua_;
-  VmFrames vm_frames_;
   Snapshot snapshot_;
   std::vector<NativeFrame> natives_;   // keeps its room from one look to the next
+  std::size_t fiber_stack_bytes_ = 64 << 10;   // read of a stack whose bounds no mapping tells
   bool stale_ = false;
   int settles_to_skip_ = 0, refreshes_in_vain_ = 0;
 };

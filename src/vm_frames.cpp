@@ -4,10 +4,9 @@
 
 namespace luaspy {
 
-void VmFrames::set(std::vector<Address> cframes, bool on_trace) {
-  cframes_ = std::move(cframes);
+VmFrames::VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace)
+    : modules_(modules), native_(native), cframes_(std::move(cframes)), on_trace_(on_trace) {
   std::ranges::sort(cframes_);
-  on_trace_ = on_trace;
 }
 
 // Is there a call instruction before `address`: call rel32 (E8), or call r/m64 (FF /2) of any length?

@@ -12,10 +12,8 @@ namespace luaspy {
 
 class VmFrames : public FrameRule {
  public:
-  VmFrames(const Modules& modules, const NativeCode& native) : modules_(modules), native_(native) {}
-
-  // The C frames of all states that run on the thread; `on_trace`: it runs machine code.
-  void set(std::vector<Address> cframes, bool on_trace);
+  // `cframes`: the C frames of all states that run on the thread; `on_trace`: it runs machine code.
+  VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace);
 
   bool step(const NativeFrame& from, const Memory& stack, Registers& caller) const override;
 
@@ -27,7 +25,7 @@ class VmFrames : public FrameRule {
   const Modules& modules_;
   const NativeCode& native_;
   std::vector<Address> cframes_;   // ascending
-  bool on_trace_ = false;
+  bool on_trace_;
 };
 
 }  // namespace luaspy

@@ -31,8 +31,10 @@ std::optional<Ident> find_ident(std::string_view text) {
     return Ident{std::string(version), std::string(prefix.substr(0, prefix.size() - 2)) + std::string(version), 3};
   }
   if (const std::size_t at = text.find("LuaJIT 2."); at != text.npos) {
-    const std::string_view version = word_at(text, at, "LuaJIT 0123456789.-beta");
-    if (version.size() >= 10) return Ident{std::string(version), std::string(version), 3};
+    // luajit.h, LUAJIT_VERSION: "LuaJIT 2.1.0-beta3", "LuaJIT 2.1.1761786044".
+    const std::string_view number = word_at(text, at + 7, "0123456789.-beta");
+    constexpr std::size_t shortest = 3;   // "2.1"
+    if (number.size() >= shortest) return Ident{"LuaJIT " + std::string(number), "LuaJIT " + std::string(number), 3};
   }
   for (std::size_t at = text.find("Lua 5."); at != text.npos; at = text.find("Lua 5.", at + 1)) {
     const bool whole = at > 0 && text[at - 1] == '\0' && at + 8 <= text.size() && text[at + 7] == '\0';
@@ -54,6 +56,8 @@ std::optional<Ident> search(const Memory& memory, Address start, Address end) {
   return best;
 }
 
+}  // namespace
+
 std::vector<Dialect> rows_for(const std::string& version) {
   if (version.starts_with("LuaJIT")) return {{nullptr, &layout_rows::luajit_gc64}, {nullptr, &layout_rows::luajit_gc32}};
   std::vector<Dialect> rows;
@@ -67,8 +71,6 @@ std::vector<Dialect> rows_for(const std::string& version) {
   std::stable_partition(rows.begin(), rows.end(), [&](const Dialect& row) { return patch >= row.puc->first_patch && patch <= row.puc->last_patch; });
   return rows;
 }
-
-}  // namespace
 
 bool Detector::update(const AddressSpace& space, const Memory& memory) {
   struct Image {

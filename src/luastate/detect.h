@@ -13,11 +13,15 @@ namespace luaspy {
 struct LuaImage {
   std::string path;
   Address start = 0, end = 0;   // of the image in the target
-  std::string version;          // "5.4.4", or "5.4" if only the series is told, or "LuaJIT 2.1…"
+  std::string version;          // "5.4.4", or "5.4" if only the series is told; or "LuaJIT 2.1.0-beta3"
   std::string ident;            // the string that told it
+  std::string name() const { return version.starts_with("LuaJIT") ? version : "Lua " + version; }
   bool certain = false;         // lua_ident itself, not only the series
   std::vector<Dialect> rows;    // the row that the version names first, then the others of its series; LuaJIT: one for each size of its references
 };
+
+// The rows for a version as an image tells it, best first.
+std::vector<Dialect> rows_for(const std::string& version);
 
 // Searches the read-only data of images for lua_ident ("$LuaVersion: Lua 5.4.4  Copyright …", lapi.c; "$Lua: Lua 5.1.5 …"
 // in 5.1), and for _VERSION's value ("Lua 5.4", lua.h) where the linker has dropped lua_ident. LuaJIT is told by

@@ -101,7 +101,7 @@ class Program {
 // What the sampler does with a stop, and the same without knowing anything of the target beforehand.
 class Pieces {
  public:
-  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), Mode::merged, {}) {}
+  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), {}, {}) {}
 
   // In the stop.
   bool read(const Registers& registers) {
@@ -118,8 +118,10 @@ class Pieces {
   // After it.
   void finish() {
     reader_.close();
-    quality = {};
-    stack = reader_.finish(registers_, quality);
+    Sample sample;
+    reader_.finish(registers_, sample);
+    quality = sample.quality;
+    stack = sample.stack;
   }
 
   const std::vector<NativeFrame>& natives() const { return reader_.natives(); }
@@ -250,7 +252,7 @@ class Judge {
   // nullopt: not even the row is known.
   std::optional<std::vector<Line>> ask(const Witness& witness) const {
     for (const Activation& activation : pieces_.active) {
-      if (activation.layout != nullptr) return witness.lines(*activation.layout);
+      if (activation.lua.puc != nullptr) return witness.lines(*activation.lua.puc);
     }
     return std::nullopt;
   }

@@ -96,19 +96,36 @@ const std::vector<TargetSpec>& targets() {
   return table;
 }
 
+const std::vector<TargetSpec>& luajits() {
+  static const std::vector<TargetSpec> table = read_table("luajits.tsv");
+  return table;
+}
+
 const TargetSpec& target(const std::string& name) {
-  for (const TargetSpec& spec : targets()) {
-    if (spec.name == name) return spec;
+  for (const auto* table : {&targets(), &luajits()}) {
+    for (const TargetSpec& spec : *table) {
+      if (spec.name == name) return spec;
+    }
   }
-  FAIL("no target " << name << " in " LUASPY_TARGETS "/targets.tsv");
+  FAIL("no target " << name << " in the tables of " LUASPY_TARGETS);
   throw 0;
 }
 
+Words command_of(const TargetSpec& luajit, Jit jit) {
+  Words command = luajit.command;
+  INFO(luajit.name);
+  REQUIRE(command.back().ends_with("/luajit"));
+  command.push_back(jit == Jit::on ? "-jon" : "-joff");
+  return command;
+}
+
 Words host(const std::string& name) {
-  for (const TargetSpec& spec : read_table("hosts.tsv")) {
-    if (spec.name == name) return spec.command;
+  for (const char* const table : {"hosts.tsv", "luajit-hosts.tsv"}) {
+    for (const TargetSpec& spec : read_table(table)) {
+      if (spec.name == name) return spec.command;
+    }
   }
-  FAIL("no host " << name << " in " LUASPY_TARGETS "/hosts.tsv");
+  FAIL("no host " << name << " in the tables of " LUASPY_TARGETS);
   throw 0;
 }
 

@@ -13,7 +13,7 @@ namespace luaspy::live {
 
 using Words = std::vector<std::string>;
 
-// A line of targets.tsv or hosts.tsv, which tests/targets/prepare.sh writes.
+// A line of targets.tsv, hosts.tsv, or their LuaJIT counterparts, which tests/targets/prepare.sh writes.
 struct TargetSpec {
   std::string name, version, kind;
   Words command;
@@ -21,7 +21,10 @@ struct TargetSpec {
   std::string variant;
 };
 const std::vector<TargetSpec>& targets();
-const TargetSpec& target(const std::string& name);
+const std::vector<TargetSpec>& luajits();
+const TargetSpec& target(const std::string& name);   // of both
+enum class Jit { on, off };
+Words command_of(const TargetSpec& luajit, Jit jit);   // of the luajit program, which has the option
 Words host(const std::string& name);
 std::string workload(const std::string& file);
 

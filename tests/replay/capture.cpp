@@ -9,6 +9,7 @@
 #include "attach/target.h"
 #include "native_code.h"
 #include "profile.h"
+#include "stack_reader.h"
 #include "saved_stop.h"
 
 namespace {
@@ -59,12 +60,13 @@ int run(int pid, const char* from) {
   snapshot.open(stop.registers.sp(), stack->end - stop.registers.sp(), {});
   reader.read(recorder, stop.registers, {snapshot.stack_start(), snapshot.stack()});
   for (const Address entry : reader.c_entries()) unwinder.note_entry(entry);
-  unwinder.unwind(stop.registers, snapshot, stop.natives);
+  unwind_natives(stop.registers, recorder, modules, unwinder, native, reader, stop.natives);
+  reader.refine(stop.natives, stop.registers, native, recorder);
   for (const NativeFrame& frame : stop.natives) {
-    stop.flags[frame.function] = std::string(native.executes_lua(frame) ? "x" : "") + (native.carries(frame) ? "c" : "") + (native.in_core_module(frame) ? "m" : "");
+    stop.flags[frame.function] = std::string(native.is_machine_code(frame) ? "t" : "") + (native.executes_lua(frame) ? "x" : "") + (native.carries(frame) ? "c" : "") + (native.in_core_module(frame) ? "m" : "");
     stop.names[frame.function] = {Frame::Kind::native, describe(native.describe(frame), false), {}, 0, 0};
   }
-  const Merged merged = merge(stop.natives, reader.segments(), stop, Mode::merged);
+  const Merged merged = merge(stop.natives, reader.segments(), stop, {});
   for (const Frame& frame : reader.label(merged, stop.natives, stop, recorder)) stop.expected.push_back(describe(frame, true));
   // What lies above the outermost native frame is the environment and the auxiliary vector.
   stop.stack_start = snapshot.stack_start();

@@ -142,17 +142,13 @@ void save_stop(const SavedStop& stop, std::ostream& out) {
 }
 
 Outcome replay(const SavedStop& stop) {
-  std::vector<const Layout*> rows;
-  const auto patch = stop.version.size() == 5 ? stop.version[4] - '0' : -1;
-  for (const Layout& row : layouts()) {
-    if (stop.version.starts_with(row.series) && patch >= row.first_patch && patch <= row.last_patch) rows.push_back(&row);
-  }
   WalkLimits limits;
   limits.count_left_out = true;
   LuaReader reader(stop.memory, limits);
-  reader.try_rows(rows);
+  reader.try_rows(rows_for(stop.version));
   reader.read(stop.memory, stop.registers, {stop.stack_start, stop.stack});
-  const Merged merged = merge(stop.natives, reader.segments(), stop, Mode::merged);
+  reader.refine(stop.natives, stop.registers, stop, stop.memory);
+  const Merged merged = merge(stop.natives, reader.segments(), stop, {});
   Outcome outcome;
   reader.judge(merged, outcome.quality);
   outcome.stack = reader.label(merged, stop.natives, stop, stop.memory);

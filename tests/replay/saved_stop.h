@@ -8,7 +8,7 @@
 //   register rsp 7ffd1000
 //   stack 7ffd1000 8c10…                       bytes of the thread's stack from sp on, 32 a line, the first byte first
 //   memory 55d0 8c10…                          bytes of anything else
-//   native PC SP CFA FUNCTION FLAGS NAME       frames, innermost first; flags: x luaV_execute, c carries a call, m core's module
+//   native PC SP CFA FUNCTION FLAGS NAME       frames, innermost first; flags: x the VM, t its machine code, c carries a call, m core's module
 //   saved rbx 55d0                             callee-saved registers of the frame above
 //   expect main chunk (spin.lua:9)             outermost first, as dump prints it
 //   include FILE                               another file first; later lines win
@@ -21,6 +21,7 @@
 
 #include "core.h"
 #include "lua_reader.h"
+#include "luastate/detect.h"
 
 namespace luaspy::replay {
 
@@ -47,6 +48,7 @@ struct SavedStop : Core {
   std::vector<std::string> expected;
 
   bool executes_lua(const NativeFrame& frame) const override { return has(frame, 'x'); }
+  bool is_machine_code(const NativeFrame& frame) const override { return has(frame, 't'); }
   bool carries(const NativeFrame& frame) const override { return has(frame, 'x') || has(frame, 'c'); }
   bool in_core_module(const NativeFrame& frame) const override { return has(frame, 'm'); }
   std::vector<std::byte> code(const NativeFrame&) const override { return {}; }

@@ -18,9 +18,8 @@ native=bookworm # the suite whose programs run on the machine's own libc
 # Every Lua is built with -O2; one of each minor version in all of these shapes as well.
 shapes=(O0 O1 O3 Os lto clang cxx shared dlopened static static-pie nopie hidden nosections noehframe symbols)
 
-# Every LuaJIT is built in both pointer modes; two of them are also linked in other ways, and the newest is compiled in others.
-linked_luajits=(symbols nopie static static-pie hidden nosections)
-compiled_luajits=(pic clang nojit nounwind lua52)
+# Every LuaJIT is built in both pointer modes; the newest and an old one are also linked in all of these ways.
+luajit_links=(symbols nopie static static-pie hidden nosections)
 
 # ---------------------------------------------------------------- jobs
 
@@ -161,7 +160,7 @@ unpack_luajit() {
   dir=${dir%/src/ljamalg.c}
   [[ ! -e $dir/.relver ]] || version=2.1.$(date -u -d "@$(<"$dir/.relver")" +%Y%m%d)
   [[ $label != *[0-9] || $label == "luajit-$version" ]] || { echo "this is LuaJIT $version, not $label" >&2; return 1; }
-  rm -rf "$out/src/luajit-$version" && mv "$dir" "$out/src/luajit-$version"
+  mv -T "$dir" "$out/src/luajit-$version" || [[ -e $out/src/luajit-$version ]] # sid and experimental may have the same
   rm -rf "$tmp"
   echo "$version" >"$out/src/$label.version"
 }
@@ -389,24 +388,19 @@ job debian-texlua debian_host texlua bookworm bin/texlua $lib/libtexlua53.so.5 -
 usr=$out/debian/bookworm-luajit/usr
 job debian-neovim debian_host neovim bookworm-luajit bin/nvim $lib/libluajit-5.1.so.2 --version "VIMRUNTIME=$usr/share/nvim/runtime"
 job debian-tarantool debian_host tarantool bookworm-luajit bin/tarantool bin/tarantool --version
-job debian-dnsdist debian_host dnsdist bookworm-luajit bin/dnsdist $lib/libluajit-5.1.so.2 --version "LUA_PATH=$here/workloads/luajit/?.lua"
-sed "s|@usr@|$out/debian/bookworm-luajit2/usr|; s|@workloads@|$here/workloads/luajit|" "$here/workloads/luajit/host-nginx.conf" >"$out/build/nginx.conf"
+workloads=$here/workloads/luajit
+job debian-dnsdist debian_host dnsdist bookworm-luajit bin/dnsdist $lib/libluajit-5.1.so.2 --version "LUA_PATH=$workloads/?.lua"
+sed "s|@usr@|$out/debian/bookworm-luajit2/usr|; s|@workloads@|$workloads|" "$workloads/host-nginx.conf" >"$out/build/nginx.conf"
 job debian-nginx debian_host nginx bookworm-luajit2 "sbin/nginx -e stderr -c $out/build/nginx.conf" $lib/libluajit-5.1.so.2 -v
 for version in $versions; do job "lua-$version-lib" build_library "$version"; done
 for version in $luajits; do
   job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-DLUAJIT_ENABLE_GC64
   job "luajit-$version-gc32" build_luajit "$version" gc32 CFLAGS=-DLUAJIT_DISABLE_GC64
 done
-for shape in "${compiled_luajits[@]}"; do
-  case $shape in
-    pic) variables=(CFLAGS=-fPIC) ;;
-    clang) variables=(CC=clang) ;;
-    nojit) variables=(CFLAGS=-DLUAJIT_DISABLE_JIT) ;;
-    nounwind) variables=(CFLAGS=-DLUAJIT_NO_UNWIND) ;;
-    lua52) variables=(CFLAGS=-DLUAJIT_ENABLE_LUA52COMPAT) ;;
-  esac
-  job "luajit-$newest_luajit-$shape" build_luajit "$newest_luajit" "$shape" "${variables[@]}"
-done
+job "luajit-$newest_luajit-pic" build_luajit "$newest_luajit" pic CFLAGS=-fPIC
+job "luajit-$newest_luajit-clang" build_luajit "$newest_luajit" clang CC=clang
+job "luajit-$newest_luajit-nounwind" build_luajit "$newest_luajit" nounwind CFLAGS=-DLUAJIT_NO_UNWIND
+job luajit-2.1.20220320-nojit build_luajit 2.1.20220320 nojit CFLAGS=-DLUAJIT_DISABLE_JIT # the newest doesn't compile so
 wait
 for version in $versions; do
   job "lua-$version-O2" build "$version" O2
@@ -414,7 +408,7 @@ for version in $versions; do
     5.1.5 | 5.3.6 | 5.4.7 | "$newest") for shape in "${shapes[@]}"; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
   esac
 done
-for shape in "${linked_luajits[@]}"; do
+for shape in "${luajit_links[@]}"; do
   for version in 2.1.20220320 "$newest_luajit"; do job "luajit-$version-$shape" link_luajit "$version" "$shape" gc64; done
 done
 for shape in shared dlopened; do job "luajit-$newest_luajit-$shape" link_luajit "$newest_luajit" "$shape" pic; done

@@ -9,7 +9,8 @@ namespace {
 // is known to carry; anything else is the program's.
 class FakeCore : public Core {
  public:
-  bool executes_lua(const NativeFrame& frame) const override { return frame.function == 0x1000; }
+  bool executes_lua(const NativeFrame& frame) const override { return frame.function == 0x1000 || frame.function == 0x4000; }
+  bool is_machine_code(const NativeFrame& frame) const override { return frame.function == 0x4000; }
   bool carries(const NativeFrame& frame) const override { return frame.function == 0x1000 || frame.function == 0x2100; }
   bool in_core_module(const NativeFrame& frame) const override { return frame.function >= 0x1000 && frame.function < 0x3000; }
   std::vector<std::byte> code(const NativeFrame&) const override { return {}; }
@@ -62,40 +63,40 @@ TEST_CASE("native and Lua frames become one stack", "[unit]") {
   const std::vector<Segment> segments = {{&walk, 0x180}};
 
   SECTION("merged: the VM's leaf work stays, what carries calls goes, the host stays") {
-    const Merged merged = merge(natives, segments, core, Mode::merged);
+    const Merged merged = merge(natives, segments, core, {Mode::merged});
     CHECK(text(merged) == "n0 c0.0 c0.1 c0.2 c0.3 n10");
     CHECK(merged.joined);
     CHECK(merged.execute_frames == 2);
     CHECK(merged.fresh_calls == 2);
     CHECK(merged.unpaired_c_calls == 0);
   }
-  SECTION("lua") { CHECK(text(merge(natives, segments, core, Mode::lua)) == "c0.0 c0.1 c0.2 c0.3"); }
-  SECTION("native: every native frame once") { CHECK(text(merge(natives, segments, core, Mode::native)) == "n0 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10"); }
+  SECTION("lua") { CHECK(text(merge(natives, segments, core, {Mode::lua})) == "c0.0 c0.1 c0.2 c0.3"); }
+  SECTION("native: every native frame once") { CHECK(text(merge(natives, segments, core, {Mode::native})) == "n0 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10"); }
   SECTION("all: the VM's own frames beside what they carry") {
-    CHECK(text(merge(natives, segments, core, Mode::all)) == "n0 n1 c0.0 n2 n3 c0.1 n5 n6 c0.2 c0.3 n7 n8 n9 n10");
+    CHECK(text(merge(natives, segments, core, {Mode::all})) == "n0 n1 c0.0 n2 n3 c0.1 n5 n6 c0.2 c0.3 n7 n8 n9 n10");
   }
   SECTION("native, of a luaV_execute whose call could not be read") {
     walk.calls.pop_back(), walk.calls.pop_back();
-    CHECK(text(merge(natives, segments, core, Mode::native)) == "n0 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10");
+    CHECK(text(merge(natives, segments, core, {Mode::native})) == "n0 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10");
   }
   SECTION("a call being made: its C function has no native frame yet") {
     walk.calls.insert(walk.calls.begin(), c(0x7000));
-    CHECK(text(merge(natives, segments, core, Mode::merged)) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 n10");
+    CHECK(text(merge(natives, segments, core, {Mode::merged})) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 n10");
   }
   SECTION("calls that a resume has unrolled belong to the outermost luaV_execute") {
     walk.calls.push_back(c(0x5100));
     walk.calls.push_back(lua(true));
-    CHECK(text(merge(natives, segments, core, Mode::merged)) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 c0.5 n10");
+    CHECK(text(merge(natives, segments, core, {Mode::merged})) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 c0.5 n10");
   }
   SECTION("a helper of the C function in another module is shown") {
     std::vector<NativeFrame> with_helper = natives;
     with_helper.insert(with_helper.begin() + 3, native(0x8000, 0x128));
-    CHECK(text(merge(with_helper, segments, core, Mode::merged)) == "n0 c0.0 n3 c0.1 c0.2 c0.3 n11");
+    CHECK(text(merge(with_helper, segments, core, {Mode::merged})) == "n0 c0.0 n3 c0.1 c0.2 c0.3 n11");
   }
   SECTION("a stack that is cut in the middle says so") {
     walk.left_out = 7;
     walk.cut_at = 2;
-    CHECK(text(merge(natives, segments, core, Mode::merged)) == "n0 c0.0 c0.1 left_out c0.2 c0.3 n10");
+    CHECK(text(merge(natives, segments, core, {Mode::merged})) == "n0 c0.0 c0.1 left_out c0.2 c0.3 n10");
   }
 }
 
@@ -105,18 +106,38 @@ TEST_CASE("a coroutine's frames are inside its resumer's", "[unit]") {
   inner.calls = {lua(true)};
   outer.calls = {c(0x5000), lua(true)};   // coroutine.resume, called by Lua
   const std::vector<NativeFrame> natives = {native(0x1000, 0x100), native(0x2500, 0x110), native(0x2600, 0x130), native(0x5000, 0x140), native(0x1000, 0x150), native(0x2500, 0x160), native(0x9000, 0x180)};
-  CHECK(text(merge(natives, {{&inner, 0x120}, {&outer, 0x170}}, core, Mode::merged)) == "c0.0 c1.0 c1.1 n6");
+  CHECK(text(merge(natives, {{&inner, 0x120}, {&outer, 0x170}}, core, {Mode::merged})) == "c0.0 c1.0 c1.1 n6");
+}
+
+TEST_CASE("LuaJIT's calls say which C frame of the VM they run in", "[unit]") {
+  const FakeCore core;
+  LuaWalk walk;
+  walk.has_owners = true;
+  const auto in = [](LuaCall call, Address cframe) {
+    call.owner = cframe;
+    return call;
+  };
+  // A trace with an inlined function, entered from a callback of a C function; a lua_cpcall of nothing; the main chunk.
+  walk.calls = {in(lua(false), 0x110), in(lua(true), 0x110), in(c(0x5000), 0x160), in(c(0), 0x160), in(lua(true), 0x160)};
+  // native() makes frames of 16 bytes: that of a trace is as long as the VM's, and ends where its C frame does.
+  const std::vector<NativeFrame> natives = {native(0x9200, 0x100), native(0x4000, 0x110), native(0x2300, 0x120), native(0x5000, 0x130), native(0x1000, 0x140), native(0x2400, 0x150), native(0x1000, 0x160), native(0x9000, 0x180)};
+  const Merged merged = merge(natives, {{&walk, 0x168}}, core, {});
+  // The VM's frame at 0x140 owns nothing.
+  CHECK(text(merged) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 n7");
+  CHECK(merged.execute_frames == 2);
+  CHECK(merged.fresh_calls == 2);
+  CHECK(text(merge(natives, {{&walk, 0x168}}, core, {Mode::merged, true})) == "n0 n1 c0.0 c0.1 c0.2 c0.3 c0.4 n7");
 }
 
 TEST_CASE("what cannot be joined is shown all the same", "[unit]") {
   const FakeCore core;
   LuaWalk walk;
   walk.calls = {lua(true)};
-  const Merged merged = merge({native(0x9100, 0x100), native(0x9000, 0x180)}, {{&walk, 0x170}}, core, Mode::merged);
+  const Merged merged = merge({native(0x9100, 0x100), native(0x9000, 0x180)}, {{&walk, 0x170}}, core, {Mode::merged});
   CHECK(text(merged) == "n0 not_joined c0.0 n1");
   CHECK_FALSE(merged.joined);
-  CHECK(text(merge({}, {{&walk, 0x170}}, core, Mode::merged)) == "c0.0");
-  CHECK(text(merge({native(0x9000, 0x100)}, {}, core, Mode::merged)) == "n0");
+  CHECK(text(merge({}, {{&walk, 0x170}}, core, {Mode::merged})) == "c0.0");
+  CHECK(text(merge({native(0x9000, 0x100)}, {}, core, {Mode::merged})) == "n0");
 }
 
 }  // namespace luaspy
