@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "luastate/luajit.h"
 
@@ -20,12 +21,6 @@ class StoppedThenLive : public Memory {
   const Memory& live_;
 };
 
-// lj_bc.h: A is the second byte of an instruction; the callee's base is A and a frame link above the caller's.
-Address caller_base(const Memory& memory, const LuajitLayout& layout, Address base, Address return_pc) {
-  const std::optional<std::uint8_t> a = plausible_pointer(return_pc, 4) ? memory.get<std::uint8_t>(return_pc - 3) : std::nullopt;
-  return a ? base - 8 * (Address{*a} + (layout.gc64 ? 2 : 1)) : 0;
-}
-
 }  // namespace
 
 void LuaReader::try_rows(std::vector<Dialect> rows) {
@@ -42,6 +37,7 @@ void LuaReader::read(const Memory& memory, const Registers& registers, const Loc
     state.activation = activation;
     state.cframes.clear();
     state.jit_base = 0;
+    state.moves = false;
     state.trace = {};
     if (activation.lua.puc != nullptr) walk_puc(memory, *activation.lua.puc, activation.L, limits_, state.walk);
     else read_luajit(memory, registers, stack, state, state_count_ == 1);
@@ -57,16 +53,20 @@ void LuaReader::read_luajit(const Memory& memory, const Registers& registers, co
   state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
   state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
   if (state.saved_pc == L) state.saved_pc = 0;   // vm_x64.dasc: "any value outside of bytecode is ok"
-  const auto touch = [&](Address base) {
-    if (is_base(memory, layout, L, base, 0)) walk_luajit(memory, layout, L, state.cframes, {base, 0, {}}, limits_, state.walk);
+  const auto touch = [&](Address base, std::uint64_t left_by) {
+    if (left_by != 0 || is_base(memory, layout, L, base, 0)) walk_luajit(memory, layout, L, state.cframes, {base, 0, {}, left_by}, limits_, state.walk);
   };
   if (innermost) {
     state.vmstate = memory.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
     const bool is_current = read_ref(memory, layout, G + layout.G_cur_L) == L;
     if (is_current) state.jit_base = read_ref(memory, layout, G + layout.G_jit_base).value_or(0);
     if (state.jit_base != 0 && !is_base(memory, layout, L, state.jit_base, 0)) state.jit_base = 0;
-    if (state.jit_base != 0) touch(state.jit_base);
-    else if (registers[rdx] != state.saved_base) touch(registers[rdx]);
+    if (state.jit_base != 0) touch(state.jit_base, 0);
+    const Address base = registers[rdx];
+    if (base != state.saved_base && base != state.jit_base) touch(base, link_of_return(memory, layout, L, base, registers[rbx]));
+    std::array<Address, callee_saved_registers.size()> values;
+    std::ranges::transform(callee_saved_registers, values.begin(), [&](unsigned number) { return registers[number]; });
+    if (const Address moved = moved_base(memory, layout, L, values)) state.saved_base = moved, state.moves = true;
   }
   walk_luajit(memory, layout, L, state.cframes, {state.saved_base, state.saved_pc, {}}, limits_, state.walk);
 }
@@ -105,7 +105,11 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
   InlinedCode code;
   std::vector<InlinedFrame> entering;
   const Address rdx_base = registers[rdx], rbx_pc = registers[rbx];
-  if (innermost && state.jit_base != 0) {
+  const bool in_vm = innermost && vm != natives.end() && vm == natives.begin() && !core.is_machine_code(*vm);
+  // vm_x64.dasc, ->vm_exit_interp: BASE and PC are the interpreter's again before jit_base is 0. Of what runs on behalf of machine code,
+  // nothing else has its sp at the C frame.
+  const bool leaves_trace = in_vm && !state.cframes.empty() && vm->sp == state.cframes[0] && is(rdx_base, rbx_pc);
+  if (innermost && state.jit_base != 0 && !leaves_trace) {
     top.base = state.jit_base;
     const Trace* trace = nullptr;
     if (vm != natives.end() && core.is_machine_code(*vm)) trace = traces_.find(layout, state.activation.G, vm->lookup);
@@ -117,18 +121,18 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
       top = {code.base, code.pc, code.frames};
       if (!is(top.base, 0) && code.frames.empty()) top = {state.jit_base, 0, {}};
     }
-  } else if (innermost && vm != natives.end() && vm == natives.begin()) {
-    const Address caller = caller_base(both, layout, rdx_base, rbx_pc);
+  } else if (in_vm) {
+    const Address caller = base_outside(both, layout, rdx_base, rbx_pc);
     if (is(rdx_base, rbx_pc)) {
       top = {rdx_base, rbx_pc, {}};
+    } else if (const std::uint64_t link = link_of_return(both, layout, L, rdx_base, rbx_pc)) {
+      top = {rdx_base, 0, {}, link};
     } else if (caller != 0 && is(rdx_base, 0) && is(caller, rbx_pc)) {
       // A call whose link is not written yet.
       const std::uint64_t slot = layout.gc64 ? both.get<std::uint64_t>(rdx_base - 16).value_or(0) : both.get<std::uint32_t>(rdx_base - 8).value_or(0);
       const Address function = layout.gc64 ? object_of(layout, slot, luajit::gct_function) : slot;
-      entering.push_back({rdx_base - 8, rbx_pc, function, 0});
+      entering.push_back({rdx_base - 8, rbx_pc, function, 0, 0});
       top = {rdx_base, 0, entering};
-    } else if (caller != 0 && is(caller, rbx_pc)) {
-      top = {caller, rbx_pc, {}};   // a return that has overwritten its frame
     }
   } else if (vm != natives.end()) {
     const Address pc = vm->registers[rbx], base = vm->registers[rbp];
@@ -141,6 +145,7 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
     else top = {state.saved_base, 0, {}};
   }
   walk_luajit(both, layout, L, state.cframes, top, limits_, state.walk);
+  state.walk.relocated = state.moves;
   if (state.trace.object != 0 && !state.walk.calls.empty()) state.walk.calls[0].near = state.walk.calls[0].is_lua;
 }
 

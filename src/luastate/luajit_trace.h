@@ -52,12 +52,14 @@ class Traces {
   };
   struct Snapshot {
     std::uint32_t map = 0, entries = 0, next_map = 0;
+    std::uint32_t ref = 0;         // of the first IR instruction that comes after it
   };
   State& state_of(const LuajitLayout& layout, Address G);
   void reload(State& state, Address G) const;
   bool is_current(const LuajitLayout& layout, const Trace& trace) const;
   std::vector<std::uint32_t> snapshot_offsets(const LuajitLayout& layout, const Trace& trace, std::span<const std::byte> snapshots, std::uint32_t count) const;
   InlinedCode decode_snapshot(const LuajitLayout& layout, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const;
+  bool returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first, std::uint32_t last) const;
   Address function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const;
 
   const Memory& memory_;
