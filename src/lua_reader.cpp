@@ -117,7 +117,7 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
     if (trace != nullptr) {
       state.trace = *trace;
       const Address at = vm != natives.end() && trace->contains(vm->lookup) ? vm->lookup : trace->mcode;
-      code = traces_.decode(state.activation.G, *trace, at, state.jit_base, memory);
+      code = traces_.decode(state.activation.G, L, *trace, at, state.jit_base, both);
       top = {code.base, code.pc, code.frames};
       if (!is(top.base, 0) && code.frames.empty()) top = {state.jit_base, 0, {}};
     }

@@ -117,16 +117,8 @@ class Walker {
     return result < frame && result >= bottom_ ? result : 0;
   }
 
-  // The C frame that the frame at `frame` runs in: one whose NRES is negative has no frames below what was the top when it was made
-  // (lj_frame.h, cframe_nres).
-  Address owner(Address frame) {
-    while (next_cframe_ < cframes_.size()) {
-      const std::int64_t nres = memory_.get<std::int32_t>(cframes_[next_cframe_] + layout_.cframe_nres).value_or(0);
-      if (nres >= 0 || frame >= stack_ + static_cast<Address>(-nres)) break;
-      ++next_cframe_;
-    }
-    return next_cframe_ < cframes_.size() ? cframes_[next_cframe_] : 0;
-  }
+  // The C frame that the frame at hand runs in.
+  Address owner() const { return next_cframe_ < cframes_.size() ? cframes_[next_cframe_] : 0; }
 
   bool ends_cframe(Address frame, const Slot& slot) const {
     if (slot.type() == frame_c || slot.type() == frame_cp) return true;
@@ -239,7 +231,7 @@ class Steps {
     Address frame = walker_.frame();
     Walker::Slot slot;
     if (!walker_.read_slot(frame, slot)) return Outcome::broken;
-    const Address owner = walker_.owner(frame);
+    const Address owner = walker_.owner();
     Outcome outcome = Outcome::no_call;
     if (left_by_ != 0) {
       slot.link = std::exchange(left_by_, 0);
@@ -380,7 +372,13 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
   walk.clear();
   walk.has_owners = true;
   walk.end = LuaWalk::End::broken;
-  Walker walker(memory, layout, L, cframes, top);
+  // lj_api.c, lj_trace.c: what lj_vm_cpcall calls is a C function without a frame on the Lua stack, except for lua_cpcall's, which then
+  // makes NRES positive.
+  std::vector<Address> owners;
+  for (const Address cframe : cframes) {
+    if (memory.get<std::int32_t>(cframe + layout.cframe_nres).value_or(0) >= 0) owners.push_back(cframe);
+  }
+  Walker walker(memory, layout, L, owners, top);
   if (!walker.open(top.base)) return;
   Steps steps(walker, top);
   std::vector<LuaCall> outermost;   // the last calls of a deep stack, as a ring
@@ -409,8 +407,8 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
   walk.end = LuaWalk::End::complete;
   // vm_x64.dasc, ->vm_call: a C frame is linked before its first Lua frame is there, and until after that has gone. The outermost one
   // always has its own; what is left over at the end is missing at the beginning.
-  if (const std::size_t spare = walker.unused_cframes(); spare != 0 && spare < cframes.size()) {
-    walk_luajit(memory, layout, L, cframes.subspan(spare), top, limits, walk);
+  if (const std::size_t spare = walker.unused_cframes(); spare != 0 && spare < owners.size()) {
+    walk_luajit(memory, layout, L, std::span(owners).subspan(spare), top, limits, walk);
     return;
   }
   if (beyond == 0) return;

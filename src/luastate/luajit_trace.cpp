@@ -138,7 +138,7 @@ Address Traces::function_constant(const LuajitLayout& layout, Address ir, std::u
   return plausible_pointer(function) && memory_.get<std::uint8_t>(function + layout.fn_gct) == luajit::gct_function ? function : 0;
 }
 
-InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const {
+InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const {
   InlinedCode code;
   const Address map = memory_.get<Address>(trace.object + layout.T_snapmap).value_or(0), ir = memory_.get<Address>(trace.object + layout.T_ir).value_or(0);
   if (!plausible_pointer(map, 4) || snapshot.next_map <= snapshot.map + snapshot.entries || snapshot.next_map - snapshot.map > 512) return code;
@@ -205,10 +205,12 @@ InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, const Trace& tra
   }
   if (!code.frames.empty() && code.frames.front().frame + 8 != code.base) return {};
   if (code.frames.empty() && code.base != jit_base) return {};
+  // Around a return to a lower frame (IR_RETF) jit_base may be that of the snapshot before, or of the one after.
+  if (tail_called == 0 && !is_base(stack, layout, L, jit_base, pc != 0 ? pc + 4 : 0)) return {};
   return code;
 }
 
-InlinedCode Traces::decode(Address G, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const {
+InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const {
   InlinedCode start;
   start.base = jit_base;
   start.pc = trace.start_pc + 4;
@@ -232,11 +234,11 @@ InlinedCode Traces::decode(Address G, const Trace& trace, Address pc, Address ji
   };
   const auto after = std::ranges::upper_bound(offsets, static_cast<std::uint32_t>(pc - trace.mcode));
   const auto before = static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(after - offsets.begin() - 1, 0));
-  InlinedCode code = decode_snapshot(layout, trace, snapshot(before), jit_base, stack);
+  InlinedCode code = decode_snapshot(layout, L, trace, snapshot(before), jit_base, stack);
   // Between a snapshot and the next the trace may enter a function, or leave one: what is deeper is where the time goes, more often
   // than not.
   if (before + 1 < count && !returns_between(layout, trace, snapshot(before).ref, snapshot(before + 1).ref)) {
-    InlinedCode next = decode_snapshot(layout, trace, snapshot(before + 1), jit_base, stack);
+    InlinedCode next = decode_snapshot(layout, L, trace, snapshot(before + 1), jit_base, stack);
     if (next.base > code.base && next.pc != 0) code = std::move(next);
   }
   return code.pc != 0 ? code : start;

@@ -37,9 +37,9 @@ class Traces {
   const Trace* find(const LuajitLayout& layout, Address G, Address pc);
   const Trace* numbered(const LuajitLayout& layout, Address G, unsigned number);
 
-  // `pc`: an instruction of `trace`, or in a caller the byte before the return address. `jit_base`: the base that the trace works on;
-  // `stack`: the Lua stack, for functions that the trace took from there.
-  InlinedCode decode(Address G, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const;
+  // `pc`: an instruction of `trace`, or in a caller the byte before the return address. `jit_base`: the base in `L` that the trace works
+  // on; `stack`: the Lua stack, for functions that the trace took from there.
+  InlinedCode decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const;
 
   void forget() { states_.clear(); }
 
@@ -58,7 +58,7 @@ class Traces {
   void reload(State& state, Address G) const;
   bool is_current(const LuajitLayout& layout, const Trace& trace) const;
   std::vector<std::uint32_t> snapshot_offsets(const LuajitLayout& layout, const Trace& trace, std::span<const std::byte> snapshots, std::uint32_t count) const;
-  InlinedCode decode_snapshot(const LuajitLayout& layout, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const;
+  InlinedCode decode_snapshot(const LuajitLayout& layout, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const;
   bool returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first, std::uint32_t last) const;
   Address function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const;
 
