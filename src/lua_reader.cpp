@@ -21,6 +21,16 @@ class StoppedThenLive : public Memory {
   const Memory& live_;
 };
 
+std::vector<Address> innermost_words(const Registers& registers, const Locator::ThreadStack& stack) {
+  constexpr std::size_t most_words = 128;
+  std::vector<Address> words;
+  for (unsigned number = 0; number < rip; ++number) {
+    if (registers.knows(number) && number != rsp) words.push_back(registers[number]);
+  }
+  for (std::size_t i = 0; i < most_words && 8 * i + 8 <= stack.bytes.size(); ++i) words.push_back(load<Address>(stack.bytes, 8 * i));
+  return words;
+}
+
 }  // namespace
 
 void LuaReader::try_rows(std::vector<Dialect> rows) {
@@ -37,7 +47,7 @@ void LuaReader::read(const Memory& memory, const Registers& registers, const Loc
     state.activation = activation;
     state.cframes.clear();
     state.jit_base = 0;
-    state.moves = false;
+    state.moved = {};
     state.trace = {};
     if (activation.lua.puc != nullptr) walk_puc(memory, *activation.lua.puc, activation.L, limits_, state.walk);
     else read_luajit(memory, registers, stack, state, state_count_ == 1);
@@ -46,9 +56,11 @@ void LuaReader::read(const Memory& memory, const Registers& registers, const Loc
 
 // L->base lags behind the interpreter's BASE, which is in rdx (vm_x64.dasc), and a trace's is in jit_base. Which of them counts,
 // only the native frames tell; the walks from each read what will be needed then.
-void LuaReader::read_luajit(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost) {
+void LuaReader::read_luajit(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost) {
   const LuajitLayout& layout = *state.activation.lua.luajit;
   const Address L = state.activation.L, G = state.activation.G;
+  if (innermost) state.moved = find_moved_stack(stopped, layout, L, innermost_words(registers, stack));
+  const WithMovedStack memory(stopped, layout, L, state.moved);
   read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
   state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
   state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
@@ -64,9 +76,6 @@ void LuaReader::read_luajit(const Memory& memory, const Registers& registers, co
     if (state.jit_base != 0) touch(state.jit_base, 0);
     const Address base = registers[rdx];
     if (base != state.saved_base && base != state.jit_base) touch(base, link_of_return(memory, layout, L, base, registers[rbx]));
-    std::array<Address, callee_saved_registers.size()> values;
-    std::ranges::transform(callee_saved_registers, values.begin(), [&](unsigned number) { return registers[number]; });
-    if (const Address moved = moved_base(memory, layout, L, values)) state.saved_base = moved, state.moves = true;
   }
   walk_luajit(memory, layout, L, state.cframes, {state.saved_base, state.saved_pc, {}}, limits_, state.walk);
 }
@@ -95,7 +104,8 @@ void LuaReader::refine(const std::vector<NativeFrame>& natives, const Registers&
 void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory) {
   const LuajitLayout& layout = *state.activation.lua.luajit;
   const Address L = state.activation.L;
-  const StoppedThenLive both(memory, live_);
+  const StoppedThenLive stopped_then_live(memory, live_);
+  const WithMovedStack both(stopped_then_live, layout, L, state.moved);
   const auto is = [&](Address base, Address pc) { return is_base(both, layout, L, base, pc); };
   // The native frame on top of this state's innermost C frame: of the VM, or of a trace.
   const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) {
@@ -122,17 +132,21 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
       if (!is(top.base, 0) && code.frames.empty()) top = {state.jit_base, 0, {}};
     }
   } else if (in_vm) {
+    // PC as a link: of the function that is being called, or, if it is a distance, of one that is called or left by C.
     const Address caller = base_outside(both, layout, rdx_base, rbx_pc);
+    const bool by_lua = rbx_pc % 4 == 0;
     if (is(rdx_base, rbx_pc)) {
       top = {rdx_base, rbx_pc, {}};
     } else if (const std::uint64_t link = link_of_return(both, layout, L, rdx_base, rbx_pc)) {
       top = {rdx_base, 0, {}, link};
-    } else if (caller != 0 && is(rdx_base, 0) && is(caller, rbx_pc)) {
+    } else if (caller != 0 && caller < rdx_base && is(rdx_base, 0) && is(caller, by_lua ? rbx_pc : 0) && (by_lua || !has_link(both, layout, L, rdx_base))) {
       // A call whose link is not written yet.
       const std::uint64_t slot = layout.gc64 ? both.get<std::uint64_t>(rdx_base - 16).value_or(0) : both.get<std::uint32_t>(rdx_base - 8).value_or(0);
       const Address function = layout.gc64 ? object_of(layout, slot, luajit::gct_function) : slot;
       entering.push_back({rdx_base - 8, rbx_pc, function, 0, 0});
       top = {rdx_base, 0, entering};
+    } else if (is(rdx_base, 0) && has_link(both, layout, L, rdx_base)) {
+      top = {rdx_base, 0, {}};   // what it has called is gone, L->base is still of that
     }
   } else if (vm != natives.end()) {
     const Address pc = vm->registers[rbx], base = vm->registers[rbp];
@@ -145,7 +159,7 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
     else top = {state.saved_base, 0, {}};
   }
   walk_luajit(both, layout, L, state.cframes, top, limits_, state.walk);
-  state.walk.relocated = state.moves;
+  state.walk.relocated = state.moved.stack != 0;
   if (state.trace.object != 0 && !state.walk.calls.empty()) state.walk.calls[0].near = state.walk.calls[0].is_lua;
 }
 

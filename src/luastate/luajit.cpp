@@ -310,6 +310,16 @@ Address base_outside(const Memory& memory, const LuajitLayout& layout, Address b
   return distance && *distance < base ? base - *distance : 0;
 }
 
+bool has_link(const Memory& memory, const LuajitLayout& layout, Address L, Address base) {
+  Walker walker(memory, layout, L, {}, {});
+  Walker::Slot slot;
+  if (!walker.open(base) || !walker.read_slot(walker.frame(), slot)) return false;
+  const Address outer = walker.outer(walker.frame(), slot);
+  if (outer == 0) return false;
+  walker.go_to(outer);
+  return walker.at_end() || is_base(memory, layout, L, outer + 8, slot.type() == frame_lua ? slot.link : 0);
+}
+
 std::uint64_t link_of_return(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc) {
   Walker walker(memory, layout, L, {}, {});
   Walker::Slot slot;
@@ -331,20 +341,41 @@ std::uint64_t link_of_return(const Memory& memory, const LuajitLayout& layout, A
   return 0;
 }
 
-Address moved_base(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> registers) {
-  const Address base = memory.get<Address>(L + layout.L_base).value_or(0), stack = read_ref(memory, layout, L + layout.L_stack).value_or(0);
-  Walker walker(memory, layout, L, {}, {});
-  if (walker.open(base)) return 0;
-  for (const Address value : registers) {
-    // The compiler keeps how far it moves, or where it was.
-    for (const Address moved : {base + value, base - value + stack}) {
-      if (!walker.open(moved) || !is_base(memory, layout, L, moved, 0)) continue;
-      LuaWalk walk;
-      walk_luajit(memory, layout, L, {}, {moved, 0, {}}, {}, walk);
-      if (walk.end == LuaWalk::End::complete && walk.dropped == 0 && walk.innermost_dropped == 0) return moved;
+bool WithMovedStack::read(Address address, std::span<std::byte> into) const {
+  if (!memory_.read(address, into)) return false;
+  if (moved_.stack == 0) return true;
+  const auto put = [&](Address at, std::size_t size, Address value) {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (at + i >= address && at + i - address < into.size()) into[at + i - address] = static_cast<std::byte>(value >> 8 * i);
     }
+  };
+  put(L_ + layout_.L_stack, layout_.ref_size, moved_.stack);
+  put(L_ + layout_.L_base, 8, moved_.base);
+  return true;
+}
+
+MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words) {
+  const Address base = memory.get<Address>(L + layout.L_base).value_or(0), stack = read_ref(memory, layout, L + layout.L_stack).value_or(0);
+  // lj_state.c, stack_init: the lowest slot refers to the thread itself.
+  const auto is_stack = [&](Address at) {
+    return plausible_pointer(at) && object_of(layout, memory.get<std::uint64_t>(at).value_or(0), luajit::gct_thread) == L;
+  };
+  const auto fits = [&](const MovedStack& moved) {
+    const WithMovedStack as_moved(memory, layout, L, moved);
+    if (!is_base(as_moved, layout, L, moved.base, 0)) return false;
+    LuaWalk walk;
+    walk_luajit(as_moved, layout, L, {}, {moved.base, 0, {}}, {}, walk);
+    return walk.end == LuaWalk::End::complete && walk.dropped == 0 && walk.innermost_dropped == 0;
+  };
+  const bool is_there = is_stack(stack);
+  if (is_there && Walker(memory, layout, L, {}, {}).open(base)) return {};
+  for (const Address word : words) {
+    // L->stack is set: the compiler keeps how far it moves, or where it was. Else the new place is known already.
+    const MovedStack by_distance{stack, base + word}, by_origin{stack, base - word + stack}, to_word{word, base - stack + word};
+    if (is_there ? fits(by_distance) : is_stack(word) && fits(to_word)) return is_there ? by_distance : to_word;
+    if (is_there && fits(by_origin)) return by_origin;
   }
-  return 0;
+  return {};
 }
 
 Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {

@@ -47,12 +47,32 @@ bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Addres
 // The base of the frame that is returned to by `link` from the one at `base`; 0 if there is none.
 Address base_outside(const Memory& memory, const LuajitLayout& layout, Address base, std::uint64_t link);
 
+// Does the link of the frame with `base` lead to another one, or to the stack's bottom?
+bool has_link(const Memory& memory, const LuajitLayout& layout, Address L, Address base);
+
 // The link that the function with `base` returns by, if `pc`, the VM's PC, is that: until its caller goes on, PC is the link. Else 0.
 std::uint64_t link_of_return(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc);
 
-// While lj_state.c, resizestack moves the stack, L->base is where it was before, and how far it moves is in a register. What L->base will
-// be; 0 if none of the registers tells.
-Address moved_base(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> registers);
+// The Lua stack while lj_state.c, resizestack moves it: first it is freed where it was, then L->stack is set, and at last L->base.
+struct MovedStack {
+  Address stack = 0, base = 0;   // where they will be; 0: it is not being moved, or nobody knows where
+};
+
+// `words`: registers and the C stack's innermost words. One of them says where it goes.
+MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words);
+
+// Memory in which `L` has its stack there.
+class WithMovedStack : public Memory {
+ public:
+  WithMovedStack(const Memory& memory, const LuajitLayout& layout, Address L, const MovedStack& moved) : memory_(memory), layout_(layout), L_(L), moved_(moved) {}
+  bool read(Address address, std::span<std::byte> into) const override;
+
+ private:
+  const Memory& memory_;
+  const LuajitLayout& layout_;
+  Address L_;
+  MovedStack moved_;
+};
 
 // Fills what a LuaCall says of its GCproto, of which `call` has the address. False if there is none.
 bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& call);

@@ -101,14 +101,12 @@ class Program {
     pid_ = -1;
     return status == 0;
   }
-  // The table, and how far apart its parts are.
-  bool told(Address& table, std::uint64_t& stride) const {
-    unsigned long long at = 0, slots = 0;
-    if (std::sscanf(said_.c_str(), "SHADOW %llx %llu", &at, &slots) != 2) return false;
-    table = at;
-    stride = slots;
-    return true;
-  }
+  // shadow.lua's table, and how far apart its parts are.
+  struct Table {
+    unsigned long long address = 0, stride = 0;
+    int finalizer = 0;   // the function that runs whenever memory is asked for
+  };
+  bool told(Table& table) const { return std::sscanf(said_.c_str(), "SHADOW %llx %llu %d", &table.address, &table.stride, &table.finalizer) == 3; }
 
  private:
   pid_t pid_ = -1;
@@ -270,8 +268,8 @@ class Pieces {
 
 class Judge {
  public:
-  Judge(Target& target, const LuajitLayout& layout, Address table, std::uint64_t stride, const Pairs& pairs, bool verbose)
-      : target_(target), pieces_(target), layout_(layout), shadow_(target.memory(), layout, table, stride), pairs_(pairs), verbose_(verbose) {}
+  Judge(Target& target, const LuajitLayout& layout, const Program::Table& table, const Pairs& pairs, bool verbose)
+      : target_(target), pieces_(target), layout_(layout), shadow_(target.memory(), layout, table.address, table.stride), finalizer_(table.finalizer), pairs_(pairs), verbose_(verbose) {}
 
   const Figures& figures() const { return figures_; }
   const std::map<std::string, int>& causes() const { return causes_; }
@@ -471,14 +469,17 @@ class Judge {
       return;
     }
     // What ran before a finalizer may have been about to tell.
-    for (std::size_t i = 1; i < all.outer.size() && !all.cut; ++i) {
-      if (all.outer[i].function != now.calls[i - 1].function || all.outer[i - 1].function == now.calls[i - 1].function) continue;
+    const auto finalizer = std::ranges::find(all.outer, finalizer_, &Place::function);
+    if (finalizer != all.outer.end() && finalizer != all.outer.begin() && !all.cut) {
       Said without_one = all;
-      without_one.outer.erase(without_one.outer.begin() + static_cast<std::ptrdiff_t>(i) - 1);
-      if (!matches(without_one, now.calls, 0) || i + 2 < all.outer.size()) break;
-      ++where.edge;
-      report("edge, finalizer", texts);
-      return;
+      without_one.outer.erase(without_one.outer.begin() + (finalizer - all.outer.begin()) - 1);
+      bool fits = matches(without_one, now.calls, 0) || matches(without_one, soon.calls, 0);
+      fits |= without_one.drop() && matches(without_one, now.calls, 0);
+      if (fits) {
+        ++where.edge;
+        report("edge, finalizer", texts);
+        return;
+      }
     }
     if (on_trace) {
       if (has_more && inlined_calls() == 0) {
@@ -564,6 +565,7 @@ class Judge {
   Pieces pieces_;
   const LuajitLayout& layout_;
   Shadow shadow_;
+  int finalizer_;
   const Pairs& pairs_;
   bool verbose_;
   Figures figures_;
@@ -622,16 +624,15 @@ void print(const std::string& name, const Figures& f) {
 bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samples, bool verbose) {
   Program program(subject, {jit ? "on" : "off"});
   Result<Process> process = Process::open(program.pid());
-  Address table = 0;
-  std::uint64_t stride = 0;
-  if (!program.ready() || !process || !program.told(table, stride)) {
+  Program::Table table;
+  if (!program.ready() || !process || !program.told(table)) {
     fmt::print("{}: does not start\n", subject.name);
     return false;
   }
   Target target(std::move(*process), std::chrono::milliseconds(2000));
   std::minstd_rand random(1);
   const auto pause = [&] { system::sleep_until(system::Clock::now() + std::chrono::microseconds(random() % longest_pause_us)); };
-  Judge judge(target, subject.gc64 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32, table, stride, pairs, verbose);
+  Judge judge(target, subject.gc64 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32, table, pairs, verbose);
   for (int i = 0; i < samples; ++i) pause(), judge.sample(program.pid());
   print(subject.name + (jit ? "" : " -joff"), judge.figures());
   if (verbose) {
