@@ -215,14 +215,14 @@ InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc,
   start.base = jit_base;
   start.pc = trace.start_pc + 4;
   const auto state = states_.find(G);
-  if (state == states_.end() || !state->second.has_layout) return {start};
+  if (state == states_.end() || !state->second.has_layout) return start;
   const LuajitLayout& layout = state->second.layout;
   const std::uint32_t count = memory_.get<std::uint16_t>(trace.object + layout.T_nsnap).value_or(0);
   const std::uint32_t map_size = memory_.get<std::uint16_t>(trace.object + layout.T_nsnapmap + (layout.snapshots.mapofs_size == 2 ? 2u : 0u)).value_or(0);
   std::vector<std::byte> snapshots(std::size_t{count} * layout.snapshots.size);
-  if (count == 0 || count > most_snapshots || !memory_.read(memory_.get<Address>(trace.object + layout.T_snap).value_or(0), snapshots)) return {start};
+  if (count == 0 || count > most_snapshots || !memory_.read(memory_.get<Address>(trace.object + layout.T_snap).value_or(0), snapshots)) return start;
   const std::vector<std::uint32_t> offsets = snapshot_offsets(layout, trace, snapshots, count);
-  if (offsets.empty()) return {start};
+  if (offsets.empty()) return start;
   const auto snapshot = [&](std::uint32_t i) {
     const auto map_at = [&](std::uint32_t n) -> std::uint32_t {
       if (n == count) return map_size;
@@ -241,9 +241,7 @@ InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc,
     InlinedCode next = decode_snapshot(layout, L, trace, snapshot(before + 1), jit_base, stack);
     if (next.base > code.base && next.pc != 0) code = std::move(next);
   }
-  std::erase_if(codes, [](const InlinedCode& code) { return code.pc == 0; });
-  codes.push_back(start);
-  return codes;
+  return code.pc != 0 ? code : start;
 }
 
 }  // namespace luaspy
