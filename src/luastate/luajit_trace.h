@@ -41,6 +41,9 @@ class Traces {
   // on; `stack`: the Lua stack, for functions that the trace took from there.
   InlinedCode decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const;
 
+  // What the interpreter goes on with after `trace` is left by exit `number`: an exit has its snapshot's number (lj_asm.c).
+  InlinedCode at_exit(Address G, Address L, const Trace& trace, std::uint32_t number, Address jit_base, const Memory& stack) const;
+
   void forget() { states_.clear(); }
 
  private:
@@ -50,10 +53,16 @@ class Traces {
     std::vector<Trace> traces;   // ascending by mcode
     int misses = 0;
   };
+  struct Snapshots {
+    std::vector<std::byte> bytes;
+    std::uint32_t count = 0, map_size = 0;
+  };
   struct Snapshot {
     std::uint32_t map = 0, entries = 0, next_map = 0;
     std::uint32_t ref = 0;         // of the first IR instruction that comes after it
   };
+  Snapshots read_snapshots(const LuajitLayout& layout, const Trace& trace) const;
+  static Snapshot snapshot(const LuajitLayout& layout, const Snapshots& snapshots, std::uint32_t number);
   State& state_of(const LuajitLayout& layout, Address G);
   void reload(State& state, Address G) const;
   bool is_current(const LuajitLayout& layout, const Trace& trace) const;
