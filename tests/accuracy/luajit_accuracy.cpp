@@ -455,6 +455,7 @@ class Judge {
     if (has_more && same_function(*innermost, now.left)) {
       ++where.edge;
       ++where.function;
+      report("edge, left", text(all, now));
       return;
     }
     const std::string texts = text(all, now);

@@ -455,10 +455,10 @@ if has_ffi then
       --[[loop]] end
       --[[out]] return x
     end
-    local values = ffi.new("int[40]")
+    local values = ffi.new("int[12]")
     function by_callback(n) --[[in]]
-      --[[at]] for i = 0, 39 do values[i] = (i * 7919 + n) % 101 end
-      --[[at]] C.qsort(values, 40, 4, comparator)
+      --[[at]] for i = 0, 11 do values[i] = (i * 7919 + n) % 101 end
+      --[[at]] C.qsort(values, 12, 4, comparator)
       --[[out]]
     end
     if jit then jit.off(by_callback) end   -- machine code must not be called back into (ffi_semantics.html)
