@@ -113,9 +113,15 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
     if (trace != nullptr) {
       state.trace = *trace;
       const Address at = vm != natives.end() && trace->contains(vm->lookup) ? vm->lookup : trace->mcode;
-      code = traces_.decode(state.activation.G, *trace, at, state.jit_base, memory);
-      top = {code.base, code.pc, code.frames};
-      if (!is(top.base, 0) && code.frames.empty()) top = {state.jit_base, 0, {}};
+      for (InlinedCode& candidate : traces_.decode(state.activation.G, *trace, at, state.jit_base, memory)) {
+        const std::uint64_t link = candidate.frames.empty() ? candidate.pc : candidate.frames.back().link;
+        const bool is_pc = (link & 3) == 0;
+        if (!is(state.jit_base, is_pc ? link : 0)) continue;
+        if (is_pc && !candidate.frames.empty() && caller_base(both, layout, candidate.frames.back().frame + 8, link) != state.jit_base) continue;
+        code = std::move(candidate);
+        top = {code.base, code.pc, code.frames};
+        break;
+      }
     }
   } else if (innermost && vm != natives.end() && vm == natives.begin()) {
     const Address caller = caller_base(both, layout, rdx_base, rbx_pc);

@@ -95,10 +95,12 @@ class Merger {
   // entered or left). LuaJIT's calls say who owns them. The outermost anchor of a state owns the rest: calls that a resume has
   // unrolled (ldo.c, unroll).
   void take_lua_calls(bool outermost) {
-    const std::size_t first = next_call_;
     if (walk().has_owners) {
-      while (next_call_ < call_count() && walk().calls[next_call_].owner < natives_[native_].cfa) take_call(native_);
+      const NativeFrame& native = natives_[native_];
+      merged_.execute_frames += std::ranges::any_of(walk().calls, [&](const LuaCall& call) { return call.owner >= native.sp && call.owner < native.cfa; });
+      while (next_call_ < call_count() && walk().calls[next_call_].owner < native.cfa) take_call(native_);
     } else {
+      ++merged_.execute_frames;
       while (next_call_ < call_count() && !walk().calls[next_call_].is_lua) take_call(MergedFrame::no_native);
       while (next_call_ < call_count() && walk().calls[next_call_].is_lua) {
         const bool fresh = walk().calls[next_call_].fresh;
@@ -106,13 +108,11 @@ class Merger {
         if (fresh) break;
       }
     }
-    if (!walk().has_owners || next_call_ != first) ++merged_.execute_frames;
     if (outermost) take_rest();
   }
 
   void take_rest() {
     while (next_call_ < call_count()) take_call(MergedFrame::no_native);
-    if (walk().left_out != 0 && walk().cut_at == call_count()) push_call(MergedFrame::Kind::left_out, MergedFrame::no_native);
   }
 
   void take_call(std::size_t native) {

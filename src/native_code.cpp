@@ -20,7 +20,15 @@ std::string demangled(std::string name) {
   if (text == nullptr) return name;
   std::string result = text;
   std::free(text);
-  if (const std::size_t at = result.find('('); at != 0 && at != std::string::npos) result.resize(at);
+  // The parameters are the last parentheses that are not inside of template arguments; operator() has some in its name.
+  int depth = 0;
+  for (std::size_t at = 1; at < result.size(); ++at) {
+    if (result[at] == '<') ++depth;
+    if (result[at] == '>' && result[at - 1] != '-') --depth;
+    if (result[at] != '(' || depth > 0 || result.compare(at, 2, "()") == 0) continue;
+    result.resize(at);
+    break;
+  }
   return result;
 }
 

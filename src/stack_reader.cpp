@@ -8,6 +8,7 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t most_stack_bytes = 1 << 20;    // read of a native stack; what is deeper is cut
+constexpr Address most_thread_stack = 64 << 20;      // a mapping beyond this is no thread's stack, but may have those of fibers in it
 constexpr std::size_t blind_stack_bytes = 16 << 10;  // for a stack that no known mapping holds
 constexpr std::size_t native_limit = 8192;
 
@@ -94,13 +95,16 @@ std::size_t StackReader::stack_size(Address sp) const {
     if (above != space_.mappings().end() && above->path == "[stack]") mapping = &*above;
   }
   if (mapping == nullptr || !mapping->readable) return blind_stack_bytes;
-  return std::min<std::size_t>(mapping->end - sp, most_stack_bytes);
+  const bool bounded = mapping->path == "[stack]" || mapping->end - mapping->start <= most_thread_stack;
+  return std::min<std::size_t>(mapping->end - sp, bounded ? most_stack_bytes : fiber_stack_bytes_);
 }
 
 void StackReader::finish(const Registers& registers, Sample& sample) {
   for (const Address entry : lua_.c_entries()) unwinder_.note_entry(entry);
   sample.quality.stacks = 1;
+  // What a fiber's stack needs is learned: too little cuts it, too much takes time in the stop.
   sample.quality.native_complete = unwind_natives(registers, snapshot_, modules_, unwinder_, native_, lua_, natives_) == Unwinder::End::root;
+  if (sample.quality.native_complete == 0 && snapshot_.stack().size() == fiber_stack_bytes_) fiber_stack_bytes_ = std::min(2 * fiber_stack_bytes_, most_stack_bytes);
   lua_.refine(natives_, registers, native_, snapshot_);
   for (const NativeFrame& frame : natives_) stale_ |= !modules_.executes(frame.lookup);
   const Merged merged = merge(natives_, lua_.segments(), native_, merging_);

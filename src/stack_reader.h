@@ -65,6 +65,7 @@ class StackReader {
   LuaReader lua_;
   Snapshot snapshot_;
   std::vector<NativeFrame> natives_;   // keeps its room from one look to the next
+  std::size_t fiber_stack_bytes_ = 64 << 10;   // read of a stack whose bounds no mapping tells
   bool stale_ = false;
   int settles_to_skip_ = 0, refreshes_in_vain_ = 0;
 };

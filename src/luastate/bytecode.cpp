@@ -64,15 +64,19 @@ class NameSearch {
   // A are not touched by the callee.
   ValuePath path(int pc, int reg, int call) {
     ValuePath path;
+    bool is_object = false;
     for (;;) {
       const bool is_kept = reg >= 0 && reg < argument_a(call) && !is_changed(reg, pc, call);
       if (is_kept) return with_root(std::move(path), ValuePath::Root::slot, reg);
-      if (local(reg, pc) != nullptr) return {};
-      const int setter = last_setter(pc, reg);
+      const int setter = local(reg, pc) != nullptr ? -1 : last_setter(pc, reg);
+      const Origin origin = setter >= 0 ? opcode(setter).origin : Origin::unnamed;
+      // The object of a method is the callee's first argument, unless that is assigned to.
+      if (is_object && (setter < 0 || origin == Origin::unnamed)) return with_root(std::move(path), ValuePath::Root::slot, argument_a(call) + encoding_.object_above);
       if (setter < 0) return {};
       const std::uint32_t instruction = code(setter);
       reg = encoding_.b.of(instruction);
-      switch (opcode(setter).origin) {
+      is_object = pc == call && origin == Origin::field && is_method(setter);
+      switch (origin) {
         case Origin::other_register:
           reg = encoding_.from.of(instruction);
           break;
@@ -84,13 +88,36 @@ class NameSearch {
           return with_root(std::move(path), ValuePath::Root::closure, encoding_.bx.of(instruction));
         case Origin::field:
         case Origin::element:
-          path.keys.push_back({encoding_.c.of(instruction), opcode(setter).origin == Origin::element});
+          path.keys.push_back({encoding_.c.of(instruction), origin == Origin::element});
           break;
         default:
           return {};
       }
       pc = setter;
     }
+  }
+
+  ValuePath event_path(int pc) const {
+    const std::uint32_t instruction = code(pc);
+    const int a = argument_a(pc), b = encoding_.b.of(instruction), c = argument_c(pc), bx = encoding_.bx.of(instruction);
+    ValuePath path{.event = opcode(pc).event};
+    switch (opcode(pc).operands) {
+      case Operands::none: return {};
+      case Operands::a: path.operands = {a}; break;
+      case Operands::b: path.operands = {b}; break;
+      case Operands::bx: path.operands = {bx}; break;
+      case Operands::a_and_bx: path.operands = {a, bx}; break;
+      case Operands::b_and_c: path.operands = {b, c}; break;
+      case Operands::below_a: path.operands = {a - 1}; break;
+      case Operands::environment: path.operands = {ValuePath::environment}; break;
+      case Operands::above_c: {
+        const int first = c + 2 * encoding_.object_above - 1;
+        path.operands = {first, first + 1};
+        break;
+      }
+    }
+    path.root = ValuePath::Root::event;
+    return path;
   }
 
  private:
@@ -305,6 +332,7 @@ ValuePath callee_path(const Prototype& caller, int pc) {
   const Encoding& encoding = encoding_of(caller.bytecode);
   if (!encoding.backwards || !search.contains(pc)) return {};
   const Calls calls = search.opcode(pc).calls;
+  if (calls == Calls::event) return search.event_path(pc);
   if (calls != Calls::value && calls != Calls::generator) return {};
   return search.path(pc, search.argument_a(pc) - (calls == Calls::generator ? encoding.generator_below : 0), pc);
 }

@@ -29,7 +29,9 @@ struct ValuePath {
     upvalue,  // number `index` of the caller's closure
     global,   // named by constant `index`, in the environment of the caller's closure
     closure,  // one of the prototype that is constant `index`
+    event,    // a metamethod of one of the operands
   };
+  static constexpr int environment = -1;
   struct Key {
     int index = 0;
     bool is_element = false;  // `index` is the key itself; else the number of a constant
@@ -37,6 +39,8 @@ struct ValuePath {
   Root root = Root::unknown;
   int index = 0;
   std::vector<Key> keys;  // and then of fields, outermost first
+  std::string_view event{};   // without "__"
+  std::vector<int> operands;  // registers, or `environment`
 };
 
 // LuaJIT: the path to what instruction `pc` of `caller` calls, along the same instructions that callee_name() follows. For other bytecode

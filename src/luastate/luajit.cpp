@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
+#include <utility>
 
 #include "luastate/luajit_prototype.h"
 #include "luastate/luajit_tables.h"
@@ -11,8 +13,7 @@ namespace {
 
 constexpr int most_dropped = 2;
 constexpr std::size_t most_cframes = 256;            // LJ_MAX_XLEVEL, LUAI_MAXCCALLS: C calls nest to 200
-constexpr std::int64_t most_frames = 2'000'000;      // LUAI_MAXSTACK and LJ_STACK_MAX allow fewer
-constexpr std::int64_t most_frames_uncounted = 10'000;
+constexpr std::int64_t most_frames = 100'000;        // LUAI_MAXSTACK (luaconf.h) is 65,500 slots, and a frame has two or more
 constexpr std::uint32_t most_instructions = 1 << 26; // LJ_MAX_BCINS (lj_def.h)
 constexpr Address cframe_flags = 3;                  // CFRAME_RESUME, CFRAME_UNWIND_FF (lj_frame.h)
 
@@ -67,7 +68,7 @@ class Walker {
     std::uint64_t distance() const { return link & ~std::uint64_t{7}; }
   };
 
-  bool read_slot(Address frame, Slot& slot) const {
+  bool read_slot(Address frame, Slot& slot) {
     slot = {};
     for (const InlinedFrame& inlined : inlined_) {
       if (inlined.frame != frame) continue;
@@ -76,13 +77,13 @@ class Walker {
     }
     if (layout_.gc64) {
       std::array<std::uint64_t, 2> words;
-      if (!memory_.read(frame - 8, std::as_writable_bytes(std::span(words)))) return false;
+      if (!read_stack(frame - 8, std::as_writable_bytes(std::span(words)))) return false;
       slot.link = words[1];
       slot.function = object_of(layout_, words[0], luajit::gct_function);
       slot.is_dummy = object_of(layout_, words[0], luajit::gct_thread) == L_;
     } else {
       std::array<std::uint32_t, 2> words;
-      if (!memory_.read(frame, std::as_writable_bytes(std::span(words)))) return false;
+      if (!read_stack(frame, std::as_writable_bytes(std::span(words)))) return false;
       slot.link = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(words[1])});
       if ((words[1] & 3) == frame_lua) slot.link = words[1];   // a pc, not a distance
       slot.function = words[0];
@@ -93,13 +94,17 @@ class Walker {
   }
 
   // The frame outside of the one at `frame`; 0 if the link cannot be believed.
-  Address outer(Address frame, const Slot& slot) const {
+  Address outer(Address frame, const Slot& slot) {
     Address result = 0;
     if (slot.type() == frame_lua) {
-      constexpr Address a_of_call = 3;   // BCIns: OP in the lowest byte, then A (lj_bc.h); the instruction before the link is the call
-      const std::optional<std::uint8_t> a = plausible_pointer(slot.link, 4) ? memory_.get<std::uint8_t>(slot.link - a_of_call) : std::nullopt;
-      if (!a) return 0;
-      result = frame - 8 * (Address{*a} + (layout_.gc64 ? 2 : 1));
+      Call& call = calls_[slot.link / 4 % calls_.size()];
+      if (call.link != slot.link) {
+        constexpr Address a_of_call = 3;   // BCIns: OP in the lowest byte, then A (lj_bc.h); the instruction before the link is the call
+        const std::optional<std::uint8_t> a = plausible_pointer(slot.link, 4) ? memory_.get<std::uint8_t>(slot.link - a_of_call) : std::nullopt;
+        if (!a) return 0;
+        call = {slot.link, *a};
+      }
+      result = frame - 8 * (Address{call.a} + (layout_.gc64 ? 2 : 1));
     } else {
       result = frame - slot.distance();
       if (slot.distance() == 0) return 0;
@@ -134,8 +139,22 @@ class Walker {
   // SAVE_PC of a C frame, for a Lua function that called something without leaving a pc on the Lua stack (a hook, a finalizer).
   Address cframe_pc(Address cframe) const { return cframe == 0 ? 0 : read_ref(memory_, layout_, cframe + layout_.cframe_PC).value_or(0); }
 
-  bool read_function(const Slot& slot, LuaCall& call) const {
+  // Fills what a LuaCall says of its function.
+  bool read_function(const Slot& slot, LuaCall& call) {
     if (!slot.is_function) return false;
+    LuaCall& known = functions_[slot.function / 16 % functions_.size()];
+    if (slot.function == 0 || known.closure != slot.function) {
+      LuaCall read;
+      if (!read_unknown(slot, read)) return false;
+      known = read;
+    }
+    const auto [ci, func, owner] = std::tuple(call.ci, call.func, call.owner);
+    call = known;
+    call.ci = ci, call.func = func, call.owner = owner;
+    return true;
+  }
+
+  bool read_unknown(const Slot& slot, LuaCall& call) const {
     call.proto = slot.proto;
     call.closure = slot.function;
     if (slot.function == 0) return read_proto_of(memory_, layout_, call);
@@ -169,8 +188,32 @@ class Walker {
   void go_to(Address frame) { frame_ = frame; }
 
  private:
+  // Deep stacks are read a piece at a time, from the frame asked for downwards.
+  bool read_stack(Address address, std::span<std::byte> into) {
+    if (address < piece_start_ || address + into.size() > piece_start_ + piece_size_) {
+      piece_size_ = 0;
+      const Address end = address + into.size();
+      const Address start = std::max(end > piece_.size() ? end - piece_.size() : 0, stack_);
+      if (start >= end || !memory_.read(start, std::span(piece_).first(end - start))) return memory_.read(address, into);
+      piece_start_ = start;
+      piece_size_ = end - start;
+    }
+    std::ranges::copy(std::span(piece_).subspan(address - piece_start_, into.size()), into.begin());
+    return true;
+  }
+
+  struct Call {
+    Address link = 0;
+    std::uint8_t a = 0;
+  };
+
   const Memory& memory_;
   const LuajitLayout& layout_;
+  std::array<std::byte, 4096> piece_;
+  Address piece_start_ = 0;
+  std::size_t piece_size_ = 0;
+  std::array<Call, 64> calls_;           // seen before: recursion meets the same ones again and again
+  std::array<LuaCall, 16> functions_;
   Address L_, G_ = 0;
   std::span<const Address> cframes_;
   std::span<const InlinedFrame> inlined_;
@@ -184,6 +227,9 @@ class Steps {
   Steps(Walker& walker, Address pc) : walker_(walker), pc_(pc) {}
 
   enum class Outcome { call, no_call, broken };
+
+  // Was the last frame the outer one of these, and the outermost of its C frame?
+  bool fixed_part_ends_cframe() const { return fixed_part_ends_; }
 
   // The frame that the walker is at, and then on to the next one outside. A function with varargs has two frames: the inner one is
   // shown, the outer one has the link.
@@ -220,10 +266,12 @@ class Steps {
  private:
   // What the frame's link says of the caller.
   void note_link(Outcome outcome, LuaCall& call, const Walker::Slot& slot, Address frame) {
-    is_fixed_part_ = slot.type() == frame_vararg;
+    const bool was_fixed_part = std::exchange(is_fixed_part_, slot.type() == frame_vararg);
+    fixed_part_ends_ = false;
     if (is_fixed_part_) return;
     const bool ends = walker_.ends_cframe(frame, slot);
     if (outcome == Outcome::call) call.fresh = ends;
+    fixed_part_ends_ = was_fixed_part && ends;
     is_return_pc_ = slot.type() == frame_lua;
     from_cframe_ = ends;
     pc_ = is_return_pc_ ? slot.link : slot.type() == frame_cont ? walker_.continuation_pc(frame) : 0;
@@ -232,7 +280,7 @@ class Steps {
 
   Walker& walker_;
   Address pc_;
-  bool is_return_pc_ = false, from_cframe_ = false, is_fixed_part_ = false;
+  bool is_return_pc_ = false, from_cframe_ = false, is_fixed_part_ = false, fixed_part_ends_ = false;
 };
 
 }  // namespace
@@ -288,14 +336,10 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
   Walker walker(memory, layout, L, cframes, top);
   if (!walker.open(top.base)) return;
   Steps steps(walker, top.pc);
-  const std::int64_t most = limits.count_left_out ? most_frames : most_frames_uncounted;
   std::vector<LuaCall> outermost;   // the last calls of a deep stack, as a ring
   std::int64_t beyond = 0;
   for (std::int64_t i = 0; !walker.at_end(); ++i) {
-    if (i == most) {
-      walk.left_out = -1;
-      break;
-    }
+    if (i == most_frames) return;
     LuaCall call;
     const Address before = walker.frame();
     const Steps::Outcome outcome = steps.next(call);
@@ -313,6 +357,7 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
         ++beyond;
       }
     }
+    if (steps.fixed_part_ends_cframe() && beyond == 0 && !walk.calls.empty()) walk.calls.back().fresh = true;
     if (walker.frame() == before) break;
   }
   walk.end = LuaWalk::End::complete;
@@ -320,7 +365,6 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
   walk.cut_at = walk.calls.size();
   const auto kept = static_cast<std::int64_t>(outermost.size());
   std::rotate(outermost.begin(), outermost.begin() + (beyond > kept ? beyond % std::max<std::int64_t>(kept, 1) : 0), outermost.end());
-  if (walk.left_out == -1) return;   // the outermost calls were not reached
   walk.calls.insert(walk.calls.end(), outermost.begin(), outermost.end());
   walk.left_out = beyond - kept;
 }

@@ -25,6 +25,13 @@ class Evaluation {
     return value;
   }
 
+  std::optional<std::uint64_t> reg(int number) const {
+    if (caller_.func == 0) return std::nullopt;
+    return stopped_.get<std::uint64_t>(caller_.func + ((layout_.gc64 ? 2 : 1) + static_cast<Address>(number)) * slot_size);
+  }
+
+  std::uint64_t environment() const { return table_value(layout_, read_ref(live_, layout_, caller_.closure + layout_.fn_env).value_or(0)); }
+
   // The collectable constant that an operand means: they lie below k (lj_obj.h, proto_kgc).
   Address constant(int index) const {
     const Address k = read_ref(live_, layout_, caller_.proto + layout_.pt_k).value_or(0);
@@ -36,8 +43,7 @@ class Evaluation {
     const auto index = static_cast<Address>(path.index);
     switch (path.root) {
       case ValuePath::Root::slot:
-        if (caller_.func == 0) return std::nullopt;
-        return stopped_.get<std::uint64_t>(caller_.func + (layout_.gc64 ? 2 : 1) * slot_size + index * slot_size);
+        return reg(path.index);
       case ValuePath::Root::upvalue: {
         const Address upvalue = read_ref(live_, layout_, caller_.closure + layout_.fn_uvptr + index * layout_.ref_size).value_or(0);
         if (!plausible_pointer(upvalue) || live_.get<std::uint8_t>(upvalue + layout_.L_gct) != luajit::gct_upvalue) return std::nullopt;
@@ -45,10 +51,9 @@ class Evaluation {
         const std::optional<std::uint64_t> then = stopped_.get<std::uint64_t>(at);  // an open one is a register
         return then ? then : live_.get<std::uint64_t>(at);
       }
-      case ValuePath::Root::global: {
-        const Address env = read_ref(live_, layout_, caller_.closure + layout_.fn_env).value_or(0);
-        return get_field(live_, layout_, table_value(layout_, env), constant(path.index));
-      }
+      case ValuePath::Root::global:
+        return get_field(live_, layout_, environment(), constant(path.index));
+      case ValuePath::Root::event:
       case ValuePath::Root::closure:
       case ValuePath::Root::unknown:
         break;
@@ -62,6 +67,18 @@ class Evaluation {
   const LuaCall& caller_;
 };
 
+// lj_meta.c: the handler of `event` that `object` has; __index and __newindex may lead through tables, __lt stands in for __le.
+std::optional<std::uint64_t> handler(const Memory& memory, const LuajitLayout& layout, std::uint64_t object, std::string_view event) {
+  constexpr int most_tables = 6;
+  const std::string name = "__" + std::string(event);
+  std::optional<std::uint64_t> found = get_metafield(memory, layout, object, name);
+  for (int i = 0; i < most_tables && found && event.ends_with("index") && object_of(layout, *found, luajit::gct_table) != 0; ++i) {
+    found = get_metafield(memory, layout, *found, name);
+  }
+  return !found && event == "le" ? handler(memory, layout, object, "lt") : found;
+}
+
+
 }  // namespace
 
 Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayout& layout, Address G, const ValuePath& path, const LuaCall& caller,
@@ -72,13 +89,30 @@ Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayou
     const Address proto = evaluation.constant(path.index);
     return proto == 0 ? Callee::unknown : compare(callee.is_lua ? callee.proto : 0, proto);
   }
+  const auto is_callee = [&](std::uint64_t value) {
+    const Address function = object_of(layout, value, luajit::gct_function);
+    const auto found = function != 0 ? read_function(live, layout, G, function) : std::nullopt;
+    if (!found) return Callee::unknown;
+    return callee.is_lua ? compare(callee.proto, found->proto) : compare(callee.key, found->key);
+  };
+  if (path.root == ValuePath::Root::event) {
+    bool is_sure = true;
+    Callee result = Callee::unknown;
+    for (const int operand : path.operands) {
+      const auto value = operand == ValuePath::environment ? evaluation.environment() : evaluation.reg(operand);
+      // cdata have their handlers in ctype tables; other values than tables and userdata have none as a rule.
+      if (!value || object_of(layout, *value, luajit::gct_cdata) != 0) is_sure = false;
+      const auto found = value ? handler(live, layout, *value, path.event) : std::nullopt;
+      const Callee one = found ? is_callee(*found) : Callee::unknown;
+      if (one == Callee::same) return one;
+      if (one == Callee::other) result = one;
+    }
+    return is_sure ? result : Callee::unknown;
+  }
   std::optional<std::uint64_t> value = evaluation.value(path);
   // lj_meta.c, lj_meta_call: what is no function is called by its metatable.
   if (value && object_of(layout, *value, luajit::gct_function) == 0) value = get_metafield(live, layout, *value, "__call");
-  const Address function = value ? object_of(layout, *value, luajit::gct_function) : 0;
-  const auto found = function != 0 ? read_function(live, layout, G, function) : std::nullopt;
-  if (!found) return Callee::unknown;
-  return callee.is_lua ? compare(callee.proto, found->proto) : compare(callee.key, found->key);
+  return value ? is_callee(*value) : Callee::unknown;
 }
 
 }  // namespace luaspy

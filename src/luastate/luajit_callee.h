@@ -10,7 +10,7 @@ namespace luaspy {
 enum class Callee : std::uint8_t {
   unknown,  // what the expression refers to cannot be told, or is no longer a function
   same,     // the function that was called
-  other,    // another one: a tail call came between, or the value was changed since
+  other,    // another one: a tail call came between, the value was changed since, or the name was a guess (`(a or b)()` has b's)
 };
 
 // What the function at the end of `path` in `caller` is, compared with `callee`. `live`: the target's memory as it is now; `stopped`: as

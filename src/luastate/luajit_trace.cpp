@@ -176,19 +176,17 @@ InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, const Trace& tra
   return code;
 }
 
-InlinedCode Traces::decode(Address G, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const {
-  InlinedCode start;
-  start.base = jit_base;
-  start.pc = trace.start_pc + 4;
+std::vector<InlinedCode> Traces::decode(Address G, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const {
+  const InlinedCode start = {jit_base, trace.start_pc + 4, {}};
   const auto state = states_.find(G);
-  if (state == states_.end() || !state->second.has_layout) return start;
+  if (state == states_.end() || !state->second.has_layout) return {start};
   const LuajitLayout& layout = state->second.layout;
   const std::uint32_t count = memory_.get<std::uint16_t>(trace.object + layout.T_nsnap).value_or(0);
   const std::uint32_t map_size = memory_.get<std::uint16_t>(trace.object + layout.T_nsnapmap + (layout.snapshots.mapofs_size == 2 ? 2u : 0u)).value_or(0);
   std::vector<std::byte> snapshots(std::size_t{count} * layout.snapshots.size);
-  if (count == 0 || count > most_snapshots || !memory_.read(memory_.get<Address>(trace.object + layout.T_snap).value_or(0), snapshots)) return start;
+  if (count == 0 || count > most_snapshots || !memory_.read(memory_.get<Address>(trace.object + layout.T_snap).value_or(0), snapshots)) return {start};
   const std::vector<std::uint32_t> offsets = snapshot_offsets(layout, trace, snapshots, count);
-  if (offsets.empty()) return start;
+  if (offsets.empty()) return {start};
   const auto snapshot = [&](std::uint32_t i) {
     const auto map_at = [&](std::uint32_t n) -> std::uint32_t {
       if (n == count) return map_size;
@@ -199,14 +197,16 @@ InlinedCode Traces::decode(Address G, const Trace& trace, Address pc, Address ji
   };
   const auto after = std::ranges::upper_bound(offsets, static_cast<std::uint32_t>(pc - trace.mcode));
   const auto before = static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(after - offsets.begin() - 1, 0));
-  InlinedCode code = decode_snapshot(layout, trace, snapshot(before), jit_base, stack);
+  std::vector<InlinedCode> codes = {decode_snapshot(layout, trace, snapshot(before), jit_base, stack)};
   // Between a snapshot and the next the trace may enter a function, or leave one: what is deeper is where the time goes, more often
   // than not.
   if (before + 1 < count) {
     InlinedCode next = decode_snapshot(layout, trace, snapshot(before + 1), jit_base, stack);
-    if (next.base > code.base && next.pc != 0) code = std::move(next);
+    codes.insert(next.base > codes[0].base ? codes.begin() : codes.end(), std::move(next));
   }
-  return code.pc != 0 ? code : start;
+  std::erase_if(codes, [](const InlinedCode& code) { return code.pc == 0; });
+  codes.push_back(start);
+  return codes;
 }
 
 }  // namespace luaspy

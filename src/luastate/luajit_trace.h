@@ -38,8 +38,10 @@ class Traces {
   const Trace* numbered(const LuajitLayout& layout, Address G, unsigned number);
 
   // `pc`: an instruction of `trace`, or in a caller the byte before the return address. `jit_base`: the base that the trace works on;
-  // `stack`: the Lua stack, for functions that the trace took from there.
-  InlinedCode decode(Address G, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const;
+  // `stack`: the Lua stack, for functions that the trace took from there. The frames of the snapshots before and after `pc`, the deeper
+  // ones first; last what is known without snapshots: where the trace began. A snapshot behind a return out of the frame that
+  // jit_base belongs to counts from another base: the caller takes the first one that fits the frame there.
+  std::vector<InlinedCode> decode(Address G, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const;
 
   void forget() { states_.clear(); }
 

@@ -66,17 +66,19 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
   return is_true(called, context, call, *caller) ? called.name : std::string();
 }
 
-// One look that finds the function itself is enough: it is called by this name at least now and then. That it is another one may be because
-// the value was changed since.
+// A register is looked at every time. For values that take more reads one look that finds the function itself is enough: it is called by this
+// name at least now and then. That it is another one may be because the value was changed since.
 bool Names::is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller) {
   constexpr int most_looks = 16;
   constexpr std::size_t most_verdicts = 1 << 10;
   if (called.name.empty() || called.path.root == ValuePath::Root::unknown) return true;
+  const auto look = [&] { return check_callee(memory_, context.stopped, *context.dialect.luajit, context.G, called.path, caller, call); };
+  if (called.path.root == ValuePath::Root::slot && called.path.keys.empty()) return look() != Callee::other;
   if (called.verdicts.size() >= most_verdicts) called.verdicts.clear();
   Called::Verdict& verdict = called.verdicts[call.is_lua ? call.proto : call.key];
   if (verdict.settled || verdict.looks == most_looks) return verdict.is_true;
   ++verdict.looks;
-  const Callee callee = check_callee(memory_, context.stopped, *context.dialect.luajit, context.G, called.path, caller, call);
+  const Callee callee = look();
   verdict.settled = callee == Callee::same;
   if (callee != Callee::unknown) verdict.is_true = verdict.settled;
   return verdict.is_true;

@@ -60,6 +60,16 @@ enum class Calls : std::uint8_t {
   event_in_c,  // the metamethod whose number (ltm.h, TMS) is in C
 };
 
+// LuaJIT: whose metatables have the metamethod that an instruction calls.
+enum class Operands : std::uint8_t {
+  none,         // not looked for: the collector runs
+  a, b, bx,     // the value in that register
+  a_and_bx, b_and_c,
+  above_c,      // the last two, moved to where a callee's arguments are: above C and a frame (lj_meta.c, lj_meta_cat)
+  below_a,      // the value in the register before A
+  environment,  // the closure's
+};
+
 struct Opcode {
   std::string_view name;  // without OP_
   Sets sets = Sets::nothing;
@@ -68,6 +78,7 @@ struct Opcode {
   Flow flow = Flow::next;
   Calls calls = Calls::nobody;
   std::string_view event{};  // without "__"
+  Operands operands = Operands::none;
 };
 
 // How a field is told to be a global: the name of its table is "_ENV". Which tables' names are looked for:
@@ -112,6 +123,11 @@ constexpr Opcode flows(std::string_view name, Flow flow, Sets changed = Sets::no
 constexpr Opcode event(std::string_view event_name, Opcode opcode) {
   opcode.calls = Calls::event;
   opcode.event = event_name;
+  return opcode;
+}
+constexpr Opcode event_of(std::string_view event_name, Operands operands, Opcode opcode) {
+  opcode = event(event_name, opcode);
+  opcode.operands = operands;
   return opcode;
 }
 
@@ -357,18 +373,18 @@ inline constexpr std::array lua55 = [] {
 // The seven bit operators came in 2026-07 (a2ce8114) and moved the function headers, BC_FUNCF to BC_FUNCCW, from 89 on to 96 on. Nobody
 // looks at those for names: the only one in a function is instruction 0, before which nothing is set. So one table does for both.
 inline constexpr std::array luajit = {
-    event("lt", plain("ISLT")),
-    event("lt", plain("ISGE")),
-    event("le", plain("ISLE")),
-    event("le", plain("ISGT")),
-    event("eq", plain("ISEQV")),
-    event("eq", plain("ISNEV")),
-    event("eq", plain("ISEQS")),
-    event("eq", plain("ISNES")),
-    event("eq", plain("ISEQN")),
-    event("eq", plain("ISNEN")),
-    event("eq", plain("ISEQP")),
-    event("eq", plain("ISNEP")),
+    event_of("lt", Operands::a_and_bx, plain("ISLT")),
+    event_of("lt", Operands::a_and_bx, plain("ISGE")),
+    event_of("le", Operands::a_and_bx, plain("ISLE")),
+    event_of("le", Operands::a_and_bx, plain("ISGT")),
+    event_of("eq", Operands::a_and_bx, plain("ISEQV")),
+    event_of("eq", Operands::a_and_bx, plain("ISNEV")),
+    event_of("eq", Operands::a, plain("ISEQS")),
+    event_of("eq", Operands::a, plain("ISNES")),
+    event_of("eq", Operands::a, plain("ISEQN")),
+    event_of("eq", Operands::a, plain("ISNEN")),
+    event_of("eq", Operands::a, plain("ISEQP")),
+    event_of("eq", Operands::a, plain("ISNEP")),
     sets_a("ISTC"),
     sets_a("ISFC"),
     plain("IST"),
@@ -377,25 +393,25 @@ inline constexpr std::array luajit = {
     plain("ISNUM"),
     sets_a("MOV", Origin::other_register),
     sets_a("NOT"),
-    event("unm", sets_a("UNM")),
-    event("len", sets_a("LEN")),
-    event("add", sets_a("ADDVN")),
-    event("sub", sets_a("SUBVN")),
-    event("mul", sets_a("MULVN")),
-    event("div", sets_a("DIVVN")),
-    event("mod", sets_a("MODVN")),
-    event("add", sets_a("ADDNV")),
-    event("sub", sets_a("SUBNV")),
-    event("mul", sets_a("MULNV")),
-    event("div", sets_a("DIVNV")),
-    event("mod", sets_a("MODNV")),
-    event("add", sets_a("ADDVV")),
-    event("sub", sets_a("SUBVV")),
-    event("mul", sets_a("MULVV")),
-    event("div", sets_a("DIVVV")),
-    event("mod", sets_a("MODVV")),
-    event("pow", sets_a("POW")),
-    event("concat", sets_a("CAT")),
+    event_of("unm", Operands::bx, sets_a("UNM")),
+    event_of("len", Operands::bx, sets_a("LEN")),
+    event_of("add", Operands::b, sets_a("ADDVN")),
+    event_of("sub", Operands::b, sets_a("SUBVN")),
+    event_of("mul", Operands::b, sets_a("MULVN")),
+    event_of("div", Operands::b, sets_a("DIVVN")),
+    event_of("mod", Operands::b, sets_a("MODVN")),
+    event_of("add", Operands::b, sets_a("ADDNV")),
+    event_of("sub", Operands::b, sets_a("SUBNV")),
+    event_of("mul", Operands::b, sets_a("MULNV")),
+    event_of("div", Operands::b, sets_a("DIVNV")),
+    event_of("mod", Operands::b, sets_a("MODNV")),
+    event_of("add", Operands::b_and_c, sets_a("ADDVV")),
+    event_of("sub", Operands::b_and_c, sets_a("SUBVV")),
+    event_of("mul", Operands::b_and_c, sets_a("MULVV")),
+    event_of("div", Operands::b_and_c, sets_a("DIVVV")),
+    event_of("mod", Operands::b_and_c, sets_a("MODVV")),
+    event_of("pow", Operands::b_and_c, sets_a("POW")),
+    event_of("concat", Operands::above_c, sets_a("CAT")),
     sets_a("KSTR"),
     sets_a("KCDATA"),
     sets_a("KSHORT"),
@@ -411,17 +427,17 @@ inline constexpr std::array luajit = {
     event("gc", sets_a("FNEW", Origin::closure)),
     event("gc", sets_a("TNEW")),
     event("gc", sets_a("TDUP")),
-    event("index", sets_a("GGET", Origin::global)),
-    event("newindex", plain("GSET")),
-    event("index", sets_a("TGETV")),
-    event("index", sets_a("TGETS", Origin::field, Key::constant)),
-    event("index", sets_a("TGETB", Origin::element)),
-    event("index", sets_a("TGETR")),
-    event("newindex", plain("TSETV")),
-    event("newindex", plain("TSETS")),
-    event("newindex", plain("TSETB")),
-    event("newindex", sets("TSETM", Sets::from_a)),
-    event("newindex", plain("TSETR")),
+    event_of("index", Operands::environment, sets_a("GGET", Origin::global)),
+    event_of("newindex", Operands::environment, plain("GSET")),
+    event_of("index", Operands::b, sets_a("TGETV")),
+    event_of("index", Operands::b, sets_a("TGETS", Origin::field, Key::constant)),
+    event_of("index", Operands::b, sets_a("TGETB", Origin::element)),
+    event_of("index", Operands::b, sets_a("TGETR")),
+    event_of("newindex", Operands::b, plain("TSETV")),
+    event_of("newindex", Operands::b, plain("TSETS")),
+    event_of("newindex", Operands::b, plain("TSETB")),
+    event_of("newindex", Operands::below_a, sets("TSETM", Sets::from_a)),
+    event_of("newindex", Operands::b, plain("TSETR")),
     calls("CALLM", Calls::value, Sets::from_a),
     calls("CALL", Calls::value, Sets::from_a),
     tail_calls("CALLMT"),

@@ -82,7 +82,7 @@ std::size_t StringBatch::read_headers(std::span<const Address> objects, std::spa
   std::vector<std::byte> headers(objects.size() * size);
   std::vector<std::size_t> wanted;
   for (std::size_t i = 0; i < objects.size(); ++i) {
-    if (!plausible_pointer(objects[i])) continue;
+    if (!plausible_pointer(objects[i], alignment())) continue;
     ask(objects[i], std::span(headers).subspan(i * size, size));
     wanted.push_back(i);
   }

@@ -43,6 +43,8 @@ class StringBatch {
     std::size_t size = 0;
   };
   std::size_t header_size() const { return dialect_.luajit != nullptr ? dialect_.luajit->str_data : dialect_.puc->string_data; }
+  // GC32: the empty string is a part of global_State.
+  std::size_t alignment() const { return dialect_.luajit != nullptr && !dialect_.luajit->gc64 ? 4 : 8; }
   std::optional<Text> text_of(Address object, std::span<const std::byte> header) const;
   std::size_t read_some(std::span<const Address> objects);
   std::size_t read_headers(std::span<const Address> objects, std::span<std::optional<Text>> places);

@@ -97,6 +97,8 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
     }
     if (header.p_type == PT_GNU_EH_FRAME) eh_frame_hdr_ = start, eh_frame_hdr_size_ = header.p_memsz;
   }
+  GElf_Ehdr header;
+  if (usable && gelf_getehdr(elf, &header) != nullptr && header.e_entry != 0) entry_ = header.e_entry + bias_;
   if (elf != nullptr) elf_end(elf);
   std::ranges::sort(segments_, {}, &Segment::start);
   return have_bias && !segments_.empty();

@@ -40,6 +40,8 @@ class Module {
   // it was at its start.
   bool read(Address address, std::span<std::byte> into) const;
 
+  Address entry() const { return entry_; }   // e_entry: the program's first instruction, or the dynamic linker's; 0 without one
+
   // PT_GNU_EH_FRAME: address in the target of .eh_frame_hdr; 0 without one. Its size in bytes.
   Address eh_frame_hdr() const { return eh_frame_hdr_; }
   std::size_t eh_frame_hdr_size() const { return eh_frame_hdr_size_; }
@@ -72,6 +74,7 @@ class Module {
   std::string path_;
   Address bias_ = 0;
   std::vector<Segment> segments_;  // PT_LOAD, ascending
+  Address entry_ = 0;
   Address eh_frame_hdr_ = 0;
   std::size_t eh_frame_hdr_size_ = 0;
   int file_ = -1;

@@ -207,6 +207,10 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     const bool root = status == 0 || (status > 0 && caller.pc() == 0);
     if (status < 0 || (status > 0 && caller.sp() <= frame.sp && count > 0)) {
       have_cursor = false;
+      if (is_entry(frame)) {
+        frames.push_back(frame);
+        return End::root;
+      }
       if (step_by_code(frame, stack, caller)) {
         step = Step::code;
       } else if (step_by_scan(frame, stack, caller)) {
@@ -224,6 +228,14 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     frame = {caller.pc(), caller.pc() - 1, caller.sp(), 0, 0, step, caller};
   }
   return End::limit;
+}
+
+// Where there is no call frame information to say that it has no caller (static programs without .eh_frame_hdr): the code at which a
+// program starts calls main's caller, and nothing calls it.
+bool Unwinder::is_entry(const NativeFrame& frame) const {
+  constexpr Address longest = 64;   // crt1.o's _start is 38 to 48 bytes
+  const Module* const module = modules_.find(frame.lookup);
+  return module != nullptr && module->entry() != 0 && frame.lookup >= module->entry() && frame.lookup < module->entry() + longest;
 }
 
 bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const {

@@ -49,6 +49,7 @@ class Unwinder {
 
  private:
   struct Space;  // libunwind's address space and what its callbacks need
+  bool is_entry(const NativeFrame& frame) const;
   bool step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   bool step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   Range function_without_tables(const Module& module, Address address) const;

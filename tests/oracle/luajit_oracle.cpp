@@ -1,0 +1,430 @@
+// Names, lines and sources of LuaJIT's functions as luaspy reads them, against lua_getinfo and lj_debug.c of the LuaJIT that this is linked
+// with (luajit_inside.c; run-luajit.sh).
+//
+// The scripts run three times: interpreted; compiled, so that bytecode is patched; and interpreted under a hook that sees every call, so that
+// it is known which functions were tail called. `check` compares every frame of the real stack, `all` every register at every instruction.
+
+extern "C" {
+#include "lauxlib.h"
+#include "lua.h"
+#include "lualib.h"
+#include "luajit.h"
+}
+
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "compare.h"
+#include "luajit_inside.h"
+#include "luajit_script.h"
+#include "luastate/bytecode.h"
+#include "luastate/layouts/luajit.h"
+#include "luastate/luajit_prototype.h"
+#include "luastate/luajit_tables.h"
+#include "luastate/names.h"
+#include "luastate/opcodes.h"
+#include "script.h"
+#include "text.h"
+
+using namespace luaspy;
+
+namespace {
+
+LuajitLayout layout;
+inside_layout inside;
+
+// What the hook saw: which function was called in a slot first, and whether another one has replaced it.
+struct Entered {
+  Address first = 0;
+  bool tail = false;
+};
+std::map<std::pair<lua_State*, Address>, Entered> entered;
+std::pair<lua_State*, Address> tail_calling;
+bool hooked = false;
+
+struct Tally {
+  long named = 0, lost = 0, tails = 0, tails_named = 0, untrue = 0, patched = 0, no_position = 0;
+};
+Tally tally;
+
+struct Level {
+  LuaCall call;
+  inside_frame frame;
+  lua_Debug ar;
+};
+
+std::string cut(const char* text) { return std::string(std::string_view(text != nullptr ? text : "").substr(0, 200)); }
+
+LuaCall call_of(const inside_frame& frame, Address G) {
+  LuaCall call;
+  call.func = frame.slot;
+  call.closure = frame.function;
+  call.fresh = frame.from_c != 0;
+  call.is_lua = frame.proto != 0;
+  if (!call.is_lua) {
+    call.entry = frame.entry;
+    call.key = c_function_key(layout, G, frame.pc, frame.entry);
+    return call;
+  }
+  call.proto = frame.proto;
+  call.code = frame.pc;
+  call.size_code = frame.size_code;
+  std::array<std::byte, 128> bytes;
+  if (OwnMemory().read(call.proto, std::span(bytes).first(layout.pt_size))) call.mark = mark_of(layout, std::span(bytes).first(layout.pt_size));
+  call.saved_pc = call.code + 4 * (static_cast<Address>(std::max(frame.position, 0)) + 1);
+  return call;
+}
+
+std::vector<Level> levels_of(lua_State* L) {
+  std::vector<Level> levels;
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar) != 0; ++level) {
+    Level& added = levels.emplace_back();
+    inside_read_frame(L, &ar, &added.frame);
+    lua_getinfo(L, "Sl", &ar);
+    added.ar = ar;
+    added.call = call_of(added.frame, inside_globals(L));
+  }
+  // Where older releases do not know the caller's position either, after a stitched trace, they read an instruction beyond its end.
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    levels[i].ar.name = nullptr, levels[i].ar.namewhat = "";
+    if (i + 1 < levels.size() && levels[i + 1].frame.position >= 0) lua_getinfo(L, "n", &levels[i].ar);
+  }
+  return levels;
+}
+
+// LuaJIT says "" where bytecode has no upvalue names.
+std::string name_or_question_mark(const char* what, const char* name) {
+  const std::string text = cut(name);
+  return text.empty() && what != nullptr && std::string_view(what) == "upvalue" ? "?" : text;
+}
+
+void compare_name(const char* what, const char* name, const std::optional<CallName>& got, int line, int pc) {
+  expect_at("namewhat", std::string_view(what != nullptr ? what : ""), got ? got->what : "", line, pc);
+  expect_at("name", what != nullptr ? name_or_question_mark(what, name) : "", got ? got->name : "", line, pc);
+}
+
+void compare_function(const Level& level, const std::optional<Prototype>& function) {
+  const lua_Debug& ar = level.ar;
+  const int pc = level.frame.position;
+  if (!function) return expect_at("prototype", "readable", "unreadable", ar.linedefined, pc);
+  if (ar.linedefined == -1) return expect_at("source", "=" + std::string(ar.short_src), function->source, -1, pc);
+  expect_at("source", cut(ar.source), function->source, ar.linedefined, pc);
+  expect_at("linedefined", ar.linedefined, function->line_defined, ar.linedefined, pc);
+  expect_at("lastlinedefined", ar.lastlinedefined, function->last_line_defined, ar.linedefined, pc);
+  expect_at("what", ar.what, function->is_main() ? "main" : "Lua", ar.linedefined, pc);
+  if (pc < 0) return ++tally.no_position, void();
+  expect_at("currentline", ar.currentline > 0 ? ar.currentline : ar.linedefined, function->line(pc), ar.linedefined, pc);
+}
+
+// Is `name` a way to `function` from package.loaded or from _G?
+bool leads_to(lua_State* L, const std::string& name, Address function) {
+  const int top = lua_gettop(L);
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  const std::size_t dot = name.rfind('.');
+  lua_getfield(L, -1, dot != std::string::npos ? name.substr(0, dot).c_str() : "_G");
+  if (lua_istable(L, -1)) lua_getfield(L, -1, name.substr(dot + 1).c_str());
+  const bool is_it = reinterpret_cast<Address>(lua_topointer(L, -1)) == function;
+  lua_settop(L, top);
+  return is_it;
+}
+
+// luajit_script.h: values that change while they are called, names that LuaJIT guesses, and one that only a function knows.
+bool is_exempt(std::string_view name) { return name == "replaced" || name == "renamed" || name == "guessed" || name == "computed_field"; }
+
+// What Names makes of a frame. LuaJIT's word is right unless the function was tail called; then a name has to be of the function that runs.
+void compare_frame(lua_State* L, Names& names, const Level& level, const Level* caller) {
+  const Address G = inside_globals(L);
+  const Dialect dialect = {.luajit = &layout};
+  const OwnMemory memory;
+  const Frame frame = names.frame({dialect, G, memory}, level.call, caller != nullptr ? &caller->call : nullptr, level.call.saved_pc);
+  const int line = level.ar.linedefined;
+  if (level.call.is_lua && std::string_view(level.ar.what) == "main") return expect_at("frame", "main chunk", frame.name, line, 0);
+  std::string got = frame.name == "function" ? "" : frame.name;
+  if (!got.empty() && leads_to(L, got, level.call.closure) && (!level.call.is_lua || line == -1)) return;
+  const bool is_called = caller != nullptr && caller->call.is_lua && !level.call.fresh && caller->frame.position >= 0;
+  if (!is_called) return caller != nullptr && caller->call.is_lua && !level.call.fresh ? void() : expect_at("frame", "", got, line, 0);
+  std::string said = level.ar.name != nullptr ? printable(cut(level.ar.name)) : "";
+  if (said == "?") said.clear();
+  const Entered* known = nullptr;
+  if (hooked) {
+    const auto found = entered.find({L, level.frame.base_slot});
+    if (found != entered.end()) known = &found->second;
+  }
+  if (known == nullptr || !known->tail) {
+    tally.named += known != nullptr;
+    if (got.empty() && !said.empty()) tally.lost += known != nullptr && !is_exempt(said);
+    else expect_at("frame", said, got, line, caller->frame.position);
+    return;
+  }
+  ++tally.tails;
+  if (got.empty()) return;
+  ++tally.tails_named;
+  // Two closures of one function have the same name.
+  const LuaCall first = {.closure = known->first};
+  const auto function_of = [&](Address closure) { return read_function(memory, layout, G, closure).value_or(LuajitFunction{}).key; };
+  if (function_of(first.closure) != function_of(level.call.closure)) {
+    if (is_exempt(got)) return;
+    ++tally.untrue;
+    if (!planted && tally.untrue < 10) std::printf("untrue: '%s' (function at line %d, called at line %d)\n", got.c_str(), line, caller->ar.currentline);
+  }
+}
+
+Names* names_now = nullptr;
+
+// check([co])
+int check(lua_State* L) {
+  lua_State* co = lua_isthread(L, 1) ? lua_tothread(L, 1) : L;
+  const std::vector<Level> levels = levels_of(co);
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const Level& level = levels[i];
+    const Level* caller = i + 1 < levels.size() ? &levels[i + 1] : nullptr;
+    ++count.frames;
+    if (level.call.is_lua) compare_function(level, read_luajit_prototype(OwnMemory(), layout, level.call.proto));
+    const bool is_called = caller != nullptr && caller->call.is_lua && caller->frame.position >= 0;
+    if (is_called) {
+      const auto prototype = read_luajit_prototype(OwnMemory(), layout, caller->call.proto);
+      std::optional<CallName> name;
+      if (prototype) name = callee_name(*prototype, caller->frame.position);
+      compare_name(*level.ar.namewhat != 0 ? level.ar.namewhat : nullptr, level.ar.name, name, caller->ar.linedefined, caller->frame.position);
+    }
+    compare_frame(co, *names_now, level, caller);
+  }
+  return 0;
+}
+
+int loaded(lua_State* L) {
+  const Address G = inside_globals(L), function = reinterpret_cast<Address>(lua_topointer(L, 2));
+  const auto read = read_function(OwnMemory(), layout, G, function);
+  lua_Debug ar;
+  lua_pushvalue(L, 2);
+  lua_getinfo(L, ">S", &ar);
+  if (*ar.what != 'C' && ar.linedefined != -1) return 0;
+  struct inside_frame frame{};
+  LuaCall call;
+  call.is_lua = *ar.what != 'C';
+  call.key = read ? read->key : 0;
+  if (call.is_lua) {
+    frame.function = function, frame.proto = inside_prototype(L, 2), frame.pc = frame.proto + static_cast<Address>(inside.prototype_size);
+    call = call_of(frame, G);
+  }
+  const Dialect dialect = {.luajit = &layout};
+  const OwnMemory memory;
+  const std::string name = names_now->frame({dialect, G, memory}, call, nullptr, call.code).name;
+  ++count.frames;
+  if (!leads_to(L, name, function)) expect_at("loaded", lua_tostring(L, 1), name, 0, 0);
+  return 0;
+}
+
+void compare_constants(Address proto, const Prototype& copy) {
+  expect_at("constants", static_cast<int>(inside_constants(proto)), static_cast<int>(copy.constants.size()), copy.line_defined, 0);
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(copy.constants.size(), inside_constants(proto)); ++i) {
+    const char* const text = inside_constant(proto, i);
+    expect_at("constant", text != nullptr ? cut(text) : "none", copy.constants[i].value_or("none"), copy.line_defined, static_cast<int>(i));
+  }
+}
+
+bool is_patched(int opcode) {
+  const std::string_view name = inside_opcode_name(opcode);
+  return name.starts_with("J") && name != "JMP";
+}
+
+void compare_instructions(lua_State* L, Address proto) {
+  std::optional<Prototype> copy = read_luajit_prototype(OwnMemory(), layout, proto);
+  if (!copy) return expect_at("prototype", "readable", "unreadable", 0, 0);
+  compare_constants(proto, *copy);
+  expect_at("parameters", inside_parameters(proto), copy->parameters, copy->line_defined, 0);
+  const int size = static_cast<int>(copy->code.size());
+  const int step = size > 8192 ? size / 512 : 1;
+  constexpr std::uint32_t call = [] {  // of register 0
+    std::uint32_t number = 0;
+    while (opcode_tables::luajit[number].name != "CALL") ++number;
+    return number;
+  }();
+  for (int pc = 0; pc < size; pc += pc < size - 200 ? step : 1) {
+    ++count.instructions;
+    const int line = inside_line(proto, pc);
+    expect_at("line", copy->lines.empty() ? copy->line_defined : line, copy->line(pc), copy->line_defined, pc);
+    tally.patched += is_patched(inside_opcode(proto, pc));
+    if (pc == 0) continue;
+    const char* name = nullptr;
+    const char* what = inside_callee(L, proto, pc, &name);
+    compare_name(what, name, callee_name(*copy, pc), copy->line_defined, pc);
+    callee_path(*copy, pc);
+    const std::uint32_t real = copy->code[static_cast<std::size_t>(pc)];
+    const int registers = size > 400 && pc % 16 != 0 ? 0 : inside_registers(proto);
+    for (int reg = 0; reg < registers; ++reg) {
+      copy->code[static_cast<std::size_t>(pc)] = call | static_cast<std::uint32_t>(reg) << 8;
+      what = inside_register(proto, pc, reg, &name);
+      compare_name(what, name, callee_name(*copy, pc), copy->line_defined, pc);
+    }
+    copy->code[static_cast<std::size_t>(pc)] = real;
+  }
+  for (std::uint32_t i = 0; i < inside_constants(proto); ++i) {
+    if (const Address child = inside_child(proto, i)) compare_instructions(L, child);
+  }
+}
+
+// all(f)
+int all(lua_State* L) {
+  lua_gc(L, LUA_GCSTOP, 0);
+  compare_instructions(L, inside_prototype(L, 1));
+  lua_gc(L, LUA_GCRESTART, 0);
+  return 0;
+}
+
+void hook(lua_State* L, lua_Debug* ar) {
+  int is_tail_call = 0;
+  const std::pair place(L, inside_running(L, &is_tail_call));
+  if (ar->event == LUA_HOOKCOUNT) {
+    tail_calling = is_tail_call != 0 ? place : std::pair<lua_State*, Address>();
+    return;
+  }
+  lua_getinfo(L, "f", ar);
+  const Address function = reinterpret_cast<Address>(lua_topointer(L, -1));
+  lua_pop(L, 1);
+  if (place == tail_calling) entered[place].tail = true;
+  else entered[place] = {function, false};
+  tail_calling = {};
+}
+
+bool run(lua_State* L, int load_status, const char* what) {
+  if (load_status == 0 && lua_pcall(L, 0, 0, 0) == 0) return true;
+  std::printf("%s: %s\n", what, lua_tostring(L, -1));
+  return false;
+}
+
+lua_State* new_state() {
+  lua_State* L = luaL_newstate();
+  luaL_openlibs(L);
+  lua_register(L, "check", check);
+  lua_register(L, "all", all);
+  lua_register(L, "loaded", loaded);
+  run(L, luaL_loadstring(L, "local dump = string.dump function strip(f) return dump(f, true) end"), "strip");
+  lua_pushinteger(L, LUA_VERSION_NUM);
+  lua_setglobal(L, "VERSION");
+  lua_pushliteral(L, LUA_RELEASE);
+  lua_setglobal(L, "RELEASE");
+  return L;
+}
+
+enum class Mode { interpreted, compiled, watched };
+
+bool run_scripts(Mode mode, int programs) {
+  lua_State* L = new_state();
+  const OwnMemory memory;
+  Names names(memory);
+  names_now = &names;
+  if (mode == Mode::compiled) {
+    run(L, luaL_loadstring(L, "jit.on() jit.opt.start('hotloop=2', 'hotexit=2', 'maxtrace=8000', 'maxmcode=16384')"), "jit");
+  } else {
+    luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+  }
+  hooked = mode == Mode::watched;
+  if (hooked) {
+    run(L, luaL_loadstring(L, "debug.sethook = function() end"), "hook");  // there is one only
+    entered.clear();
+    lua_sethook(L, hook, LUA_MASKCALL | LUA_MASKCOUNT, 1);
+  }
+  lua_pushinteger(L, programs);
+  lua_setglobal(L, "PROGRAMS");
+  bool good = run(L, luaL_loadbuffer(L, luajit_script, std::char_traits<char>::length(luajit_script), "@luajit.lua"), "luajit_script");
+  good = run(L, luaL_loadbuffer(L, names_script, std::char_traits<char>::length(names_script), "@script.lua"), "script") && good;
+  lua_sethook(L, nullptr, 0, 0);
+  lua_close(L);
+  return good;
+}
+
+// The opcode table against lj_bc.h. Function headers come last, at other numbers in older releases.
+void compare_opcodes() {
+  lua_State* L = luaL_newstate();
+  int headers = 0;
+  while (std::string_view(inside_opcode_name(headers)) != "FUNCF") ++headers;
+  constexpr int bit_operators = 7;
+  const int size = static_cast<int>(opcode_tables::luajit.size());
+  if (headers != size) expect_at("opcodes", headers, size - bit_operators, 0, 0);
+  for (int op = 0; op < headers; ++op) {
+    const Opcode& opcode = opcode_tables::luajit[static_cast<std::size_t>(op)];
+    expect_at("opcode", inside_opcode_name(op), opcode.name, 0, op);
+    const char* const event = inside_event(L, op);
+    const bool is_call = event != nullptr && std::string_view(event) == "call";
+    expect_at("event", event != nullptr && !is_call ? event : "", opcode.event, 0, op);
+    expect_at("calls", is_call, opcode.calls != Calls::nobody && opcode.calls != Calls::event, 0, op);
+    const int sets = opcode.sets == Sets::nothing ? INSIDE_NOTHING : opcode.sets == Sets::a ? INSIDE_A : INSIDE_FROM_A;
+    expect_at("sets", inside_sets(op), sets, 0, op);
+  }
+  lua_close(L);
+}
+
+// A layout with one wrong offset must give itself away.
+bool notices(const char* field, Offset LuajitLayout::*offset, int by) {
+  const LuajitLayout right = layout;
+  layout.*offset = static_cast<Offset>(layout.*offset + by);
+  const long before = count.differ, lost = tally.lost;
+  planted = true;
+  run_scripts(Mode::interpreted, 2);
+  planted = false;
+  layout = right;
+  const long noticed = std::exchange(count.differ, before) - before + std::exchange(tally.lost, lost) - lost;
+  if (noticed == 0) std::printf("a wrong %s goes unnoticed\n", field);
+  return noticed > 0;
+}
+
+bool notices_planted_errors() {
+  const Count real = count;
+  const Tally real_tally = tally;
+  const int word = layout.ref_size;
+  bool good = true;
+  const auto also = [&](const char* field, Offset LuajitLayout::*offset, int by) { good = notices(field, offset, by) && good; };
+  also("pt_k", &LuajitLayout::pt_k, word);
+  also("pt_sizekgc", &LuajitLayout::pt_sizekgc, 4);
+  also("pt_sizebc", &LuajitLayout::pt_sizebc, 4);
+  also("pt_sizept", &LuajitLayout::pt_sizept, 4);
+  also("pt_sizeuv", &LuajitLayout::pt_sizeuv, 1);
+  also("pt_size", &LuajitLayout::pt_size, 4);
+  also("pt_chunkname", &LuajitLayout::pt_chunkname, word);
+  also("pt_firstline", &LuajitLayout::pt_firstline, 4);
+  also("pt_numline", &LuajitLayout::pt_numline, 4);
+  also("pt_lineinfo", &LuajitLayout::pt_lineinfo, word);
+  also("pt_uvinfo", &LuajitLayout::pt_uvinfo, word);
+  also("pt_varinfo", &LuajitLayout::pt_varinfo, -word);
+  also("pt_numparams", &LuajitLayout::pt_numparams, 1);
+  also("str_data", &LuajitLayout::str_data, 4);
+  also("str_len", &LuajitLayout::str_len, -4);
+  also("G_registry", &LuajitLayout::G_registry, 8);
+  also("tab_node", &LuajitLayout::tab_node, word);
+  also("tab_hmask", &LuajitLayout::tab_hmask, -4);
+  also("fn_pc", &LuajitLayout::fn_pc, word);
+  also("fn_ffid", &LuajitLayout::fn_ffid, 1);
+  also("node_val", &LuajitLayout::node_val, 8);
+  also("node_key", &LuajitLayout::node_key, -8);
+  count = real;
+  tally = real_tally;
+  return good;
+}
+
+}  // namespace
+
+int main() {
+  inside_describe(&inside);
+  layout = inside.gc64 != 0 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32;
+  layout.str_len = static_cast<Offset>(inside.string_length);
+  layout.str_data = static_cast<Offset>(inside.string_data);
+  layout.G_registry = static_cast<Offset>(inside.registry);
+  layout.G_cur_L = static_cast<Offset>(inside.current_thread);
+  compare_opcodes();
+  const Encoding& encoding = encoding_of(inside.gc64 != 0 ? Bytecode::luajit : Bytecode::luajit_gc32);
+  expect_at("object of a method", 1 + inside.registers_are_two_up, encoding.object_above, 0, 0);
+  bool good = run_scripts(Mode::interpreted, 60);
+  good = run_scripts(Mode::compiled, 60) && good;
+  good = run_scripts(Mode::watched, 4) && good;
+  const Tally all_told = tally;
+  good = notices_planted_errors() && good;
+  std::printf("%s: %ld frames and %ld instructions (%ld patched) compared, %ld differ; of %ld calls %ld lost their name; of %ld tail calls %ld have one, %ld "
+              "untrue; %ld frames without a position\n",
+              LUAJIT_VERSION, count.frames, count.instructions, all_told.patched, count.differ, all_told.named, all_told.lost, all_told.tails, all_told.tails_named,
+              all_told.untrue, all_told.no_position);
+  return good && count.differ == 0 && all_told.lost == 0 && all_told.untrue == 0 && all_told.patched > 0 && all_told.tails > 0 ? 0 : 1;
+}

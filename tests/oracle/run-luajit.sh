@@ -1,0 +1,34 @@
+#!/bin/bash
+# run-luajit.sh TARGETS CC CXX SOURCE LIBRARY…: builds luajit_oracle.cpp against each LuaJIT that targets/prepare.sh has prepared, and runs it.
+# The libraries are luaspy's.
+set -euo pipefail
+targets=$1 cc=$2 cxx=$3 source=$4
+shift 4
+work=$targets/oracle
+mkdir -p "$work"
+
+one() {
+  local version=$1-gc32 headers=$2 library=$3 form=-DLUAJIT_DISABLE_GC64
+  [[ $4 == yes ]] && version=$1-gc64 form=-DLUAJIT_ENABLE_GC64  # each release knows one of the two
+  shift 4
+  local name=$work/oracle-luajit-$version
+  local flags=()
+  mapfile -t flags < <(sed -n 's/^XCFLAGS+= *//p' "$headers/Makefile")  # Tarantool: LUAJIT_SMART_STRINGS, which moves fields
+  "$cc" -O1 $form "${flags[@]}" -isystem "$headers" -I"$source/tests/oracle" -c "$source/tests/oracle/luajit_inside.c" -o "$name.o"
+  "$cxx" -std=c++20 -O1 -no-pie -I"$source/src" -I"$source/tests/oracle" -isystem "$headers" "$source/tests/oracle/luajit_oracle.cpp" "$name.o" "$@" "$library" \
+    -lm -ldl -lfmt -o "$name"
+  local said status=0
+  said=$("$name") || status=$?
+  echo "$version: $said"
+  return $status
+}
+
+jobs=() count=0
+while IFS=$'\t' read -r version headers library gc64; do
+  one "$version" "$headers" "$library" "$gc64" "$@" &
+  jobs+=($!)
+  count=$((count + 1))
+  ((count % 2 == 0)) && wait "${jobs[@]: -2:1}"
+done <"$targets/luajit-sources.tsv"
+for job in "${jobs[@]}"; do wait "$job"; done
+((count >= 4)) || { echo "only $count LuaJITs are in $targets/luajit-sources.tsv"; exit 1; }
