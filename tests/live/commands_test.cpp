@@ -22,8 +22,11 @@
 namespace luaspy::live {
 namespace {
 
-Words lua(const Words& arguments) {
-  Words command = target("debian-lua5.4-bookworm").command;
+const char* const lua54 = "debian-lua5.4-bookworm";
+const char* const luajit = "debian-luajit-bookworm";
+
+Words lua(const Words& arguments, const std::string& name = lua54) {
+  Words command = target(name).command;
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
 }
@@ -380,6 +383,8 @@ TEST_CASE("a command that cannot be started", "[commands]") {
 }
 
 TEST_CASE("a launched command keeps its exit status and its files", "[commands]") {
+  const char* const name = GENERATE(lua54, luajit);
+  INFO(name);
   const Folder folder;
   const auto record = [&](const Words& command, const std::string& input = {}) {
     return run(Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile"), "--"} + command, input);
@@ -387,13 +392,13 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   for (int i = 0; i < 10; ++i) CHECK(record({"/bin/sh", "-c", "exit 7"}).status == 7);   // it may end before luaspy looks
   CHECK(record({"/bin/sh", "-c", "kill -TERM $$"}).status == 143);
   CHECK(record({"/bin/sh", "-c", "kill -KILL $$"}).status == 137);
-  CHECK(record(lua({"-e", "os.exit(7)"})).status == 7);
-  CHECK(record(lua({"-e", "error('broken')"})).status == 1);
-  CHECK(record(lua({"-e", "os.exit(true)"})).status == 0);
+  CHECK(record(lua({"-e", "os.exit(7)"}, name)).status == 7);
+  CHECK(record(lua({"-e", "error('broken')"}, name)).status == 1);
+  CHECK(record(lua({"-e", "os.exit(true)"}, name)).status == 0);
   // What follows the command's name is the command's.
-  CHECK(record(lua({"-", "-d", "5", "--pid", "1"}), "os.exit(#arg == 4 and arg[1] == '-d' and 42)").status == 42);
+  CHECK(record(lua({"-", "-d", "5", "--pid", "1"}, name), "os.exit(#arg == 4 and arg[1] == '-d' and 42)").status == 42);
 
-  const Finished echo = record(lua({"-e", "local t = os.clock() while os.clock() - t < 0.3 do end io.write(io.read('*a'):upper()) io.stderr:write('to stderr\\n')"}), "some input\n");
+  const Finished echo = record(lua({"-e", "local t = os.clock() while os.clock() - t < 0.3 do end io.write(io.read('*a'):upper()) io.stderr:write('to stderr\\n')"}, name), "some input\n");
   INFO(echo.err);
   CHECK(echo.status == 0);
   CHECK(echo.out == "SOME INPUT\n");
@@ -448,10 +453,13 @@ TEST_CASE("a signal to luaspy is not one to its command, and a second SIGINT end
 }
 
 TEST_CASE("a killed luaspy leaves the target running", "[commands]") {
+  const char* const name = GENERATE(lua54, luajit);
+  INFO(name);
   const Folder folder;
   Running running(lua({"-e",
                        "io.write('READY\\n') io.flush() while true do local n = 0 for i = 1, 10000 do n = n + i end "
-                       "local f = io.open('" + folder.path("ask") + "') if f then f:close() os.remove('" + folder.path("ask") + "') io.write('HERE\\n') io.flush() end end"}));
+                       "local f = io.open('" + folder.path("ask") + "') if f then f:close() os.remove('" + folder.path("ask") + "') io.write('HERE\\n') io.flush() end end"},
+                      name));
   running.read_until("READY");
   for (int i = 0; i < 25; ++i) {
     {

@@ -89,6 +89,16 @@ std::vector<TargetSpec> read_table(const std::string& file) {
   return table;
 }
 
+// The fields of both tables: version, folder with headers, static library; luajit-sources.tsv says in a fourth if references have 64 bits.
+std::vector<TargetSpec> sources() {
+  std::vector<TargetSpec> all = read_table("sources.tsv");
+  for (TargetSpec& source : read_table("luajit-sources.tsv")) {
+    source.name += source.command == Words{"yes"} ? "-gc64" : "-gc32";
+    all.push_back(source);
+  }
+  return all;
+}
+
 std::string compile_program(const std::string& program, const std::string& name, const Words& options) {
   Words command = {"gcc", "-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, std::string(LUASPY_TESTS) + "/live/programs/" + name + ".c"};
   command.insert(command.end(), options.begin(), options.end());
@@ -203,11 +213,8 @@ std::string read_file(const std::string& path) {
 
 std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version) {
   Words libraries;
-  for (const char* const table : {"sources.tsv", "luajit-sources.tsv"}) {
-    for (const TargetSpec& source : read_table(table)) {
-      const std::string pointers = source.command.empty() ? "" : source.command[0] == "yes" ? "-gc64" : "-gc32";
-      if (source.name + pointers == lua_version) libraries = {"-DLUA", "-I" + source.version, "-I" + source.version + "/src", source.kind, "-lm", "-ldl"};
-    }
+  for (const TargetSpec& source : sources()) {
+    if (source.name == lua_version) libraries = {"-DLUA", "-I" + source.version, "-I" + source.version + "/src", source.kind, "-lm", "-ldl"};
   }
   INFO("a Lua " << lua_version << " in the tables of " LUASPY_TARGETS);
   REQUIRE(lua_version.empty() == libraries.empty());
@@ -218,10 +225,10 @@ std::string compile_shared(const Folder& folder, const std::string& name) { retu
 
 std::string source_version(const std::string& start) {
   std::string newest;
-  for (const TargetSpec& source : read_table("sources.tsv")) {
+  for (const TargetSpec& source : sources()) {
     if (source.name.starts_with(start)) newest = std::max(newest, source.name);   // a digit each
   }
-  INFO("a Lua " << start << " in " LUASPY_TARGETS "/sources.tsv");
+  INFO("a Lua " << start << " in the tables of " LUASPY_TARGETS);
   REQUIRE(!newest.empty());
   return newest;
 }

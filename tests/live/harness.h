@@ -55,7 +55,7 @@ std::string read_file(const std::string& path);   // empty if there is none
 // (5.4.7) or luajit-sources.tsv (2.1.20260824-gc64) it is linked with that Lua's static library and LUA is defined.
 std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version = {});
 std::string compile_shared(const Folder& folder, const std::string& name);   // as a shared library
-// The newest version in sources.tsv that starts so.
+// The newest version in sources.tsv that starts so, or a version that luajit-sources.tsv has.
 std::string source_version(const std::string& start);
 
 // The command, with its standard error going to a file; the process is the command's own.

@@ -1,7 +1,7 @@
 /* threads MODE: ways for a host to run Lua that the lua program does not know. Says READY once all its Lua functions run;
    they never return. Thread K (1 to 4) runs the function of line 2K of chunk "threads", which calls leaf_K of line 2K-1.
      own          four threads, a global state each
-     shared       four threads, a coroutine each of one global state (their functions allocate nothing)
+     shared       four threads, a coroutine each of one global state (their functions allocate nothing, nor are compiled)
      nested       one thread: Lua of state a calls a C function that runs Lua of state b
      unprotected  as a thread of "own", by lua_call with nothing around it that catches errors
      resume       as well, in a coroutine that the host resumes while the main one never ran
@@ -114,6 +114,7 @@ int main(int argc, char **argv) {
   int k, expected = 1;
   if (strcmp(mode, "own") == 0 || strcmp(mode, "shared") == 0) {
     lua_State *shared = new_worker_state();
+    load(shared, "if jit then jit.off() end", "=setup"); /* machine code is for one thread at a time */
     expected = threads;
     for (k = 1; k <= threads; ++k) {
       lua_State *L = *mode == 's' ? lua_newthread(shared) : new_worker_state();

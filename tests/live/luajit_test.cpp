@@ -1,0 +1,128 @@
+// What is hard about LuaJIT: functions inlined into traces, side traces, subroutines of its interpreter, callbacks from C, traces
+// that come and go. Each workload has few ways to stand on one another, so that all of its samples can be checked.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+struct Workload {
+  const char* file;
+  std::vector<Words> stacks;   // of functions, outermost first; a sample shows one of these or the outer part of one
+  Words seen;                  // each in a twentieth of the samples at least
+  Words seen_in_traces;        // as well, when compiled: what a trace does between two guards counts as its last guard's
+};
+
+const Workload workloads[] = {
+    {"inlined.lua", {{"loop", "outer", "middle", "leaf"}}, {"leaf"}, {"loop"}},
+    {"sidetrace.lua", {{"work", "usual"}, {"work", "rare"}}, {"usual", "rare"}, {"work"}},
+    {"helpers.lua", {{"modulo"}, {"rounded", "math.floor"}, {"rounded", "math.ceil"}, {"power"}}, {"modulo", "rounded", "power"}, {"rounded", "power"}},
+    {"callbacks.lua",
+     {{"sorted", "table.sort", "less", "key"}, {"replaced", "string.gsub", "replace", "shorten", "string.sub"}, {"replaced", "string.gsub", "replace", "string.sub"}},
+     {"table.sort", "less", "string.gsub", "replace"},
+     {"table.sort", "less", "string.gsub", "replace"}},
+    {"qsort.lua",
+     {{"resume", "body", "sort", "qsort", "compare", "key"}, {"resume", "body", "sort", "qsort", "compare", "__index"}, {"resume", "body", "sort", "__index"}, {"resume", "body", "fill", "__newindex"}, {"resume", "body", "coroutine.yield"}},
+     {"compare"},
+     {"compare"}},
+    {"coroutines.lua", {{"coroutine.resume", "awake", "work"}, {"coroutine.resume", "awake", "coroutine.yield"}}, {"work"}, {"work"}},
+    {"finalizers.lua",
+     {{"litter", "of_lua", "newproxy"}, {"litter", "of_lua", "getmetatable"}, {"litter", "of_c", "ffi.new"}, {"litter", "of_c", "ffi.gc"}, {"litter", "ffi.gc"}, {"litter", "tostring"}},
+     {"tidy"},
+     {"tidy"}},
+    {"flush.lua", {{"outer", "middle", "leaf"}, {"jit.flush"}}, {"leaf"}, {"leaf"}},
+};
+
+// A number of the summary; `otherwise` if it does not have it.
+double number(const std::string& summary, const std::string& pattern, double otherwise) {
+  std::smatch match;
+  return std::regex_search(summary, match, std::regex(pattern)) ? std::stod(match[1]) : otherwise;
+}
+
+// The functions of a sample inside of the main chunk, outermost first. Lua functions go by the names that the script gives them.
+class Names {
+ public:
+  explicit Names(const std::string& file) : file_("/" + file + ":") {
+    std::istringstream script(read_file(workload("luajit/" + file)));
+    static const std::regex definition("function ([a-z_]+)");
+    std::smatch match;
+    for (std::string line; std::getline(script, line);) by_line_.push_back(std::regex_search(line, match, definition) ? match[1].str() : "");
+  }
+  Words of(const FoldedStack& stack) const {
+    Words names;
+    bool inside = false;
+    for (const std::string& frame : stack.frames) {
+      const std::size_t place = frame.find(file_);
+      if (inside && frame.ends_with(" [C]")) names.push_back(frame.substr(0, frame.size() - 4));
+      else if (inside && place != std::string::npos) names.push_back(by_line_.at(std::stoul(frame.substr(place + file_.size())) - 1));
+      inside |= frame.starts_with("main chunk ");
+    }
+    return names;
+  }
+
+ private:
+  std::string file_;
+  std::vector<std::string> by_line_;
+};
+
+bool starts_with(const Words& stack, const Words& outer) { return outer.size() <= stack.size() && std::equal(outer.begin(), outer.end(), stack.begin()); }
+
+// A finalizer runs wherever memory is asked for.
+bool possible(const Workload& workload, const Words& names) {
+  const auto finalizer = std::ranges::find(names, "finalizer");
+  return std::ranges::any_of(workload.stacks, [&](const Words& stack) { return starts_with(stack, {names.begin(), finalizer}); }) &&
+         starts_with({"finalizer", "tidy"}, {finalizer, names.end()});
+}
+
+void check(const TargetSpec& spec, Jit jit, const Workload& script) {
+  Words command = command_of(spec, jit);
+  command.push_back(workload(std::string("luajit/") + script.file));
+  Running running(command);
+  running.read_until("READY");
+  const Finished recorded = luaspy({"record", "-r", "1000", "-d", "0.7", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+  INFO(Catch::StringMaker<Words>::convert(command) << "\n" << recorded.err);
+  REQUIRE(recorded.status == 0);
+  CHECK(running.alive());
+
+  const Names names(script.file);
+  std::int64_t samples = 0, impossible = 0, not_joined = 0;
+  std::string impossible_ones;
+  std::map<std::string, std::int64_t> seen;
+  for (const FoldedStack& stack : parse_folded(recorded.out)) {
+    const Words functions = names.of(stack);
+    samples += stack.count;
+    for (const std::string& function : std::set<std::string>(functions.begin(), functions.end())) seen[function] += stack.count;
+    if (std::ranges::find(stack.frames, "[native and Lua frames not joined]") != stack.frames.end()) not_joined += stack.count;
+    if (possible(script, functions)) continue;
+    impossible += stack.count;
+    impossible_ones += fmt::format("{} {}\n", stack.count, Catch::StringMaker<Words>::convert(stack.frames));
+  }
+  CAPTURE(samples, impossible_ones, not_joined);
+  REQUIRE(samples >= 50);
+  CHECK(impossible * 1000 <= samples);
+  CHECK(not_joined * 1000 <= samples);
+  CHECK(number(recorded.err, "native part complete ([0-9.]+) %", 0) >= 99.9);
+  CHECK(number(recorded.err, "unusable ([0-9.]+) %", 0) <= 0.2);
+  for (const std::string& function : jit == Jit::on ? script.seen_in_traces : script.seen) {
+    INFO(function << " in " << seen[function]);
+    CHECK(seen[function] * 20 >= samples);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("traces, callbacks and coroutines of LuaJIT", "[luajit_hard]") {
+  const char* const name =
+      GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32", "luajit-2.1.20260824-gc32", "luajit-2.1.tarantool2.6-gc64");
+  const Jit jit = GENERATE(Jit::off, Jit::on);
+  for (const Workload& script : workloads) check(target(name), jit, script);
+}
+
+}  // namespace luaspy::live
