@@ -54,6 +54,7 @@ void Traces::reload(State& state, Address G) const {
     trace.number = load<std::uint16_t>(request.into, layout.T_traceno);
     trace.mcode = load<std::uint64_t>(request.into, layout.T_mcode);
     trace.size = load<std::uint32_t>(request.into, layout.T_szmcode);
+    trace.root = load<std::uint16_t>(request.into, layout.T_root);
     trace.start_proto = load_ref(layout, request.into, layout.T_startpt);
     trace.start_pc = load_ref(layout, request.into, layout.T_startpc);
     if (plausible_pointer(trace.mcode, 1) && trace.size != 0 && trace.size < most_machine_code) state.traces.push_back(trace);
@@ -138,7 +139,10 @@ Address Traces::function_constant(const LuajitLayout& layout, Address ir, std::u
   return plausible_pointer(function) && memory_.get<std::uint8_t>(function + layout.fn_gct) == luajit::gct_function ? function : 0;
 }
 
-InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const {
+InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const {
+  const LuajitLayout& layout = state.layout;
+  const auto root = std::ranges::find(state.traces, trace.root, &Trace::number);
+  const Address root_pc = trace.root == 0 ? trace.start_pc : root != state.traces.end() ? root->start_pc : 0;
   InlinedCode code;
   const Address map = memory_.get<Address>(trace.object + layout.T_snapmap).value_or(0), ir = memory_.get<Address>(trace.object + layout.T_ir).value_or(0);
   if (!plausible_pointer(map, 4) || snapshot.next_map <= snapshot.map + snapshot.entries || snapshot.next_map - snapshot.map > 512) return code;
@@ -206,7 +210,9 @@ InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, Address L, const
   if (!code.frames.empty() && code.frames.front().frame + 8 != code.base) return {};
   if (code.frames.empty() && code.base != jit_base) return {};
   // Around a return to a lower frame (IR_RETF) jit_base may be that of the snapshot before, or of the one after.
-  if (tail_called == 0 && !is_base(stack, layout, L, jit_base, pc != 0 ? pc + 4 : 0)) return {};
+  // With a tail call, the stack has the function that the tree of traces began in.
+  if (tail_called != 0) pc = root_pc;
+  if (!is_base(stack, layout, L, jit_base, pc != 0 ? pc + 4 : 0)) return {};
   return code;
 }
 
@@ -245,13 +251,13 @@ InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc,
   const auto after = std::ranges::upper_bound(offsets, static_cast<std::uint32_t>(pc - trace.mcode));
   const auto number = static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(after - offsets.begin() - 1, 0));
   const Snapshot before = snapshot(layout, snapshots, number);
-  InlinedCode code = decode_snapshot(layout, L, trace, before, jit_base, stack);
+  InlinedCode code = decode_snapshot(state->second, L, trace, before, jit_base, stack);
   // Between a snapshot and the next the trace may enter a function, or leave one: what is deeper is where the time goes, more often
   // than not.
   if (number + 1 < snapshots.count) {
     const Snapshot behind = snapshot(layout, snapshots, number + 1);
     InlinedCode next;
-    if (!returns_between(layout, trace, before.ref, behind.ref)) next = decode_snapshot(layout, L, trace, behind, jit_base, stack);
+    if (!returns_between(layout, trace, before.ref, behind.ref)) next = decode_snapshot(state->second, L, trace, behind, jit_base, stack);
     if (next.base > code.base && next.pc != 0) code = std::move(next);
   }
   return code.pc != 0 ? code : start;
@@ -262,7 +268,7 @@ InlinedCode Traces::at_exit(Address G, Address L, const Trace& trace, std::uint3
   if (state == states_.end() || !state->second.has_layout) return {};
   const Snapshots snapshots = read_snapshots(state->second.layout, trace);
   if (number >= snapshots.count) return {};
-  return decode_snapshot(state->second.layout, L, trace, snapshot(state->second.layout, snapshots, number), jit_base, stack);
+  return decode_snapshot(state->second, L, trace, snapshot(state->second.layout, snapshots, number), jit_base, stack);
 }
 
 }  // namespace luaspy

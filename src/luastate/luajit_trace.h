@@ -18,6 +18,7 @@ struct Trace {
   Address mcode = 0;
   std::uint32_t size = 0;        // of the machine code, bytes
   Address start_proto = 0, start_pc = 0;   // the bytecode that it began at
+  unsigned root = 0;             // of a side trace: the trace that its tree began with
   bool contains(Address pc) const { return pc >= mcode && pc < mcode + size; }
 };
 
@@ -67,7 +68,7 @@ class Traces {
   void reload(State& state, Address G) const;
   bool is_current(const LuajitLayout& layout, const Trace& trace) const;
   std::vector<std::uint32_t> snapshot_offsets(const LuajitLayout& layout, const Trace& trace, std::span<const std::byte> snapshots, std::uint32_t count) const;
-  InlinedCode decode_snapshot(const LuajitLayout& layout, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const;
+  InlinedCode decode_snapshot(const State& state, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const;
   bool returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first, std::uint32_t last) const;
   Address function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const;
 
