@@ -120,7 +120,7 @@ void check(const TargetSpec& spec, Jit jit, const Workload& script) {
 
 TEST_CASE("traces, callbacks and coroutines of LuaJIT", "[luajit_hard]") {
   const char* const name =
-      GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32", "luajit-2.1.20260824-gc32", "luajit-2.1.tarantool2.6-gc64");
+      GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32", "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64");
   const Jit jit = GENERATE(Jit::off, Jit::on);
   for (const Workload& script : workloads) check(target(name), jit, script);
 }
