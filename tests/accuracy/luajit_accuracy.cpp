@@ -105,8 +105,9 @@ class Program {
   struct Table {
     unsigned long long address = 0, stride = 0;
     int finalizer = 0;   // the function that runs whenever memory is asked for
+    int thrower = 0;     // the one that raises errors
   };
-  bool told(Table& table) const { return std::sscanf(said_.c_str(), "SHADOW %llx %llu %d", &table.address, &table.stride, &table.finalizer) == 3; }
+  bool told(Table& table) const { return std::sscanf(said_.c_str(), "SHADOW %llx %llu %d %d", &table.address, &table.stride, &table.finalizer, &table.thrower) == 4; }
 
  private:
   pid_t pid_ = -1;
@@ -269,7 +270,7 @@ class Pieces {
 class Judge {
  public:
   Judge(Target& target, const LuajitLayout& layout, const Program::Table& table, const Pairs& pairs, bool verbose)
-      : target_(target), pieces_(target), layout_(layout), shadow_(target.memory(), layout, table.address, table.stride), finalizer_(table.finalizer), pairs_(pairs), verbose_(verbose) {}
+      : target_(target), pieces_(target), layout_(layout), shadow_(target.memory(), layout, table.address, table.stride), finalizer_(table.finalizer), thrower_(table.thrower), pairs_(pairs), verbose_(verbose) {}
 
   const Figures& figures() const { return figures_; }
   const std::map<std::string, int>& causes() const { return causes_; }
@@ -455,13 +456,12 @@ class Judge {
     if (has_more && same_function(*innermost, now.left)) {
       ++where.edge;
       ++where.function;
+      report("edge, left", text(all, now));
       return;
     }
     const std::string texts = text(all, now);
     // An error takes calls away one after the other (lj_err.c, err_unwind), and the table is told when it is caught.
-    const bool unwinds = std::ranges::any_of(pieces_.reader().natives(), [&](const NativeFrame& native) {
-      return pieces_.reader().native_code().describe(native).file.starts_with("libgcc_s");
-    });
+    const bool unwinds = !now.calls.empty() && now.calls.back().function == thrower_;
     for (std::size_t missing = 1; unwinds && missing <= 3; ++missing) {
       if (!matches(all, now.calls, missing)) continue;
       ++where.edge;
@@ -565,7 +565,7 @@ class Judge {
   Pieces pieces_;
   const LuajitLayout& layout_;
   Shadow shadow_;
-  int finalizer_;
+  int finalizer_, thrower_;
   const Pairs& pairs_;
   bool verbose_;
   Figures figures_;
