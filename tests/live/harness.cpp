@@ -108,6 +108,16 @@ std::string compile_program(const std::string& program, const std::string& name,
   return program;
 }
 
+TargetSpec find_host(const std::string& name) {
+  for (const char* const table : {"hosts.tsv", "luajit-hosts.tsv"}) {
+    for (const TargetSpec& spec : read_table(table)) {
+      if (spec.name == name) return spec;
+    }
+  }
+  FAIL("no host " << name << " in the tables of " LUASPY_TARGETS);
+  throw 0;
+}
+
 }  // namespace
 
 const std::vector<TargetSpec>& targets() {
@@ -138,15 +148,9 @@ Words command_of(const TargetSpec& luajit, Jit jit) {
   return command;
 }
 
-Words host(const std::string& name) {
-  for (const char* const table : {"hosts.tsv", "luajit-hosts.tsv"}) {
-    for (const TargetSpec& spec : read_table(table)) {
-      if (spec.name == name) return spec.command;
-    }
-  }
-  FAIL("no host " << name << " in the tables of " LUASPY_TARGETS);
-  throw 0;
-}
+Words host(const std::string& name) { return find_host(name).command; }
+
+std::string core_of_host(const std::string& name) { return find_host(name).core; }
 
 std::string workload(const std::string& file) { return std::string(LUASPY_WORKLOADS) + "/" + file; }
 

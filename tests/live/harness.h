@@ -26,6 +26,7 @@ const TargetSpec& target(const std::string& name);   // of both
 enum class Jit { on, off };
 Words command_of(const TargetSpec& luajit, Jit jit);   // of the luajit program, which has the option
 Words host(const std::string& name);
+std::string core_of_host(const std::string& name);
 std::string workload(const std::string& file);
 
 struct Finished {
