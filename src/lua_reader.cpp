@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "luastate/luajit.h"
 
@@ -20,10 +21,14 @@ class StoppedThenLive : public Memory {
   const Memory& live_;
 };
 
-// lj_bc.h: A is the second byte of an instruction; the callee's base is A and a frame link above the caller's.
-Address caller_base(const Memory& memory, const LuajitLayout& layout, Address base, Address return_pc) {
-  const std::optional<std::uint8_t> a = plausible_pointer(return_pc, 4) ? memory.get<std::uint8_t>(return_pc - 3) : std::nullopt;
-  return a ? base - 8 * (Address{*a} + (layout.gc64 ? 2 : 1)) : 0;
+std::vector<Address> innermost_words(const Registers& registers, const Locator::ThreadStack& stack) {
+  constexpr std::size_t most_words = 128;
+  std::vector<Address> words;
+  for (unsigned number = 0; number < rip; ++number) {
+    if (registers.knows(number) && number != rsp) words.push_back(registers[number]);
+  }
+  for (std::size_t i = 0; i < most_words && 8 * i + 8 <= stack.bytes.size(); ++i) words.push_back(load<Address>(stack.bytes, 8 * i));
+  return words;
 }
 
 }  // namespace
@@ -42,6 +47,7 @@ void LuaReader::read(const Memory& memory, const Registers& registers, const Loc
     state.activation = activation;
     state.cframes.clear();
     state.jit_base = 0;
+    state.moved = {};
     state.trace = {};
     if (activation.lua.puc != nullptr) walk_puc(memory, *activation.lua.puc, activation.L, limits_, state.walk);
     else read_luajit(memory, registers, stack, state, state_count_ == 1);
@@ -50,23 +56,26 @@ void LuaReader::read(const Memory& memory, const Registers& registers, const Loc
 
 // L->base lags behind the interpreter's BASE, which is in rdx (vm_x64.dasc), and a trace's is in jit_base. Which of them counts,
 // only the native frames tell; the walks from each read what will be needed then.
-void LuaReader::read_luajit(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost) {
+void LuaReader::read_luajit(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost) {
   const LuajitLayout& layout = *state.activation.lua.luajit;
   const Address L = state.activation.L, G = state.activation.G;
+  if (innermost) state.moved = find_moved_stack(stopped, layout, L, innermost_words(registers, stack));
+  const WithMovedStack memory(stopped, layout, L, state.moved);
   read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
   state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
   state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
   if (state.saved_pc == L) state.saved_pc = 0;   // vm_x64.dasc: "any value outside of bytecode is ok"
-  const auto touch = [&](Address base) {
-    if (is_base(memory, layout, L, base, 0)) walk_luajit(memory, layout, L, state.cframes, {base, 0, {}}, limits_, state.walk);
+  const auto touch = [&](Address base, std::uint64_t left_by) {
+    if (left_by != 0 || is_base(memory, layout, L, base, 0)) walk_luajit(memory, layout, L, state.cframes, {base, 0, {}, left_by}, limits_, state.walk);
   };
   if (innermost) {
     state.vmstate = memory.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
     const bool is_current = read_ref(memory, layout, G + layout.G_cur_L) == L;
     if (is_current) state.jit_base = read_ref(memory, layout, G + layout.G_jit_base).value_or(0);
     if (state.jit_base != 0 && !is_base(memory, layout, L, state.jit_base, 0)) state.jit_base = 0;
-    if (state.jit_base != 0) touch(state.jit_base);
-    else if (registers[rdx] != state.saved_base) touch(registers[rdx]);
+    if (state.jit_base != 0) touch(state.jit_base, 0);
+    const Address base = registers[rdx];
+    if (base != state.saved_base && base != state.jit_base) touch(base, link_of_return(memory, layout, L, base, registers[rbx]));
   }
   walk_luajit(memory, layout, L, state.cframes, {state.saved_base, state.saved_pc, {}}, limits_, state.walk);
 }
@@ -95,7 +104,8 @@ void LuaReader::refine(const std::vector<NativeFrame>& natives, const Registers&
 void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory) {
   const LuajitLayout& layout = *state.activation.lua.luajit;
   const Address L = state.activation.L;
-  const StoppedThenLive both(memory, live_);
+  const StoppedThenLive stopped_then_live(memory, live_);
+  const WithMovedStack both(stopped_then_live, layout, L, state.moved);
   const auto is = [&](Address base, Address pc) { return is_base(both, layout, L, base, pc); };
   // The native frame on top of this state's innermost C frame: of the VM, or of a trace.
   const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) {
@@ -105,7 +115,11 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
   InlinedCode code;
   std::vector<InlinedFrame> entering;
   const Address rdx_base = registers[rdx], rbx_pc = registers[rbx];
-  if (innermost && state.jit_base != 0) {
+  const bool in_vm = innermost && vm != natives.end() && vm == natives.begin() && !core.is_machine_code(*vm);
+  // vm_x64.dasc, ->vm_exit_interp: BASE and PC are the interpreter's again before jit_base is 0. Of what runs on behalf of machine code,
+  // nothing else has its sp at the C frame.
+  const bool leaves_trace = in_vm && !state.cframes.empty() && vm->sp == state.cframes[0] && is(rdx_base, rbx_pc);
+  if (innermost && state.jit_base != 0 && !leaves_trace) {
     top.base = state.jit_base;
     const Trace* trace = nullptr;
     if (vm != natives.end() && core.is_machine_code(*vm)) trace = traces_.find(layout, state.activation.G, vm->lookup);
@@ -113,28 +127,26 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
     if (trace != nullptr) {
       state.trace = *trace;
       const Address at = vm != natives.end() && trace->contains(vm->lookup) ? vm->lookup : trace->mcode;
-      for (InlinedCode& candidate : traces_.decode(state.activation.G, *trace, at, state.jit_base, memory)) {
-        const std::uint64_t link = candidate.frames.empty() ? candidate.pc : candidate.frames.back().link;
-        const bool is_pc = (link & 3) == 0;
-        if (!is(state.jit_base, is_pc ? link : 0)) continue;
-        if (is_pc && !candidate.frames.empty() && caller_base(both, layout, candidate.frames.back().frame + 8, link) != state.jit_base) continue;
-        code = std::move(candidate);
-        top = {code.base, code.pc, code.frames};
-        break;
-      }
+      code = traces_.decode(state.activation.G, L, *trace, at, state.jit_base, both);
+      top = {code.base, code.pc, code.frames};
+      if (!is(top.base, 0) && code.frames.empty()) top = {state.jit_base, 0, {}};
     }
-  } else if (innermost && vm != natives.end() && vm == natives.begin()) {
-    const Address caller = caller_base(both, layout, rdx_base, rbx_pc);
+  } else if (in_vm) {
+    // PC as a link: of the function that is being called, or, if it is a distance, of one that is called or left by C.
+    const Address caller = base_outside(both, layout, rdx_base, rbx_pc);
+    const bool by_lua = rbx_pc % 4 == 0;
     if (is(rdx_base, rbx_pc)) {
       top = {rdx_base, rbx_pc, {}};
-    } else if (caller != 0 && is(rdx_base, 0) && is(caller, rbx_pc)) {
+    } else if (const std::uint64_t link = link_of_return(both, layout, L, rdx_base, rbx_pc)) {
+      top = {rdx_base, 0, {}, link};
+    } else if (caller != 0 && caller < rdx_base && is(rdx_base, 0) && is(caller, by_lua ? rbx_pc : 0) && (by_lua || !has_link(both, layout, L, rdx_base))) {
       // A call whose link is not written yet.
       const std::uint64_t slot = layout.gc64 ? both.get<std::uint64_t>(rdx_base - 16).value_or(0) : both.get<std::uint32_t>(rdx_base - 8).value_or(0);
       const Address function = layout.gc64 ? object_of(layout, slot, luajit::gct_function) : slot;
-      entering.push_back({rdx_base - 8, rbx_pc, function, 0});
+      entering.push_back({rdx_base - 8, rbx_pc, function, 0, 0});
       top = {rdx_base, 0, entering};
-    } else if (caller != 0 && is(caller, rbx_pc)) {
-      top = {caller, rbx_pc, {}};   // a return that has overwritten its frame
+    } else if (is(rdx_base, 0) && has_link(both, layout, L, rdx_base)) {
+      top = {rdx_base, 0, {}};   // what it has called is gone, L->base is still of that
     }
   } else if (vm != natives.end()) {
     const Address pc = vm->registers[rbx], base = vm->registers[rbp];
@@ -147,6 +159,7 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
     else top = {state.saved_base, 0, {}};
   }
   walk_luajit(both, layout, L, state.cframes, top, limits_, state.walk);
+  state.walk.relocated = state.moved.stack != 0;
   if (state.trace.object != 0 && !state.walk.calls.empty()) state.walk.calls[0].near = state.walk.calls[0].is_lua;
 }
 

@@ -60,6 +60,7 @@ class LuaReader {
     Address jit_base = 0;            // of the trace that this state runs; 0: none
     std::int32_t vmstate = 0;
     Address saved_base = 0, saved_pc = 0;   // L->base; SAVE_PC of the innermost C frame
+    MovedStack moved;                // the Lua stack was being moved
     Trace trace;                     // object 0: none
   };
   void read_luajit(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost);

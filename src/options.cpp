@@ -64,15 +64,15 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   add_mode(record, to_record.mode);
   record.add_flag("--lines", to_record.lines, "Frames show the line being executed, not the function's");
   record.add_flag("--threads", to_record.threads, "In folded output, a root frame for each thread");
-  record.add_flag("--vmstate", to_record.vmstate, "A root frame for what the VM was doing: interpreter, machine code, garbage collector, ...");
-  record.add_flag("--traces", to_record.traces, "LuaJIT: a frame for the trace that is run, by number and first line");
+  record.add_flag("--vmstate", to_record.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
+  record.add_flag("--traces", to_record.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--idle", to_record.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
 
   CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
   dump.footer(examples);
   add_pid(dump, options.dump.pid)->required();
   add_mode(dump, options.dump.mode);
-  dump.add_flag("--traces", options.dump.traces, "LuaJIT: a frame for the trace that is run, by number and first line");
+  dump.add_flag("--traces", options.dump.traces, "LuaJIT: a frame for each trace, by number and first line");
   dump.add_flag("--json", options.dump.json, "Print an object of JSON");
 
   try {

@@ -19,6 +19,16 @@ constexpr Address cframe_flags = 3;                  // CFRAME_RESUME, CFRAME_UN
 
 // lj_frame.h: what the low three bits of a link say.
 enum FrameType : std::uint64_t { frame_lua = 0, frame_c = 1, frame_cont = 2, frame_vararg = 3, frame_cp = 5, frame_pcall = 6, frame_pcallh = 7 };
+std::uint64_t type_of(std::uint64_t link) { return (link & 3) == 0 ? std::uint64_t{frame_lua} : link & 7; }
+
+// How far below a frame the one outside of it is, by its link.
+std::optional<Address> distance_of(const Memory& memory, const LuajitLayout& layout, std::uint64_t link) {
+  if (type_of(link) != frame_lua) return link & ~std::uint64_t{7};
+  constexpr Address a_of_call = 3;   // BCIns: OP in the lowest byte, then A (lj_bc.h); the instruction before the link is the call
+  const std::optional<std::uint8_t> a = plausible_pointer(link, 4) ? memory.get<std::uint8_t>(link - a_of_call) : std::nullopt;
+  if (!a) return std::nullopt;
+  return 8 * (Address{*a} + (layout.gc64 ? 2 : 1));
+}
 
 }  // namespace
 
@@ -56,23 +66,24 @@ class Walker {
 
   bool gc64() const { return layout_.gc64; }
   bool at_end() const { return frame_ <= bottom_; }
+  std::size_t unused_cframes() const { return cframes_.size() - next_cframe_; }
   Address frame() const { return frame_; }
 
   struct Slot {
     Address function = 0, proto = 0;   // proto: only where the function is not known
     std::uint64_t link = 0;
+    Address continuation_pc = 0;       // inlined
     bool is_function = false;          // else a dummy (the thread itself), or nothing that can be believed
     bool is_dummy = false;
     bool in_memory = true;             // not inlined
-    std::uint64_t type() const { return (link & 3) == 0 ? std::uint64_t{frame_lua} : link & 7; }
-    std::uint64_t distance() const { return link & ~std::uint64_t{7}; }
+    std::uint64_t type() const { return type_of(link); }
   };
 
   bool read_slot(Address frame, Slot& slot) {
     slot = {};
-    for (const InlinedFrame& inlined : inlined_) {
-      if (inlined.frame != frame) continue;
-      slot = {inlined.function, inlined.proto, inlined.link, true, false, false};
+    const auto inlined = std::ranges::find(inlined_, frame, &InlinedFrame::frame);
+    if (inlined != inlined_.end() && inlined->link != 0) {
+      slot = {inlined->function, inlined->proto, inlined->link, inlined->continuation_pc, true, false, false};
       return true;
     }
     if (layout_.gc64) {
@@ -89,51 +100,38 @@ class Walker {
       slot.function = words[0];
       slot.is_dummy = words[0] == L_;
     }
+    if (inlined != inlined_.end()) slot.function = inlined->function;
     slot.is_function = slot.function != 0 && !slot.is_dummy;
     return true;
   }
 
   // The frame outside of the one at `frame`; 0 if the link cannot be believed.
   Address outer(Address frame, const Slot& slot) {
-    Address result = 0;
-    if (slot.type() == frame_lua) {
-      Call& call = calls_[slot.link / 4 % calls_.size()];
-      if (call.link != slot.link) {
-        constexpr Address a_of_call = 3;   // BCIns: OP in the lowest byte, then A (lj_bc.h); the instruction before the link is the call
-        const std::optional<std::uint8_t> a = plausible_pointer(slot.link, 4) ? memory_.get<std::uint8_t>(slot.link - a_of_call) : std::nullopt;
-        if (!a) return 0;
-        call = {slot.link, *a};
-      }
-      result = frame - 8 * (Address{call.a} + (layout_.gc64 ? 2 : 1));
-    } else {
-      result = frame - slot.distance();
-      if (slot.distance() == 0) return 0;
+    Call& call = calls_[slot.link / 4 % calls_.size()];
+    if (call.link != slot.link || slot.link == 0) {
+      const std::optional<Address> distance = distance_of(memory_, layout_, slot.link);
+      if (!distance) return 0;
+      call = {slot.link, *distance};
     }
+    const Address result = frame - call.distance;
     return result < frame && result >= bottom_ ? result : 0;
   }
 
-  // The C frame that the frame at `frame` runs in: one whose NRES is negative has no frames below what was the top when it was made
-  // (lj_frame.h, cframe_nres).
-  Address owner(Address frame) {
-    while (next_cframe_ < cframes_.size()) {
-      const std::int64_t nres = memory_.get<std::int32_t>(cframes_[next_cframe_] + layout_.cframe_nres).value_or(0);
-      if (nres >= 0 || frame >= stack_ + static_cast<Address>(-nres)) break;
-      ++next_cframe_;
-    }
-    return next_cframe_ < cframes_.size() ? cframes_[next_cframe_] : 0;
-  }
+  // The C frame that the frame at hand runs in.
+  Address owner() const { return next_cframe_ < cframes_.size() ? cframes_[next_cframe_] : 0; }
 
   bool ends_cframe(Address frame, const Slot& slot) const {
     if (slot.type() == frame_c || slot.type() == frame_cp) return true;
     constexpr std::uint64_t ffi_callback = 1;   // LJ_CONT_FFI_CALLBACK
-    return slot.type() == frame_cont && continuation(frame) == ffi_callback;
+    return slot.type() == frame_cont && slot.in_memory && continuation(frame) == ffi_callback;
   }
   void leave_cframe() { ++next_cframe_; }
 
   std::uint64_t continuation(Address frame) const {
     return layout_.gc64 ? memory_.get<std::uint64_t>(frame - 24).value_or(0) : memory_.get<std::uint32_t>(frame - 8).value_or(0);
   }
-  Address continuation_pc(Address frame) const {
+  Address continuation_pc(Address frame, const Slot& slot) const {
+    if (!slot.in_memory) return slot.continuation_pc;
     return layout_.gc64 ? memory_.get<std::uint64_t>(frame - 16).value_or(0) : memory_.get<std::uint32_t>(frame - 4).value_or(0);
   }
   // SAVE_PC of a C frame, for a Lua function that called something without leaving a pc on the Lua stack (a hook, a finalizer).
@@ -203,8 +201,8 @@ class Walker {
   }
 
   struct Call {
-    Address link = 0;
-    std::uint8_t a = 0;
+    std::uint64_t link = 0;
+    Address distance = 0;
   };
 
   const Memory& memory_;
@@ -224,63 +222,62 @@ class Walker {
 // Steps from frame to frame and makes calls of them.
 class Steps {
  public:
-  Steps(Walker& walker, Address pc) : walker_(walker), pc_(pc) {}
+  Steps(Walker& walker, const LuajitTop& top) : walker_(walker), pc_(top.pc), left_by_(top.left_by) {}
 
   enum class Outcome { call, no_call, broken };
 
-  // Was the last frame the outer one of these, and the outermost of its C frame?
-  bool fixed_part_ends_cframe() const { return fixed_part_ends_; }
-
-  // The frame that the walker is at, and then on to the next one outside. A function with varargs has two frames: the inner one is
-  // shown, the outer one has the link.
+  // The frame that the walker is at, and then on to the next one outside.
   Outcome next(LuaCall& call) {
-    const Address frame = walker_.frame();
+    Address frame = walker_.frame();
     Walker::Slot slot;
     if (!walker_.read_slot(frame, slot)) return Outcome::broken;
-    const Address owner = walker_.owner(frame);
+    const Address owner = walker_.owner();
     Outcome outcome = Outcome::no_call;
-    if (!slot.is_dummy && !is_fixed_part_) {
-      call = {};
-      call.ci = frame;
-      call.func = slot.in_memory ? frame - (walker_.gc64() ? 8 : 0) : 0;
-      call.owner = owner;
-      if (!walker_.read_function(slot, call)) {
-        outcome = Outcome::broken;
-      } else {
-        outcome = Outcome::call;
-        if (call.is_lua) {
-          const Address pc = walker_.believable_pc(call, from_cframe_ ? walker_.cframe_pc(owner) : pc_);
-          // The instruction that a Lua function was called by is in its caller's bytecode, or this is not its caller.
-          if (pc == 0 && is_return_pc_) outcome = Outcome::broken;
-          call.saved_pc = pc != 0 ? pc : call.code;
-        }
-      }
+    if (left_by_ != 0) {
+      slot.link = std::exchange(left_by_, 0);
+    } else if (!slot.is_dummy) {
+      outcome = read_call(frame, owner, slot, call);
     }
-    const Address outer = walker_.outer(frame, slot);
+    Address outer = walker_.outer(frame, slot);
+    // A function with varargs has two frames: what is to be shown is in the inner one, the link in the outer one.
+    if (slot.type() == frame_vararg && outer != 0) {
+      frame = outer;
+      if (!walker_.read_slot(frame, slot)) return Outcome::broken;
+      outer = walker_.outer(frame, slot);
+    }
     if (outer == 0) return Outcome::broken;
-    note_link(outcome, call, slot, frame);
+    note_link(slot, frame);
+    if (outcome == Outcome::call) call.fresh = from_cframe_;
     walker_.go_to(outer);
     return outcome;
   }
 
  private:
+  Outcome read_call(Address frame, Address owner, const Walker::Slot& slot, LuaCall& call) {
+    call = {};
+    call.ci = frame;
+    call.func = slot.in_memory ? frame - (walker_.gc64() ? 8 : 0) : 0;
+    call.owner = owner;
+    if (!walker_.read_function(slot, call)) return Outcome::broken;
+    if (!call.is_lua) return Outcome::call;
+    const Address pc = walker_.believable_pc(call, from_cframe_ ? walker_.cframe_pc(owner) : pc_);
+    call.saved_pc = pc != 0 ? pc : call.code;
+    // The instruction that a Lua function was called by is in its caller's bytecode, or this is not its caller.
+    return pc == 0 && is_return_pc_ ? Outcome::broken : Outcome::call;
+  }
+
   // What the frame's link says of the caller.
-  void note_link(Outcome outcome, LuaCall& call, const Walker::Slot& slot, Address frame) {
-    const bool was_fixed_part = std::exchange(is_fixed_part_, slot.type() == frame_vararg);
-    fixed_part_ends_ = false;
-    if (is_fixed_part_) return;
-    const bool ends = walker_.ends_cframe(frame, slot);
-    if (outcome == Outcome::call) call.fresh = ends;
-    fixed_part_ends_ = was_fixed_part && ends;
+  void note_link(const Walker::Slot& slot, Address frame) {
+    from_cframe_ = walker_.ends_cframe(frame, slot);
     is_return_pc_ = slot.type() == frame_lua;
-    from_cframe_ = ends;
-    pc_ = is_return_pc_ ? slot.link : slot.type() == frame_cont ? walker_.continuation_pc(frame) : 0;
-    if (ends) walker_.leave_cframe();
+    pc_ = is_return_pc_ ? slot.link : slot.type() == frame_cont ? walker_.continuation_pc(frame, slot) : 0;
+    if (from_cframe_) walker_.leave_cframe();
   }
 
   Walker& walker_;
   Address pc_;
-  bool is_return_pc_ = false, from_cframe_ = false, is_fixed_part_ = false, fixed_part_ends_ = false;
+  std::uint64_t left_by_;
+  bool is_return_pc_ = false, from_cframe_ = false;
 };
 
 }  // namespace
@@ -301,11 +298,84 @@ bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Addres
   Walker::Slot slot;
   LuaCall call;
   if (!walker.open(base) || !walker.read_slot(walker.frame(), slot) || !walker.read_function(slot, call)) return false;
-  // A function that has just ended has its caller's next instruction in pc; a C or fast function its own one.
-  if (pc == 0 || pc == slot.link) return true;
+  if (pc == 0) return true;
   if (call.is_lua) return walker.believable_pc(call, pc) != 0;
+  // A C or fast function has its own instruction in PC, or its caller's next one.
   const Address own = read_ref(memory, layout, call.closure + layout.fn_pc).value_or(0);
-  return pc == own || pc == own + 4;
+  return pc == slot.link || pc == own || pc == own + 4;
+}
+
+Address base_outside(const Memory& memory, const LuajitLayout& layout, Address base, std::uint64_t link) {
+  const std::optional<Address> distance = distance_of(memory, layout, link);
+  return distance && *distance < base ? base - *distance : 0;
+}
+
+bool has_link(const Memory& memory, const LuajitLayout& layout, Address L, Address base) {
+  Walker walker(memory, layout, L, {}, {});
+  Walker::Slot slot;
+  if (!walker.open(base) || !walker.read_slot(walker.frame(), slot)) return false;
+  const Address outer = walker.outer(walker.frame(), slot);
+  if (outer == 0) return false;
+  walker.go_to(outer);
+  return walker.at_end() || is_base(memory, layout, L, outer + 8, slot.type() == frame_lua ? slot.link : 0);
+}
+
+std::uint64_t link_of_return(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc) {
+  Walker walker(memory, layout, L, {}, {});
+  Walker::Slot slot;
+  if (pc == 0 || !walker.open(base) || !walker.read_slot(walker.frame(), slot)) return 0;
+  LuaCall call;
+  const bool is_function = walker.read_function(slot, call);
+  if (is_function && !call.is_lua) return 0;   // it runs as long as its function is there
+  const auto leads_to_base = [&](std::uint64_t link, Address next) {
+    const Address outside = base_outside(memory, layout, base, link);
+    return outside != 0 && outside < base && is_base(memory, layout, L, outside, next);
+  };
+  if (type_of(pc) == frame_lua && plausible_pointer(pc, 4) && (!is_function || pc == slot.link) && leads_to_base(pc, pc)) return pc;
+  // vm_x64.dasc, ->vm_return and ->vm_returnp: PC is also the link with FRAME_C flipped. A result may be in the link's slot by then.
+  constexpr std::uint64_t farthest = 1 << 16;
+  for (const std::uint64_t link : {pc, pc ^ frame_c}) {
+    if (type_of(link) == frame_lua || link > farthest || (is_function && link != slot.link)) continue;
+    if (leads_to_base(link, 0)) return link;
+  }
+  return 0;
+}
+
+bool WithMovedStack::read(Address address, std::span<std::byte> into) const {
+  if (!memory_.read(address, into)) return false;
+  if (moved_.stack == 0) return true;
+  const auto put = [&](Address at, std::size_t size, Address value) {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (at + i >= address && at + i - address < into.size()) into[at + i - address] = static_cast<std::byte>(value >> 8 * i);
+    }
+  };
+  put(L_ + layout_.L_stack, layout_.ref_size, moved_.stack);
+  put(L_ + layout_.L_base, 8, moved_.base);
+  return true;
+}
+
+MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words) {
+  const Address base = memory.get<Address>(L + layout.L_base).value_or(0), stack = read_ref(memory, layout, L + layout.L_stack).value_or(0);
+  // lj_state.c, stack_init: the lowest slot refers to the thread itself.
+  const auto is_stack = [&](Address at) {
+    return plausible_pointer(at) && object_of(layout, memory.get<std::uint64_t>(at).value_or(0), luajit::gct_thread) == L;
+  };
+  const auto fits = [&](const MovedStack& moved) {
+    const WithMovedStack as_moved(memory, layout, L, moved);
+    if (!is_base(as_moved, layout, L, moved.base, 0)) return false;
+    LuaWalk walk;
+    walk_luajit(as_moved, layout, L, {}, {moved.base, 0, {}}, {}, walk);
+    return walk.end == LuaWalk::End::complete && walk.dropped == 0 && walk.innermost_dropped == 0;
+  };
+  const bool is_there = is_stack(stack);
+  if (is_there && Walker(memory, layout, L, {}, {}).open(base)) return {};
+  for (const Address word : words) {
+    // L->stack is set: the compiler keeps how far it moves, or where it was. Else the new place is known already.
+    const MovedStack by_distance{stack, base + word}, by_origin{stack, base - word + stack}, to_word{word, base - stack + word};
+    if (is_there ? fits(by_distance) : is_stack(word) && fits(to_word)) return is_there ? by_distance : to_word;
+    if (is_there && fits(by_origin)) return by_origin;
+  }
+  return {};
 }
 
 Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
@@ -333,9 +403,15 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
   walk.clear();
   walk.has_owners = true;
   walk.end = LuaWalk::End::broken;
-  Walker walker(memory, layout, L, cframes, top);
+  // lj_api.c, lj_trace.c: what lj_vm_cpcall calls is a C function without a frame on the Lua stack, except for lua_cpcall's, which then
+  // makes NRES positive.
+  std::vector<Address> owners;
+  for (const Address cframe : cframes) {
+    if (memory.get<std::int32_t>(cframe + layout.cframe_nres).value_or(0) >= 0) owners.push_back(cframe);
+  }
+  Walker walker(memory, layout, L, owners, top);
   if (!walker.open(top.base)) return;
-  Steps steps(walker, top.pc);
+  Steps steps(walker, top);
   std::vector<LuaCall> outermost;   // the last calls of a deep stack, as a ring
   std::int64_t beyond = 0;
   for (std::int64_t i = 0; !walker.at_end(); ++i) {
@@ -357,10 +433,15 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
         ++beyond;
       }
     }
-    if (steps.fixed_part_ends_cframe() && beyond == 0 && !walk.calls.empty()) walk.calls.back().fresh = true;
     if (walker.frame() == before) break;
   }
   walk.end = LuaWalk::End::complete;
+  // vm_x64.dasc, ->vm_call: a C frame is linked before its first Lua frame is there, and until after that has gone. The outermost one
+  // always has its own; what is left over at the end is missing at the beginning.
+  if (const std::size_t spare = walker.unused_cframes(); spare != 0 && spare < owners.size()) {
+    walk_luajit(memory, layout, L, std::span(owners).subspan(spare), top, limits, walk);
+    return;
+  }
   if (beyond == 0) return;
   walk.cut_at = walk.calls.size();
   const auto kept = static_cast<std::int64_t>(outermost.size());

@@ -19,9 +19,10 @@ namespace luaspy {
 // A frame that machine code has not written to the Lua stack: a function inlined into a trace.
 struct InlinedFrame {
   Address frame = 0;           // where it would be
-  std::uint64_t link = 0;
+  std::uint64_t link = 0;      // 0: the one on the stack; a tail call has replaced the function only
   Address function = 0;        // GCfunc; 0: not known, and proto is
   Address proto = 0;
+  Address continuation_pc = 0; // of a frame of type CONT
 };
 
 // Where a walk begins.
@@ -29,6 +30,7 @@ struct LuajitTop {
   Address base = 0;            // of the innermost frame
   Address pc = 0;              // its next instruction, if it is a Lua function; 0: not known
   std::span<const InlinedFrame> inlined;   // innermost first
+  std::uint64_t left_by = 0;   // the link that its function is returning by: the call is over, its slots may be overwritten; 0: it runs
 };
 
 // The C frames of the VM that belong to `L`, innermost first, as far as they lie on the C stack from `low` to `high`.
@@ -41,6 +43,36 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
 // Could a frame of `L` have its base there, executing `pc` or, with 0, anything? It holds a function, and if that is a Lua function,
 // `pc` is in its bytecode.
 bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc);
+
+// The base of the frame that is returned to by `link` from the one at `base`; 0 if there is none.
+Address base_outside(const Memory& memory, const LuajitLayout& layout, Address base, std::uint64_t link);
+
+// Does the link of the frame with `base` lead to another one, or to the stack's bottom?
+bool has_link(const Memory& memory, const LuajitLayout& layout, Address L, Address base);
+
+// The link that the function with `base` returns by, if `pc`, the VM's PC, is that: until its caller goes on, PC is the link. Else 0.
+std::uint64_t link_of_return(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc);
+
+// The Lua stack while lj_state.c, resizestack moves it: first it is freed where it was, then L->stack is set, and at last L->base.
+struct MovedStack {
+  Address stack = 0, base = 0;   // where they will be; 0: it is not being moved, or nobody knows where
+};
+
+// `words`: registers and the C stack's innermost words. One of them says where it goes.
+MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words);
+
+// Memory in which `L` has its stack there.
+class WithMovedStack : public Memory {
+ public:
+  WithMovedStack(const Memory& memory, const LuajitLayout& layout, Address L, const MovedStack& moved) : memory_(memory), layout_(layout), L_(L), moved_(moved) {}
+  bool read(Address address, std::span<std::byte> into) const override;
+
+ private:
+  const Memory& memory_;
+  const LuajitLayout& layout_;
+  Address L_;
+  MovedStack moved_;
+};
 
 // Fills what a LuaCall says of its GCproto, of which `call` has the address. False if there is none.
 bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& call);

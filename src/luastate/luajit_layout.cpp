@@ -89,7 +89,8 @@ bool find_main_reference(std::span<const std::byte> globals, Address main, Luaji
   return false;
 }
 
-// A trace's snapshots are in order, and their maps fill its snapshot map (lj_snap.c, snapshot_slots and lj_snap_shrink).
+// A trace's snapshots are in order, and their maps fill its snapshot map, but for what lj_snap_shrink took from them (lj_snap.c). The
+// tail of the machine code may shrink after the last mcofs was noted (lj_asm.c, asm_tail_fixup).
 bool has_form(const Memory& memory, const LuajitLayout& layout, Address trace, std::uint32_t nsnap, const SnapshotForm& form) {
   const Address snapshots = memory.get<Address>(trace + layout.T_snap).value_or(0);
   const std::optional<std::uint32_t> szmcode = memory.get<std::uint32_t>(trace + layout.T_szmcode);
@@ -98,16 +99,17 @@ bool has_form(const Memory& memory, const LuajitLayout& layout, Address trace, s
   if (!szmcode || nsnap == 0 || nsnap > 1024 || entries == 0) return false;
   std::vector<std::byte> bytes(nsnap * form.size);
   if (!memory.read(snapshots, bytes)) return false;
+  constexpr std::uint32_t gap = 256;
   std::uint32_t end = 0, last_mcofs = 0;
   for (std::uint32_t i = 0; i < nsnap; ++i) {
     const auto snapshot = std::span(bytes).subspan(i * form.size, form.size);
     const std::uint32_t mapofs = form.mapofs_size == 2 ? load<std::uint16_t>(snapshot, 0) : load<std::uint32_t>(snapshot, 0);
     const std::uint32_t mcofs = form.mcofs != 0 ? load<std::uint16_t>(snapshot, form.mcofs) : 0;
-    if (mapofs < end || mapofs > end + 64 || mcofs < last_mcofs || mcofs > *szmcode) return false;
+    if (mapofs < end || mapofs > end + gap || mcofs < last_mcofs || mcofs > *szmcode + gap) return false;
     end = mapofs + load<std::uint8_t>(snapshot, form.nent) + (layout.gc64 ? 2 : 1);
     last_mcofs = mcofs;
   }
-  return end <= entries && entries <= end + 64;
+  return end <= entries && entries <= end + gap;
 }
 
 }  // namespace

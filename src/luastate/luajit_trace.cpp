@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace luaspy {
 namespace {
@@ -116,6 +117,20 @@ std::vector<std::uint32_t> Traces::snapshot_offsets(const LuajitLayout& layout, 
   return offsets;
 }
 
+// lj_ir.h, IR_RETF: a return to below the frame that the trace began in, which moves jit_base.
+bool Traces::returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first, std::uint32_t last) const {
+  constexpr std::uint8_t retf = 11;
+  constexpr std::size_t size = 8, opcode = 5;   // IRIns
+  const Address ir = memory_.get<Address>(trace.object + layout.T_ir).value_or(0);
+  if (!plausible_pointer(ir) || first > last || last > 0xffff) return true;
+  std::vector<std::byte> instructions(size * (last - first));
+  if (!memory_.read(ir + size * Address{first}, instructions)) return true;
+  for (std::size_t at = 0; at < instructions.size(); at += size) {
+    if (load<std::uint8_t>(instructions, at + opcode) == retf) return true;
+  }
+  return false;
+}
+
 Address Traces::function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const {
   if (ref >= ir_bias) return 0;
   // lj_ir.h, IRIns: a 64-bit constant fills the next instruction, a 32-bit one is in the instruction itself.
@@ -123,7 +138,7 @@ Address Traces::function_constant(const LuajitLayout& layout, Address ir, std::u
   return plausible_pointer(function) && memory_.get<std::uint8_t>(function + layout.fn_gct) == luajit::gct_function ? function : 0;
 }
 
-InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const {
+InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const {
   InlinedCode code;
   const Address map = memory_.get<Address>(trace.object + layout.T_snapmap).value_or(0), ir = memory_.get<Address>(trace.object + layout.T_ir).value_or(0);
   if (!plausible_pointer(map, 4) || snapshot.next_map <= snapshot.map + snapshot.entries || snapshot.next_map - snapshot.map > 512) return code;
@@ -140,73 +155,93 @@ InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, const Trace& tra
     code.base = jit_base;
   }
   std::size_t link = entries.size() - 1;   // 32-bit references: links, from the map's end backwards
+  Address continuation_pc = 0;             // lj_record.c, rec_mm_prep: of the frame whose function is in the next slot
+  Address tail_called = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t slot = snap_slot(entries[i]);
+    // The map has the function of jit_base's own frame only if that is not what was loaded from the stack: a tail call.
+    if (slot == 0) tail_called = function_constant(layout, ir, snap_ref(entries[i]));
     if ((entries[i] & (snap_frame | snap_cont)) == 0) continue;
     InlinedFrame frame;
     if (layout.gc64) {
-      // Slots 0 and 1 are the function and the link that jit_base's frame has; a link is a constant, its function in the slot below.
-      if (slot <= 1 || (entries[i] & snap_frame) == 0 || snap_ref(entries[i]) >= ir_bias) continue;
+      // Slots 0 and 1 are the function and the link that jit_base's frame has. A link is a constant, as is a continuation's pc; the
+      // function is in the slot below.
+      if (slot <= 1 || snap_ref(entries[i]) >= ir_bias) continue;
+      const std::uint64_t constant = memory_.get<std::uint64_t>(ir + 8 * (Address{snap_ref(entries[i])} + 1)).value_or(0);
+      if ((entries[i] & snap_cont) != 0) {
+        continuation_pc = constant;
+        continue;
+      }
       frame.frame = jit_base - 16 + 8 * Address{slot};
-      frame.link = memory_.get<std::uint64_t>(ir + 8 * (Address{snap_ref(entries[i])} + 1)).value_or(0);
+      frame.link = constant;
       const bool has_function = i > 0 && snap_slot(entries[i - 1]) + 1 == slot;
       if (has_function) frame.function = function_constant(layout, ir, snap_ref(entries[i - 1]));
       if (!has_function) frame.function = object_of(layout, stack.get<std::uint64_t>(frame.frame - 8).value_or(0), luajit::gct_function);
     } else {
       if (slot == 0) continue;
       if (link <= count) return {};
-      frame.link = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(entries[link--])});
-      if ((entries[i] & snap_frame) == 0) continue;
+      // lj_snap.c, snapshot_framelinks: a continuation's pc comes after its frame's link.
+      const std::uint32_t word = entries[link--];
+      if ((entries[i] & snap_cont) != 0) {
+        continuation_pc = word;
+        continue;
+      }
+      frame.link = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(word)});
       if ((frame.link & 3) == 0) frame.link &= 0xffffffff;
       frame.frame = jit_base - 8 + 8 * Address{slot};
       frame.function = function_constant(layout, ir, snap_ref(entries[i]));
       code.base = frame.frame + 8;
     }
+    frame.continuation_pc = std::exchange(continuation_pc, 0);
     code.frames.insert(code.frames.begin(), frame);
   }
+  if (tail_called != 0) code.frames.push_back({jit_base - 8, 0, tail_called, 0, 0});
   // A trace of a function with many closures does not say which one runs, but whose instructions it does.
   Address pc = code.pc - 4;
   for (InlinedFrame& frame : code.frames) {
     if (frame.function == 0) frame.proto = proto_of(memory_, layout, pc);
-    pc = (frame.link & 3) == 0 ? frame.link - 4 : 0;
+    pc = (frame.link & 3) == 0 ? frame.link - 4 : frame.continuation_pc != 0 ? frame.continuation_pc - 4 : 0;
     if (frame.function == 0 && frame.proto == 0) return {};
   }
   if (!code.frames.empty() && code.frames.front().frame + 8 != code.base) return {};
   if (code.frames.empty() && code.base != jit_base) return {};
+  // Around a return to a lower frame (IR_RETF) jit_base may be that of the snapshot before, or of the one after.
+  if (tail_called == 0 && !is_base(stack, layout, L, jit_base, pc != 0 ? pc + 4 : 0)) return {};
   return code;
 }
 
-std::vector<InlinedCode> Traces::decode(Address G, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const {
-  const InlinedCode start = {jit_base, trace.start_pc + 4, {}};
+InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const {
+  InlinedCode start;
+  start.base = jit_base;
+  start.pc = trace.start_pc + 4;
   const auto state = states_.find(G);
-  if (state == states_.end() || !state->second.has_layout) return {start};
+  if (state == states_.end() || !state->second.has_layout) return start;
   const LuajitLayout& layout = state->second.layout;
   const std::uint32_t count = memory_.get<std::uint16_t>(trace.object + layout.T_nsnap).value_or(0);
   const std::uint32_t map_size = memory_.get<std::uint16_t>(trace.object + layout.T_nsnapmap + (layout.snapshots.mapofs_size == 2 ? 2u : 0u)).value_or(0);
   std::vector<std::byte> snapshots(std::size_t{count} * layout.snapshots.size);
-  if (count == 0 || count > most_snapshots || !memory_.read(memory_.get<Address>(trace.object + layout.T_snap).value_or(0), snapshots)) return {start};
+  if (count == 0 || count > most_snapshots || !memory_.read(memory_.get<Address>(trace.object + layout.T_snap).value_or(0), snapshots)) return start;
   const std::vector<std::uint32_t> offsets = snapshot_offsets(layout, trace, snapshots, count);
-  if (offsets.empty()) return {start};
+  if (offsets.empty()) return start;
   const auto snapshot = [&](std::uint32_t i) {
     const auto map_at = [&](std::uint32_t n) -> std::uint32_t {
       if (n == count) return map_size;
       const std::size_t at = std::size_t{n} * layout.snapshots.size;
       return layout.snapshots.mapofs_size == 2 ? load<std::uint16_t>(snapshots, at) : load<std::uint32_t>(snapshots, at);
     };
-    return Snapshot{map_at(i), load<std::uint8_t>(snapshots, i * layout.snapshots.size + layout.snapshots.nent), map_at(i + 1)};
+    const std::size_t at = std::size_t{i} * layout.snapshots.size;
+    return Snapshot{map_at(i), load<std::uint8_t>(snapshots, at + layout.snapshots.nent), map_at(i + 1), load<std::uint16_t>(snapshots, at + layout.snapshots.mapofs_size)};
   };
   const auto after = std::ranges::upper_bound(offsets, static_cast<std::uint32_t>(pc - trace.mcode));
   const auto before = static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(after - offsets.begin() - 1, 0));
-  std::vector<InlinedCode> codes = {decode_snapshot(layout, trace, snapshot(before), jit_base, stack)};
+  InlinedCode code = decode_snapshot(layout, L, trace, snapshot(before), jit_base, stack);
   // Between a snapshot and the next the trace may enter a function, or leave one: what is deeper is where the time goes, more often
   // than not.
-  if (before + 1 < count) {
-    InlinedCode next = decode_snapshot(layout, trace, snapshot(before + 1), jit_base, stack);
-    codes.insert(next.base > codes[0].base ? codes.begin() : codes.end(), std::move(next));
+  if (before + 1 < count && !returns_between(layout, trace, snapshot(before).ref, snapshot(before + 1).ref)) {
+    InlinedCode next = decode_snapshot(layout, L, trace, snapshot(before + 1), jit_base, stack);
+    if (next.base > code.base && next.pc != 0) code = std::move(next);
   }
-  std::erase_if(codes, [](const InlinedCode& code) { return code.pc == 0; });
-  codes.push_back(start);
-  return codes;
+  return code.pc != 0 ? code : start;
 }
 
 }  // namespace luaspy

@@ -37,11 +37,9 @@ class Traces {
   const Trace* find(const LuajitLayout& layout, Address G, Address pc);
   const Trace* numbered(const LuajitLayout& layout, Address G, unsigned number);
 
-  // `pc`: an instruction of `trace`, or in a caller the byte before the return address. `jit_base`: the base that the trace works on;
-  // `stack`: the Lua stack, for functions that the trace took from there. The frames of the snapshots before and after `pc`, the deeper
-  // ones first; last what is known without snapshots: where the trace began. A snapshot behind a return out of the frame that
-  // jit_base belongs to counts from another base: the caller takes the first one that fits the frame there.
-  std::vector<InlinedCode> decode(Address G, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const;
+  // `pc`: an instruction of `trace`, or in a caller the byte before the return address. `jit_base`: the base in `L` that the trace works
+  // on; `stack`: the Lua stack, for functions that the trace took from there.
+  InlinedCode decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const;
 
   void forget() { states_.clear(); }
 
@@ -54,12 +52,14 @@ class Traces {
   };
   struct Snapshot {
     std::uint32_t map = 0, entries = 0, next_map = 0;
+    std::uint32_t ref = 0;         // of the first IR instruction that comes after it
   };
   State& state_of(const LuajitLayout& layout, Address G);
   void reload(State& state, Address G) const;
   bool is_current(const LuajitLayout& layout, const Trace& trace) const;
   std::vector<std::uint32_t> snapshot_offsets(const LuajitLayout& layout, const Trace& trace, std::span<const std::byte> snapshots, std::uint32_t count) const;
-  InlinedCode decode_snapshot(const LuajitLayout& layout, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const;
+  InlinedCode decode_snapshot(const LuajitLayout& layout, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const;
+  bool returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first, std::uint32_t last) const;
   Address function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const;
 
   const Memory& memory_;
