@@ -120,9 +120,55 @@ void check(const TargetSpec& spec, Jit jit, const Workload& script) {
 
 TEST_CASE("traces, callbacks and coroutines of LuaJIT", "[luajit_hard]") {
   const char* const name =
-      GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32", "luajit-2.1.20260824-gc32", "luajit-2.1.tarantool2.6-gc64");
+      GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32", "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64");
   const Jit jit = GENERATE(Jit::off, Jit::on);
   for (const Workload& script : workloads) check(target(name), jit, script);
+}
+
+// programs/callback.c: C calls a callback of the FFI in a loop, and no Lua has called that C.
+TEST_CASE("a callback from C with no Lua below it", "[luajit_hard]") {
+  const std::string version = source_version(GENERATE("2.1.20170501-gc64", "2.1.20220320-gc64", "newest-gc32", "2.1.tarantool2.6-gc64"));
+  const Folder folder;
+  Running running({compile(folder, "callback", version)});
+  running.read_until("READY");
+  const Finished recorded = luaspy({"record", "-r", "1000", "-d", "0.7", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+  INFO(version << "\n" << recorded.err << recorded.out);
+  REQUIRE(recorded.status == 0);
+  std::int64_t samples = 0, right = 0, leaf = 0;
+  for (const FoldedStack& stack : parse_folded(recorded.out)) {
+    Words functions;   // from the C loop inwards, until the first that is neither that nor Lua
+    for (const std::string& frame : stack.frames) {
+      const std::string function = frame.starts_with("call_forever ") ? "call_forever" : frame.ends_with("(callback:4)") ? "on_call" : frame.ends_with("(callback:3)") ? "leaf" : "";
+      if (!function.empty()) functions.push_back(function);
+    }
+    samples += stack.count;
+    right += starts_with({"call_forever", "on_call", "leaf"}, functions) && !functions.empty() ? stack.count : 0;
+    leaf += functions.size() == 3 ? stack.count : 0;
+  }
+  REQUIRE(samples >= 50);
+  CHECK((samples - right) * 1000 <= samples);
+  CHECK(leaf * 2 >= samples);
+  CHECK(number(recorded.err, "native part complete ([0-9.]+) %", 0) >= 99.9);
+}
+
+TEST_CASE("two Luas in one process, one called by the other", "[luajit_hard]") {
+  const std::string newest = target("luajit-newest-dlopened").core, old = core_of_host("neovim"), puc = core_of_host("nmap");
+  const auto [first, second] = GENERATE_COPY(std::pair(newest, puc), std::pair(puc, newest), std::pair(newest, old), std::pair(old, newest));
+  const Folder folder;
+  Running running({compile(folder, "two"), first, second});
+  running.read_until("READY");
+  for (int look = 0; look < 5; ++look) {
+    const nlohmann::json json = dump(running.pid());
+    INFO(first << " calls " << second << "\n" << json.dump(2));
+    CHECK(json.at("lua").size() == 2);
+    Words stack;
+    for (const nlohmann::json& frame : json.at("threads").at(0).at("frames")) {
+      if (frame.at("kind") == "lua" && frame.at("name") != "leaf_2") stack.push_back(frame.at("name"));
+      CHECK(frame.at("kind") != "marker");
+    }
+    CHECK(stack == Words{"loop_2", "main chunk", "inner_1", "outer_1", "main chunk"});
+    CHECK(json.at("threads").at(0).at("native_complete") == true);
+  }
 }
 
 }  // namespace luaspy::live
