@@ -15,8 +15,8 @@ class Core {
   // Is this frame luaV_execute, or LuaJIT's virtual machine, or machine code that it made?
   virtual bool executes_lua(const NativeFrame& frame) const = 0;
   virtual bool is_machine_code(const NativeFrame& frame) const = 0;   // the last of these
-  // The instruction after LuaJIT's virtual machine calls lj_trace_exit, and where, from DISPATCH on, it tells which exit that is.
-  virtual const TraceExit* trace_exit(const NativeFrame& frame) const = 0;
+  // If it is LuaJIT's virtual machine that has called lj_trace_exit: where it has told which exit that is. Else nullptr.
+  virtual const TraceExit* trace_exit(const NativeFrame&) const { return nullptr; }
   // Is it known by its name to carry a call and do nothing else?
   virtual bool carries(const NativeFrame& frame) const = 0;
   // Is it in the same module as a Lua core? Then it may be left out between two frames that mean something.
