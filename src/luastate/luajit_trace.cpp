@@ -163,7 +163,8 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
   Address tail_called = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t slot = snap_slot(entries[i]);
-    // The map has the function of jit_base's own frame only if that is not what was loaded from the stack: a tail call.
+    // The map has the function of jit_base's own frame only if that is not what was loaded from the stack: after a tail call, or a return
+    // to below where the trace began.
     if (slot == 0) tail_called = function_constant(layout, ir, snap_ref(entries[i]));
     if ((entries[i] & (snap_frame | snap_cont)) == 0) continue;
     InlinedFrame frame;
@@ -199,6 +200,9 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
     frame.continuation_pc = std::exchange(continuation_pc, 0);
     code.frames.insert(code.frames.begin(), frame);
   }
+  const std::uint64_t base_slot = stack.get<std::uint64_t>(jit_base - (layout.gc64 ? 16 : 8)).value_or(0);
+  if (tail_called == (layout.gc64 ? object_of(layout, base_slot, luajit::gct_function) : base_slot & 0xffffffff)) tail_called = 0;
+  if (tail_called != 0 && returns_between(layout, trace, ir_bias + 1, snapshot.ref)) return {};   // jit_base is still the one before
   if (tail_called != 0) code.frames.push_back({jit_base - 8, 0, tail_called, 0, 0});
   // A trace of a function with many closures does not say which one runs, but whose instructions it does.
   Address pc = code.pc - 4;
@@ -259,6 +263,11 @@ InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc,
     InlinedCode next;
     if (!returns_between(layout, trace, before.ref, behind.ref)) next = decode_snapshot(state->second, L, trace, behind, jit_base, stack);
     if (next.base > code.base && next.pc != 0) code = std::move(next);
+  }
+  // Around a return to below where the trace began, and where no snapshot says where it begins, it may be one nearby.
+  for (const int distance : {1, -1, 2, -2}) {
+    const auto other = static_cast<std::uint32_t>(static_cast<int>(number) + distance);
+    if (code.pc == 0 && other < snapshots.count) code = decode_snapshot(state->second, L, trace, snapshot(layout, snapshots, other), jit_base, stack);
   }
   return code.pc != 0 ? code : start;
 }
