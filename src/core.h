@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "frame.h"
+#include "luastate/luajit_vm.h"
 
 namespace luaspy {
 
@@ -14,6 +15,8 @@ class Core {
   // Is this frame luaV_execute, or LuaJIT's virtual machine, or machine code that it made?
   virtual bool executes_lua(const NativeFrame& frame) const = 0;
   virtual bool is_machine_code(const NativeFrame& frame) const = 0;   // the last of these
+  // The instruction after LuaJIT's virtual machine calls lj_trace_exit, and where, from DISPATCH on, it tells which exit that is.
+  virtual const TraceExit* trace_exit(const NativeFrame& frame) const = 0;
   // Is it known by its name to carry a call and do nothing else?
   virtual bool carries(const NativeFrame& frame) const = 0;
   // Is it in the same module as a Lua core? Then it may be left out between two frames that mean something.

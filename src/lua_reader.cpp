@@ -59,25 +59,31 @@ void LuaReader::read(const Memory& memory, const Registers& registers, const Loc
 void LuaReader::read_luajit(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost) {
   const LuajitLayout& layout = *state.activation.lua.luajit;
   const Address L = state.activation.L, G = state.activation.G;
-  if (innermost) state.moved = find_moved_stack(stopped, layout, L, innermost_words(registers, stack));
+  if (innermost && state.moved.stack == 0) state.moved = find_moved_stack(stopped, layout, L, innermost_words(registers, stack), false);
   const WithMovedStack memory(stopped, layout, L, state.moved);
   read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
   state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
   state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
   if (state.saved_pc == L) state.saved_pc = 0;   // vm_x64.dasc: "any value outside of bytecode is ok"
-  const auto touch = [&](Address base, std::uint64_t left_by) {
-    if (left_by != 0 || is_base(memory, layout, L, base, 0)) walk_luajit(memory, layout, L, state.cframes, {base, 0, {}, left_by}, limits_, state.walk);
+  const auto touch = [&](const LuajitTop& top) {
+    if (top.base != 0) walk_luajit(memory, layout, L, state.cframes, top, limits_, state.walk);
   };
   if (innermost) {
     state.vmstate = memory.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
     const bool is_current = read_ref(memory, layout, G + layout.G_cur_L) == L;
     if (is_current) state.jit_base = read_ref(memory, layout, G + layout.G_jit_base).value_or(0);
     if (state.jit_base != 0 && !is_base(memory, layout, L, state.jit_base, 0)) state.jit_base = 0;
-    if (state.jit_base != 0) touch(state.jit_base, 0);
+    touch({state.jit_base, 0, {}});
+    std::vector<InlinedFrame> entering;
     const Address base = registers[rdx];
-    if (base != state.saved_base && base != state.jit_base) touch(base, link_of_return(memory, layout, L, base, registers[rbx]));
+    if (base != state.saved_base && base != state.jit_base) touch(interpreter_top(memory, layout, L, base, registers[rbx], state.saved_pc, entering));
+    if (registers[rbp] != state.saved_base && is_base(memory, layout, L, registers[rbp], registers[rbx])) touch({registers[rbp], registers[rbx], {}});
   }
   walk_luajit(memory, layout, L, state.cframes, {state.saved_base, state.saved_pc, {}}, limits_, state.walk);
+  if (innermost && state.walk.dropped != 0 && state.moved.stack == 0) {
+    state.moved = find_moved_stack(stopped, layout, L, innermost_words(registers, stack), true);
+    if (state.moved.stack != 0) read_luajit(stopped, registers, stack, state, innermost);
+  }
 }
 
 std::vector<Address> LuaReader::cframes() const {
@@ -132,26 +138,14 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
       if (!is(top.base, 0) && code.frames.empty()) top = {state.jit_base, 0, {}};
     }
   } else if (in_vm) {
-    // PC as a link: of the function that is being called, or, if it is a distance, of one that is called or left by C.
-    const Address caller = base_outside(both, layout, rdx_base, rbx_pc);
-    const bool by_lua = rbx_pc % 4 == 0;
-    if (is(rdx_base, rbx_pc)) {
-      top = {rdx_base, rbx_pc, {}};
-    } else if (const std::uint64_t link = link_of_return(both, layout, L, rdx_base, rbx_pc)) {
-      top = {rdx_base, 0, {}, link};
-    } else if (caller != 0 && caller < rdx_base && is(rdx_base, 0) && is(caller, by_lua ? rbx_pc : 0) && (by_lua || !has_link(both, layout, L, rdx_base))) {
-      // A call whose link is not written yet.
-      const std::uint64_t slot = layout.gc64 ? both.get<std::uint64_t>(rdx_base - 16).value_or(0) : both.get<std::uint32_t>(rdx_base - 8).value_or(0);
-      const Address function = layout.gc64 ? object_of(layout, slot, luajit::gct_function) : slot;
-      entering.push_back({rdx_base - 8, rbx_pc, function, 0, 0});
-      top = {rdx_base, 0, entering};
-    } else if (is(rdx_base, 0) && has_link(both, layout, L, rdx_base)) {
-      top = {rdx_base, 0, {}};   // what it has called is gone, L->base is still of that
-    }
+    top = interpreter_top(both, layout, L, rdx_base, rbx_pc, state.saved_pc, entering);
+    if (top.base == 0 && is(registers[rbp], rbx_pc)) top = {registers[rbp], rbx_pc, {}};   // vm_x64.dasc keeps BASE in rbp around some calls
+  } else if (innermost && leaving_trace(state, natives, core, both, code)) {
+    top = {code.base, code.pc, code.frames};
   } else if (vm != natives.end()) {
     const Address pc = vm->registers[rbx], base = vm->registers[rbp];
     if (is(state.saved_base, pc)) top = {state.saved_base, pc, {}};
-    else if (innermost && is(base, pc)) top = {base, pc, {}};   // vm_x64.dasc keeps BASE in rbp around some calls
+    else if (innermost && is(base, pc)) top = {base, pc, {}};
   }
   if (top.base == 0) {
     if (is(state.saved_base, rbx_pc) && innermost) top = {state.saved_base, rbx_pc, {}};
@@ -163,19 +157,44 @@ void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFra
   if (state.trace.object != 0 && !state.walk.calls.empty()) state.walk.calls[0].near = state.walk.calls[0].is_lua;
 }
 
-VmState LuaReader::vm_state(const std::vector<NativeFrame>& natives, const Core& core) const {
-  if (state_count_ == 0) return VmState::none;
-  const State& state = states_[0];
-  if (state.activation.lua.puc != nullptr) return !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
-  // lj_obj.h: ~LJ_VMST_INTERP and so on. The number lags behind at the edges of a trace; where the code is counts.
+VmState LuaReader::vm_state_said(const State& state) {
+  // lj_obj.h: ~LJ_VMST_INTERP and so on.
   constexpr VmState stock[] = {VmState::interpreting, VmState::c,         VmState::collecting, VmState::exiting,
                                VmState::recording,    VmState::optimising, VmState::assembling};
   constexpr VmState more[] = {VmState::interpreting, VmState::interpreting, VmState::c,         VmState::c,         VmState::collecting,
                               VmState::exiting,      VmState::recording,    VmState::optimising, VmState::assembling};
   const bool more_states = state.activation.lua.luajit->more_vmstates;
   const auto number = static_cast<std::size_t>(~state.vmstate);
-  VmState said = VmState::machine_code;
-  if (state.vmstate < 0) said = more_states ? (number < std::size(more) ? more[number] : VmState::none) : number < std::size(stock) ? stock[number] : VmState::none;
+  if (state.vmstate >= 0) return VmState::machine_code;
+  return more_states ? (number < std::size(more) ? more[number] : VmState::none) : number < std::size(stock) ? stock[number] : VmState::none;
+}
+
+// lj_trace.c, lj_trace_exit: it writes to the stack what the trace had inlined (trace_exit_cp, called by lj_vm_cpcall), then SAVE_PC. Until
+// then L->base is what jit_base was. False if that is not where the thread is.
+bool LuaReader::leaving_trace(const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory, InlinedCode& code) {
+  const Activation& activation = state.activation;
+  const auto is_vm = [&](const NativeFrame& frame) { return core.executes_lua(frame); };
+  auto vm = std::ranges::find_if(natives, is_vm);
+  bool restores = false;
+  if (vm != natives.end() && core.trace_exit(*vm) == nullptr) restores = true, vm = std::find_if(std::next(vm), natives.end(), is_vm);
+  const TraceExit* const exit = vm != natives.end() ? core.trace_exit(*vm) : nullptr;
+  if (exit == nullptr || vm->cfa > activation.boundary + 4096 || (restores && vm_state_said(state) != VmState::exiting)) return false;
+  const Address dispatch = vm->registers[r14];
+  const auto parent = memory.get<std::uint32_t>(dispatch + static_cast<Address>(std::int64_t{exit->parent}));
+  const auto number = memory.get<std::uint32_t>(dispatch + static_cast<Address>(std::int64_t{exit->exitno}));
+  if (!parent || !number) return false;
+  const Trace* const trace = traces_.numbered(*activation.lua.luajit, activation.G, *parent);
+  if (trace == nullptr) return false;
+  code = traces_.at_exit(activation.G, activation.L, *trace, *number, state.saved_base, memory);
+  return code.pc != 0 && (restores || code.pc - 4 != state.saved_pc);
+}
+
+VmState LuaReader::vm_state(const std::vector<NativeFrame>& natives, const Core& core) const {
+  if (state_count_ == 0) return VmState::none;
+  const State& state = states_[0];
+  if (state.activation.lua.puc != nullptr) return !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
+  // The number lags behind at the edges of a trace; where the code is counts.
+  const VmState said = vm_state_said(state);
   const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) { return core.executes_lua(frame); });
   const bool on_trace = vm != natives.end() && core.is_machine_code(*vm) && (state.cframes.empty() || vm->cfa > state.cframes[0]);
   if (on_trace && said != VmState::collecting) return VmState::machine_code;
@@ -297,6 +316,7 @@ Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& nat
       case MergedFrame::Kind::call:
         stack.push_back(label_call(frame, natives, core, memory));
         if (states_[frame.segment].walk.calls[frame.call].tail) stack.push_back(marker("(...tail calls...)"));
+        if (states_[frame.segment].walk.calls[frame.call].gap) stack.push_back(marker("[unreadable]"));
         break;
     }
   }

@@ -65,6 +65,8 @@ class LuaReader {
   };
   void read_luajit(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost);
   void refine(State& state, bool innermost, const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory);
+  static VmState vm_state_said(const State& state);
+  bool leaving_trace(const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory, InlinedCode& code);
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   Address pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Frame label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);

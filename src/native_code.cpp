@@ -132,6 +132,11 @@ bool NativeCode::is_machine_code(const NativeFrame& frame) const {
   return std::ranges::any_of(machine_code_, [&](const Unwinder::Range& range) { return frame.lookup >= range.start && frame.lookup < range.end; });
 }
 
+const TraceExit* NativeCode::trace_exit(const NativeFrame& frame) const {
+  const VmCode* const vm = vm_at(frame.lookup);
+  return vm != nullptr && vm->trace_exit && vm->trace_exit->return_address == frame.pc ? &*vm->trace_exit : nullptr;
+}
+
 const NativeCode::CoreImage* NativeCode::core_of(Address address) const {
   const auto core = std::ranges::find_if(cores_, [&](const CoreImage& image) { return address >= image.start && address < image.end; });
   return core != cores_.end() ? &*core : nullptr;

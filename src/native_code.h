@@ -28,6 +28,7 @@ class NativeCode : public Core {
 
   bool executes_lua(const NativeFrame& frame) const override;
   bool is_machine_code(const NativeFrame& frame) const override;
+  const TraceExit* trace_exit(const NativeFrame& frame) const override;
   bool carries(const NativeFrame& frame) const override;
   bool in_core_module(const NativeFrame& frame) const override;
 

@@ -61,7 +61,8 @@ class Walker {
     limit_ = stack_ + 8 * std::uint64_t{load<std::uint32_t>(fields, layout_.L_stacksize)};
     bottom_ = stack_ + (layout_.gc64 ? 8 : 0);
     frame_ = base - 8;
-    return plausible_pointer(stack_) && base % 8 == 0 && frame_ >= bottom_ && frame_ < limit_;
+    // Of a trace that is being left, the stack is made bigger for what it had inlined (lj_snap.c, lj_snap_restore).
+    return plausible_pointer(stack_) && base % 8 == 0 && frame_ >= bottom_ && (frame_ < limit_ || !inlined_.empty());
   }
 
   bool gc64() const { return layout_.gc64; }
@@ -305,21 +306,20 @@ bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Addres
   return pc == slot.link || pc == own || pc == own + 4;
 }
 
+namespace {
+
 Address base_outside(const Memory& memory, const LuajitLayout& layout, Address base, std::uint64_t link) {
   const std::optional<Address> distance = distance_of(memory, layout, link);
-  return distance && *distance < base ? base - *distance : 0;
+  return distance && *distance != 0 && *distance < base ? base - *distance : 0;
 }
 
-bool has_link(const Memory& memory, const LuajitLayout& layout, Address L, Address base) {
-  Walker walker(memory, layout, L, {}, {});
-  Walker::Slot slot;
-  if (!walker.open(base) || !walker.read_slot(walker.frame(), slot)) return false;
-  const Address outer = walker.outer(walker.frame(), slot);
-  if (outer == 0) return false;
-  walker.go_to(outer);
-  return walker.at_end() || is_base(memory, layout, L, outer + 8, slot.type() == frame_lua ? slot.link : 0);
+// Does `link` lead from the frame with `base` to another one?
+bool leads_outside(const Memory& memory, const LuajitLayout& layout, Address L, Address base, std::uint64_t link) {
+  const Address outside = base_outside(memory, layout, base, link);
+  return outside != 0 && is_base(memory, layout, L, outside, type_of(link) == frame_lua ? link : 0);
 }
 
+// The link that the function with `base` returns by, if PC is that: until its caller goes on, PC is the link. Else 0.
 std::uint64_t link_of_return(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc) {
   Walker walker(memory, layout, L, {}, {});
   Walker::Slot slot;
@@ -327,18 +327,47 @@ std::uint64_t link_of_return(const Memory& memory, const LuajitLayout& layout, A
   LuaCall call;
   const bool is_function = walker.read_function(slot, call);
   if (is_function && !call.is_lua) return 0;   // it runs as long as its function is there
-  const auto leads_to_base = [&](std::uint64_t link, Address next) {
-    const Address outside = base_outside(memory, layout, base, link);
-    return outside != 0 && outside < base && is_base(memory, layout, L, outside, next);
-  };
-  if (type_of(pc) == frame_lua && plausible_pointer(pc, 4) && (!is_function || pc == slot.link) && leads_to_base(pc, pc)) return pc;
+  if (type_of(pc) == frame_lua && (!is_function || pc == slot.link) && leads_outside(memory, layout, L, base, pc)) return pc;
   // vm_x64.dasc, ->vm_return and ->vm_returnp: PC is also the link with FRAME_C flipped. A result may be in the link's slot by then.
   constexpr std::uint64_t farthest = 1 << 16;
   for (const std::uint64_t link : {pc, pc ^ frame_c}) {
     if (type_of(link) == frame_lua || link > farthest || (is_function && link != slot.link)) continue;
-    if (leads_to_base(link, 0)) return link;
+    if (leads_outside(memory, layout, L, base, link)) return link;
   }
   return 0;
+}
+
+// Does the link of the frame with `base` lead to another one, or to the stack's bottom?
+bool has_link(const Memory& memory, const LuajitLayout& layout, Address L, Address base) {
+  Walker walker(memory, layout, L, {}, {});
+  Walker::Slot slot;
+  if (!walker.open(base) || !walker.read_slot(walker.frame(), slot)) return false;
+  const Address outer = walker.outer(walker.frame(), slot);
+  if (outer == 0) return false;
+  walker.go_to(outer);
+  return walker.at_end() || leads_outside(memory, layout, L, base, slot.link);
+}
+
+}  // namespace
+
+LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc, Address saved_pc, std::vector<InlinedFrame>& entering) {
+  const bool linked = has_link(memory, layout, L, base);
+  // In a recursion PC is in the function that is being called, too.
+  if (linked && is_base(memory, layout, L, base, pc)) return {base, pc, {}};
+  if (const std::uint64_t link = link_of_return(memory, layout, L, base, pc)) return {base, 0, {}, link};
+  if (!is_base(memory, layout, L, base, 0)) {
+    // ->vm_return: while results are copied to below BASE, PC is the base of the C function that was returned to.
+    if (is_base(memory, layout, L, pc, 0) && has_link(memory, layout, L, pc)) return {pc, 0, {}};
+    return {};
+  }
+  // A call whose link is not written yet, or is overwritten already: PC is the link, or SAVE_PC.
+  for (const std::uint64_t link : {pc, saved_pc}) {
+    if (link == 0 || (linked && (link != pc || type_of(link) != frame_lua)) || !leads_outside(memory, layout, L, base, link)) continue;
+    const auto slot = memory.get<std::uint64_t>(base - (layout.gc64 ? 16 : 8)).value_or(0);
+    entering.push_back({base - 8, link, layout.gc64 ? object_of(layout, slot, luajit::gct_function) : slot & 0xffffffff, 0, 0});
+    return {base, 0, entering};
+  }
+  return linked ? LuajitTop{base, 0, {}} : LuajitTop{};   // what it had called is gone, L->base may still be of that
 }
 
 bool WithMovedStack::read(Address address, std::span<std::byte> into) const {
@@ -354,12 +383,10 @@ bool WithMovedStack::read(Address address, std::span<std::byte> into) const {
   return true;
 }
 
-MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words) {
+MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words, bool is_broken) {
   const Address base = memory.get<Address>(L + layout.L_base).value_or(0), stack = read_ref(memory, layout, L + layout.L_stack).value_or(0);
   // lj_state.c, stack_init: the lowest slot refers to the thread itself.
-  const auto is_stack = [&](Address at) {
-    return plausible_pointer(at) && object_of(layout, memory.get<std::uint64_t>(at).value_or(0), luajit::gct_thread) == L;
-  };
+  const auto is_thread = [&](std::uint64_t slot) { return object_of(layout, slot, luajit::gct_thread) == L; };
   const auto fits = [&](const MovedStack& moved) {
     const WithMovedStack as_moved(memory, layout, L, moved);
     if (!is_base(as_moved, layout, L, moved.base, 0)) return false;
@@ -367,13 +394,26 @@ MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Ad
     walk_luajit(as_moved, layout, L, {}, {moved.base, 0, {}}, {}, walk);
     return walk.end == LuaWalk::End::complete && walk.dropped == 0 && walk.innermost_dropped == 0;
   };
-  const bool is_there = is_stack(stack);
-  if (is_there && Walker(memory, layout, L, {}, {}).open(base)) return {};
-  for (const Address word : words) {
-    // L->stack is set: the compiler keeps how far it moves, or where it was. Else the new place is known already.
-    const MovedStack by_distance{stack, base + word}, by_origin{stack, base - word + stack}, to_word{word, base - stack + word};
-    if (is_there ? fits(by_distance) : is_stack(word) && fits(to_word)) return is_there ? by_distance : to_word;
-    if (is_there && fits(by_origin)) return by_origin;
+  if (!is_broken && is_thread(memory.get<std::uint64_t>(stack).value_or(0))) {
+    if (Walker(memory, layout, L, {}, {}).open(base)) return {};
+    // L->stack is set: the compiler keeps how far it moves, or where it was.
+    for (const Address word : words) {
+      for (const MovedStack& moved : {MovedStack{stack, base + word}, MovedStack{stack, base - word + stack}}) {
+        if (fits(moved)) return moved;
+      }
+    }
+    return {};
+  }
+  // It has been copied and freed, and the allocator writes to where it was.
+  std::vector<std::uint64_t> slots(words.size());
+  std::vector<Memory::Request> requests;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (plausible_pointer(words[i]) && words[i] != stack) requests.push_back({words[i], std::as_writable_bytes(std::span(slots).subspan(i, 1)), false});
+  }
+  memory.read_batch(requests);
+  for (const Memory::Request& request : requests) {
+    const MovedStack moved{request.address, base - stack + request.address};
+    if (request.done && is_thread(load<std::uint64_t>(request.into, 0)) && fits(moved)) return moved;
   }
   return {};
 }
@@ -422,6 +462,7 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
     if (outcome == Steps::Outcome::broken) {
       if (i == 0) ++walk.innermost_dropped;
       else ++walk.dropped;
+      if (!walk.calls.empty() && beyond == 0) walk.calls.back().gap = true;
       if (walk.dropped > most_dropped || walker.frame() == before) return;
     } else if (outcome == Steps::Outcome::call) {
       if (walk.calls.size() < limits.innermost) {

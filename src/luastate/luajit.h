@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "luastate/luajit_layout.h"
 #include "luastate/walk.h"
@@ -44,22 +45,18 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
 // `pc` is in its bytecode.
 bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc);
 
-// The base of the frame that is returned to by `link` from the one at `base`; 0 if there is none.
-Address base_outside(const Memory& memory, const LuajitLayout& layout, Address base, std::uint64_t link);
-
-// Does the link of the frame with `base` lead to another one, or to the stack's bottom?
-bool has_link(const Memory& memory, const LuajitLayout& layout, Address L, Address base);
-
-// The link that the function with `base` returns by, if `pc`, the VM's PC, is that: until its caller goes on, PC is the link. Else 0.
-std::uint64_t link_of_return(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc);
+// Where the interpreter is in `L`, if it is that which was stopped: BASE and PC are its registers (rdx and rbx, vm_x64.dasc), saved_pc is
+// SAVE_PC of its C frame. Base 0: they do not say. `entering` keeps a frame that is not written yet.
+LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc, Address saved_pc, std::vector<InlinedFrame>& entering);
 
 // The Lua stack while lj_state.c, resizestack moves it: first it is freed where it was, then L->stack is set, and at last L->base.
 struct MovedStack {
   Address stack = 0, base = 0;   // where they will be; 0: it is not being moved, or nobody knows where
 };
 
-// `words`: registers and the C stack's innermost words. One of them says where it goes.
-MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words);
+// `words`: registers and the C stack's innermost words. One of them says where it goes. `is_broken`: L->stack and L->base agree, but calls
+// could not be read.
+MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words, bool is_broken);
 
 // Memory in which `L` has its stack there.
 class WithMovedStack : public Memory {

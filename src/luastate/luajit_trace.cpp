@@ -54,6 +54,7 @@ void Traces::reload(State& state, Address G) const {
     trace.number = load<std::uint16_t>(request.into, layout.T_traceno);
     trace.mcode = load<std::uint64_t>(request.into, layout.T_mcode);
     trace.size = load<std::uint32_t>(request.into, layout.T_szmcode);
+    trace.root = load<std::uint16_t>(request.into, layout.T_root);
     trace.start_proto = load_ref(layout, request.into, layout.T_startpt);
     trace.start_pc = load_ref(layout, request.into, layout.T_startpc);
     if (plausible_pointer(trace.mcode, 1) && trace.size != 0 && trace.size < most_machine_code) state.traces.push_back(trace);
@@ -138,7 +139,10 @@ Address Traces::function_constant(const LuajitLayout& layout, Address ir, std::u
   return plausible_pointer(function) && memory_.get<std::uint8_t>(function + layout.fn_gct) == luajit::gct_function ? function : 0;
 }
 
-InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const {
+InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const {
+  const LuajitLayout& layout = state.layout;
+  const auto root = std::ranges::find(state.traces, trace.root, &Trace::number);
+  const Address root_pc = trace.root == 0 ? trace.start_pc : root != state.traces.end() ? root->start_pc : 0;
   InlinedCode code;
   const Address map = memory_.get<Address>(trace.object + layout.T_snapmap).value_or(0), ir = memory_.get<Address>(trace.object + layout.T_ir).value_or(0);
   if (!plausible_pointer(map, 4) || snapshot.next_map <= snapshot.map + snapshot.entries || snapshot.next_map - snapshot.map > 512) return code;
@@ -159,7 +163,8 @@ InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, Address L, const
   Address tail_called = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t slot = snap_slot(entries[i]);
-    // The map has the function of jit_base's own frame only if that is not what was loaded from the stack: a tail call.
+    // The map has the function of jit_base's own frame only if that is not what was loaded from the stack: after a tail call, or a return
+    // to below where the trace began.
     if (slot == 0) tail_called = function_constant(layout, ir, snap_ref(entries[i]));
     if ((entries[i] & (snap_frame | snap_cont)) == 0) continue;
     InlinedFrame frame;
@@ -195,6 +200,9 @@ InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, Address L, const
     frame.continuation_pc = std::exchange(continuation_pc, 0);
     code.frames.insert(code.frames.begin(), frame);
   }
+  const std::uint64_t base_slot = stack.get<std::uint64_t>(jit_base - (layout.gc64 ? 16 : 8)).value_or(0);
+  if (tail_called == (layout.gc64 ? object_of(layout, base_slot, luajit::gct_function) : base_slot & 0xffffffff)) tail_called = 0;
+  if (tail_called != 0 && returns_between(layout, trace, ir_bias + 1, snapshot.ref)) return {};   // jit_base is still the one before
   if (tail_called != 0) code.frames.push_back({jit_base - 8, 0, tail_called, 0, 0});
   // A trace of a function with many closures does not say which one runs, but whose instructions it does.
   Address pc = code.pc - 4;
@@ -206,8 +214,31 @@ InlinedCode Traces::decode_snapshot(const LuajitLayout& layout, Address L, const
   if (!code.frames.empty() && code.frames.front().frame + 8 != code.base) return {};
   if (code.frames.empty() && code.base != jit_base) return {};
   // Around a return to a lower frame (IR_RETF) jit_base may be that of the snapshot before, or of the one after.
-  if (tail_called == 0 && !is_base(stack, layout, L, jit_base, pc != 0 ? pc + 4 : 0)) return {};
+  // With a tail call, the stack has the function that the tree of traces began in.
+  if (tail_called != 0) pc = root_pc;
+  if (!is_base(stack, layout, L, jit_base, pc != 0 ? pc + 4 : 0)) return {};
   return code;
+}
+
+Traces::Snapshots Traces::read_snapshots(const LuajitLayout& layout, const Trace& trace) const {
+  Snapshots snapshots;
+  const std::uint32_t count = memory_.get<std::uint16_t>(trace.object + layout.T_nsnap).value_or(0);
+  snapshots.map_size = memory_.get<std::uint16_t>(trace.object + layout.T_nsnapmap + (layout.snapshots.mapofs_size == 2 ? 2u : 0u)).value_or(0);
+  if (count > most_snapshots) return snapshots;
+  snapshots.bytes.resize(std::size_t{count} * layout.snapshots.size);
+  if (memory_.read(memory_.get<Address>(trace.object + layout.T_snap).value_or(0), snapshots.bytes)) snapshots.count = count;
+  return snapshots;
+}
+
+Traces::Snapshot Traces::snapshot(const LuajitLayout& layout, const Snapshots& snapshots, std::uint32_t number) {
+  const SnapshotForm& form = layout.snapshots;
+  const auto map_at = [&](std::uint32_t n) -> std::uint32_t {
+    if (n == snapshots.count) return snapshots.map_size;
+    const std::size_t at = std::size_t{n} * form.size;
+    return form.mapofs_size == 2 ? load<std::uint16_t>(snapshots.bytes, at) : load<std::uint32_t>(snapshots.bytes, at);
+  };
+  const std::size_t at = std::size_t{number} * form.size;
+  return {map_at(number), load<std::uint8_t>(snapshots.bytes, at + form.nent), map_at(number + 1), load<std::uint16_t>(snapshots.bytes, at + form.mapofs_size)};
 }
 
 InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const {
@@ -217,31 +248,36 @@ InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc,
   const auto state = states_.find(G);
   if (state == states_.end() || !state->second.has_layout) return start;
   const LuajitLayout& layout = state->second.layout;
-  const std::uint32_t count = memory_.get<std::uint16_t>(trace.object + layout.T_nsnap).value_or(0);
-  const std::uint32_t map_size = memory_.get<std::uint16_t>(trace.object + layout.T_nsnapmap + (layout.snapshots.mapofs_size == 2 ? 2u : 0u)).value_or(0);
-  std::vector<std::byte> snapshots(std::size_t{count} * layout.snapshots.size);
-  if (count == 0 || count > most_snapshots || !memory_.read(memory_.get<Address>(trace.object + layout.T_snap).value_or(0), snapshots)) return start;
-  const std::vector<std::uint32_t> offsets = snapshot_offsets(layout, trace, snapshots, count);
+  const Snapshots snapshots = read_snapshots(layout, trace);
+  if (snapshots.count == 0) return start;
+  const std::vector<std::uint32_t> offsets = snapshot_offsets(layout, trace, snapshots.bytes, snapshots.count);
   if (offsets.empty()) return start;
-  const auto snapshot = [&](std::uint32_t i) {
-    const auto map_at = [&](std::uint32_t n) -> std::uint32_t {
-      if (n == count) return map_size;
-      const std::size_t at = std::size_t{n} * layout.snapshots.size;
-      return layout.snapshots.mapofs_size == 2 ? load<std::uint16_t>(snapshots, at) : load<std::uint32_t>(snapshots, at);
-    };
-    const std::size_t at = std::size_t{i} * layout.snapshots.size;
-    return Snapshot{map_at(i), load<std::uint8_t>(snapshots, at + layout.snapshots.nent), map_at(i + 1), load<std::uint16_t>(snapshots, at + layout.snapshots.mapofs_size)};
-  };
   const auto after = std::ranges::upper_bound(offsets, static_cast<std::uint32_t>(pc - trace.mcode));
-  const auto before = static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(after - offsets.begin() - 1, 0));
-  InlinedCode code = decode_snapshot(layout, L, trace, snapshot(before), jit_base, stack);
+  const auto number = static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(after - offsets.begin() - 1, 0));
+  const Snapshot before = snapshot(layout, snapshots, number);
+  InlinedCode code = decode_snapshot(state->second, L, trace, before, jit_base, stack);
   // Between a snapshot and the next the trace may enter a function, or leave one: what is deeper is where the time goes, more often
   // than not.
-  if (before + 1 < count && !returns_between(layout, trace, snapshot(before).ref, snapshot(before + 1).ref)) {
-    InlinedCode next = decode_snapshot(layout, L, trace, snapshot(before + 1), jit_base, stack);
+  if (number + 1 < snapshots.count) {
+    const Snapshot behind = snapshot(layout, snapshots, number + 1);
+    InlinedCode next;
+    if (!returns_between(layout, trace, before.ref, behind.ref)) next = decode_snapshot(state->second, L, trace, behind, jit_base, stack);
     if (next.base > code.base && next.pc != 0) code = std::move(next);
   }
+  // Around a return to below where the trace began, and where no snapshot says where it begins, it may be one nearby.
+  for (const int distance : {1, -1, 2, -2}) {
+    const auto other = static_cast<std::uint32_t>(static_cast<int>(number) + distance);
+    if (code.pc == 0 && other < snapshots.count) code = decode_snapshot(state->second, L, trace, snapshot(layout, snapshots, other), jit_base, stack);
+  }
   return code.pc != 0 ? code : start;
+}
+
+InlinedCode Traces::at_exit(Address G, Address L, const Trace& trace, std::uint32_t number, Address jit_base, const Memory& stack) const {
+  const auto state = states_.find(G);
+  if (state == states_.end() || !state->second.has_layout) return {};
+  const Snapshots snapshots = read_snapshots(state->second.layout, trace);
+  if (number >= snapshots.count) return {};
+  return decode_snapshot(state->second, L, trace, snapshot(state->second.layout, snapshots, number), jit_base, stack);
 }
 
 }  // namespace luaspy

@@ -18,6 +18,7 @@ struct Trace {
   Address mcode = 0;
   std::uint32_t size = 0;        // of the machine code, bytes
   Address start_proto = 0, start_pc = 0;   // the bytecode that it began at
+  unsigned root = 0;             // of a side trace: the trace that its tree began with
   bool contains(Address pc) const { return pc >= mcode && pc < mcode + size; }
 };
 
@@ -41,6 +42,9 @@ class Traces {
   // on; `stack`: the Lua stack, for functions that the trace took from there.
   InlinedCode decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const;
 
+  // What the interpreter goes on with after `trace` is left by exit `number`: an exit has its snapshot's number (lj_asm.c).
+  InlinedCode at_exit(Address G, Address L, const Trace& trace, std::uint32_t number, Address jit_base, const Memory& stack) const;
+
   void forget() { states_.clear(); }
 
  private:
@@ -50,15 +54,21 @@ class Traces {
     std::vector<Trace> traces;   // ascending by mcode
     int misses = 0;
   };
+  struct Snapshots {
+    std::vector<std::byte> bytes;
+    std::uint32_t count = 0, map_size = 0;
+  };
   struct Snapshot {
     std::uint32_t map = 0, entries = 0, next_map = 0;
     std::uint32_t ref = 0;         // of the first IR instruction that comes after it
   };
+  Snapshots read_snapshots(const LuajitLayout& layout, const Trace& trace) const;
+  static Snapshot snapshot(const LuajitLayout& layout, const Snapshots& snapshots, std::uint32_t number);
   State& state_of(const LuajitLayout& layout, Address G);
   void reload(State& state, Address G) const;
   bool is_current(const LuajitLayout& layout, const Trace& trace) const;
   std::vector<std::uint32_t> snapshot_offsets(const LuajitLayout& layout, const Trace& trace, std::span<const std::byte> snapshots, std::uint32_t count) const;
-  InlinedCode decode_snapshot(const LuajitLayout& layout, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const;
+  InlinedCode decode_snapshot(const State& state, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const;
   bool returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first, std::uint32_t last) const;
   Address function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <initializer_list>
 
 namespace luaspy {
 namespace {
@@ -27,6 +28,24 @@ std::size_t find(std::span<const std::byte> code, const Pattern<size>& pattern, 
   const auto found = std::search(code.begin() + static_cast<std::ptrdiff_t>(std::min(from, code.size())), code.end(),
                                  std::boyer_moore_horspool_searcher(bytes.begin(), bytes.end()));
   return static_cast<std::size_t>(found - code.begin());
+}
+
+// mov dword [DISPATCH+…vmstate], ~LJ_VMST_EXIT; mov [DISPATCH+…exitno], eax; mov [DISPATCH+…parent], ecx; …;
+// mov [DISPATCH+…jit_base], 0; call lj_trace_exit.
+std::optional<TraceExit> find_trace_exit(Address address, std::span<const std::byte> code) {
+  constexpr std::size_t size = 11 + 7 + 7, farthest = 320;
+  const auto is = [&](std::size_t at, std::initializer_list<int> bytes) {
+    return at + bytes.size() <= code.size() && std::equal(bytes.begin(), bytes.end(), code.begin() + static_cast<std::ptrdiff_t>(at),
+                                                          [](int expected, std::byte found) { return expected == std::to_integer<int>(found); });
+  };
+  for (std::size_t at = 0; at + size + farthest <= code.size(); ++at) {
+    if (!is(at, {0x41, 0xc7, 0x86}) || !is(at + 8, {0xff, 0xff, 0xff, 0x41, 0x89, 0x86}) || !is(at + 18, {0x41, 0x89, 0x8e})) continue;
+    for (std::size_t call = at + size; call < at + farthest; ++call) {
+      if (!is(call - 4, {0, 0, 0, 0, 0xe8})) continue;
+      return TraceExit{address + call + 5, load<std::int32_t>(code, at + 21), load<std::int32_t>(code, at + 14)};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -55,6 +74,7 @@ std::optional<VmCode> find_vm_code(Address address, std::span<const std::byte> c
     }
     return !vm.sequences.empty();
   };
+  vm.trace_exit = find_trace_exit(vm.start, part);
   constexpr unsigned size = 80;   // CFRAME_SIZE: five words, four registers, the return address
   vm.saves_r12_r13 = !collect(save, true);
   if (vm.saves_r12_r13 && !collect(save_more, true)) return std::nullopt;

@@ -13,6 +13,13 @@
 
 namespace luaspy {
 
+// ->vm_exit_handler: it stores jit_State.parent and exitno, the trace and the number of the exit that it is left by, and calls
+// lj_trace_exit.
+struct TraceExit {
+  Address return_address = 0;
+  std::int32_t parent = 0, exitno = 0;   // from DISPATCH (r14) on
+};
+
 struct VmCode {
   Address start = 0, end = 0;
   unsigned frame_size = 0;          // CFRAME_SIZE: from cframe to the caller's sp, return address included
@@ -25,6 +32,7 @@ struct VmCode {
     bool rbp_before = false;        // an FFI callback's: its stub has pushed rbp
   };
   std::vector<Sequence> sequences;
+  std::optional<TraceExit> trace_exit;   // nothing without the JIT compiler
 
   bool contains(Address address) const { return address >= start && address < end; }
   // How far below the caller's sp (the frame's CFA) sp is at `pc`, if `pc` is where that changes.

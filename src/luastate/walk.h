@@ -14,6 +14,7 @@ struct LuaCall {
   bool tail = false;       // replaced its caller: the name it was called by is lost, frames may be missing outside of it
   bool is_vararg = false;  // Lua
   bool hooked = false;     // is running a debug hook
+  bool gap = false;        // LuaJIT: a call outside of it could not be read
   bool near = false;       // LuaJIT: in machine code; saved_pc is that of the nearest snapshot
   bool finalizer = false;  // the call inside of this one is a __gc metamethod
   int lost_tail_calls = 0; // 5.1: how many frames tail calls replaced here

@@ -301,11 +301,14 @@ Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& calle
   const Module* const module = modules_.find(address);
   const Module* const callees = modules_.find(callee.pc);
   std::array<std::uint8_t, 7> before;
-  if (module == nullptr || !module->read(address - before.size(), std::as_writable_bytes(std::span(before)))) return Match::none;
+  const auto bytes = std::as_writable_bytes(std::span(before));
+  if (!(module != nullptr ? module->read(address - before.size(), bytes) : modules_.memory().read(address - before.size(), bytes))) return Match::none;
   if (before[2] == 0xe8) {
     std::int32_t displacement;
     std::memcpy(&displacement, &before[3], sizeof displacement);
     const Address target = address + static_cast<Address>(std::int64_t{displacement});
+    // Code that a program makes calls its functions as it calls none of its own: nothing else says where they start.
+    if (module == nullptr) return target >= callee.function && target <= callee.lookup && callee.lookup - target < (1 << 14) ? Match::strong : Match::none;
     if (module != callees) return reaches_through_plt(*module, target, callee) ? Match::strong : Match::none;
     if (callee.function == 0) return target <= callee.lookup && callee.lookup - target < (1 << 16) ? Match::weak : Match::none;
     return target == callee.function ? Match::strong : Match::weak;
@@ -315,6 +318,7 @@ Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& calle
     const std::size_t at = before.size() - length;
     if (before[at] != 0xff || (before[at + 1] >> 3 & 7) != 2) continue;
     if (entries_.contains(callee.function)) return Match::strong;
+    if (module == nullptr) return Match::weak;
     return called_directly || callee.function == 0 ? Match::weak : Match::strong;
   }
   return Match::none;

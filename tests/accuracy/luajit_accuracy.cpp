@@ -2,10 +2,10 @@
 // which lines, in machine code as well; it is stopped at random. In every stop the same pieces run in the same order as in Sampler, and
 // what they say is held against the table.
 //
-//   luajit_accuracy [--samples N] [--jit on|off] [--verbose] TARGETS [NAME...]
+//   luajit_accuracy [--samples N] [--seconds N] [--jit on|off] [--verbose] TARGETS [NAME...]
 //
 // TARGETS/luajits.tsv says what there is; without names, all of it. A line for each, with machine code and without; status 1 if one of
-// them is below a figure of `limits`.
+// them is below a figure of `limits`. --seconds: for all of them together; there are fewer samples then.
 //
 // Between entering a function and telling so there are some instructions, as there are between telling that it is left and leaving it. So a
 // stop there is right with either; the target is stepped on to see what it is about to tell, and what cannot be decided is counted as an edge.
@@ -37,7 +37,7 @@ namespace luaspy {
 namespace {
 
 constexpr int steps_to_telling = 200, steps_elsewhere = 20;
-constexpr int longest_pause_us = 2500;
+constexpr int longest_pause_us = 1500;
 constexpr int loaded_offset = 10000;   // shadow.lua: functions of the chunk that it loads
 
 struct LuajitTarget {
@@ -105,8 +105,9 @@ class Program {
   struct Table {
     unsigned long long address = 0, stride = 0;
     int finalizer = 0;   // the function that runs whenever memory is asked for
+    int thrower = 0;     // the one that raises errors
   };
-  bool told(Table& table) const { return std::sscanf(said_.c_str(), "SHADOW %llx %llu %d", &table.address, &table.stride, &table.finalizer) == 3; }
+  bool told(Table& table) const { return std::sscanf(said_.c_str(), "SHADOW %llx %llu %d %d", &table.address, &table.stride, &table.finalizer, &table.thrower) == 4; }
 
  private:
   pid_t pid_ = -1;
@@ -177,7 +178,10 @@ class Shadow {
   }
 
  private:
-  Address slots() const { return read_ref(memory_, layout_, table_ + layout_.tab_array).value_or(0); }
+  Address slots() const {   // they stay where they are
+    if (slots_ == 0) slots_ = read_ref(memory_, layout_, table_ + layout_.tab_array).value_or(0);
+    return slots_;
+  }
   std::uint64_t word(Address array, std::uint64_t i) const { return memory_.get<std::uint64_t>(array + 8 * i).value_or(0); }
   // lj_obj.h, LJ_DUALNUM: integers may have a type of their own, ~13.
   std::uint64_t number(std::uint64_t word) const {
@@ -191,6 +195,7 @@ class Shadow {
   const LuajitLayout& layout_;
   Address table_;
   std::uint64_t stride_;
+  mutable Address slots_ = 0;
 };
 
 struct Pairs {
@@ -269,7 +274,7 @@ class Pieces {
 class Judge {
  public:
   Judge(Target& target, const LuajitLayout& layout, const Program::Table& table, const Pairs& pairs, bool verbose)
-      : target_(target), pieces_(target), layout_(layout), shadow_(target.memory(), layout, table.address, table.stride), finalizer_(table.finalizer), pairs_(pairs), verbose_(verbose) {}
+      : target_(target), pieces_(target), layout_(layout), shadow_(target.memory(), layout, table.address, table.stride), finalizer_(table.finalizer), thrower_(table.thrower), pairs_(pairs), verbose_(verbose) {}
 
   const Figures& figures() const { return figures_; }
   const std::map<std::string, int>& causes() const { return causes_; }
@@ -455,13 +460,12 @@ class Judge {
     if (has_more && same_function(*innermost, now.left)) {
       ++where.edge;
       ++where.function;
+      report("edge, left", text(all, now));
       return;
     }
     const std::string texts = text(all, now);
     // An error takes calls away one after the other (lj_err.c, err_unwind), and the table is told when it is caught.
-    const bool unwinds = std::ranges::any_of(pieces_.reader().natives(), [&](const NativeFrame& native) {
-      return pieces_.reader().native_code().describe(native).file.starts_with("libgcc_s");
-    });
+    const bool unwinds = !now.calls.empty() && now.calls.back().function == thrower_;
     for (std::size_t missing = 1; unwinds && missing <= 3; ++missing) {
       if (!matches(all, now.calls, missing)) continue;
       ++where.edge;
@@ -565,7 +569,7 @@ class Judge {
   Pieces pieces_;
   const LuajitLayout& layout_;
   Shadow shadow_;
-  int finalizer_;
+  int finalizer_, thrower_;
   const Pairs& pairs_;
   bool verbose_;
   Figures figures_;
@@ -595,7 +599,9 @@ bool passes(const Figures& figures, bool jit) {
                           {figures.impossible, figures.pairs, 0, "impossible pairs"},
                           {figures.incomplete, figures.samples, 0.001, "native part"},
                           {figures.failed_stops + figures.untold, figures.samples, 0.01, "stops that tell nothing"}};
-  bool good = figures.samples != 0 && figures.pairs != 0;
+  constexpr std::int64_t fewest = 200;   // even on a busy machine
+  bool good = figures.samples >= fewest && figures.pairs != 0;
+  if (!good) fmt::print("  FAILED: too few samples\n");
   for (const Limit& limit : limits) {
     if (limit.wrong <= tolerance(limit.of, limit.allowed)) continue;
     fmt::print("  FAILED: {}: {} of {} wrong\n", limit.what, limit.wrong, limit.of);
@@ -621,7 +627,7 @@ void print(const std::string& name, const Figures& f) {
   std::fflush(stdout);
 }
 
-bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samples, bool verbose) {
+bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samples, system::Clock::time_point end, bool verbose) {
   Program program(subject, {jit ? "on" : "off"});
   Result<Process> process = Process::open(program.pid());
   Program::Table table;
@@ -633,7 +639,7 @@ bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samp
   std::minstd_rand random(1);
   const auto pause = [&] { system::sleep_until(system::Clock::now() + std::chrono::microseconds(random() % longest_pause_us)); };
   Judge judge(target, subject.gc64 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32, table, pairs, verbose);
-  for (int i = 0; i < samples; ++i) pause(), judge.sample(program.pid());
+  for (int i = 0; i < samples && system::Clock::now() < end; ++i) pause(), judge.sample(program.pid());
   print(subject.name + (jit ? "" : " -joff"), judge.figures());
   if (verbose) {
     for (const auto& [cause, times] : judge.causes()) fmt::print("  {:>6} {}\n", times, cause);
@@ -642,26 +648,34 @@ bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samp
 }
 
 int run(const std::vector<std::string>& words) {
-  int samples = 2000;
+  int samples = 2000, seconds = 0;
   bool verbose = false, good = true;
   std::vector<bool> modes = {true, false};
   std::vector<std::string> rest;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--samples" && i + 1 < words.size()) samples = std::stoi(words[++i]);
+    else if (words[i] == "--seconds" && i + 1 < words.size()) seconds = std::stoi(words[++i]);
     else if (words[i] == "--jit" && i + 1 < words.size()) modes = {words[++i] == "on"};
     else if (words[i] == "--verbose") verbose = true;
     else rest.push_back(words[i]);
   }
-  const std::vector<LuajitTarget> targets = rest.empty() ? std::vector<LuajitTarget>() : read_targets(rest[0]);
-  if (targets.empty()) return fmt::print(stderr, "usage: luajit_accuracy [--samples N] [--jit on|off] [--verbose] TARGETS [NAME...]\n"), 2;
+  std::vector<LuajitTarget> targets = rest.empty() ? std::vector<LuajitTarget>() : read_targets(rest[0]);
+  if (targets.empty()) return fmt::print(stderr, "usage: luajit_accuracy [--samples N] [--seconds N] [--jit on|off] [--verbose] TARGETS [NAME...]\n"), 2;
+  if (rest.size() > 1) std::erase_if(targets, [&](const LuajitTarget& target) { return std::find(rest.begin() + 1, rest.end(), target.name) == rest.end(); });
+  if (rest.size() > 1 && targets.size() != rest.size() - 1) return fmt::print(stderr, "luajit_accuracy: there are not all of these targets\n"), 2;
   print_head();
-  int measured = 0;
+  const system::Clock::time_point start = system::Clock::now();
+  auto to_measure = static_cast<std::int64_t>(targets.size() * modes.size());
   for (const LuajitTarget& target : targets) {
-    if (rest.size() > 1 && std::find(rest.begin() + 1, rest.end(), target.name) == rest.end()) continue;
     const Pairs pairs = record_pairs(target);
-    for (const bool jit : modes) good &= measure(target, pairs, jit, samples, verbose), ++measured;
+    for (const bool jit : modes) {
+      system::Clock::time_point end = system::Clock::time_point::max();
+      if (seconds != 0) end = system::Clock::now() + (start + std::chrono::seconds(seconds) - system::Clock::now()) / to_measure;
+      good &= measure(target, pairs, jit, samples, end, verbose);
+      --to_measure;
+    }
   }
-  return good && measured != 0 ? 0 : 1;
+  return good ? 0 : 1;
 }
 
 }  // namespace

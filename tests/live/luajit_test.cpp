@@ -146,14 +146,14 @@ void check(const TargetSpec& spec, Jit jit, const Workload& script) {
 
 TEST_CASE("traces, callbacks and coroutines of LuaJIT", "[luajit_hard]") {
   const char* const name =
-      GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32", "luajit-newest-gc32", "luajit-2.1.tarantool2.6-gc64");
+      GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32", "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64");
   const Jit jit = GENERATE(Jit::off, Jit::on);
   for (const Workload& script : workloads) check(target(name), jit, script);
 }
 
 // programs/callback.c: C calls a callback of the FFI in a loop, and no Lua has called that C.
 TEST_CASE("a callback from C with no Lua below it", "[luajit_hard]") {
-  const std::string version = source_version(GENERATE("2.1.20170501-gc64", "2.1.20220320-gc64", "newest-gc32", "2.1.tarantool2.6-gc64"));
+  const std::string version = source_version(GENERATE("2.1.20170501-gc64", "2.1.20220320-gc64", "2.1.newest-gc32", "2.1.tarantool2.6-gc64"));
   const Folder folder;
   Running running({compile(folder, "callback", version)});
   running.read_until("READY");
@@ -176,7 +176,7 @@ TEST_CASE("a callback from C with no Lua below it", "[luajit_hard]") {
 }
 
 TEST_CASE("two Luas in one process, one called by the other", "[luajit_hard]") {
-  const std::string newest = target("luajit-newest-dlopened").core, old = core_of_host("neovim"), puc = core_of_host("nmap");
+  const std::string newest = target("luajit-2.1.newest-dlopened").core, old = core_of_host("neovim"), puc = core_of_host("nmap");
   const auto [first, second] = GENERATE_COPY(std::pair(newest, puc), std::pair(puc, newest), std::pair(newest, old), std::pair(old, newest));
   const Folder folder;
   Running running({compile(folder, "two"), first, second});

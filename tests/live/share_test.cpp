@@ -117,7 +117,7 @@ TEST_CASE("shares of samples are shares of time, in builds of every shape", "[sh
 }
 
 TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {
-  const char* const name = GENERATE("debian-luajit-bookworm", "luajit-newest-gc32");
+  const char* const name = GENERATE("debian-luajit-bookworm", "luajit-2.1.newest-gc32");
   const Words command = command_of(target(name), GENERATE(Jit::off, Jit::on));
   check({command, 75, "arith", "100"});
   check({command, 50, "string", "1000"});
@@ -127,7 +127,7 @@ TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {
 }
 
 TEST_CASE("a C function called through LuaJIT's FFI has its share, and the same in Lua has its own", "[luajit_share]") {
-  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc32", "luajit-newest-gc32", "luajit-2.1.tarantool2.6-gc64");
+  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64");
   const Jit jit = GENERATE(Jit::off, Jit::on);
   const Folder folder;
   check({command_of(target(name), jit), 60, "ffi", "1000", compile_shared(folder, "payload")});

@@ -36,7 +36,7 @@ void check_worker(const nlohmann::json& thread, int k) {
   CHECK(thread.at("native_complete") == true);
 }
 
-const Words versions = {"5.1", "5.2", "5.3", "5.4", "5.5", "2.1.20170501-gc64", "2.1.20220320-gc32", "newest-gc64", "2.1.tarantool2.6-gc32"};
+const Words versions = {"5.1", "5.2", "5.3", "5.4", "5.5", "2.1.20170501-gc64", "2.1.20220320-gc32", "2.1.newest-gc64", "2.1.tarantool2.6-gc32"};
 
 bool is_luajit(const std::string& version) { return version.starts_with("2.1."); }
 

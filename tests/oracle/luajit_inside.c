@@ -7,7 +7,9 @@
 
 #include "lj_bc.h"
 #include "lj_debug.h"
+#include "lj_dispatch.h"
 #include "lj_frame.h"
+#include "lj_jit.h"
 
 static const char *const opcode_names[] = {
 #define NAME(name, ma, mb, mc, mt) #name,
@@ -27,6 +29,61 @@ void inside_describe(struct inside_layout *into)
   into->prototype_size = (int)sizeof(GCproto);
   into->registers_are_two_up = LJ_FR2;
 }
+
+const struct inside_field *inside_fields(void)
+{
+  static const struct inside_field fields[] = {
+    {"L_gct", (int)(offsetof(GChead, gct))},
+    {"L_status", (int)(offsetof(lua_State, status))},
+    {"L_glref", (int)(offsetof(lua_State, glref))},
+    {"L_base", (int)(offsetof(lua_State, base))},
+    {"L_top", (int)(offsetof(lua_State, top))},
+    {"L_maxstack", (int)(offsetof(lua_State, maxstack))},
+    {"L_stack", (int)(offsetof(lua_State, stack))},
+    {"L_env", (int)(offsetof(lua_State, env))},
+    {"L_cframe", (int)(offsetof(lua_State, cframe))},
+    {"L_stacksize", (int)(offsetof(lua_State, stacksize))},
+    {"cframe_L", (int)(CFRAME_OFS_L)},
+    {"cframe_PC", (int)(CFRAME_OFS_PC)},
+    {"cframe_previous", (int)(CFRAME_OFS_PREV)},
+    {"cframe_nres", (int)(CFRAME_OFS_NRES)},
+    {"pt_size", (int)(sizeof(GCproto))},
+    {"pt_gct", (int)(offsetof(GCproto, gct))},
+    {"pt_sizebc", (int)(offsetof(GCproto, sizebc))},
+    {"pt_flags", (int)(offsetof(GCproto, flags))},
+    {"fn_ffid", (int)(offsetof(GCfuncC, ffid))},
+    {"fn_pc", (int)(offsetof(GCfuncC, pc))},
+    {"fn_f", (int)(offsetof(GCfuncC, f))},
+    {"T_size", (int)(sizeof(GCtrace))},
+    {"T_ir", (int)(offsetof(GCtrace, ir))},
+    {"T_snap", (int)(offsetof(GCtrace, snap))},
+    {"T_snapmap", (int)(offsetof(GCtrace, snapmap))},
+    {"T_startpt", (int)(offsetof(GCtrace, startpt))},
+    {"T_startpc", (int)(offsetof(GCtrace, startpc))},
+    {"T_startins", (int)(offsetof(GCtrace, startins))},
+    {"T_szmcode", (int)(offsetof(GCtrace, szmcode))},
+    {"T_mcode", (int)(offsetof(GCtrace, mcode))},
+    {"T_spadjust", (int)(offsetof(GCtrace, spadjust))},
+    {"T_traceno", (int)(offsetof(GCtrace, traceno))},
+    {"T_link", (int)(offsetof(GCtrace, link))},
+    {"T_root", (int)(offsetof(GCtrace, root))},
+    {"str_len", (int)(offsetof(GCstr, len))},
+    {"str_data", (int)(sizeof(GCstr))},
+    {"main_L_below", (int)(offsetof(GG_State, g))},
+    {"G_vmstate", (int)(offsetof(global_State, vmstate))},
+    {"G_mainthref", (int)(offsetof(global_State, mainthref))},
+    {"G_registry", (int)(offsetof(global_State, registrytv))},
+    {"G_cur_L", (int)(offsetof(global_State, cur_L))},
+    {"G_jit_base", (int)(offsetof(global_State, jit_base))},
+    {"G_trace", (int)(offsetof(GG_State, J) - offsetof(GG_State, g) + offsetof(jit_State, trace))},
+    {"G_sizetrace", (int)(offsetof(GG_State, J) - offsetof(GG_State, g) + offsetof(jit_State, sizetrace))},
+    {"T_nsnap", (int)(offsetof(GCtrace, nsnap))},
+    {NULL, 0},
+  };
+  return fields;
+}
+
+int inside_snapshot_size(void) { return (int)sizeof(SnapShot); }
 
 uint64_t inside_globals(lua_State *L) { return (uint64_t)(uintptr_t)G(L); }
 

@@ -19,6 +19,14 @@ struct inside_layout {
 void inside_describe(struct inside_layout* into);
 uint64_t inside_globals(lua_State* L);
 
+/* Where its fields are, in the order in which luajit_oracle.cpp lists them: a number for each, ended by a NULL name. */
+struct inside_field {
+  const char* name;
+  int offset;
+};
+const struct inside_field* inside_fields(void);
+int inside_snapshot_size(void);
+
 struct inside_frame {
   uint64_t slot;        /* that holds the function */
   uint64_t base_slot;   /* the same but for a function with varargs: where it was called */

@@ -405,15 +405,97 @@ bool notices_planted_errors() {
   return good;
 }
 
+// The rows, and what find_globals and find_traces find in a live state, against the compiler's view of the structures.
+void compare_layout() {
+  static constexpr struct {
+    std::string_view name;
+    Offset LuajitLayout::*offset;
+  } members[] = {
+      {"L_gct", &LuajitLayout::L_gct},
+      {"L_status", &LuajitLayout::L_status},
+      {"L_glref", &LuajitLayout::L_glref},
+      {"L_base", &LuajitLayout::L_base},
+      {"L_top", &LuajitLayout::L_top},
+      {"L_maxstack", &LuajitLayout::L_maxstack},
+      {"L_stack", &LuajitLayout::L_stack},
+      {"L_env", &LuajitLayout::L_env},
+      {"L_cframe", &LuajitLayout::L_cframe},
+      {"L_stacksize", &LuajitLayout::L_stacksize},
+      {"cframe_L", &LuajitLayout::cframe_L},
+      {"cframe_PC", &LuajitLayout::cframe_PC},
+      {"cframe_previous", &LuajitLayout::cframe_previous},
+      {"cframe_nres", &LuajitLayout::cframe_nres},
+      {"pt_size", &LuajitLayout::pt_size},
+      {"pt_gct", &LuajitLayout::pt_gct},
+      {"pt_sizebc", &LuajitLayout::pt_sizebc},
+      {"pt_flags", &LuajitLayout::pt_flags},
+      {"fn_ffid", &LuajitLayout::fn_ffid},
+      {"fn_pc", &LuajitLayout::fn_pc},
+      {"fn_f", &LuajitLayout::fn_f},
+      {"T_size", &LuajitLayout::T_size},
+      {"T_ir", &LuajitLayout::T_ir},
+      {"T_snap", &LuajitLayout::T_snap},
+      {"T_snapmap", &LuajitLayout::T_snapmap},
+      {"T_startpt", &LuajitLayout::T_startpt},
+      {"T_startpc", &LuajitLayout::T_startpc},
+      {"T_startins", &LuajitLayout::T_startins},
+      {"T_szmcode", &LuajitLayout::T_szmcode},
+      {"T_mcode", &LuajitLayout::T_mcode},
+      {"T_spadjust", &LuajitLayout::T_spadjust},
+      {"T_traceno", &LuajitLayout::T_traceno},
+      {"T_link", &LuajitLayout::T_link},
+      {"T_root", &LuajitLayout::T_root},
+      {"str_len", &LuajitLayout::str_len},
+      {"str_data", &LuajitLayout::str_data},
+      {"main_L_below", &LuajitLayout::main_L_below},
+      {"G_vmstate", &LuajitLayout::G_vmstate},
+      {"G_mainthref", &LuajitLayout::G_mainthref},
+      {"G_registry", &LuajitLayout::G_registry},
+      {"G_cur_L", &LuajitLayout::G_cur_L},
+      {"G_jit_base", &LuajitLayout::G_jit_base},
+      {"G_trace", &LuajitLayout::G_trace},
+      {"G_sizetrace", &LuajitLayout::G_sizetrace},
+      {"T_nsnap", &LuajitLayout::T_nsnap},
+  };
+  lua_State* const L = luaL_newstate();
+  luaL_openlibs(L);
+  const OwnMemory memory;
+  LuajitLayout found = inside.gc64 != 0 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32;
+  const Address G = inside_globals(L);
+  expect_at("globals are found", 1, find_globals(memory, reinterpret_cast<Address>(L), found), 0, 0);
+  // No trace yet; then two, one of them with a function inlined.
+  expect_at("traces are found where there are none", 0, find_traces(memory, G, found), 0, 0);
+  if (luaL_dostring(L, "local function f(x) return x % 7 end  local s = 0  for i = 1, 300 do s = s + f(i) end  for i = 1, 300 do s = s - i end") != 0) ++count.differ;
+  expect_at("traces are found", 1, find_traces(memory, G, found), 0, 0);
+  expect_at("size of a snapshot", inside_snapshot_size(), found.snapshots.size, 0, 0);
+  const inside_field* field = inside_fields();
+  for (const auto& [name, offset] : members) {
+    expect_at("field", std::string_view(field->name), name, 0, 0);
+    expect_at(field->name, field->offset, found.*offset, 0, 0);
+    ++field;
+  }
+  // The other row is refused, and so is a state that its global state does not know.
+  LuajitLayout other = inside.gc64 != 0 ? layout_rows::luajit_gc32 : layout_rows::luajit_gc64;
+  expect_at("the other row fits", 0, find_globals(memory, reinterpret_cast<Address>(L), other), 0, 0);
+  LuajitLayout shifted = found;
+  expect_at("a state that is none", 0, find_globals(memory, reinterpret_cast<Address>(L) + 8, shifted), 0, 0);
+  lua_close(L);
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
   inside_describe(&inside);
   layout = inside.gc64 != 0 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32;
   layout.str_len = static_cast<Offset>(inside.string_length);
   layout.str_data = static_cast<Offset>(inside.string_data);
   layout.G_registry = static_cast<Offset>(inside.registry);
   layout.G_cur_L = static_cast<Offset>(inside.current_thread);
+  compare_layout();
+  if (argc > 1) {
+    std::printf("%s: where its structures are compared, %ld differ\n", LUAJIT_VERSION, count.differ);
+    return count.differ == 0 ? 0 : 1;
+  }
   compare_opcodes();
   const Encoding& encoding = encoding_of(inside.gc64 != 0 ? Bytecode::luajit : Bytecode::luajit_gc32);
   expect_at("object of a method", 1 + inside.registers_are_two_up, encoding.object_above, 0, 0);

@@ -11,6 +11,7 @@ class FakeCore : public Core {
  public:
   bool executes_lua(const NativeFrame& frame) const override { return frame.function == 0x1000 || frame.function == 0x4000; }
   bool is_machine_code(const NativeFrame& frame) const override { return frame.function == 0x4000; }
+  const TraceExit* trace_exit(const NativeFrame&) const override { return nullptr; }
   bool carries(const NativeFrame& frame) const override { return frame.function == 0x1000 || frame.function == 0x2100; }
   bool in_core_module(const NativeFrame& frame) const override { return frame.function >= 0x1000 && frame.function < 0x3000; }
   std::vector<std::byte> code(const NativeFrame&) const override { return {}; }

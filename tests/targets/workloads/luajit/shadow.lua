@@ -2,7 +2,7 @@
 -- it stores into it when it enters a function, leaves one, and comes to a line. Machine code stores, too, in the order of the program,
 -- so that functions which a trace has inlined are told as well.
 --
---   shadow.lua on|off         tells where the table is ("SHADOW address stride finalizer") and "READY", and runs, with machine code or without
+--   shadow.lua on|off         tells where the table is ("SHADOW address stride finalizer thrower") and "READY", and runs, with machine code or without
 --   shadow.lua pairs FILE     as mix.lua: writes which Lua function was seen below which, and ends
 --
 -- The comments in double brackets become code:
@@ -455,10 +455,10 @@ if has_ffi then
       --[[loop]] end
       --[[out]] return x
     end
-    local values = ffi.new("int[40]")
+    local values = ffi.new("int[12]")
     function by_callback(n) --[[in]]
-      --[[at]] for i = 0, 39 do values[i] = (i * 7919 + n) % 101 end
-      --[[at]] C.qsort(values, 40, 4, comparator)
+      --[[at]] for i = 0, 11 do values[i] = (i * 7919 + n) % 101 end
+      --[[at]] C.qsort(values, 12, 4, comparator)
       --[[out]]
     end
     if jit then jit.off(by_callback) end   -- machine code must not be called back into (ffi_semantics.html)
@@ -525,7 +525,8 @@ if recording then
   file:close()
   os.exit(0)
 end
-io.stdout:write("SHADOW ", tostring(M):sub(8), " ", stride, " ", debug.getinfo(finalizer).linedefined, "\nREADY\n")
+io.stdout:write("SHADOW ", tostring(M):sub(8), " ", stride, " ", debug.getinfo(finalizer).linedefined, " ", debug.getinfo(thrower).linedefined,
+  "\nREADY\n")
 io.stdout:flush()
 local n = 0
 while true do
