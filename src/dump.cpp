@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -35,16 +37,19 @@ std::vector<ThreadDump> look(Session& session) {
   return threads;
 }
 
-void print_text(Session& session, const std::vector<ThreadDump>& threads) {
-  fmt::print("Process {}: {}\n", session.target().process().pid(), session.target().process().command());
-  for (const LuaImage& image : session.sampler().reader().images()) fmt::print("{} in {}\n", image.name(), image.path);
+std::string to_text(Session& session, const std::vector<ThreadDump>& threads) {
+  std::string text;
+  const auto out = std::back_inserter(text);
+  fmt::format_to(out, "Process {}: {}\n", session.target().process().pid(), session.target().process().command());
+  for (const LuaImage& image : session.sampler().reader().images()) fmt::format_to(out, "{} in {}\n", image.name(), image.path);
   for (const ThreadDump& thread : threads) {
     const VmState vm_state = thread.sample.vm_state;
-    fmt::print("\nThread {} \"{}\" ({}{})\n", thread.tid, thread.name, state_name(thread.sample.state),
+    fmt::format_to(out, "\nThread {} \"{}\" ({}{})\n", thread.tid, thread.name, state_name(thread.sample.state),
                vm_state == VmState::none ? "" : fmt::format("; in the {}", name(vm_state)));
-    if (thread.sample.loss != Loss::none) fmt::print("    no stack: {}\n", name(thread.sample.loss));
-    for (auto frame = thread.sample.stack.rbegin(); frame != thread.sample.stack.rend(); ++frame) fmt::print("    {}\n", describe(*frame, true));
+    if (thread.sample.loss != Loss::none) fmt::format_to(out, "    no stack: {}\n", name(thread.sample.loss));
+    for (auto frame = thread.sample.stack.rbegin(); frame != thread.sample.stack.rend(); ++frame) fmt::format_to(out, "    {}\n", describe(*frame, true));
   }
+  return text;
 }
 
 nlohmann::ordered_json to_json(const Frame& frame) {
@@ -59,7 +64,7 @@ nlohmann::ordered_json to_json(const Frame& frame) {
 }
 
 // The schema is told in README.md ("dump --json"); "version" changes when a field changes its meaning or goes.
-void print_json(Session& session, const std::vector<ThreadDump>& threads) {
+std::string to_json(Session& session, const std::vector<ThreadDump>& threads) {
   nlohmann::ordered_json json = {{"version", 1}, {"pid", session.target().process().pid()}, {"command", session.target().process().command()}};
   json["lua"] = nlohmann::ordered_json::array();
   for (const LuaImage& image : session.sampler().reader().images()) json["lua"].push_back({{"version", image.version}, {"file", image.path}});
@@ -75,7 +80,7 @@ void print_json(Session& session, const std::vector<ThreadDump>& threads) {
     for (auto frame = thread.sample.stack.rbegin(); frame != thread.sample.stack.rend(); ++frame) entry["frames"].push_back(to_json(*frame));
     json["threads"].push_back(std::move(entry));
   }
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace
@@ -95,8 +100,9 @@ Result<int> dump(const DumpOptions& options) {
   system::watch_signals();
   const std::vector<ThreadDump> threads = look(session);
   if (threads.empty()) return Error{Cause::target_ended, fmt::format("Process {} ended while it was looked at.", session.target().process().pid())};
-  options.json ? print_json(session, threads) : print_text(session, threads);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return Error{Cause::output, "Cannot write all of the dump: no space, or closed by its reader."};
+  // A stream, not stdio: that gives up when a signal interrupts it.
+  std::cout << (options.json ? to_json(session, threads) : to_text(session, threads)) << std::flush;
+  if (!std::cout) return Error{Cause::output, "Cannot write all of the dump: no space, or closed by its reader."};
   if (options.mode != Mode::native && !session.sampler().reader().has_state()) {
     return Error{Cause::not_initialised, fmt::format("{} is mapped in process {}, but there is no lua_State in its memory: Lua is not initialised yet.",
                                                      session.sampler().reader().images().front().name(), session.target().process().pid())};

@@ -14,7 +14,7 @@ constexpr std::size_t image_limit = 1 << 30;
 
 struct Ident {
   std::string version, text;
-  int strength;  // how sure: 3 lua_ident or LuaJIT's own string, 1 the bare series
+  int strength;  // how sure: 3 lua_ident, or LuaJIT's version beside its messages; 2 LuaJIT's version alone, 1 the bare series
 };
 
 std::string_view word_at(std::string_view text, std::size_t at, std::string_view allowed) {
@@ -34,7 +34,7 @@ std::optional<Ident> find_ident(std::string_view text) {
     // luajit.h, LUAJIT_VERSION: "LuaJIT 2.1.0-beta3", "LuaJIT 2.1.1761786044".
     const std::string_view number = word_at(text, at + 7, "0123456789.-beta");
     constexpr std::size_t shortest = 3;   // "2.1"
-    if (number.size() >= shortest) return Ident{"LuaJIT " + std::string(number), "LuaJIT " + std::string(number), 3};
+    if (number.size() >= shortest) return Ident{"LuaJIT " + std::string(number), "LuaJIT " + std::string(number), 2};
   }
   for (std::size_t at = text.find("Lua 5."); at != text.npos; at = text.find("Lua 5.", at + 1)) {
     const bool whole = at > 0 && text[at - 1] == '\0' && at + 8 <= text.size() && text[at + 7] == '\0';
@@ -45,14 +45,20 @@ std::optional<Ident> find_ident(std::string_view text) {
 
 std::optional<Ident> search(const Memory& memory, Address start, Address end) {
   std::optional<Ident> best;
+  bool has_messages = false;
   std::vector<std::byte> buffer;
   for (Address at = start; at < end; at += chunk_size) {
     buffer.resize(std::min<Address>(chunk_size + overlap, end - at));
     if (!memory.read(at, buffer)) continue;
-    const std::optional<Ident> found = find_ident({reinterpret_cast<const char*>(buffer.data()), buffer.size()});
+    const std::string_view text(reinterpret_cast<const char*>(buffer.data()), buffer.size());
+    // lj_errmsg.h: the messages are one array. Programs that LuaJIT is in name its version, too.
+    constexpr std::string_view messages("error in error handling\0C++ exception\0", 38);
+    has_messages |= text.find(messages) != text.npos;
+    const std::optional<Ident> found = find_ident(text);
     if (found && (!best || found->strength > best->strength)) best = found;
     if (best && best->strength == 3) break;
   }
+  if (best && best->strength == 2 && has_messages) best->strength = 3;
   return best;
 }
 

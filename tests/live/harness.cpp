@@ -108,19 +108,6 @@ std::string compile_program(const std::string& program, const std::string& name,
   return program;
 }
 
-// Puts a version in the place of "newest", which is followed by a shape: LuaJIT's have dates, and change with Debian.
-std::string with_newest(std::string name) {
-  const std::size_t at = name.find("newest-");
-  if (at == std::string::npos) return name;
-  const std::string shape = name.substr(at + 6);
-  std::string newest;
-  for (const TargetSpec& spec : luajits()) {
-    const std::string start = "luajit-", version = spec.name.starts_with(start + "2.1.2") && spec.name.ends_with(shape) ? spec.name.substr(start.size(), spec.name.size() - start.size() - shape.size()) : "";
-    newest = std::max(newest, version);
-  }
-  return name.replace(at, 6, newest);
-}
-
 TargetSpec find_host(const std::string& name) {
   for (const char* const table : {"hosts.tsv", "luajit-hosts.tsv"}) {
     for (const TargetSpec& spec : read_table(table)) {
@@ -144,10 +131,9 @@ const std::vector<TargetSpec>& luajits() {
 }
 
 const TargetSpec& target(const std::string& name) {
-  const std::string full_name = with_newest(name);
   for (const auto* table : {&targets(), &luajits()}) {
     for (const TargetSpec& spec : *table) {
-      if (spec.name == full_name) return spec;
+      if (spec.name == name) return spec;
     }
   }
   FAIL("no target " << name << " in the tables of " LUASPY_TARGETS);
@@ -243,9 +229,8 @@ std::string compile_shared(const Folder& folder, const std::string& name) { retu
 
 std::string source_version(const std::string& start) {
   std::string newest;
-  const std::string full_start = with_newest(start);
   for (const TargetSpec& source : sources()) {
-    if (source.name.starts_with(full_start)) newest = std::max(newest, source.name);   // a digit each
+    if (source.name.starts_with(start)) newest = std::max(newest, source.name);   // a digit each
   }
   INFO("a Lua " << start << " in the tables of " LUASPY_TARGETS);
   REQUIRE(!newest.empty());

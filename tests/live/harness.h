@@ -22,7 +22,7 @@ struct TargetSpec {
 };
 const std::vector<TargetSpec>& targets();
 const std::vector<TargetSpec>& luajits();
-const TargetSpec& target(const std::string& name);   // of both; luajit-newest-SHAPE is the newest of these builds
+const TargetSpec& target(const std::string& name);   // of both
 enum class Jit { on, off };
 Words command_of(const TargetSpec& luajit, Jit jit);   // of the luajit program, which has the option
 Words host(const std::string& name);
@@ -56,7 +56,7 @@ std::string read_file(const std::string& path);   // empty if there is none
 // (5.4.7) or luajit-sources.tsv (2.1.20260824-gc64) it is linked with that Lua's static library and LUA is defined.
 std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version = {});
 std::string compile_shared(const Folder& folder, const std::string& name);   // as a shared library
-// The newest version in sources.tsv that starts so, or a version that luajit-sources.tsv has: 2.1.20170501-gc64, newest-gc32.
+// The newest version in sources.tsv that starts so, or a version that luajit-sources.tsv has.
 std::string source_version(const std::string& start);
 
 // The command, with its standard error going to a file; the process is the command's own.

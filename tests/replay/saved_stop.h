@@ -49,6 +49,7 @@ struct SavedStop : Core {
 
   bool executes_lua(const NativeFrame& frame) const override { return has(frame, 'x'); }
   bool is_machine_code(const NativeFrame& frame) const override { return has(frame, 't'); }
+  const TraceExit* trace_exit(const NativeFrame&) const override { return nullptr; }   // not saved
   bool carries(const NativeFrame& frame) const override { return has(frame, 'x') || has(frame, 'c'); }
   bool in_core_module(const NativeFrame& frame) const override { return has(frame, 'm'); }
   std::vector<std::byte> code(const NativeFrame&) const override { return {}; }
