@@ -26,7 +26,7 @@ local function expand(text, offset)
     -- LuaJIT forgets a store if nothing can happen before the next one to the same place (lj_opt_mem.c, lj_opt_dse_ahstore). The load
     -- of something that may have been stored to is what can happen.
     ["out"] = "M[sp + 1] = %d; _ = M[2]; M[1] = sp - 2;",
-    ["loop"] = "M[sp + 1] = %d;",
+    ["loop"] = "M[sp + 1] = %d; M[sp + 1] = %d;",
     ["back"] = "M[sp + 1] = %d; M[1] = sp;",
     ["body"] = "M[B] = M[1]; M[B + 1] = 0; local sp = B + 2; M[sp] = %d; M[sp + 1] = %d; local _ = M[2]; M[1] = sp; M[B + 1] = self_address();",
     ["resumed"] = "M[sp + 1] = %d; M[sp - sp % 8192] = M[1]; M[1] = sp;",
@@ -36,8 +36,8 @@ local function expand(text, offset)
     if source:find(" do\n$") then loops[#loops + 1] = line end
     return (source:gsub("%-%-%[%[(%a+)%]%]", function(word)
       if word == "main" then return (code["in"]:gsub("%%d", offset, 1):gsub("%%d", line)) end
-      local loop = word == "loop" and table.remove(loops)
-      return code[word] and (code[word]:gsub("%%d", loop or line))
+      if word == "loop" then return (code.loop:gsub("%%d", line, 1):gsub("%%d", table.remove(loops))) end
+      return code[word] and (code[word]:gsub("%%d", line))
     end))
   end))
 end
@@ -324,19 +324,21 @@ local function tail_calls_c(n) --[[in]]
   --[[out]] return x
 end
 
-local function nested(depth, body) --[[in]]
+local nested
+local function nest(B, depth, body) --[[body]]
+  --[[at]] coroutine.yield(depth)
+  --[[resumed]] local result = nested(depth - 1, body)
+  --[[out]] return result
+end
+function nested(depth, body) --[[in]]
   --[[at]] local result
   --[[at]] if depth == 0 then
     --[[at]] result = body(depth)
     --[[out]] return result
   end
   --[[at]] local B = table.remove(free)
-  --[[at]] local thread = coroutine.create(function() --[[body]]
-    --[[at]] coroutine.yield(depth)
-    --[[resumed]] local inner = nested(depth - 1, body)
-    --[[out]] return inner
-  end)
-  --[[at]] coroutine.resume(thread)
+  --[[at]] local thread = coroutine.create(nest)
+  --[[at]] coroutine.resume(thread, B, depth, body)
   --[[back]] local good
   --[[at]] good, result = coroutine.resume(thread)
   --[[back]] assert(good, result)
@@ -348,13 +350,14 @@ local function coroutines(n) --[[in]]
   --[[out]] return x
 end
 
+local function start_substitute(B, n) --[[body]]
+  --[[at]] local text = substitute(n)
+  --[[out]] return text
+end
 local function in_coroutine(word) --[[in]]
   --[[at]] local B = table.remove(free)
-  --[[at]] local thread = coroutine.create(function(n) --[[body]]
-    --[[at]] local text = substitute(n)
-    --[[out]] return text
-  end)
-  --[[at]] local good, text = coroutine.resume(thread, #word)
+  --[[at]] local thread = coroutine.create(start_substitute)
+  --[[at]] local good, text = coroutine.resume(thread, B, #word)
   --[[back]] assert(good, text)
   --[[at]] free[#free + 1] = B
   --[[out]] return text
@@ -371,16 +374,16 @@ local function produce(n) --[[in]]
   --[[loop]] end
   --[[out]]
 end
+local function generate(state) local B = state.B --[[body]]
+  --[[at]] produce(state.n)
+  --[[at]] free[#free + 1] = B
+  --[[out]]
+end
+if recording then pair("=[C]", place(debug.getinfo(generate, "S"))) end
 local function generator(n) --[[in]]
-  --[[at]] local B = table.remove(free)
-  --[[at]] local function body() --[[body]]
-    --[[at]] produce(n)
-    --[[at]] free[#free + 1] = B
-    --[[out]]
-  end
-  --[[at]] if recording then pair("=[C]", place(debug.getinfo(body, "S"))) end
-  --[[at]] local wrapped = coroutine.wrap(body)
-  --[[out]] return wrapped
+  --[[at]] local state = { n = n, B = table.remove(free) }
+  --[[at]] local wrapped = coroutine.wrap(generate)
+  --[[out]] return wrapped, state
 end
 local function iterators(n) --[[in]]
   --[[at]] local sum = 0
@@ -472,13 +475,14 @@ local function ffi_calls(n) --[[in]]
   end
   --[[out]]
 end
+local function start_ffi_calls(B, n) --[[body]]
+  --[[at]] ffi_calls(n)
+  --[[out]]
+end
 local function ffi_in_coroutine(n) --[[in]]
   --[[at]] local B = table.remove(free)
-  --[[at]] local thread = coroutine.create(function() --[[body]]
-    --[[at]] ffi_calls(n)
-    --[[out]]
-  end)
-  --[[at]] local good, text = coroutine.resume(thread)
+  --[[at]] local thread = coroutine.create(start_ffi_calls)
+  --[[at]] local good, text = coroutine.resume(thread, B, n)
   --[[back]] assert(good, text)
   --[[at]] free[#free + 1] = B
   --[[out]]
