@@ -80,7 +80,7 @@ TEST_CASE("record --threads gives every thread its own root", "[threads]") {
   const Folder folder;
   Running running({compile(folder, "threads", version), "own"});
   running.read_until("READY");
-  const Finished recorded = luaspy({"record", "--threads", "-d", "1", "-r", "200", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+  const Finished recorded = luaspy({"record", "--threads", "-d", "2", "-r", "200", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
   INFO(recorded.err << recorded.out);
   REQUIRE(recorded.status == 0);
   std::map<std::string, std::set<int>> owners;   // by root frame
@@ -98,7 +98,7 @@ TEST_CASE("record --threads gives every thread its own root", "[threads]") {
   for (const auto& [root, functions] : owners) {
     INFO(root);
     CHECK(functions.size() == 1);
-    CHECK(samples[root] >= 10);
+    CHECK(samples[root] >= 5);   // of 400, on a machine that does other things too
     all.insert(functions.begin(), functions.end());
   }
   CHECK(all.size() == thread_count);
