@@ -3,36 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-
-#include "luastate/luajit.h"
 
 namespace luaspy {
-namespace {
-
-// What the stop read, and where it read nothing, the memory as it is now: for objects that do not change while they live.
-class StoppedThenLive : public Memory {
- public:
-  StoppedThenLive(const Memory& stopped, const Memory& live) : stopped_(stopped), live_(live) {}
-  bool read(Address address, std::span<std::byte> into) const override { return stopped_.read(address, into) || live_.read(address, into); }
-
- private:
-  const Memory& stopped_;
-  const Memory& live_;
-};
-
-std::vector<Address> innermost_words(const Registers& registers, const Locator::ThreadStack& stack) {
-  constexpr std::size_t most_words = 128;
-  std::vector<Address> words;
-  for (unsigned number = 0; number < rip; ++number) {
-    if (registers.knows(number) && number != rsp) words.push_back(registers[number]);
-  }
-  for (std::size_t i = 0; i < most_words && 8 * i + 8 <= stack.bytes.size(); ++i) words.push_back(load<Address>(stack.bytes, 8 * i));
-  return words;
-}
-
-}  // namespace
-
 void LuaReader::try_rows(std::vector<Dialect> rows) {
   locator_.forget();
   locator_.try_rows(std::move(rows));
@@ -45,161 +17,40 @@ void LuaReader::read(const Memory& memory, const Registers& registers, const Loc
   for (const Activation& activation : active_) {
     State& state = states_[state_count_++];
     state.activation = activation;
-    state.cframes.clear();
-    state.jit_base = 0;
-    state.moved = {};
-    state.trace = {};
     if (activation.lua.puc != nullptr) walk_puc(memory, *activation.lua.puc, activation.L, limits_, state.walk);
-    else read_luajit(memory, registers, stack, state, state_count_ == 1);
-  }
-}
-
-// L->base lags behind the interpreter's BASE, which is in rdx (vm_x64.dasc), and a trace's is in jit_base. Which of them counts,
-// only the native frames tell; the walks from each read what will be needed then.
-void LuaReader::read_luajit(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost) {
-  const LuajitLayout& layout = *state.activation.lua.luajit;
-  const Address L = state.activation.L, G = state.activation.G;
-  if (innermost && state.moved.stack == 0) state.moved = find_moved_stack(stopped, layout, L, innermost_words(registers, stack), false);
-  const WithMovedStack memory(stopped, layout, L, state.moved);
-  read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
-  state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
-  state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
-  if (state.saved_pc == L) state.saved_pc = 0;   // vm_x64.dasc: "any value outside of bytecode is ok"
-  const auto touch = [&](const LuajitTop& top) {
-    if (top.base != 0) walk_luajit(memory, layout, L, state.cframes, top, limits_, state.walk);
-  };
-  if (innermost) {
-    state.vmstate = memory.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
-    const bool is_current = read_ref(memory, layout, G + layout.G_cur_L) == L;
-    if (is_current) state.jit_base = read_ref(memory, layout, G + layout.G_jit_base).value_or(0);
-    if (state.jit_base != 0 && !is_base(memory, layout, L, state.jit_base, 0)) state.jit_base = 0;
-    touch({state.jit_base, 0, {}});
-    std::vector<InlinedFrame> entering;
-    const Address base = registers[rdx];
-    if (base != state.saved_base && base != state.jit_base) touch(interpreter_top(memory, layout, L, base, registers[rbx], state.saved_pc, entering));
-    if (registers[rbp] != state.saved_base && is_base(memory, layout, L, registers[rbp], registers[rbx])) touch({registers[rbp], registers[rbx], {}});
-  }
-  walk_luajit(memory, layout, L, state.cframes, {state.saved_base, state.saved_pc, {}}, limits_, state.walk);
-  if (innermost && state.walk.dropped != 0 && state.moved.stack == 0) {
-    state.moved = find_moved_stack(stopped, layout, L, innermost_words(registers, stack), true);
-    if (state.moved.stack != 0) read_luajit(stopped, registers, stack, state, innermost);
+    else luajit_.read(memory, registers, stack, activation, state_count_ == 1, limits_, state.luajit, state.walk);
   }
 }
 
 std::vector<Address> LuaReader::cframes() const {
   std::vector<Address> all;
-  for (std::size_t i = 0; i < state_count_; ++i) all.insert(all.end(), states_[i].cframes.begin(), states_[i].cframes.end());
+  for (std::size_t i = 0; i < state_count_; ++i) {
+    if (states_[i].activation.lua.luajit != nullptr) all.insert(all.end(), states_[i].luajit.cframes.begin(), states_[i].luajit.cframes.end());
+  }
   return all;
+}
+
+void LuaReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory) {
+  for (std::size_t i = 0; i < state_count_; ++i) {
+    State& state = states_[i];
+    if (state.activation.lua.luajit != nullptr) luajit_.refine(natives, registers, core, memory, state.activation, i == 0, limits_, state.luajit, state.walk);
+  }
 }
 
 const Trace* LuaReader::trace_at(Address pc) {
   for (std::size_t i = 0; i < state_count_; ++i) {
     const Activation& activation = states_[i].activation;
     if (activation.lua.luajit == nullptr) continue;
-    if (const Trace* const trace = traces_.find(*activation.lua.luajit, activation.G, pc)) return trace;
+    if (const Trace* const trace = luajit_.trace_at(activation, pc)) return trace;
   }
   return nullptr;
-}
-
-void LuaReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory) {
-  for (std::size_t i = 0; i < state_count_; ++i) {
-    if (states_[i].activation.lua.luajit != nullptr) refine(states_[i], i == 0, natives, registers, core, memory);
-  }
-}
-
-void LuaReader::refine(State& state, bool innermost, const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory) {
-  const LuajitLayout& layout = *state.activation.lua.luajit;
-  const Address L = state.activation.L;
-  const StoppedThenLive stopped_then_live(memory, live_);
-  const WithMovedStack both(stopped_then_live, layout, L, state.moved);
-  const auto is = [&](Address base, Address pc) { return is_base(both, layout, L, base, pc); };
-  // The native frame on top of this state's innermost C frame: of the VM, or of a trace.
-  const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) {
-    return core.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]);
-  });
-  LuajitTop top;
-  InlinedCode code;
-  std::vector<InlinedFrame> entering;
-  const Address rdx_base = registers[rdx], rbx_pc = registers[rbx];
-  const bool in_vm = innermost && vm != natives.end() && vm == natives.begin() && !core.is_machine_code(*vm);
-  // vm_x64.dasc, ->vm_exit_interp: BASE and PC are the interpreter's again before jit_base is 0. Of what runs on behalf of machine code,
-  // nothing else has its sp at the C frame.
-  const bool leaves_trace = in_vm && !state.cframes.empty() && vm->sp == state.cframes[0] && is(rdx_base, rbx_pc);
-  if (innermost && state.jit_base != 0 && !leaves_trace) {
-    top.base = state.jit_base;
-    const Trace* trace = nullptr;
-    if (vm != natives.end() && core.is_machine_code(*vm)) trace = traces_.find(layout, state.activation.G, vm->lookup);
-    else if (state.vmstate > 0) trace = traces_.numbered(layout, state.activation.G, static_cast<unsigned>(state.vmstate));
-    if (trace != nullptr) {
-      state.trace = *trace;
-      const Address at = vm != natives.end() && trace->contains(vm->lookup) ? vm->lookup : trace->mcode;
-      code = traces_.decode(state.activation.G, L, *trace, at, state.jit_base, both);
-      top = {code.base, code.pc, code.frames};
-      if (!is(top.base, 0) && code.frames.empty()) top = {state.jit_base, 0, {}};
-    }
-  } else if (in_vm) {
-    top = interpreter_top(both, layout, L, rdx_base, rbx_pc, state.saved_pc, entering);
-    if (top.base == 0 && is(registers[rbp], rbx_pc)) top = {registers[rbp], rbx_pc, {}};   // vm_x64.dasc keeps BASE in rbp around some calls
-  } else if (innermost && leaving_trace(state, natives, core, both, code)) {
-    top = {code.base, code.pc, code.frames};
-  } else if (vm != natives.end()) {
-    const Address pc = vm->registers[rbx], base = vm->registers[rbp];
-    if (is(state.saved_base, pc)) top = {state.saved_base, pc, {}};
-    else if (innermost && is(base, pc)) top = {base, pc, {}};
-  }
-  if (top.base == 0) {
-    if (is(state.saved_base, rbx_pc) && innermost) top = {state.saved_base, rbx_pc, {}};
-    else if (is(state.saved_base, state.saved_pc)) top = {state.saved_base, state.saved_pc, {}};
-    else top = {state.saved_base, 0, {}};
-  }
-  walk_luajit(both, layout, L, state.cframes, top, limits_, state.walk);
-  state.walk.relocated = state.moved.stack != 0;
-  if (state.trace.object != 0 && !state.walk.calls.empty()) state.walk.calls[0].near = state.walk.calls[0].is_lua;
-}
-
-VmState LuaReader::vm_state_said(const State& state) {
-  // lj_obj.h: ~LJ_VMST_INTERP and so on.
-  constexpr VmState stock[] = {VmState::interpreting, VmState::c,         VmState::collecting, VmState::exiting,
-                               VmState::recording,    VmState::optimising, VmState::assembling};
-  constexpr VmState more[] = {VmState::interpreting, VmState::interpreting, VmState::c,         VmState::c,         VmState::collecting,
-                              VmState::exiting,      VmState::recording,    VmState::optimising, VmState::assembling};
-  const bool more_states = state.activation.lua.luajit->more_vmstates;
-  const auto number = static_cast<std::size_t>(~state.vmstate);
-  if (state.vmstate >= 0) return VmState::machine_code;
-  return more_states ? (number < std::size(more) ? more[number] : VmState::none) : number < std::size(stock) ? stock[number] : VmState::none;
-}
-
-// lj_trace.c, lj_trace_exit: it writes to the stack what the trace had inlined (trace_exit_cp, called by lj_vm_cpcall), then SAVE_PC. Until
-// then L->base is what jit_base was. False if that is not where the thread is.
-bool LuaReader::leaving_trace(const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory, InlinedCode& code) {
-  const Activation& activation = state.activation;
-  const auto is_vm = [&](const NativeFrame& frame) { return core.executes_lua(frame); };
-  auto vm = std::ranges::find_if(natives, is_vm);
-  bool restores = false;
-  if (vm != natives.end() && core.trace_exit(*vm) == nullptr) restores = true, vm = std::find_if(std::next(vm), natives.end(), is_vm);
-  const TraceExit* const exit = vm != natives.end() ? core.trace_exit(*vm) : nullptr;
-  if (exit == nullptr || vm->cfa > activation.boundary + 4096 || (restores && vm_state_said(state) != VmState::exiting)) return false;
-  const Address dispatch = vm->registers[r14];
-  const auto parent = memory.get<std::uint32_t>(dispatch + static_cast<Address>(std::int64_t{exit->parent}));
-  const auto number = memory.get<std::uint32_t>(dispatch + static_cast<Address>(std::int64_t{exit->exitno}));
-  if (!parent || !number) return false;
-  const Trace* const trace = traces_.numbered(*activation.lua.luajit, activation.G, *parent);
-  if (trace == nullptr) return false;
-  code = traces_.at_exit(activation.G, activation.L, *trace, *number, state.saved_base, memory);
-  return code.pc != 0 && (restores || code.pc - 4 != state.saved_pc);
 }
 
 VmState LuaReader::vm_state(const std::vector<NativeFrame>& natives, const Core& core) const {
   if (state_count_ == 0) return VmState::none;
   const State& state = states_[0];
-  if (state.activation.lua.puc != nullptr) return !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
-  // The number lags behind at the edges of a trace; where the code is counts.
-  const VmState said = vm_state_said(state);
-  const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) { return core.executes_lua(frame); });
-  const bool on_trace = vm != natives.end() && core.is_machine_code(*vm) && (state.cframes.empty() || vm->cfa > state.cframes[0]);
-  if (on_trace && said != VmState::collecting) return VmState::machine_code;
-  if (!on_trace && said == VmState::machine_code) return state.jit_base != 0 ? VmState::machine_code : VmState::interpreting;
-  return said;
+  if (state.activation.lua.luajit != nullptr) return luajit_.vm_state(natives, core, state.activation, state.luajit);
+  return !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
 }
 
 std::vector<Segment> LuaReader::segments() const {
@@ -290,16 +141,15 @@ Frame LuaReader::label_native(const NativeFrame& native, const Core& core) {
   if (!core.is_machine_code(native)) return core.describe(native);
   for (std::size_t i = 0; i < state_count_; ++i) {
     const Activation& activation = states_[i].activation;
-    if (activation.lua.luajit == nullptr) continue;
-    const Trace* const found = traces_.find(*activation.lua.luajit, activation.G, native.lookup);
-    if (found == nullptr) continue;
-    const Trace trace = *found;
+    const Trace* const trace = activation.lua.luajit != nullptr ? luajit_.trace_at(activation, native.lookup) : nullptr;
+    if (trace == nullptr) continue;
+    const unsigned number = trace->number;
+    const Address pc = trace->start_pc + 4;
     LuaCall start;
-    start.is_lua = true;
-    start.proto = trace.start_proto;
-    if (!read_proto_of(live_, *activation.lua.luajit, start)) break;
-    const Frame place = names_.frame({activation.lua, activation.G, live_}, start, nullptr, trace.start_pc + 4);
-    return {Frame::Kind::marker, fmt::format("[trace {} {}:{}]", trace.number, place.file, place.line), {}, 0, 0};
+    start.proto = trace->start_proto;
+    if (!read_proto_of(names_.memory(), *activation.lua.luajit, start)) break;
+    const Frame place = names_.frame({activation.lua, activation.G, names_.memory()}, start, nullptr, pc);
+    return {Frame::Kind::marker, fmt::format("[trace {} {}:{}]", number, place.file, place.line), {}, 0, 0};
   }
   return core.describe(native);
 }

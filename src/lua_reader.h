@@ -7,7 +7,7 @@
 #include "core.h"
 #include "luastate/live_pc.h"
 #include "luastate/locate.h"
-#include "luastate/luajit_trace.h"
+#include "luajit_reader.h"
 #include "luastate/names.h"
 #include "merge.h"
 #include "sample.h"
@@ -17,7 +17,7 @@ namespace luaspy {
 class LuaReader {
  public:
   // `live`: the target's memory as it is now, for names. It has to outlive the reader.
-  LuaReader(const Memory& live, WalkLimits limits) : live_(live), names_(live), traces_(live), limits_(limits) {}
+  LuaReader(const Memory& live, WalkLimits limits) : names_(live), luajit_(live), limits_(limits) {}
 
   // Which rows to try, best first; what was known of states before is forgotten.
   void try_rows(std::vector<Dialect> rows);
@@ -31,7 +31,7 @@ class LuaReader {
   // After it. First what the native frames need: LuaJIT's C frames of the VM, and the trace that has `pc`, nullptr if there is none.
   std::vector<Address> cframes() const;
   const Trace* trace_at(Address pc);
-  bool on_trace() const { return state_count_ != 0 && states_[0].jit_base != 0; }
+  bool on_trace() const { return state_count_ != 0 && states_[0].activation.lua.luajit != nullptr && states_[0].luajit.jit_base != 0; }
   // Then, with them, LuaJIT's calls again: where the innermost frame is, and what a trace has inlined, is known only now.
   void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory);
   std::vector<Segment> segments() const;
@@ -55,29 +55,18 @@ class LuaReader {
   struct State {
     Activation activation;
     LuaWalk walk;
-    // LuaJIT.
-    std::vector<Address> cframes;    // innermost first
-    Address jit_base = 0;            // of the trace that this state runs; 0: none
-    std::int32_t vmstate = 0;
-    Address saved_base = 0, saved_pc = 0;   // L->base; SAVE_PC of the innermost C frame
-    MovedStack moved;                // the Lua stack was being moved
-    Trace trace;                     // object 0: none
+    LuajitReader::State luajit;
   };
-  void read_luajit(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, State& state, bool innermost);
-  void refine(State& state, bool innermost, const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory);
-  static VmState vm_state_said(const State& state);
-  bool leaving_trace(const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory, InlinedCode& code);
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   Address pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Frame label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Frame label_native(const NativeFrame& native, const Core& core);
   std::string left_out_text(const LuaWalk& walk) const;
 
-  const Memory& live_;
   Locator locator_;
   LivePc live_pc_;
   Names names_;
-  Traces traces_;
+  LuajitReader luajit_;
   WalkLimits limits_;
   // Of the sample being made; they keep their room from one to the next.
   std::vector<Activation> active_;

@@ -198,4 +198,48 @@ TEST_CASE("two Luas in one process, one called by the other", "[luajit_hard]") {
   }
 }
 
+TEST_CASE("the VM state and the trace and the near line of a sample", "[luajit_hard]") {
+  const TargetSpec spec = target(GENERATE("debian-luajit-bookworm", "luajit-2.1.20170501-gc32"));
+  const Jit jit = GENERATE(Jit::off, Jit::on);
+  Words command = command_of(spec, jit);
+  command.push_back(workload("luajit/inlined.lua"));
+  Running running(command);
+  running.read_until("READY");
+  const std::string pid = std::to_string(running.pid());
+  std::int64_t all = 0, in_code = 0, interpreted = 0, in_trace = 0, near = 0;
+  std::string summaries;
+  for (int tries = 0; all < 100 && tries < 30; ++tries) {
+    const Finished recorded = luaspy({"record", "-r", "500", "-d", "0.7", "--vmstate", "--traces", "--lines", "-f", "folded", "-o", "-", "--pid", pid});
+    summaries += recorded.err;
+    for (const FoldedStack& stack : parse_folded(recorded.out)) {
+      all += stack.count;
+      in_code += stack.frames.front() == "[machine code]" ? stack.count : 0;
+      interpreted += stack.frames.front() == "[interpreter]" ? stack.count : 0;
+      const std::string& leaf = stack.frames.back();
+      static const std::regex trace("\\[trace [0-9]+ .*inlined\\.lua:[0-9]+\\]");
+      const bool is_trace = std::regex_match(leaf, trace);
+      in_trace += is_trace ? stack.count : 0;
+      near += is_trace && stack.frames[stack.frames.size() - 2].find("inlined.lua:~") != std::string::npos ? stack.count : 0;
+    }
+  }
+  INFO(spec.name << " " << summaries);
+  REQUIRE(all >= 100);
+  CAPTURE(all, in_code, interpreted, in_trace, near);
+  if (jit == Jit::off) {
+    CHECK(10 * interpreted >= 9 * all);
+    CHECK(in_code == 0);
+    CHECK(in_trace == 0);
+    CHECK(summaries.find("in: interpreter ") != std::string::npos);
+  } else {
+    CHECK(10 * in_code >= 9 * all);
+    CHECK(2 * in_trace >= all);   // else in something that the trace calls
+    CHECK(near == in_trace);
+    CHECK(summaries.find("in: machine code ") != std::string::npos);
+  }
+  const nlohmann::json dumped = nlohmann::json::parse(luaspy({"dump", "--json", "--pid", pid}).out);
+  CHECK(dumped.at("lua").size() == 1);
+  CHECK(dumped.at("lua").at(0).at("version").get<std::string>() == spec.version);
+  CHECK(dumped.at("threads").at(0).contains("vm_state"));
+}
+
 }  // namespace luaspy::live

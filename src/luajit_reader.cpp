@@ -1,0 +1,164 @@
+#include "luajit_reader.h"
+
+#include <algorithm>
+#include <array>
+
+namespace luaspy {
+namespace {
+
+// What the stop read, and where it read nothing, the memory as it is now: for objects that do not change while they live.
+class StoppedThenLive : public Memory {
+ public:
+  StoppedThenLive(const Memory& stopped, const Memory& live) : stopped_(stopped), live_(live) {}
+  bool read(Address address, std::span<std::byte> into) const override { return stopped_.read(address, into) || live_.read(address, into); }
+
+ private:
+  const Memory& stopped_;
+  const Memory& live_;
+};
+
+std::vector<Address> innermost_words(const Registers& registers, const Locator::ThreadStack& stack) {
+  constexpr std::size_t most_words = 128;
+  std::vector<Address> words;
+  for (unsigned number = 0; number < rip; ++number) {
+    if (registers.knows(number) && number != rsp) words.push_back(registers[number]);
+  }
+  for (std::size_t i = 0; i < most_words && 8 * i + 8 <= stack.bytes.size(); ++i) words.push_back(load<Address>(stack.bytes, 8 * i));
+  return words;
+}
+
+}  // namespace
+
+// L->base lags behind the interpreter's BASE, which is in rdx (vm_x64.dasc), and a trace's is in jit_base. Which of them counts,
+// only the native frames tell; the walks from each read what will be needed then.
+void LuajitReader::read(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, bool innermost,
+                        const WalkLimits& limits, State& state, LuaWalk& walk) const {
+  state = {std::move(state.cframes)};
+  read_from(stopped, registers, stack, activation, innermost, limits, state, walk);
+  if (!innermost || walk.dropped == 0 || state.moved.stack != 0) return;
+  state.moved = find_moved_stack(stopped, *activation.lua.luajit, activation.L, innermost_words(registers, stack), true);
+  if (state.moved.stack != 0) read_from(stopped, registers, stack, activation, innermost, limits, state, walk);
+}
+
+void LuajitReader::read_from(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, bool innermost,
+                             const WalkLimits& limits, State& state, LuaWalk& walk) const {
+  const LuajitLayout& layout = *activation.lua.luajit;
+  const Address L = activation.L, G = activation.G;
+  if (innermost && state.moved.stack == 0) state.moved = find_moved_stack(stopped, layout, L, innermost_words(registers, stack), false);
+  const WithMovedStack memory(stopped, layout, L, state.moved);
+  read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
+  state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
+  state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
+  if (state.saved_pc == L) state.saved_pc = 0;   // vm_x64.dasc: "any value outside of bytecode is ok"
+  const auto touch = [&](const LuajitTop& top) {
+    if (top.base != 0) walk_luajit(memory, layout, L, state.cframes, top, limits, walk);
+  };
+  if (innermost) {
+    state.vmstate = memory.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
+    const bool is_current = read_ref(memory, layout, G + layout.G_cur_L) == L;
+    if (is_current) state.jit_base = read_ref(memory, layout, G + layout.G_jit_base).value_or(0);
+    if (state.jit_base != 0 && !is_base(memory, layout, L, state.jit_base, 0)) state.jit_base = 0;
+    touch({state.jit_base, 0, {}});
+    std::vector<InlinedFrame> entering;
+    const Address base = registers[rdx];
+    if (base != state.saved_base && base != state.jit_base) touch(interpreter_top(memory, layout, L, base, registers[rbx], state.saved_pc, entering));
+    if (registers[rbp] != state.saved_base && is_base(memory, layout, L, registers[rbp], registers[rbx])) touch({registers[rbp], registers[rbx], {}});
+  }
+  walk_luajit(memory, layout, L, state.cframes, {state.saved_base, state.saved_pc, {}}, limits, walk);
+}
+
+const Trace* LuajitReader::trace_at(const Activation& activation, Address pc) { return traces_.find(*activation.lua.luajit, activation.G, pc); }
+
+void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory, const Activation& activation,
+                          bool innermost, const WalkLimits& limits, State& state, LuaWalk& walk) {
+  const LuajitLayout& layout = *activation.lua.luajit;
+  const Address L = activation.L;
+  const StoppedThenLive stopped_then_live(memory, live_);
+  const WithMovedStack both(stopped_then_live, layout, L, state.moved);
+  const auto is = [&](Address base, Address pc) { return is_base(both, layout, L, base, pc); };
+  // The native frame on top of this state's innermost C frame: of the VM, or of a trace.
+  const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) {
+    return core.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]);
+  });
+  LuajitTop top;
+  InlinedCode code;
+  std::vector<InlinedFrame> entering;
+  const Address rdx_base = registers[rdx], rbx_pc = registers[rbx];
+  const bool in_vm = innermost && vm != natives.end() && vm == natives.begin() && !core.is_machine_code(*vm);
+  // vm_x64.dasc, ->vm_exit_interp: BASE and PC are the interpreter's again before jit_base is 0. Of what runs on behalf of machine code,
+  // nothing else has its sp at the C frame.
+  const bool leaves_trace = in_vm && !state.cframes.empty() && vm->sp == state.cframes[0] && is(rdx_base, rbx_pc);
+  if (innermost && state.jit_base != 0 && !leaves_trace) {
+    top.base = state.jit_base;
+    const Trace* trace = nullptr;
+    if (vm != natives.end() && core.is_machine_code(*vm)) trace = traces_.find(layout, activation.G, vm->lookup);
+    else if (state.vmstate > 0) trace = traces_.numbered(layout, activation.G, static_cast<unsigned>(state.vmstate));
+    if (trace != nullptr) {
+      state.trace = *trace;
+      const Address at = vm != natives.end() && trace->contains(vm->lookup) ? vm->lookup : trace->mcode;
+      code = traces_.decode(activation.G, L, *trace, at, state.jit_base, both);
+      top = {code.base, code.pc, code.frames};
+      if (!is(top.base, 0) && code.frames.empty()) top = {state.jit_base, 0, {}};
+    }
+  } else if (in_vm) {
+    top = interpreter_top(both, layout, L, rdx_base, rbx_pc, state.saved_pc, entering);
+    if (top.base == 0 && is(registers[rbp], rbx_pc)) top = {registers[rbp], rbx_pc, {}};   // vm_x64.dasc keeps BASE in rbp around some calls
+  } else if (innermost && leaving_trace(activation, state, natives, core, both, code)) {
+    top = {code.base, code.pc, code.frames};
+  } else if (vm != natives.end()) {
+    const Address pc = vm->registers[rbx], base = vm->registers[rbp];
+    if (is(state.saved_base, pc)) top = {state.saved_base, pc, {}};
+    else if (innermost && is(base, pc)) top = {base, pc, {}};
+  }
+  if (top.base == 0) {
+    if (is(state.saved_base, rbx_pc) && innermost) top = {state.saved_base, rbx_pc, {}};
+    else if (is(state.saved_base, state.saved_pc)) top = {state.saved_base, state.saved_pc, {}};
+    else top = {state.saved_base, 0, {}};
+  }
+  walk_luajit(both, layout, L, state.cframes, top, limits, walk);
+  walk.relocated = state.moved.stack != 0;
+  if (state.trace.object != 0 && !walk.calls.empty()) walk.calls[0].near = walk.calls[0].is_lua;
+}
+
+VmState LuajitReader::vm_state_said(const Activation& activation, const State& state) {
+  // lj_obj.h: ~LJ_VMST_INTERP and so on.
+  constexpr VmState stock[] = {VmState::interpreting, VmState::c,         VmState::collecting, VmState::exiting,
+                               VmState::recording,    VmState::optimising, VmState::assembling};
+  constexpr VmState more[] = {VmState::interpreting, VmState::interpreting, VmState::c,         VmState::c,         VmState::collecting,
+                              VmState::exiting,      VmState::recording,    VmState::optimising, VmState::assembling};
+  const bool more_states = activation.lua.luajit->more_vmstates;
+  const auto number = static_cast<std::size_t>(~state.vmstate);
+  if (state.vmstate >= 0) return VmState::machine_code;
+  return more_states ? (number < std::size(more) ? more[number] : VmState::none) : number < std::size(stock) ? stock[number] : VmState::none;
+}
+
+// lj_trace.c, lj_trace_exit: it writes to the stack what the trace had inlined (trace_exit_cp, called by lj_vm_cpcall), then SAVE_PC. Until
+// then L->base is what jit_base was. False if that is not where the thread is.
+bool LuajitReader::leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory, InlinedCode& code) {
+  const auto is_vm = [&](const NativeFrame& frame) { return core.executes_lua(frame); };
+  auto vm = std::ranges::find_if(natives, is_vm);
+  bool restores = false;
+  if (vm != natives.end() && core.trace_exit(*vm) == nullptr) restores = true, vm = std::find_if(std::next(vm), natives.end(), is_vm);
+  const TraceExit* const exit = vm != natives.end() ? core.trace_exit(*vm) : nullptr;
+  if (exit == nullptr || vm->cfa > activation.boundary + 4096 || (restores && vm_state_said(activation, state) != VmState::exiting)) return false;
+  const Address dispatch = vm->registers[r14];
+  const auto parent = memory.get<std::uint32_t>(dispatch + static_cast<Address>(std::int64_t{exit->parent}));
+  const auto number = memory.get<std::uint32_t>(dispatch + static_cast<Address>(std::int64_t{exit->exitno}));
+  if (!parent || !number) return false;
+  const Trace* const trace = traces_.numbered(*activation.lua.luajit, activation.G, *parent);
+  if (trace == nullptr) return false;
+  code = traces_.at_exit(activation.G, activation.L, *trace, *number, state.saved_base, memory);
+  return code.pc != 0 && (restores || code.pc - 4 != state.saved_pc);
+}
+
+VmState LuajitReader::vm_state(const std::vector<NativeFrame>& natives, const Core& core, const Activation& activation, const State& state) {
+  // The number lags behind at the edges of a trace; where the code is counts.
+  const VmState said = vm_state_said(activation, state);
+  const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) { return core.executes_lua(frame); });
+  const bool on_trace = vm != natives.end() && core.is_machine_code(*vm) && (state.cframes.empty() || vm->cfa > state.cframes[0]);
+  if (on_trace && said != VmState::collecting) return VmState::machine_code;
+  if (!on_trace && said == VmState::machine_code) return state.jit_base != 0 ? VmState::machine_code : VmState::interpreting;
+  return said;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,52 @@
+#pragma once
+// What a LuaJIT state is doing. The stop reads what may be needed; where the innermost frame is, and what a trace has inlined, is settled
+// afterwards, when the native frames are known.
+
+#include <vector>
+
+#include "core.h"
+#include "luastate/locate.h"
+#include "luastate/luajit.h"
+#include "luastate/luajit_trace.h"
+#include "sample.h"
+
+namespace luaspy {
+
+class LuajitReader {
+ public:
+  // `live`: the target's memory as it is now, for traces. It has to outlive the reader.
+  explicit LuajitReader(const Memory& live) : live_(live), traces_(live) {}
+
+  // Beside its walk. Of an innermost state, but for the first and the last line.
+  struct State {
+    std::vector<Address> cframes;           // of the VM, innermost first
+    Address jit_base = 0;                   // of the trace that this state runs; 0: none
+    std::int32_t vmstate = 0;               // global_State's
+    Address saved_base = 0, saved_pc = 0;   // L->base; SAVE_PC of the innermost C frame
+    MovedStack moved;                       // the Lua stack was being moved
+    Trace trace;                            // object 0: none
+  };
+
+  // In the stop. `memory` is the snapshot; `stack` the thread's stack in it.
+  void read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, bool innermost,
+            const WalkLimits& limits, State& state, LuaWalk& walk) const;
+
+  // After it: the trace whose machine code has `pc`, nullptr if there is none. Valid until the next call.
+  const Trace* trace_at(const Activation& activation, Address pc);
+  void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory, const Activation& activation,
+              bool innermost, const WalkLimits& limits, State& state, LuaWalk& walk);
+  // Of the innermost state.
+  static VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core, const Activation& activation, const State& state);
+
+ private:
+  void read_from(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, bool innermost,
+                 const WalkLimits& limits, State& state, LuaWalk& walk) const;
+  static VmState vm_state_said(const Activation& activation, const State& state);
+  bool leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory,
+                     InlinedCode& code);
+
+  const Memory& live_;
+  Traces traces_;
+};
+
+}  // namespace luaspy
