@@ -226,6 +226,7 @@ struct Figures {
   std::int64_t decoded = 0, innermost_dropped = 0, dropped = 0, broken = 0, unusable = 0;
   std::int64_t pairs = 0, impossible = 0;
   std::int64_t incomplete = 0, mismatch = 0, not_joined = 0;
+  std::int64_t trace_frames = 0, adjusted = 0;   // native frames of traces; that spadjust leads to the same C frame
   struct Where {
     std::int64_t samples = 0, right = 0, edge = 0, near = 0, wrong = 0;   // whole stacks; near: in machine code, all but what is inlined
     std::int64_t function = 0, lines = 0, line = 0;                       // of the innermost: right
@@ -348,6 +349,7 @@ class Judge {
     figures_.incomplete += quality.native_complete == 0;
     figures_.mismatch += quality.fresh_mismatch != 0;
     figures_.not_joined += quality.not_joined != 0;
+    judge_trace_frames();
     if (unusable) report("unusable", "");
     if (quality.half_built != 0) report("innermost dropped", "");
     if (quality.calls_dropped != 0) report("others dropped", "");
@@ -355,6 +357,23 @@ class Judge {
     if (quality.native_complete == 0) report("native incomplete", "");
     if (quality.fresh_mismatch != 0) report("fresh mismatch", frames_and_calls());
     if (quality.not_joined != 0) report("not joined", "");
+  }
+
+  // lj_asm_x86.h, asm_head and asm_tail: a trace's frame is spadjust bytes and two words on top of the VM's, but at its very ends.
+  void judge_trace_frames() {
+    const StackReader& reader = pieces_.reader();
+    if (reader.lua().active().empty()) return;
+    const Activation& activation = reader.lua().active()[0];
+    constexpr Address words = 16, frame_size = 80;
+    for (const NativeFrame& native : reader.natives()) {
+      if (!reader.native_code().is_machine_code(native)) continue;
+      const Trace* const trace = traces_.find(*activation.lua.luajit, activation.G, native.lookup);
+      if (trace == nullptr) continue;
+      const auto spadjust = target_.memory().get<std::uint16_t>(trace->object + activation.lua.luajit->T_spadjust).value_or(0);
+      const Address cfa = native.sp + spadjust + words + frame_size;
+      ++figures_.trace_frames;
+      figures_.adjusted += native.cfa == cfa || native.cfa == cfa + words;   // built with LUAJIT_NO_UNWIND: two more registers
+    }
   }
 
   std::string frames_and_calls() const {
@@ -567,6 +586,7 @@ class Judge {
 
   Target& target_;
   Pieces pieces_;
+  Traces traces_{target_.memory()};
   const LuajitLayout& layout_;
   Shadow shadow_;
   int finalizer_, thrower_;
@@ -598,6 +618,7 @@ bool passes(const Figures& figures, bool jit) {
                           {figures.samples - figures.decoded, figures.samples, jit ? 0.004 : 0.006, "stacks decoded"},
                           {figures.impossible, figures.pairs, 0, "impossible pairs"},
                           {figures.incomplete, figures.samples, 0.001, "native part"},
+                          {figures.trace_frames - figures.adjusted, figures.trace_frames, 0.02, "frames of traces where spadjust has them"},
                           {figures.failed_stops + figures.untold, figures.samples, 0.01, "stops that tell nothing"}};
   constexpr std::int64_t fewest = 200;   // even on a busy machine
   bool good = figures.samples >= fewest && figures.pairs != 0;
@@ -611,16 +632,16 @@ bool passes(const Figures& figures, bool jit) {
 }
 
 void print_head() {
-  fmt::print("{:<38} {:>6} {:>7} {:>7} {:>5} {:>7} {:>5} {:>5} {:>7} {:>3} {:>7} {:>6} {:>4} | {:>6} {:>6} {:>5} {:>5} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>5} {:>5} {:>6} {:>6}\n", "",
-             "stops", "L %", "cold %", "cur_L", "deco %", "inner", "other", "pairs", "bad", "nativ %", "fresh", "join", "interp", "whole%", "edge%", "wrong", "line%", "callr%",
+  fmt::print("{:<38} {:>6} {:>7} {:>7} {:>5} {:>7} {:>5} {:>5} {:>7} {:>3} {:>7} {:>6} {:>4} {:>6} | {:>6} {:>6} {:>5} {:>5} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>5} {:>5} {:>6} {:>6}\n", "",
+             "stops", "L %", "cold %", "cur_L", "deco %", "inner", "other", "pairs", "bad", "nativ %", "fresh", "join", "spadj%", "interp", "whole%", "edge%", "wrong", "line%", "callr%",
              "trace", "whole%", "near%", "wrong", "func%", "line%", "callr%");
 }
 
 void print(const std::string& name, const Figures& f) {
   const Figures::Where &i = f.interpreter, &t = f.trace;
-  fmt::print("{:<38} {:>6} {:>7.3f} {:>7.3f} {:>5} {:>7.3f} {:>5} {:>5} {:>7} {:>3} {:>7.3f} {:>6} {:>4} | {:>6} {:>6.2f} {:>5.2f} {:>5} {:>6.2f} {:>6.2f} | {:>6} {:>6.2f} {:>6.2f} {:>5} {:>5.1f} {:>6.2f} {:>6.2f}\n",
+  fmt::print("{:<38} {:>6} {:>7.3f} {:>7.3f} {:>5} {:>7.3f} {:>5} {:>5} {:>7} {:>3} {:>7.3f} {:>6} {:>4} {:>6.2f} | {:>6} {:>6.2f} {:>5.2f} {:>5} {:>6.2f} {:>6.2f} | {:>6} {:>6.2f} {:>6.2f} {:>5} {:>5.1f} {:>6.2f} {:>6.2f}\n",
              name, f.samples, 100 - percent(f.wrong, f.state_known), 100 - percent(f.cold_wrong, f.state_known), f.not_current, percent(f.decoded, f.samples),
-             f.innermost_dropped, f.dropped, f.pairs, f.impossible, 100 - percent(f.incomplete, f.samples), f.mismatch, f.not_joined, i.samples,
+             f.innermost_dropped, f.dropped, f.pairs, f.impossible, 100 - percent(f.incomplete, f.samples), f.mismatch, f.not_joined, percent(f.adjusted, f.trace_frames), i.samples,
              percent(i.right + i.edge, i.samples), percent(i.edge, i.samples), i.wrong, percent(i.line, i.lines), percent(i.caller_lines, i.callers), t.samples,
              percent(t.right + t.edge, t.samples), percent(t.near, t.samples), t.wrong, percent(t.function, t.samples), percent(t.line, t.lines),
              percent(t.caller_lines, t.callers));
