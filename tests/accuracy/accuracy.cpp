@@ -6,12 +6,8 @@
 //
 // A line a build; status 1 if one of them is below a figure of `figures`.
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +15,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "attach/target.h"
-#include "stack_reader.h"
+#include "stopping.h"
 #include "truth.h"
 
 namespace luaspy {
@@ -47,97 +42,21 @@ struct Line {
   bool operator==(const Line&) const = default;
 };
 
-// A truth target: started on a workload, killed at the end.
-class Program {
- public:
-  explicit Program(const std::string& file) : file_(file) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return;
-    pid_ = fork();
-    if (pid_ == 0) {
-      dup2(ends[1], STDOUT_FILENO);
-      execl(file.c_str(), file.c_str(), LUASPY_WORKLOADS "/mix.lua", nullptr);
-      _exit(127);
+// Where `luaspy_truth` is in the target: the dynamic symbol of `file`, moved to where the file is mapped.
+Address find_truth(const std::string& file, const AddressSpace& space) {
+  Address value = 0;
+  if (FILE* const nm = popen(("nm -D '" + file + "'").c_str(), "r")) {
+    char line[512];
+    while (fgets(line, sizeof line, nm) != nullptr) {
+      if (std::string_view(line).find(" luaspy_truth") != std::string_view::npos) value = strtoull(line, nullptr, 16);
     }
-    close(ends[1]);
-    std::string said;
-    char c;
-    while (!said.ends_with("READY\n") && read(ends[0], &c, 1) == 1) said += c;
-    close(ends[0]);
-    ready_ = said.ends_with("READY\n");
+    pclose(nm);
   }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-  ~Program() {
-    if (pid_ <= 0) return;
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, __WALL);
+  for (const Mapping& mapping : space.mappings()) {
+    if (mapping.path == file && mapping.offset == 0) return value != 0 ? mapping.start + value : 0;
   }
-  pid_t pid() const { return pid_; }
-  bool ready() const { return ready_; }
-
-  // Where `luaspy_truth` is in the target: the file's dynamic symbol, moved to where the file is mapped.
-  Address truth(const AddressSpace& space) const {
-    Address value = 0;
-    if (FILE* const nm = popen(("nm -D '" + file_ + "'").c_str(), "r")) {
-      char line[512];
-      while (fgets(line, sizeof line, nm) != nullptr) {
-        if (std::string_view(line).find(" luaspy_truth") != std::string_view::npos) value = strtoull(line, nullptr, 16);
-      }
-      pclose(nm);
-    }
-    for (const Mapping& mapping : space.mappings()) {
-      if (mapping.path == file_ && mapping.offset == 0) return value != 0 ? mapping.start + value : 0;
-    }
-    return 0;
-  }
-
- private:
-  std::string file_;
-  pid_t pid_ = -1;
-  bool ready_ = false;
-};
-
-// What the sampler does with a stop, and the same without knowing anything of the target beforehand.
-class Pieces {
- public:
-  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), {}, {}) {}
-
-  // In the stop.
-  bool read(const Registers& registers) {
-    registers_ = registers;
-    if (!reader_.read(registers, predicted_)) return false;
-    predicted_ = reader_.touched();
-    active = reader_.lua().active();
-    Locator cold;
-    cold.try_rows(reader_.rows_to_try());
-    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, cold_active);
-    return true;
-  }
-
-  // After it.
-  void finish() {
-    reader_.close();
-    Sample sample;
-    reader_.finish(registers_, sample);
-    quality = sample.quality;
-    stack = sample.stack;
-  }
-
-  const std::vector<NativeFrame>& natives() const { return reader_.natives(); }
-  bool executes(const NativeFrame& frame) const { return reader_.native_code().executes_lua(frame); }
-  const Frame& describe(const NativeFrame& frame) const { return reader_.native_code().describe(frame); }
-  std::vector<Segment> segments() const { return reader_.lua().segments(); }
-
-  std::vector<Activation> active, cold_active;
-  Quality quality;
-  Stack stack;
-
- private:
-  StackReader reader_;
-  Registers registers_;
-  StackReader::Pages predicted_;
-};
+  return 0;
+}
 
 // What the target says, read while it stands still.
 class Witness {
@@ -251,7 +170,7 @@ class Judge {
 
   // nullopt: not even the row is known.
   std::optional<std::vector<Line>> ask(const Witness& witness) const {
-    for (const Activation& activation : pieces_.active) {
+    for (const Activation& activation : pieces_.active()) {
       if (activation.lua.puc != nullptr) return witness.lines(*activation.lua.puc);
     }
     return std::nullopt;
@@ -259,7 +178,7 @@ class Judge {
 
   // The innermost Lua function, as luaspy says it.
   const Frame* innermost() const {
-    for (auto frame = pieces_.stack.rbegin(); frame != pieces_.stack.rend(); ++frame) {
+    for (auto frame = pieces_.sample.stack.rbegin(); frame != pieces_.sample.stack.rend(); ++frame) {
       if (frame->kind == Frame::Kind::lua || frame->kind == Frame::Kind::c) return &*frame;
     }
     return nullptr;
@@ -289,16 +208,16 @@ class Judge {
       return at_edge;
     };
     ++figures_.samples;
-    const bool cold = right(pieces_.cold_active, nullptr), warm = right(pieces_.active, &figures_.resuming);
+    const bool cold = right(pieces_.cold_active, nullptr), warm = right(pieces_.active(), &figures_.resuming);
     figures_.cold_wrong += !cold;
     figures_.warm_wrong += !warm;
     if (!cold || !warm) {
       const auto name = [](const std::vector<Activation>& active) { return active.empty() ? Address{0} : active[0].L; };
-      report(fmt::format("wrong L: cold {:#x}, warm {:#x}, runs {:#x}, guarded {:#x}", name(pieces_.cold_active), name(pieces_.active), witness.running(),
+      report(fmt::format("wrong L: cold {:#x}, warm {:#x}, runs {:#x}, guarded {:#x}", name(pieces_.cold_active), name(pieces_.active()), witness.running(),
                          witness.guarded()) +
              where_it_is());
     }
-    const Quality& quality = pieces_.quality;
+    const Quality& quality = pieces_.sample.quality;
     figures_.incomplete += quality.native_complete == 0;
     figures_.unusable += quality.lua_unusable != 0 || quality.with_lua == 0;
     figures_.half_built += quality.half_built != 0;
@@ -306,7 +225,7 @@ class Judge {
     if (quality.native_complete == 0) report("native part incomplete" + where_it_is());
     if (quality.half_built != 0) report("half-built" + where_it_is());
     if (quality.lua_unusable != 0 || quality.with_lua == 0) report("no Lua call could be read" + where_it_is());
-    return warm && !pieces_.active.empty() && pieces_.active[0].L == witness.running();
+    return warm && !pieces_.active().empty() && pieces_.active()[0].L == witness.running();
   }
 
   // Judges the state; where the line is to be judged, `elsewhere` if it is not.
@@ -358,7 +277,7 @@ class Judge {
   }
 
   std::string where_it_is() const {
-    std::string text = pieces_.quality.relocated != 0 ? " (relocated);" : ";";
+    std::string text = pieces_.sample.quality.relocated != 0 ? " (relocated);" : ";";
     for (std::size_t i = 0; i < std::min<std::size_t>(pieces_.natives().size(), 6); ++i) {
       const NativeFrame& native = pieces_.natives()[i];
       text += fmt::format(" {}{}+{:#x}", pieces_.describe(native).name, pieces_.executes(native) ? "(execute)" : "", native.pc - native.function);
@@ -449,14 +368,15 @@ void print(const std::string& name, const Figures& figures) {
 }
 
 bool measure(const std::string& directory, const std::string& name, int samples, int bursts, bool verbose) {
-  Program program(directory + "/truth-" + name);
+  const std::string file = directory + "/truth-" + name;
+  Child program({file, LUASPY_WORKLOADS "/mix.lua"});
   Result<Process> process = Process::open(program.pid());
   if (!program.ready() || !process) {
     fmt::print("{}: does not start\n", name);
     return false;
   }
   Target target(std::move(*process), std::chrono::milliseconds(2000));
-  const Address truth = program.truth(target.process().address_space());
+  const Address truth = find_truth(file, target.process().address_space());
   if (truth == 0) {
     fmt::print("{}: tells no truth\n", name);
     return false;

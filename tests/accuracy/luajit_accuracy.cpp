@@ -10,12 +10,8 @@
 // Between entering a function and telling so there are some instructions, as there are between telling that it is left and leaving it. So a
 // stop there is right with either; the target is stepped on to see what it is about to tell, and what cannot be decided is counted as an edge.
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -29,9 +25,8 @@
 #include <set>
 #include <sstream>
 
-#include "attach/target.h"
 #include "luastate/layouts/luajit.h"
-#include "stack_reader.h"
+#include "stopping.h"
 
 namespace luaspy {
 namespace {
@@ -63,56 +58,23 @@ std::vector<LuajitTarget> read_targets(const std::string& directory) {
   return targets;
 }
 
-// A LuaJIT on shadow.lua: started, and killed at the end.
-class Program {
- public:
-  Program(const LuajitTarget& target, const std::vector<std::string>& arguments) {
-    std::vector<std::string> words = target.command;
-    words.push_back(LUASPY_WORKLOADS "/luajit/shadow.lua");
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return;
-    pid_ = fork();
-    if (pid_ == 0) {
-      dup2(ends[1], STDOUT_FILENO);
-      execv(argv[0], argv.data());
-      _exit(127);
-    }
-    close(ends[1]);
-    char c;
-    while (!said_.ends_with("READY\n") && read(ends[0], &c, 1) == 1) said_ += c;
-    close(ends[0]);
-  }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-  ~Program() {
-    if (pid_ <= 0) return;
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, __WALL);
-  }
-  pid_t pid() const { return pid_; }
-  bool ready() const { return said_.ends_with("READY\n"); }
-  bool wait() {
-    int status = -1;
-    waitpid(pid_, &status, __WALL);
-    pid_ = -1;
-    return status == 0;
-  }
-  // shadow.lua's table, and how far apart its parts are.
-  struct Table {
-    unsigned long long address = 0, stride = 0;
-    int finalizer = 0;   // the function that runs whenever memory is asked for
-    int thrower = 0;     // the one that raises errors
-  };
-  bool told(Table& table) const { return std::sscanf(said_.c_str(), "SHADOW %llx %llu %d %d", &table.address, &table.stride, &table.finalizer, &table.thrower) == 4; }
+// A LuaJIT on shadow.lua.
+std::vector<std::string> words_of(const LuajitTarget& target, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = target.command;
+  words.push_back(LUASPY_WORKLOADS "/luajit/shadow.lua");
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
 
- private:
-  pid_t pid_ = -1;
-  std::string said_;
+// shadow.lua's table, and how far apart its parts are.
+struct Table {
+  unsigned long long address = 0, stride = 0;
+  int finalizer = 0;   // the function that runs whenever memory is asked for
+  int thrower = 0;     // the one that raises errors
 };
+bool read_table(const std::string& said, Table& table) {
+  return std::sscanf(said.c_str(), "SHADOW %llx %llu %d %d", &table.address, &table.stride, &table.finalizer, &table.thrower) == 4;
+}
 
 // A Lua function that is running, told apart by the line it is defined at, and the line it is in.
 struct Place {
@@ -208,7 +170,7 @@ Pairs record_pairs(const LuajitTarget& target) {
   const int file = mkstemp(path.data());
   if (file < 0) return {};
   close(file);
-  Program(target, {"pairs", path}).wait();
+  Child(words_of(target, {"pairs", path})).wait();
   Pairs pairs;
   std::ifstream lines(path);
   const auto without_sign = [](const std::string& function) { return function.starts_with('@') || function.starts_with('=') ? function.substr(1) : function; };
@@ -234,47 +196,13 @@ struct Figures {
   } interpreter, trace;
 };
 
-// What the sampler does with a stop, and the same without knowing anything of the target beforehand.
-class Pieces {
- public:
-  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), {}, {}) {}
-
-  bool read(const Registers& registers) {   // in the stop
-    registers_ = registers;
-    if (!reader_.read(registers, predicted_)) return false;
-    predicted_ = reader_.touched();
-    cold_.clear();
-    Locator cold;
-    cold.try_rows(reader_.rows_to_try());
-    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, cold_);
-    return true;
-  }
-  void finish() {   // after it
-    reader_.close();
-    sample = {};
-    reader_.finish(registers_, sample);
-    reader_.settle();
-  }
-
-  const StackReader& reader() const { return reader_; }
-  const Registers& registers() const { return registers_; }
-  // Is it the VM that was stopped, or machine code?
-  bool in_vm() const { return reader_.native_code().vm_at(registers_.pc()) != nullptr || reader_.lua().on_trace(); }
-  Address running() const { return reader_.lua().active().empty() ? 0 : reader_.lua().active()[0].L; }
-  Address running_cold() const { return cold_.empty() ? 0 : cold_[0].L; }
-
-  Sample sample;
-
- private:
-  StackReader reader_;
-  Registers registers_;
-  StackReader::Pages predicted_;
-  std::vector<Activation> cold_;
-};
+// Is it the VM that was stopped, or machine code?
+bool in_vm_now(const Pieces& pieces) { return pieces.reader().native_code().vm_at(pieces.registers().pc()) != nullptr || pieces.reader().lua().on_trace(); }
+Address running(const std::vector<Activation>& active) { return active.empty() ? 0 : active[0].L; }
 
 class Judge {
  public:
-  Judge(Target& target, const LuajitLayout& layout, const Program::Table& table, const Pairs& pairs, bool verbose)
+  Judge(Target& target, const LuajitLayout& layout, const Table& table, const Pairs& pairs, bool verbose)
       : target_(target), pieces_(target), layout_(layout), shadow_(target.memory(), layout, table.address, table.stride), finalizer_(table.finalizer), thrower_(table.thrower), pairs_(pairs), verbose_(verbose) {}
 
   const Figures& figures() const { return figures_; }
@@ -297,7 +225,7 @@ class Judge {
       }
     }
     Told soon;
-    const bool in_vm = pieces_.in_vm();
+    const bool in_vm = in_vm_now(pieces_);
     for (int i = 0; i < (in_vm ? steps_to_telling : steps_elsewhere) && step(tid); ++i) {
       if (!shadow_.has_changed(now)) continue;
       soon = shadow_.read();
@@ -324,18 +252,18 @@ class Judge {
   }
 
   void judge_state(const Told& now, const Told& soon, Address current, Address main) {
-    if (current != pieces_.running()) ++figures_.not_current, report("not cur_L", fmt::format("said {:#x}, cur_L {:#x}", pieces_.running(), current));
+    if (current != running(pieces_.active())) ++figures_.not_current, report("not cur_L", fmt::format("said {:#x}, cur_L {:#x}", running(pieces_.active()), current));
     if (!now.good || (!now.on_main && now.thread == 0)) return;
     ++figures_.state_known;
     const auto is = [&](const Told& told, Address L) { return told.good && L != 0 && (told.on_main ? L == main : told.thread == 0 || L == told.thread); };
     const auto right = [&](Address L) { return is(now, L) || is(soon, L); };
     // Finalizers may run on a thread of their own (lj_gc.c, from 2025-11 on); which is the current one then.
-    const bool finalizer_thread = current != 0 && current == pieces_.running() && !right(current) && pieces_.reader().lua().active().size() > 1 &&
+    const bool finalizer_thread = current != 0 && current == running(pieces_.active()) && !right(current) && pieces_.reader().lua().active().size() > 1 &&
                                   right(pieces_.reader().lua().active()[1].L) && current != main;
     if (finalizer_thread) return;
-    const std::string told = fmt::format("said {:#x}, cold {:#x}, cur_L {:#x}, told {:#x}", pieces_.running(), pieces_.running_cold(), current, now.on_main ? main : now.thread);
-    if (!right(pieces_.running())) ++figures_.wrong, report("wrong L", told);
-    if (!right(pieces_.running_cold())) ++figures_.cold_wrong, report("wrong L, cold", told);
+    const std::string told = fmt::format("said {:#x}, cold {:#x}, cur_L {:#x}, told {:#x}", running(pieces_.active()), running(pieces_.cold_active), current, now.on_main ? main : now.thread);
+    if (!right(running(pieces_.active()))) ++figures_.wrong, report("wrong L", told);
+    if (!right(running(pieces_.cold_active))) ++figures_.cold_wrong, report("wrong L, cold", told);
   }
 
   void judge_quality() {
@@ -649,10 +577,10 @@ void print(const std::string& name, const Figures& f) {
 }
 
 bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samples, system::Clock::time_point end, bool verbose) {
-  Program program(subject, {jit ? "on" : "off"});
+  Child program(words_of(subject, {jit ? "on" : "off"}));
   Result<Process> process = Process::open(program.pid());
-  Program::Table table;
-  if (!program.ready() || !process || !program.told(table)) {
+  Table table;
+  if (!program.ready() || !process || !read_table(program.said(), table)) {
     fmt::print("{}: does not start\n", subject.name);
     return false;
   }

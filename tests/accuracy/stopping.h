@@ -1,0 +1,101 @@
+#pragma once
+// What both accuracy programs do: start a target, stop it, and look at it through the same pieces in the same order as Sampler.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "attach/target.h"
+#include "stack_reader.h"
+
+namespace luaspy {
+
+// A target: started, waited for until it says READY, and killed at the end.
+class Child {
+ public:
+  explicit Child(std::vector<std::string> words) {
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(ends[1]);
+    char c;
+    while (!ready() && ::read(ends[0], &c, 1) == 1) said_ += c;
+    close(ends[0]);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, __WALL);
+  }
+  pid_t pid() const { return pid_; }
+  const std::string& said() const { return said_; }
+  bool ready() const { return said_.ends_with("READY\n"); }
+  bool wait() {   // for its end: was it a good one?
+    int status = -1;
+    waitpid(pid_, &status, __WALL);
+    pid_ = -1;
+    return status == 0;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  std::string said_;
+};
+
+// What the sampler does with a stop, and the same without knowing anything of the target beforehand.
+class Pieces {
+ public:
+  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), {}, {}) {}
+
+  // In the stop.
+  bool read(const Registers& registers) {
+    registers_ = registers;
+    if (!reader_.read(registers, predicted_)) return false;
+    predicted_ = reader_.touched();
+    cold_active.clear();
+    Locator cold;
+    cold.try_rows(reader_.rows_to_try());
+    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, cold_active);
+    return true;
+  }
+
+  // After it.
+  void finish() {
+    reader_.close();
+    sample = {};
+    reader_.finish(registers_, sample);
+    reader_.settle();
+  }
+
+  const StackReader& reader() const { return reader_; }
+  const Registers& registers() const { return registers_; }
+  const std::vector<Activation>& active() const { return reader_.lua().active(); }
+  const std::vector<NativeFrame>& natives() const { return reader_.natives(); }
+  bool executes(const NativeFrame& frame) const { return reader_.native_code().executes_lua(frame); }
+  const Frame& describe(const NativeFrame& frame) const { return reader_.native_code().describe(frame); }
+  std::vector<Segment> segments() const { return reader_.lua().segments(); }
+
+  std::vector<Activation> cold_active;
+  Sample sample;
+
+ private:
+  StackReader reader_;
+  Registers registers_;
+  StackReader::Pages predicted_;
+};
+
+}  // namespace luaspy
