@@ -49,7 +49,7 @@ void LuajitReader::read_from(const Memory& stopped, const Registers& registers, 
   read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
   state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
   state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
-  if (state.saved_pc == L) state.saved_pc = 0;   // vm_x64.dasc: "any value outside of bytecode is ok"
+  if (state.saved_pc == L) state.saved_pc = 0;  // vm_x64.dasc: "any value outside of bytecode is ok"
   const auto touch = [&](const LuajitTop& top) {
     if (top.base != 0) walk_luajit(memory, layout, L, state.cframes, top, limits, walk);
   };
@@ -69,17 +69,16 @@ void LuajitReader::read_from(const Memory& stopped, const Registers& registers, 
 
 const Trace* LuajitReader::trace_at(const Activation& activation, Address pc) { return traces_.find(*activation.lua.luajit, activation.G, pc); }
 
-void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory, const Activation& activation,
-                          bool innermost, const WalkLimits& limits, State& state, LuaWalk& walk) {
+void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory,
+                          const Activation& activation, bool innermost, const WalkLimits& limits, State& state, LuaWalk& walk) {
   const LuajitLayout& layout = *activation.lua.luajit;
   const Address L = activation.L;
   const StoppedThenLive stopped_then_live(memory, live_);
   const WithMovedStack both(stopped_then_live, layout, L, state.moved);
   const auto is = [&](Address base, Address pc) { return is_base(both, layout, L, base, pc); };
   // The native frame on top of this state's innermost C frame: of the VM, or of a trace.
-  const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) {
-    return core.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]);
-  });
+  const auto vm = std::ranges::find_if(
+      natives, [&](const NativeFrame& frame) { return core.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]); });
   LuajitTop top;
   InlinedCode code;
   std::vector<InlinedFrame> entering;
@@ -102,7 +101,7 @@ void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registe
     }
   } else if (in_vm) {
     top = interpreter_top(both, layout, L, rdx_base, rbx_pc, state.saved_pc, entering);
-    if (top.base == 0 && is(registers[rbp], rbx_pc)) top = {registers[rbp], rbx_pc, {}};   // vm_x64.dasc keeps BASE in rbp around some calls
+    if (top.base == 0 && is(registers[rbp], rbx_pc)) top = {registers[rbp], rbx_pc, {}};  // vm_x64.dasc keeps BASE in rbp around some calls
   } else if (innermost && leaving_trace(activation, state, natives, core, both, code)) {
     top = {code.base, code.pc, code.frames};
   } else if (vm != natives.end()) {
@@ -122,9 +121,9 @@ void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registe
 
 VmState LuajitReader::vm_state_said(const Activation& activation, const State& state) {
   // lj_obj.h: ~LJ_VMST_INTERP and so on.
-  constexpr VmState stock[] = {VmState::interpreting, VmState::c,         VmState::collecting, VmState::exiting,
+  constexpr VmState stock[] = {VmState::interpreting, VmState::c,          VmState::collecting, VmState::exiting,
                                VmState::recording,    VmState::optimising, VmState::assembling};
-  constexpr VmState more[] = {VmState::interpreting, VmState::interpreting, VmState::c,         VmState::c,         VmState::collecting,
+  constexpr VmState more[] = {VmState::interpreting, VmState::interpreting, VmState::c,          VmState::c,         VmState::collecting,
                               VmState::exiting,      VmState::recording,    VmState::optimising, VmState::assembling};
   const bool more_states = activation.lua.luajit->more_vmstates;
   const auto number = static_cast<std::size_t>(~state.vmstate);
@@ -134,7 +133,8 @@ VmState LuajitReader::vm_state_said(const Activation& activation, const State& s
 
 // lj_trace.c, lj_trace_exit: it writes to the stack what the trace had inlined (trace_exit_cp, called by lj_vm_cpcall), then SAVE_PC. Until
 // then L->base is what jit_base was. False if that is not where the thread is.
-bool LuajitReader::leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory, InlinedCode& code) {
+bool LuajitReader::leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const Core& core,
+                                 const Memory& memory, InlinedCode& code) {
   const auto is_vm = [&](const NativeFrame& frame) { return core.executes_lua(frame); };
   auto vm = std::ranges::find_if(natives, is_vm);
   bool restores = false;

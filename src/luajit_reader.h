@@ -19,12 +19,12 @@ class LuajitReader {
 
   // Beside its walk. Of an innermost state, but for the first and the last line.
   struct State {
-    std::vector<Address> cframes;           // of the VM, innermost first
-    Address jit_base = 0;                   // of the trace that this state runs; 0: none
-    std::int32_t vmstate = 0;               // global_State's
-    Address saved_base = 0, saved_pc = 0;   // L->base; SAVE_PC of the innermost C frame
-    MovedStack moved;                       // the Lua stack was being moved
-    Trace trace;                            // object 0: none
+    std::vector<Address> cframes;          // of the VM, innermost first
+    Address jit_base = 0;                  // of the trace that this state runs; 0: none
+    std::int32_t vmstate = 0;              // global_State's
+    Address saved_base = 0, saved_pc = 0;  // L->base; SAVE_PC of the innermost C frame
+    MovedStack moved;                      // the Lua stack was being moved
+    Trace trace;                           // object 0: none
   };
 
   // In the stop. `memory` is the snapshot; `stack` the thread's stack in it.

@@ -104,7 +104,8 @@ void StackReader::finish(const Registers& registers, Sample& sample) {
   sample.quality.stacks = 1;
   // What a fiber's stack needs is learned: too little cuts it, too much takes time in the stop.
   sample.quality.native_complete = unwind_natives(registers, snapshot_, modules_, unwinder_, native_, lua_, natives_) == Unwinder::End::root;
-  if (sample.quality.native_complete == 0 && snapshot_.stack().size() == fiber_stack_bytes_) fiber_stack_bytes_ = std::min(2 * fiber_stack_bytes_, most_stack_bytes);
+  if (sample.quality.native_complete == 0 && snapshot_.stack().size() == fiber_stack_bytes_)
+    fiber_stack_bytes_ = std::min(2 * fiber_stack_bytes_, most_stack_bytes);
   lua_.refine(natives_, registers, native_, snapshot_);
   for (const NativeFrame& frame : natives_) stale_ |= !modules_.executes(frame.lookup);
   const Merged merged = merge(natives_, lua_.segments(), native_, merging_);

@@ -24,7 +24,7 @@ class VmFrames : public FrameRule {
 
   const Modules& modules_;
   const NativeCode& native_;
-  std::vector<Address> cframes_;   // ascending
+  std::vector<Address> cframes_;  // ascending
   bool on_trace_;
 };
 

@@ -12,10 +12,10 @@ namespace luaspy {
 namespace {
 
 constexpr int most_dropped = 2;
-constexpr std::size_t most_cframes = 256;            // LJ_MAX_XLEVEL, LUAI_MAXCCALLS: C calls nest to 200
-constexpr std::int64_t most_frames = 100'000;        // LUAI_MAXSTACK (luaconf.h) is 65,500 slots, and a frame has two or more
-constexpr std::uint32_t most_instructions = 1 << 26; // LJ_MAX_BCINS (lj_def.h)
-constexpr Address cframe_flags = 3;                  // CFRAME_RESUME, CFRAME_UNWIND_FF (lj_frame.h)
+constexpr std::size_t most_cframes = 256;             // LJ_MAX_XLEVEL, LUAI_MAXCCALLS: C calls nest to 200
+constexpr std::int64_t most_frames = 100'000;         // LUAI_MAXSTACK (luaconf.h) is 65,500 slots, and a frame has two or more
+constexpr std::uint32_t most_instructions = 1 << 26;  // LJ_MAX_BCINS (lj_def.h)
+constexpr Address cframe_flags = 3;                   // CFRAME_RESUME, CFRAME_UNWIND_FF (lj_frame.h)
 
 // lj_frame.h: what the low three bits of a link say.
 enum FrameType : std::uint64_t { frame_lua = 0, frame_c = 1, frame_cont = 2, frame_vararg = 3, frame_cp = 5, frame_pcall = 6, frame_pcallh = 7 };
@@ -24,7 +24,7 @@ std::uint64_t type_of(std::uint64_t link) { return (link & 3) == 0 ? std::uint64
 // How far below a frame the one outside of it is, by its link.
 std::optional<Address> distance_of(const Memory& memory, const LuajitLayout& layout, std::uint64_t link) {
   if (type_of(link) != frame_lua) return link & ~std::uint64_t{7};
-  constexpr Address a_of_call = 3;   // BCIns: OP in the lowest byte, then A (lj_bc.h); the instruction before the link is the call
+  constexpr Address a_of_call = 3;  // BCIns: OP in the lowest byte, then A (lj_bc.h); the instruction before the link is the call
   const std::optional<std::uint8_t> a = plausible_pointer(link, 4) ? memory.get<std::uint8_t>(link - a_of_call) : std::nullopt;
   if (!a) return std::nullopt;
   return 8 * (Address{*a} + (layout.gc64 ? 2 : 1));
@@ -40,7 +40,7 @@ bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& ca
   call.mark = mark_of(layout, fields);
   call.code = call.proto + layout.pt_size;
   call.size_code = load<std::uint32_t>(fields, layout.pt_sizebc);
-  constexpr std::uint8_t is_vararg = 2;   // PROTO_VARARG
+  constexpr std::uint8_t is_vararg = 2;  // PROTO_VARARG
   call.is_vararg = (load<std::uint8_t>(fields, layout.pt_flags) & is_vararg) != 0;
   return call.mark != 0 && call.size_code > 0 && call.size_code < most_instructions;
 }
@@ -71,12 +71,12 @@ class Walker {
   Address frame() const { return frame_; }
 
   struct Slot {
-    Address function = 0, proto = 0;   // proto: only where the function is not known
+    Address function = 0, proto = 0;  // proto: only where the function is not known
     std::uint64_t link = 0;
-    Address continuation_pc = 0;       // inlined
-    bool is_function = false;          // else a dummy (the thread itself), or nothing that can be believed
+    Address continuation_pc = 0;  // inlined
+    bool is_function = false;     // else a dummy (the thread itself), or nothing that can be believed
     bool is_dummy = false;
-    bool in_memory = true;             // not inlined
+    bool in_memory = true;  // not inlined
     std::uint64_t type() const { return type_of(link); }
   };
 
@@ -97,7 +97,7 @@ class Walker {
       std::array<std::uint32_t, 2> words;
       if (!read_stack(frame, std::as_writable_bytes(std::span(words)))) return false;
       slot.link = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(words[1])});
-      if ((words[1] & 3) == frame_lua) slot.link = words[1];   // a pc, not a distance
+      if ((words[1] & 3) == frame_lua) slot.link = words[1];  // a pc, not a distance
       slot.function = words[0];
       slot.is_dummy = words[0] == L_;
     }
@@ -123,7 +123,7 @@ class Walker {
 
   bool ends_cframe(Address frame, const Slot& slot) const {
     if (slot.type() == frame_c || slot.type() == frame_cp) return true;
-    constexpr std::uint64_t ffi_callback = 1;   // LJ_CONT_FFI_CALLBACK
+    constexpr std::uint64_t ffi_callback = 1;  // LJ_CONT_FFI_CALLBACK
     return slot.type() == frame_cont && slot.in_memory && continuation(frame) == ffi_callback;
   }
   void leave_cframe() { ++next_cframe_; }
@@ -211,7 +211,7 @@ class Walker {
   std::array<std::byte, 4096> piece_;
   Address piece_start_ = 0;
   std::size_t piece_size_ = 0;
-  std::array<Call, 64> calls_;           // seen before: recursion meets the same ones again and again
+  std::array<Call, 64> calls_;  // seen before: recursion meets the same ones again and again
   std::array<LuaCall, 16> functions_;
   Address L_, G_ = 0;
   std::span<const Address> cframes_;
@@ -326,7 +326,7 @@ std::uint64_t link_of_return(const Memory& memory, const LuajitLayout& layout, A
   if (pc == 0 || !walker.open(base) || !walker.read_slot(walker.frame(), slot)) return 0;
   LuaCall call;
   const bool is_function = walker.read_function(slot, call);
-  if (is_function && !call.is_lua) return 0;   // it runs as long as its function is there
+  if (is_function && !call.is_lua) return 0;  // it runs as long as its function is there
   if (type_of(pc) == frame_lua && (!is_function || pc == slot.link) && leads_outside(memory, layout, L, base, pc)) return pc;
   // vm_x64.dasc, ->vm_return and ->vm_returnp: PC is also the link with FRAME_C flipped. A result may be in the link's slot by then.
   constexpr std::uint64_t farthest = 1 << 16;
@@ -350,7 +350,8 @@ bool has_link(const Memory& memory, const LuajitLayout& layout, Address L, Addre
 
 }  // namespace
 
-LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc, Address saved_pc, std::vector<InlinedFrame>& entering) {
+LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc, Address saved_pc,
+                          std::vector<InlinedFrame>& entering) {
   const bool linked = has_link(memory, layout, L, base);
   // In a recursion PC is in the function that is being called, too.
   if (linked && is_base(memory, layout, L, base, pc)) return {base, pc, {}};
@@ -367,7 +368,7 @@ LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Addr
     entering.push_back({base - 8, link, layout.gc64 ? object_of(layout, slot, luajit::gct_function) : slot & 0xffffffff, 0, 0});
     return {base, 0, entering};
   }
-  return linked ? LuajitTop{base, 0, {}} : LuajitTop{};   // what it had called is gone, L->base may still be of that
+  return linked ? LuajitTop{base, 0, {}} : LuajitTop{};  // what it had called is gone, L->base may still be of that
 }
 
 bool WithMovedStack::read(Address address, std::span<std::byte> into) const {
@@ -452,7 +453,7 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
   Walker walker(memory, layout, L, owners, top);
   if (!walker.open(top.base)) return;
   Steps steps(walker, top);
-  std::vector<LuaCall> outermost;   // the last calls of a deep stack, as a ring
+  std::vector<LuaCall> outermost;  // the last calls of a deep stack, as a ring
   std::int64_t beyond = 0;
   for (std::int64_t i = 0; !walker.at_end(); ++i) {
     if (i == most_frames) return;

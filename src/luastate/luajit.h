@@ -19,19 +19,19 @@ namespace luaspy {
 
 // A frame that machine code has not written to the Lua stack: a function inlined into a trace.
 struct InlinedFrame {
-  Address frame = 0;           // where it would be
-  std::uint64_t link = 0;      // 0: the one on the stack; a tail call has replaced the function only
-  Address function = 0;        // GCfunc; 0: not known, and proto is
+  Address frame = 0;       // where it would be
+  std::uint64_t link = 0;  // 0: the one on the stack; a tail call has replaced the function only
+  Address function = 0;    // GCfunc; 0: not known, and proto is
   Address proto = 0;
-  Address continuation_pc = 0; // of a frame of type CONT
+  Address continuation_pc = 0;  // of a frame of type CONT
 };
 
 // Where a walk begins.
 struct LuajitTop {
-  Address base = 0;            // of the innermost frame
-  Address pc = 0;              // its next instruction, if it is a Lua function; 0: not known
-  std::span<const InlinedFrame> inlined;   // innermost first
-  std::uint64_t left_by = 0;   // the link that its function is returning by: the call is over, its slots may be overwritten; 0: it runs
+  Address base = 0;                       // of the innermost frame
+  Address pc = 0;                         // its next instruction, if it is a Lua function; 0: not known
+  std::span<const InlinedFrame> inlined;  // innermost first
+  std::uint64_t left_by = 0;              // the link that its function is returning by: the call is over, its slots may be overwritten; 0: it runs
 };
 
 // The C frames of the VM that belong to `L`, innermost first, as far as they lie on the C stack from `low` to `high`.
@@ -47,11 +47,12 @@ bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Addres
 
 // Where the interpreter is in `L`, if it is that which was stopped: BASE and PC are its registers (rdx and rbx, vm_x64.dasc), saved_pc is
 // SAVE_PC of its C frame. Base 0: they do not say. `entering` keeps a frame that is not written yet.
-LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc, Address saved_pc, std::vector<InlinedFrame>& entering);
+LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc, Address saved_pc,
+                          std::vector<InlinedFrame>& entering);
 
 // The Lua stack while lj_state.c, resizestack moves it: first it is freed where it was, then L->stack is set, and at last L->base.
 struct MovedStack {
-  Address stack = 0, base = 0;   // where they will be; 0: it is not being moved, or nobody knows where
+  Address stack = 0, base = 0;  // where they will be; 0: it is not being moved, or nobody knows where
 };
 
 // `words`: registers and the C stack's innermost words. One of them says where it goes. `is_broken`: L->stack and L->base agree, but calls
@@ -61,7 +62,8 @@ MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Ad
 // Memory in which `L` has its stack there.
 class WithMovedStack : public Memory {
  public:
-  WithMovedStack(const Memory& memory, const LuajitLayout& layout, Address L, const MovedStack& moved) : memory_(memory), layout_(layout), L_(L), moved_(moved) {}
+  WithMovedStack(const Memory& memory, const LuajitLayout& layout, Address L, const MovedStack& moved)
+      : memory_(memory), layout_(layout), L_(L), moved_(moved) {}
   bool read(Address address, std::span<std::byte> into) const override;
 
  private:

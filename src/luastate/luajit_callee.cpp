@@ -78,7 +78,6 @@ std::optional<std::uint64_t> handler(const Memory& memory, const LuajitLayout& l
   return !found && event == "le" ? handler(memory, layout, object, "lt") : found;
 }
 
-
 }  // namespace
 
 Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayout& layout, Address G, const ValuePath& path, const LuaCall& caller,

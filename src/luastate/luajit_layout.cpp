@@ -55,15 +55,15 @@ bool find_strings(const Memory& memory, std::span<const std::byte> globals, Luaj
 // main thread's reference, and are told apart by where that is.
 struct GlobalsForm {
   bool gc64;
-  Offset mainthref_to_cur_L, mainthref;    // 0: anywhere
+  Offset mainthref_to_cur_L, mainthref;  // 0: anywhere
   int mainthref_to_vmstate, mainthref_to_registry;
   bool more_vmstates = false;
 };
 constexpr GlobalsForm globals_forms[] = {
-    {true, 144, 0, -72, 8},                // to 2020-06
-    {false, 120, 240, 80, 8, true},        // Tarantool of 2024
-    {false, 120, 0, -40, 8},               // to 2020-06, and Tarantool 2.6
-    {true, 0, 0, -8, 80},                  // from 2020-06 on (ff34b48d)
+    {true, 144, 0, -72, 8},          // to 2020-06
+    {false, 120, 240, 80, 8, true},  // Tarantool of 2024
+    {false, 120, 0, -40, 8},         // to 2020-06, and Tarantool 2.6
+    {true, 0, 0, -8, 80},            // from 2020-06 on (ff34b48d)
     {false, 0, 0, -4, 76},
 };
 

@@ -16,16 +16,16 @@ namespace luaspy {
 // lj_jit.h, SnapShot.
 struct SnapshotForm {
   std::uint8_t size = 0;
-  std::uint8_t mapofs_size = 4;                            // mapofs is at 0
+  std::uint8_t mapofs_size = 4;  // mapofs is at 0
   std::uint8_t nent = 0;
-  std::uint8_t mcofs = 0;                                  // where in the machine code it begins; 0: not told before 2021-03 (a32aeadc)
+  std::uint8_t mcofs = 0;  // where in the machine code it begins; 0: not told before 2021-03 (a32aeadc)
 
   bool operator==(const SnapshotForm&) const = default;
 };
 
 struct LuajitLayout {
-  bool gc64 = true;            // lj_arch.h, LJ_GC64: 64-bit references, frames of two slots (LJ_FR2)
-  std::uint8_t ref_size;       // of a GCRef and an MRef: 8 or 4
+  bool gc64 = true;       // lj_arch.h, LJ_GC64: 64-bit references, frames of two slots (LJ_FR2)
+  std::uint8_t ref_size;  // of a GCRef and an MRef: 8 or 4
 
   // lj_obj.h: lua_State. base and top are 8 bytes in both forms, stack is an MRef, cframe a pointer.
   Offset L_gct, L_status, L_glref, L_base, L_top, L_maxstack, L_stack, L_env, L_cframe, L_stacksize;
@@ -44,7 +44,7 @@ struct LuajitLayout {
   Offset tab_asize, tab_hmask, tab_array, tab_node, tab_metatable;  // a GCudata has its metatable at the same place
   std::uint8_t node_size = 24;
   Offset node_val = 0, node_key = 8, node_next = 16;
-  Offset uv_v;                 // an MRef to the TValue
+  Offset uv_v;  // an MRef to the TValue
 
   // lj_jit.h: GCtrace
   Offset T_size, T_gct, T_nk, T_ir, T_nsnapmap, T_snap, T_snapmap, T_startpt, T_startpc, T_startins, T_szmcode, T_mcode, T_spadjust, T_traceno, T_link, T_root;
@@ -53,10 +53,10 @@ struct LuajitLayout {
   Offset str_len = no_field, str_data = no_field;  // lj_obj.h, GCstr: len moved in 2020-06 (ff34b48d)
   Offset main_L_below = no_field;                  // how far below its global_State the main thread lies: both are parts of one GG_State (lj_dispatch.h)
   Offset G_vmstate = no_field, G_mainthref = no_field, G_registry = no_field, G_cur_L = no_field, G_jit_base = no_field;
-  bool more_vmstates = false;                      // Tarantool's, from 2020 on: LFUNC, FFUNC and CFUNC in the place of C
+  bool more_vmstates = false;  // Tarantool's, from 2020 on: LFUNC, FFUNC and CFUNC in the place of C
 
   // Found when there is machine code: find_traces.
-  Offset G_trace = no_field;                       // jit_State.trace, from the global_State on: an MRef to an array of GCRefs
+  Offset G_trace = no_field;  // jit_State.trace, from the global_State on: an MRef to an array of GCRefs
   Offset G_sizetrace = no_field;
   Offset T_nsnap = no_field;
   SnapshotForm snapshots{};
@@ -66,8 +66,8 @@ struct LuajitLayout {
 
 // lj_obj.h: the type of an object (GCHeader.gct), and of a value (its upper 17 bits with GC64, else its upper word), are ~ of each other.
 namespace luajit {
-inline constexpr std::uint8_t gct_string = 4, gct_upvalue = 5, gct_thread = 6, gct_proto = 7, gct_function = 8, gct_trace = 9, gct_cdata = 10,
-                              gct_table = 11, gct_userdata = 12;
+inline constexpr std::uint8_t gct_string = 4, gct_upvalue = 5, gct_thread = 6, gct_proto = 7, gct_function = 8, gct_trace = 9, gct_cdata = 10, gct_table = 11,
+                              gct_userdata = 12;
 }
 
 bool is_thread_of(const Memory& memory, const LuajitLayout& layout, Address L, Address G);

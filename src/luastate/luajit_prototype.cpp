@@ -17,8 +17,7 @@ constexpr std::uint32_t most_constants_read = 1 << 16;  // operands have 16 bits
 constexpr std::int32_t builtin_line = -1;               // lj_lib.c, lib_read_lfunc
 
 // lj_debug.h, VARNAMEDEF: locals without a name in the source. 0 ends the list.
-constexpr std::array<std::string_view, 7> internal_names = {"",           "(for index)",     "(for limit)", "(for step)",
-                                                            "(for generator)", "(for state)", "(for control)"};
+constexpr std::array<std::string_view, 7> internal_names = {"", "(for index)", "(for limit)", "(for step)", "(for generator)", "(for state)", "(for control)"};
 
 // Bytes of the object from one offset on. Reading past its end gives zeros, and makes it bad.
 class Bytes {
@@ -113,7 +112,9 @@ class Reader {
     prototype_.lines.push_back(first);
     for (std::size_t i = 0; i + 1 < prototype_.code.size(); ++i) {
       const std::size_t where = *at + i * size;
-      const std::uint32_t below = size == 1 ? load<std::uint8_t>(object_, where) : size == 2 ? load<std::uint16_t>(object_, where) : load<std::uint32_t>(object_, where);
+      const std::uint32_t below = size == 1   ? load<std::uint8_t>(object_, where)
+                                  : size == 2 ? load<std::uint16_t>(object_, where)
+                                              : load<std::uint32_t>(object_, where);
       prototype_.lines.push_back(static_cast<int>(std::min<std::int64_t>(std::int64_t{first} + below, std::numeric_limits<int>::max())));
     }
     return true;
@@ -156,7 +157,8 @@ class Reader {
     const std::uint32_t count = number(layout_.pt_sizekgc);
     if (!k || count > (std::max<std::size_t>(*k, layout_.pt_size) - layout_.pt_size) / layout_.ref_size) return false;
     std::vector<Address> strings = {load_ref(layout_, object_, layout_.pt_chunkname)};
-    for (std::uint32_t i = 0; i < std::min(count, most_constants_read); ++i) strings.push_back(load_ref(layout_, object_, *k - (i + 1) * std::size_t{layout_.ref_size}));
+    for (std::uint32_t i = 0; i < std::min(count, most_constants_read); ++i)
+      strings.push_back(load_ref(layout_, object_, *k - (i + 1) * std::size_t{layout_.ref_size}));
     prototype_.constants.resize(strings.size() - 1);
     bool source_read = false;
     std::size_t bytes_left = most_bytes;
@@ -177,7 +179,9 @@ class Reader {
 
 }  // namespace
 
-std::optional<Prototype> read_luajit_prototype(const Memory& memory, const LuajitLayout& layout, Address address) { return Reader(memory, layout).read(address); }
+std::optional<Prototype> read_luajit_prototype(const Memory& memory, const LuajitLayout& layout, Address address) {
+  return Reader(memory, layout).read(address);
+}
 
 // FNV-1a. The collector changes marked and gclist, the JIT compiler trace and flags.
 std::uint64_t mark_of(const LuajitLayout& layout, std::span<const std::byte> proto) {
@@ -188,7 +192,8 @@ std::uint64_t mark_of(const LuajitLayout& layout, std::span<const std::byte> pro
   for (const Offset size : {layout.pt_sizebc, layout.pt_sizekgc, layout.pt_sizekn, layout.pt_sizept, layout.pt_firstline, layout.pt_numline}) {
     mix(load<std::uint32_t>(proto, size));
   }
-  for (const Offset reference : {layout.pt_k, layout.pt_chunkname, layout.pt_lineinfo, layout.pt_uvinfo, layout.pt_varinfo}) mix(load_ref(layout, proto, reference));
+  for (const Offset reference : {layout.pt_k, layout.pt_chunkname, layout.pt_lineinfo, layout.pt_uvinfo, layout.pt_varinfo})
+    mix(load_ref(layout, proto, reference));
   return hash | 1;
 }
 

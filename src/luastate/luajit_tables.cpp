@@ -70,7 +70,8 @@ std::optional<LuajitFunction> read_function(const Memory& memory, const LuajitLa
   return read;
 }
 
-void visit_table(const Memory& memory, const LuajitLayout& layout, Address table, const std::function<bool(const std::string& key, std::uint64_t value)>& visit) {
+void visit_table(const Memory& memory, const LuajitLayout& layout, Address table,
+                 const std::function<bool(const std::string& key, std::uint64_t value)>& visit) {
   const std::vector<std::byte> nodes = read_nodes(memory, layout, table);
   std::vector<Address> keys;
   std::vector<std::uint64_t> values;

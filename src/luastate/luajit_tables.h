@@ -24,7 +24,8 @@ std::optional<LuajitFunction> read_function(const Memory& memory, const LuajitLa
 Address c_function_key(const LuajitLayout& layout, Address G, Address pc, Address f);
 
 // Calls `visit` for each key that is a string, with the value (a TValue), until it returns false. At most 2^16 nodes.
-void visit_table(const Memory& memory, const LuajitLayout& layout, Address table, const std::function<bool(const std::string& key, std::uint64_t value)>& visit);
+void visit_table(const Memory& memory, const LuajitLayout& layout, Address table,
+                 const std::function<bool(const std::string& key, std::uint64_t value)>& visit);
 
 // registry[LUA_LOADED_TABLE] (lauxlib.h); 0 if it is not there.
 Address loaded_table(const Memory& memory, const LuajitLayout& layout, Address G);

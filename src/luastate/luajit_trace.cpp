@@ -7,7 +7,7 @@
 namespace luaspy {
 namespace {
 
-constexpr std::uint32_t most_traces = 1 << 16;      // TraceNo1 has 16 bits (lj_jit.h)
+constexpr std::uint32_t most_traces = 1 << 16;  // TraceNo1 has 16 bits (lj_jit.h)
 constexpr std::uint32_t most_snapshots = 1 << 12;
 constexpr std::uint32_t most_machine_code = 1 << 24;
 constexpr std::size_t most_states = 256;
@@ -16,7 +16,7 @@ constexpr std::size_t most_states = 256;
 constexpr std::uint32_t snap_frame = 0x010000, snap_cont = 0x020000;
 std::uint32_t snap_slot(std::uint32_t entry) { return entry >> 24; }
 std::uint32_t snap_ref(std::uint32_t entry) { return entry & 0xffff; }
-constexpr std::uint32_t ir_bias = 0x8000;           // REF_BIAS (lj_ir.h): constants lie below
+constexpr std::uint32_t ir_bias = 0x8000;  // REF_BIAS (lj_ir.h): constants lie below
 
 }  // namespace
 
@@ -63,7 +63,8 @@ void Traces::reload(State& state, Address G) const {
 }
 
 bool Traces::is_current(const LuajitLayout& layout, const Trace& trace) const {
-  return memory_.get<std::uint8_t>(trace.object + layout.T_gct) == luajit::gct_trace && memory_.get<std::uint16_t>(trace.object + layout.T_traceno) == trace.number &&
+  return memory_.get<std::uint8_t>(trace.object + layout.T_gct) == luajit::gct_trace &&
+         memory_.get<std::uint16_t>(trace.object + layout.T_traceno) == trace.number &&
          memory_.get<std::uint64_t>(trace.object + layout.T_mcode) == trace.mcode && memory_.get<std::uint32_t>(trace.object + layout.T_szmcode) == trace.size;
 }
 
@@ -92,7 +93,8 @@ const Trace* Traces::numbered(const LuajitLayout& layout, Address G, unsigned nu
 // Where in the machine code each snapshot begins. Before 2021-03 that is not told, but the exits are: guards are conditional jumps to
 // exit stubs, each of which pushes its number, which is the snapshot's (lj_asm_x86.h, asm_exitstub_gen: push imm8; jmp), and a guard
 // comes after its snapshot. Exits that were linked to side traces no longer tell.
-std::vector<std::uint32_t> Traces::snapshot_offsets(const LuajitLayout& layout, const Trace& trace, std::span<const std::byte> snapshots, std::uint32_t count) const {
+std::vector<std::uint32_t> Traces::snapshot_offsets(const LuajitLayout& layout, const Trace& trace, std::span<const std::byte> snapshots,
+                                                    std::uint32_t count) const {
   std::vector<std::uint32_t> offsets(count, 0);
   if (layout.snapshots.mcofs != 0) {
     for (std::uint32_t i = 0; i < count; ++i) offsets[i] = load<std::uint16_t>(snapshots, i * layout.snapshots.size + layout.snapshots.mcofs);
@@ -121,7 +123,7 @@ std::vector<std::uint32_t> Traces::snapshot_offsets(const LuajitLayout& layout, 
 // lj_ir.h, IR_RETF: a return to below the frame that the trace began in, which moves jit_base.
 bool Traces::returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first, std::uint32_t last) const {
   constexpr std::uint8_t retf = 11;
-  constexpr std::size_t size = 8, opcode = 5;   // IRIns
+  constexpr std::size_t size = 8, opcode = 5;  // IRIns
   const Address ir = memory_.get<Address>(trace.object + layout.T_ir).value_or(0);
   if (!plausible_pointer(ir) || first > last || last > 0xffff) return true;
   std::vector<std::byte> instructions(size * (last - first));
@@ -135,7 +137,8 @@ bool Traces::returns_between(const LuajitLayout& layout, const Trace& trace, std
 Address Traces::function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const {
   if (ref >= ir_bias) return 0;
   // lj_ir.h, IRIns: a 64-bit constant fills the next instruction, a 32-bit one is in the instruction itself.
-  const Address function = layout.gc64 ? memory_.get<std::uint64_t>(ir + 8 * (Address{ref} + 1)).value_or(0) : memory_.get<std::uint32_t>(ir + 8 * Address{ref}).value_or(0);
+  const Address function =
+      layout.gc64 ? memory_.get<std::uint64_t>(ir + 8 * (Address{ref} + 1)).value_or(0) : memory_.get<std::uint32_t>(ir + 8 * Address{ref}).value_or(0);
   return plausible_pointer(function) && memory_.get<std::uint8_t>(function + layout.fn_gct) == luajit::gct_function ? function : 0;
 }
 
@@ -158,8 +161,8 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
     code.pc = Address{entries[count]} + 4;
     code.base = jit_base;
   }
-  std::size_t link = entries.size() - 1;   // 32-bit references: links, from the map's end backwards
-  Address continuation_pc = 0;             // lj_record.c, rec_mm_prep: of the frame whose function is in the next slot
+  std::size_t link = entries.size() - 1;  // 32-bit references: links, from the map's end backwards
+  Address continuation_pc = 0;            // lj_record.c, rec_mm_prep: of the frame whose function is in the next slot
   Address tail_called = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t slot = snap_slot(entries[i]);
@@ -202,7 +205,7 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
   }
   const std::uint64_t base_slot = stack.get<std::uint64_t>(jit_base - (layout.gc64 ? 16 : 8)).value_or(0);
   if (tail_called == (layout.gc64 ? object_of(layout, base_slot, luajit::gct_function) : base_slot & 0xffffffff)) tail_called = 0;
-  if (tail_called != 0 && returns_between(layout, trace, ir_bias + 1, snapshot.ref)) return {};   // jit_base is still the one before
+  if (tail_called != 0 && returns_between(layout, trace, ir_bias + 1, snapshot.ref)) return {};  // jit_base is still the one before
   if (tail_called != 0) code.frames.push_back({jit_base - 8, 0, tail_called, 0, 0});
   // A trace of a function with many closures does not say which one runs, but whose instructions it does.
   Address pc = code.pc - 4;

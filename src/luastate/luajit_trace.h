@@ -13,20 +13,20 @@
 namespace luaspy {
 
 struct Trace {
-  Address object = 0;            // GCtrace
+  Address object = 0;  // GCtrace
   unsigned number = 0;
   Address mcode = 0;
-  std::uint32_t size = 0;        // of the machine code, bytes
-  Address start_proto = 0, start_pc = 0;   // the bytecode that it began at
-  unsigned root = 0;             // of a side trace: the trace that its tree began with
+  std::uint32_t size = 0;                 // of the machine code, bytes
+  Address start_proto = 0, start_pc = 0;  // the bytecode that it began at
+  unsigned root = 0;                      // of a side trace: the trace that its tree began with
   bool contains(Address pc) const { return pc >= mcode && pc < mcode + size; }
 };
 
 // The Lua frames that machine code is in, above the frame that jit_base belongs to.
 struct InlinedCode {
-  Address base = 0;                        // of the innermost frame
-  Address pc = 0;                          // the next instruction of the innermost frame
-  std::vector<InlinedFrame> frames;        // innermost first; empty: nothing is inlined there
+  Address base = 0;                  // of the innermost frame
+  Address pc = 0;                    // the next instruction of the innermost frame
+  std::vector<InlinedFrame> frames;  // innermost first; empty: nothing is inlined there
 };
 
 class Traces {
@@ -51,7 +51,7 @@ class Traces {
   struct State {
     LuajitLayout layout;
     bool has_layout = false;
-    std::vector<Trace> traces;   // ascending by mcode
+    std::vector<Trace> traces;  // ascending by mcode
     int misses = 0;
   };
   struct Snapshots {
@@ -60,7 +60,7 @@ class Traces {
   };
   struct Snapshot {
     std::uint32_t map = 0, entries = 0, next_map = 0;
-    std::uint32_t ref = 0;         // of the first IR instruction that comes after it
+    std::uint32_t ref = 0;  // of the first IR instruction that comes after it
   };
   Snapshots read_snapshots(const LuajitLayout& layout, const Trace& trace) const;
   static Snapshot snapshot(const LuajitLayout& layout, const Snapshots& snapshots, std::uint32_t number);
@@ -73,7 +73,7 @@ class Traces {
   Address function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const;
 
   const Memory& memory_;
-  std::unordered_map<Address, State> states_;   // by global_State
+  std::unordered_map<Address, State> states_;  // by global_State
 };
 
 }  // namespace luaspy

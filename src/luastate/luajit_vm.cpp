@@ -75,7 +75,7 @@ std::optional<VmCode> find_vm_code(Address address, std::span<const std::byte> c
     return !vm.sequences.empty();
   };
   vm.trace_exit = find_trace_exit(vm.start, part);
-  constexpr unsigned size = 80;   // CFRAME_SIZE: five words, four registers, the return address
+  constexpr unsigned size = 80;  // CFRAME_SIZE: five words, four registers, the return address
   vm.saves_r12_r13 = !collect(save, true);
   if (vm.saves_r12_r13 && !collect(save_more, true)) return std::nullopt;
   vm.frame_size = size + (vm.saves_r12_r13 ? 16 : 0);
@@ -85,7 +85,7 @@ std::optional<VmCode> find_vm_code(Address address, std::span<const std::byte> c
 }
 
 std::optional<unsigned> VmCode::depth_at(Address pc) const {
-  constexpr unsigned word = 8, space = 40;   // CFRAME_SPACE
+  constexpr unsigned word = 8, space = 40;  // CFRAME_SPACE
   for (const Sequence& sequence : sequences) {
     // Pushes and pops are one byte, or two with a prefix for r8 to r15; the adjustment of sp is four.
     const auto depth_after = [&](Address at) {

@@ -17,22 +17,22 @@ namespace luaspy {
 // lj_trace_exit.
 struct TraceExit {
   Address return_address = 0;
-  std::int32_t parent = 0, exitno = 0;   // from DISPATCH (r14) on
+  std::int32_t parent = 0, exitno = 0;  // from DISPATCH (r14) on
 };
 
 struct VmCode {
   Address start = 0, end = 0;
-  unsigned frame_size = 0;          // CFRAME_SIZE: from cframe to the caller's sp, return address included
-  bool saves_r12_r13 = false;       // built with LUAJIT_NO_UNWIND (and Tarantool's): the frame has these two as well
+  unsigned frame_size = 0;     // CFRAME_SIZE: from cframe to the caller's sp, return address included
+  bool saves_r12_r13 = false;  // built with LUAJIT_NO_UNWIND (and Tarantool's): the frame has these two as well
 
   // Code that builds the frame, or takes it down.
   struct Sequence {
     Address start = 0, end = 0;
     bool builds = false;
-    bool rbp_before = false;        // an FFI callback's: its stub has pushed rbp
+    bool rbp_before = false;  // an FFI callback's: its stub has pushed rbp
   };
   std::vector<Sequence> sequences;
-  std::optional<TraceExit> trace_exit;   // nothing without the JIT compiler
+  std::optional<TraceExit> trace_exit;  // nothing without the JIT compiler
 
   bool contains(Address address) const { return address >= start && address < end; }
   // How far below the caller's sp (the frame's CFA) sp is at `pc`, if `pc` is where that changes.

@@ -67,8 +67,7 @@ int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int w
 
 int access_register(unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int write, void* argument) {
   const Registers& registers = source(argument).registers;
-  if (write != 0 || number < 0 || number >= static_cast<int>(register_count) || !registers.knows(static_cast<unsigned>(number)))
-    return -UNW_EBADREG;
+  if (write != 0 || number < 0 || number >= static_cast<int>(register_count) || !registers.knows(static_cast<unsigned>(number))) return -UNW_EBADREG;
   *value = registers[static_cast<unsigned>(number)];
   return 0;
 }
@@ -233,7 +232,7 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
 // Where there is no call frame information to say that it has no caller (static programs without .eh_frame_hdr): the code at which a
 // program starts calls main's caller, and nothing calls it.
 bool Unwinder::is_entry(const NativeFrame& frame) const {
-  constexpr Address longest = 64;   // crt1.o's _start is 38 to 48 bytes
+  constexpr Address longest = 64;  // crt1.o's _start is 38 to 48 bytes
   const Module* const module = modules_.find(frame.lookup);
   return module != nullptr && module->entry() != 0 && frame.lookup >= module->entry() && frame.lookup < module->entry() + longest;
 }

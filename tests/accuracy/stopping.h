@@ -44,7 +44,7 @@ class Child {
   pid_t pid() const { return pid_; }
   const std::string& said() const { return said_; }
   bool ready() const { return said_.ends_with("READY\n"); }
-  bool wait() {   // for its end: was it a good one?
+  bool wait() {  // for its end: was it a good one?
     int status = -1;
     waitpid(pid_, &status, __WALL);
     pid_ = -1;
