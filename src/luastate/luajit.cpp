@@ -98,7 +98,10 @@ class Walker {
       if (!read_stack(frame, std::as_writable_bytes(std::span(words)))) return false;
       slot.link = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(words[1])});
       if ((words[1] & 3) == frame_lua) slot.link = words[1];  // a pc, not a distance
-      slot.function = words[0];
+      // A function that is not called yet has its type there. Any other type is a value's that has overwritten the slot; of a nil that is all
+      // that was written.
+      constexpr std::uint32_t types = 0xffff0000, function_type = ~std::uint32_t{luajit::gct_function};
+      if (words[1] < types || words[1] == function_type) slot.function = words[0];
       slot.is_dummy = words[0] == L_;
     }
     if (inlined != inlined_.end()) slot.function = inlined->function;
