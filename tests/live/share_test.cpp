@@ -127,7 +127,7 @@ TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {
 }
 
 TEST_CASE("a C function called through LuaJIT's FFI has its share, and the same in Lua has its own", "[luajit_share]") {
-  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64");
+  const char* const name = GENERATE("debian-luajit-bookworm", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc32");
   const Jit jit = GENERATE(Jit::off, Jit::on);
   const Folder folder;
   check({command_of(target(name), jit), 60, "ffi", "1000", compile_shared(folder, "payload")});

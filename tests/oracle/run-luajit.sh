@@ -19,7 +19,7 @@ one() {
     -lm -ldl -lfmt -o "$name"
   local said status=0
   local all=(layout)
-  [[ $version =~ 20170501|newest|tarantool.*gc32 ]] && all=()
+  [[ $version =~ 20170501-gc32|newest-gc64|tarantool.*gc32 ]] && all=()
   said=$("$name" "${all[@]}") || status=$?
   echo "$version: $said"
   return $status
