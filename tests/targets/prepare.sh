@@ -408,7 +408,7 @@ for version in $versions; do
   job "lua-$version-O2" build "$version" O2
   case $version in
     5.1.5 | 5.4.7 | "$newest") for shape in "${shapes[@]}"; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
-    5.3.6) for shape in O0 O3 clang shared static nopie hidden noehframe; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
+    5.3.6) for shape in O0 O3 lto clang shared static nopie hidden nosections noehframe; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
   esac
 done
 for shape in "${luajit_links[@]}"; do
