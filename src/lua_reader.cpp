@@ -7,6 +7,7 @@
 namespace luaspy {
 void LuaReader::try_rows(std::vector<Dialect> rows) {
   locator_.forget();
+  luajit_.forget();
   locator_.try_rows(std::move(rows));
 }
 

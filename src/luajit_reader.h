@@ -17,6 +17,9 @@ class LuajitReader {
   // `live`: the target's memory as it is now, for traces. It has to outlive the reader.
   explicit LuajitReader(const Memory& live) : live_(live), traces_(live) {}
 
+  // What was known of global states: after an exec another one may be at the same address.
+  void forget() { traces_.forget(); }
+
   // Beside its walk. Of an innermost state, but for the first and the last line.
   struct State {
     std::vector<Address> cframes;          // of the VM, innermost first

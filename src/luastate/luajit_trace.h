@@ -52,7 +52,6 @@ class Traces {
     LuajitLayout layout;
     bool has_layout = false;
     std::vector<Trace> traces;  // ascending by mcode
-    int misses = 0;
   };
   struct Snapshots {
     std::vector<std::byte> bytes;
