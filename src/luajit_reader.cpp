@@ -17,15 +17,20 @@ class StoppedThenLive : public Memory {
   const Memory& live_;
 };
 
-std::vector<Address> innermost_words(const Registers& registers, const Locator::ThreadStack& stack) {
-  constexpr std::size_t most_words = 128;
-  std::vector<Address> words;
-  for (unsigned number = 0; number < rip; ++number) {
-    if (registers.knows(number) && number != rsp) words.push_back(registers[number]);
+// The registers and the words of the innermost frames, without an allocation: it is asked for in every stop.
+struct InnermostWords {
+  InnermostWords(const Registers& registers, const Locator::ThreadStack& stack) {
+    for (unsigned number = 0; number < rip; ++number) {
+      if (registers.knows(number) && number != rsp) words[count++] = registers[number];
+    }
+    for (std::size_t i = 0; i < most_words && 8 * i + 8 <= stack.bytes.size(); ++i) words[count++] = load<Address>(stack.bytes, 8 * i);
   }
-  for (std::size_t i = 0; i < most_words && 8 * i + 8 <= stack.bytes.size(); ++i) words.push_back(load<Address>(stack.bytes, 8 * i));
-  return words;
-}
+  std::span<const Address> span() const { return std::span(words).first(count); }
+
+  static constexpr std::size_t most_words = 128;
+  std::array<Address, register_count + most_words> words;
+  std::size_t count = 0;
+};
 
 }  // namespace
 
@@ -36,7 +41,7 @@ void LuajitReader::read(const Memory& stopped, const Registers& registers, const
   state = {std::move(state.cframes)};
   read_from(stopped, registers, stack, activation, innermost, limits, state, walk);
   if (!innermost || walk.dropped == 0 || state.moved.stack != 0) return;
-  state.moved = find_moved_stack(stopped, *activation.lua.luajit, activation.L, innermost_words(registers, stack), true);
+  state.moved = find_moved_stack(stopped, *activation.lua.luajit, activation.L, InnermostWords(registers, stack).span(), true);
   if (state.moved.stack != 0) read_from(stopped, registers, stack, activation, innermost, limits, state, walk);
 }
 
@@ -44,7 +49,7 @@ void LuajitReader::read_from(const Memory& stopped, const Registers& registers, 
                              const WalkLimits& limits, State& state, LuaWalk& walk) const {
   const LuajitLayout& layout = *activation.lua.luajit;
   const Address L = activation.L, G = activation.G;
-  if (innermost && state.moved.stack == 0) state.moved = find_moved_stack(stopped, layout, L, innermost_words(registers, stack), false);
+  if (innermost && state.moved.stack == 0) state.moved = find_moved_stack(stopped, layout, L, InnermostWords(registers, stack).span(), false);
   const WithMovedStack memory(stopped, layout, L, state.moved);
   read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
   state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
