@@ -27,13 +27,14 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 // lauxlib.c, luaL_traceback; ldblib.c, db_errorfb in 5.1; lj_debug.c, luaL_traceback.
 std::vector<Line> parse_traceback(const std::vector<std::string>& text) {
   static const std::regex lua_frame("^\t(.*?):(?:(-?[0-9]+):)? in (.*)$"), c_frame("^\t\\[(?:C|builtin#[0-9]+)\\]: (?:in )?(.*)$"), place("<.*:([0-9]+)>$"),
+      skipped("^\t\\.\\.\\.(?:\t\\(skipping .*)?$"),   // a long path is cut to "\t...LAST PART:LINE:"
       quoted("(?:function|method|field|upvalue|local|global|metamethod|hook) '([^']*)'");
   std::vector<Line> lines;
   std::smatch match;
   for (const std::string& line : text) {
     std::string what;
     if (line.starts_with("\t(...tail calls...)") || line == "\t(tail call): ?") lines.push_back({Line::Kind::tail_calls});
-    else if (line.starts_with("\t...")) lines.push_back({Line::Kind::skipped});
+    else if (std::regex_match(line, skipped)) lines.push_back({Line::Kind::skipped});
     else if (std::regex_match(line, match, c_frame)) lines.push_back({Line::Kind::c}), what = match[1];
     else if (std::regex_match(line, match, lua_frame)) lines.push_back({Line::Kind::lua, base_name(match[1]), {}, match[2].length() != 0 ? std::stoi(match[2]) : -1}), what = match[3];
     else continue;
