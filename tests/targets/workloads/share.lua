@@ -42,7 +42,7 @@ if kind == "ffi" then
   local library = ffi.load(arg[4])
   local function lua_payload(n) return n < 2 and n or lua_payload(n - 1) + lua_payload(n - 2) end
   function heavy_slice() for _ = 1, 10 do library.c_payload(18) end end
-  function light_slice() lua_payload(18) end
+  function light_slice() for _ = 1, 10 do lua_payload(18) end end
 end
 function heavy() local result = heavy_slice() return result end
 function light() local result = light_slice() return result end
