@@ -8,18 +8,34 @@ namespace luaspy {
 void LuaReader::try_rows(std::vector<Dialect> rows) {
   locator_.forget();
   luajit_.forget();
+  known_functions_.clear();
   locator_.try_rows(std::move(rows));
 }
 
-void LuaReader::read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack) {
-  locator_.locate(memory, registers, stack, active_);
+void LuaReader::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, std::span<const Activation> states, bool all) {
+  static const KnownFunctions none;
+  const KnownFunctions& known = all ? none : known_functions_;
+  for (const Activation& state : states) {
+    if (!Locator::is_state(memory, state)) continue;
+    if (state.lua.puc != nullptr) touch_puc(memory, *state.lua.puc, state.L, limits_, known);
+    else LuajitReader::touch(memory, registers, stack, state, limits_, known);
+  }
+}
+
+bool LuaReader::missed(std::span<const Activation> touched) {
+  const bool missed = locator_.missed(names_.memory());
+  return missed || std::ranges::any_of(active_, [&](const Activation& state) { return std::ranges::find(touched, state.L, &Activation::L) == touched.end(); });
+}
+
+void LuaReader::walk(const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack) {
   if (states_.size() < active_.size()) states_.resize(active_.size());
   state_count_ = 0;
   for (const Activation& activation : active_) {
     State& state = states_[state_count_++];
     state.activation = activation;
-    if (activation.lua.puc != nullptr) walk_puc(memory, *activation.lua.puc, activation.L, limits_, state.walk);
-    else luajit_.read(memory, registers, stack, activation, state_count_ == 1, limits_, state.luajit, state.walk);
+    state.walk.clear();
+    if (activation.lua.puc != nullptr) walk_puc(memory, objects, *activation.lua.puc, activation.L, limits_, state.walk);
+    else LuajitReader::read(memory, objects, registers, stack, activation, state_count_ == 1, state.luajit);
   }
 }
 
@@ -31,10 +47,10 @@ std::vector<Address> LuaReader::cframes() const {
   return all;
 }
 
-void LuaReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory) {
+void LuaReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& objects) {
   for (std::size_t i = 0; i < state_count_; ++i) {
     State& state = states_[i];
-    if (state.activation.lua.luajit != nullptr) luajit_.refine(natives, registers, core, memory, state.activation, i == 0, limits_, state.luajit, state.walk);
+    if (state.activation.lua.luajit != nullptr) luajit_.refine(natives, registers, core, objects, state.activation, i == 0, limits_, state.luajit, state.walk);
   }
 }
 
@@ -52,6 +68,15 @@ VmState LuaReader::vm_state(const std::vector<NativeFrame>& natives, const Core&
   const State& state = states_[0];
   if (state.activation.lua.luajit != nullptr) return luajit_.vm_state(natives, core, state.activation, state.luajit);
   return !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
+}
+
+bool LuaReader::settle_functions(bool all) {
+  bool same = true;
+  for (std::size_t i = 0; i < state_count_; ++i) {
+    if (!all) same &= known_functions_.confirm(states_[i].walk);
+  }
+  for (std::size_t i = 0; i < state_count_ && same; ++i) known_functions_.add(states_[i].walk);
+  return same;
 }
 
 std::vector<Segment> LuaReader::segments() const {

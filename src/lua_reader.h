@@ -16,7 +16,7 @@ namespace luaspy {
 
 class LuaReader {
  public:
-  // `live`: the target's memory as it is now, for names. It has to outlive the reader.
+  // `live`: the target's memory as it is now. It has to outlive the reader.
   LuaReader(const Memory& live, WalkLimits limits) : names_(live), luajit_(live), limits_(limits) {}
 
   // Which rows to try, best first; what was known of states before is forgotten.
@@ -25,15 +25,27 @@ class LuaReader {
   // The target's mappings, as far as they are known now: where a lua_State can be.
   void know(const AddressSpace& space) { locator_.know(space); }
 
-  // In the stop. `memory` is the snapshot; `stack` the thread's stack in it.
-  void read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack);
+  // Which states run on the thread. In the stop, or, of a stop in which touch() was told the right ones, after it. `memory` is the snapshot;
+  // `stack` the thread's stack in it.
+  void locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before,
+              Locator::Unknown unknown) {
+    locator_.locate(memory, registers, stack, before, unknown, active_);
+  }
+  // In the stop: touches what the walks of these states will need. `all`: functions that are known, too.
+  void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, std::span<const Activation> states, bool all);
 
-  // After it. First what the native frames need: LuaJIT's C frames of the VM, and the trace that has `pc`, nullptr if there is none.
+  // After it. True if locate() found other states than were touched, or has missed one that it had deferred.
+  bool missed(std::span<const Activation> touched);
+  // PUC's calls, and what of LuaJIT's is needed for the native frames. `objects`: the snapshot, and where it has nothing, the memory as it is now.
+  void walk(const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack);
+  // What the native frames need: LuaJIT's C frames of the VM, and the trace that has `pc`, nullptr if there is none.
   std::vector<Address> cframes() const;
   const Trace* trace_at(Address pc);
   bool on_trace() const { return state_count_ != 0 && states_[0].activation.lua.luajit != nullptr && states_[0].luajit.jit_base != 0; }
-  // Then, with them, LuaJIT's calls again: where the innermost frame is, and what a trace has inlined, is known only now.
-  void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory);
+  // Then, with them, LuaJIT's calls: where the innermost frame is, and what a trace has inlined, is known only now.
+  void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& objects);
+  // The walks are made. `all` were touched: their functions are known from now on. Else: are those that were known the same still?
+  bool settle_functions(bool all);
   std::vector<Segment> segments() const;
   // What the walks met, added to `quality`.
   void judge(const Merged& merged, Quality& quality) const;
@@ -42,7 +54,7 @@ class LuaReader {
 
   VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core) const;
 
-  // The states of the last read(), innermost first.
+  // The states of the last locate(), innermost first.
   const std::vector<Activation>& active() const { return active_; }
   // The entries of the C functions that are being called.
   std::vector<Address> c_entries() const;
@@ -67,6 +79,7 @@ class LuaReader {
   LivePc live_pc_;
   Names names_;
   LuajitReader luajit_;
+  KnownFunctions known_functions_;
   WalkLimits limits_;
   // Of the sample being made; they keep their room from one to the next.
   std::vector<Activation> active_;

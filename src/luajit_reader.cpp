@@ -6,17 +6,6 @@
 namespace luaspy {
 namespace {
 
-// What the stop read, and where it read nothing, the memory as it is now: for objects that do not change while they live.
-class StoppedThenLive : public Memory {
- public:
-  StoppedThenLive(const Memory& stopped, const Memory& live) : stopped_(stopped), live_(live) {}
-  bool read(Address address, std::span<std::byte> into) const override { return stopped_.read(address, into) || live_.read(address, into); }
-
- private:
-  const Memory& stopped_;
-  const Memory& live_;
-};
-
 // The registers and the words of the innermost frames, without an allocation: it is asked for in every stop.
 struct InnermostWords {
   InnermostWords(const Registers& registers, const Locator::ThreadStack& stack) {
@@ -32,54 +21,87 @@ struct InnermostWords {
   std::size_t count = 0;
 };
 
-}  // namespace
-
-// L->base lags behind the interpreter's BASE, which is in rdx (vm_x64.dasc), and a trace's is in jit_base. Which of them counts,
-// only the native frames tell; the walks from each read what will be needed then.
-void LuajitReader::read(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, bool innermost,
-                        const WalkLimits& limits, State& state, LuaWalk& walk) const {
-  state = {std::move(state.cframes)};
-  read_from(stopped, registers, stack, activation, innermost, limits, state, walk);
-  if (!innermost || walk.dropped == 0 || state.moved.stack != 0) return;
-  state.moved = find_moved_stack(stopped, *activation.lua.luajit, activation.L, InnermostWords(registers, stack).span(), true);
-  if (state.moved.stack != 0) read_from(stopped, registers, stack, activation, innermost, limits, state, walk);
+// The functions that a Lua stack refers to, those that are being called among them, with the instructions that they were called by.
+void touch_functions(const Memory& memory, const LuajitLayout& layout, Address bottom, Address top, const KnownFunctions& known) {
+  std::array<std::uint64_t, 64> slots;
+  for (Address at = bottom; at < top; at += sizeof slots) {
+    const auto part = std::span(slots).first(std::min<Address>(slots.size(), (top - at + 7) / 8));
+    if (!memory.read(at, std::as_writable_bytes(part))) return;
+    for (const std::uint64_t slot : part) {
+      // With 32-bit references the upper half is a link where the function is called, and of other values a type, which is negative.
+      constexpr std::uint64_t function_type = ~std::uint32_t{luajit::gct_function};
+      const bool may_be_called = slot >> 32 == function_type || slot >> 63 == 0;
+      const Address function = layout.gc64 ? object_of(layout, slot, luajit::gct_function) : may_be_called ? slot & 0xffffffff : 0;
+      if (!plausible_pointer(function) || known.has(function)) continue;
+      const Address pc = read_ref(memory, layout, function + layout.fn_pc).value_or(0);
+      if (plausible_pointer(pc, 4)) memory.touch(pc - layout.pt_size, layout.pt_size + 4u);
+    }
+  }
 }
 
-void LuajitReader::read_from(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, bool innermost,
-                             const WalkLimits& limits, State& state, LuaWalk& walk) const {
+}  // namespace
+
+void LuajitReader::read_fields(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation,
+                               bool innermost, State& state) {
+  state = {std::move(state.cframes)};
   const LuajitLayout& layout = *activation.lua.luajit;
   const Address L = activation.L, G = activation.G;
-  if (innermost && state.moved.stack == 0) state.moved = find_moved_stack(stopped, layout, L, InnermostWords(registers, stack).span(), false);
+  if (innermost) state.moved = find_moved_stack(stopped, layout, L, InnermostWords(registers, stack).span(), false);
   const WithMovedStack memory(stopped, layout, L, state.moved);
   read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
   state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
   state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
   if (state.saved_pc == L) state.saved_pc = 0;  // vm_x64.dasc: "any value outside of bytecode is ok"
-  const auto touch = [&](const LuajitTop& top) {
-    if (top.base != 0) walk_luajit(memory, layout, L, state.cframes, top, limits, walk);
-  };
-  if (innermost) {
-    state.vmstate = memory.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
-    const bool is_current = read_ref(memory, layout, G + layout.G_cur_L) == L;
-    if (is_current) state.jit_base = read_ref(memory, layout, G + layout.G_jit_base).value_or(0);
-    if (state.jit_base != 0 && !is_base(memory, layout, L, state.jit_base, 0)) state.jit_base = 0;
-    touch({state.jit_base, 0, {}});
-    std::vector<InlinedFrame> entering;
-    const Address base = registers[rdx];
-    if (base != state.saved_base && base != state.jit_base) touch(interpreter_top(memory, layout, L, base, registers[rbx], state.saved_pc, entering));
-    if (registers[rbp] != state.saved_base && is_base(memory, layout, L, registers[rbp], registers[rbx])) touch({registers[rbp], registers[rbx], {}});
+  if (!innermost) return;
+  state.vmstate = memory.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
+  const bool is_current = read_ref(memory, layout, G + layout.G_cur_L) == L;
+  if (is_current) state.jit_base = read_ref(memory, layout, G + layout.G_jit_base).value_or(0);
+}
+
+// The whole Lua stack, as far as it is in use. L->base lags behind the interpreter's BASE, which is in rdx, or around some calls in rbp
+// (vm_x64.dasc), and a trace's is in jit_base. Which of them counts, only the native frames tell.
+void LuajitReader::touch(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation,
+                         const WalkLimits& limits, const KnownFunctions& known) {
+  constexpr Address beyond = 8 * 256;        // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
+  constexpr Address most = 256 << 10;        // a deeper stack is walked in the stop
+  const LuajitLayout& layout = *activation.lua.luajit;
+  State state;
+  read_fields(stopped, registers, stack, activation, true, state);
+  const WithMovedStack memory(stopped, layout, activation.L, state.moved);
+  const Address bottom = read_ref(memory, layout, activation.L + layout.L_stack).value_or(0);
+  const Address limit = bottom + 8 * Address{memory.get<std::uint32_t>(activation.L + layout.L_stacksize).value_or(0)};
+  Address top = 0;
+  for (const Address base : {state.saved_base, state.jit_base, registers[rdx], registers[rbp]}) {
+    if (base >= bottom && base <= limit) top = std::max(top, base);
   }
-  walk_luajit(memory, layout, L, state.cframes, {state.saved_base, state.saved_pc, {}}, limits, walk);
+  if (!plausible_pointer(bottom) || top == 0) return;
+  if (top - bottom <= most) {
+    memory.touch(bottom, std::min(top + beyond, limit) - bottom);
+    touch_functions(memory, layout, bottom, top + 8, known);
+    return;
+  }
+  memory.touch(top - beyond, 2 * beyond);
+  LuaWalk walk;
+  for (const Address base : {top, state.saved_base, state.jit_base}) {
+    if (base != 0) walk_luajit(memory, layout, activation.L, state.cframes, {base, 0, {}}, limits, walk);
+  }
+}
+
+void LuajitReader::read(const Memory& stopped, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack,
+                        const Activation& activation, bool innermost, State& state) {
+  read_fields(stopped, registers, stack, activation, innermost, state);
+  const LuajitLayout& layout = *activation.lua.luajit;
+  const WithMovedStack memory(objects, layout, activation.L, state.moved);
+  if (state.jit_base != 0 && !is_base(memory, layout, activation.L, state.jit_base, 0)) state.jit_base = 0;
 }
 
 const Trace* LuajitReader::trace_at(const Activation& activation, Address pc) { return traces_.find(*activation.lua.luajit, activation.G, pc); }
 
-void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory,
+void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& objects,
                           const Activation& activation, bool innermost, const WalkLimits& limits, State& state, LuaWalk& walk) {
   const LuajitLayout& layout = *activation.lua.luajit;
   const Address L = activation.L;
-  const StoppedThenLive stopped_then_live(memory, live_);
-  const WithMovedStack both(stopped_then_live, layout, L, state.moved);
+  const WithMovedStack both(objects, layout, L, state.moved);
   const auto is = [&](Address base, Address pc) { return is_base(both, layout, L, base, pc); };
   // The native frame on top of this state's innermost C frame: of the VM, or of a trace.
   const auto vm = std::ranges::find_if(

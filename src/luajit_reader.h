@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core.h"
+#include "luastate/known_functions.h"
 #include "luastate/locate.h"
 #include "luastate/luajit.h"
 #include "luastate/luajit_trace.h"
@@ -15,7 +16,7 @@ namespace luaspy {
 class LuajitReader {
  public:
   // `live`: the target's memory as it is now, for traces. It has to outlive the reader.
-  explicit LuajitReader(const Memory& live) : live_(live), traces_(live) {}
+  explicit LuajitReader(const Memory& live) : traces_(live) {}
 
   // What was known of global states: after an exec another one may be at the same address.
   void forget() { traces_.forget(); }
@@ -30,25 +31,28 @@ class LuajitReader {
     Trace trace;                           // object 0: none
   };
 
-  // In the stop. `memory` is the snapshot; `stack` the thread's stack in it.
-  void read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, bool innermost,
-            const WalkLimits& limits, State& state, LuaWalk& walk) const;
+  // In the stop: touches what the rest will need. `memory` is the snapshot; `stack` the thread's stack in it.
+  static void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, const WalkLimits& limits,
+                    const KnownFunctions& known);
 
-  // After it: the trace whose machine code has `pc`, nullptr if there is none. Valid until the next call.
+  // After it: what decides where things are. `objects`: the snapshot, and where it has nothing, the memory as it is now.
+  static void read(const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation,
+                   bool innermost, State& state);
+  // The trace whose machine code has `pc`, nullptr if there is none. Valid until the next call.
   const Trace* trace_at(const Activation& activation, Address pc);
-  void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& memory, const Activation& activation,
+  // The calls.
+  void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& objects, const Activation& activation,
               bool innermost, const WalkLimits& limits, State& state, LuaWalk& walk);
   // Of the innermost state.
   static VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core, const Activation& activation, const State& state);
 
  private:
-  void read_from(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, bool innermost,
-                 const WalkLimits& limits, State& state, LuaWalk& walk) const;
+  static void read_fields(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, bool innermost,
+                          State& state);
   static VmState vm_state_said(const Activation& activation, const State& state);
   bool leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory,
                      InlinedCode& code);
 
-  const Memory& live_;
   Traces traces_;
 };
 

@@ -40,6 +40,14 @@ class Memory {
     for (Request& request : requests) request.done = read(request.address, request.into);
   }
 
+  // Of memory that keeps what was read (Snapshot): from now on a read of this range finds what is there now. A page at a time, as
+  // far as there are pages.
+  virtual void touch(Address address, std::size_t size) const {
+    constexpr std::size_t page = 4096;
+    std::byte byte[1];
+    for (const Address end = address + size; address < end; address = (address / page + 1) * page) (void)read(address, byte);
+  }
+
   template <typename T>
   std::optional<T> get(Address address) const {
     static_assert(std::is_trivially_copyable_v<T>);

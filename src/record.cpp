@@ -187,6 +187,7 @@ Result<int> record(const RecordOptions& options) {
   SamplerOptions sampler_options;
   sampler_options.merging = {options.mode, options.traces};
   sampler_options.idle = options.idle;
+  sampler_options.near = true;
   Result<std::unique_ptr<Session>> opened = Session::open(options.target, sampler_options);
   if (!opened) return opened.error();
   Session& session = **opened;

@@ -5,10 +5,11 @@
 namespace luaspy {
 
 Sampler::Sampler(Target& target, SamplerOptions options)
-    : target_(target), options_(options), reader_(target.process(), target.memory(), options.merging, options.limits) {}
+    : target_(target), options_(options), reader_(target.process(), target.memory(), options.merging, options.limits), near_(options.near ? std::make_unique<NearThread>() : nullptr) {}
 
 void Sampler::settle() {
-  target_.let_go_pending();
+  if (near_ != nullptr && target_.has_pending()) near_->run(-1, [&] { target_.let_go_pending(); });
+  else target_.let_go_pending();
   constexpr std::size_t most_threads = 4096;   // remembered; threads that came and went between two ticks are never met again
   if (threads_.size() > most_threads) threads_.clear();
   reader_.settle();
@@ -29,30 +30,36 @@ std::optional<Sample> Sampler::sample(Thread& thread) {
   return sample;
 }
 
+// All that happens while the thread stands still.
+Loss Sampler::stop_and_read(Thread& thread, PerThread& memo, Registers& registers, std::int64_t& stopped_ns) {
+  Target::Stop stop(target_, thread.tid());
+  switch (stop.outcome()) {
+    case Target::Stop::Outcome::stopped: break;
+    case Target::Stop::Outcome::ended: return Loss::ended;
+    case Target::Stop::Outcome::refused: return Loss::refused;
+    case Target::Stop::Outcome::pending: return Loss::not_stopped;
+  }
+  registers = stop.registers();
+  const bool readable = reader_.read(registers, memo.predicted, true);
+  stopped_ns += stop.resume().count();
+  return readable ? Loss::none : Loss::unreadable;
+}
+
 std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) {
   Sample sample;
   memo.asleep.reset();
+  constexpr std::chrono::milliseconds cpu_is_news(10);   // asking takes some µs
+  if (near_ != nullptr) {
+    const system::Clock::time_point now = system::Clock::now();
+    if (now - memo.cpu_asked > cpu_is_news) memo.cpu = thread.cpu(), memo.cpu_asked = now;
+  }
   Registers registers;
-  bool readable = false;
-  {
-    Target::Stop stop(target_, thread.tid());
-    switch (stop.outcome()) {
-      case Target::Stop::Outcome::stopped: break;
-      case Target::Stop::Outcome::ended: sample.loss = Loss::ended; return sample;
-      case Target::Stop::Outcome::refused: sample.loss = Loss::refused; return sample;
-      case Target::Stop::Outcome::pending: sample.loss = Loss::not_stopped; return sample;
-    }
-    registers = stop.registers();
-    readable = reader_.read(registers, memo.predicted);
-    sample.stopped_ns = stop.resume().count();
-  }
-  reader_.close();
-  memo.predicted = reader_.touched();
-  if (!readable) {
-    sample.loss = Loss::unreadable;
-    return sample;
-  }
-  reader_.finish(registers, sample);
+  do {
+    const auto look = [&] { sample.loss = stop_and_read(thread, memo, registers, sample.stopped_ns); };
+    if (near_ != nullptr) near_->run(memo.cpu, std::ref(look));
+    else look();
+    reader_.close();
+  } while (sample.loss == Loss::none && !reader_.finish(registers, sample, memo.predicted));
   return sample;
 }
 
@@ -67,18 +74,17 @@ std::optional<Sample> Sampler::look_at_sleeping(Thread& thread, const ThreadStat
   registers.set(rsp, state.sp);
   Sample sample;
   sample.state = Sample::State::sleeping;
-  const bool readable = state.sp != 0 && reader_.read(registers, memo.predicted);
+  const bool readable = state.sp != 0 && reader_.read(registers, memo.predicted, false);
   reader_.close();
   if (thread.state() != state || thread.run_count() != run_count) {
     sample.loss = Loss::moved;
     return sample;
   }
-  memo.predicted = reader_.touched();
   if (!readable) {
     sample.loss = Loss::unreadable;
     return sample;
   }
-  reader_.finish(registers, sample);
+  reader_.finish(registers, sample, memo.predicted);
   const char letter = thread.state_letter();
   const bool halted = letter == 'T' || letter == 't';
   sample.stack.push_back({Frame::Kind::marker, halted ? "[stopped]" : system_call_name(state.system_call), {}, 0, 0});

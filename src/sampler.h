@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "attach/near_thread.h"
 #include "attach/target.h"
 #include "stack_reader.h"
 
@@ -15,6 +16,7 @@ struct SamplerOptions {
   MergeOptions merging;
   bool idle = false;                // sample sleeping threads too
   WalkLimits limits;
+  bool near = false;                // stop each thread from its own CPU: worth it for more than a few stops
   std::chrono::milliseconds patience{50};  // how long a thread may take to stop
 };
 
@@ -33,17 +35,21 @@ class Sampler {
 
  private:
   struct PerThread {
-    StackReader::Pages predicted;     // what the last look needed
+    StackReader::Prediction predicted;
+    int cpu = -1;                     // where it ran when that was asked last
+    system::Clock::time_point cpu_asked;
     std::string run_count;            // of a sleeping thread, when it was read
     std::optional<Sample> asleep;     // what was read then: still true while the count is the same
   };
 
   std::optional<Sample> look_at_running(Thread& thread, PerThread& memo);
+  Loss stop_and_read(Thread& thread, PerThread& memo, Registers& registers, std::int64_t& stopped_ns);
   std::optional<Sample> look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
 
   Target& target_;
   SamplerOptions options_;
   StackReader reader_;
+  std::unique_ptr<NearThread> near_;
   std::map<pid_t, PerThread> threads_;
 };
 

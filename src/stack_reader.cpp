@@ -1,6 +1,7 @@
 #include "stack_reader.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "vm_frames.h"
 
@@ -49,7 +50,8 @@ StackReader::StackReader(Process& process, const Memory& memory, MergeOptions me
       unwinder_(modules_),
       native_(modules_, unwinder_),
       lua_(memory, limits),
-      snapshot_(memory) {
+      snapshot_(memory),
+      objects_(memory) {
   refresh();
 }
 
@@ -78,16 +80,39 @@ void StackReader::settle() {
   settles_to_skip_ = (1 << std::min(refreshes_in_vain_, 6)) - 1;
 }
 
-bool StackReader::read(const Registers& registers, const Pages& predicted) {
-  snapshot_.open(registers.sp(), stack_size(registers.sp()), predicted);
+bool StackReader::read(const Registers& registers, const Prediction& predicted, bool hurry) {
+  snapshot_.open(registers.sp(), stack_size(registers.sp(), predicted.stack_end), predicted.memory);
   // A guess at a stack's size may reach beyond it: its first page is there.
   if (snapshot_.stack().empty()) snapshot_.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
   if (snapshot_.stack().empty()) return false;
-  lua_.read(snapshot_, registers, {snapshot_.stack_start(), snapshot_.stack()});
+  careful_ = !hurry || careful_looks_ > 0;
+  if (hurry && careful_) --careful_looks_;
+  if (careful_) lua_.locate(snapshot_, registers, stack(), {predicted.stack_start, predicted.stack}, Locator::Unknown::read);
+  lua_.touch(snapshot_, registers, stack(), careful_ ? lua_.active() : predicted.states, careful_);
   return true;
 }
 
-std::size_t StackReader::stack_size(Address sp) const {
+// Other states run than were predicted.
+bool StackReader::missed(const Registers& registers, const Prediction& predicted) {
+  if (careful_) return false;
+  lua_.locate(snapshot_, registers, stack(), {predicted.stack_start, predicted.stack}, Locator::Unknown::defer);
+  return lua_.missed(predicted.states);
+}
+
+// A target that makes its coroutines or functions at ever new addresses is looked at with care the more often the prediction was wrong: looking
+// again would see less of those that live for microseconds.
+bool StackReader::judge_prediction(bool right) {
+  if (careful_) return true;
+  if (right) {
+    if (++hurried_looks_ % 1024 == 0) next_careful_looks_ = std::max(next_careful_looks_ / 4, fewest_careful_looks);
+    return true;
+  }
+  careful_looks_ = next_careful_looks_;
+  next_careful_looks_ = std::min(4 * next_careful_looks_, most_careful_looks);
+  return false;
+}
+
+std::size_t StackReader::stack_size(Address sp, Address known_end) const {
   const Mapping* mapping = space_.find(sp);
   if (mapping == nullptr) {
     // The main thread's stack grows downwards; the mappings were read when it was smaller.
@@ -96,22 +121,60 @@ std::size_t StackReader::stack_size(Address sp) const {
   }
   if (mapping == nullptr || !mapping->readable) return blind_stack_bytes;
   const bool bounded = mapping->path == "[stack]" || mapping->end - mapping->start <= most_thread_stack;
-  return std::min<std::size_t>(mapping->end - sp, bounded ? most_stack_bytes : fiber_stack_bytes_);
+  const std::size_t size = std::min<std::size_t>(mapping->end - sp, bounded ? most_stack_bytes : fiber_stack_bytes_);
+  return known_end > sp && known_end - sp < size ? known_end - sp : size;
 }
 
-void StackReader::finish(const Registers& registers, Sample& sample) {
-  for (const Address entry : lua_.c_entries()) unwinder_.note_entry(entry);
+void StackReader::unwind(const Registers& registers, Quality& quality) {
+  quality.native_complete = unwind_natives(registers, snapshot_, modules_, unwinder_, native_, lua_, natives_) == Unwinder::End::root;
+  lua_.refine(natives_, registers, native_, both_);
+}
+
+bool StackReader::finish(const Registers& registers, Sample& sample, Prediction& prediction) {
+  if (missed(registers, prediction)) return judge_prediction(false);
+  objects_.open(0, 0, prediction.objects);
+  lua_.walk(snapshot_, both_, registers, stack());
+  sample.quality = {};
   sample.quality.stacks = 1;
-  // What a fiber's stack needs is learned: too little cuts it, too much takes time in the stop.
-  sample.quality.native_complete = unwind_natives(registers, snapshot_, modules_, unwinder_, native_, lua_, natives_) == Unwinder::End::root;
-  if (sample.quality.native_complete == 0 && snapshot_.stack().size() == fiber_stack_bytes_)
-    fiber_stack_bytes_ = std::min(2 * fiber_stack_bytes_, most_stack_bytes);
-  lua_.refine(natives_, registers, native_, snapshot_);
+  note_entries();
+  unwind(registers, sample.quality);
+  // LuaJIT's C functions are known only now; where code has no tables they tell where functions start.
+  const auto is_guess = [](const NativeFrame& frame) { return frame.step == Step::code || frame.step == Step::scan; };
+  if (note_entries() && std::ranges::any_of(natives_, is_guess)) unwind(registers, sample.quality);
+  if (!judge_prediction(lua_.settle_functions(careful_))) return false;
+  predict(sample.quality.native_complete != 0, prediction);
   for (const NativeFrame& frame : natives_) stale_ |= !modules_.executes(frame.lookup);
   const Merged merged = merge(natives_, lua_.segments(), native_, merging_);
   lua_.judge(merged, sample.quality);
   sample.vm_state = lua_.vm_state(natives_, native_);
   sample.stack = lua_.label(merged, natives_, native_, snapshot_);
+  return true;
+}
+
+bool StackReader::note_entries() {
+  bool news = false;
+  for (const Address entry : lua_.c_entries()) news |= unwinder_.note_entry(entry);
+  return news;
+}
+
+void StackReader::predict(bool complete, Prediction& prediction) {
+  constexpr Address above_root = 256;   // bytes that the outermost frame may be asked for
+  snapshot_.predict(prediction.memory);
+  objects_.predict(prediction.objects);
+  constexpr std::size_t most_states = 8;
+  std::vector<Activation>& states = prediction.states;
+  for (const Activation& state : std::views::reverse(lua_.active())) {
+    std::erase_if(states, [&](const Activation& old) { return old.L == state.L; });
+    states.insert(states.begin(), state);
+  }
+  states.resize(std::min(states.size(), std::max(most_states, lua_.active().size())));
+  constexpr std::size_t most_kept = 64 << 10;
+  const auto kept = snapshot_.stack().first(std::min(snapshot_.stack().size(), most_kept));
+  prediction.stack.assign(kept.begin(), kept.end());
+  prediction.stack_start = snapshot_.stack_start();
+  prediction.stack_end = complete ? natives_.back().sp + above_root : 0;
+  // What a fiber's stack needs is learned: too little cuts it, too much takes time in the stop.
+  if (!complete && snapshot_.stack().size() == fiber_stack_bytes_) fiber_stack_bytes_ = std::min(2 * fiber_stack_bytes_, most_stack_bytes);
 }
 
 }  // namespace luaspy

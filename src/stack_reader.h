@@ -28,17 +28,25 @@ class StackReader {
   // The same, if a stack had addresses that no mapping explains. Call between ticks.
   void settle();
 
-  // The pages, beside the stack, that a look needed: they make the next look at the same thread one batch of reads.
-  using Pages = std::vector<Address>;
+  // What a look at a thread needed: it makes the next one at the same thread one batch of reads. Wrong, it costs time, no more.
+  struct Prediction {
+    Snapshot::Prediction memory;    // in the stop, beside the stack
+    Snapshot::Prediction objects;   // after it
+    std::vector<Activation> states; // that ran there lately, the last ones first
+    std::vector<std::byte> stack;   // as it was then, and where it began
+    Address stack_start = 0;
+    Address stack_end = 0;          // behind the thread's outermost frame; 0: not known
+  };
 
-  // In the stop: reads, and what decides what to read. The native stack, the states that run, and their calls. False if there is no
-  // stack to read. What is read later than close() comes from the copy.
-  bool read(const Registers& registers, const Pages& predicted);
+  // In the stop: reads, and what decides what to read. The native stack, and what the walks of the states that run need. False if there
+  // is no stack to read. `hurry`: somebody stands still meanwhile; that things are as the prediction has them is then left for finish().
+  bool read(const Registers& registers, const Prediction& predicted, bool hurry);
+  // After it: what is read from now on comes from the copy.
   void close() { snapshot_.close(); }
-  Pages touched() const { return snapshot_.touched(); }
 
-  // After it: the stack, outermost first, what the VM was doing, and how good it all is.
-  void finish(const Registers& registers, Sample& sample);
+  // The stack, outermost first, what the VM was doing, and how good it all is. `prediction` is brought up to date. False: it was wrong, and
+  // what was read is worth nothing; look again, the next look does not rely on it.
+  bool finish(const Registers& registers, Sample& sample, Prediction& prediction);
 
   const std::vector<LuaImage>& images() const { return detector_.images(); }
   std::vector<std::string> searched() const { return detector_.searched(); }
@@ -53,7 +61,14 @@ class StackReader {
   const Snapshot& snapshot() const { return snapshot_; }
 
  private:
-  std::size_t stack_size(Address sp) const;
+  static constexpr int fewest_careful_looks = 64, most_careful_looks = 1 << 14;
+  std::size_t stack_size(Address sp, Address known_end) const;
+  bool judge_prediction(bool right);
+  bool missed(const Registers& registers, const Prediction& predicted);
+  void unwind(const Registers& registers, Quality& quality);
+  bool note_entries();   // true if there were new ones
+  void predict(bool complete, Prediction& prediction);
+  Locator::ThreadStack stack() const { return {snapshot_.stack_start(), snapshot_.stack()}; }
 
   Process& process_;
   MergeOptions merging_;
@@ -63,9 +78,13 @@ class StackReader {
   Unwinder unwinder_;
   NativeCode native_;
   LuaReader lua_;
-  Snapshot snapshot_;
+  Snapshot snapshot_;   // of the stop
+  Snapshot objects_;    // what the walks read right after it, of what does not change while it lives
+  SnapshotThenLater both_{snapshot_, objects_};
   std::vector<NativeFrame> natives_;   // keeps its room from one look to the next
   std::size_t fiber_stack_bytes_ = 64 << 10;   // read of a stack whose bounds no mapping tells
+  bool careful_ = false;                             // the last read() settled in the stop which states run
+  int careful_looks_ = 8, next_careful_looks_ = fewest_careful_looks, hurried_looks_ = 0;
   bool stale_ = false;
   int settles_to_skip_ = 0, refreshes_in_vain_ = 0;
 };

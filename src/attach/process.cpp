@@ -85,6 +85,19 @@ char Thread::state_letter() const {
   return state_in(system::reread(stat_, buffer));
 }
 
+// proc(5): (39) processor. Field 3 is the one behind the name.
+int Thread::cpu() const {
+  constexpr int fields_between = 39 - 3;
+  std::array<char, 1024> buffer;
+  std::string_view text = system::reread(stat_, buffer);
+  const std::size_t end = text.rfind(')');
+  if (end == text.npos) return -1;
+  text.remove_prefix(end + 1);
+  for (int i = 0; i < fields_between; ++i) (void)next_word(text);
+  const std::string_view word = next_word(text);
+  return word.empty() ? -1 : number<int>(word);
+}
+
 std::string Thread::run_count() const {
   std::array<char, 128> buffer;
   return std::string(system::reread(schedstat_, buffer));

@@ -32,6 +32,8 @@ class Thread {
   ThreadState state() const;
   // One letter, as ps(1) shows it: R, S, D, T, t, Z, X; '?' if the thread is gone.
   char state_letter() const;
+  // The CPU that it ran on last; -1 if it is gone.
+  int cpu() const;
   // Changes whenever the thread was scheduled (time on a CPU in ns, times run), "" if the kernel does not tell.
   std::string run_count() const;
 

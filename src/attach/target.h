@@ -23,6 +23,7 @@ class Target {
 
   // Resumes threads whose stop was pending and has come since. Call it once a tick.
   void let_go_pending();
+  bool has_pending() const { return !pending_.empty(); }
 
   // One thread standing still. Registers and memory of the thread are stable while this lives; the destructor lets the
   // thread run. Not copyable, not movable: keep it in the scope that reads.

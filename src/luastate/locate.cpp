@@ -7,6 +7,7 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t chunk_words = 64;     // how many stack words are tested in one batch
+constexpr int table_bits = 13;              // of the table of what has been a state
 constexpr std::size_t head_size = 112;      // bytes of a lua_State that tell whether it is one: up to L_G and ci in every row
 constexpr std::size_t most_states = 256;    // active on one thread: LUAI_MAXCCALLS bounds nesting to 200
 constexpr int chain_limit = 1024;
@@ -71,24 +72,67 @@ bool fits(const Memory& memory, const Layout& row, Address L, std::span<const st
 
 void Locator::try_rows(std::vector<Dialect> rows) {
   rows_ = std::move(rows);
-  short_references_ = std::ranges::any_of(rows_, [](const Dialect& row) { return row.luajit != nullptr && !row.luajit->gc64; });
-  rejected_.clear();
+  short_rows_ = std::ranges::any_of(rows_, [](const Dialect& row) { return row.luajit != nullptr && !row.luajit->gc64; });
+  seen_states_.clear();
+}
+
+void Locator::forget() {
+  known_.clear();
+  short_states_ = false;
+  seen_states_.clear();
 }
 
 void Locator::know(const AddressSpace& space) {
+  constexpr Address short_limit = Address{1} << 32;
   ranges_.clear();
-  unmapped_.clear();
+  lowest_ = ~Address{0}, highest_ = highest_short_ = 0;
   for (const Mapping& mapping : space.mappings()) {
     const bool writable = mapping.writable && mapping.readable;
     if (!ranges_.empty() && ranges_.back().end == mapping.start && ranges_.back().writable == writable) ranges_.back().end = mapping.end;
     else ranges_.push_back({mapping.start, mapping.end, writable});
+    if (!writable) continue;
+    lowest_ = std::min(lowest_, mapping.start);
+    highest_ = std::max(highest_, mapping.end);
+    if (mapping.start < short_limit) highest_short_ = std::max(highest_short_, mapping.end);
   }
+  // Memory is mapped all the time, next to what there is; but not that much.
+  constexpr Address room = Address{1} << 36, short_room = 1 << 28;
+  lowest_ -= std::min(lowest_, short_room);
+  highest_ += room;
+  highest_short_ += short_room;
 }
 
 bool Locator::worth_reading(Address word) const {
   const auto after = std::ranges::upper_bound(ranges_, word, {}, &Range::start);
-  if (after != ranges_.begin() && word < std::prev(after)->end) return std::prev(after)->writable;
-  return !std::ranges::binary_search(unmapped_, word);
+  return after == ranges_.begin() || word >= std::prev(after)->end || std::prev(after)->writable;
+}
+
+bool Locator::has_been_state(Address word) const {
+  std::size_t at = word * 0x9e3779b97f4a7c15 >> (64 - table_bits);
+  while (seen_states_[at] != 0 && seen_states_[at] != word) at = (at + 1) % seen_states_.size();
+  return seen_states_[at] == word;
+}
+
+void Locator::remember_state(Address word) {
+  if (has_been_state(word)) return;
+  if (++seen_count_ > seen_states_.size() / 2) forget_states();
+  std::size_t at = word * 0x9e3779b97f4a7c15 >> (64 - table_bits);
+  while (seen_states_[at] != 0) at = (at + 1) % seen_states_.size();
+  seen_states_[at] = word;
+}
+
+void Locator::forget_states() {
+  seen_states_.assign(std::size_t{1} << table_bits, 0);
+  seen_count_ = 1;
+}
+
+void Locator::meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown) {
+  if (!plausible_pointer(word) || word - stack.start < stack.bytes.size()) return;
+  if (word < lowest_ || word >= (word >> 32 == 0 ? highest_short_ : highest_)) return;
+  const bool seen = has_been_state(word);
+  if (!seen && (as_before || !worth_reading(word))) return;
+  if (!seen && unknown == Unknown::defer) deferred_.push_back(word);
+  else if (std::ranges::find(chunk_, word) == chunk_.end() && std::ranges::find(candidates_, word, &Candidate::L) == candidates_.end()) chunk_.push_back(word);
 }
 
 Dialect Locator::dialect_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G) {
@@ -100,8 +144,7 @@ Dialect Locator::dialect_of(const Memory& memory, Address L, std::span<const std
       if (load_G(fields_of(known->second), bytes) == G) return known->second;
       continue;
     }
-    // While a stack moves, a row may fail to fit for an instant: a state is given up only after some tries.
-    if (!plausible_pointer(G) || rejected_[L] > 100) continue;
+    if (!plausible_pointer(G)) continue;
     constexpr std::size_t most_known = 4096;   // a program may make states without end
     if (known_.size() >= most_known) known_.clear();
     if (row.puc != nullptr) {
@@ -114,8 +157,6 @@ Dialect Locator::dialect_of(const Memory& memory, Address L, std::span<const std
     if (same == found_.end()) same = found_.insert(found_.end(), layout);
     return known_[G] = {nullptr, &*same};
   }
-  if (rejected_.size() > 4096) rejected_.clear();
-  ++rejected_[L];
   return {};
 }
 
@@ -152,63 +193,90 @@ Address Locator::find_main_thread(const Memory& memory, const AddressSpace& spac
   return 0;
 }
 
-// Tests words of the stack for being pointers to lua_States: one batch for all of them.
-void Locator::collect(const Memory& memory, std::span<const Address> words) {
+bool Locator::is_state(const Memory& memory, const Activation& state) {
+  std::array<std::byte, head_size> head;
+  const StateFields fields = fields_of(state.lua);
+  return memory.read(state.L, head) && load<std::uint8_t>(head, fields.tt) == fields.tag && load_G(fields, head) == state.G;
+}
+
+// Tests the words in chunk_ for being pointers to lua_States: one batch for all of them. What has been a state is kept in memory that
+// keeps what was read.
+void Locator::collect(const Memory& memory, Unknown unknown) {
   std::array<std::array<std::byte, head_size>, chunk_words> heads;
   std::array<Memory::Request, chunk_words> requests;
   std::size_t count = 0;
-  for (const Address word : words) {
-    const auto place = std::ranges::lower_bound(tried_, word);
-    if (place != tried_.end() && *place == word) continue;
-    tried_.insert(place, word);
-    requests[count] = {word, heads[count], false};
-    ++count;
+  for (const Address word : chunk_) {
+    if (has_been_state(word)) {
+      std::array<std::byte, head_size> head;
+      if (memory.read(word, head)) add_candidate(memory, word, head);
+      else if (unknown == Unknown::defer) deferred_.push_back(word);
+    } else {
+      requests[count] = {word, heads[count], false};
+      ++count;
+    }
   }
+  chunk_.clear();
   memory.read_batch(std::span(requests).first(count));
   for (std::size_t i = 0; i < count; ++i) {
-    constexpr std::size_t most_unmapped = 1024;
-    if (!requests[i].done && unmapped_.size() < most_unmapped) unmapped_.insert(std::ranges::upper_bound(unmapped_, requests[i].address), requests[i].address);
-    if (!requests[i].done) continue;
-    Address G = 0;
-    const Dialect lua = dialect_of(memory, requests[i].address, heads[i], G);
-    if (lua == Dialect{}) continue;
-    const StateFields fields = fields_of(lua);
-    const std::optional<Address> anchor = memory.get<Address>(requests[i].address + fields.anchor);
-    candidates_.push_back({requests[i].address, G, anchor.value_or(0) & ~fields.anchor_flags, lua});
+    if (requests[i].done) add_candidate(memory, requests[i].address, heads[i]);
   }
 }
 
-void Locator::locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, std::vector<Activation>& active) {
+void Locator::add_candidate(const Memory& memory, Address L, std::span<const std::byte> head) {
+  Address G = 0;
+  const Dialect lua = dialect_of(memory, L, head, G);
+  if (lua == Dialect{}) return;
+  remember_state(L);
+  short_states_ |= lua.luajit != nullptr && !lua.luajit->gc64;
+  const StateFields fields = fields_of(lua);
+  const Address anchor = memory.get<Address>(L + fields.anchor).value_or(0);
+  candidates_.push_back({L, G, anchor & ~fields.anchor_flags, lua});
+}
+
+bool Locator::missed(const Memory& memory) {
+  candidates_.clear();
+  std::ranges::sort(deferred_);
+  deferred_.erase(std::unique(deferred_.begin(), deferred_.end()), deferred_.end());
+  for (std::size_t i = 0; i < deferred_.size(); i += chunk_words) {
+    const auto part = std::span(deferred_).subspan(i, std::min(chunk_words, deferred_.size() - i));
+    chunk_.assign(part.begin(), part.end());
+    collect(memory, Unknown::read);
+  }
+  deferred_.clear();
+  return !candidates_.empty();
+}
+
+void Locator::locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before, Unknown unknown,
+                     std::vector<Activation>& active) {
   active.clear();
   candidates_.clear();
-  tried_.clear();
+  chunk_.clear();
+  deferred_.clear();
   if (rows_.empty()) return;
-
-  std::array<Address, chunk_words> chunk;
-  std::size_t chunk_size = 0;
-  const auto consider_one = [&](Address word) {
-    if (plausible_pointer(word) && !(word >= stack.start && word < stack.end()) && worth_reading(word)) chunk[chunk_size++] = word;
-  };
-  const auto consider = [&](Address word) {
-    consider_one(word);
-    if (!short_references_) return;
-    consider_one(word & 0xffffffff);
-    if (word >> 32 != 0) consider_one(word >> 32);
-  };
-  const auto flush = [&] {
-    collect(memory, std::span(chunk).first(chunk_size));
-    chunk_size = 0;
+  if (seen_states_.empty()) forget_states();
+  const bool short_references = short_states_ || (short_rows_ && unknown == Unknown::read);
+  const auto consider = [&](Address word, bool as_before) {
+    meet(word, as_before, stack, unknown);
+    if (!short_references) return;
+    meet(word & 0xffffffff, as_before, stack, unknown);
+    if (word >> 32 != 0) meet(word >> 32, as_before, stack, unknown);
   };
   for (const unsigned number : {rbx, rbp, r12, r13, r14, r15, rdi, rsi}) {
-    if (registers.knows(number)) consider(registers[number]);
+    if (registers.knows(number)) consider(registers[number], false);
   }
-  flush();
+  collect(memory, unknown);
+  const auto as_before = [&](Address at, Address word) {
+    return at >= before.start && at + 8 <= before.end() && load<Address>(before.bytes, at - before.start) == word;
+  };
 
   Address from = stack.start;      // the innermost frames not yet given to a state
   std::size_t at = 0;              // bytes of the stack scanned
   const auto scan_below = [&](Address limit) {
-    while (stack.start + at < limit && at + 8 <= stack.bytes.size() && chunk_size + 3 <= chunk_words) consider(load<Address>(stack.bytes, at)), at += 8;
-    flush();
+    for (; stack.start + at < limit && at + 8 <= stack.bytes.size() && chunk_.size() + 3 <= chunk_words; at += 8) {
+      const Address word = load<Address>(stack.bytes, at);
+      if (word >= lowest_address) consider(word, as_before(stack.start + at, word));
+    }
+    if (!chunk_.empty()) collect(memory, unknown);
   };
   while (active.size() < most_states) {
     // The stop rule: a state further in has its longjmp record, and its luaD_rawrunprotected frame that mentions it, below

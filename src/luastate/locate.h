@@ -45,22 +45,44 @@ class Locator {
     Address end() const { return start + bytes.size(); }
   };
 
-  // The states running on the thread, innermost first, into `active` (which is cleared). Empty: no Lua runs there.
-  void locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, std::vector<Activation>& active);
+  // Most words of a stack that could refer to a lua_State refer to something else. Those that are where they were at the look before need
+  // not be asked again: what runs now has been resumed by frames that were not there then, or it ran then, too.
+  enum class Unknown {
+    read,    // the other ones are read at once
+    defer,   // they, and states that `memory` cannot answer for, are taken for no states; missed() tells whether that was right
+  };
+
+  // The states running on the thread, innermost first, into `active` (which is cleared). Empty: no Lua runs there. `before`: the same
+  // stack as the last look at it saw it; empty if there was none.
+  void locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before, Unknown unknown,
+              std::vector<Activation>& active);
+
+  // After a look that deferred: reads what it left out, in the memory as it is now. True if there is a lua_State among it: it may have run on
+  // this stack, and the look is worth nothing.
+  bool missed(const Memory& memory);
+
+  // Is this, of which a look has told, a state still? For memory that may have been freed since.
+  static bool is_state(const Memory& memory, const Activation& state);
 
   // A main thread anywhere in the writable memory of the target, 0 if there is none: for states that no stack mentions. Reads
   // up to 1 GiB of the live memory, some 100 ms.
   Address find_main_thread(const Memory& memory, const AddressSpace& space) const;
   const std::unordered_map<Address, Dialect>& global_states() const { return known_; }
   // Forgets which row a global state has: after an exec, or when walks fail.
-  void forget() { known_.clear(), rejected_.clear(); }
+  void forget();
 
  private:
   struct Candidate {
     Address L, G, anchor;
     Dialect lua;
   };
-  void collect(const Memory& memory, std::span<const Address> words);
+  // What has been a state may be one again, whatever was there meanwhile. A table by hash: this is asked for every word of every stack.
+  bool has_been_state(Address word) const;
+  void remember_state(Address word);
+  void forget_states();
+  void meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
+  void collect(const Memory& memory, Unknown unknown);
+  void add_candidate(const Memory& memory, Address L, std::span<const std::byte> head);
   Dialect dialect_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G);
   bool worth_reading(Address word) const;
 
@@ -69,14 +91,17 @@ class Locator {
     bool writable;
   };
   std::vector<Range> ranges_;      // ascending; neighbours of one kind joined
-  std::vector<Address> unmapped_;  // words that could not be read since the last know(), sorted
+  Address lowest_ = 0, highest_ = ~Address{0}, highest_short_ = ~Address{0};   // of writable memory; the last: below 4 GiB
   std::vector<Dialect> rows_;
-  bool short_references_ = false;  // some row has 32-bit references
+  bool short_rows_ = false;        // some row has 32-bit references
+  bool short_states_ = false;      // some state has
   std::unordered_map<Address, Dialect> known_;  // by global_State
   std::deque<LuajitLayout> found_;  // what known_ refers to
-  std::unordered_map<Address, int> rejected_;
+  std::vector<Address> seen_states_;   // by hash; 0: none
+  std::size_t seen_count_ = 0;
+  std::vector<Address> chunk_;     // words to read next
+  std::vector<Address> deferred_;
   std::vector<Candidate> candidates_;
-  std::vector<Address> tried_;     // words looked at in this locate(), sorted
 };
 
 }  // namespace luaspy

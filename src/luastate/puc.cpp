@@ -15,7 +15,7 @@ constexpr std::uint32_t size_code_limit = 1 << 26;
 
 class Walker {
  public:
-  Walker(const Memory& memory, const Layout& layout, Address L) : memory_(memory), layout_(layout), L_(L) {}
+  Walker(const Memory& memory, const Memory& objects, const Layout& layout, Address L) : memory_(memory), objects_(objects), layout_(layout), L_(L) {}
 
   bool open() {
     const auto fields = std::span(state_).first(layout_.L_size);
@@ -33,6 +33,19 @@ class Walker {
   Address innermost() const { return ci_; }
   Address base() const { return base_ci_; }
   bool relocating() const { return relocating_; }
+
+  // What read() wants of the stop for the call at `ci`. False if there is none.
+  bool touch(Address ci, const KnownFunctions& known, Address& func) {
+    std::array<std::byte, 128> bytes;
+    const auto fields = std::span(bytes).first(layout_.ci_size);
+    if (!memory_.read(ci, fields)) return false;
+    func = settle(load<Address>(fields, layout_.ci_func));
+    const Address closure = closure_in(func);
+    if (closure == 0 || known.has(closure)) return true;
+    const Address proto = memory_.get<Address>(closure + layout_.lclosure_p).value_or(0);
+    if (plausible_pointer(proto)) memory_.touch(proto, layout_.p_size);
+    return true;
+  }
 
   // The next CallInfo outwards; 0 when there is none or the link cannot be believed.
   Address outer(Address ci) const {
@@ -83,7 +96,7 @@ class Walker {
     const Address caller_ci = outer(ci_);
     if (caller_ci == 0 || caller_ci == base_ci_ || relocating_ || !read(caller_ci, false, caller)) return believable;
     if (!caller.has_pc(caller.saved_pc) || caller.hooked || caller.finalizer) return believable;
-    const std::optional<std::uint32_t> instruction = memory_.get<std::uint32_t>(caller.saved_pc - 4);
+    const std::optional<std::uint32_t> instruction = objects_.get<std::uint32_t>(caller.saved_pc - 4);
     const std::optional<int> number = instruction ? called_register(layout_.bytecode, *instruction) : std::nullopt;
     const Address base = layout_.ci_base != no_field ? memory_.get<Address>(caller_ci + layout_.ci_base).value_or(0) : caller.func + 16;
     if (!number || base == 0) return believable;
@@ -103,7 +116,7 @@ class Walker {
   // Did the Lua function that `caller` called enter luaV_execute anew? 5.1 leaves no trace of it but the caller's instruction.
   bool enters_anew_51(const LuaCall& caller) const {
     if (!caller.is_lua) return true;
-    return !is_call(layout_.bytecode, memory_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
+    return !is_call(layout_.bytecode, objects_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
   }
 
  private:
@@ -129,6 +142,19 @@ class Walker {
     return func;
   }
 
+  std::uint32_t tag_of(std::span<const std::byte> slot) const {
+    return layout_.tt_size == 1 ? load<std::uint8_t>(slot, 8) : load<std::uint32_t>(slot, 8);
+  }
+
+  // The closure that a slot of the stack holds; 0 if it holds none.
+  Address closure_in(Address func) const {
+    std::array<std::byte, 16> slot;
+    if (!plausible_pointer(func) || !memory_.read(func, slot)) return 0;
+    const std::uint32_t tag = tag_of(slot);
+    const Address closure = load<Address>(slot, 0);
+    return (tag == layout_.tag_lclosure || tag == layout_.tag_cclosure) && plausible_pointer(closure) ? closure : 0;
+  }
+
   void read_status(std::span<const std::byte> fields, LuaCall& call) {
     status_ = 0;
     if (layout_.callstatus_size == 1) status_ = load<std::uint8_t>(fields, layout_.ci_callstatus);
@@ -149,7 +175,7 @@ class Walker {
     std::array<std::byte, 16> slot;
     if (!plausible_pointer(call.func) || !memory_.read(call.func, slot)) return false;
     const Address value = load<Address>(slot, 0);
-    const std::uint32_t tag = layout_.tt_size == 1 ? load<std::uint8_t>(slot, 8) : load<std::uint32_t>(slot, 8);
+    const std::uint32_t tag = tag_of(slot);
     if (!plausible_pointer(value, 1)) return false;
     if (tag == layout_.tag_light_c) {
       call.entry = call.key = value;
@@ -157,7 +183,7 @@ class Walker {
     }
     if (tag != layout_.tag_lclosure && tag != layout_.tag_cclosure) return false;
     std::array<std::byte, 48> closure;
-    if (!plausible_pointer(value) || !memory_.read(value, std::span(closure).first(layout_.cclosure_f + 8u))) return false;
+    if (!plausible_pointer(value) || !objects_.read(value, std::span(closure).first(layout_.cclosure_f + 8u))) return false;
     call.closure = value;
     // Objects carry their tag without the collectable bit (lobject.h, novariant/withvariant).
     if (load<std::uint8_t>(closure, 8) != (tag & 0x3f)) return false;
@@ -174,7 +200,7 @@ class Walker {
   bool read_proto(LuaCall& call) const {
     std::array<std::byte, 128> proto;
     const auto fields = std::span(proto).first(layout_.p_size);
-    if (!plausible_pointer(call.proto) || !memory_.read(call.proto, fields)) return false;
+    if (!plausible_pointer(call.proto) || !objects_.read(call.proto, fields)) return false;
     call.mark = mark_of(layout_, fields);
     if (call.mark == 0) return false;
     call.code = load<Address>(fields, layout_.p_code);
@@ -183,7 +209,8 @@ class Walker {
     return plausible_pointer(call.code, 4) && call.size_code > 0 && call.size_code < size_code_limit;
   }
 
-  const Memory& memory_;
+  const Memory& memory_;    // of the stop: the state, its CallInfos, its stack
+  const Memory& objects_;   // closures, Protos and their code: what does not change while it lives
   const Layout& layout_;
   Address L_;
   std::array<std::byte, 256> state_;
@@ -235,9 +262,25 @@ std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto) {
   return hash | 1;
 }
 
-void walk_puc(const Memory& memory, const Layout& layout, Address L, const WalkLimits& limits, LuaWalk& walk) {
+void touch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits, const KnownFunctions& known) {
+  Walker walker(stopped, stopped, layout, L);
+  if (!walker.open()) return;
+  Address ci = walker.innermost(), func = 0, inner_func = 0;
+  for (std::size_t i = 0; ci != 0 && ci != walker.base() && walker.touch(ci, known, func); ++i, ci = walker.outer(ci)) {
+    // Where the innermost call's function is, its caller's instruction says: in a register, of which there are 255.
+    if (i == 0) inner_func = func;
+    constexpr Address farthest = 16 * 256;
+    if (i == 1) stopped.touch(func, inner_func > func && inner_func - func < farthest ? inner_func - func : farthest);
+    if (i == (limits.count_left_out ? std::size_t{count_limit} : limits.innermost)) break;
+  }
+  if (ci == 0 || ci == walker.base()) return;
+  ci = walker.inner(walker.base());
+  for (std::size_t i = 0; i < limits.outermost && ci != 0 && walker.touch(ci, known, func); ++i) ci = walker.inner(ci);
+}
+
+void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits, LuaWalk& walk) {
   walk.clear();
-  Walker walker(memory, layout, L);
+  Walker walker(stopped, objects, layout, L);
   walk.end = LuaWalk::End::broken;
   if (!walker.open()) return;
   Address ci = walker.innermost();

@@ -9,6 +9,7 @@
 
 #include <span>
 
+#include "luastate/known_functions.h"
 #include "luastate/layout.h"
 #include "luastate/walk.h"
 
@@ -18,7 +19,12 @@ namespace luaspy {
 // they are no Proto.
 std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto);
 
-// Reads through `memory` whatever it needs; never more than the limits allow. `walk` is reused: its vector keeps its room.
-void walk_puc(const Memory& memory, const Layout& layout, Address L, const WalkLimits& limits, LuaWalk& walk);
+// In the stop: touches what a walk will need of the state, its CallInfos and its stack, which change when the thread runs on; and the functions
+// that are not `known`, which a collection may free as soon as they have returned.
+void touch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits, const KnownFunctions& known);
+
+// Reads whatever it needs; never more than the limits allow. `stopped` has what touch_puc() touched; closures, Protos and their code are asked
+// of `objects`, which has these, and may read the rest after the stop. `walk` is reused: its vector keeps its room.
+void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits, LuaWalk& walk);
 
 }  // namespace luaspy

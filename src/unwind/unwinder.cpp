@@ -168,9 +168,11 @@ std::vector<Unwinder::Range> Unwinder::functions(const Module& module) const {
   return ranges;
 }
 
-void Unwinder::note_entry(Address entry) {
+bool Unwinder::note_entry(Address entry) {
   constexpr std::size_t limit = 1 << 16;
-  if (entries_.size() < limit && entries_.insert(entry).second) functions_.clear();
+  if (entries_.size() >= limit || !entries_.insert(entry).second) return false;
+  functions_.clear();
+  return true;
 }
 
 Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, const FrameRule* rule, std::vector<NativeFrame>& frames, std::size_t limit) {

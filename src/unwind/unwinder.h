@@ -42,7 +42,8 @@ class Unwinder {
   // All functions of a module, by the same sources, ascending.
   std::vector<Range> functions(const Module& module) const;
   // Lua knows where its C functions start; code without call frame information does not say.
-  void note_entry(Address entry);
+  // True if it was not known.
+  bool note_entry(Address entry);
 
   // Call after the modules were updated: rows of unloaded modules are forgotten.
   void forget();

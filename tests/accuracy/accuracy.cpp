@@ -28,7 +28,7 @@ constexpr int burst_length = 200;
 constexpr int longest_pause_us = 6000;
 
 struct Figures {
-  std::int64_t samples = 0, failed_stops = 0;
+  std::int64_t samples = 0, failed_stops = 0, looks_again = 0;
   std::int64_t cold_wrong = 0, warm_wrong = 0, resuming = 0;  // resuming: the resumer, in lua_resume outside of its protected call
   std::int64_t incomplete = 0, unusable = 0, half_built = 0, broken = 0;
   std::int64_t inside = 0, inside_wrong = 0;  // pc in luaV_execute
@@ -140,7 +140,10 @@ class Judge {
       }
     }
     stop.resume();
-    pieces_.finish();
+    if (!pieces_.finish()) {
+      ++figures_.looks_again;
+      return;
+    }
     judge(stop.registers(), witness, now, soon);
   }
 
@@ -154,7 +157,7 @@ class Judge {
       if (!pieces_.read(registers)) return;
       Witness witness(target_.memory(), truth_);
       const std::optional<std::vector<Line>> now = ask(witness);
-      pieces_.finish();
+      if (!pieces_.finish()) continue;
       resolve(witness, now, false);
       judge_later(registers, witness, now);
       if (!step(tid) || system::read_registers(tid, registers)) break;
@@ -348,7 +351,8 @@ bool passes(const Figures& figures) {
                           {figures.half_built, figures.samples, 0.01, "half-built calls"},
                           {figures.inside_wrong, figures.inside, 0.015, "line inside luaV_execute"},
                           {figures.below_wrong, figures.below, 0.001, "line below it"},
-                          {figures.failed_stops + figures.unknown, figures.samples, 0.01, "stops that tell nothing"}};
+                          {figures.failed_stops + figures.unknown, figures.samples, 0.01, "stops that tell nothing"},
+                          {figures.looks_again, figures.samples, 0.05, "wrong predictions"}};
   bool good = figures.samples != 0 && figures.inside != 0 && figures.below != 0;
   if (!good) fmt::print("  no figures\n");
   for (const Limit& limit : limits) {

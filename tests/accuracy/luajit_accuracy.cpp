@@ -183,7 +183,7 @@ Pairs record_pairs(const LuajitTarget& target) {
 }
 
 struct Figures {
-  std::int64_t samples = 0, failed_stops = 0, untold = 0;
+  std::int64_t samples = 0, failed_stops = 0, untold = 0, looks_again = 0;
   std::int64_t state_known = 0, wrong = 0, cold_wrong = 0, not_current = 0;   // L
   std::int64_t decoded = 0, innermost_dropped = 0, dropped = 0, broken = 0, unusable = 0;
   std::int64_t pairs = 0, impossible = 0;
@@ -197,7 +197,7 @@ struct Figures {
 };
 
 // Is it the VM that was stopped, or machine code?
-bool in_vm_now(const Pieces& pieces) { return pieces.reader().native_code().vm_at(pieces.registers().pc()) != nullptr || pieces.reader().lua().on_trace(); }
+bool in_vm_now(const Pieces& pieces, bool on_trace) { return pieces.reader().native_code().vm_at(pieces.registers().pc()) != nullptr || on_trace; }
 Address running(const std::vector<Activation>& active) { return active.empty() ? 0 : active[0].L; }
 
 class Judge {
@@ -216,23 +216,27 @@ class Judge {
       return;
     }
     const Told now = shadow_.read();
-    Address current = 0, main = 0;
+    Address current = 0, main = 0, jit_base = 0;
     if (!pieces_.reader().lua().active().empty()) {
       const Activation& activation = pieces_.reader().lua().active()[0];
       if (activation.lua.luajit != nullptr) {
         current = read_ref(target_.memory(), layout_, activation.G + activation.lua.luajit->G_cur_L).value_or(0);
         main = read_ref(target_.memory(), layout_, activation.G + activation.lua.luajit->G_mainthref).value_or(0);
+        jit_base = read_ref(target_.memory(), layout_, activation.G + activation.lua.luajit->G_jit_base).value_or(0);
       }
     }
     Told soon;
-    const bool in_vm = in_vm_now(pieces_);
+    const bool in_vm = in_vm_now(pieces_, jit_base != 0);
     for (int i = 0; i < (in_vm ? steps_to_telling : steps_elsewhere) && step(tid); ++i) {
       if (!shadow_.has_changed(now)) continue;
       soon = shadow_.read();
       break;
     }
     stop.resume();
-    pieces_.finish();
+    if (!pieces_.finish()) {
+      ++figures_.looks_again;
+      return;
+    }
     judge(now, soon, current, main);
   }
 
@@ -547,7 +551,8 @@ bool passes(const Figures& figures, bool jit) {
                           {figures.impossible, figures.pairs, 0, "impossible pairs"},
                           {figures.incomplete, figures.samples, 0.001, "native part"},
                           {figures.trace_frames - figures.adjusted, figures.trace_frames, 0.02, "frames of traces where spadjust has them"},
-                          {figures.failed_stops + figures.untold, figures.samples, 0.01, "stops that tell nothing"}};
+                          {figures.failed_stops + figures.untold, figures.samples, 0.01, "stops that tell nothing"},
+                          {figures.looks_again, figures.samples, 0.05, "wrong predictions"}};
   constexpr std::int64_t fewest = 200;   // even on a busy machine
   bool good = figures.samples >= fewest && figures.pairs != 0;
   if (!good) fmt::print("  FAILED: too few samples\n");

@@ -64,21 +64,21 @@ class Pieces {
   // In the stop.
   bool read(const Registers& registers) {
     registers_ = registers;
-    if (!reader_.read(registers, predicted_)) return false;
-    predicted_ = reader_.touched();
+    if (!reader_.read(registers, predicted_, true)) return false;
     cold_active.clear();
     Locator cold;
     cold.try_rows(reader_.rows_to_try());
-    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, cold_active);
+    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, {}, Locator::Unknown::read, cold_active);
     return true;
   }
 
-  // After it.
-  void finish() {
+  // After it. False: the prediction was wrong; the sampler would look again.
+  bool finish() {
     reader_.close();
     sample = {};
-    reader_.finish(registers_, sample);
+    if (!reader_.finish(registers_, sample, predicted_)) return false;
     reader_.settle();
+    return true;
   }
 
   const StackReader& reader() const { return reader_; }
@@ -95,7 +95,7 @@ class Pieces {
  private:
   StackReader reader_;
   Registers registers_;
-  StackReader::Pages predicted_;
+  StackReader::Prediction predicted_;
 };
 
 }  // namespace luaspy

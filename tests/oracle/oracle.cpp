@@ -112,7 +112,7 @@ void compare_function(const lua_Debug& ar, const std::optional<Prototype>& funct
 // function wait, so that their saved pcs are exact.
 void compare_walk(lua_State* co) {
   LuaWalk walk;
-  walk_puc(OwnMemory(), layout, reinterpret_cast<Address>(co), {.innermost = 300'000}, walk);
+  walk_puc(OwnMemory(), OwnMemory(), layout, reinterpret_cast<Address>(co), {.innermost = 300'000}, walk);
   const auto number = [](auto value) { return std::to_string(reinterpret_cast<Address>(value)); };
   std::size_t i = 0;
   lua_Debug ar;

@@ -58,7 +58,9 @@ int run(int pid, const char* from) {
   const Mapping* const stack = space.find(stop.registers.sp());
   if (stack == nullptr) return std::cerr << "no stack\n", 1;
   snapshot.open(stop.registers.sp(), stack->end - stop.registers.sp(), {});
-  reader.read(recorder, stop.registers, {snapshot.stack_start(), snapshot.stack()});
+  const Locator::ThreadStack words = {snapshot.stack_start(), snapshot.stack()};
+  reader.locate(recorder, stop.registers, words, {}, Locator::Unknown::read);
+  reader.walk(recorder, recorder, stop.registers, words);
   for (const Address entry : reader.c_entries()) unwinder.note_entry(entry);
   unwind_natives(stop.registers, recorder, modules, unwinder, native, reader, stop.natives);
   reader.refine(stop.natives, stop.registers, native, recorder);

@@ -88,7 +88,7 @@ Activation innermost(const SavedStop& stop) {
   Locator locator;
   locator.try_rows(rows_for(stop.version));
   std::vector<Activation> active;
-  locator.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, active);
+  locator.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, Locator::Unknown::read, active);
   REQUIRE(!active.empty());
   return active.front();
 }

@@ -146,7 +146,9 @@ Outcome replay(const SavedStop& stop) {
   limits.count_left_out = true;
   LuaReader reader(stop.memory, limits);
   reader.try_rows(rows_for(stop.version));
-  reader.read(stop.memory, stop.registers, {stop.stack_start, stop.stack});
+  const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
+  reader.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::read);
+  reader.walk(stop.memory, stop.memory, stop.registers, stack);
   reader.refine(stop.natives, stop.registers, stop, stop.memory);
   const Merged merged = merge(stop.natives, reader.segments(), stop, {});
   Outcome outcome;
