@@ -1,0 +1,34 @@
+#pragma once
+// A thread of luaspy's own that works on the CPU where the target's thread runs. A thread that is stopped from its own CPU is seen to stop when the
+// CPU is given up to it, in a third of the time that it takes to tell another CPU; everything else is better done on another one.
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include <functional>
+
+namespace luaspy {
+
+class NearThread {
+ public:
+  // No thread is made where luaspy may use one CPU only: run() then runs the job where it is.
+  NearThread();
+  ~NearThread();
+  NearThread(const NearThread&) = delete;
+  NearThread& operator=(const NearThread&) = delete;
+
+  // Runs `job` on `cpu` (-1, or one that luaspy may not use: where it ran last) and waits for its end. A signal that comes to the caller meanwhile
+  // interrupts the job's system call, too. What is traced by a job can be let go by a job only: to the kernel this thread is the tracer.
+  void run(int cpu, const std::function<void()>& job);
+
+ private:
+  static void* main(void* self);
+
+  pthread_t thread_{};
+  bool exists_ = false, ends_ = false;
+  int cpu_ = -1;
+  const std::function<void()>* job_ = nullptr;
+  sem_t begin_, done_;
+};
+
+}  // namespace luaspy
