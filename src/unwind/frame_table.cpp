@@ -13,6 +13,9 @@ namespace {
 
 using Ops = std::span<const Dwarf_Op>;
 
+// How far below the CFA a function saves registers, as a rule; it does so in one piece.
+constexpr std::int32_t near = 128;
+
 struct Based {
   std::uint8_t number;
   std::int32_t offset;
@@ -81,19 +84,34 @@ std::optional<FrameRow::Slot> read_slot(Dwarf_Frame* frame, unsigned number) {
 
 bool read_slots(Dwarf_Frame* frame, FrameRow& row) {
   using Where = FrameRow::Where;
+  std::int32_t lowest = 0, highest = std::numeric_limits<std::int32_t>::min();
   const auto keep = [&](unsigned number, FrameRow::Slot& into) {
     const std::optional<FrameRow::Slot> slot = read_slot(frame, number);
     if (!slot) return false;
     into = *slot;
     // elfutils 0.188, x86_64_cfi.c: its rules for what call frame information says nothing of name rax where they mean rbx.
     if (number == rbx && into.where == Where::undefined) into.where = Where::same;
-    if (into.where == Where::at_cfa) row.lowest = std::min(row.lowest, into.offset);
+    if (into.where == Where::at_cfa) lowest = std::min(lowest, into.offset), highest = std::max(highest, into.offset);
     return true;
   };
   for (std::size_t i = 0; i < row.saved.size(); ++i) {
     if (!keep(callee_saved_registers[i], row.saved[i])) return false;
   }
-  return keep(rip, row.return_address);
+  if (!keep(rip, row.return_address)) return false;
+  if (lowest >= -near && highest <= -8) row.lowest = lowest;
+  return true;
+}
+
+// A register that is neither the same nor in the piece of the stack that was read; false if it cannot be read.
+bool restore_rare(const NativeFrame& from, const Memory& stack, Address cfa, unsigned which, const FrameRow::Slot& slot, Registers& caller) {
+  using Where = FrameRow::Where;
+  if (slot.where == Where::undefined) return true;
+  if (slot.where != Where::at_cfa && !from.registers.knows(slot.number)) return slot.where == Where::in_register;
+  if (slot.where == Where::in_register) return caller.set(which, from.registers[slot.number]), true;
+  const Address base = slot.where == Where::at_cfa ? cfa : from.registers[slot.number];
+  const std::optional<Address> value = stack.get<Address>(base + static_cast<Address>(std::int64_t{slot.offset}));
+  if (value) caller.set(which, *value);
+  return value.has_value();
 }
 
 }  // namespace
@@ -139,33 +157,20 @@ Stepped FrameRow::step(const NativeFrame& from, const Memory& stack, Registers& 
   }
   // libunwind takes an undefined rbp for the end, too.
   if (return_address.where == Where::undefined || saved[1].where == Where::undefined) return Stepped::root;
-  // What a function saves is together, right below the CFA: one read.
-  std::array<std::byte, 128> below;
-  const auto depth = static_cast<std::size_t>(-std::int64_t{lowest});
-  const bool together = depth <= below.size() && stack.read(top - depth, std::span(below).first(depth));
+  std::array<std::byte, near> below;
+  const auto depth = static_cast<std::size_t>(-lowest);
+  const bool have_below = depth != 0 && stack.read(top - depth, std::span(below).first(depth));
+  caller.forget_all();
   const auto restore = [&](unsigned which, const Slot& slot) {
-    const auto distance = static_cast<Address>(std::int64_t{slot.offset});
-    Address value = 0;
-    switch (slot.where) {
-      case Where::undefined: return true;
-      case Where::same:
-      case Where::in_register: {
-        const unsigned source = slot.where == Where::same ? which : slot.number;
-        if (from.registers.knows(source)) caller.set(which, from.registers[source]);
-        return true;
-      }
-      case Where::at_cfa:
-        if (together && slot.offset <= -8) value = load<Address>(below, depth + static_cast<std::size_t>(distance));
-        else if (!stack.read(top + distance, std::as_writable_bytes(std::span(&value, 1)))) return false;
-        break;
-      case Where::at_register:
-        if (!from.registers.knows(slot.number) || !stack.read(from.registers[slot.number] + distance, std::as_writable_bytes(std::span(&value, 1)))) return false;
-        break;
+    if (slot.where == Where::at_cfa && have_below) {
+      caller.set(which, load<Address>(below, depth - static_cast<std::size_t>(-slot.offset)));
+    } else if (slot.where == Where::same) {
+      if (from.registers.knows(which)) caller.set(which, from.registers[which]);
+    } else {
+      return restore_rare(from, stack, top, which, slot, caller);
     }
-    caller.set(which, value);
     return true;
   };
-  caller = {};
   for (std::size_t i = 0; i < saved.size(); ++i) {
     if (!restore(callee_saved_registers[i], saved[i])) return Stepped::unknown;
   }

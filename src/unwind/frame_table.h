@@ -45,7 +45,7 @@ struct FrameRow {
   std::uint8_t pushed = 0;       // plt: bytes from an entry's start up to where it has pushed
   bool interrupted = false;      // a signal handler's return: its caller was not calling
   std::int32_t offset = 0;
-  std::int32_t lowest = 0;       // the lowest offset of those at_cfa, 0 if there is none
+  std::int32_t lowest = 0;       // the lowest offset of those at_cfa if all are words between it and the CFA, and near; else 0
   std::array<Slot, callee_saved_registers.size()> saved{};  // of callee_saved_registers
   Slot return_address{};
   auto operator<=>(const FrameRow&) const = default;

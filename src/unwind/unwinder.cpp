@@ -18,7 +18,7 @@ void Unwinder::forget() {
 
 Unwinder::Range Unwinder::function(Address address) const { return place(address).function; }
 
-Unwinder::Place Unwinder::place(Address lookup) const {
+const Unwinder::Place& Unwinder::place(Address lookup) const {
   Place& found = slot(lookup);
   if (found.known && (found.row != no_row || found.entries == entries_.size())) return found;
   Place place{lookup, {}, no_row, static_cast<std::uint32_t>(entries_.size()), true};
@@ -92,63 +92,72 @@ void Unwinder::note_entry(Address entry) {
   if (entries_.size() < limit) entries_.insert(entry);
 }
 
+// Each frame is made where it stays: copies of registers that have just been written one by one stall.
 Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, const FrameRule* rule, std::vector<NativeFrame>& frames, std::size_t limit) {
   libunwind_.leave();
   bool interrupted = false;
-  NativeFrame frame{registers.pc(), registers.pc(), registers.sp(), 0, 0, Step::registers, registers};
+  NativeFrame& first = frames.emplace_back();
+  first.registers = registers;
+  first.pc = first.lookup = registers.pc();
+  first.sp = registers.sp();
   for (std::size_t count = 0; count < limit; ++count) {
-    const Place place = this->place(frame.lookup);
-    frame.function = place.function.start;
-    Registers caller;
-    Step step = Step::cfi;
-    if (rule != nullptr && rule->step(frame, stack, caller) && caller.sp() > frame.sp) {
-      frame.cfa = caller.sp();
-      frames.push_back(frame);
-      frame = {caller.pc(), caller.pc() - 1, caller.sp(), 0, 0, Step::rule, caller};
-      libunwind_.leave();
-      interrupted = false;
-      continue;
+    frames.emplace_back();
+    NativeFrame& frame = frames[frames.size() - 2];
+    NativeFrame& next = frames.back();
+    const bool innermost = count == 0;
+    const Stepped stepped = step(frame, innermost, rule, interrupted, stack, next);
+    if (stepped != Stepped::caller) {
+      frames.pop_back();
+      return stepped == Stepped::root ? End::root : End::lost;
     }
-    // Without call frame information libunwind would try frame pointers unchecked; step_by_scan checks what it finds.
-    const Stepped stepped = place.row != no_row ? step_by_tables(frame, place, interrupted, stack, caller) : Stepped::unknown;
-    const bool root = stepped == Stepped::root || (stepped == Stepped::caller && caller.pc() == 0);
-    if (stepped == Stepped::unknown || (stepped == Stepped::caller && caller.sp() <= frame.sp && count > 0)) {
-      libunwind_.leave();
-      interrupted = false;
-      if (is_entry(frame)) {
-        frames.push_back(frame);
-        return End::root;
-      }
-      if (step_by_code(frame, stack, caller)) {
-        step = Step::code;
-      } else if (step_by_scan(frame, stack, caller)) {
-        step = Step::scan;
-      } else {
-        frames.push_back(frame);
-        return End::lost;
-      }
-    }
-    frame.cfa = root ? 0 : caller.sp();
-    frames.push_back(frame);
-    if (root) return End::root;
     // A signal handler's caller was interrupted, not calling; one byte back is still the same function except at its first
     // instruction.
-    frame = {caller.pc(), caller.pc() - 1, caller.sp(), 0, 0, step, caller};
+    next.pc = next.registers.pc();
+    next.lookup = next.pc - 1;
+    frame.cfa = next.sp = next.registers.sp();
   }
+  frames.pop_back();
   return End::limit;
+}
+
+// From a frame to the one outside of it, of which `registers` and `step` are set. `interrupted`: as with step_by_tables.
+Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted, const Memory& stack, NativeFrame& next) {
+  const Place& place = this->place(frame.lookup);
+  const std::uint32_t row = place.row;
+  frame.function = place.function.start;
+  Registers& caller = next.registers;
+  if (rule != nullptr && rule->step(frame, stack, caller) && caller.sp() > frame.sp) {
+    libunwind_.leave();
+    interrupted = false;
+    next.step = Step::rule;
+    return Stepped::caller;
+  }
+  next.step = Step::cfi;
+  // Without call frame information libunwind would try frame pointers unchecked; step_by_scan checks what it finds.
+  const Stepped stepped = row != no_row ? step_by_tables(frame, row, interrupted, stack, caller) : Stepped::unknown;
+  if (stepped == Stepped::root) return stepped;
+  if (stepped == Stepped::caller && caller.pc() == 0) return Stepped::root;
+  if (stepped == Stepped::caller && (innermost || caller.sp() > frame.sp)) return stepped;
+  libunwind_.leave();
+  interrupted = false;
+  if (is_entry(frame)) return Stepped::root;
+  next.step = Step::code;
+  if (step_by_code(frame, stack, caller)) return Stepped::caller;
+  next.step = Step::scan;
+  return step_by_scan(frame, stack, caller) ? Stepped::caller : Stepped::unknown;
 }
 
 // `interrupted`: did `from` not call, though it is no innermost frame? Then it stands at its pc, and so does the information. In, of `from`;
 // out, of its caller.
-Stepped Unwinder::step_by_tables(const NativeFrame& from, const Place& place, bool& interrupted, const Memory& stack, Registers& caller) {
+Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack, Registers& caller) {
   const Address lookup = interrupted ? from.pc : from.lookup;
   // What libunwind has begun it goes on with: it knows what it has learned of the frame.
   if (source_ == Source::rows && !libunwind_.goes_on()) {
-    const std::uint32_t number = interrupted ? this->place(from.pc).row : place.row;
-    const FrameRow& row = rows_[number != no_row ? number : unknown_row];
-    const Stepped stepped = row.step(from, stack, caller);
+    if (interrupted) row = place(from.pc).row;
+    const FrameRow& said = rows_[row != no_row ? row : unknown_row];
+    const Stepped stepped = said.step(from, stack, caller);
     if (stepped != Stepped::unknown) {
-      interrupted = row.interrupted;
+      interrupted = said.interrupted;
       return stepped;
     }
   }

@@ -61,10 +61,11 @@ class Unwinder {
   static constexpr std::size_t first_places = 1024;              // a power of 2
   // A target that makes up addresses must not fill memory: 5 MiB of places, 8 MiB of rows.
   static constexpr std::size_t most_places = 1 << 16, most_rows = 1 << 16;
-  Place place(Address lookup) const;
+  const Place& place(Address lookup) const;   // until the next call
   Place& slot(Address lookup) const;
   std::uint32_t number_of(const FrameRow& row) const;
-  Stepped step_by_tables(const NativeFrame& from, const Place& place, bool& interrupted, const Memory& stack, Registers& caller);
+  Stepped step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted, const Memory& stack, NativeFrame& next);
+  Stepped step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack, Registers& caller);
   bool is_entry(const NativeFrame& frame) const;
   bool step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   bool step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const;

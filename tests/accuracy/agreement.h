@@ -18,7 +18,7 @@ class Agreement {
 
   // The frames that `reader` has just found from `registers` by rows.
   void look(const StackReader& reader, const Registers& registers) {
-    constexpr int rate = 1;  // libunwind costs time
+    constexpr int rate = 16;  // libunwind costs time
     for (const Address entry : reader.lua().c_entries()) reference_.note_entry(entry);
     if (looks_++ % rate != 0) return;
     ++compared;
@@ -40,10 +40,7 @@ class Agreement {
     return false;
   }
 
-  std::int64_t compared = 0, frames = 0, differ = 0;
-  std::string first;
-
- private:
+  // What the first frame is that differs, and how; "" if none does.
   static std::string compare(const std::vector<NativeFrame>& rows, const std::vector<NativeFrame>& libunwind) {
     for (std::size_t i = 0; i < std::min(rows.size(), libunwind.size()); ++i) {
       const NativeFrame &a = rows[i], &b = libunwind[i];
@@ -63,6 +60,10 @@ class Agreement {
     return rows.size() == libunwind.size() ? "" : fmt::format("{} frames, by libunwind {}", rows.size(), libunwind.size());
   }
 
+  std::int64_t compared = 0, frames = 0, differ = 0;
+  std::string first;
+
+ private:
   const Modules& modules_;
   Unwinder reference_;
   std::vector<NativeFrame> expected_;
