@@ -51,6 +51,7 @@ class StackReader {
   const std::vector<NativeFrame>& natives() const { return natives_; }
   const NativeCode& native_code() const { return native_; }
   const Modules& modules() const { return modules_; }
+  const Unwinder& unwinder() const { return unwinder_; }
   const Snapshot& snapshot() const { return snapshot_; }
 
  private:

@@ -6,7 +6,9 @@
 
 namespace luaspy {
 
-Unwinder::Unwinder(const Modules& modules, Source source) : modules_(modules), source_(source), libunwind_(modules), places_(first_places) { rows_.emplace_back(); }
+Unwinder::Unwinder(const Modules& modules, Source source) : modules_(modules), source_(source), libunwind_(modules), places_(first_places) {
+  rows_.emplace_back();  // unknown_row
+}
 
 void Unwinder::forget() {
   libunwind_.forget();

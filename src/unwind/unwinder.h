@@ -44,6 +44,7 @@ class Unwinder {
   std::vector<Range> functions(const Module& module) const;
   // Lua knows where its C functions start; code without call frame information does not say.
   void note_entry(Address entry);
+  const std::set<Address>& entries() const { return entries_; }
 
   // Call after the modules were updated: rows of unloaded modules are forgotten.
   void forget();

@@ -19,8 +19,8 @@ class Agreement {
   // The frames that `reader` has just found from `registers` by rows.
   void look(const StackReader& reader, const Registers& registers) {
     constexpr int rate = 16;  // libunwind costs time
-    for (const Address entry : reader.lua().c_entries()) reference_.note_entry(entry);
     if (looks_++ % rate != 0) return;
+    for (const Address entry : reader.unwinder().entries()) reference_.note_entry(entry);
     ++compared;
     frames += static_cast<std::int64_t>(reader.natives().size());
     // Modules may have come and gone; and what libunwind remembers of a pc it takes for what it would find at the pc before, too.

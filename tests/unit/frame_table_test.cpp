@@ -109,7 +109,8 @@ NativeFrame frame_at(Address pc, Address sp) {
 TEST_CASE("rows of what compilers write", "[unit]") {
   // push %rbp (1 byte); mov %rsp,%rbp (3); push %rbx; ...; leave; ret; and what follows the ret
   const Bytes code = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x41, 0x83, 3, 0x50, 0x0a, 0x0c, 7, 8, 0x41, 0x0b};
-  const FrameRow entry = row_of(code), pushed = row_of(code, 1), framed = row_of(code, 4), saved = row_of(code, 5), leaving = row_of(code, 21), after = row_of(code, 22);
+  const FrameRow entry = row_of(code), pushed = row_of(code, 1), framed = row_of(code, 4), saved = row_of(code, 5);
+  const FrameRow leaving = row_of(code, 21), after = row_of(code, 22);
   CHECK(entry.cfa == Cfa::offset);
   CHECK((entry.number == rsp && entry.offset == 8 && entry.lowest == -8));
   CHECK(entry.return_address == Slot{-8, 0, Where::at_cfa});
