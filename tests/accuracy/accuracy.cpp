@@ -390,7 +390,8 @@ bool measure(const std::string& directory, const std::string& name, int samples,
     Judge judge(target, truth, steps, verbose);
     for (int i = 0; i < samples; ++i) pause(), judge.sample(program.pid());
     print(name, judge.figures());
-    good &= passes(judge.figures()) & judge.agreement().report();
+    good &= passes(judge.figures());
+    good &= judge.agreement().report();
   }
   if (bursts != 0) {
     Judge judge(target, truth, steps, verbose);

@@ -594,7 +594,8 @@ bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samp
   if (verbose) {
     for (const auto& [cause, times] : judge.causes()) fmt::print("  {:>6} {}\n", times, cause);
   }
-  return passes(judge.figures(), jit) & judge.agreement().report();
+  const bool agrees = judge.agreement().report();
+  return passes(judge.figures(), jit) && agrees;
 }
 
 int run(const std::vector<std::string>& words) {
