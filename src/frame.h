@@ -18,6 +18,7 @@ enum class Step : std::uint8_t {
 };
 
 struct NativeFrame {
+  NativeFrame() {}  // not the default one, which would clear the registers first
   Address pc = 0;        // innermost: the next instruction; callers: the return address
   Address lookup = 0;    // what symbols and tables are looked up with: pc, or pc - 1 for a caller (the call itself)
   Address sp = 0;        // in this frame

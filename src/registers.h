@@ -2,7 +2,6 @@
 // The register set of a thread or a frame, numbered as DWARF numbers them for the architecture (System V x86-64 ABI, figure 3.36).
 
 #include <array>
-#include <bitset>
 
 #include "memory.h"
 
@@ -15,18 +14,21 @@ inline constexpr std::array callee_saved_registers = {rbx, rbp, r12, r13, r14, r
 
 class Registers {
  public:
-  bool knows(unsigned number) const { return known_[number]; }
+  // Frames are made by the hundred at every tick: what is not known is not cleared either.
+  Registers() {}
+  bool knows(unsigned number) const { return (known_ >> number & 1) != 0; }
   // 0 if unknown.
-  Address operator[](unsigned number) const { return values_[number]; }
-  void set(unsigned number, Address value) { values_[number] = value, known_.set(number); }
-  void forget(unsigned number) { values_[number] = 0, known_.reset(number); }
+  Address operator[](unsigned number) const { return knows(number) ? values_[number] : 0; }
+  void set(unsigned number, Address value) { values_[number] = value, known_ |= 1u << number; }
+  void forget(unsigned number) { known_ &= ~(1u << number); }
+  void forget_all() { known_ = 0; }
 
-  Address pc() const { return values_[rip]; }
-  Address sp() const { return values_[rsp]; }
+  Address pc() const { return (*this)[rip]; }
+  Address sp() const { return (*this)[rsp]; }
 
  private:
-  std::array<Address, register_count> values_{};
-  std::bitset<register_count> known_;
+  std::array<Address, register_count> values_;
+  std::uint32_t known_ = 0;  // a bit for each
 };
 
 }  // namespace luaspy

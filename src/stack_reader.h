@@ -58,6 +58,8 @@ class StackReader {
   const LuaReader& lua() const { return lua_; }
   const std::vector<NativeFrame>& natives() const { return natives_; }
   const NativeCode& native_code() const { return native_; }
+  const Modules& modules() const { return modules_; }
+  const Unwinder& unwinder() const { return unwinder_; }
   const Snapshot& snapshot() const { return snapshot_; }
 
  private:

@@ -93,6 +93,7 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
     const Address start = header.p_vaddr + bias_;
     if (header.p_type == PT_LOAD && header.p_filesz != 0) {
       const std::uint64_t offset = by_address_ ? start - first.start : header.p_offset;
+      is_file_ &= offset == header.p_offset;
       segments_.push_back({start, start + header.p_filesz, offset, (header.p_flags & PF_X) != 0});
     }
     if (header.p_type == PT_GNU_EH_FRAME) eh_frame_hdr_ = start, eh_frame_hdr_size_ = header.p_memsz;
@@ -102,6 +103,11 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
   if (elf != nullptr) elf_end(elf);
   std::ranges::sort(segments_, {}, &Segment::start);
   return have_bias && !segments_.empty();
+}
+
+const FrameTable* Module::frames() const {
+  if (frames_ == nullptr && is_file_) frames_ = std::make_unique<FrameTable>(bytes_, bias_);
+  return frames_.get();
 }
 
 std::vector<Module::Code> Module::code() const {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "address_space.h"
+#include "unwind/frame_table.h"
 
-struct Elf;
 struct Dwfl;
 struct Dwfl_Module;
 
@@ -45,6 +45,8 @@ class Module {
   // PT_GNU_EH_FRAME: address in the target of .eh_frame_hdr; 0 without one. Its size in bytes.
   Address eh_frame_hdr() const { return eh_frame_hdr_; }
   std::size_t eh_frame_hdr_size() const { return eh_frame_hdr_size_; }
+  // Its call frame information; nullptr if its bytes are not there as a file.
+  const FrameTable* frames() const;
   Address lowest() const { return segments_.front().start; }
   Address end() const { return segments_.back().end; }
 
@@ -81,12 +83,14 @@ class Module {
   void* mapped_ = nullptr;
   std::size_t mapped_size_ = 0;
   std::vector<std::byte> copy_;
-  bool by_address_ = false;        // bytes_ is laid out as in memory, not as in the file
+  bool by_address_ = false;        // bytes_ is laid out as in memory
+  bool is_file_ = true;            // bytes_ is laid out as in the file; may be both
   std::span<const std::byte> bytes_;
   mutable Dwfl* dwfl_ = nullptr;
   mutable Dwfl_Module* symbols_ = nullptr;
   mutable bool symbols_opened_ = false;
   mutable std::optional<std::vector<Address>> call_targets_;
+  mutable std::unique_ptr<FrameTable> frames_;
 };
 
 // All modules of an address space, found by address. Modules that stay mapped stay the same objects over updates.

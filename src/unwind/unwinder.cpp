@@ -1,136 +1,66 @@
 #include "unwind/unwinder.h"
 
-#include <libunwind.h>
-
 #include <algorithm>
 
 #include "unwind/prologue.h"
 
-// libunwind's search in a table of the form of .eh_frame_hdr, exported for remote unwinders (used by perf, too) but in no
-// public header.
-extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t*, unw_proc_info_t*, int, void*);
-
 namespace luaspy {
-namespace {
 
-// What libunwind's callbacks read during one unwind.
-struct Source {
-  const Modules& modules;
-  const Memory* stack = nullptr;  // none outside of unwind(): tables are searched then, too
-  Registers registers;
-};
-
-Source& source(void* argument) { return *static_cast<Source*>(argument); }
-
-// LSB 5.0, 10.6.2: .eh_frame_hdr. Only the encoding that every linker writes is taken: a sorted table of pairs of sdata4
-// relative to the header.
-bool read_table(const Module& module, unw_dyn_info_t& table) {
-  struct Header {
-    std::uint8_t version, frame_encoding, count_encoding, table_encoding;
-    std::int32_t frame;
-    std::uint32_t count;
-  } header;
-  if (module.eh_frame_hdr() == 0 || !module.read(module.eh_frame_hdr(), std::as_writable_bytes(std::span(&header, 1)))) return false;
-  if (header.version != 1 || header.count_encoding != 0x03 || header.table_encoding != 0x3b) return false;
-  if (header.frame_encoding != 0x1b && header.frame_encoding != 0x3b) return false;
-  if (std::uint64_t{header.count} * 8 + sizeof header > module.eh_frame_hdr_size()) return false;
-  table = {};
-  table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
-  table.start_ip = module.lowest();
-  table.end_ip = module.end();
-  table.u.rti.segbase = module.eh_frame_hdr();
-  table.u.rti.table_data = module.eh_frame_hdr() + sizeof header;
-  table.u.rti.table_len = header.count * 8 / sizeof(unw_word_t);
-  return true;
+Unwinder::Unwinder(const Modules& modules, Source source) : modules_(modules), source_(source), libunwind_(modules), places_(first_places) {
+  rows_.emplace_back();  // unknown_row
 }
-
-int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t* info, int need_info, void* argument) {
-  const Module* const module = source(argument).modules.find(ip);
-  unw_dyn_info_t table;
-  if (module == nullptr || !read_table(*module, table)) return -UNW_ENOINFO;
-  const int status = UNW_OBJ(dwarf_search_unwind_table)(space, ip, &table, info, need_info, argument);
-  if (status != 0) return status;
-  return ip >= info->start_ip && ip < info->end_ip ? 0 : -UNW_ENOINFO;
-}
-
-void put_unwind_info(unw_addr_space_t, unw_proc_info_t*, void*) {}
-int no_dynamic_info(unw_addr_space_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
-
-int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int write, void* argument) {
-  const Source& from = source(argument);
-  const auto bytes = std::as_writable_bytes(std::span(value, 1));
-  if (write != 0) return -UNW_EREADONLYREG;
-  if (from.stack != nullptr && from.stack->read(address, bytes)) return 0;
-  const Module* const module = from.modules.find(address);
-  return module != nullptr && module->read(address, bytes) ? 0 : -UNW_EINVAL;
-}
-
-int access_register(unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int write, void* argument) {
-  const Registers& registers = source(argument).registers;
-  if (write != 0 || number < 0 || number >= static_cast<int>(register_count) || !registers.knows(static_cast<unsigned>(number))) return -UNW_EBADREG;
-  *value = registers[static_cast<unsigned>(number)];
-  return 0;
-}
-
-int no_float_register(unw_addr_space_t, unw_regnum_t, unw_fpreg_t*, int, void*) { return -UNW_EBADREG; }
-int no_resume(unw_addr_space_t, unw_cursor_t*, void*) { return -UNW_EINVAL; }
-int no_name(unw_addr_space_t, unw_word_t, char*, std::size_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
-
-Registers read_cursor(unw_cursor_t& cursor) {
-  Registers registers;
-  unw_word_t value = 0;
-  for (const unsigned number : callee_saved_registers) {
-    if (unw_get_reg(&cursor, static_cast<int>(number), &value) == 0) registers.set(number, value);
-  }
-  if (unw_get_reg(&cursor, UNW_REG_SP, &value) == 0) registers.set(rsp, value);
-  if (unw_get_reg(&cursor, UNW_REG_IP, &value) == 0) registers.set(rip, value);
-  return registers;
-}
-
-}  // namespace
-
-struct Unwinder::Space {
-  explicit Space(const Modules& modules) : source{modules, nullptr, {}} {
-    accessors.find_proc_info = find_proc_info;
-    accessors.put_unwind_info = put_unwind_info;
-    accessors.get_dyn_info_list_addr = no_dynamic_info;
-    accessors.access_mem = access_memory;
-    accessors.access_reg = access_register;
-    accessors.access_fpreg = no_float_register;
-    accessors.resume = no_resume;
-    accessors.get_proc_name = no_name;
-    space = unw_create_addr_space(&accessors, 0);
-    unw_set_caching_policy(space, UNW_CACHE_GLOBAL);
-    unw_set_cache_size(space, 4096, 0);
-  }
-  ~Space() { unw_destroy_addr_space(space); }
-
-  unw_accessors_t accessors{};
-  unw_addr_space_t space = nullptr;
-  Source source;
-};
-
-Unwinder::Unwinder(const Modules& modules) : modules_(modules), space_(std::make_unique<Space>(modules)) {}
-Unwinder::~Unwinder() = default;
 
 void Unwinder::forget() {
-  unw_flush_cache(space_->space, 0, 0);
-  functions_.clear();
+  libunwind_.forget();
+  places_.assign(first_places, {});
+  place_count_ = 0;
+  row_numbers_.clear();
+  rows_.resize(1);
 }
 
-Unwinder::Range Unwinder::function(Address address) const {
-  const auto known = functions_.find(address);
-  if (known != functions_.end()) return known->second;
-  Range range;
-  unw_proc_info_t info{};
-  if (find_proc_info(space_->space, address, &info, 0, &space_->source) == 0) {
-    range = {info.start_ip, info.end_ip};
-  } else if (const Module* const module = modules_.find(address)) {
-    range = function_without_tables(*module, address);
+Unwinder::Range Unwinder::function(Address address) const { return place(address).function; }
+
+const Unwinder::Place& Unwinder::place(Address lookup) const {
+  Place& found = slot(lookup);
+  if (found.known && (found.row != no_row || found.entries == entries_.size())) return found;
+  Place place{lookup, {}, no_row, static_cast<std::uint32_t>(entries_.size()), true};
+  const Module* const module = modules_.find(lookup);
+  if (libunwind_.find(lookup, place.function.start, place.function.end)) {
+    const FrameTable* const table = source_ == Source::rows ? module->frames() : nullptr;
+    place.row = table != nullptr ? number_of(table->at(lookup, place.function.start, place.function.end)) : unknown_row;
+  } else if (module != nullptr) {
+    place.function = function_without_tables(*module, lookup);
   }
-  constexpr std::size_t limit = 1 << 16;  // entries; a target that makes up addresses must not fill memory
-  if (functions_.size() >= limit) functions_.clear();
-  return functions_[address] = range;
+  if (found.known) return found = place;
+  if (place_count_ >= most_places) {
+    places_.assign(first_places, {});
+    place_count_ = 0;
+  } else if (2 * place_count_ >= places_.size()) {
+    std::vector<Place> old(2 * places_.size());
+    old.swap(places_);
+    for (const Place& each : old) {
+      if (each.known) slot(each.lookup) = each;
+    }
+  }
+  ++place_count_;
+  return slot(lookup) = place;
+}
+
+// Where a place is kept, or would be: the table is never more than half full.
+Unwinder::Place& Unwinder::slot(Address lookup) const {
+  const std::size_t mask = places_.size() - 1;
+  std::size_t at = (lookup * 0x9e37'79b9'7f4a'7c15) >> 32 & mask;
+  while (places_[at].known && places_[at].lookup != lookup) at = (at + 1) & mask;
+  return places_[at];
+}
+
+std::uint32_t Unwinder::number_of(const FrameRow& row) const {
+  if (row.cfa == FrameRow::Cfa::unknown) return unknown_row;
+  const auto known = row_numbers_.find(row);
+  if (known != row_numbers_.end()) return known->second;
+  if (rows_.size() >= most_rows) return unknown_row;
+  rows_.push_back(row);
+  return row_numbers_[row] = static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
 Unwinder::Range Unwinder::function_without_tables(const Module& module, Address address) const {
@@ -146,20 +76,11 @@ Unwinder::Range Unwinder::function_without_tables(const Module& module, Address 
 }
 
 std::vector<Unwinder::Range> Unwinder::functions(const Module& module) const {
-  std::vector<Address> starts;
-  unw_dyn_info_t table;
-  if (read_table(module, table)) {
-    const std::size_t count = table.u.rti.table_len;
-    for (std::size_t i = 0; i < count; ++i) {
-      std::int32_t start = 0;
-      if (module.read(table.u.rti.table_data + 8 * i, std::as_writable_bytes(std::span(&start, 1))))
-        starts.push_back(module.eh_frame_hdr() + static_cast<Address>(std::int64_t{start}));
-    }
-  }
+  std::vector<Address> starts = table_starts(module);
   // The tables of a program say nothing of an object in it that was compiled without them.
+  Range known;
   for (const Address target : module.call_targets()) {
-    unw_proc_info_t info{};
-    if (find_proc_info(space_->space, target, &info, 0, &space_->source) != 0) starts.push_back(target);
+    if (!libunwind_.find(target, known.start, known.end)) starts.push_back(target);
   }
   std::ranges::sort(starts);
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
@@ -170,65 +91,80 @@ std::vector<Unwinder::Range> Unwinder::functions(const Module& module) const {
 
 bool Unwinder::note_entry(Address entry) {
   constexpr std::size_t limit = 1 << 16;
-  if (entries_.size() >= limit || !entries_.insert(entry).second) return false;
-  functions_.clear();
-  return true;
+  return entries_.size() < limit && entries_.insert(entry).second;
 }
 
+// Each frame is made where it stays: copies of registers that have just been written one by one stall.
 Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, const FrameRule* rule, std::vector<NativeFrame>& frames, std::size_t limit) {
-  Source& from = space_->source;
-  from.stack = &stack;
-  from.registers = registers;
-  unw_cursor_t cursor;
-  bool have_cursor = false;
-  NativeFrame frame{registers.pc(), registers.pc(), registers.sp(), 0, 0, Step::registers, registers};
+  libunwind_.leave();
+  bool interrupted = false;
+  NativeFrame& first = frames.emplace_back();
+  first.registers = registers;
+  first.pc = first.lookup = registers.pc();
+  first.sp = registers.sp();
   for (std::size_t count = 0; count < limit; ++count) {
-    frame.function = function(frame.lookup).start;
-    Registers caller;
-    Step step = Step::cfi;
-    if (rule != nullptr && rule->step(frame, stack, caller) && caller.sp() > frame.sp) {
-      frame.cfa = caller.sp();
-      frames.push_back(frame);
-      frame = {caller.pc(), caller.pc() - 1, caller.sp(), 0, 0, Step::rule, caller};
-      have_cursor = false;
-      continue;
+    frames.emplace_back();
+    NativeFrame& frame = frames[frames.size() - 2];
+    NativeFrame& next = frames.back();
+    const bool innermost = count == 0;
+    const Stepped stepped = step(frame, innermost, rule, interrupted, stack, next);
+    if (stepped != Stepped::caller) {
+      frames.pop_back();
+      return stepped == Stepped::root ? End::root : End::lost;
     }
-    int status = -UNW_ENOINFO;
-    unw_proc_info_t info;
-    // Without call frame information libunwind would try frame pointers unchecked; step_by_scan checks what it finds.
-    if (find_proc_info(space_->space, frame.lookup, &info, 0, &from) == 0) {
-      if (!have_cursor) {
-        from.registers = frame.registers;
-        from.registers.set(rip, frame.lookup);  // libunwind takes the first frame's pc for one that was not calling
-        have_cursor = unw_init_remote(&cursor, space_->space, &from) == 0;
-      }
-      if (have_cursor) status = unw_step(&cursor);
-      if (status > 0) caller = read_cursor(cursor);
-    }
-    const bool root = status == 0 || (status > 0 && caller.pc() == 0);
-    if (status < 0 || (status > 0 && caller.sp() <= frame.sp && count > 0)) {
-      have_cursor = false;
-      if (is_entry(frame)) {
-        frames.push_back(frame);
-        return End::root;
-      }
-      if (step_by_code(frame, stack, caller)) {
-        step = Step::code;
-      } else if (step_by_scan(frame, stack, caller)) {
-        step = Step::scan;
-      } else {
-        frames.push_back(frame);
-        return End::lost;
-      }
-    }
-    frame.cfa = root ? 0 : caller.sp();
-    frames.push_back(frame);
-    if (root) return End::root;
     // A signal handler's caller was interrupted, not calling; one byte back is still the same function except at its first
     // instruction.
-    frame = {caller.pc(), caller.pc() - 1, caller.sp(), 0, 0, step, caller};
+    next.pc = next.registers.pc();
+    next.lookup = next.pc - 1;
+    frame.cfa = next.sp = next.registers.sp();
   }
+  frames.pop_back();
   return End::limit;
+}
+
+// From a frame to the one outside of it, of which `registers` and `step` are set. `interrupted`: as with step_by_tables.
+Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted, const Memory& stack, NativeFrame& next) {
+  const Place& place = this->place(frame.lookup);
+  const std::uint32_t row = place.row;
+  frame.function = place.function.start;
+  Registers& caller = next.registers;
+  if (rule != nullptr && rule->step(frame, stack, caller) && caller.sp() > frame.sp) {
+    libunwind_.leave();
+    interrupted = false;
+    next.step = Step::rule;
+    return Stepped::caller;
+  }
+  next.step = Step::cfi;
+  // Without call frame information libunwind would try frame pointers unchecked; step_by_scan checks what it finds.
+  const Stepped stepped = row != no_row ? step_by_tables(frame, row, interrupted, stack, caller) : Stepped::unknown;
+  if (stepped == Stepped::root) return stepped;
+  if (stepped == Stepped::caller && caller.pc() == 0) return Stepped::root;
+  if (stepped == Stepped::caller && (innermost || caller.sp() > frame.sp)) return stepped;
+  libunwind_.leave();
+  interrupted = false;
+  if (is_entry(frame)) return Stepped::root;
+  next.step = Step::code;
+  if (step_by_code(frame, stack, caller)) return Stepped::caller;
+  next.step = Step::scan;
+  return step_by_scan(frame, stack, caller) ? Stepped::caller : Stepped::unknown;
+}
+
+// `interrupted`: did `from` not call, though it is no innermost frame? Then it stands at its pc, and so does the information. In, of `from`;
+// out, of its caller.
+Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack, Registers& caller) {
+  const Address lookup = interrupted ? from.pc : from.lookup;
+  // What libunwind has begun it goes on with: it knows what it has learned of the frame.
+  if (source_ == Source::rows && !libunwind_.goes_on()) {
+    if (interrupted) row = place(from.pc).row;
+    const FrameRow& said = rows_[row != no_row ? row : unknown_row];
+    const Stepped stepped = said.step(from, stack, caller);
+    if (stepped != Stepped::unknown) {
+      interrupted = said.interrupted;
+      return stepped;
+    }
+  }
+  interrupted = false;
+  return libunwind_.step(from, lookup, stack, caller);
 }
 
 // Where there is no call frame information to say that it has no caller (static programs without .eh_frame_hdr): the code at which a

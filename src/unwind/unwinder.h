@@ -1,13 +1,13 @@
 #pragma once
-// Native frames from registers and stack bytes: libunwind over a Memory, with call frame information read from the
-// modules' files, and return address scanning where a function has none.
+// Native frames from registers and stack bytes: by call frame information of the modules' files, as rows (frame_table.h) or, where those
+// cannot say it, by libunwind; and return address scanning where a function has none.
 
-#include <memory>
+#include <map>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "frame.h"
+#include "unwind/libunwind_cursor.h"
 #include "unwind/module.h"
 
 namespace luaspy {
@@ -22,8 +22,9 @@ class FrameRule {
 
 class Unwinder {
  public:
-  explicit Unwinder(const Modules& modules);
-  ~Unwinder();
+  // What reads call frame information: rows are some twenty times as fast, libunwind is what they have to agree with.
+  enum class Source { rows, libunwind };
+  explicit Unwinder(const Modules& modules, Source source = Source::rows);
 
   enum class End {
     root,       // the outermost function was reached (its return address is undefined or 0)
@@ -44,12 +45,29 @@ class Unwinder {
   // Lua knows where its C functions start; code without call frame information does not say.
   // True if it was not known.
   bool note_entry(Address entry);
+  const std::set<Address>& entries() const { return entries_; }
 
   // Call after the modules were updated: rows of unloaded modules are forgotten.
   void forget();
 
  private:
-  struct Space;  // libunwind's address space and what its callbacks need
+  // What is known of an address that frames were at. Rows are few, and many places have the same.
+  struct Place {
+    Address lookup = 0;
+    Range function;
+    std::uint32_t row = no_row;      // in rows_
+    std::uint32_t entries = 0;       // how many of entries_ there were when the function was looked for
+    bool known = false;
+  };
+  static constexpr std::uint32_t unknown_row = 0, no_row = ~0u;  // not said in a row; no call frame information at all
+  static constexpr std::size_t first_places = 1024;              // a power of 2
+  // A target that makes up addresses must not fill memory: 5 MiB of places, 8 MiB of rows.
+  static constexpr std::size_t most_places = 1 << 16, most_rows = 1 << 16;
+  const Place& place(Address lookup) const;   // until the next call
+  Place& slot(Address lookup) const;
+  std::uint32_t number_of(const FrameRow& row) const;
+  Stepped step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted, const Memory& stack, NativeFrame& next);
+  Stepped step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack, Registers& caller);
   bool is_entry(const NativeFrame& frame) const;
   bool step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   bool step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const;
@@ -60,8 +78,12 @@ class Unwinder {
   bool reaches_through_plt(const Module& caller, Address target, const NativeFrame& callee) const;
 
   const Modules& modules_;
-  std::unique_ptr<Space> space_;
-  mutable std::unordered_map<Address, Range> functions_;  // by lookup address
+  const Source source_;
+  LibunwindCursor libunwind_;
+  mutable std::vector<Place> places_;  // a hash table by lookup
+  mutable std::size_t place_count_ = 0;
+  mutable std::vector<FrameRow> rows_;
+  mutable std::map<FrameRow, std::uint32_t> row_numbers_;
   std::set<Address> entries_;
 };
 

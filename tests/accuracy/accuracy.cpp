@@ -120,6 +120,7 @@ class Judge {
   Judge(Target& target, Address truth, int steps, bool verbose) : target_(target), pieces_(target), truth_(truth), steps_(steps), verbose_(verbose) {}
 
   const Figures& figures() const { return figures_; }
+  const Agreement& agreement() const { return pieces_.agreement(); }
   void forget_figures() { figures_ = {}; }
 
   void sample(pid_t tid) {
@@ -394,6 +395,7 @@ bool measure(const std::string& directory, const std::string& name, int samples,
     for (int i = 0; i < samples; ++i) pause(), judge.sample(program.pid());
     print(name, judge.figures());
     good &= passes(judge.figures());
+    good &= judge.agreement().report();
   }
   if (bursts != 0) {
     Judge judge(target, truth, steps, verbose);
@@ -401,6 +403,7 @@ bool measure(const std::string& directory, const std::string& name, int samples,
     judge.forget_figures();
     for (int i = 0; i < bursts; ++i) pause(), judge.burst(program.pid());
     print(name + " step", judge.figures());
+    good &= judge.agreement().report();
   }
   return good;
 }

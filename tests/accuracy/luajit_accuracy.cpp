@@ -206,6 +206,7 @@ class Judge {
       : target_(target), pieces_(target), layout_(layout), shadow_(target.memory(), layout, table.address, table.stride), finalizer_(table.finalizer), thrower_(table.thrower), pairs_(pairs), verbose_(verbose) {}
 
   const Figures& figures() const { return figures_; }
+  const Agreement& agreement() const { return pieces_.agreement(); }
   const std::map<std::string, int>& causes() const { return causes_; }
   void forget_figures() { figures_ = {}, causes_.clear(); }
 
@@ -598,7 +599,8 @@ bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samp
   if (verbose) {
     for (const auto& [cause, times] : judge.causes()) fmt::print("  {:>6} {}\n", times, cause);
   }
-  return passes(judge.figures(), jit);
+  const bool agrees = judge.agreement().report();
+  return passes(judge.figures(), jit) && agrees;
 }
 
 int run(const std::vector<std::string>& words) {

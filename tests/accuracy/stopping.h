@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agreement.h"
 #include "attach/target.h"
 #include "stack_reader.h"
 
@@ -59,7 +60,7 @@ class Child {
 // What the sampler does with a stop, and the same without knowing anything of the target beforehand.
 class Pieces {
  public:
-  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), {}, {}) {}
+  explicit Pieces(Target& target) : reader_(target.process(), target.memory(), {}, {}), agreement_(reader_.modules()) {}
 
   // In the stop.
   bool read(const Registers& registers) {
@@ -77,11 +78,13 @@ class Pieces {
     reader_.close();
     sample = {};
     if (!reader_.finish(registers_, sample, predicted_)) return false;
+    agreement_.look(reader_, registers_);
     reader_.settle();
     return true;
   }
 
   const StackReader& reader() const { return reader_; }
+  const Agreement& agreement() const { return agreement_; }
   const Registers& registers() const { return registers_; }
   const std::vector<Activation>& active() const { return reader_.lua().active(); }
   const std::vector<NativeFrame>& natives() const { return reader_.natives(); }
@@ -94,6 +97,7 @@ class Pieces {
 
  private:
   StackReader reader_;
+  Agreement agreement_;
   Registers registers_;
   StackReader::Prediction predicted_;
 };

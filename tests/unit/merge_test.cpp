@@ -21,7 +21,15 @@ class FakeCore : public Core {
   Frame frame_;
 };
 
-NativeFrame native(Address function, Address sp) { return {function + 4, function + 4, sp, sp + 16, function, Step::cfi, {}}; }
+NativeFrame native(Address function, Address sp) {
+  NativeFrame frame;
+  frame.pc = frame.lookup = function + 4;
+  frame.sp = sp;
+  frame.cfa = sp + 16;
+  frame.function = function;
+  frame.step = Step::cfi;
+  return frame;
+}
 
 LuaCall lua(bool fresh) {
   LuaCall call;

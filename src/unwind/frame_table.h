@@ -1,0 +1,76 @@
+#pragma once
+// What call frame information (DWARF 5, 6.4) says at one pc, in a form that leads from a frame to its caller in nanoseconds. x86-64.
+
+#include <compare>
+#include <memory>
+
+#include "frame.h"
+
+struct Elf;
+struct Dwarf_CFI_s;
+struct Dwarf_Frame_s;
+
+namespace luaspy {
+
+// How a step from a frame to its caller ended.
+enum class Stepped : std::uint8_t {
+  unknown,  // nothing is said of the caller, or it could not be read
+  root,     // there is none
+  caller,
+};
+
+struct FrameRow {
+  enum class Cfa : std::uint8_t {
+    unknown,  // said in a way that this form has no place for
+    offset,   // register + offset
+    word,     // the word at register + offset: glibc's signal trampoline, functions that align their stack
+    plt,      // as the linkers say it of the entries of a PLT: register + offset, and 8 more from the push in the entry on
+  };
+  enum class Where : std::uint8_t {
+    same,
+    undefined,
+    at_cfa,       // at CFA + offset
+    at_register,  // at register + offset
+    in_register,
+  };
+  struct Slot {
+    std::int32_t offset = 0;
+    std::uint8_t number = 0;  // Register
+    Where where = Where::same;
+    auto operator<=>(const Slot&) const = default;
+  };
+
+  Cfa cfa = Cfa::unknown;
+  std::uint8_t number = 0;       // Register that the CFA is relative to
+  std::uint8_t pushed = 0;       // plt: bytes from an entry's start up to where it has pushed
+  bool interrupted = false;      // a signal handler's return: its caller was not calling
+  std::int32_t offset = 0;
+  std::int32_t lowest = 0;       // the lowest offset of those at_cfa if all are words between it and the CFA, and near; else 0
+  std::array<Slot, callee_saved_registers.size()> saved{};  // of callee_saved_registers
+  Slot return_address{};
+  auto operator<=>(const FrameRow&) const = default;
+
+  // The caller's pc, sp and callee-saved registers, from what is known in `from`; sp is the CFA. `unknown` as soon as anything that the row
+  // needs cannot be had.
+  Stepped step(const NativeFrame& from, const Memory& stack, Registers& caller) const;
+};
+
+// The call frame information of an ELF file, read where it is asked for.
+class FrameTable {
+ public:
+  // `file`: its bytes, which have to outlive this. `bias`: what its addresses differ by from the target's.
+  FrameTable(std::span<const std::byte> file, Address bias);
+  FrameTable(const FrameTable&) = delete;
+  FrameTable& operator=(const FrameTable&) = delete;
+  ~FrameTable();
+
+  // What is said at `pc`, which is in the function [start, end), in addresses of the target. Its CFA is unknown if that cannot be told.
+  FrameRow at(Address pc, Address start, Address end) const;
+
+ private:
+  Elf* elf_ = nullptr;
+  Dwarf_CFI_s* frames_ = nullptr;
+  Address bias_;
+};
+
+}  // namespace luaspy

@@ -1,0 +1,155 @@
+#include "unwind/libunwind_cursor.h"
+
+#include <libunwind.h>
+
+// libunwind's search in a table of the form of .eh_frame_hdr, exported for remote unwinders (used by perf, too) but in no
+// public header.
+extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t*, unw_proc_info_t*, int, void*);
+
+namespace luaspy {
+namespace {
+
+// What libunwind's callbacks read.
+struct Source {
+  const Modules& modules;
+  const Memory* stack = nullptr;  // none outside of a step: tables are searched then, too
+  Registers registers;
+};
+
+Source& source(void* argument) { return *static_cast<Source*>(argument); }
+
+// LSB 5.0, 10.6.2: .eh_frame_hdr. Only the encoding that every linker writes is taken: a sorted table of pairs of sdata4
+// relative to the header.
+bool read_table(const Module& module, unw_dyn_info_t& table) {
+  struct Header {
+    std::uint8_t version, frame_encoding, count_encoding, table_encoding;
+    std::int32_t frame;
+    std::uint32_t count;
+  } header;
+  if (module.eh_frame_hdr() == 0 || !module.read(module.eh_frame_hdr(), std::as_writable_bytes(std::span(&header, 1)))) return false;
+  if (header.version != 1 || header.count_encoding != 0x03 || header.table_encoding != 0x3b) return false;
+  if (header.frame_encoding != 0x1b && header.frame_encoding != 0x3b) return false;
+  if (std::uint64_t{header.count} * 8 + sizeof header > module.eh_frame_hdr_size()) return false;
+  table = {};
+  table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
+  table.start_ip = module.lowest();
+  table.end_ip = module.end();
+  table.u.rti.segbase = module.eh_frame_hdr();
+  table.u.rti.table_data = module.eh_frame_hdr() + sizeof header;
+  table.u.rti.table_len = header.count * 8 / sizeof(unw_word_t);
+  return true;
+}
+
+int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t* info, int need_info, void* argument) {
+  const Module* const module = source(argument).modules.find(ip);
+  unw_dyn_info_t table;
+  if (module == nullptr || !read_table(*module, table)) return -UNW_ENOINFO;
+  const int status = UNW_OBJ(dwarf_search_unwind_table)(space, ip, &table, info, need_info, argument);
+  if (status != 0) return status;
+  return ip >= info->start_ip && ip < info->end_ip ? 0 : -UNW_ENOINFO;
+}
+
+void put_unwind_info(unw_addr_space_t, unw_proc_info_t*, void*) {}
+int no_dynamic_info(unw_addr_space_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
+
+int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int write, void* argument) {
+  const Source& from = source(argument);
+  const auto bytes = std::as_writable_bytes(std::span(value, 1));
+  if (write != 0) return -UNW_EREADONLYREG;
+  if (from.stack != nullptr && from.stack->read(address, bytes)) return 0;
+  const Module* const module = from.modules.find(address);
+  return module != nullptr && module->read(address, bytes) ? 0 : -UNW_EINVAL;
+}
+
+int access_register(unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int write, void* argument) {
+  const Registers& registers = source(argument).registers;
+  if (write != 0 || number < 0 || number >= static_cast<int>(register_count) || !registers.knows(static_cast<unsigned>(number))) return -UNW_EBADREG;
+  *value = registers[static_cast<unsigned>(number)];
+  return 0;
+}
+
+int no_float_register(unw_addr_space_t, unw_regnum_t, unw_fpreg_t*, int, void*) { return -UNW_EBADREG; }
+int no_resume(unw_addr_space_t, unw_cursor_t*, void*) { return -UNW_EINVAL; }
+int no_name(unw_addr_space_t, unw_word_t, char*, std::size_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
+
+Registers read_cursor(unw_cursor_t& cursor) {
+  Registers registers;
+  unw_word_t value = 0;
+  for (const unsigned number : callee_saved_registers) {
+    if (unw_get_reg(&cursor, static_cast<int>(number), &value) == 0) registers.set(number, value);
+  }
+  if (unw_get_reg(&cursor, UNW_REG_SP, &value) == 0) registers.set(rsp, value);
+  if (unw_get_reg(&cursor, UNW_REG_IP, &value) == 0) registers.set(rip, value);
+  return registers;
+}
+
+}  // namespace
+
+struct LibunwindCursor::Space {
+  explicit Space(const Modules& modules) : source{modules, nullptr, {}} {
+    accessors.find_proc_info = find_proc_info;
+    accessors.put_unwind_info = put_unwind_info;
+    accessors.get_dyn_info_list_addr = no_dynamic_info;
+    accessors.access_mem = access_memory;
+    accessors.access_reg = access_register;
+    accessors.access_fpreg = no_float_register;
+    accessors.resume = no_resume;
+    accessors.get_proc_name = no_name;
+    space = unw_create_addr_space(&accessors, 0);
+    unw_set_caching_policy(space, UNW_CACHE_GLOBAL);
+    unw_set_cache_size(space, 4096, 0);
+  }
+  ~Space() { unw_destroy_addr_space(space); }
+
+  unw_accessors_t accessors{};
+  unw_addr_space_t space = nullptr;
+  Source source;
+  unw_cursor_t cursor;
+};
+
+std::vector<Address> table_starts(const Module& module) {
+  std::vector<Address> starts;
+  unw_dyn_info_t table;
+  if (!read_table(module, table)) return starts;
+  const std::size_t count = table.u.rti.table_len;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int32_t start = 0;
+    if (module.read(table.u.rti.table_data + 8 * i, std::as_writable_bytes(std::span(&start, 1))))
+      starts.push_back(module.eh_frame_hdr() + static_cast<Address>(std::int64_t{start}));
+  }
+  return starts;
+}
+
+LibunwindCursor::LibunwindCursor(const Modules& modules) : space_(std::make_unique<Space>(modules)) {}
+LibunwindCursor::~LibunwindCursor() = default;
+
+void LibunwindCursor::forget() {
+  leave();
+  unw_flush_cache(space_->space, 0, 0);
+}
+
+bool LibunwindCursor::find(Address address, Address& start, Address& end) const {
+  unw_proc_info_t info{};
+  if (find_proc_info(space_->space, address, &info, 0, &space_->source) != 0) return false;
+  start = info.start_ip;
+  end = info.end_ip;
+  return true;
+}
+
+Stepped LibunwindCursor::step(const NativeFrame& from, Address lookup, const Memory& stack, Registers& caller) {
+  Source& reads = space_->source;
+  reads.stack = &stack;
+  if (!goes_on_) {
+    reads.registers = from.registers;
+    reads.registers.set(rip, lookup);  // libunwind takes the first frame's pc for one that was not calling
+    goes_on_ = unw_init_remote(&space_->cursor, space_->space, &reads) == 0;
+  }
+  const int status = goes_on_ ? unw_step(&space_->cursor) : -UNW_ENOINFO;
+  if (status > 0) caller = read_cursor(space_->cursor);
+  else leave();
+  reads.stack = nullptr;
+  if (status < 0) return Stepped::unknown;
+  return status > 0 ? Stepped::caller : Stepped::root;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,73 @@
+#pragma once
+// Do both ways of reading call frame information, rows and libunwind, make the same frames of a stop? Where they tell the same, one
+// of them is as right as the other.
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "stack_reader.h"
+#include "vm_frames.h"
+
+namespace luaspy {
+
+class Agreement {
+ public:
+  explicit Agreement(const Modules& modules) : modules_(modules), reference_(modules, Unwinder::Source::libunwind) {}
+
+  // The frames that `reader` has just found from `registers` by rows.
+  void look(const StackReader& reader, const Registers& registers) {
+    constexpr int rate = 16;  // libunwind costs time
+    if (looks_++ % rate != 0) return;
+    for (const Address entry : reader.unwinder().entries()) reference_.note_entry(entry);
+    ++compared;
+    frames += static_cast<std::int64_t>(reader.natives().size());
+    // Modules may have come and gone; and what libunwind remembers of a pc it takes for what it would find at the pc before, too.
+    reference_.forget();
+    const VmFrames rule(modules_, reader.native_code(), reader.lua().cframes(), reader.lua().on_trace());
+    expected_.clear();
+    reference_.unwind(registers, reader.snapshot(), &rule, expected_, 8192);
+    const std::string difference = compare(reader.natives(), expected_);
+    if (difference.empty()) return;
+    if (differ++ == 0) first = difference;
+  }
+
+  // Says how many were compared; false if any differ.
+  bool report() const {
+    if (differ == 0) return fmt::print("  rows and libunwind: {} stops, {} frames, all the same\n", compared, frames), true;
+    fmt::print("  FAILED: rows and libunwind: {} of {} stops differ, the first at {}\n", differ, compared, first);
+    return false;
+  }
+
+  // What the first frame is that differs, and how; "" if none does.
+  static std::string compare(const std::vector<NativeFrame>& rows, const std::vector<NativeFrame>& libunwind) {
+    for (std::size_t i = 0; i < std::min(rows.size(), libunwind.size()); ++i) {
+      const NativeFrame &a = rows[i], &b = libunwind[i];
+      const auto where = [&](const char* what, Address x, Address y) {
+        return fmt::format("frame {} of {} and {}, pc {:#x}: {} {:#x}, by libunwind {:#x}", i, rows.size(), libunwind.size(), a.pc, what, x, y);
+      };
+      if (a.pc != b.pc || a.lookup != b.lookup) return where("pc", a.pc, b.pc);
+      if (a.sp != b.sp) return where("sp", a.sp, b.sp);
+      if (a.cfa != b.cfa) return where("CFA", a.cfa, b.cfa);
+      if (a.function != b.function) return where("function", a.function, b.function);
+      if (a.step != b.step) return where("step", static_cast<Address>(a.step), static_cast<Address>(b.step));
+      for (unsigned number = 0; number < register_count; ++number) {
+        const bool same = a.registers.knows(number) == b.registers.knows(number) && a.registers[number] == b.registers[number];
+        if (!same) return where(fmt::format("register {}", number).c_str(), a.registers[number], b.registers[number]);
+      }
+    }
+    return rows.size() == libunwind.size() ? "" : fmt::format("{} frames, by libunwind {}", rows.size(), libunwind.size());
+  }
+
+  std::int64_t compared = 0, frames = 0, differ = 0;
+  std::string first;
+
+ private:
+  const Modules& modules_;
+  Unwinder reference_;
+  std::vector<NativeFrame> expected_;
+  std::int64_t looks_ = 0;
+};
+
+}  // namespace luaspy

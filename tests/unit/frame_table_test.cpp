@@ -1,0 +1,281 @@
+// Rows of call frame information: of files made by hand, of bytes that are none, and of this very program, where libunwind has to agree.
+
+#include "unwind/frame_table.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "accuracy/agreement.h"
+#include "attach/live_memory.h"
+
+namespace luaspy {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+using Cfa = FrameRow::Cfa;
+using Where = FrameRow::Where;
+using Slot = FrameRow::Slot;
+
+constexpr Address bias = 0x400000, function = 0x800, function_size = 0x100, header_at = 0x100, frames_at = 0x200;
+
+template <typename T>
+void put(std::vector<std::byte>& file, std::size_t at, T value) {
+  std::memcpy(file.data() + at, &value, sizeof value);
+}
+
+// An entry of .eh_frame: its length, what links it, and its contents, filled up with DW_CFA_nop.
+std::size_t put_entry(std::vector<std::byte>& file, std::size_t at, std::uint32_t link, Bytes contents) {
+  while (contents.size() % 8 != 0) contents.push_back(0);
+  put(file, at, static_cast<std::uint32_t>(contents.size() + 4));
+  put(file, at + 4, link);
+  for (std::size_t i = 0; i < contents.size(); ++i) put(file, at + 8 + i, contents[i]);
+  return at + 8 + contents.size();
+}
+
+// An ELF file without section headers, with one function whose information has `instructions`; what all begin with is what compilers
+// write: the CFA is rsp + 8, the return address right below it.
+std::vector<std::byte> make_file(const Bytes& instructions, bool signal = false) {
+  std::vector<std::byte> file(0x1000);
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64, header.e_ident[EI_DATA] = ELFDATA2LSB, header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_DYN, header.e_machine = EM_X86_64, header.e_version = EV_CURRENT;
+  header.e_phoff = sizeof header, header.e_ehsize = sizeof header, header.e_phentsize = sizeof(Elf64_Phdr), header.e_phnum = 2;
+  put(file, 0, header);
+  put(file, sizeof header, Elf64_Phdr{PT_LOAD, PF_R | PF_X, 0, 0, 0, file.size(), file.size(), 0x1000});
+  put(file, sizeof header + sizeof(Elf64_Phdr), Elf64_Phdr{PT_GNU_EH_FRAME, PF_R, header_at, header_at, header_at, 20, 20, 4});
+
+  Bytes cie = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1};
+  if (signal) cie.insert(cie.begin() + 3, 'S');
+  const std::size_t fde_at = put_entry(file, frames_at, 0, cie);
+  Bytes fde(9);
+  const auto start = static_cast<std::int32_t>(function - (fde_at + 8));
+  const auto size = static_cast<std::int32_t>(function_size);
+  std::memcpy(fde.data(), &start, 4);
+  std::memcpy(fde.data() + 4, &size, 4);
+  fde.insert(fde.end(), instructions.begin(), instructions.end());
+  put_entry(file, fde_at, static_cast<std::uint32_t>(fde_at + 4 - frames_at), fde);
+
+  put(file, header_at, std::uint32_t{0x3b031b01});
+  put(file, header_at + 4, static_cast<std::int32_t>(frames_at - (header_at + 4)));
+  put(file, header_at + 8, std::uint32_t{1});
+  put(file, header_at + 12, static_cast<std::int32_t>(function - header_at));
+  put(file, header_at + 16, static_cast<std::int32_t>(fde_at - header_at));
+  return file;
+}
+
+FrameRow row_at(const std::vector<std::byte>& file, Address offset) {
+  return FrameTable(file, bias).at(bias + function + offset, bias + function, bias + function + function_size);
+}
+
+FrameRow row_of(const Bytes& instructions, Address offset = 0) { return row_at(make_file(instructions), offset); }
+
+class OneStack : public Memory {
+ public:
+  explicit OneStack(std::vector<Address> words) : words_(std::move(words)) {}
+  bool read(Address address, std::span<std::byte> into) const override {
+    const auto bytes = std::as_bytes(std::span(words_));
+    if (address < start || address - start > bytes.size() || into.size() > bytes.size() - (address - start)) return false;
+    std::memcpy(into.data(), bytes.data() + (address - start), into.size());
+    return true;
+  }
+  static constexpr Address start = 0x7000;
+
+ private:
+  std::vector<Address> words_;
+};
+
+NativeFrame frame_at(Address pc, Address sp) {
+  NativeFrame frame;
+  frame.pc = frame.lookup = pc;
+  frame.sp = sp;
+  for (unsigned number = 0; number < register_count; ++number) frame.registers.set(number, 0xa000 + number);
+  frame.registers.set(rsp, sp);
+  frame.registers.set(rip, pc);
+  return frame;
+}
+
+}  // namespace
+
+TEST_CASE("rows of what compilers write", "[unit]") {
+  // push %rbp (1 byte); mov %rsp,%rbp (3); push %rbx; ...; leave; ret; and what follows the ret
+  const Bytes code = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x41, 0x83, 3, 0x50, 0x0a, 0x0c, 7, 8, 0x41, 0x0b};
+  const FrameRow entry = row_of(code), pushed = row_of(code, 1), framed = row_of(code, 4), saved = row_of(code, 5);
+  const FrameRow leaving = row_of(code, 21), after = row_of(code, 22);
+  CHECK(entry.cfa == Cfa::offset);
+  CHECK((entry.number == rsp && entry.offset == 8 && entry.lowest == -8));
+  CHECK(entry.return_address == Slot{-8, 0, Where::at_cfa});
+  CHECK(std::ranges::all_of(entry.saved, [](const Slot& slot) { return slot.where == Where::same; }));
+  CHECK((pushed.number == rsp && pushed.offset == 16));
+  CHECK(pushed.saved[1] == Slot{-16, 0, Where::at_cfa});
+  CHECK((framed.number == rbp && framed.offset == 16));
+  CHECK(saved.saved[0] == Slot{-24, 0, Where::at_cfa});
+  CHECK(saved.lowest == -24);
+  CHECK((leaving.number == rsp && leaving.offset == 8));
+  CHECK(after == saved);
+  CHECK(row_of(code, function_size).cfa == Cfa::unknown);
+  CHECK_FALSE(saved.interrupted);
+}
+
+TEST_CASE("rows of what assembly says", "[unit]") {
+  CHECK(row_of({0x07, 16}).return_address.where == Where::undefined);
+  CHECK(row_of({0x09, 16, 1}).return_address == Slot{0, rdx, Where::in_register});
+  CHECK(row_of({0x10, 12, 2, 0x77, 40}).saved[2] == Slot{40, rsp, Where::at_register});    // __restore_rt: DW_OP_breg7
+  const FrameRow word = row_of({0x0f, 3, 0x76, 0x78, 0x06});                                // DW_OP_breg6 -8, DW_OP_deref
+  CHECK((word.cfa == Cfa::word && word.number == rbp && word.offset == -8));
+  CHECK(row_at(make_file({}, true), 0).interrupted);
+  const FrameRow plt = row_of({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22});
+  CHECK((plt.cfa == Cfa::plt && plt.number == rsp && plt.offset == 8 && plt.pushed == 11));
+  // What has no place in a row: a constant, a sum of two registers, a register that does not exist, an offset beyond 2 GiB, a value that is computed.
+  CHECK(row_of({0x0f, 1, 0x35}).cfa == Cfa::unknown);
+  CHECK(row_of({0x0f, 5, 0x77, 8, 0x76, 0, 0x22}).cfa == Cfa::unknown);
+  CHECK(row_of({0x0c, 40, 8}).cfa == Cfa::unknown);
+  CHECK(row_of({0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}).cfa == Cfa::unknown);
+  CHECK(row_of({0x14, 3, 1}).cfa == Cfa::unknown);
+}
+
+TEST_CASE("a step by a row", "[unit]") {
+  const OneStack stack({1, 2, 3, 4, 5, 6, 7, 8});
+  Registers caller;
+  SECTION("words right below the CFA") {
+    const NativeFrame from = frame_at(bias + function, OneStack::start);
+    CHECK(row_of({0x0e, 64, 0x83, 2, 0x86, 3, 0x8f, 8}).step(from, stack, caller) == Stepped::caller);
+    CHECK((caller.pc() == 8 && caller.sp() == OneStack::start + 64 && caller[rbx] == 7 && caller[rbp] == 6 && caller[r15] == 1));
+    CHECK(caller[r12] == from.registers[r12]);
+    CHECK_FALSE(caller.knows(rax));
+  }
+  SECTION("some of them far from it") {
+    CHECK(row_of({0x0e, 0x80, 0x10}).step(frame_at(0x1000, OneStack::start), stack, caller) == Stepped::unknown);
+    CHECK(row_of({0x0c, 7, 0x80, 8, 0x83, 0x80, 1, 0x90, 0x7f}).step(frame_at(0x1000, OneStack::start), stack, caller) == Stepped::caller);
+    CHECK((caller.pc() == 2 && caller[rbx] == 1 && caller.sp() == OneStack::start + 1024));
+  }
+  SECTION("the entries of a PLT: after the push and before") {
+    const FrameRow plt = row_of({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22});
+    CHECK(plt.step(frame_at(0x1016, OneStack::start), stack, caller) == Stepped::caller);
+    CHECK((caller.pc() == 1 && caller.sp() == OneStack::start + 8));
+    CHECK(plt.step(frame_at(0x101b, OneStack::start), stack, caller) == Stepped::caller);
+    CHECK((caller.pc() == 2 && caller.sp() == OneStack::start + 16));
+  }
+  SECTION("a register that is not known leads nowhere; nor does memory that is not there; the outermost function has no caller") {
+    NativeFrame from = frame_at(0x1000, OneStack::start);
+    CHECK(row_of({0x07, 16}).step(from, stack, caller) == Stepped::root);
+    CHECK(row_of({0x0f, 3, 0x76, 0x78, 0x06}).step(from, stack, caller) == Stepped::unknown);
+    from.registers.forget(rbp);
+    CHECK(row_of({0x0d, 6}).step(from, stack, caller) == Stepped::unknown);
+    CHECK(row_of({}).step(frame_at(0x1000, 0xffff'ffff'ffff'fff8), stack, caller) == Stepped::unknown);
+  }
+}
+
+// Numbers of registers stay small here: libdw makes room for as many as are named.
+TEST_CASE("bytes that are no call frame information", "[unit]") {
+  const std::vector<std::byte> whole = make_file({0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x0c, 7, 8, 0x41, 0x0b, 0x0f, 3, 0x76, 0x78, 0x06});
+  const OneStack stack({1, 2, 3, 4});
+  Registers caller;
+  const auto look = [&](const std::vector<std::byte>& file) {
+    const FrameTable table(file, bias);
+    for (Address offset = 0; offset < 16; ++offset) {
+      const FrameRow row = table.at(bias + function + offset, bias + function, bias + function + function_size);
+      (void)row.step(frame_at(bias + function + offset, OneStack::start), stack, caller);
+    }
+  };
+  for (std::size_t size = 0; size < 0x280; ++size) look({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+  std::minstd_rand random(1);
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<std::byte> file = whole;
+    for (int i = 0; i < 4; ++i) {
+      const std::size_t at = random() % 4 == 0 ? header_at + random() % 20 : frames_at + random() % 0x48;
+      file[at] = static_cast<std::byte>(random() % 128);
+    }
+    look(file);
+  }
+  // Offsets as large as they can be said.
+  for (const std::uint8_t opcode : Bytes{0x0e, 0x13, 0x83, 0x90}) {
+    for (const std::uint8_t last : Bytes{0x01, 0x00, 0x7f}) look(make_file({opcode, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, last}));
+  }
+}
+
+namespace {
+
+// This program, unwound by rows and by libunwind from here.
+struct Self {
+  Self() : memory(getpid()), modules(memory, open) {
+    std::ifstream maps("/proc/self/maps");
+    std::ostringstream text;
+    text << maps.rdbuf();
+    modules.update(AddressSpace::parse(text.str()));
+  }
+  static int open(const Mapping& mapping) { return ::open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC); }
+
+  [[gnu::noinline]] void look() {
+    ucontext_t here;
+    getcontext(&here);
+    const greg_t* const from = here.uc_mcontext.gregs;
+    Registers registers;
+    for (const auto& [number, at] : {std::pair{rbx, REG_RBX}, {rbp, REG_RBP}, {r12, REG_R12}, {r13, REG_R13}, {r14, REG_R14}, {r15, REG_R15}, {rsp, REG_RSP},
+                                     {rip, REG_RIP}})
+      registers.set(number, static_cast<Address>(from[at]));
+    Unwinder rows(modules), libunwind(modules, Unwinder::Source::libunwind);
+    for (int twice = 0; twice < 2; ++twice) {
+      frames.clear(), expected.clear();
+      end = rows.unwind(registers, memory, nullptr, frames);
+      expected_end = libunwind.unwind(registers, memory, nullptr, expected);
+    }
+    for (const std::size_t limit : {std::size_t{1}, frames.size() - 1}) {
+      std::vector<NativeFrame> some;
+      CHECK(rows.unwind(registers, memory, nullptr, some, limit) == Unwinder::End::limit);
+      CHECK(some.size() == limit);
+    }
+  }
+  void check() const {
+    CHECK(end == Unwinder::End::root);
+    CHECK(expected_end == end);
+    CHECK(Agreement::compare(frames, expected).empty());
+  }
+
+  LiveMemory memory;
+  Modules modules;
+  std::vector<NativeFrame> frames, expected;
+  Unwinder::End end = Unwinder::End::lost, expected_end = Unwinder::End::lost;
+};
+
+Self* self = nullptr;
+
+}  // namespace
+
+TEST_CASE("rows and libunwind make the same frames of this program", "[unit]") {
+  Self here;
+  SECTION("from a function") {
+    here.look();
+    here.check();
+  }
+  SECTION("from what the C library calls") {
+    self = &here;
+    int values[] = {2, 1};
+    std::qsort(values, 2, sizeof values[0], [](const void* a, const void* b) {
+      self->look();
+      return *static_cast<const int*>(a) - *static_cast<const int*>(b);
+    });
+    here.check();
+  }
+  SECTION("from a signal handler, through the trampoline that has been put on the stack for it") {
+    self = &here;
+    struct sigaction action {}, before {};
+    action.sa_handler = [](int) { self->look(); };
+    REQUIRE(sigaction(SIGUSR1, &action, &before) == 0);
+    REQUIRE(raise(SIGUSR1) == 0);
+    sigaction(SIGUSR1, &before, nullptr);
+    here.check();
+    CHECK(here.frames.size() > 8);
+  }
+}
+
+}  // namespace luaspy
