@@ -16,8 +16,9 @@ namespace luaspy {
 
 class LuaReader {
  public:
-  // `live`: the target's memory as it is now. It has to outlive the reader.
-  LuaReader(const Memory& live, WalkLimits limits) : names_(live), luajit_(live), limits_(limits) {}
+  // `live`: the target's memory as it is now. `objects`: the same, but what was read since the look began may be kept. Both have to outlive
+  // the reader.
+  LuaReader(const Memory& live, const Memory& objects, WalkLimits limits) : names_(live), luajit_(objects), limits_(limits) {}
 
   // Which rows to try, best first; what was known of states before is forgotten.
   void try_rows(std::vector<Dialect> rows);

@@ -15,7 +15,7 @@ namespace luaspy {
 
 class LuajitReader {
  public:
-  // `live`: the target's memory as it is now, for traces. It has to outlive the reader.
+  // `live`: the target's memory after the stop, for traces. It has to outlive the reader.
   explicit LuajitReader(const Memory& live) : traces_(live) {}
 
   // What was known of global states: after an exec another one may be at the same address.

@@ -88,7 +88,9 @@ void run(Session& session, const RecordOptions& options, Recording& recording) {
   Sampler& sampler = session.sampler();
   Pacer pacer(options.rate);
   const Clock::time_point start = Clock::now();
-  Clock::time_point last = start;
+  Clock::time_point last = start, asked = start;
+  std::int64_t ended_threads = 0;
+  constexpr std::chrono::milliseconds ask_again(100);
   while (system::end_requested() == 0) {
     recording.profile.add_loss(Loss::late, pacer.wait());
     const Clock::time_point now = Clock::now();
@@ -106,8 +108,14 @@ void run(Session& session, const RecordOptions& options, Recording& recording) {
       if (sample->stopped_ns != 0) recording.stops.add(sample->stopped_ns);
       recording.profile.add({thread->tid(), thread->name()}, to_ns(now - start), weight, *sample);
     }
-    recording.target_ended = session.ended();
-    if (recording.target_ended) break;
+    // Asking costs more than a look at a thread; a thread that has ended says it, too.
+    const bool ask = session.target().process().threads().empty() || recording.profile.losses(Loss::ended) != ended_threads || now - asked > ask_again;
+    if (ask) {
+      ended_threads = recording.profile.losses(Loss::ended);
+      asked = now;
+      recording.target_ended = session.ended();
+      if (recording.target_ended) break;
+    }
     sampler.settle();
   }
   recording.profile.duration_ns = to_ns(Clock::now() - start);

@@ -49,7 +49,7 @@ StackReader::StackReader(Process& process, const Memory& memory, MergeOptions me
       modules_(memory, [&process](const Mapping& mapping) { return process.open_mapped(mapping).release(); }),
       unwinder_(modules_),
       native_(modules_, unwinder_),
-      lua_(memory, limits),
+      lua_(memory, objects_, limits),
       snapshot_(memory),
       objects_(memory) {
   refresh();

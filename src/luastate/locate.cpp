@@ -7,7 +7,6 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t chunk_words = 64;     // how many stack words are tested in one batch
-constexpr int table_bits = 13;              // of the table of what has been a state
 constexpr std::size_t head_size = 112;      // bytes of a lua_State that tell whether it is one: up to L_G and ci in every row
 constexpr std::size_t most_states = 256;    // active on one thread: LUAI_MAXCCALLS bounds nesting to 200
 constexpr int chain_limit = 1024;
@@ -97,8 +96,8 @@ void Locator::know(const AddressSpace& space) {
   }
   // Memory is mapped all the time, next to what there is; but not that much.
   constexpr Address room = Address{1} << 36, short_room = 1 << 28;
-  lowest_ -= std::min(lowest_, short_room);
-  highest_ += room;
+  lowest_ = std::max(lowest_ - std::min(lowest_, short_room), lowest_address);
+  highest_ = std::min(highest_ + room, address_limit);
   highest_short_ += short_room;
 }
 
@@ -107,28 +106,36 @@ bool Locator::worth_reading(Address word) const {
   return after == ranges_.begin() || word >= std::prev(after)->end || std::prev(after)->writable;
 }
 
-bool Locator::has_been_state(Address word) const {
-  std::size_t at = word * 0x9e3779b97f4a7c15 >> (64 - table_bits);
-  while (seen_states_[at] != 0 && seen_states_[at] != word) at = (at + 1) % seen_states_.size();
-  return seen_states_[at] == word;
+std::size_t Locator::slot_of(Address word) const {
+  const std::size_t mask = seen_states_.size() - 1;
+  std::size_t at = word * 0x9e3779b97f4a7c15 >> 32 & mask;
+  while (seen_states_[at] != 0 && seen_states_[at] != word) at = (at + 1) & mask;
+  return at;
 }
 
 void Locator::remember_state(Address word) {
   if (has_been_state(word)) return;
-  if (++seen_count_ > seen_states_.size() / 2) forget_states();
-  std::size_t at = word * 0x9e3779b97f4a7c15 >> (64 - table_bits);
-  while (seen_states_[at] != 0) at = (at + 1) % seen_states_.size();
-  seen_states_[at] = word;
+  if (2 * ++seen_count_ > seen_states_.size()) {
+    constexpr std::size_t most = 1 << 14;   // a program may make states without end
+    std::vector<Address> old(2 * seen_states_.size());
+    old.swap(seen_states_);
+    if (seen_states_.size() > most) forget_states(), old.clear();
+    for (const Address state : old) {
+      if (state != 0) seen_states_[slot_of(state)] = state;
+    }
+  }
+  seen_states_[slot_of(word)] = word;
 }
 
 void Locator::forget_states() {
-  seen_states_.assign(std::size_t{1} << table_bits, 0);
+  constexpr std::size_t few = 1 << 8;
+  seen_states_.assign(few, 0);
   seen_count_ = 1;
 }
 
+// Of the words that a lua_State could be at: most words of a stack are none, and whoever calls has seen to that.
 void Locator::meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown) {
-  if (!plausible_pointer(word) || word - stack.start < stack.bytes.size()) return;
-  if (word < lowest_ || word >= (word >> 32 == 0 ? highest_short_ : highest_)) return;
+  if (word - stack.start < stack.bytes.size()) return;
   const bool seen = has_been_state(word);
   if (!seen && (as_before || !worth_reading(word))) return;
   if (!seen && unknown == Unknown::defer) deferred_.push_back(word);
@@ -255,26 +262,24 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   if (rows_.empty()) return;
   if (seen_states_.empty()) forget_states();
   const bool short_references = short_states_ || (short_rows_ && unknown == Unknown::read);
-  const auto consider = [&](Address word, bool as_before) {
-    meet(word, as_before, stack, unknown);
+  const auto in_range = [&](Address word) { return word - lowest_ < highest_ - lowest_ && word % 8 == 0; };
+  const auto in_short_range = [&](Address word) { return word >= lowest_address && word >= lowest_ && word < highest_short_ && word % 8 == 0; };
+  const auto consider = [&](Address word, const auto& as_before) {
+    if (in_range(word)) meet(word, as_before(), stack, unknown);
     if (!short_references) return;
-    meet(word & 0xffffffff, as_before, stack, unknown);
-    if (word >> 32 != 0) meet(word >> 32, as_before, stack, unknown);
+    if (in_short_range(word & 0xffffffff)) meet(word & 0xffffffff, as_before(), stack, unknown);
+    if (in_short_range(word >> 32)) meet(word >> 32, as_before(), stack, unknown);
   };
   for (const unsigned number : {rbx, rbp, r12, r13, r14, r15, rdi, rsi}) {
-    if (registers.knows(number)) consider(registers[number], false);
+    if (registers.knows(number)) consider(registers[number], [] { return false; });
   }
   collect(memory, unknown);
-  const auto as_before = [&](Address at, Address word) {
-    return at >= before.start && at + 8 <= before.end() && load<Address>(before.bytes, at - before.start) == word;
-  };
-
   Address from = stack.start;      // the innermost frames not yet given to a state
   std::size_t at = 0;              // bytes of the stack scanned
   const auto scan_below = [&](Address limit) {
     for (; stack.start + at < limit && at + 8 <= stack.bytes.size() && chunk_.size() + 3 <= chunk_words; at += 8) {
-      const Address word = load<Address>(stack.bytes, at);
-      if (word >= lowest_address) consider(word, as_before(stack.start + at, word));
+      const Address word = load<Address>(stack.bytes, at), place = stack.start + at - before.start;
+      consider(word, [&] { return place < before.bytes.size() && place + 8 <= before.bytes.size() && load<Address>(before.bytes, place) == word; });
     }
     if (!chunk_.empty()) collect(memory, unknown);
   };

@@ -77,7 +77,8 @@ class Locator {
     Dialect lua;
   };
   // What has been a state may be one again, whatever was there meanwhile. A table by hash: this is asked for every word of every stack.
-  bool has_been_state(Address word) const;
+  bool has_been_state(Address word) const { return seen_states_[slot_of(word)] == word; }
+  std::size_t slot_of(Address word) const;
   void remember_state(Address word);
   void forget_states();
   void meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown);

@@ -16,6 +16,7 @@ void Unwinder::forget() {
   place_count_ = 0;
   row_numbers_.clear();
   rows_.resize(1);
+  linked_.clear();
 }
 
 Unwinder::Range Unwinder::function(Address address) const { return place(address).function; }
@@ -272,8 +273,14 @@ bool Unwinder::reaches_through_plt(const Module& caller, Address target, const N
   if (entry[at] != 0xff || entry[at + 1] != 0x25) return false;
   std::int32_t displacement;
   std::memcpy(&displacement, &entry[at + 2], sizeof displacement);
-  const std::optional<Address> destination = modules_.memory().get<Address>(target + at + 6 + static_cast<Address>(std::int64_t{displacement}));
-  return destination && modules_.find(*destination) == modules_.find(callee.pc);
+  const Address slot = target + at + 6 + static_cast<Address>(std::int64_t{displacement});
+  const Module* const callees = modules_.find(callee.pc);
+  if (const auto known = linked_.find(slot); known != linked_.end()) return modules_.find(known->second) == callees;
+  // Until it is called first it leads into the PLT of its own module.
+  const Address destination = modules_.memory().get<Address>(slot).value_or(0);
+  constexpr std::size_t most = 1 << 14;
+  if (linked_.size() < most && destination != 0 && modules_.find(destination) != &caller) linked_[slot] = destination;
+  return destination != 0 && modules_.find(destination) == callees;
 }
 
 }  // namespace luaspy

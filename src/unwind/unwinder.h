@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "frame.h"
@@ -84,6 +85,7 @@ class Unwinder {
   mutable std::size_t place_count_ = 0;
   mutable std::vector<FrameRow> rows_;
   mutable std::map<FrameRow, std::uint32_t> row_numbers_;
+  mutable std::unordered_map<Address, Address> linked_;   // what a PLT entry jumps through → where
   std::set<Address> entries_;
 };
 

@@ -50,7 +50,7 @@ int run(int pid, const char* from) {
   stop.version = detector.images().front().version;
   Snapshot snapshot(target.memory());
   const Recorder recorder(snapshot, stop.memory);
-  LuaReader reader(recorder, WalkLimits{.count_left_out = true});
+  LuaReader reader(recorder, recorder, WalkLimits{.count_left_out = true});
   reader.try_rows(detector.rows());
   Target::Stop held(target, pid);
   if (held.outcome() != Target::Stop::Outcome::stopped) return std::cerr << "it did not stop\n", 1;

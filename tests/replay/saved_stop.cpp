@@ -144,7 +144,7 @@ void save_stop(const SavedStop& stop, std::ostream& out) {
 Outcome replay(const SavedStop& stop) {
   WalkLimits limits;
   limits.count_left_out = true;
-  LuaReader reader(stop.memory, limits);
+  LuaReader reader(stop.memory, stop.memory, limits);
   reader.try_rows(rows_for(stop.version));
   const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
   reader.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::read);
