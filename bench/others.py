@@ -1,0 +1,2 @@
+def measure(setup, report):
+    pass
