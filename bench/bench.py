@@ -3,6 +3,7 @@
 import argparse
 import os
 import platform
+import signal
 import sys
 import time
 
@@ -23,6 +24,9 @@ SECTIONS = {
     "memory": recording.measure_memory,
     "others": others.measure,
 }
+
+
+NOISY = "too noisy to tell"
 
 
 class Setup:
@@ -72,9 +76,9 @@ class Report:
         self.tables.append("\n".join(lines))
         print("\n" + self.tables[-1], flush=True)
 
-    def goal(self, what, goal, figure, met):
-        """met: True, False, or None where there was too much noise to tell."""
-        self.goals.append((what, goal, figure, {True: "yes", False: "**no**", None: "too noisy to tell"}[met]))
+    def goal(self, what, goal, figure, met, untold=NOISY):
+        """met: True, False, or None where it cannot be told, and why."""
+        self.goals.append((what, goal, figure, {True: "yes", False: "**no**", None: untold}[met]))
 
     def remark(self, text):
         self.remarks.append(text)
@@ -88,6 +92,9 @@ class Report:
             print("| " + " | ".join(row) + " |")
         for table in self.tables:
             print("\n" + table)
+        untold = sum(met == NOISY for *_, met in self.goals)
+        if untold:
+            self.remark(f"The machine is too noisy to tell {untold} of {len(self.goals)} figures.")
         if self.remarks:
             print("\n" + "\n".join(f"- {text}" for text in self.remarks))
 
@@ -102,6 +109,18 @@ def machine():
     return f"{time.strftime('%Y-%m-%d')}, Linux {platform.release()}, {model}, {len(CPUS)} CPUs"
 
 
+def busy_share():
+    """Of all CPUs, in a second."""
+    def times():
+        with open("/proc/stat", encoding="utf-8") as file:
+            words = [int(word) for word in file.readline().split()[1:9]]
+        return sum(words), words[3] + words[4]   # proc(5): all, idle and iowait
+    total, idle = times()
+    time.sleep(1)
+    total_now, idle_now = times()
+    return 1 - (idle_now - idle) / (total_now - total)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
@@ -111,15 +130,16 @@ def main():
     options = parser.parse_args()
     setup = Setup(options)
     report = Report()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     start = time.monotonic()
     failed = False
+    busy = busy_share()
+    if busy > 0.1:
+        report.remark(f"The machine was not idle at the start: others took {100 * busy:.0f} % of its CPUs.")
     for name, measure in SECTIONS.items():
         if options.only and name not in options.only:
             continue
         say(f"{name} …")
-        load = os.getloadavg()[0]
-        if load > 0.5 * len(CPUS) and name == next(iter(options.only or SECTIONS)):
-            report.remark(f"The machine was not idle at the start: its load was {load:.1f}.")
         try:
             measure(setup, report)
         except Failed as failure:

@@ -22,6 +22,10 @@ class Figure:
     def __init__(self, value, low, high):
         self.value, self.low, self.high = value, low, high
 
+    def widened(self, factor=1.0, by=0.0):
+        """By what an A/A comparison says of the machine."""
+        return Figure(self.value, self.low / factor - by, self.high * factor + by)
+
     def text(self, form="{:.2f}"):
         return f"{form.format(self.value)} ({form.format(self.low)}–{form.format(self.high)})"
 
@@ -40,3 +44,10 @@ def bootstrap(rounds, statistic, repetitions=200):
 def ratio_of_quantiles(rounds, over, under, share):
     """Rounds are dicts of one time for each kind of look."""
     return bootstrap(rounds, lambda some: quantile([r[over] for r in some], share) / quantile([r[under] for r in some], share))
+
+
+def verdict(figure, goal, noisy):
+    """Is the figure at most the goal? Where the interval is on one side of it, that tells; else the value, or None if `noisy`."""
+    if figure.high <= goal or figure.low > goal:
+        return figure.high <= goal
+    return None if noisy else figure.value <= goal

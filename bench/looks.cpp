@@ -65,7 +65,7 @@ class Stopping : public Look {
   }
 
  protected:
-  virtual void read() = 0;   // in the stop; counts frames
+  virtual void read() = 0;  // in the stop; counts frames
   pid_t pid_;
 };
 
@@ -89,6 +89,8 @@ class Libunwind : public Stopping {
   explicit Libunwind(pid_t pid) : Stopping(pid), space_(unw_create_addr_space(&_UPT_accessors, 0)), info_(_UPT_create(pid)) {
     require(space_ != nullptr && info_ != nullptr, "libunwind-ptrace cannot be set up");
     unw_set_caching_policy(space_, UNW_CACHE_GLOBAL);
+    constexpr std::size_t addresses = 1 << 14;  // 128 if not asked: too few for an interpreter, and a miss costs more than all the rest
+    unw_set_cache_size(space_, addresses, 0);
   }
   Libunwind(const Libunwind&) = delete;
   Libunwind& operator=(const Libunwind&) = delete;
@@ -97,7 +99,7 @@ class Libunwind : public Stopping {
     unw_destroy_addr_space(space_);
   }
   void read() override {
-    constexpr std::int64_t most = 1000;   // where its walk runs in a circle
+    constexpr std::int64_t most = 1000;  // where its walk runs in a circle
     unw_cursor_t cursor;
     if (unw_init_remote(&cursor, space_, info_) != 0) return;
     do {

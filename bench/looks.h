@@ -19,8 +19,8 @@ class Look {
   // 0 if none did.
   virtual std::chrono::nanoseconds look() = 0;
 
-  std::int64_t lost() const { return lost_; }           // looks that ended without a stack
-  std::int64_t frames() const { return frames_; }       // of the last look
+  std::int64_t lost() const { return lost_; }      // looks that ended without a stack
+  std::int64_t frames() const { return frames_; }  // of the last look
 
  protected:
   std::int64_t lost_ = 0, frames_ = 0;

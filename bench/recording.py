@@ -65,11 +65,11 @@ def measure_cpu(setup, report):
             halves = [Recording(setup, target, 1000, seconds / 2).check() for _ in range(2)]
         shares = [half.cpu / half.wall for half in halves]
         without_start = [(half.cpu - short.cpu) / (half.wall - short.wall) for half in halves]
-        figure = sum(shares) / 2
+        figure = figures.Figure(sum(shares) / 2, min(shares), max(shares))
         ticks = sum(half.number(r"([0-9.]+) ticks a second") for half in halves) / 2
-        report.goal(f"CPU of luaspy, recording {name} at 1 kHz", f"≤ {100 * goal:g} % of a core", f"{100 * figure:.1f} %",
-                    None if max(shares) > 1.5 * min(shares) else figure <= goal)
-        rows.append([name, f"{ticks:.0f}", f"{100 * figure:.1f} %", " · ".join(f"{100 * s:.1f} %" for s in shares),
+        report.goal(f"CPU of luaspy, recording {name} at 1 kHz", f"≤ {100 * goal:g} % of a core", f"{100 * figure.value:.1f} %",
+                    figures.verdict(figure, goal, max(shares) > 1.5 * min(shares)))
+        rows.append([name, f"{ticks:.0f}", f"{100 * figure.value:.1f} %", " · ".join(f"{100 * s:.1f} %" for s in shares),
                      f"{100 * sum(without_start) / 2:.1f} %", f"{short.cpu:.2f} s"])
     report.table("CPU of `luaspy record -r 1000`, of one core", ["target", "ticks a second", "CPU", "of two runs", "without what starts and ends it", "a run of a second takes"], rows)
 
@@ -102,23 +102,25 @@ def nginx(setup, folder):
 
 
 def measure_first(setup, report):
-    count, goal = 5 if setup.quick else 20, 100
-    first, dump = [], []
-    with tempfile.TemporaryDirectory() as folder, nginx(setup, folder) as target:
-        size = sum(os.path.getsize(path) for path in mapped_files(target.pid)) / 1e6
-        for _ in range(count):
-            out, _ = run([setup.bench("first"), str(target.pid)])
-            first.append(int(out.split()[0]) / 1e6)
-            start = time.monotonic()
-            out, _ = run([setup.luaspy, "dump", "--json", "--pid", str(target.pid)])
-            dump.append(1e3 * (time.monotonic() - start))
-            if not json.loads(out)["threads"]:
-                raise Failed("luaspy dump shows no thread of nginx")
-    figure = figures.bootstrap(first, figures.median)
-    report.goal("attach to first sample, nginx with its modules", f"≤ {goal} ms", figure.text("{:.0f}") + " ms", figure.value <= goal)
-    report.table(f"nginx with its Lua module, {size:.0f} MB of files mapped: from nothing to the first finished sample with Lua in it",
-                 ["times", "median", "slowest", "`luaspy dump`, the process, median"],
-                 [[str(count), figure.text("{:.0f}") + " ms", f"{max(first):.0f} ms", f"{figures.median(dump):.0f} ms"]])
+    count, goal, rows = 5 if setup.quick else 20, 100, []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, start in (("nginx with its modules", lambda: nginx(setup, folder)), ("a 50 MB binary", lambda: Target(setup.program("big", 1, 1)))):
+            first, dump = [], []
+            with start() as target:
+                size = sum(os.path.getsize(path) for path in mapped_files(target.pid)) / 1e6
+                for _ in range(count):
+                    out, _ = run([setup.bench("first"), str(target.pid)])
+                    first.append(int(out.split()[0]) / 1e6)
+                    begun = time.monotonic()
+                    out, _ = run([setup.luaspy, "dump", "--json", "--pid", str(target.pid)])
+                    dump.append(1e3 * (time.monotonic() - begun))
+                    if not json.loads(out)["threads"]:
+                        raise Failed(f"luaspy dump shows no thread of {name}")
+            figure = figures.bootstrap(first, figures.median)
+            report.goal(f"attach to first sample, {name}", f"≤ {goal} ms", figure.text("{:.0f}") + " ms", figure.value <= goal)
+            rows.append([name, f"{size:.0f} MB", figure.text("{:.0f}") + " ms", f"{max(first):.0f} ms", f"{figures.median(dump):.0f} ms"])
+    report.table(f"From nothing to the first finished sample with Lua in it, {count} times",
+                 ["target", "files mapped", "median", "slowest", "`luaspy dump`, the process, median"], rows)
 
 
 def mapped_files(pid):
@@ -138,5 +140,5 @@ def measure_memory(setup, report):
     highest = max(peaks)
     per_hour = f"{samples} samples: {samples / 360000:.2f} of the 360000 that an hour at 100 Hz gives"
     report.goal("memory of luaspy, an hour at 100 Hz", f"≤ {goal:g} MB, flat", f"{highest:.1f} MB, {peaks[-1] - peaks[1]:+.1f} MB after its first quarter ({per_hour})",
-                None if samples < 300000 else highest <= goal and peaks[-1] - peaks[1] <= 1)
+                None if samples < 300000 else highest <= goal and peaks[-1] - peaks[1] <= 1, untold="too few samples to tell")
     report.table(f"Peak memory of `luaspy record -r {rate}` on lua5.4, MB; {per_hour}", [f"{100 * share:.0f} %" for share in shares], [[f"{mb:.1f}" for mb in peaks]])

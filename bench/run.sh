@@ -6,11 +6,11 @@ here=$(realpath "$(dirname "$0")")
 
 usage() { sed -n '2,3s/^# //p' "$here/run.sh" >&2; exit 2; }
 
-options=() outdir=$here/../build/bench
+arguments=() outdir=$here/../build/bench
 while (($#)); do
   case $1 in
-    --quick) options+=("$1") ;;
-    --only) (($# > 1)) || usage; options+=("$1" "$2"); shift ;;
+    --quick) arguments+=("$1") ;;
+    --only) (($# > 1)) || usage; arguments+=("$1" "$2"); shift ;;
     -*) usage ;;
     *) outdir=$1 ;;
   esac
@@ -68,13 +68,14 @@ with_lua() {
 }
 
 programs() {
-  local version lib=$out/debian/bookworm/usr/lib/x86_64-linux-gnu/liblua5.4.so.0 program
+  local version lib=$out/debian/bookworm/usr/lib/x86_64-linux-gnu program
   for version in 5.1 5.4; do
     with_lua "$version" -shared -fPIC -o "$outdir/programs/$version/counter.so" "$here/workloads/counter.c"
   done
   for program in threads waiting; do
-    with_lua 5.4 -pthread -o "$outdir/programs/$program" "$here/workloads/$program.c" "$lib"
+    with_lua 5.4 -pthread -o "$outdir/programs/$program" "$here/workloads/$program.c" "$lib/liblua5.4.so.0"
   done
+  with_lua 5.4 -pthread -s -o "$outdir/programs/big" "$here/workloads/threads.c" "$here/workloads/filler.S" "$lib/liblua5.4.a" -lm -ldl
 }
 
 say "building, and unpacking Debian's Luas, in $outdir"
@@ -82,5 +83,5 @@ quietly packages packages
 quietly build build
 quietly targets targets
 quietly programs programs
-exec python3 "$here/bench.py" "${options[@]}" --folder "$outdir" \
+exec python3 "$here/bench.py" "${arguments[@]}" --folder "$outdir" \
   --run "bookworm=$(runner bookworm)" --run "bookworm-luajit=$(runner bookworm-luajit)" --run "bookworm-luajit2=$(runner bookworm-luajit2)"

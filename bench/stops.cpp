@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
 
   std::minstd_rand random(std::random_device{}());
   Pacer pacer(rate);
-  constexpr int warm_up = 50;   // rounds: caches fill
+  constexpr int warm_up = 50;  // rounds: caches fill
   for (int round = -warm_up; round < rounds; ++round) {
     std::ranges::shuffle(kinds, random);
     for (const Kind& kind : kinds) {

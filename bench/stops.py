@@ -42,9 +42,10 @@ class Stops:
     def ratio(self, over, share, under="registers"):
         return figures.ratio_of_quantiles(self.rounds, over, under, share)
 
-    def noisy(self, share):
+    def verdict(self, ratio, share, goal):
         same = self.ratio("again", share)
-        return same.low < 1 / NOISE[share] or same.high > NOISE[share]
+        noise = max(same.high, 1 / same.low)
+        return figures.verdict(ratio.widened(factor=noise), goal, noise > NOISE[share])
 
     def pair(self, kind):
         return "{:.1f} / {:.1f}".format(*(figures.quantile([r[kind] for r in self.rounds], share) for share in (0.5, 0.99)))
@@ -61,7 +62,7 @@ def look_at(setup, name, depth, cpu):
 
 
 def measure(setup, report):
-    for where, cpu in (("the target's CPU", SAME), ("another CPU", OTHER)):
+    for where, cpu in (("its CPU", SAME), ("another CPU", OTHER)):
         if cpu is None:
             report.remark("There is one CPU only: nothing was measured from another one.")
             continue
@@ -73,14 +74,14 @@ def measure(setup, report):
                 ratios = {share: seen.ratio("luaspy", share) for share in (0.5, 0.99)}
                 for share, ratio in ratios.items():
                     if share not in worst or ratio.value > worst[share][0].value:
-                        worst[share] = (ratio, name, seen.noisy(share))
+                        worst[share] = (ratio, name, seen)
                 rows.append([name, f"{seen.native} + {seen.lua}", seen.pair("bare"), seen.pair("registers"), seen.pair("luaspy"),
                              ratios[0.5].text(), ratios[0.99].text(), ", ".join(seen.ratio("again", s).text() for s in (0.5, 0.99)),
                              seen.pair("libunwind"), seen.pair("libdwfl")])
             for share, goal in zip((0.5, 0.99), goals):
-                ratio, name, noisy = worst[share]
+                ratio, name, seen = worst[share]
                 if goal is not None:
-                    report.goal(f"stop, p{share * 100:.0f}, {depth.replace(' + ', ' native + ')} Lua frames, from {where}: whole sample ÷ bare stop with registers; the worst, {name}",
-                                f"≤ {goal:g}", ratio.text(), None if noisy else ratio.value <= goal)
-        report.table(f"Stops at 1 kHz, tracer on {where}: p50 / p99 in µs; ÷ is luaspy over a bare stop with registers, and A/A two of those, at p50 and p99",
+                    report.goal(f"stop, p{share * 100:.0f}, {depth.replace(' + ', ' native + ')} Lua frames, from {where}: "
+                                f"whole sample ÷ bare stop with registers; the worst, {name}", f"≤ {goal:g}", ratio.text(), seen.verdict(ratio, share, goal))
+        report.table(f"Stops at 1 kHz, tracer on {'the target’s CPU' if cpu == SAME else where}: p50 / p99 in µs; ÷ is luaspy over a bare stop with registers, and A/A two of those, at p50 and p99",
                      ["target", "native + Lua frames", "bare stop", "with registers", "luaspy, whole sample", "÷ p50", "÷ p99", "A/A", "libunwind-ptrace", "libdwfl"], rows)

@@ -23,7 +23,8 @@ class Target:
 
     def __init__(self, command, cpu=None, environment=None, cwd=None):
         self.command = command
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=cwd,
+        # However the bench ends, a target that works for ever does not outlive it.
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=cwd,
                                         env=dict(os.environ, **(environment or {})))
         Target.running.append(self)
         said = self.process.stdout.readline().split()

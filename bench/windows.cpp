@@ -21,7 +21,7 @@ using system::Clock;
 struct Kind {
   std::string name;
   std::unique_ptr<Look> look;
-  int cpu = -1;   // -1: not pinned
+  int cpu = -1;  // -1: not pinned
 };
 
 Kind kind_of(const std::string& word, pid_t pid, int cpu, int other_cpu) {
@@ -89,7 +89,7 @@ class Windows {
   LiveMemory memory_;
   Address counter_;
   double rate_;
-  std::uniform_real_distribution<double> length_{0.04, 0.08};   // s
+  std::uniform_real_distribution<double> length_{0.04, 0.08};  // s
   std::minstd_rand random_{std::random_device{}()};
   Clock::time_point start_;
   std::uint64_t progress_ = 0;
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   std::vector<Kind> kinds;
   for (const std::string& word : std::span(words).subspan(6)) kinds.push_back(kind_of(word, pid, std::stoi(words[4]), std::stoi(words[5])));
   for (const Kind& kind : kinds) {
-    constexpr int warm_up = 20;   // looks: caches fill
+    constexpr int warm_up = 20;  // looks: caches fill
     for (int i = 0; i < warm_up; ++i) kind.look->look();
   }
   std::minstd_rand random(std::random_device{}());

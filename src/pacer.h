@@ -11,7 +11,7 @@ namespace luaspy {
 
 class Pacer {
  public:
-  explicit Pacer(double rate);   // Hz
+  explicit Pacer(double rate);  // Hz
 
   // Sleeps until the next tick. How many were missed.
   std::int64_t wait();
