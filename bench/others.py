@@ -41,7 +41,10 @@ class Measured:
 
     def cost(self, rate):
         """Of one look, µs: what is missing of the target's time."""
-        beyond = max(self.slowdown().value, 0)
+        slowdown = self.slowdown()
+        if slowdown.low <= 0:
+            return "lost in noise"
+        beyond = slowdown.value
         return f"≈ {1e6 * beyond / (1 + beyond) / rate:.0f} µs"
 
 
@@ -100,7 +103,7 @@ def once(setup, rows, name, command, frame, native):
         rows.append([f"`{' '.join(command)}`", "lua5.4", "not to be had here", "", "", ""])
         return
     lost, cpu = [], []
-    frames = 0
+    frames = []
     with start(setup, "lua5.4") as target:
         counter = Counter(target)
         for _ in range(3 if setup.quick else 10):
@@ -115,12 +118,12 @@ def once(setup, rows, name, command, frame, native):
             lost.append(1e3 * (time.monotonic() - begun - pace * (counter.read()[0] - before)))
             now = os.times()
             cpu.append(1e3 * (now.children_user + now.children_system - used.children_user - used.children_system))
-            frames = len(re.findall(frame, seen.stdout, re.MULTILINE))
+            frames.append(len(re.findall(frame, seen.stdout, re.MULTILINE)))
         counter.close()
-    if frames == 0:
+    if not any(frames):
         raise Failed(f"{name} shows no frame")
     cost = figures.bootstrap(lost, figures.median)
-    rows.append([f"`{' '.join(command)}`", "lua5.4", f"{cost.text('{:.1f}')} ms", "once only", f"{figures.median(cpu):.0f} ms a look", SEES[name].format(f"{frames} of {native}")])
+    rows.append([f"`{' '.join(command)}`", "lua5.4", f"{cost.text('{:.1f}')} ms", "once only", f"{figures.median(cpu):.0f} ms a look", SEES[name].format(f"{figures.median(frames):.0f} of {native}")])
 
 
 class Perf:

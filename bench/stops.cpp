@@ -1,6 +1,6 @@
 // stops PID RATE STOPS CPU LOOK...: STOPS looks of each kind at the thread of PID, in rounds of one each in random order, at RATE Hz,
 // with the bench on CPU. Prints "frames NATIVE LUA", medians of what luaspy sees; then "LOOK NS" for each stop, and
-// "lost LOOK N" for looks that ended without a stack, "frames_of LOOK N" for the last one's frames.
+// "lost LOOK N" for looks that ended without a stack, "frames_of LOOK N" for the median of their frames.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,14 @@ namespace {
 struct Kind {
   std::string name;
   std::unique_ptr<Look> look;
+  std::vector<std::int64_t> frames;  // that each look has found
 };
+
+template <typename T>
+T median(std::vector<T> values) {
+  std::ranges::sort(values);
+  return values.empty() ? T{} : values[values.size() / 2];
+}
 
 std::size_t count(const Stack& stack, Frame::Kind kind) {
   return static_cast<std::size_t>(std::ranges::count_if(stack, [&](const Frame& frame) { return frame.kind == kind; }));
@@ -40,8 +47,7 @@ std::size_t frames(pid_t pid, Mode mode, Frame::Kind kind) {
     sampler.settle();
   }
   require(!counts.empty(), "the target does not run");
-  std::ranges::sort(counts);
-  return counts[counts.size() / 2];
+  return median(std::move(counts));
 }
 
 }  // namespace
@@ -58,7 +64,7 @@ int main(int argc, char** argv) {
   const std::size_t native = frames(pid, Mode::native, Frame::Kind::native), lua = frames(pid, Mode::merged, Frame::Kind::lua);
   fmt::print("frames {} {}\n", native, lua);
   std::vector<Kind> kinds;
-  for (const std::string& name : std::span(words).subspan(4)) kinds.push_back({name, make_look(name, pid)});
+  for (const std::string& name : std::span(words).subspan(4)) kinds.push_back({name, make_look(name, pid), {}});
   for (const Kind& kind : kinds) require(kind.look != nullptr, "no such look: " + kind.name);
   pin(std::stoi(words[3]));
 
@@ -67,12 +73,14 @@ int main(int argc, char** argv) {
   constexpr int warm_up = 50;  // rounds: caches fill
   for (int round = -warm_up; round < rounds; ++round) {
     std::ranges::shuffle(kinds, random);
-    for (const Kind& kind : kinds) {
+    for (Kind& kind : kinds) {
       pacer.wait();
       const std::chrono::nanoseconds stood_still = kind.look->look();
-      if (round >= 0) fmt::print("{} {}\n", kind.name, stood_still.count());
+      if (round < 0) continue;
+      fmt::print("{} {}\n", kind.name, stood_still.count());
+      kind.frames.push_back(kind.look->frames());
     }
   }
-  for (const Kind& kind : kinds) fmt::print("lost {} {}\nframes_of {} {}\n", kind.name, kind.look->lost(), kind.name, kind.look->frames());
+  for (const Kind& kind : kinds) fmt::print("lost {} {}\nframes_of {} {}\n", kind.name, kind.look->lost(), kind.name, median(kind.frames));
   return 0;
 }

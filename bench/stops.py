@@ -11,6 +11,7 @@ DEPTHS = {
 }
 GOALS = {"20 + 10": (1.6, 2.0), "100 + 60": (2.0, None)}   # p50, p99
 NOISE = {0.5: 1.1, 0.99: 1.5}   # where the A/A ratio may be this far from 1, the others say nothing
+PREEMPTED = 5   # a bare stop's p99 ÷ p50 on a machine that does nothing else is below 3
 
 
 class Stops:
@@ -45,7 +46,14 @@ class Stops:
     def verdict(self, ratio, share, goal):
         same = self.ratio("again", share)
         noise = max(same.high, 1 / same.low)
+        if self.preempted() and share > 0.5:
+            return None
         return figures.verdict(ratio.widened(factor=noise), goal, noise > NOISE[share])
+
+    def preempted(self):
+        """Are the slowest stops those where somebody else had the tracer's CPU?"""
+        bare = [r["registers"] for r in self.rounds]
+        return figures.quantile(bare, 0.99) > PREEMPTED * figures.median(bare)
 
     def pair(self, kind):
         return "{:.1f} / {:.1f}".format(*(figures.quantile([r[kind] for r in self.rounds], share) for share in (0.5, 0.99)))
