@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <random>
 
 #include "output/format.h"
+#include "pacer.h"
 #include "session.h"
 #include "stop_times.h"
 
@@ -49,32 +49,6 @@ class Output {
   const Format* format_ = nullptr;
   std::string path_;
   std::ofstream file_;
-};
-
-// When to tick: at the rate asked for, with a little jitter so that nothing periodic hides. Ticks whose time has passed are
-// counted, not caught up: a slow sampler must not starve the target.
-class Pacer {
- public:
-  explicit Pacer(double rate) : interval_(std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / rate))), next_(Clock::now()) {}
-
-  // Sleeps until the next tick. How many were missed.
-  std::int64_t wait() {
-    next_ += interval_;
-    std::int64_t missed = 0;
-    const Clock::time_point now = Clock::now();
-    if (now > next_ + interval_) {
-      missed = (now - next_) / interval_;
-      next_ += missed * interval_;
-    }
-    std::uniform_real_distribution<double> spread(-0.25, 0.25);
-    system::sleep_until(next_ + Clock::duration(static_cast<std::int64_t>(spread(random_) * static_cast<double>(interval_.count()))));
-    return missed;
-  }
-
- private:
-  Clock::duration interval_;
-  Clock::time_point next_;
-  std::minstd_rand random_{std::random_device{}()};
 };
 
 struct Recording {

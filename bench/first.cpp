@@ -1,0 +1,31 @@
+// first PID: how long it takes from nothing to the first finished sample with Lua in it, of the threads that run. Prints "NS TICKS".
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "looks.h"
+#include "sampler.h"
+
+int main(int argc, char** argv) {
+  using namespace luaspy;
+  using namespace luaspy::bench;
+  require(argc == 2, "usage: first PID");
+  const system::Clock::time_point start = system::Clock::now();
+  const auto elapsed = [&] { return system::Clock::now() - start; };
+  Result<Process> process = Process::open(std::stoi(argv[1]));
+  require(process.has_value(), process ? "" : process.error().text);
+  Target target(std::move(*process), SamplerOptions{}.patience);
+  Sampler sampler(target, {});
+  for (int ticks = 1; elapsed() < std::chrono::seconds(10); ++ticks) {
+    for (const auto& thread : target.process().threads()) {
+      const std::optional<Sample> sample = sampler.sample(*thread);
+      if (!sample || sample->loss != Loss::none) continue;
+      if (std::ranges::none_of(sample->stack, [](const Frame& frame) { return frame.kind == Frame::Kind::lua; })) continue;
+      fmt::print("{} {}\n", std::chrono::nanoseconds(elapsed()).count(), ticks);
+      return 0;
+    }
+    sampler.settle();
+  }
+  require(false, "no sample with Lua in ten seconds");
+}

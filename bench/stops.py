@@ -1,0 +1,95 @@
+"""How long a thread stands still: whole samples by luaspy, and others, over a bare stop, one after the other in one process."""
+
+import figures
+from target import OTHER, SAME, Failed, Target, run
+
+KINDS = ["bare", "registers", "again", "luaspy", "libunwind", "libdwfl"]
+# stack.lua's levels and calls that make some 20 native and 10 Lua frames, and 100 and 60.
+DEPTHS = {
+    "20 + 10": {"lua5.1": (0, 5), "lua5.4": (0, 5), "luajit": (3, 3), "luajit -joff": (3, 3)},
+    "100 + 60": {"lua5.1": (13, 42), "lua5.4": (13, 42), "luajit": (30, 27), "luajit -joff": (30, 27)},
+}
+GOALS = {"20 + 10": (1.6, 2.0), "100 + 60": (2.0, None)}   # p50, p99
+NOISE = {0.5: 1.1, 0.99: 1.5}   # where the A/A ratio may be this far from 1, the others say nothing
+PREEMPTED = 5   # a bare stop's p99 ÷ p50 on a machine that does nothing else is below 3
+
+
+class Stops:
+    """What bench_stops has printed."""
+
+    def __init__(self, text):
+        self.times, self.lost, self.frames_of = {}, {}, {}
+        for line in text.splitlines():
+            words = line.split()
+            if words[0] == "frames":
+                self.native, self.lua = int(words[1]), int(words[2])
+            elif words[0] == "lost":
+                self.lost[words[1]] = int(words[2])
+            elif words[0] == "frames_of":
+                self.frames_of[words[1]] = int(words[2])
+            else:
+                self.times.setdefault(words[0], []).append(int(words[1]) / 1e3)
+        count = len(self.times["registers"])
+        self.rounds = [{kind: times[i] for kind, times in self.times.items()} for i in range(count)]
+        # A sample of a thread that has just gone to sleep has no stop, and is none.
+        self.rounds = [r for r in self.rounds if all(r.values())]
+
+    def check(self, name):
+        if self.lua == 0:
+            raise Failed(f"luaspy sees no Lua in {name}")
+        if self.lost["luaspy"] > 0.02 * len(self.rounds) + 2 or len(self.rounds) < 20:
+            raise Failed(f"{self.lost['luaspy']} of luaspy's samples of {name} have no Lua stack; {len(self.rounds)} rounds are complete")
+
+    def ratio(self, over, share, under="registers"):
+        return figures.ratio_of_quantiles(self.rounds, over, under, share)
+
+    def verdict(self, ratio, share, goal):
+        same = self.ratio("again", share)
+        noise = max(same.high, 1 / same.low)
+        if self.preempted() and share > 0.5:
+            return None
+        return figures.verdict(ratio.widened(factor=noise), goal, noise > NOISE[share])
+
+    def preempted(self):
+        """Are the slowest stops those where somebody else had the tracer's CPU?"""
+        bare = [r["registers"] for r in self.rounds]
+        return figures.quantile(bare, 0.99) > PREEMPTED * figures.median(bare)
+
+    def pair(self, kind):
+        return "{:.1f} / {:.1f}".format(*(figures.quantile([r[kind] for r in self.rounds], share) for share in (0.5, 0.99)))
+
+
+def look_at(setup, name, depth, cpu):
+    command, environment = setup.lua(name, *DEPTHS[depth][name])
+    count = 150 if setup.quick else 900
+    with Target(command, cpu=SAME, environment=environment) as target:
+        out, _ = run([setup.bench("stops"), str(target.pid), "1000", str(count), str(cpu)] + KINDS)
+    seen = Stops(out)
+    seen.check(name)
+    return seen
+
+
+def measure(setup, report):
+    for where, cpu in (("its CPU", SAME), ("another CPU", OTHER)):
+        if cpu is None:
+            report.remark("There is one CPU only: nothing was measured from another one.")
+            continue
+        rows = []
+        for depth, goals in GOALS.items():
+            worst = {}
+            for name in DEPTHS[depth]:
+                seen = look_at(setup, name, depth, cpu)
+                ratios = {share: seen.ratio("luaspy", share) for share in (0.5, 0.99)}
+                for share, ratio in ratios.items():
+                    if share not in worst or ratio.value > worst[share][0].value:
+                        worst[share] = (ratio, name, seen)
+                rows.append([name, f"{seen.native} + {seen.lua}", seen.pair("bare"), seen.pair("registers"), seen.pair("luaspy"),
+                             ratios[0.5].text(), ratios[0.99].text(), ", ".join(seen.ratio("again", s).text() for s in (0.5, 0.99)),
+                             seen.pair("libunwind"), seen.pair("libdwfl")])
+            for share, goal in zip((0.5, 0.99), goals):
+                ratio, name, seen = worst[share]
+                if goal is not None:
+                    report.goal(f"stop, p{share * 100:.0f}, {depth.replace(' + ', ' native + ')} Lua frames, from {where}: "
+                                f"whole sample ÷ bare stop with registers; the worst, {name}", f"≤ {goal:g}", ratio.text(), seen.verdict(ratio, share, goal))
+        report.table(f"Stops at 1 kHz, tracer on {'the target’s CPU' if cpu == SAME else where}: p50 / p99 in µs; ÷ is luaspy over a bare stop with registers, and A/A two of those, at p50 and p99",
+                     ["target", "native + Lua frames", "bare stop", "with registers", "luaspy, whole sample", "÷ p50", "÷ p99", "A/A", "libunwind-ptrace", "libdwfl"], rows)
