@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 
+#include "attach/near_thread.h"
 #include "profile.h"
 #include "sampler.h"
 
@@ -50,8 +51,23 @@ class Nothing : public Look {
 // What the stops of others have in common: a thread that has but one.
 class Stopping : public Look {
  public:
-  explicit Stopping(pid_t pid) : pid_(pid) {}
+  Stopping(pid_t pid, int near) : pid_(pid), near_(near) {
+    if (near >= 0) thread_ = std::make_unique<NearThread>();
+  }
   std::chrono::nanoseconds look() final {
+    std::chrono::nanoseconds stood_still{};
+    const auto job = [&] { stood_still = stop_and_read(); };
+    if (thread_ != nullptr) thread_->run(near_, std::ref(job));
+    else job();
+    return stood_still;
+  }
+
+ protected:
+  virtual void read() = 0;  // in the stop; counts frames
+  pid_t pid_;
+
+ private:
+  std::chrono::nanoseconds stop_and_read() {
     BareStop stop(pid_);
     if (!stop.stopped()) {
       ++lost_;
@@ -64,9 +80,8 @@ class Stopping : public Look {
     return stood_still;
   }
 
- protected:
-  virtual void read() = 0;  // in the stop; counts frames
-  pid_t pid_;
+  int near_;
+  std::unique_ptr<NearThread> thread_;
 };
 
 class Bare : public Stopping {
@@ -86,7 +101,7 @@ class WithRegisters : public Stopping {
 
 class Libunwind : public Stopping {
  public:
-  explicit Libunwind(pid_t pid) : Stopping(pid), space_(unw_create_addr_space(&_UPT_accessors, 0)), info_(_UPT_create(pid)) {
+  Libunwind(pid_t pid, int near) : Stopping(pid, near), space_(unw_create_addr_space(&_UPT_accessors, 0)), info_(_UPT_create(pid)) {
     require(space_ != nullptr && info_ != nullptr, "libunwind-ptrace cannot be set up");
     unw_set_caching_policy(space_, UNW_CACHE_GLOBAL);
     constexpr std::size_t addresses = 1 << 14;  // 128 if not asked: too few for an interpreter, and a miss costs more than all the rest
@@ -116,7 +131,7 @@ class Libunwind : public Stopping {
 
 class Libdwfl : public Stopping {
  public:
-  explicit Libdwfl(pid_t pid) : Stopping(pid), dwfl_(dwfl_begin(&callbacks_)) {
+  Libdwfl(pid_t pid, int near) : Stopping(pid, near), dwfl_(dwfl_begin(&callbacks_)) {
     require(dwfl_ != nullptr && dwfl_linux_proc_report(dwfl_, pid) == 0 && dwfl_report_end(dwfl_, nullptr, nullptr) == 0,
             "libdwfl cannot read the target's mappings");
     // It only wants to know its threads here, and stops none.
@@ -143,7 +158,7 @@ class Libdwfl : public Stopping {
 // As record.cpp does it.
 class Luaspy : public Look {
  public:
-  explicit Luaspy(Process process) : target_(std::move(process), SamplerOptions{}.patience), sampler_(target_, {}) {}
+  Luaspy(Process process, bool near) : target_(std::move(process), SamplerOptions{}.patience), sampler_(target_, {.near = near}) {}
   std::chrono::nanoseconds look() override {
     const Clock::time_point now = Clock::now();
     std::int64_t stopped = 0;
@@ -185,16 +200,16 @@ const cpu_set_t all_cpus = affinity();
 
 }  // namespace
 
-std::unique_ptr<Look> make_look(std::string_view name, pid_t pid) {
+std::unique_ptr<Look> make_look(std::string_view name, pid_t pid, int near) {
   if (name == "nothing") return std::make_unique<Nothing>();
-  if (name == "bare") return std::make_unique<Bare>(pid);
-  if (name == "registers" || name == "again") return std::make_unique<WithRegisters>(pid);
-  if (name == "libunwind") return std::make_unique<Libunwind>(pid);
-  if (name == "libdwfl") return std::make_unique<Libdwfl>(pid);
+  if (name == "bare") return std::make_unique<Bare>(pid, near);
+  if (name == "registers" || name == "again") return std::make_unique<WithRegisters>(pid, near);
+  if (name == "libunwind") return std::make_unique<Libunwind>(pid, near);
+  if (name == "libdwfl") return std::make_unique<Libdwfl>(pid, near);
   if (name != "luaspy") return nullptr;
   Result<Process> process = Process::open(pid);
   require(process.has_value(), process ? "" : process.error().text);
-  return std::make_unique<Luaspy>(std::move(*process));
+  return std::make_unique<Luaspy>(std::move(*process), near >= 0);
 }
 
 void pin(int cpu) {

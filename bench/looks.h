@@ -28,8 +28,8 @@ class Look {
 
 // bare: a stop. registers, again: a stop that reads the registers, and the same for an A/A comparison. luaspy: a whole sample, as record
 // takes it. libunwind: stock libunwind-ptrace, with its caches on. libdwfl: elfutils, as eu-stack does it, but attached all the time.
-// nothing: no look at all. nullptr for another name. `pid` has to be alive.
-std::unique_ptr<Look> make_look(std::string_view name, pid_t pid);
+// nothing: no look at all. nullptr for another name. `pid` has to be alive. `near`: the CPU that it runs on, if it is to be stopped from there; else -1.
+std::unique_ptr<Look> make_look(std::string_view name, pid_t pid, int near);
 
 // Pins the calling thread to a CPU.
 void pin(int cpu);

@@ -1,6 +1,7 @@
-// stops PID RATE STOPS CPU LOOK...: STOPS looks of each kind at the thread of PID, in rounds of one each in random order, at RATE Hz,
-// with the bench on CPU. Prints "frames NATIVE LUA", medians of what luaspy sees; then "LOOK NS" for each stop, and
-// "lost LOOK N" for looks that ended without a stack, "frames_of LOOK N" for the median of their frames.
+// stops PID RATE STOPS CPU NEAR LOOK...: STOPS looks of each kind at the thread of PID, at RATE Hz, in rounds of some of each, in random order: one
+// after the other, each would find the caches as the one before has left them, and in use none of them is alone. The bench is on CPU; NEAR is the
+// target's CPU if threads are to be stopped from there, else -1. Prints "frames NATIVE LUA", medians of what luaspy sees; then "LOOK NS" for each
+// stop, and "lost LOOK N" for looks that ended without a stack, "frames_of LOOK N" for the median of their frames.
 
 #include <fmt/format.h>
 
@@ -57,28 +58,30 @@ int main(int argc, char** argv) {
   using namespace luaspy;
   using namespace luaspy::bench;
   const std::vector<std::string> words(argv + 1, argv + argc);
-  require(words.size() > 4, "usage: stops PID RATE STOPS CPU LOOK...");
+  require(words.size() > 5, "usage: stops PID RATE STOPS CPU NEAR LOOK...");
   const pid_t pid = std::stoi(words[0]);
   const double rate = std::stod(words[1]);
   const int rounds = std::stoi(words[2]);
   const std::size_t native = frames(pid, Mode::native, Frame::Kind::native), lua = frames(pid, Mode::merged, Frame::Kind::lua);
   fmt::print("frames {} {}\n", native, lua);
   std::vector<Kind> kinds;
-  for (const std::string& name : std::span(words).subspan(4)) kinds.push_back({name, make_look(name, pid), {}});
+  for (const std::string& name : std::span(words).subspan(5)) kinds.push_back({name, make_look(name, pid, std::stoi(words[4])), {}});
   for (const Kind& kind : kinds) require(kind.look != nullptr, "no such look: " + kind.name);
   pin(std::stoi(words[3]));
 
   std::minstd_rand random(std::random_device{}());
   Pacer pacer(rate);
-  constexpr int warm_up = 50;  // rounds: caches fill
-  for (int round = -warm_up; round < rounds; ++round) {
+  constexpr int in_a_row = 10, warm_up = 3;   // looks of a kind in a round; those at its start that do not count
+  for (int round = -warm_up; round * in_a_row < rounds; ++round) {
     std::ranges::shuffle(kinds, random);
     for (Kind& kind : kinds) {
-      pacer.wait();
-      const std::chrono::nanoseconds stood_still = kind.look->look();
-      if (round < 0) continue;
-      fmt::print("{} {}\n", kind.name, stood_still.count());
-      kind.frames.push_back(kind.look->frames());
+      for (int i = -warm_up; i < in_a_row; ++i) {
+        pacer.wait();
+        const std::chrono::nanoseconds stood_still = kind.look->look();
+        if (round < 0 || i < 0) continue;
+        fmt::print("{} {}\n", kind.name, stood_still.count());
+        kind.frames.push_back(kind.look->frames());
+      }
     }
   }
   for (const Kind& kind : kinds) fmt::print("lost {} {}\nframes_of {} {}\n", kind.name, kind.look->lost(), kind.name, median(kind.frames));

@@ -63,7 +63,8 @@ def look_at(setup, name, depth, cpu):
     command, environment = setup.lua(name, *DEPTHS[depth][name])
     count = 150 if setup.quick else 900
     with Target(command, cpu=SAME, environment=environment) as target:
-        out, _ = run([setup.bench("stops"), str(target.pid), "1000", str(count), str(cpu)] + KINDS)
+        near = SAME if cpu == SAME and OTHER is not None else -1
+        out, _ = run([setup.bench("stops"), str(target.pid), "1000", str(count), str(SAME if OTHER is None else OTHER), str(near)] + KINDS)
     seen = Stops(out)
     seen.check(name)
     return seen

@@ -1,7 +1,7 @@
 // windows PID ADDRESS RATE PAIRS CPU OTHER_CPU LOOK[@same|@other]...: how much a look at RATE Hz slows the target down, by windows with and
-// without it, PAIRS of each kind, in rounds of one each in random order. ADDRESS is where the target's counter is. @same and @other
-// pin the bench to the target's CPU, which is CPU, or to OTHER_CPU; else it is where the kernel puts it.
-// Prints "LOOK WALL_NS PROGRESS CPU_NS TICKS STOPS STOPPED_NS" for each window, "off" for those without a look, and
+// without it, PAIRS of each kind, in rounds of one each in random order. ADDRESS is where the target's counter is. @same: threads are stopped
+// from the target's CPU, which is CPU, and the bench is on OTHER_CPU; @other: everything is on OTHER_CPU; neither: as record does it, on whatever
+// CPU the kernel puts it. Prints "LOOK WALL_NS PROGRESS CPU_NS TICKS STOPS STOPPED_NS" for each window, "off" for those without a look, and
 // "lost LOOK N" at the end.
 
 #include <fmt/format.h>
@@ -26,10 +26,9 @@ struct Kind {
 
 Kind kind_of(const std::string& word, pid_t pid, int cpu, int other_cpu) {
   const std::size_t at = word.find('@');
-  Kind kind{word, make_look(word.substr(0, at), pid)};
+  const bool pinned = at != word.npos;
+  Kind kind{word, make_look(word.substr(0, at), pid, word.ends_with("@other") ? -1 : cpu), pinned ? other_cpu : -1};
   require(kind.look != nullptr, "no such look: " + word);
-  if (word.ends_with("@same")) kind.cpu = cpu;
-  if (word.ends_with("@other")) kind.cpu = other_cpu;
   return kind;
 }
 

@@ -41,21 +41,15 @@ void touch_functions(const Memory& memory, const LuajitLayout& layout, Address b
 
 }  // namespace
 
-void LuajitReader::read_fields(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation,
-                               bool innermost, State& state) {
-  state = {std::move(state.cframes)};
+// Of the innermost state.
+void LuajitReader::read_fields(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, State& state) {
   const LuajitLayout& layout = *activation.lua.luajit;
   const Address L = activation.L, G = activation.G;
-  if (innermost) state.moved = find_moved_stack(stopped, layout, L, InnermostWords(registers, stack).span(), false);
-  const WithMovedStack memory(stopped, layout, L, state.moved);
-  read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
-  state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
-  state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
-  if (state.saved_pc == L) state.saved_pc = 0;  // vm_x64.dasc: "any value outside of bytecode is ok"
-  if (!innermost) return;
-  state.vmstate = memory.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
-  const bool is_current = read_ref(memory, layout, G + layout.G_cur_L) == L;
-  if (is_current) state.jit_base = read_ref(memory, layout, G + layout.G_jit_base).value_or(0);
+  state.moved = {};
+  if (!stack_stands(stopped, layout, L)) state.moved = find_moved_stack(stopped, layout, L, InnermostWords(registers, stack).span());
+  state.vmstate = stopped.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
+  const bool is_current = read_ref(stopped, layout, G + layout.G_cur_L) == L;
+  state.jit_base = is_current ? read_ref(stopped, layout, G + layout.G_jit_base).value_or(0) : 0;
 }
 
 // The whole Lua stack, as far as it is in use. L->base lags behind the interpreter's BASE, which is in rdx, or around some calls in rbp
@@ -66,12 +60,13 @@ void LuajitReader::touch(const Memory& stopped, const Registers& registers, cons
   constexpr Address most = 256 << 10;        // a deeper stack is walked in the stop
   const LuajitLayout& layout = *activation.lua.luajit;
   State state;
-  read_fields(stopped, registers, stack, activation, true, state);
+  read_fields(stopped, registers, stack, activation, state);
   const WithMovedStack memory(stopped, layout, activation.L, state.moved);
+  const Address saved_base = memory.get<Address>(activation.L + layout.L_base).value_or(0);
   const Address bottom = read_ref(memory, layout, activation.L + layout.L_stack).value_or(0);
   const Address limit = bottom + 8 * Address{memory.get<std::uint32_t>(activation.L + layout.L_stacksize).value_or(0)};
   Address top = 0;
-  for (const Address base : {state.saved_base, state.jit_base, registers[rdx], registers[rbp]}) {
+  for (const Address base : {saved_base, state.jit_base, registers[rdx], registers[rbp]}) {
     if (base >= bottom && base <= limit) top = std::max(top, base);
   }
   if (!plausible_pointer(bottom) || top == 0) return;
@@ -81,17 +76,24 @@ void LuajitReader::touch(const Memory& stopped, const Registers& registers, cons
     return;
   }
   memory.touch(top - beyond, 2 * beyond);
+  read_cframes(memory, layout, activation.L, stack.start, stack.end(), state.cframes);
   LuaWalk walk;
-  for (const Address base : {top, state.saved_base, state.jit_base}) {
+  for (const Address base : {top, saved_base, state.jit_base}) {
     if (base != 0) walk_luajit(memory, layout, activation.L, state.cframes, {base, 0, {}}, limits, walk);
   }
 }
 
 void LuajitReader::read(const Memory& stopped, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack,
                         const Activation& activation, bool innermost, State& state) {
-  read_fields(stopped, registers, stack, activation, innermost, state);
   const LuajitLayout& layout = *activation.lua.luajit;
-  const WithMovedStack memory(objects, layout, activation.L, state.moved);
+  const Address L = activation.L;
+  state = {std::move(state.cframes)};
+  if (innermost) read_fields(stopped, registers, stack, activation, state);
+  const WithMovedStack memory(objects, layout, L, state.moved);
+  read_cframes(memory, layout, L, stack.start, stack.end(), state.cframes);
+  state.saved_base = memory.get<Address>(L + layout.L_base).value_or(0);
+  state.saved_pc = state.cframes.empty() ? 0 : read_ref(memory, layout, state.cframes[0] + layout.cframe_PC).value_or(0);
+  if (state.saved_pc == L) state.saved_pc = 0;  // vm_x64.dasc: "any value outside of bytecode is ok"
   if (state.jit_base != 0 && !is_base(memory, layout, activation.L, state.jit_base, 0)) state.jit_base = 0;
 }
 

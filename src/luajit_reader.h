@@ -47,8 +47,7 @@ class LuajitReader {
   static VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core, const Activation& activation, const State& state);
 
  private:
-  static void read_fields(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, bool innermost,
-                          State& state);
+  static void read_fields(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, State& state);
   static VmState vm_state_said(const Activation& activation, const State& state);
   bool leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory,
                      InlinedCode& code);

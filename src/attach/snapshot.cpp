@@ -30,9 +30,9 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
   if (stack_.size() < stack_bytes) stack_.resize(stack_bytes);
   pages_.clear();
   last_ = 0;
-  slots_used_ = 0;
+  used_ = 0;
   const std::size_t most = std::min(predicted.size(), page_limit);
-  if (pool_.size() < most * page_size) pool_.resize(most * page_size);
+  if (pool_.size() < most * page_size) pool_.resize(most * page_size);   // requests point into it: it must not move until they are read
 
   requests_.clear();
   if (stack_bytes != 0) requests_.push_back({stack, {stack_.data(), stack_bytes}});
@@ -43,7 +43,8 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
       const int first = std::countr_zero(blocks), count = std::countr_one(blocks >> first);
       const Address from = used.page + static_cast<Address>(first) * block_size, to = from + static_cast<Address>(count) * block_size;
       blocks &= count == blocks_of_page ? 0 : ~(((std::uint64_t{1} << count) - 1) << first);
-      if (start != 0 && from - end <= gap) {
+      // What is in one page is one range: each page is in one place of the pool.
+      if (start != 0 && (from - end <= gap || page_of(from) == page_of(end - 1))) {
         end = to;
         continue;
       }
@@ -61,17 +62,20 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
   }
 }
 
-// Pages that follow each other have slots that do, so that a range is one piece of the pool.
 void Snapshot::add_range(Address start, Address end) {
+  const std::size_t at = used_;
+  (void)room(end - start);
   for (Address page = page_of(start); page < end; page += page_size) {
-    if (pages_.empty() || pages_.back().address != page) {
-      pages_.push_back({page, slots_used_++, 0});
-    }
-    const Address from = std::max(start, page);
-    pages_.back().valid |= blocks_of(from, std::min(end, page + page_size) - from);
+    const Address from = std::max(start, page), to = std::min(end, page + page_size);
+    pages_.push_back({page, at + (page - start), blocks_of(from, to - from)});
   }
-  const std::size_t at = pages_.back().slot * page_size + (end - 1) % page_size + 1;
-  requests_.push_back({start, {pool_.data() + (at - (end - start)), end - start}});
+  requests_.push_back({start, {pool_.data() + at, end - start}});
+}
+
+std::byte* Snapshot::room(std::size_t size) const {
+  if (pool_.size() < used_ + size) pool_.resize(std::max(2 * pool_.size(), used_ + size));
+  used_ += size;
+  return pool_.data() + (used_ - size);
 }
 
 bool Snapshot::read(Address address, std::span<std::byte> into) const {
@@ -111,7 +115,7 @@ bool Snapshot::read_piece(Address address, std::span<std::byte> into) const {
   const Page* const page = provide(page_of(address), blocks);
   if (page == nullptr) return false;
   page->used |= blocks;
-  std::memcpy(into.data(), pool_.data() + page->slot * page_size + (address - page->address), into.size());
+  std::memcpy(into.data(), pool_.data() + (page->offset + (address - page->address)), into.size());
   return true;
 }
 
@@ -138,14 +142,16 @@ Snapshot::Page* Snapshot::find(Address address) const {
 Snapshot::Page* Snapshot::provide(Address address, std::uint64_t blocks) const {
   Page* page = find(address);
   if (page != nullptr && (blocks & ~page->valid) == 0) return page;
-  if (!open_ || slots_used_ >= page_limit) return nullptr;
+  if (!open_ || used_ >= page_limit * page_size) return nullptr;
+  std::byte* const into = room(page_size);
+  if (!target_.read(address, {into, page_size})) return nullptr;
   if (page == nullptr) {
-    if (pool_.size() < (slots_used_ + 1) * page_size) pool_.resize(std::max(2 * pool_.size(), 64 * page_size));
     last_ = static_cast<std::size_t>(std::ranges::lower_bound(pages_, address, {}, &Page::address) - pages_.begin());
-    page = &*pages_.insert(pages_.begin() + static_cast<std::ptrdiff_t>(last_), {address, slots_used_++, 0});
+    page = &*pages_.insert(pages_.begin() + static_cast<std::ptrdiff_t>(last_), {address, 0, 0});
   }
-  if (target_.read(address, {pool_.data() + page->slot * page_size, page_size})) page->valid = ~std::uint64_t{0};
-  return (blocks & ~page->valid) == 0 ? page : nullptr;
+  page->offset = static_cast<std::size_t>(into - pool_.data());
+  page->valid = ~std::uint64_t{0};
+  return page;
 }
 
 void Snapshot::predict(Prediction& prediction) const {

@@ -43,13 +43,14 @@ class Snapshot : public Memory {
  private:
   struct Page {
     Address address;
-    std::size_t slot;                  // index into pool_, in pages
+    std::size_t offset;                // where its first byte is in pool_, or would be: ranges lie there side by side. Modulo 2^64.
     std::uint64_t valid;               // blocks that were read
     mutable std::uint64_t used = 0;
   };
   void add_range(Address start, Address end);
   Page* find(Address page) const;
   Page* provide(Address page, std::uint64_t blocks) const;
+  std::byte* room(std::size_t size) const;   // `size` more bytes of the pool
   bool read_piece(Address address, std::span<std::byte> into) const;
 
   const Memory& target_;
@@ -60,7 +61,7 @@ class Snapshot : public Memory {
   mutable std::vector<Page> pages_;      // ascending
   mutable std::size_t last_ = 0;         // index into pages_: the one found last
   mutable std::vector<std::byte> pool_;
-  mutable std::size_t slots_used_ = 0;
+  mutable std::size_t used_ = 0;         // bytes of pool_
   mutable std::vector<Request> requests_;
 };
 

@@ -387,7 +387,15 @@ bool WithMovedStack::read(Address address, std::span<std::byte> into) const {
   return true;
 }
 
-MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words, bool is_broken) {
+// lj_state.c, stack_init: the lowest slot refers to the thread itself.
+bool stack_stands(const Memory& memory, const LuajitLayout& layout, Address L) {
+  const Address base = memory.get<Address>(L + layout.L_base).value_or(0), stack = read_ref(memory, layout, L + layout.L_stack).value_or(0);
+  if (object_of(layout, memory.get<std::uint64_t>(stack).value_or(0), luajit::gct_thread) != L) return false;
+  const Address limit = stack + 8 * Address{memory.get<std::uint32_t>(L + layout.L_stacksize).value_or(0)};
+  return plausible_pointer(stack) && base % 8 == 0 && base >= stack + (layout.gc64 ? 16 : 8) && base - 8 < limit;
+}
+
+MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words) {
   const Address base = memory.get<Address>(L + layout.L_base).value_or(0), stack = read_ref(memory, layout, L + layout.L_stack).value_or(0);
   // lj_state.c, stack_init: the lowest slot refers to the thread itself.
   const auto is_thread = [&](std::uint64_t slot) { return object_of(layout, slot, luajit::gct_thread) == L; };
@@ -398,8 +406,8 @@ MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Ad
     walk_luajit(as_moved, layout, L, {}, {moved.base, 0, {}}, {}, walk);
     return walk.end == LuaWalk::End::complete && walk.dropped == 0 && walk.innermost_dropped == 0;
   };
-  if (!is_broken && is_thread(memory.get<std::uint64_t>(stack).value_or(0))) {
-    if (Walker(memory, layout, L, {}, {}).open(base)) return {};
+  if (is_thread(memory.get<std::uint64_t>(stack).value_or(0))) {
+    if (stack_stands(memory, layout, L)) return {};
     // L->stack is set: the compiler keeps how far it moves, or where it was.
     for (const Address word : words) {
       for (const MovedStack& moved : {MovedStack{stack, base + word}, MovedStack{stack, base - word + stack}}) {

@@ -55,9 +55,11 @@ struct MovedStack {
   Address stack = 0, base = 0;  // where they will be; 0: it is not being moved, or nobody knows where
 };
 
-// `words`: registers and the C stack's innermost words. One of them says where it goes. `is_broken`: L->stack and L->base agree, but calls
-// could not be read.
-MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words, bool is_broken);
+// It stands where L says: nothing of that is being changed.
+bool stack_stands(const Memory& memory, const LuajitLayout& layout, Address L);
+
+// `words`: registers and the C stack's innermost words. One of them says where it goes.
+MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> words);
 
 // Memory in which `L` has its stack there.
 class WithMovedStack : public Memory {
