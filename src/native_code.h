@@ -19,7 +19,8 @@ class NativeCode : public Core {
   void update(const std::vector<LuaImage>& images);
 
   // The traces that frames of the sample being made are in: the caller has looked them up.
-  void set_machine_code(std::vector<Unwinder::Range> ranges) { machine_code_ = std::move(ranges); }
+  void forget_machine_code() { machine_code_.clear(); }
+  void add_machine_code(Unwinder::Range range) { machine_code_.push_back(range); }
 
   // The virtual machine of LuaJIT whose code has `address`; nullptr if there is none.
   const VmCode* vm_at(Address address) const;

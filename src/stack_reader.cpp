@@ -25,22 +25,17 @@ std::vector<Address> code_starts(const AddressSpace& space) {
 
 Unwinder::End unwind_natives(const Registers& registers, const Memory& stack, const Modules& modules, Unwinder& unwinder, NativeCode& native, LuaReader& lua,
                              std::vector<NativeFrame>& natives) {
-  const VmFrames rule(modules, native, lua.cframes(), lua.on_trace());
-  std::vector<Unwinder::Range> machine_code;
-  native.set_machine_code({});
-  for (;;) {
-    natives.clear();
-    const Unwinder::End end = unwinder.unwind(registers, stack, &rule, natives, native_limit);
-    const std::size_t known = machine_code.size();
-    for (const NativeFrame& frame : natives) {
-      if (modules.find(frame.lookup) != nullptr || native.is_machine_code(frame)) continue;
-      if (const Trace* const trace = lua.trace_at(frame.lookup)) machine_code.push_back({trace->mcode, trace->mcode + trace->size});
-      // Exit stubs and links between traces belong to none.
-      else if (&frame == &natives.front() && lua.on_trace()) machine_code.push_back({frame.lookup, frame.lookup + 1});
-    }
-    if (machine_code.size() == known) return end;
-    native.set_machine_code(machine_code);
-  }
+  native.forget_machine_code();
+  natives.clear();
+  // Exit stubs and links between traces belong to none.
+  const auto is_trace = [&](const NativeFrame& frame) {
+    const Trace* const trace = lua.trace_at(frame.lookup);
+    if (trace == nullptr && !(frame.step == Step::registers && lua.on_trace())) return false;
+    native.add_machine_code(trace != nullptr ? Unwinder::Range{trace->mcode, trace->mcode + trace->size} : Unwinder::Range{frame.lookup, frame.lookup + 1});
+    return true;
+  };
+  const VmFrames rule(modules, native, lua.cframes(), lua.on_trace(), is_trace);
+  return unwinder.unwind(registers, stack, &rule, natives, native_limit);
 }
 
 StackReader::StackReader(Process& process, const Memory& memory, MergeOptions merging, WalkLimits limits)

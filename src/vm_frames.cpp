@@ -4,8 +4,8 @@
 
 namespace luaspy {
 
-VmFrames::VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace)
-    : modules_(modules), native_(native), cframes_(std::move(cframes)), on_trace_(on_trace) {
+VmFrames::VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace, IsTrace is_trace)
+    : modules_(modules), native_(native), cframes_(std::move(cframes)), on_trace_(on_trace), is_trace_(std::move(is_trace)) {
   std::ranges::sort(cframes_);
 }
 
@@ -40,7 +40,7 @@ bool VmFrames::leave(Address cframe, unsigned frame_size, bool saves_r12_r13, co
 
 bool VmFrames::step(const NativeFrame& from, const Memory& stack, Registers& caller) const {
   const VmCode* vm = native_.vm_at(from.lookup);
-  if (vm == nullptr && !native_.is_machine_code(from)) return false;
+  if (vm == nullptr && !native_.is_machine_code(from) && (!is_trace_ || modules_.find(from.lookup) != nullptr || !is_trace_(from))) return false;
   caller = {};
   for (const unsigned number : callee_saved_registers) {
     if (from.registers.knows(number)) caller.set(number, from.registers[number]);

@@ -3,6 +3,7 @@
 // the VM's is wrong in its subroutines; but every entry into the VM leaves a C frame of fixed form that L->cframe leads to, and
 // traces run on top of it. So the caller of any of this code is the caller of the nearest C frame at or above sp.
 
+#include <functional>
 #include <vector>
 
 #include "native_code.h"
@@ -12,8 +13,11 @@ namespace luaspy {
 
 class VmFrames : public FrameRule {
  public:
+  // Asked of a frame in code without a file: is it a trace's? `native` knows it then.
+  using IsTrace = std::function<bool(const NativeFrame&)>;
+
   // `cframes`: the C frames of all states that run on the thread; `on_trace`: it runs machine code.
-  VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace);
+  VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace, IsTrace is_trace = {});
 
   bool step(const NativeFrame& from, const Memory& stack, Registers& caller) const override;
 
@@ -26,6 +30,7 @@ class VmFrames : public FrameRule {
   const NativeCode& native_;
   std::vector<Address> cframes_;  // ascending
   bool on_trace_;
+  IsTrace is_trace_;
 };
 
 }  // namespace luaspy
