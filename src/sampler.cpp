@@ -51,7 +51,10 @@ std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) 
   constexpr std::chrono::milliseconds cpu_is_news(10);   // asking takes some µs
   if (near_ != nullptr) {
     const system::Clock::time_point now = system::Clock::now();
-    if (now - memo.cpu_asked > cpu_is_news) memo.cpu = thread.cpu(), memo.cpu_asked = now;
+    if (now - memo.cpu_asked > cpu_is_news) {
+      memo.cpu = thread.cpu(), memo.cpu_asked = now;
+      near_->keep_off(memo.cpu);
+    }
   }
   Registers registers;
   do {

@@ -1,6 +1,5 @@
 #include "attach/near_thread.h"
 
-#include <sched.h>
 #include <signal.h>
 
 namespace luaspy {
@@ -8,8 +7,8 @@ namespace luaspy {
 NearThread::NearThread() {
   sem_init(&begin_, 0, 0);
   sem_init(&done_, 0, 0);
-  cpu_set_t usable;
-  if (sched_getaffinity(0, sizeof usable, &usable) != 0 || CPU_COUNT(&usable) < 2) return;
+  CPU_ZERO(&usable_);
+  if (sched_getaffinity(0, sizeof usable_, &usable_) != 0 || CPU_COUNT(&usable_) < 2) return;
   // Signals are the caller's to hear of.
   sigset_t all, before;
   sigfillset(&all);
@@ -27,6 +26,14 @@ NearThread::~NearThread() {
   }
   sem_destroy(&begin_);
   sem_destroy(&done_);
+}
+
+void NearThread::keep_off(int cpu) {
+  if (!exists_ || cpu < 0 || cpu >= CPU_SETSIZE || cpu == left_) return;
+  cpu_set_t others = usable_;
+  CPU_CLR(cpu, &others);
+  (void)sched_setaffinity(0, sizeof others, &others);
+  left_ = cpu;
 }
 
 void NearThread::run(int cpu, const std::function<void()>& job) {

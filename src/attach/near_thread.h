@@ -3,6 +3,7 @@
 // CPU is given up to it, in a third of the time that it takes to tell another CPU; everything else is better done on another one.
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 
 #include <functional>
@@ -20,13 +21,16 @@ class NearThread {
   // Runs `job` on `cpu` (-1, or one that luaspy may not use: where it ran last) and waits for its end. A signal that comes to the caller meanwhile
   // interrupts the job's system call, too. What is traced by a job can be let go by a job only: to the kernel this thread is the tracer.
   void run(int cpu, const std::function<void()>& job);
+  // The calling thread leaves `cpu` to the target from now on, if there are others.
+  void keep_off(int cpu);
 
  private:
   static void* main(void* self);
 
   pthread_t thread_{};
   bool exists_ = false, ends_ = false;
-  int cpu_ = -1;
+  int cpu_ = -1, left_ = -1;
+  cpu_set_t usable_;
   const std::function<void()>* job_ = nullptr;
   sem_t begin_, done_;
 };
