@@ -39,6 +39,41 @@ TEST_CASE("a saved stop gives the stack that it was saved with", "[replay]") {
   }
 }
 
+// As in use: the stop touches, the thread runs on, and only what does not change while it lives can be read after that.
+TEST_CASE("what a stop touches is what its walks need", "[replay]") {
+  for (const std::string& file : stop_files()) {
+    const SavedStop stop = load_stop(file);
+    INFO(file);
+    CHECK(lines(replay_through_snapshot(stop).stack) == stop.expected);
+  }
+}
+
+TEST_CASE("a look that defers says so when it has missed a state, and finds it the next time", "[replay]") {
+  for (const std::string& file : stop_files()) {
+    const SavedStop stop = load_stop(file);
+    INFO(file);
+    const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
+    std::vector<Activation> careful, hurried;
+    Locator locator, fresh;
+    locator.try_rows(rows_for(stop.version));
+    fresh.try_rows(rows_for(stop.version));
+    locator.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::read, careful);
+    REQUIRE(!careful.empty());
+    CHECK(!locator.missed(stop.memory));
+
+    fresh.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::defer, hurried);
+    CHECK(hurried.empty());
+    CHECK(fresh.missed(stop.memory));
+    // Known as a state, it is found even where the stack is as it was before.
+    for (const Locator::ThreadStack& before : {Locator::ThreadStack{}, stack}) {
+      fresh.locate(stop.memory, stop.registers, stack, before, Locator::Unknown::defer, hurried);
+      CHECK(!fresh.missed(stop.memory));
+      REQUIRE(hurried.size() == careful.size());
+      for (std::size_t i = 0; i < careful.size(); ++i) CHECK(hurried[i].L == careful[i].L);
+    }
+  }
+}
+
 TEST_CASE("torn and hostile memory gives a bounded stack of printable names", "[replay]") {
   const std::vector<std::string> files = stop_files();
   std::minstd_rand random(1);

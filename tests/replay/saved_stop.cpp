@@ -141,20 +141,62 @@ void save_stop(const SavedStop& stop, std::ostream& out) {
   for (const std::string& line : stop.expected) out << "expect " << line << '\n';
 }
 
-Outcome replay(const SavedStop& stop) {
-  WalkLimits limits;
-  limits.count_left_out = true;
-  LuaReader reader(stop.memory, stop.memory, limits);
-  reader.try_rows(rows_for(stop.version));
+namespace {
+
+// What a stop's file does not hold of a page that it holds something of is 0: snapshots read pages.
+class Padded : public Memory {
+ public:
+  explicit Padded(const SavedMemory& memory) : memory_(memory) {}
+  bool read(Address address, std::span<std::byte> into) const override {
+    std::ranges::fill(into, std::byte{0});
+    auto byte = memory_.bytes().lower_bound(address);
+    const bool some = byte != memory_.bytes().end() && byte->first < address + into.size();
+    for (; byte != memory_.bytes().end() && byte->first < address + into.size(); ++byte) into[byte->first - address] = byte->second;
+    return some;
+  }
+
+ private:
+  const SavedMemory& memory_;
+};
+
+// `stopped`: what the stop has read; `objects`: that, and what was read after it.
+Outcome finish(const SavedStop& stop, LuaReader& reader, const Memory& stopped, const Memory& objects) {
   const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
-  reader.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::read);
-  reader.walk(stop.memory, stop.memory, stop.registers, stack);
-  reader.refine(stop.natives, stop.registers, stop, stop.memory);
+  reader.walk(stopped, objects, stop.registers, stack);
+  reader.refine(stop.natives, stop.registers, stop, objects);
   const Merged merged = merge(stop.natives, reader.segments(), stop, {});
   Outcome outcome;
   reader.judge(merged, outcome.quality);
-  outcome.stack = reader.label(merged, stop.natives, stop, stop.memory);
+  outcome.stack = reader.label(merged, stop.natives, stop, stopped);
   return outcome;
+}
+
+WalkLimits limits() {
+  WalkLimits limits;
+  limits.count_left_out = true;
+  return limits;
+}
+
+}  // namespace
+
+Outcome replay(const SavedStop& stop) {
+  LuaReader reader(stop.memory, stop.memory, limits());
+  reader.try_rows(rows_for(stop.version));
+  reader.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, Locator::Unknown::read);
+  return finish(stop, reader, stop.memory, stop.memory);
+}
+
+Outcome replay_through_snapshot(const SavedStop& stop) {
+  LuaReader reader(stop.memory, stop.memory, limits());
+  reader.try_rows(rows_for(stop.version));
+  const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
+  const Padded padded(stop.memory);
+  Snapshot snapshot(padded);
+  snapshot.open(stop.stack_start, stop.stack.size(), {});
+  reader.locate(snapshot, stop.registers, stack, {}, Locator::Unknown::read);
+  reader.touch(snapshot, stop.registers, stack, reader.active(), true);
+  snapshot.close();
+  return finish(stop, reader, snapshot, SnapshotThenLater(snapshot, stop.memory));
 }
 
 }  // namespace luaspy::replay

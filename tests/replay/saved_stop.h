@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/snapshot.h"
 #include "core.h"
 #include "lua_reader.h"
 #include "luastate/detect.h"
@@ -69,5 +70,7 @@ struct Outcome {
   Quality quality;
 };
 Outcome replay(const SavedStop& stop);
+// The same, but the stop keeps only what LuaReader::touch() tells it to.
+Outcome replay_through_snapshot(const SavedStop& stop);
 
 }  // namespace luaspy::replay
