@@ -87,24 +87,18 @@ bool StackReader::read(const Registers& registers, const Prediction& predicted, 
   return true;
 }
 
-// Other states run than were predicted.
+// Did other states run than were predicted? A target that makes its coroutines at ever new addresses is looked at with care the more often that is
+// so: looking again would see less of those that live for microseconds.
 bool StackReader::missed(const Registers& registers, const Prediction& predicted) {
   if (careful_) return false;
   lua_.locate(snapshot_, registers, stack(), {predicted.stack_start, predicted.stack}, Locator::Unknown::defer);
-  return lua_.missed(predicted.states);
-}
-
-// A target that makes its coroutines or functions at ever new addresses is looked at with care the more often the prediction was wrong: looking
-// again would see less of those that live for microseconds.
-bool StackReader::judge_prediction(bool right) {
-  if (careful_) return true;
-  if (right) {
+  if (!lua_.missed(predicted.states)) {
     if (++hurried_looks_ % 1024 == 0) next_careful_looks_ = std::max(next_careful_looks_ / 4, fewest_careful_looks);
-    return true;
+    return false;
   }
   careful_looks_ = next_careful_looks_;
   next_careful_looks_ = std::min(4 * next_careful_looks_, most_careful_looks);
-  return false;
+  return true;
 }
 
 std::size_t StackReader::stack_size(Address sp, Address known_end) const {
@@ -126,7 +120,7 @@ void StackReader::unwind(const Registers& registers, Quality& quality) {
 }
 
 bool StackReader::finish(const Registers& registers, Sample& sample, Prediction& prediction) {
-  if (missed(registers, prediction)) return judge_prediction(false);
+  if (missed(registers, prediction)) return false;
   objects_.open(0, 0, prediction.objects);
   lua_.walk(snapshot_, both_, registers, stack());
   sample.quality = {};
@@ -136,7 +130,10 @@ bool StackReader::finish(const Registers& registers, Sample& sample, Prediction&
   // LuaJIT's C functions are known only now; where code has no tables they tell where functions start.
   const auto is_guess = [](const NativeFrame& frame) { return frame.step == Step::code || frame.step == Step::scan; };
   if (note_entries() && std::ranges::any_of(natives_, is_guess)) unwind(registers, sample.quality);
-  if (!judge_prediction(lua_.settle_functions(careful_))) return false;
+  if (!lua_.settle_functions(careful_) && !careful_) {
+    careful_looks_ = std::max(careful_looks_, 1);
+    return false;
+  }
   predict(sample.quality.native_complete != 0, prediction);
   for (const NativeFrame& frame : natives_) stale_ |= !modules_.executes(frame.lookup);
   const Merged merged = merge(natives_, lua_.segments(), native_, merging_);
@@ -163,7 +160,7 @@ void StackReader::predict(bool complete, Prediction& prediction) {
     states.insert(states.begin(), state);
   }
   states.resize(std::min(states.size(), std::max(most_states, lua_.active().size())));
-  constexpr std::size_t most_kept = 64 << 10;
+  constexpr std::size_t most_kept = 256 << 10;
   const auto kept = snapshot_.stack().first(std::min(snapshot_.stack().size(), most_kept));
   prediction.stack.assign(kept.begin(), kept.end());
   prediction.stack_start = snapshot_.stack_start();

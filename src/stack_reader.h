@@ -65,7 +65,6 @@ class StackReader {
  private:
   static constexpr int fewest_careful_looks = 64, most_careful_looks = 1 << 14;
   std::size_t stack_size(Address sp, Address known_end) const;
-  bool judge_prediction(bool right);
   bool missed(const Registers& registers, const Prediction& predicted);
   void unwind(const Registers& registers, Quality& quality);
   bool note_entries();   // true if there were new ones

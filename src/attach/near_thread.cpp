@@ -29,11 +29,10 @@ NearThread::~NearThread() {
 }
 
 void NearThread::keep_off(int cpu) {
-  if (!exists_ || cpu < 0 || cpu >= CPU_SETSIZE || cpu == left_) return;
+  if (!exists_ || cpu < 0 || cpu >= CPU_SETSIZE) return;
   cpu_set_t others = usable_;
   CPU_CLR(cpu, &others);
   (void)sched_setaffinity(0, sizeof others, &others);
-  left_ = cpu;
 }
 
 void NearThread::run(int cpu, const std::function<void()>& job) {

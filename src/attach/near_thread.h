@@ -29,7 +29,7 @@ class NearThread {
 
   pthread_t thread_{};
   bool exists_ = false, ends_ = false;
-  int cpu_ = -1, left_ = -1;
+  int cpu_ = -1;
   cpu_set_t usable_;
   const std::function<void()>* job_ = nullptr;
   sem_t begin_, done_;
