@@ -83,15 +83,15 @@ def measure(setup, report):
                 seen.check("luaspy", name)
                 rows.append(row(name, rate, seen))
                 add_goals(report, name, rate, seen)
-    report.table("Slowdown of the target, beyond 1; luaspy and bare stops from its CPU, from another one, and luaspy where the kernel puts it",
-                 ["target", "rate", "nothing (A/A)", "luaspy", "stops a second", "stood still", "CPU of luaspy", "luaspy, same CPU", "bare, same CPU", "luaspy, another CPU", "bare, another CPU"], rows)
+    report.table("Slowdown of the target, beyond 1; luaspy as it comes; luaspy and bare stops from its CPU, and from another one",
+                 ["target", "rate", "nothing (A/A)", "luaspy", "stops a second", "stood still", "CPU: waiting only · bare stops · luaspy", "luaspy, same CPU", "bare, same CPU", "luaspy, another CPU", "bare, another CPU"], rows)
 
 
 def row(name, rate, seen):
     def of(kind):
         return percent(seen.slowdown(kind)) if kind in seen.kinds else "one CPU"
     return [name, f"{rate} Hz", of("nothing"), of("luaspy"), f"{seen.rate('luaspy'):.0f}", f"{100 * seen.share('luaspy', 'stopped'):.2f} %",
-            f"{100 * seen.share('luaspy', 'cpu'):.1f} %", of("luaspy@same"), of("bare@same"), of("luaspy@other"), of("bare@other")]
+            " · ".join(f"{100 * seen.share(kind, 'cpu'):.1f}" for kind in ("nothing", "bare@same", "luaspy")) + " %", of("luaspy@same"), of("bare@same"), of("luaspy@other"), of("bare@other")]
 
 
 def add_goals(report, name, rate, seen):
