@@ -8,6 +8,8 @@
 
 #include <functional>
 
+#include "attach/system.h"
+
 namespace luaspy {
 
 class NearThread {
@@ -26,12 +28,17 @@ class NearThread {
 
  private:
   static void* main(void* self);
+  void place(int cpu);
+  void note_start();
 
   pthread_t thread_{};
   bool exists_ = false, ends_ = false;
   int cpu_ = -1;
   cpu_set_t usable_;
   const std::function<void()>* job_ = nullptr;
+  system::Clock::time_point posted_;
+  int jobs_ = 0, late_ = 0;
+  bool stays_away_ = false;   // it is not let run at once there: from another CPU a thread is stopped later, but at no special moment
   sem_t begin_, done_;
 };
 
