@@ -60,6 +60,14 @@ struct Recording {
   bool target_ended = false;
 };
 
+// Lines that nobody asked for would only make stacks more.
+void prepare(Sample& sample, const RecordOptions& options) {
+  if (!options.lines) {
+    for (Frame& frame : sample.stack) frame.line = 0, frame.line_is_near = false;
+  }
+  if (options.vmstate) sample.stack.insert(sample.stack.begin(), {Frame::Kind::marker, fmt::format("[{}]", name(sample.vm_state)), {}, 0, 0});
+}
+
 // A look at every thread. `time` and `weight` (ns): since the recording's start, since the tick before.
 void tick(Session& session, const RecordOptions& options, std::int64_t time, std::int64_t weight, StopBudget& budget, Recording& recording) {
   ++recording.ticks;
@@ -69,12 +77,12 @@ void tick(Session& session, const RecordOptions& options, std::int64_t time, std
       recording.profile.add_idle();
       continue;
     }
-    if (options.vmstate && sample->loss == Loss::none) sample->stack.insert(sample->stack.begin(), {Frame::Kind::marker, fmt::format("[{}]", name(sample->vm_state)), {}, 0, 0});
+    if (sample->loss == Loss::none && !sample->again) prepare(*sample, options);
     if (sample->stopped_ns != 0) {
       recording.stops.add(sample->stopped_ns);
       budget.add(thread->tid(), sample->stopped_ns);
     }
-    recording.profile.add({thread->tid(), thread->name()}, time, weight, *sample);
+    recording.profile.add({thread->tid(), thread->name()}, weight, *sample);
   }
   budget.end_tick(time);
 }
@@ -136,13 +144,13 @@ void print_vm_states(const Profile& profile) {
   std::sort(states.begin(), states.end(), std::greater());
   std::string text;
   for (const auto& [count, state] : states)
-    text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", name(state), 100 * static_cast<double>(count) / static_cast<double>(profile.entries().size()));
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", name(state), 100 * static_cast<double>(count) / static_cast<double>(profile.samples()));
   fmt::print(stderr, "  in: {}\n", text);
 }
 
 void print_hottest(const Profile& profile) {
   constexpr std::size_t most = 10;
-  const auto samples = static_cast<double>(profile.entries().size());
+  const auto samples = static_cast<double>(profile.samples());
   fmt::print(stderr, "\n   %Own  %Total  Function\n");
   std::size_t shown = 0;
   for (const Profile::Hot& hot : profile.hottest()) {
@@ -159,8 +167,8 @@ void print_summary(const Recording& recording, const RecordOptions& options, Sam
   const double ticks_a_second = seconds > 0 ? static_cast<double>(recording.ticks) / seconds : 0;
   std::string luas;
   for (const std::string& row : sampler.reader().lua().rows()) luas += (luas.empty() ? "" : ", ") + row;
-  if (!profile.entries().empty()) print_hottest(profile);
-  fmt::print(stderr, "luaspy: {:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.entries().size(), profile.threads().size(),
+  if (profile.samples() != 0) print_hottest(profile);
+  fmt::print(stderr, "luaspy: {:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.samples(), profile.threads().size(),
              profile.threads().size() == 1 ? "" : "s", ticks_a_second, luas.empty() ? "" : "; ", luas);
   if (recording.stops.count() != 0) {
     fmt::print(stderr, "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in all, {:.2f} % of the time\n",
@@ -199,7 +207,7 @@ Result<int> record(const RecordOptions& options) {
   system::watch_signals();
   if (system::is_terminal(2)) fmt::print(stderr, "luaspy: recording process {}; Ctrl-C ends it and writes\n", session.target().process().pid());
 
-  Recording recording;
+  Recording recording{Profile(output->format().needs_order), {}};
   recording.profile.target = session.target().process().command();
   run(session, options, recording);
   recording.profile.settle_names();
@@ -207,7 +215,7 @@ Result<int> record(const RecordOptions& options) {
   print_summary(recording, options, session.sampler(), *output, written.has_value());
   const int status = session.wait_for_exit();
   if (!written) return written.error();
-  if (recording.profile.entries().empty() && !session.launched()) {
+  if (recording.profile.samples() == 0 && !session.launched()) {
     return Error{Cause::no_samples, "No samples: the target was idle all the time. --idle samples sleeping threads too."};
   }
   return status;

@@ -67,6 +67,7 @@ constexpr std::string_view name(VmState state) {
 struct Sample {
   enum class State : std::uint8_t { running, sleeping } state = State::running;
   Loss loss = Loss::none;
+  bool again = false;                   // the thread has slept on since its last sample: stack, VM state and quality are that one's, and not told again
   Stack stack;                          // outermost first; empty with a loss
   VmState vm_state = VmState::none;
   std::int64_t stopped_ns = 0;          // how long the thread stood still

@@ -136,15 +136,16 @@ void await_recording(Running& luaspy) {
   luaspy.await("luaspy has ticked", [&] { return runs(luaspy.pid()) >= before + 100; });
 }
 
-std::int64_t check_speedscope(const std::string& text) {
+// How many ms of samples there are.
+double check_speedscope(const std::string& text) {
   INFO(text.substr(0, 1000));
   const nlohmann::json json = nlohmann::json::parse(text);
-  std::int64_t samples = 0;
+  double weight = 0;
   for (const nlohmann::json& profile : json.at("profiles")) {
     CHECK(profile.at("samples").size() == profile.at("weights").size());
-    samples += static_cast<std::int64_t>(profile.at("samples").size());
+    for (const nlohmann::json& of : profile.at("weights")) weight += of.get<double>() / 1e6;
   }
-  return samples;
+  return weight;
 }
 
 }  // namespace
