@@ -93,7 +93,7 @@ void run(Session& session, const RecordOptions& options, Recording& recording) {
   const Clock::time_point start = Clock::now();
   Clock::time_point last = start, asked = start;
   std::int64_t ended_threads = 0;
-  constexpr std::chrono::milliseconds ask_again(100);
+  constexpr std::chrono::seconds ask_again(1);
   while (system::end_requested() == 0) {
     const std::optional<Pacer::Missed> missed = pacer.wait();
     const Clock::time_point now = Clock::now();
