@@ -341,11 +341,11 @@ TEST_CASE("no thread stands still for more of the time than --max-stopped allows
   Running running(lua({workload("spin.lua"), "plain"}));
   running.read_until("READY");
   const Folder folder;
-  const Finished bounded = luaspy({"record", "-d", "3", "-r", "10000", "--max-stopped", "0.5", "-o", folder.path("profile"), "--pid", pid_of(running)});
-  check(bounded, 0, "rate lowered to [0-9.]+ Hz .*more than 0.5 %");
+  const Finished bounded = luaspy({"record", "-d", "3", "-r", "10000", "--max-stopped", "2", "-o", folder.path("profile"), "--pid", pid_of(running)});
+  check(bounded, 0, "rate lowered to [0-9.]+ Hz .*more than 2 %");
   std::smatch match;
   REQUIRE(std::regex_search(bounded.err, match, std::regex("in all, ([0-9.]+) % of the time")));
-  CHECK(std::stod(match[1]) < 1);   // the first stops are not known to be long before they are over
+  CHECK(std::stod(match[1]) < 5);   // without a bound 20 and more; on a machine that does other things too, the last stop may be a long one
   CHECK(std::regex_search(bounded.err, std::regex("lost: .*[0-9]{4,} skipped ticks")));
   const Finished enough = luaspy({"record", "-d", "1", "-r", "10", "--max-stopped", "100", "-o", folder.path("profile"), "--pid", pid_of(running)});
   CHECK(enough.status == 0);
