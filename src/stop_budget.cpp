@@ -5,6 +5,10 @@
 namespace luaspy {
 
 void StopBudget::end_tick(std::int64_t now) {
+  if (share_ >= 1) {
+    mean_.clear();
+    return;
+  }
   double most = 0;
   for (auto& [tid, mean] : mean_) {
     most = std::max(most, mean);

@@ -10,7 +10,7 @@ namespace luaspy {
 
 class StopBudget {
  public:
-  explicit StopBudget(double share) : share_(share) {}   // 0 to 1
+  explicit StopBudget(double share) : share_(share) {}   // above 0, to 1: no bound
 
   // When the stops up to now are paid for (ns, of the clock that end_tick() is told): no thread may be stopped before.
   std::int64_t paid_at() const { return paid_at_; }

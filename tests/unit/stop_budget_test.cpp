@@ -32,7 +32,7 @@ Run run(double share, std::int64_t interval, std::int64_t ticks, const std::func
 TEST_CASE("stops that cost less than the bound cost no tick", "[unit]") {
   CHECK(run(0.1, 10'000'000, 1000, [](std::int64_t) { return 900'000; }).taken == 1000);
   CHECK(run(0.1, 100'000, 100'000, [](std::int64_t) { return 9'900; }).taken == 100'000);
-  CHECK(run(1, 100'000, 100'000, [](std::int64_t) { return 99'000; }).taken == 100'000);
+  CHECK(run(1, 100'000, 100'000, [](std::int64_t) { return 199'000; }).taken == 100'000);   // 100 % is no bound
 }
 
 TEST_CASE("stops that cost more make the ticks fewer, by as much as needed", "[unit]") {
