@@ -59,6 +59,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   add_target(record, to_record.target);
   record.add_option("-r,--rate", to_record.rate, "Samples a second (100)")->check(CLI::Range(0.01, 10000.0))->option_text("HZ");
   record.add_option("-d,--duration", to_record.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
+  record.add_option("--max-stopped", to_record.max_stopped, "Lower the rate where a thread would stand still for more of the time (10)")->check(CLI::Range(0.01, 100.0))->option_text("PERCENT");
   record.add_option("-o,--output", to_record.output, "File to write; - is standard output")->option_text("FILE");
   record.add_option("-f,--format", to_record.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}))->option_text("FORMAT");
   add_mode(record, to_record.mode);

@@ -19,6 +19,7 @@ struct RecordOptions {
   TargetOptions target;
   double rate = 100;                    // Hz
   std::optional<double> duration;       // s
+  double max_stopped = 10;              // % of the time that a thread may stand still
   std::string output;                   // "-": standard output; "": made of the target's name
   std::string format;                   // "": from output's ending, else speedscope
   Mode mode = Mode::merged;

@@ -3,6 +3,7 @@
 // counted, not caught up: a slow sampler must not starve the target.
 
 #include <cstdint>
+#include <optional>
 #include <random>
 
 #include "attach/system.h"
@@ -13,12 +14,24 @@ class Pacer {
  public:
   explicit Pacer(double rate);  // Hz
 
-  // Sleeps until the next tick. How many were missed.
-  std::int64_t wait();
+  // Ticks before the one that has come: those whose time had passed, and those left out because of pause_until().
+  struct Missed {
+    std::int64_t late = 0, skipped = 0;
+  };
+  // Sleeps until the next tick; nullopt if a signal came first, and the tick is still to come.
+  std::optional<Missed> wait();
+  // No tick before this time.
+  void pause_until(system::Clock::time_point time) { pause_end_ = time; }
 
  private:
+  void choose();
+
   system::Clock::duration interval_;
-  system::Clock::time_point next_;
+  system::Clock::time_point next_;     // on the grid of the rate
+  system::Clock::time_point chosen_;   // with jitter
+  system::Clock::time_point pause_end_;
+  Missed missed_;
+  bool waiting_ = false;
   std::minstd_rand random_{std::random_device{}()};
 };
 

@@ -30,21 +30,37 @@ Quality& Quality::operator+=(const Quality& other) {
   return *this;
 }
 
-void Profile::add(const Thread& thread, std::int64_t time_ns, std::int64_t weight_ns, const Sample& sample) {
+void Profile::add(const Thread& thread, std::int64_t weight_ns, const Sample& sample) {
   if (sample.loss != Loss::none) {
     add_loss(sample.loss);
     return;
   }
-  quality_ += sample.quality;
-  ++vm_states_[static_cast<std::size_t>(sample.vm_state)];
-  auto known = std::ranges::find(threads_, thread.tid, &Thread::tid);
-  if (known == threads_.end()) known = threads_.insert(threads_.end(), thread);
-  entries_.push_back({time_ns, weight_ns, static_cast<std::uint32_t>(known - threads_.begin()), intern(sample.stack)});
+  const std::uint32_t index = index_of(thread);
+  Track& track = tracks_[index];
+  if (!sample.again) {
+    track.vm_state = sample.vm_state;
+    track.quality = sample.quality;
+    intern(sample.stack, track.last);
+  }
+  quality_ += track.quality;
+  ++vm_states_[static_cast<std::size_t>(track.vm_state)];
+  ++samples_;
+  const StackId stack = track.last.empty() ? 0 : track.last.back();
+  ++counts_[{index, stack}];
+  if (keeps_order_) track.timeline.add(stack, weight_ns);
 }
 
-std::span<const Profile::FrameId> Profile::stack(StackId id) const {
-  const std::size_t end = id + 1 < stack_starts_.size() ? stack_starts_[id + 1] : stack_frames_.size();
-  return std::span(stack_frames_).subspan(stack_starts_[id], end - stack_starts_[id]);
+std::uint32_t Profile::index_of(const Thread& thread) {
+  const auto [place, added] = thread_index_.emplace(thread.tid, static_cast<std::uint32_t>(threads_.size()));
+  if (added) threads_.push_back(thread), tracks_.emplace_back();
+  return place->second;
+}
+
+std::vector<Profile::FrameId> Profile::stack(StackId id) const {
+  std::vector<FrameId> frames;
+  for (; id != 0; id = nodes_[id].outer) frames.push_back(nodes_[id].frame);
+  std::ranges::reverse(frames);
+  return frames;
 }
 
 std::int64_t Profile::total_losses() const { return std::accumulate(losses_.begin(), losses_.end(), std::int64_t{0}); }
@@ -61,27 +77,17 @@ Profile::FrameId Profile::intern(const Frame& frame) {
   return id;
 }
 
-Profile::StackId Profile::intern(const Stack& stack) {
-  const std::size_t start = stack_frames_.size();
-  std::size_t hash = stack.size();
-  for (const Frame& frame : stack) {
-    stack_frames_.push_back(intern(frame));
-    mix(hash, stack_frames_.back());
+// `last` is brought from the stack before to this one. Comparing frames takes less time than looking them up.
+void Profile::intern(const Stack& stack, std::vector<StackId>& last) {
+  std::size_t depth = 0;
+  while (depth < last.size() && depth < stack.size() && frames_[nodes_[last[depth]].frame] == stack[depth]) ++depth;
+  last.resize(depth);
+  for (; depth < stack.size(); ++depth) {
+    const Node node = {last.empty() ? 0 : last.back(), intern(stack[depth])};
+    const auto [place, added] = node_index_.emplace(std::uint64_t{node.outer} << 32 | node.frame, static_cast<StackId>(nodes_.size()));
+    if (added) nodes_.push_back(node);
+    last.push_back(place->second);
   }
-  const auto fresh = std::span(stack_frames_).subspan(start);
-  const auto [first, last] = stack_index_.equal_range(hash);
-  for (auto known = first; known != last; ++known) {
-    const bool is_last = known->second + 1 == stack_starts_.size();
-    const std::size_t end = is_last ? start : stack_starts_[known->second + 1];
-    const auto frames = std::span(stack_frames_).subspan(stack_starts_[known->second], end - stack_starts_[known->second]);
-    if (!std::ranges::equal(frames, fresh)) continue;
-    stack_frames_.resize(start);
-    return known->second;
-  }
-  const auto id = static_cast<StackId>(stack_starts_.size());
-  stack_starts_.push_back(start);
-  stack_index_.emplace(hash, id);
-  return id;
 }
 
 void Profile::settle_names() {
@@ -89,8 +95,8 @@ void Profile::settle_names() {
   const auto is_named_by_callers = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; };
   const auto function_of = [](const Frame& frame) { return Function(frame.kind, frame.file, frame.line_defined); };
   std::vector<std::int64_t> seen(frames_.size());
-  for (const Entry& entry : entries_) {
-    for (const FrameId id : stack(entry.stack)) ++seen[id];
+  for (const auto& [thread_stack, samples] : counts_) {
+    for (const FrameId id : stack(thread_stack.stack)) seen[id] += samples;
   }
   std::map<Function, std::map<std::string, std::int64_t>> names;
   for (FrameId id = 0; id < frames_.size(); ++id) {
@@ -116,13 +122,13 @@ std::vector<Profile::Hot> Profile::hottest() const {
     by_frame[id] = &hot;
   }
   std::unordered_set<const Hot*> counted;
-  for (const Entry& entry : entries_) {
+  for (const auto& [thread_stack, samples] : counts_) {
     counted.clear();
-    const auto frames = stack(entry.stack);
+    const auto frames = stack(thread_stack.stack);
     for (const FrameId id : frames) {
-      if (counted.insert(by_frame[id]).second) ++by_frame[id]->total;
+      if (counted.insert(by_frame[id]).second) by_frame[id]->total += samples;
     }
-    if (!frames.empty()) ++by_frame[frames.back()]->own;
+    if (!frames.empty()) by_frame[frames.back()]->own += samples;
   }
   std::vector<Hot> hottest;
   for (const auto& [text, hot] : functions) hottest.push_back(hot);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <utility>
 
 #include "output/format.h"
 #include "pacer.h"
 #include "session.h"
+#include "stop_budget.h"
 #include "stop_times.h"
 
 namespace luaspy {
@@ -58,29 +60,49 @@ struct Recording {
   bool target_ended = false;
 };
 
+// Lines that nobody asked for would only make stacks more.
+void prepare(Sample& sample, const RecordOptions& options) {
+  if (!options.lines) {
+    for (Frame& frame : sample.stack) frame.line = 0, frame.line_is_near = false;
+  }
+  if (options.vmstate) sample.stack.insert(sample.stack.begin(), {Frame::Kind::marker, fmt::format("[{}]", name(sample.vm_state)), {}, 0, 0});
+}
+
+// A look at every thread. `time` and `weight` (ns): since the recording's start, since the tick before.
+void tick(Session& session, const RecordOptions& options, std::int64_t time, std::int64_t weight, StopBudget& budget, Recording& recording) {
+  ++recording.ticks;
+  for (const auto& thread : session.target().process().threads()) {
+    std::optional<Sample> sample = session.sampler().sample(*thread);
+    if (!sample) {
+      recording.profile.add_idle();
+      continue;
+    }
+    if (sample->loss == Loss::none && !sample->again) prepare(*sample, options);
+    if (sample->stopped_ns != 0) {
+      recording.stops.add(sample->stopped_ns);
+      budget.add(thread->tid(), sample->stopped_ns);
+    }
+    recording.profile.add({thread->tid(), thread->name()}, weight, *sample);
+  }
+  budget.end_tick(time);
+}
+
 void run(Session& session, const RecordOptions& options, Recording& recording) {
-  Sampler& sampler = session.sampler();
   Pacer pacer(options.rate);
+  StopBudget budget(options.max_stopped / 100);
   const Clock::time_point start = Clock::now();
   Clock::time_point last = start, asked = start;
   std::int64_t ended_threads = 0;
-  constexpr std::chrono::milliseconds ask_again(100);
+  constexpr std::chrono::seconds ask_again(1);
   while (system::end_requested() == 0) {
-    recording.profile.add_loss(Loss::late, pacer.wait());
+    const std::optional<Pacer::Missed> missed = pacer.wait();
     const Clock::time_point now = Clock::now();
     if (options.duration && now - start >= std::chrono::duration<double>(*options.duration)) break;
-    const std::int64_t weight = to_ns(now - last);
-    last = now;
-    ++recording.ticks;
-    for (const auto& thread : session.target().process().threads()) {
-      std::optional<Sample> sample = sampler.sample(*thread);
-      if (!sample) {
-        recording.profile.add_idle();
-        continue;
-      }
-      if (options.vmstate && sample->loss == Loss::none) sample->stack.insert(sample->stack.begin(), {Frame::Kind::marker, fmt::format("[{}]", name(sample->vm_state)), {}, 0, 0});
-      if (sample->stopped_ns != 0) recording.stops.add(sample->stopped_ns);
-      recording.profile.add({thread->tid(), thread->name()}, to_ns(now - start), weight, *sample);
+    if (missed) {
+      recording.profile.add_loss(Loss::late, missed->late);
+      recording.profile.add_loss(Loss::skipped, missed->skipped);
+      tick(session, options, to_ns(now - start), to_ns(now - std::exchange(last, now)), budget, recording);
+      pacer.pause_until(start + std::chrono::nanoseconds(budget.paid_at()));
     }
     // Asking costs more than a look at a thread; a thread that has ended says it, too.
     const bool ask = session.target().process().threads().empty() || recording.profile.losses(Loss::ended) != ended_threads || now - asked > ask_again;
@@ -90,7 +112,7 @@ void run(Session& session, const RecordOptions& options, Recording& recording) {
       recording.target_ended = session.ended();
       if (recording.target_ended) break;
     }
-    sampler.settle();
+    session.sampler().settle();
   }
   recording.profile.duration_ns = to_ns(Clock::now() - start);
   recording.profile.rate = options.rate;
@@ -122,13 +144,13 @@ void print_vm_states(const Profile& profile) {
   std::sort(states.begin(), states.end(), std::greater());
   std::string text;
   for (const auto& [count, state] : states)
-    text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", name(state), 100 * static_cast<double>(count) / static_cast<double>(profile.entries().size()));
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", name(state), 100 * static_cast<double>(count) / static_cast<double>(profile.samples()));
   fmt::print(stderr, "  in: {}\n", text);
 }
 
 void print_hottest(const Profile& profile) {
   constexpr std::size_t most = 10;
-  const auto samples = static_cast<double>(profile.entries().size());
+  const auto samples = static_cast<double>(profile.samples());
   fmt::print(stderr, "\n   %Own  %Total  Function\n");
   std::size_t shown = 0;
   for (const Profile::Hot& hot : profile.hottest()) {
@@ -139,18 +161,22 @@ void print_hottest(const Profile& profile) {
   fmt::print(stderr, "\n");
 }
 
-void print_summary(const Recording& recording, Sampler& sampler, const Output& output, bool written) {
+void print_summary(const Recording& recording, const RecordOptions& options, Sampler& sampler, const Output& output, bool written) {
   const Profile& profile = recording.profile;
   const double seconds = static_cast<double>(profile.duration_ns) / 1e9;
+  const double ticks_a_second = seconds > 0 ? static_cast<double>(recording.ticks) / seconds : 0;
   std::string luas;
   for (const std::string& row : sampler.reader().lua().rows()) luas += (luas.empty() ? "" : ", ") + row;
-  if (!profile.entries().empty()) print_hottest(profile);
-  fmt::print(stderr, "luaspy: {:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.entries().size(), profile.threads().size(),
-             profile.threads().size() == 1 ? "" : "s", seconds > 0 ? static_cast<double>(recording.ticks) / seconds : 0, luas.empty() ? "" : "; ", luas);
+  if (profile.samples() != 0) print_hottest(profile);
+  fmt::print(stderr, "luaspy: {:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.samples(), profile.threads().size(),
+             profile.threads().size() == 1 ? "" : "s", ticks_a_second, luas.empty() ? "" : "; ", luas);
   if (recording.stops.count() != 0) {
     fmt::print(stderr, "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in all, {:.2f} % of the time\n",
                static_cast<double>(recording.stops.quantile_ns(0.5)) / 1e3, static_cast<double>(recording.stops.quantile_ns(0.99)) / 1e3,
                static_cast<double>(recording.stops.total_ns()) / 1e6, 100 * static_cast<double>(recording.stops.total_ns()) / static_cast<double>(profile.duration_ns));
+  }
+  if (profile.losses(Loss::skipped) != 0) {
+    fmt::print(stderr, "  rate lowered to {:.{}f} Hz so that no thread stands still for more than {:g} % of the time\n", ticks_a_second, ticks_a_second < 10 ? 1 : 0, options.max_stopped);
   }
   if (profile.quality().stacks != 0) print_vm_states(profile), print_quality(profile.quality());
   std::string losses;
@@ -181,15 +207,15 @@ Result<int> record(const RecordOptions& options) {
   system::watch_signals();
   if (system::is_terminal(2)) fmt::print(stderr, "luaspy: recording process {}; Ctrl-C ends it and writes\n", session.target().process().pid());
 
-  Recording recording;
+  Recording recording{Profile(output->format().needs_order), {}};
   recording.profile.target = session.target().process().command();
   run(session, options, recording);
   recording.profile.settle_names();
   const Result<void> written = output->write(recording.profile, {options.lines, options.threads});
-  print_summary(recording, session.sampler(), *output, written.has_value());
+  print_summary(recording, options, session.sampler(), *output, written.has_value());
   const int status = session.wait_for_exit();
   if (!written) return written.error();
-  if (recording.profile.entries().empty() && !session.launched()) {
+  if (recording.profile.samples() == 0 && !session.launched()) {
     return Error{Cause::no_samples, "No samples: the target was idle all the time. --idle samples sleeping threads too."};
   }
   return status;

@@ -13,17 +13,18 @@ namespace luaspy {
 enum class Loss : std::uint8_t {
   none,
   late,          // the tick's time had passed when luaspy got to it
+  skipped,       // the tick was left out, so that the target does not stand still for too large a share of the time
   not_stopped,   // the thread did not stop in time (uninterruptible sleep)
   refused,       // somebody else traces the thread, or the right to was lost
   ended,         // the thread ended while it was being looked at
   unreadable,    // its stack could not be read
   moved,         // a sleeping thread ran while it was being read
 };
-inline constexpr std::size_t loss_count = 7;
+inline constexpr std::size_t loss_count = 8;
 
 constexpr std::string_view name(Loss loss) {
   constexpr std::array<std::string_view, loss_count> names = {
-      "", "late ticks", "not stopped in time", "refused", "thread ended", "stack unreadable", "woke while being read"};
+      "", "late ticks", "skipped ticks", "not stopped in time", "refused", "thread ended", "stack unreadable", "woke while being read"};
   return names[static_cast<std::size_t>(loss)];
 }
 
@@ -66,6 +67,7 @@ constexpr std::string_view name(VmState state) {
 struct Sample {
   enum class State : std::uint8_t { running, sleeping } state = State::running;
   Loss loss = Loss::none;
+  bool again = false;                   // the thread has slept on since its last sample: stack, VM state and quality are that one's, and not told again
   Stack stack;                          // outermost first; empty with a loss
   VmState vm_state = VmState::none;
   std::int64_t stopped_ns = 0;          // how long the thread stood still

@@ -3,6 +3,16 @@
 #include "attach/system_calls.h"
 
 namespace luaspy {
+namespace {
+
+Sample again() {
+  Sample sample;
+  sample.state = Sample::State::sleeping;
+  sample.again = true;
+  return sample;
+}
+
+}  // namespace
 
 Sampler::Sampler(Target& target, SamplerOptions options)
     : target_(target), options_(options), reader_(target.process(), target.memory(), options.merging, options.limits), near_(options.near ? std::make_unique<NearThread>() : nullptr) {}
@@ -15,12 +25,21 @@ void Sampler::settle() {
   reader_.settle();
 }
 
+// Most threads sleep most of the time, and one that has not been given a CPU since it was seen asleep sleeps on: one small file tells.
+// What is counted before the state is read is never too new: a thread that wakes in between is looked at anew the next time.
 std::optional<Sample> Sampler::sample(Thread& thread) {
   PerThread& memo = threads_[thread.tid()];
+  const std::uint64_t run_count = memo.slept ? thread.run_count() : 0;
+  if (run_count != 0 && run_count == memo.run_count) return options_.idle ? std::optional(again()) : std::nullopt;
   const ThreadState state = thread.state();
+  memo.slept = state.kind == ThreadState::Kind::sleeping;
+  memo.run_count = 0;
   switch (state.kind) {
     case ThreadState::Kind::running: return look_at_running(thread, memo);
-    case ThreadState::Kind::sleeping: return options_.idle ? look_at_sleeping(thread, state, memo) : std::nullopt;
+    case ThreadState::Kind::sleeping:
+      if (options_.idle) return look_at_sleeping(thread, state, memo);
+      memo.run_count = run_count;
+      return std::nullopt;
     case ThreadState::Kind::ended: break;
   }
   threads_.erase(thread.tid());
@@ -47,7 +66,6 @@ Loss Sampler::stop_and_read(Thread& thread, PerThread& memo, Registers& register
 
 std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) {
   Sample sample;
-  memo.asleep.reset();
   constexpr std::chrono::milliseconds cpu_is_news(10);   // asking takes some µs
   if (near_ != nullptr) {
     const system::Clock::time_point now = system::Clock::now();
@@ -68,10 +86,8 @@ std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) 
 
 // The registers that the kernel tells of a sleeping thread are sp and pc. What was read counts if the thread was not
 // scheduled meanwhile.
-std::optional<Sample> Sampler::look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo) {
-  const std::string run_count = thread.run_count();
-  if (memo.asleep && !run_count.empty() && memo.run_count == run_count) return memo.asleep;
-  memo.asleep.reset();
+Sample Sampler::look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo) {
+  const std::uint64_t run_count = thread.run_count();
   Registers registers;
   registers.set(rip, state.pc);
   registers.set(rsp, state.sp);
@@ -92,7 +108,6 @@ std::optional<Sample> Sampler::look_at_sleeping(Thread& thread, const ThreadStat
   const bool halted = letter == 'T' || letter == 't';
   sample.stack.push_back({Frame::Kind::marker, halted ? "[stopped]" : system_call_name(state.system_call), {}, 0, 0});
   memo.run_count = run_count;
-  memo.asleep = sample;
   return sample;
 }
 

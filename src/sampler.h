@@ -25,7 +25,8 @@ class Sampler {
   Sampler(Target& target, SamplerOptions options);
 
   // One look at one thread. nullopt: it sleeps, and sleeping threads were not asked for.
-  // A running thread is stopped, a sleeping one is read as it is: interrupting it would end its system call.
+  // A running thread is stopped, a sleeping one is read as it is: interrupting it would end its system call. Its stack is told once: while
+  // it sleeps on, samples say `again`.
   std::optional<Sample> sample(Thread& thread);
 
   // Call between ticks: what could wait until no thread stands still.
@@ -38,13 +39,13 @@ class Sampler {
     StackReader::Prediction predicted;
     int cpu = -1;                     // where it ran when that was asked last
     system::Clock::time_point cpu_asked;
-    std::string run_count;            // of a sleeping thread, when it was read
-    std::optional<Sample> asleep;     // what was read then: still true while the count is the same
+    bool slept = false;               // when it was looked at last
+    std::uint64_t run_count = 0;      // counted while, or before, it slept: it sleeps on while the count is the same; 0: not known
   };
 
   std::optional<Sample> look_at_running(Thread& thread, PerThread& memo);
   Loss stop_and_read(Thread& thread, PerThread& memo, Registers& registers, std::int64_t& stopped_ns);
-  std::optional<Sample> look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
+  Sample look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
 
   Target& target_;
   SamplerOptions options_;

@@ -98,10 +98,14 @@ int Thread::cpu() const {
   return word.empty() ? -1 : number<int>(word);
 }
 
-std::string Thread::run_count() const {
+std::uint64_t Thread::run_count() const {
   std::array<char, 128> buffer;
-  return std::string(system::reread(schedstat_, buffer));
+  std::string_view text = system::reread(schedstat_, buffer);
+  (void)next_word(text), (void)next_word(text);   // time on a CPU, and time waited for one
+  return number<std::uint64_t>(next_word(text));
 }
+
+Process::Process(pid_t pid) : pid_(pid), task_(system::open_file(path("task"), O_RDONLY | O_DIRECTORY)) {}
 
 std::string Process::path(const char* file) const { return proc(pid_, file); }
 
@@ -165,18 +169,20 @@ std::vector<pid_t> Process::children() const {
   return children;
 }
 
-// Listing task/ is the expensive part of a tick with many threads, and its link count tells most changes: the list is
-// read again when the count changes, and every 20th time in case one thread replaced another.
+// Listing task/ is the expensive part of a tick with many threads. Its link count tells most changes, and a thread that another one replaced
+// is found to have ended (forget_threads); what neither tells waits for the next listing.
 const std::vector<std::unique_ptr<Thread>>& Process::threads() {
   struct stat status {};
-  if (::stat(path("task").c_str(), &status) != 0) {
+  if (::fstat(task_.number(), &status) != 0) {
     threads_.clear();
     return threads_;
   }
-  if (status.st_nlink == thread_count_ && !list_again_ && scans_to_skip_-- > 0) return threads_;
+  constexpr std::chrono::milliseconds list_every(500);
+  const system::Clock::time_point time = system::Clock::now();
+  if (status.st_nlink == thread_count_ && !list_again_ && time - listed_ < list_every) return threads_;
   list_again_ = false;
   thread_count_ = status.st_nlink;
-  scans_to_skip_ = 20;
+  listed_ = time;
   std::vector<std::unique_ptr<Thread>> now;
   for (const pid_t tid : system::numeric_entries(path("task"))) {
     const auto known = std::ranges::find_if(threads_, [&](const auto& thread) { return thread != nullptr && thread->tid() == tid; });

@@ -34,8 +34,8 @@ class Thread {
   char state_letter() const;
   // The CPU that it ran on last; -1 if it is gone.
   int cpu() const;
-  // Changes whenever the thread was scheduled (time on a CPU in ns, times run), "" if the kernel does not tell.
-  std::string run_count() const;
+  // How often it was given a CPU (schedstat, Documentation/scheduler/sched-stats.rst); 0 if the kernel does not tell.
+  std::uint64_t run_count() const;
 
  private:
   pid_t tid_;
@@ -64,13 +64,14 @@ class Process {
   system::FileDescriptor open_mapped(const Mapping& mapping) const;
 
  private:
-  explicit Process(pid_t pid) : pid_(pid) {}
+  explicit Process(pid_t pid);
   std::string path(const char* file) const;
 
   pid_t pid_;
+  system::FileDescriptor task_;   // the directory of threads
   std::vector<std::unique_ptr<Thread>> threads_;
   std::uint64_t thread_count_ = 0;
-  int scans_to_skip_ = 0;
+  system::Clock::time_point listed_;
   bool list_again_ = false;
 };
 

@@ -135,10 +135,10 @@ WaitStatus wait_for(pid_t tid, bool block) {
   return {WaitStatus::Kind::stopped, event ? 0 : WSTOPSIG(status)};
 }
 
-void sleep_until(Clock::time_point deadline) {
+bool sleep_until(Clock::time_point deadline) {
   const auto since_epoch = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count();
   const timespec time{since_epoch / 1'000'000'000, since_epoch % 1'000'000'000};
-  ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr);
+  return ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == 0;
 }
 
 void watch_signals() {

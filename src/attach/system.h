@@ -75,8 +75,8 @@ struct WaitStatus {
 WaitStatus wait_for(pid_t tid, bool block);
 
 using Clock = std::chrono::steady_clock;
-// Sleeps until `deadline`, or until a signal comes.
-void sleep_until(Clock::time_point deadline);
+// Sleeps until `deadline`. False if a signal came first.
+bool sleep_until(Clock::time_point deadline);
 
 // From now on SIGINT, SIGTERM and SIGHUP ask luaspy to end (a second SIGINT ends it at once, with status 130), SIGPIPE is
 // ignored, and an alarm comes ten times a second, so that no wait for a thread lasts for ever.

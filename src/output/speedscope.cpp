@@ -4,6 +4,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace luaspy {
 namespace {
@@ -35,22 +36,22 @@ FrameTable make_frames(const Profile& profile, bool lines) {
 }
 
 void write_thread(const Profile& profile, std::size_t thread, const FrameTable& frames, std::ostream& out) {
-  std::vector<const Profile::Entry*> entries;
+  const Timeline& timeline = profile.timeline(thread);
   std::int64_t total = 0;
-  for (const Profile::Entry& entry : profile.entries()) {
-    if (entry.thread == thread) entries.push_back(&entry), total += entry.weight_ns;
-  }
+  timeline.for_each([&](const Timeline::Run& run) { total += run.weight_ns; });
   const Profile::Thread& about = profile.threads()[thread];
   out << "{\"type\":\"sampled\",\"name\":" << quoted(fmt::format("{} (thread {})", about.name, about.tid))
       << ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":" << total << ",\n\"samples\":[";
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    out << (i == 0 ? "[" : ",[");
-    const auto stack = profile.stack(entries[i]->stack);
+  std::string_view separator;
+  timeline.for_each([&](const Timeline::Run& run) {
+    out << std::exchange(separator, ",") << '[';
+    const auto stack = profile.stack(run.stack);
     for (std::size_t frame = 0; frame < stack.size(); ++frame) out << (frame == 0 ? "" : ",") << frames.index[stack[frame]];
     out << ']';
-  }
+  });
   out << "],\n\"weights\":[";
-  for (std::size_t i = 0; i < entries.size(); ++i) out << (i == 0 ? "" : ",") << entries[i]->weight_ns;
+  separator = {};
+  timeline.for_each([&](const Timeline::Run& run) { out << std::exchange(separator, ",") << run.weight_ns; });
   out << "]}";
 }
 

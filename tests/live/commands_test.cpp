@@ -136,15 +136,16 @@ void await_recording(Running& luaspy) {
   luaspy.await("luaspy has ticked", [&] { return runs(luaspy.pid()) >= before + 100; });
 }
 
-std::int64_t check_speedscope(const std::string& text) {
+// How many ms of samples there are.
+double check_speedscope(const std::string& text) {
   INFO(text.substr(0, 1000));
   const nlohmann::json json = nlohmann::json::parse(text);
-  std::int64_t samples = 0;
+  double weight = 0;
   for (const nlohmann::json& profile : json.at("profiles")) {
     CHECK(profile.at("samples").size() == profile.at("weights").size());
-    samples += static_cast<std::int64_t>(profile.at("samples").size());
+    for (const nlohmann::json& of : profile.at("weights")) weight += of.get<double>() / 1e6;
   }
-  return samples;
+  return weight;
 }
 
 }  // namespace
@@ -159,6 +160,8 @@ TEST_CASE("wrong usage", "[commands]") {
   check(luaspy({"record", "-r", "0", "--pid", self}), 2, "--rate");
   check(luaspy({"record", "-r", "-5", "--pid", self}), 2, "--rate");
   check(luaspy({"record", "-r", "fast", "--pid", self}), 2, "--rate");
+  check(luaspy({"record", "-r", "10001", "--pid", self}), 2, "--rate");
+  check(luaspy({"record", "--max-stopped", "0", "--pid", self}), 2, "--max-stopped");
   check(luaspy({"record", "-d", "0", "--pid", self}), 2, "--duration");
   check(luaspy({"record", "-f", "pprof", "--pid", self}), 2, "--format");
   check(luaspy({"record", "--mode", "java", "--pid", self}), 2, "--mode");
@@ -332,6 +335,22 @@ TEST_CASE("the target ends while it is recorded", "[commands]") {
     CHECK(check_speedscope(read_file(folder.path("profile"))) > 10);
     CHECK(running.wait() == (killed ? 137 : 0));
   }
+}
+
+TEST_CASE("no thread stands still for more of the time than --max-stopped allows", "[commands]") {
+  Running running(lua({workload("spin.lua"), "plain"}));
+  running.read_until("READY");
+  const Folder folder;
+  const Finished bounded = luaspy({"record", "-d", "3", "-r", "10000", "--max-stopped", "2", "-o", folder.path("profile"), "--pid", pid_of(running)});
+  check(bounded, 0, "rate lowered to [0-9.]+ Hz .*more than 2 %");
+  std::smatch match;
+  REQUIRE(std::regex_search(bounded.err, match, std::regex("in all, ([0-9.]+) % of the time")));
+  CHECK(std::stod(match[1]) < 5);   // without a bound 20 and more; on a machine that does other things too, the last stop may be a long one
+  CHECK(std::regex_search(bounded.err, std::regex("lost: .*[0-9]{4,} skipped ticks")));
+  const Finished enough = luaspy({"record", "-d", "1", "-r", "10", "--max-stopped", "100", "-o", folder.path("profile"), "--pid", pid_of(running)});
+  CHECK(enough.status == 0);
+  CHECK(enough.err.find("rate lowered") == std::string::npos);
+  CHECK(enough.err.find("skipped") == std::string::npos);
 }
 
 TEST_CASE("output that cannot be written", "[commands]") {

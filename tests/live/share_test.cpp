@@ -67,7 +67,8 @@ void check(const Share& share) {
   Running running(command);
   running.read_until("READY");
   // No duration: the program's own end is the recording's, so that both have seen the same time.
-  const Finished recorded = luaspy({"record", "-f", "folded", "-o", "-", "-r", share.rate, "--pid", std::to_string(running.pid())});
+  // No bound on stops either: on a machine that does other things too they are long, and few samples would be left.
+  const Finished recorded = luaspy({"record", "-f", "folded", "-o", "-", "-r", share.rate, "--max-stopped", "100", "--pid", std::to_string(running.pid())});
   CHECK(running.wait() == 0);
   const std::string said = running.rest();
   INFO(Catch::StringMaker<Words>::convert(command) << " at " << share.rate << " Hz; the program says: " << said << recorded.err);
@@ -105,7 +106,7 @@ TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share]") {
   const char* const name = GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm", "debian-lua5.4-trixie", "debian-lua5.4-sid",
                                     "debian-lua5.5-sid");
   check({target(name).command, 75, "arith", "100"});
-  check({target(name).command, 50, "string", "1000"});
+  check({target(name).command, 50, "string", std::string_view(name).starts_with("debian-lua5.4") ? "5000" : "1000"});
   check({target(name).command, 75, "coroutine", "1000"});
   check({target(name).command, 75, "c", "1000"});
   check({target(name).command, 50, "table", "1000"});
@@ -120,7 +121,7 @@ TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {
   const char* const name = GENERATE("debian-luajit-bookworm", "luajit-2.1.newest-gc32");
   const Words command = command_of(target(name), GENERATE(Jit::off, Jit::on));
   check({command, 75, "arith", "100"});
-  check({command, 50, "string", "1000"});
+  check({command, 50, "string", "5000"});
   check({command, 75, "coroutine", "1000"});
   check({command, 75, "c", "1000"});
   check({command, 50, "table", "1000"});
