@@ -58,7 +58,9 @@ class Windows {
     const auto ticks = static_cast<std::int64_t>(std::max(1.0, length_(random_) * rate_));
     Pacer pacer(rate_);
     while (ticks_ < ticks) {
-      ticks_ += 1 + pacer.wait();
+      const std::optional<Pacer::Missed> missed = pacer.wait();
+      if (!missed) continue;
+      ticks_ += 1 + missed->late;
       const std::chrono::nanoseconds stood_still = kind.look->look();
       stops_ += stood_still.count() != 0;
       stopped_ += stood_still;

@@ -1,7 +1,6 @@
 #include "stack_reader.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "vm_frames.h"
 
@@ -155,7 +154,8 @@ void StackReader::predict(bool complete, Prediction& prediction) {
   objects_.predict(prediction.objects);
   constexpr std::size_t most_states = 8;
   std::vector<Activation>& states = prediction.states;
-  for (const Activation& state : std::views::reverse(lua_.active())) {
+  for (std::size_t i = lua_.active().size(); i-- > 0;) {
+    const Activation& state = lua_.active()[i];
     std::erase_if(states, [&](const Activation& old) { return old.L == state.L; });
     states.insert(states.begin(), state);
   }

@@ -138,7 +138,7 @@ bool Module::read(Address address, std::span<std::byte> into) const {
 void Module::open_symbols() const {
   symbols_opened_ = true;
   static char* debug_path = nullptr;
-  static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, dwfl_standard_find_debuginfo, dwfl_offline_section_address, &debug_path};
+  static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, dwfl_build_id_find_debuginfo, dwfl_offline_section_address, &debug_path};
   if (file_ < 0) return;
   dwfl_ = dwfl_begin(&callbacks);
   if (dwfl_ == nullptr) return;
