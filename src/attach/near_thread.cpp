@@ -14,6 +14,7 @@ namespace {
 // end of its slices, and at system calls that make the kernel look at the clock (the shares of os.clock were 10 times what they are). A
 // real-time thread never waits; without the right to be one, Linux from 6.12 on prefers a thread whose slices are short.
 void come_at_once(bool real_time) {
+  if (sched_getscheduler(0) != SCHED_OTHER) return;   // somebody has decided otherwise
   const sched_param lowest{1};
   if (real_time && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0) return;
   struct {   // sched_setattr(2)
