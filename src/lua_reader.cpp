@@ -5,6 +5,7 @@
 #include <algorithm>
 
 namespace luaspy {
+
 void LuaReader::try_rows(std::vector<Dialect> rows) {
   locator_.forget();
   luajit_.forget();
