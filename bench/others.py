@@ -84,7 +84,8 @@ def in_process(setup, rows):
     native = {}
     for name in ("lua5.4", "luajit"):
         with start(setup, name) as target:
-            out, _ = run([setup.bench("stops"), str(target.pid), "1000", "50" if setup.quick else "300", str(SAME)] + KINDS)
+            out, _ = run([setup.bench("stops"), str(target.pid), "1000", "50" if setup.quick else "300",
+                          str(SAME if OTHER is None else OTHER), str(-1 if OTHER is None else SAME)] + KINDS)
             stops = Stops(out)
             stops.check(name)
             native[name] = stops.native
