@@ -75,7 +75,10 @@ void StackReader::settle() {
 }
 
 bool StackReader::read(const Registers& registers, const Prediction& predicted, bool hurry) {
-  snapshot_.open(registers.sp(), stack_size(registers.sp(), predicted.stack_end), predicted.memory);
+  const std::size_t whole = stack_size(registers.sp());
+  const Address known_size = predicted.stack_end - registers.sp();   // huge if it lies below
+  cut_ = hurry && predicted.stack_end != 0 && known_size < whole;
+  snapshot_.open(registers.sp(), cut_ ? known_size : whole, predicted.memory);
   // A guess at a stack's size may reach beyond it: its first page is there.
   if (snapshot_.stack().empty()) snapshot_.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
   if (snapshot_.stack().empty()) return false;
@@ -100,7 +103,7 @@ bool StackReader::missed(const Registers& registers, const Prediction& predicted
   return true;
 }
 
-std::size_t StackReader::stack_size(Address sp, Address known_end) const {
+std::size_t StackReader::stack_size(Address sp) const {
   const Mapping* mapping = space_.find(sp);
   if (mapping == nullptr) {
     // The main thread's stack grows downwards; the mappings were read when it was smaller.
@@ -109,8 +112,7 @@ std::size_t StackReader::stack_size(Address sp, Address known_end) const {
   }
   if (mapping == nullptr || !mapping->readable) return blind_stack_bytes;
   const bool bounded = mapping->path == "[stack]" || mapping->end - mapping->start <= most_thread_stack;
-  const std::size_t size = std::min<std::size_t>(mapping->end - sp, bounded ? most_stack_bytes : fiber_stack_bytes_);
-  return known_end > sp && known_end - sp < size ? known_end - sp : size;
+  return std::min<std::size_t>(mapping->end - sp, bounded ? most_stack_bytes : fiber_stack_bytes_);
 }
 
 void StackReader::unwind(const Registers& registers, Quality& quality) {
@@ -129,6 +131,10 @@ bool StackReader::finish(const Registers& registers, Sample& sample, Prediction&
   // LuaJIT's C functions are known only now; where code has no tables they tell where functions start.
   const auto is_guess = [](const NativeFrame& frame) { return frame.step == Step::code || frame.step == Step::scan; };
   if (note_entries() && std::ranges::any_of(natives_, is_guess)) unwind(registers, sample.quality);
+  if (cut_ && sample.quality.native_complete == 0) {
+    prediction.stack_end = 0;   // a walk had come to an end too early
+    return false;
+  }
   if (!lua_.settle_functions(careful_) && !careful_) {
     careful_looks_ = std::max(careful_looks_, 1);
     return false;

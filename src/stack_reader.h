@@ -64,7 +64,7 @@ class StackReader {
 
  private:
   static constexpr int fewest_careful_looks = 64, most_careful_looks = 1 << 14;
-  std::size_t stack_size(Address sp, Address known_end) const;
+  std::size_t stack_size(Address sp) const;
   bool missed(const Registers& registers, const Prediction& predicted);
   void unwind(const Registers& registers, Quality& quality);
   bool note_entries();   // true if there were new ones
@@ -84,6 +84,7 @@ class StackReader {
   SnapshotThenLater both_{snapshot_, objects_};
   std::vector<NativeFrame> natives_;   // keeps its room from one look to the next
   std::size_t fiber_stack_bytes_ = 64 << 10;   // read of a stack whose bounds no mapping tells
+  bool cut_ = false;                                 // the last read() left out what lies above the predicted end of the stack
   bool careful_ = false;                             // the last read() settled in the stop which states run
   int careful_looks_ = 8, next_careful_looks_ = fewest_careful_looks, hurried_looks_ = 0;
   bool stale_ = false;

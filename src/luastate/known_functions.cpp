@@ -17,10 +17,7 @@ std::size_t KnownFunctions::slot_of(Address closure) const {
 bool KnownFunctions::confirm(const LuaWalk& walk) {
   bool all = true;
   for (const LuaCall& call : walk.calls) {
-    if (call.closure == 0 || !has(call.closure)) continue;
-    What& known = whats_[slot_of(call.closure)];
-    if (known == what(call)) continue;
-    all = false;
+    if (call.closure != 0 && has(call.closure)) all &= whats_[slot_of(call.closure)] == what(call);
   }
   if (!all) clear();
   return all && walk.dropped == 0 && walk.innermost_dropped == 0;
@@ -39,6 +36,7 @@ void KnownFunctions::add(const LuaWalk& walk) {
 void KnownFunctions::grow() {
   if (closures_.size() == most) {
     clear();
+    count_ = 1;   // the one that is being added
     return;
   }
   const std::vector<Address> closures(std::move(closures_));

@@ -13,7 +13,7 @@ class KnownFunctions {
   // Asked for each call in the stop.
   bool has(Address closure) const { return closures_[slot_of(closure)] == closure; }
 
-  // Are all of these calls' functions what they were when they became known? Those that are not are forgotten.
+  // Are all of these calls' functions what they were when they became known? If any is not, all are forgotten.
   bool confirm(const LuaWalk& walk);
   void add(const LuaWalk& walk);
   void clear() { *this = KnownFunctions(); }

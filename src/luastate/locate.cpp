@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace luaspy {
 namespace {
@@ -73,6 +74,7 @@ void Locator::try_rows(std::vector<Dialect> rows) {
   rows_ = std::move(rows);
   short_rows_ = std::ranges::any_of(rows_, [](const Dialect& row) { return row.luajit != nullptr && !row.luajit->gc64; });
   seen_states_.clear();
+  doubts_left_ = most_doubts;
 }
 
 void Locator::forget() {
@@ -152,14 +154,17 @@ Dialect Locator::dialect_of(const Memory& memory, Address L, std::span<const std
       continue;
     }
     if (!plausible_pointer(G)) continue;
+    doubtful_ = true;
     constexpr std::size_t most_known = 4096;   // a program may make states without end
     if (known_.size() >= most_known) known_.clear();
     if (row.puc != nullptr) {
-      if (fits(memory, *row.puc, L, bytes)) return known_[G] = row;
-      continue;
+      if (!fits(memory, *row.puc, L, bytes)) continue;
+      doubtful_ = false;
+      return known_[G] = row;
     }
     LuajitLayout layout = *row.luajit;
     if (!find_globals(memory, L, layout)) continue;
+    doubtful_ = false;
     auto same = std::ranges::find(found_, layout);
     if (same == found_.end()) same = found_.insert(found_.end(), layout);
     return known_[G] = {nullptr, &*same};
@@ -261,6 +266,9 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   deferred_.clear();
   if (rows_.empty()) return;
   if (seen_states_.empty()) forget_states();
+  // While a stack moves, a row may fail to fit for an instant: what looked like a state is asked again, wherever it stands, but not for ever.
+  const bool ask_all = std::exchange(doubtful_, false) && doubts_left_ > 0;
+  if (ask_all) --doubts_left_;
   const bool short_references = short_states_ || (short_rows_ && unknown == Unknown::read);
   const auto in_range = [&](Address word) { return word - lowest_ < highest_ - lowest_ && word % 8 == 0; };
   const auto in_short_range = [&](Address word) { return word >= lowest_address && word >= lowest_ && word < highest_short_ && word % 8 == 0; };
@@ -279,7 +287,7 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   const auto scan_below = [&](Address limit) {
     for (; stack.start + at < limit && at + 8 <= stack.bytes.size() && chunk_.size() + 3 <= chunk_words; at += 8) {
       const Address word = load<Address>(stack.bytes, at), place = stack.start + at - before.start;
-      consider(word, [&] { return place < before.bytes.size() && place + 8 <= before.bytes.size() && load<Address>(before.bytes, place) == word; });
+      consider(word, [&] { return !ask_all && place < before.bytes.size() && place + 8 <= before.bytes.size() && load<Address>(before.bytes, place) == word; });
     }
     if (!chunk_.empty()) collect(memory, unknown);
   };

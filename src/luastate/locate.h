@@ -100,6 +100,9 @@ class Locator {
   std::deque<LuajitLayout> found_;  // what known_ refers to
   std::vector<Address> seen_states_;   // by hash; 0: none
   std::size_t seen_count_ = 0;
+  static constexpr int most_doubts = 100;
+  bool doubtful_ = false;          // the last look met what looked like a state of a global_State that is not known, and did not fit
+  int doubts_left_ = most_doubts;
   std::vector<Address> chunk_;     // words to read next
   std::vector<Address> deferred_;
   std::vector<Candidate> candidates_;
