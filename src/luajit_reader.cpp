@@ -33,6 +33,7 @@ void touch_functions(const Memory& memory, const LuajitLayout& layout, Address b
       const bool may_be_called = slot >> 32 == function_type || slot >> 63 == 0;
       const Address function = layout.gc64 ? object_of(layout, slot, luajit::gct_function) : may_be_called ? slot & 0xffffffff : 0;
       if (!plausible_pointer(function) || known.has(function)) continue;
+      memory.touch(function, layout.fn_f + 8u);
       const Address pc = read_ref(memory, layout, function + layout.fn_pc).value_or(0);
       if (plausible_pointer(pc, 4)) memory.touch(pc - layout.pt_size, layout.pt_size + 4u);
     }

@@ -42,6 +42,7 @@ class Walker {
     func = settle(load<Address>(fields, layout_.ci_func));
     const Address closure = closure_in(func);
     if (closure == 0 || known.has(closure)) return true;
+    memory_.touch(closure, layout_.cclosure_f + 8u);
     const Address proto = memory_.get<Address>(closure + layout_.lclosure_p).value_or(0);
     if (plausible_pointer(proto)) memory_.touch(proto, layout_.p_size);
     return true;

@@ -107,7 +107,7 @@ void check(Running& server, const std::vector<std::string>& functions, const std
   }
   CHECK(between_slices <= (runs == Runs::by_turns ? 9 : 5));
   // A recording sees what single looks may miss.
-  const Finished recorded = luaspy({"record", "-d", "1", "-r", "500", "-f", "folded", "-o", "-", "--pid", std::to_string(server.pid())});
+  const Finished recorded = luaspy({"record", "-d", "1", "-r", "500", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", std::to_string(server.pid())});
   INFO(recorded.err << recorded.out);
   REQUIRE(recorded.status == 0);
   std::int64_t with_functions = 0, all = 0;

@@ -57,7 +57,7 @@ Recorded record(const Running& running) {
   Recorded recorded;
   std::int64_t samples = 0;
   for (int tries = 0; samples < 300 && tries < 30; ++tries) {
-    const Finished finished = luaspy({"record", "-r", "1000", "-d", "0.7", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+    const Finished finished = luaspy({"record", "-r", "1000", "--max-stopped", "100", "-d", "0.7", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
     recorded.summaries += finished.err;
     if (finished.status == 11) continue;
     INFO(finished.err);
@@ -209,7 +209,7 @@ TEST_CASE("the VM state and the trace and the near line of a sample", "[luajit_h
   std::int64_t all = 0, in_code = 0, interpreted = 0, in_trace = 0, near = 0;
   std::string summaries;
   for (int tries = 0; all < 100 && tries < 30; ++tries) {
-    const Finished recorded = luaspy({"record", "-r", "500", "-d", "0.7", "--vmstate", "--traces", "--lines", "-f", "folded", "-o", "-", "--pid", pid});
+    const Finished recorded = luaspy({"record", "-r", "500", "--max-stopped", "100", "-d", "0.7", "--vmstate", "--traces", "--lines", "-f", "folded", "-o", "-", "--pid", pid});
     summaries += recorded.err;
     for (const FoldedStack& stack : parse_folded(recorded.out)) {
       all += stack.count;

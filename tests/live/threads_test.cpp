@@ -80,7 +80,7 @@ TEST_CASE("record --threads gives every thread its own root", "[threads]") {
   const Folder folder;
   Running running({compile(folder, "threads", version), "own"});
   running.read_until("READY");
-  const Finished recorded = luaspy({"record", "--threads", "-d", "2", "-r", "200", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+  const Finished recorded = luaspy({"record", "--threads", "-d", "2", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
   INFO(recorded.err << recorded.out);
   REQUIRE(recorded.status == 0);
   std::map<std::string, std::set<int>> owners;   // by root frame
