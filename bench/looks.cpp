@@ -158,7 +158,7 @@ class Libdwfl : public Stopping {
 // As record.cpp does it.
 class Luaspy : public Look {
  public:
-  Luaspy(Process process, bool near) : target_(std::move(process), SamplerOptions{}.patience), sampler_(target_, {.near = near}) {}
+  Luaspy(Process process, bool near) : target_(std::move(process), SamplerOptions{}.patience), sampler_(target_, {.near = near ? std::make_shared<NearThread>() : nullptr}) {}
   std::chrono::nanoseconds look() override {
     const Clock::time_point now = Clock::now();
     std::int64_t stopped = 0;

@@ -36,6 +36,10 @@ void add_target(CLI::App& command, TargetOptions& target) {
   words->excludes(pid);
 }
 
+void add_subprocesses(CLI::App& command, bool& subprocesses) {
+  command.add_flag("-s,--subprocesses", subprocesses, "The processes that it has started, too, if they run Lua");
+}
+
 void add_mode(CLI::App& command, Mode& mode) {
   static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
@@ -62,6 +66,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   record.add_option("--max-stopped", to_record.max_stopped, "Lower the rate where a thread would stand still for more of the time (10)")->check(CLI::Range(0.01, 100.0))->option_text("PERCENT");
   record.add_option("-o,--output", to_record.output, "File to write; - is standard output")->option_text("FILE");
   record.add_option("-f,--format", to_record.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}))->option_text("FORMAT");
+  add_subprocesses(record, to_record.subprocesses);
   add_mode(record, to_record.mode);
   record.add_flag("--lines", to_record.lines, "Frames show the line being executed, not the function's");
   record.add_flag("--threads", to_record.threads, "In folded output, a root frame for each thread");

@@ -28,6 +28,7 @@ struct RecordOptions {
   bool lines = false;                   // frames show the current line
   bool threads = false;                 // folded: a root frame for each thread
   bool idle = false;                    // sample sleeping threads too
+  bool subprocesses = false;            // the target's descendants that run Lua, too
 };
 
 struct DumpOptions {

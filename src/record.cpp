@@ -8,17 +8,10 @@
 #include <utility>
 
 #include "output/format.h"
-#include "pacer.h"
-#include "session.h"
-#include "stop_budget.h"
-#include "stop_times.h"
+#include "sampling_loop.h"
 
 namespace luaspy {
 namespace {
-
-using Clock = system::Clock;
-
-std::int64_t to_ns(Clock::duration duration) { return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count(); }
 
 // Where the profile goes. Opened before the recording: a path that cannot be written is told at once.
 class Output {
@@ -53,70 +46,34 @@ class Output {
   std::ofstream file_;
 };
 
-struct Recording {
+// A profile of what the loop finds.
+class Recording : public SampleSink {
+ public:
+  Recording(const RecordOptions& options, bool keeps_order) : profile(keeps_order), options_(options) {}
+
+  void add(Session& of, const Thread& thread, std::int64_t weight_ns, Sample& sample) override {
+    if (sample.loss == Loss::none && !sample.again) prepare(of, sample);
+    profile.add({thread.tid(), thread.name()}, weight_ns, sample);
+  }
+  void add_idle(Session&, const Thread&, std::int64_t) override { profile.add_idle(); }
+  void add_loss(Loss loss, std::int64_t count) override { profile.add_loss(loss, count); }
+
   Profile profile;
-  StopTimes stops;
-  std::int64_t ticks = 0;
-  bool target_ended = false;
+  LoopCounts counts;
+
+ private:
+  // Lines that nobody asked for would only make stacks more.
+  void prepare(Session& of, Sample& sample) const {
+    if (!options_.lines) {
+      for (Frame& frame : sample.stack) frame.line = 0, frame.line_is_near = false;
+    }
+    const auto add_root = [&](std::string text) { sample.stack.insert(sample.stack.begin(), {Frame::Kind::marker, std::move(text), {}, 0, 0}); };
+    if (options_.vmstate) add_root(fmt::format("[{}]", name(sample.vm_state)));
+    if (options_.subprocesses) add_root(fmt::format("[process {} {}]", of.target().process().pid(), of.target().process().command()));
+  }
+
+  const RecordOptions& options_;
 };
-
-// Lines that nobody asked for would only make stacks more.
-void prepare(Sample& sample, const RecordOptions& options) {
-  if (!options.lines) {
-    for (Frame& frame : sample.stack) frame.line = 0, frame.line_is_near = false;
-  }
-  if (options.vmstate) sample.stack.insert(sample.stack.begin(), {Frame::Kind::marker, fmt::format("[{}]", name(sample.vm_state)), {}, 0, 0});
-}
-
-// A look at every thread. `time` and `weight` (ns): since the recording's start, since the tick before.
-void tick(Session& session, const RecordOptions& options, std::int64_t time, std::int64_t weight, StopBudget& budget, Recording& recording) {
-  ++recording.ticks;
-  for (const auto& thread : session.target().process().threads()) {
-    std::optional<Sample> sample = session.sampler().sample(*thread);
-    if (!sample) {
-      recording.profile.add_idle();
-      continue;
-    }
-    if (sample->loss == Loss::none && !sample->again) prepare(*sample, options);
-    if (sample->stopped_ns != 0) {
-      recording.stops.add(sample->stopped_ns);
-      budget.add(thread->tid(), sample->stopped_ns);
-    }
-    recording.profile.add({thread->tid(), thread->name()}, weight, *sample);
-  }
-  budget.end_tick(time);
-}
-
-void run(Session& session, const RecordOptions& options, Recording& recording) {
-  Pacer pacer(options.rate);
-  StopBudget budget(options.max_stopped / 100);
-  const Clock::time_point start = Clock::now();
-  Clock::time_point last = start, asked = start;
-  std::int64_t ended_threads = 0;
-  constexpr std::chrono::seconds ask_again(1);
-  while (system::end_requested() == 0) {
-    const std::optional<Pacer::Missed> missed = pacer.wait();
-    const Clock::time_point now = Clock::now();
-    if (options.duration && now - start >= std::chrono::duration<double>(*options.duration)) break;
-    if (missed) {
-      recording.profile.add_loss(Loss::late, missed->late);
-      recording.profile.add_loss(Loss::skipped, missed->skipped);
-      tick(session, options, to_ns(now - start), to_ns(now - std::exchange(last, now)), budget, recording);
-      pacer.pause_until(start + std::chrono::nanoseconds(budget.paid_at()));
-    }
-    // Asking costs more than a look at a thread; a thread that has ended says it, too.
-    const bool ask = session.target().process().threads().empty() || recording.profile.losses(Loss::ended) != ended_threads || now - asked > ask_again;
-    if (ask) {
-      ended_threads = recording.profile.losses(Loss::ended);
-      asked = now;
-      recording.target_ended = session.ended();
-      if (recording.target_ended) break;
-    }
-    session.sampler().settle();
-  }
-  recording.profile.duration_ns = to_ns(Clock::now() - start);
-  recording.profile.rate = options.rate;
-}
 
 void print_quality(const Quality& quality) {
   const auto share = [&](std::int64_t part, std::int64_t of) { return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of); };
@@ -161,19 +118,18 @@ void print_hottest(const Profile& profile) {
   fmt::print(stderr, "\n");
 }
 
-void print_summary(const Recording& recording, const RecordOptions& options, Sampler& sampler, const Output& output, bool written) {
+void print_summary(const Recording& recording, const RecordOptions& options, const Family& family, const Output& output, bool written) {
   const Profile& profile = recording.profile;
   const double seconds = static_cast<double>(profile.duration_ns) / 1e9;
-  const double ticks_a_second = seconds > 0 ? static_cast<double>(recording.ticks) / seconds : 0;
-  std::string luas;
-  for (const std::string& row : sampler.reader().lua().rows()) luas += (luas.empty() ? "" : ", ") + row;
+  const double ticks_a_second = seconds > 0 ? static_cast<double>(recording.counts.ticks) / seconds : 0;
+  const std::string luas = fmt::format("{}", fmt::join(family.rows(), ", "));
   if (profile.samples() != 0) print_hottest(profile);
   fmt::print(stderr, "luaspy: {:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.samples(), profile.threads().size(),
              profile.threads().size() == 1 ? "" : "s", ticks_a_second, luas.empty() ? "" : "; ", luas);
-  if (recording.stops.count() != 0) {
+  if (recording.counts.stops.count() != 0) {
     fmt::print(stderr, "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in all, {:.2f} % of the time\n",
-               static_cast<double>(recording.stops.quantile_ns(0.5)) / 1e3, static_cast<double>(recording.stops.quantile_ns(0.99)) / 1e3,
-               static_cast<double>(recording.stops.total_ns()) / 1e6, 100 * static_cast<double>(recording.stops.total_ns()) / static_cast<double>(profile.duration_ns));
+               static_cast<double>(recording.counts.stops.quantile_ns(0.5)) / 1e3, static_cast<double>(recording.counts.stops.quantile_ns(0.99)) / 1e3,
+               static_cast<double>(recording.counts.stops.total_ns()) / 1e6, 100 * static_cast<double>(recording.counts.stops.total_ns()) / static_cast<double>(profile.duration_ns));
   }
   if (profile.losses(Loss::skipped) != 0) {
     fmt::print(stderr, "  rate lowered to {:.{}f} Hz so that no thread stands still for more than {:g} % of the time\n", ticks_a_second, ticks_a_second < 10 ? 1 : 0, options.max_stopped);
@@ -185,7 +141,7 @@ void print_summary(const Recording& recording, const RecordOptions& options, Sam
     if (profile.losses(loss) != 0) losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", profile.losses(loss), name(loss));
   }
   fmt::print(stderr, "  lost: {}; thread asleep at {} ticks\n", losses.empty() ? "nothing" : losses, profile.idle());
-  if (recording.target_ended) fmt::print(stderr, "  the target has ended\n");
+  if (recording.counts.target_ended) fmt::print(stderr, "  the target has ended\n");
   if (written && !output.to_stdout()) fmt::print(stderr, "  written: {}\n  next: {}\n", output.path(), output.format().next_step);
 }
 
@@ -195,27 +151,30 @@ Result<int> record(const RecordOptions& options) {
   SamplerOptions sampler_options;
   sampler_options.merging = {options.mode, options.traces};
   sampler_options.idle = options.idle;
-  sampler_options.near = true;
-  Result<std::unique_ptr<Session>> opened = Session::open(options.target, sampler_options);
+  sampler_options.near = std::make_shared<NearThread>();
+  Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses);
   if (!opened) return opened.error();
-  Session& session = **opened;
-  if (!session.launched() && options.mode != Mode::native) {
-    if (const Result<void> lua = session.check_lua(); !lua) return lua.error();
+  Family& family = *opened;
+  if (!family.target().launched() && options.mode != Mode::native) {
+    if (const Result<void> lua = family.check_lua(); !lua) return lua.error();
   }
-  Result<Output> output = Output::open(options, session.target().process().pid());
+  Process& process = family.target().target().process();
+  Result<Output> output = Output::open(options, process.pid());
   if (!output) return output.error();
   system::watch_signals();
-  if (system::is_terminal(2)) fmt::print(stderr, "luaspy: recording process {}; Ctrl-C ends it and writes\n", session.target().process().pid());
+  if (system::is_terminal(2)) fmt::print(stderr, "luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());
 
-  Recording recording{Profile(output->format().needs_order), {}};
-  recording.profile.target = session.target().process().command();
-  run(session, options, recording);
+  Recording recording(options, output->format().needs_order);
+  recording.profile.target = process.command();
+  run_loop(family, {options.rate, options.duration, options.max_stopped}, recording, recording.counts);
+  recording.profile.duration_ns = recording.counts.duration_ns;
+  recording.profile.rate = options.rate;
   recording.profile.settle_names();
   const Result<void> written = output->write(recording.profile, {options.lines, options.threads});
-  print_summary(recording, options, session.sampler(), *output, written.has_value());
-  const int status = session.wait_for_exit();
+  print_summary(recording, options, family, *output, written.has_value());
+  const int status = family.wait_for_exit();
   if (!written) return written.error();
-  if (recording.profile.samples() == 0 && !session.launched()) {
+  if (recording.profile.samples() == 0 && !family.target().launched()) {
     return Error{Cause::no_samples, "No samples: the target was idle all the time. --idle samples sleeping threads too."};
   }
   return status;

@@ -15,10 +15,10 @@ Sample again() {
 }  // namespace
 
 Sampler::Sampler(Target& target, SamplerOptions options)
-    : target_(target), options_(options), reader_(target.process(), target.memory(), options.merging, options.limits), near_(options.near ? std::make_unique<NearThread>() : nullptr) {}
+    : target_(target), options_(std::move(options)), reader_(target.process(), target.memory(), options_.merging, options_.limits) {}
 
 void Sampler::settle() {
-  if (near_ != nullptr && target_.has_pending()) near_->run(-1, [&] { target_.let_go_pending(); });
+  if (options_.near != nullptr && target_.has_pending()) options_.near->run(-1, [&] { target_.let_go_pending(); });
   else target_.let_go_pending();
   constexpr std::size_t most_threads = 4096;   // remembered; threads that came and went between two ticks are never met again
   if (threads_.size() > most_threads) threads_.clear();
@@ -67,17 +67,17 @@ Loss Sampler::stop_and_read(Thread& thread, PerThread& memo, Registers& register
 std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) {
   Sample sample;
   constexpr std::chrono::milliseconds cpu_is_news(10);   // asking takes some µs
-  if (near_ != nullptr) {
+  if (options_.near != nullptr) {
     const system::Clock::time_point now = system::Clock::now();
     if (now - memo.cpu_asked > cpu_is_news) {
       memo.cpu = thread.cpu(), memo.cpu_asked = now;
-      near_->keep_off(memo.cpu);
+      options_.near->keep_off(memo.cpu);
     }
   }
   Registers registers;
   do {
     const auto look = [&] { sample.loss = stop_and_read(thread, memo, registers, sample.stopped_ns); };
-    if (near_ != nullptr) near_->run(memo.cpu, std::ref(look));
+    if (options_.near != nullptr) options_.near->run(memo.cpu, std::ref(look));
     else look();
     reader_.close();
   } while (sample.loss == Loss::none && !reader_.finish(registers, sample, memo.predicted));

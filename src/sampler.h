@@ -16,7 +16,7 @@ struct SamplerOptions {
   MergeOptions merging;
   bool idle = false;                // sample sleeping threads too
   WalkLimits limits;
-  bool near = false;                // stop each thread from its own CPU: worth it for more than a few stops
+  std::shared_ptr<NearThread> near{};   // stops each thread from its own CPU: worth it for more than a few stops. One for all samplers: it claims CPUs
   std::chrono::milliseconds patience{50};  // how long a thread may take to stop
 };
 
@@ -50,7 +50,6 @@ class Sampler {
   Target& target_;
   SamplerOptions options_;
   StackReader reader_;
-  std::unique_ptr<NearThread> near_;
   std::map<pid_t, PerThread> threads_;
 };
 

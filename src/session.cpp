@@ -6,9 +6,9 @@ namespace luaspy {
 namespace {
 
 // Which of the processes that `pid` has started have a Lua in them: often it is a wrapper that was named.
-std::string children_with_lua(const Process& process) {
+std::string children_with_lua(pid_t pid) {
   std::string text;
-  for (const pid_t child : process.children()) {
+  for (const pid_t child : children_of(pid)) {
     Result<Process> opened = Process::open(child);
     if (!opened) continue;
     Detector detector;
@@ -54,6 +54,8 @@ int Session::wait_for_exit() {
   return exit_status_.value_or(0);
 }
 
+bool Session::has_new_program() const { return target_.process().executable() != executable_; }
+
 Result<void> Session::check_lua() {
   bool readable = false;
   for (const LuaImage& image : sampler_.reader().images()) readable |= !image.rows.empty();
@@ -65,7 +67,7 @@ Result<void> Session::check_lua() {
   }
   std::string text = fmt::format("No Lua in process {} ({}). Looked for a Lua core in:", process.pid(), process.command());
   for (const std::string& path : sampler_.reader().searched()) text += "\n  " + path;
-  return Error{Cause::no_lua, text + children_with_lua(process)};
+  return Error{Cause::no_lua, text + children_with_lua(process.pid())};
 }
 
 }  // namespace luaspy

@@ -22,16 +22,20 @@ class Session {
   // Waits for a launched target; its exit status as a shell would tell it. 0 for one that was running before.
   int wait_for_exit();
 
+  // Has it executed another program since it was opened?
+  bool has_new_program() const;
+
   // There is a Lua in the process that can be read; otherwise why not, with what was looked at.
   Result<void> check_lua();
 
  private:
   Session(Process process, const SamplerOptions& options, bool launched)
-      : target_(std::move(process), options.patience), sampler_(target_, options), launched_(launched) {}
+      : target_(std::move(process), options.patience), sampler_(target_, options), launched_(launched), executable_(target_.process().executable()) {}
 
   Target target_;
   Sampler sampler_;
   bool launched_;
+  std::string executable_;
   std::optional<int> exit_status_;
 };
 

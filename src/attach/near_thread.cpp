@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace luaspy {
 namespace {
@@ -29,7 +30,8 @@ void come_at_once(bool real_time) {
 
 }  // namespace
 
-NearThread::NearThread() {
+void NearThread::begin() {
+  if (std::exchange(begun_, true)) return;
   sem_init(&begin_, 0, 0);
   sem_init(&done_, 0, 0);
   CPU_ZERO(&usable_);
@@ -45,6 +47,7 @@ NearThread::NearThread() {
 }
 
 NearThread::~NearThread() {
+  if (!begun_) return;
   if (exists_) {
     ends_ = true;
     sem_post(&begin_);
@@ -55,6 +58,7 @@ NearThread::~NearThread() {
 }
 
 void NearThread::keep_off(int cpu) {
+  begin();
   if (!exists_ || cpu < 0 || cpu >= CPU_SETSIZE) return;
   cpu_set_t others = usable_;
   CPU_CLR(cpu, &others);
@@ -74,6 +78,7 @@ void NearThread::place(int cpu) {
 }
 
 void NearThread::run(int cpu, const std::function<void()>& job) {
+  begin();
   if (!exists_) {
     job();
     return;

@@ -14,8 +14,9 @@ namespace luaspy {
 
 class NearThread {
  public:
-  // No thread is made where luaspy may use one CPU only: run() then runs the job where it is.
-  NearThread();
+  // It begins to exist when it is used: a command that is started before inherits none of its priority. No thread is made where luaspy may use
+  // one CPU only: run() then runs the job where it is.
+  NearThread() = default;
   ~NearThread();
   NearThread(const NearThread&) = delete;
   NearThread& operator=(const NearThread&) = delete;
@@ -28,18 +29,19 @@ class NearThread {
 
  private:
   static void* main(void* self);
+  void begin();
   void place(int cpu);
   void note_start();
 
   pthread_t thread_{};
-  bool exists_ = false, ends_ = false;
+  bool begun_ = false, exists_ = false, ends_ = false;
   int cpu_ = -1;
-  cpu_set_t usable_;
+  cpu_set_t usable_{};
   const std::function<void()>* job_ = nullptr;
   system::Clock::time_point posted_;
   int jobs_ = 0, late_ = 0;
   bool stays_away_ = false;   // it is not let run at once there: from another CPU a thread is stopped later, but at no special moment
-  sem_t begin_, done_;
+  sem_t begin_{}, done_{};
 };
 
 }  // namespace luaspy

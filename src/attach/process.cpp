@@ -155,14 +155,14 @@ std::string Process::command() const {
   return text.empty() ? '[' + first_line(path("comm")) + ']' : text;
 }
 
-std::string Process::executable() const { return system::read_link(path("exe")).value_or("?"); }
+std::string executable_of(pid_t pid) { return system::read_link(proc(pid, "exe")).value_or("?"); }
 
 AddressSpace Process::address_space() const { return AddressSpace::parse(system::read_file(path("maps")).value_or("")); }
 
-std::vector<pid_t> Process::children() const {
+std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
-  for (const pid_t tid : system::numeric_entries(path("task"))) {
-    const std::string text = system::read_file(fmt::format("/proc/{}/task/{}/children", pid_, tid)).value_or("");
+  for (const pid_t tid : system::numeric_entries(proc(pid, "task"))) {
+    const std::string text = system::read_file(fmt::format("/proc/{}/task/{}/children", pid, tid)).value_or("");
     std::string_view rest = text;
     for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) children.push_back(number<pid_t>(word));
   }

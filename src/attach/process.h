@@ -43,6 +43,9 @@ class Thread {
   system::FileDescriptor syscall_, schedstat_, stat_;
 };
 
+// Where /proc/PID/exe points; "?" if that cannot be read.
+std::string executable_of(pid_t pid);
+
 class Process {
  public:
   // Checks that the process exists, is alive, 64-bit and ours to look at. An Error names the one cause and what mends it.
@@ -51,9 +54,8 @@ class Process {
   pid_t pid() const { return pid_; }
   bool alive() const;
   std::string command() const;     // its arguments, separated by spaces; the name in brackets if it has none
-  std::string executable() const;  // where /proc/PID/exe points
+  std::string executable() const { return executable_of(pid_); }
   AddressSpace address_space() const;
-  std::vector<pid_t> children() const;
 
   // Tells which threads there are now. The same Thread objects stay for the same threads.
   const std::vector<std::unique_ptr<Thread>>& threads();
@@ -74,6 +76,9 @@ class Process {
   system::Clock::time_point listed_;
   bool list_again_ = false;
 };
+
+// The processes that `pid`'s threads have started and that live; empty if the kernel does not tell (CONFIG_PROC_CHILDREN).
+std::vector<pid_t> children_of(pid_t pid);
 
 // Why luaspy may not trace `pid`: the one cause among those that Linux has, and the command that mends it.
 Error explain_refusal(pid_t pid);

@@ -30,7 +30,17 @@ void on_end_signal(int signal) {
   end_signal = signal;
 }
 
+volatile std::sig_atomic_t suspend_signal = 0;
+
+void on_suspend_signal(int) { suspend_signal = 1; }
+
 void on_alarm(int) {}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;   // without SA_RESTART: a wait has to end
+  ::sigaction(signal, &action, nullptr);
+}
 
 }  // namespace
 
@@ -142,14 +152,21 @@ bool sleep_until(Clock::time_point deadline) {
 }
 
 void watch_signals() {
-  struct sigaction action {};
-  action.sa_handler = on_end_signal;  // without SA_RESTART: a wait has to end
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-  action.sa_handler = on_alarm;
-  ::sigaction(SIGALRM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) handle(signal, on_end_signal);
+  handle(SIGALRM, on_alarm);
+  handle(SIGTSTP, on_suspend_signal);
   ::signal(SIGPIPE, SIG_IGN);
   const itimerval period{{0, 100'000}, {0, 100'000}};
   ::setitimer(ITIMER_REAL, &period, nullptr);
+}
+
+bool suspend_requested() { return suspend_signal != 0; }
+
+void suspend() {
+  suspend_signal = 0;
+  ::signal(SIGTSTP, SIG_DFL);
+  ::raise(SIGTSTP);
+  handle(SIGTSTP, on_suspend_signal);
 }
 
 int end_requested() { return end_signal; }

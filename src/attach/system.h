@@ -78,11 +78,15 @@ using Clock = std::chrono::steady_clock;
 // Sleeps until `deadline`. False if a signal came first.
 bool sleep_until(Clock::time_point deadline);
 
-// From now on SIGINT, SIGTERM and SIGHUP ask luaspy to end (a second SIGINT ends it at once, with status 130), SIGPIPE is
+// From now on SIGINT, SIGTERM and SIGHUP ask luaspy to end (a second SIGINT ends it at once, with status 130), SIGTSTP to stop, SIGPIPE is
 // ignored, and an alarm comes ten times a second, so that no wait for a thread lasts for ever.
 void watch_signals();
 // The signal that asked luaspy to end; 0 if none did.
 int end_requested();
+// Ctrl-Z (SIGTSTP) came. A luaspy that is stopped while a thread of the target stands still would keep it so: suspend() is for
+// when none does. It returns when luaspy is continued.
+bool suspend_requested();
+void suspend();
 bool is_terminal(int file_descriptor);
 
 // A command in a process of its own, with this process's files and environment. It waits before exec until start(), so

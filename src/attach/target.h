@@ -17,6 +17,7 @@ class Target {
       : process_(std::move(process)), memory_(process_.pid()), patience_(patience) {}
 
   Process& process() { return process_; }
+  const Process& process() const { return process_; }
   const Memory& memory() const { return memory_; }
   // How the target ended, as a shell tells it, if it is luaspy's child and a stop met its end: the kernel tells it once only.
   std::optional<int> exit_status() const { return exit_status_; }

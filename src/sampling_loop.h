@@ -1,0 +1,47 @@
+#pragma once
+// A look at every thread of a target, again and again, at a rate: what record and top have in common.
+
+#include <optional>
+
+#include "family.h"
+#include "stop_times.h"
+
+namespace luaspy {
+
+struct LoopOptions {
+  double rate = 100;                    // Hz
+  std::optional<double> duration{};     // s; else until the target ends, a signal asks to end, or the sink has enough
+  double max_stopped = 10;              // % of the time that a thread may stand still
+};
+
+// What a run has come to so far.
+struct LoopCounts {
+  StopTimes stops;
+  std::int64_t ticks = 0;
+  std::int64_t duration_ns = 0;         // up to the last tick
+  bool target_ended = false;
+};
+
+// Takes what the loop finds. All is called by the thread that runs the loop, while no thread of the target stands still.
+class SampleSink {
+ public:
+  virtual ~SampleSink() = default;
+  // One tick of one thread: a stack or a loss. `weight_ns`: since the tick before.
+  virtual void add(Session& of, const Thread& thread, std::int64_t weight_ns, Sample& sample) = 0;
+  // A tick of a thread that sleeps, and sleeping ones were not asked for.
+  virtual void add_idle(Session& of, const Thread& thread, std::int64_t weight_ns) = 0;
+  // Ticks that were not made.
+  virtual void add_loss(Loss loss, std::int64_t count) = 0;
+  // After each tick, and ten times a second.
+  virtual void look(const LoopCounts&) {}
+  virtual bool has_enough() { return false; }
+  // luaspy is going to be stopped by Ctrl-Z, with no thread of the target standing still; it runs again.
+  virtual void before_suspend() {}
+  virtual void after_suspend() {}
+};
+
+// The thread that calls it should be the one that hears signals (see system::watch_signals, to be called before): all others block them.
+// Where `sampler.near` is given, it leaves the CPUs to the target.
+void run_loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
+
+}  // namespace luaspy
