@@ -148,6 +148,7 @@ Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFr
   const LuaCall& call = state.walk.calls[frame.call];
   const LuaCall* const caller = state.walk.caller_of(frame.call);
   const Address pc = call.is_lua ? pc_of(frame, natives, core, memory) : 0;
+  labelled_.push_back({&state.activation, &state.walk, frame.call, pc});
   Frame labelled = names_.frame({state.activation.lua, state.activation.G, memory}, call, caller, pc);
   labelled.line_is_near = call.near;
   if (!call.is_lua) {
@@ -185,7 +186,9 @@ Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& nat
   learn_pcs(merged, natives, memory);
   const auto marker = [](std::string text) { return Frame{Frame::Kind::marker, std::move(text), {}, 0, 0}; };
   Stack stack;
+  labelled_.clear();
   for (const MergedFrame& frame : merged.frames) {
+    labelled_.resize(stack.size());
     switch (frame.kind) {
       case MergedFrame::Kind::native: stack.push_back(label_native(natives[frame.native], core)); break;
       case MergedFrame::Kind::not_joined: stack.push_back(marker("[native and Lua frames not joined]")); break;
@@ -197,7 +200,9 @@ Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& nat
         break;
     }
   }
+  labelled_.resize(stack.size());
   std::ranges::reverse(stack);
+  std::ranges::reverse(labelled_);
   return stack;
 }
 

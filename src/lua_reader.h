@@ -53,6 +53,16 @@ class LuaReader {
   // Outermost first. `memory` is the snapshot that read() had.
   Stack label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
 
+  // What each frame of the last label() is, in its order; of those that are no call, `state` is nullptr. Valid until the next walk().
+  struct Labelled {
+    const Activation* state = nullptr;
+    const LuaWalk* walk = nullptr;
+    std::size_t call = 0;   // index into walk->calls
+    Address pc = 0;         // Lua: the next instruction
+  };
+  const std::vector<Labelled>& labelled() const { return labelled_; }
+  Names& names() { return names_; }
+
   VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core) const;
 
   // The states of the last locate(), innermost first.
@@ -86,6 +96,7 @@ class LuaReader {
   std::vector<Activation> active_;
   std::vector<State> states_;
   std::size_t state_count_ = 0;
+  std::vector<Labelled> labelled_;
 };
 
 }  // namespace luaspy

@@ -5,6 +5,14 @@
 namespace luaspy {
 namespace {
 
+// The registers that the kernel tells of a sleeping thread are sp and pc.
+Registers registers_of(const ThreadState& state) {
+  Registers registers;
+  registers.set(rip, state.pc);
+  registers.set(rsp, state.sp);
+  return registers;
+}
+
 Sample again() {
   Sample sample;
   sample.state = Sample::State::sleeping;
@@ -84,30 +92,49 @@ std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) 
   return sample;
 }
 
-// The registers that the kernel tells of a sleeping thread are sp and pc. What was read counts if the thread was not
-// scheduled meanwhile.
+// What was read counts if the thread was not scheduled meanwhile.
 Sample Sampler::look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo) {
   const std::uint64_t run_count = thread.run_count();
-  Registers registers;
-  registers.set(rip, state.pc);
-  registers.set(rsp, state.sp);
+  const Registers registers = registers_of(state);
   Sample sample;
-  sample.state = Sample::State::sleeping;
   const bool readable = state.sp != 0 && reader_.read(registers, memo.predicted, false);
   reader_.close();
   if (thread.state() != state || thread.run_count() != run_count) {
+    sample.state = Sample::State::sleeping;
     sample.loss = Loss::moved;
     return sample;
   }
+  finish_sleeping(thread, state, registers, readable, sample, memo.predicted);
+  if (readable) memo.run_count = run_count;
+  return sample;
+}
+
+void Sampler::finish_sleeping(Thread& thread, const ThreadState& state, const Registers& registers, bool readable, Sample& sample,
+                              StackReader::Prediction& predicted) {
+  sample.state = Sample::State::sleeping;
   if (!readable) {
     sample.loss = Loss::unreadable;
-    return sample;
+    return;
   }
-  reader_.finish(registers, sample, memo.predicted);
+  reader_.finish(registers, sample, predicted);
   const char letter = thread.state_letter();
   const bool halted = letter == 'T' || letter == 't';
   sample.stack.push_back({Frame::Kind::marker, halted ? "[stopped]" : system_call_name(state.system_call), {}, 0, 0});
-  memo.run_count = run_count;
+}
+
+Sample Sampler::look(const Standstill::Member& member) {
+  Sample sample;
+  const bool sleeps = member.stop == nullptr;
+  const Registers registers = sleeps ? registers_of(member.state) : member.stop->registers();
+  if (!sleeps && member.stop->outcome() != Target::Stop::Outcome::stopped) {
+    sample.loss = Loss::not_stopped;
+    return sample;
+  }
+  StackReader::Prediction& predicted = threads_[member.thread->tid()].predicted;
+  const bool readable = registers.sp() != 0 && reader_.read(registers, predicted, false);
+  if (sleeps) finish_sleeping(*member.thread, member.state, registers, readable, sample, predicted);
+  else if (readable) reader_.finish(registers, sample, predicted);
+  else sample.loss = Loss::unreadable;
   return sample;
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "attach/near_thread.h"
-#include "attach/target.h"
+#include "attach/standstill.h"
 #include "stack_reader.h"
 
 namespace luaspy {
@@ -29,6 +29,10 @@ class Sampler {
   // it sleeps on, samples say `again`.
   std::optional<Sample> sample(Thread& thread);
 
+  // A look at a thread that stands still, with others: what it read, and whatever else is asked of reader().snapshot(), is of the same instant
+  // until the standstill ends. It settles everything while the threads stand still, which takes long the first time: sample() before.
+  Sample look(const Standstill::Member& member);
+
   // Call between ticks: what could wait until no thread stands still.
   void settle();
 
@@ -45,6 +49,7 @@ class Sampler {
 
   std::optional<Sample> look_at_running(Thread& thread, PerThread& memo);
   Loss stop_and_read(Thread& thread, PerThread& memo, Registers& registers, std::int64_t& stopped_ns);
+  void finish_sleeping(Thread& thread, const ThreadState& state, const Registers& registers, bool readable, Sample& sample, StackReader::Prediction& predicted);
   Sample look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
 
   Target& target_;

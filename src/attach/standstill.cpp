@@ -1,0 +1,51 @@
+#include "attach/standstill.h"
+
+#include <algorithm>
+
+namespace luaspy {
+
+// A thread that sleeps when it is looked at may wake before the last one is stopped, and threads make threads: so until a round finds no news.
+Standstill::Standstill(Target& target) {
+  constexpr int most_rounds = 20;
+  bool news = true;
+  for (int round = 0; round < most_rounds && news; ++round) {
+    news = false;
+    target.process().forget_threads();
+    for (const auto& thread : target.process().threads()) news |= add(target, *thread);
+  }
+  disturbed_ = news;
+}
+
+// True if the thread was not standing still before.
+bool Standstill::add(Target& target, Thread& thread) {
+  const auto known = std::ranges::find(members_, &thread, &Member::thread);
+  if (known != members_.end() && known->stop != nullptr) return false;
+  const std::uint64_t run_count = thread.run_count();
+  if (known != members_.end() && run_count != 0 && run_count == known->run_count) return false;
+  Member member{&thread, thread.state(), run_count, nullptr};
+  if (member.state.kind == ThreadState::Kind::ended) return false;
+  if (member.state.kind == ThreadState::Kind::running) {
+    member.stop = std::make_unique<Target::Stop>(target, thread.tid());
+    if (member.stop->outcome() == Target::Stop::Outcome::ended) return false;
+    disturbed_ |= member.stop->outcome() != Target::Stop::Outcome::stopped;
+  }
+  if (known != members_.end()) *known = std::move(member);
+  else members_.push_back(std::move(member));
+  return true;
+}
+
+bool Standstill::undisturbed() const {
+  return !disturbed_ && std::ranges::all_of(members_, [](const Member& member) {
+    return member.stop != nullptr || (member.thread->state() == member.state && member.thread->run_count() == member.run_count);
+  });
+}
+
+std::chrono::nanoseconds Standstill::resume() {
+  std::chrono::nanoseconds longest{};
+  for (Member& member : members_) {
+    if (member.stop != nullptr) longest = std::max(longest, member.stop->resume());
+  }
+  return longest;
+}
+
+}  // namespace luaspy
