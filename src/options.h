@@ -36,6 +36,9 @@ struct DumpOptions {
   Mode mode = Mode::merged;
   bool traces = false;     // LuaJIT: frames of its machine code
   bool json = false;
+  bool subprocesses = false;
+  int count = 1;           // looks
+  double interval = 1;     // s between two of them
 };
 
 struct Options {

@@ -98,6 +98,12 @@ int Thread::cpu() const {
   return word.empty() ? -1 : number<int>(word);
 }
 
+std::int64_t Thread::cpu_time_ns() const {
+  std::array<char, 128> buffer;
+  std::string_view text = system::reread(schedstat_, buffer);
+  return number<std::int64_t>(next_word(text));
+}
+
 std::uint64_t Thread::run_count() const {
   std::array<char, 128> buffer;
   std::string_view text = system::reread(schedstat_, buffer);

@@ -34,7 +34,8 @@ class Thread {
   char state_letter() const;
   // The CPU that it ran on last; -1 if it is gone.
   int cpu() const;
-  // How often it was given a CPU (schedstat, Documentation/scheduler/sched-stats.rst); 0 if the kernel does not tell.
+  // How long it has been on a CPU, ns; and how often it was given one (schedstat, Documentation/scheduler/sched-stats.rst); 0 if the kernel does not tell.
+  std::int64_t cpu_time_ns() const;
   std::uint64_t run_count() const;
 
  private:
