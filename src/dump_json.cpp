@@ -25,7 +25,7 @@ Json to_json(const ThreadLook& thread) {
   Json json = {{"tid", thread.tid}, {"name", thread.name}, {"state", sample.state == Sample::State::running ? "running" : "sleeping"}};
   if (sample.loss != Loss::none) json["loss"] = name(sample.loss);
   if (sample.vm_state != VmState::none) json["vm_state"] = name(sample.vm_state);
-  json["cpu_s"] = static_cast<double>(thread.cpu_ns) / 1e9;
+  json["cpu_s"] = static_cast<double>(thread.times.on_cpu) / 1e9;
   json["native_complete"] = sample.quality.native_complete != 0;
   json["stopped_ns"] = sample.stopped_ns;
   json["frames"] = Json::array();
@@ -40,7 +40,7 @@ Json threads_of(const ProcessLook& look) {
 }
 
 Json to_json(const Movement& movement) {
-  Json json = {{"tid", movement.tid}, {"name", movement.name}, {"verdict", name(movement.kind)}, {"cpu", movement.cpu}};
+  Json json = {{"tid", movement.tid}, {"name", movement.name}, {"verdict", name(movement.kind)}, {"cpu", movement.cpu}, {"waited_for_cpu", movement.waited}};
   json["inside"] = Json::array();
   for (auto frame = movement.inside.rbegin(); frame != movement.inside.rend(); ++frame) json["inside"].push_back(to_json(*frame));
   if (!movement.lines.empty()) json["lines"] = movement.lines;

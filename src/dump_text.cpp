@@ -31,6 +31,7 @@ std::string describe_lines(const std::vector<int>& lines) {
 
 std::string describe(const Movement& movement) {
   std::string text = fmt::format("{}, {:.0f} % of a CPU", name(movement.kind), 100 * movement.cpu);
+  if (movement.waited >= 0.1) text += fmt::format(", {:.0f} % waiting for one", 100 * movement.waited);
   const Frame* const lua = innermost(movement.inside, Frame::Kind::lua);
   if (lua != nullptr) text += fmt::format("; always inside {}, at {}", describe(*lua, false), describe_lines(movement.lines));
   if (movement.kind == Movement::Kind::hangs && !movement.inside.empty() && lua != &movement.inside.back())

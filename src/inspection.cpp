@@ -24,8 +24,8 @@ ProcessLook Inspector::look() {
   look.command = process.command();
   look.time = std::chrono::duration<double>(now - *first_).count();
   for (const auto& thread : process.threads()) {
-    const std::int64_t cpu_ns = thread->cpu_time_ns();
-    if (std::optional<Sample> sample = look_at(*thread)) look.threads.push_back({thread->tid(), thread->name(), std::move(*sample), cpu_ns});
+    const Thread::Times times = thread->times();
+    if (std::optional<Sample> sample = look_at(*thread)) look.threads.push_back({thread->tid(), thread->name(), std::move(*sample), times});
   }
   look.images = session_.sampler().reader().images();
   look.rows = session_.sampler().reader().lua().rows();

@@ -13,7 +13,7 @@ struct ThreadLook {
   int tid = 0;
   std::string name;
   Sample sample;
-  std::int64_t cpu_ns = 0;        // on a CPU since it began
+  Thread::Times times;            // since it began
 };
 
 struct ProcessLook {

@@ -10,13 +10,13 @@ namespace luaspy {
 
 struct Movement {
   enum class Kind {
-    hangs,   // no CPU to speak of, and where it was in every look
-    works,   // on a CPU for at least half of the time
+    hangs,   // ran for next to no time, and is where it was in every look
+    works,   // ran, or could have run if it had been given a CPU, for at least half of the time
     moves,   // neither
   } kind = Kind::moves;
   int tid = 0;
   std::string name;
-  double cpu = 0;                  // share of the time that it was on a CPU
+  double cpu = 0, waited = 0;      // share of the time that it was on a CPU; that it waited for one
   Stack inside;                    // the frames, outermost first, that all looks begin with; without lines
   std::vector<int> lines;          // of the innermost Lua function among these, in the looks: ascending, each once
 };

@@ -98,10 +98,13 @@ int Thread::cpu() const {
   return word.empty() ? -1 : number<int>(word);
 }
 
-std::int64_t Thread::cpu_time_ns() const {
+Thread::Times Thread::times() const {
   std::array<char, 128> buffer;
   std::string_view text = system::reread(schedstat_, buffer);
-  return number<std::int64_t>(next_word(text));
+  Times times;
+  times.on_cpu = number<std::int64_t>(next_word(text));
+  times.waited_for_cpu = number<std::int64_t>(next_word(text));
+  return times;
 }
 
 std::uint64_t Thread::run_count() const {

@@ -34,8 +34,11 @@ class Thread {
   char state_letter() const;
   // The CPU that it ran on last; -1 if it is gone.
   int cpu() const;
-  // How long it has been on a CPU, ns; and how often it was given one (schedstat, Documentation/scheduler/sched-stats.rst); 0 if the kernel does not tell.
-  std::int64_t cpu_time_ns() const;
+  // How long it has been on a CPU, and how long it could have run and had none, ns; and how often it was given one (schedstat, Documentation/scheduler/sched-stats.rst); 0 if the kernel does not tell.
+  struct Times {
+    std::int64_t on_cpu = 0, waited_for_cpu = 0;
+  };
+  Times times() const;
   std::uint64_t run_count() const;
 
  private:

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <set>
+#include <sstream>
 
 #include "harness.h"
 
@@ -33,6 +34,16 @@ std::map<std::string, std::set<std::string>> functions_by_process(const std::str
   }
   return seen;
 }
+
+// A server whose children outlive it if it is killed, as nginx's workers do: they go first.
+struct WithChildren {
+  const Running& running;
+  ~WithChildren() {
+    ::kill(running.pid(), SIGSTOP);   // it would make new ones
+    std::istringstream children(read_file(fmt::format("/proc/{0}/task/{0}/children", running.pid())));
+    for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
+  }
+};
 
 }  // namespace
 
@@ -68,6 +79,7 @@ TEST_CASE("the workers of an nginx under load", "[family]") {
   for (const std::string& each : host("nginx")) command.push_back(each == host("nginx").back() ? file : each);
   command.insert(command.end(), {"-p", folder.path()});
   Running nginx(command);
+  const WithChildren ends_workers{nginx};
   nginx.read_until("READY");
   const std::string pid = std::to_string(nginx.pid());
 
@@ -106,7 +118,7 @@ TEST_CASE("several looks tell a hang from work", "[family]") {
   working.read_until("READY");
   const nlohmann::json works = movement(working);
   CHECK(works.at("verdict") == "works");
-  CHECK(works.at("cpu").get<double>() > 0.5);
+  CHECK(works.at("cpu").get<double>() + works.at("waited_for_cpu").get<double>() > 0.5);
   const auto inside = works.at("inside");
   CHECK(std::any_of(inside.begin(), inside.end(), [](const nlohmann::json& frame) { return frame.at("name") == "rest"; }));
 }

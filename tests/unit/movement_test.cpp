@@ -14,7 +14,7 @@ ProcessLook look(double time, double cpu_s, Stack stack, Loss loss = Loss::none)
   result.time = time;
   ThreadLook thread;
   thread.tid = 7, thread.name = "lua";
-  thread.cpu_ns = static_cast<std::int64_t>(cpu_s * 1e9);
+  thread.times.on_cpu = static_cast<std::int64_t>(cpu_s * 1e9);
   thread.sample.stack = std::move(stack);
   thread.sample.loss = loss;
   result.threads.push_back(thread);
@@ -49,6 +49,13 @@ TEST_CASE("a thread that sleeps here and there moves", "[unit]") {
   const std::vector<Movement> some_work = movements({look(0, 0, stack), look(1, 0.2, stack)});
   CHECK(some_work[0].kind == Movement::Kind::moves);
   CHECK(some_work[0].lines.empty());
+}
+
+TEST_CASE("a thread that could run and is given no CPU works", "[unit]") {
+  std::vector<ProcessLook> looks = {look(0, 0, {main_frame}), look(1, 0.1, {main_frame})};
+  looks[1].threads[0].times.waited_for_cpu = 800'000'000;
+  CHECK(movements(looks)[0].kind == Movement::Kind::works);
+  CHECK(movements(looks)[0].waited == Approx(0.8));
 }
 
 TEST_CASE("nothing is said of a thread that was not seen in every look", "[unit]") {
