@@ -88,6 +88,15 @@ struct Layout {
   Offset table_lsizenode, table_node;
   std::uint8_t node_size;
   Offset node_value, node_key, node_key_tt;
+
+  // lstate.h: what the collector says of itself. Every object begins with next, tt, marked (lobject.h, CommonHeader).
+  Offset G_allgc;                    // the list of all objects; 5.1: rootgc
+  Offset G_currentwhite;             // lu_byte
+  Offset G_totalbytes;               // lu_mem; 5.2 and later: without GCdebt
+  Offset G_GCdebt = no_field;        // l_mem
+  Offset G_gckind = no_field;        // lu_byte; 5.3 has no kinds but the emergency
+  Offset L_hookmask;                 // its lowest byte
+  Offset ci_extra = no_field;        // 5.2, 5.3: where the function is of a C function that has yielded (ldo.c, lua_yieldk)
 };
 
 // All rows, oldest release first.

@@ -75,6 +75,8 @@ const struct inside_field *inside_fields(void)
     {"G_registry", (int)(offsetof(global_State, registrytv))},
     {"G_cur_L", (int)(offsetof(global_State, cur_L))},
     {"G_jit_base", (int)(offsetof(global_State, jit_base))},
+    {"G_gc", (int)(offsetof(global_State, gc))},
+    {"G_hookmask", (int)(offsetof(global_State, hookmask))},
     {"G_trace", (int)(offsetof(GG_State, J) - offsetof(GG_State, g) + offsetof(jit_State, trace))},
     {"G_sizetrace", (int)(offsetof(GG_State, J) - offsetof(GG_State, g) + offsetof(jit_State, sizetrace))},
     {"T_nsnap", (int)(offsetof(GCtrace, nsnap))},

@@ -453,6 +453,8 @@ void compare_layout() {
       {"G_registry", &LuajitLayout::G_registry},
       {"G_cur_L", &LuajitLayout::G_cur_L},
       {"G_jit_base", &LuajitLayout::G_jit_base},
+      {"G_gc", &LuajitLayout::G_gc},
+      {"G_hookmask", &LuajitLayout::G_hookmask},
       {"G_trace", &LuajitLayout::G_trace},
       {"G_sizetrace", &LuajitLayout::G_sizetrace},
       {"T_nsnap", &LuajitLayout::T_nsnap},

@@ -23,6 +23,7 @@ extern "C" {
 #include <vector>
 
 #include "compare.h"
+#include "fields.h"
 #include "luastate/bytecode.h"
 #include "luastate/layout.h"
 #include "luastate/opcodes.h"
@@ -326,6 +327,7 @@ int main(int argc, char** argv) {
   if (row == nullptr) return std::printf("no layout for %s\n", LUA_RELEASE), 1;
   layout = *row;
   compare_opcodes();
+  compare_fields(layout);
   lua_State* L = new_state();
   bool good = run_script(L, 400);
   for (int i = 1; i < argc; ++i) {

@@ -23,6 +23,8 @@ inline constexpr Layout lua55 = {
     .upvalue_desc_size = 16,
     .string_len = 16, .string_shrlen = 11, .string_data = 24,
     .table_lsizenode = 11, .table_node = 24, .node_size = 24, .node_value = 0, .node_key = 16, .node_key_tt = 9,
+    // The collector; GCtotalbytes.
+    .G_allgc = 112, .G_currentwhite = 106, .G_totalbytes = 16, .G_GCdebt = 24, .G_gckind = 108, .L_hookmask = 196,
 };
 
 }  // namespace luaspy::layout_rows

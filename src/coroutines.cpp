@@ -1,0 +1,162 @@
+#include "coroutines.h"
+
+#include <algorithm>
+
+#include "lua_reader.h"
+
+namespace luaspy {
+namespace {
+
+// Two coroutines with the same one have the same frames: by number, for names take much longer.
+std::vector<std::uint64_t> signature_of(const CoroutineLook& look) {
+  std::vector<std::uint64_t> signature = {static_cast<std::uint64_t>(look.status), static_cast<std::uint64_t>(look.walk.left_out),
+                                          look.began.is_lua ? look.began.proto : look.began.key};
+  for (const LuaCall& call : look.walk.calls) {
+    const unsigned flags = unsigned{call.is_lua} | unsigned{call.tail} << 1 | unsigned{call.gap} << 2 | unsigned{call.hooked} << 3 | unsigned{call.finalizer} << 4;
+    signature.push_back(call.is_lua ? call.proto : call.key);
+    signature.push_back(call.is_lua ? call.saved_pc : 0);
+    signature.push_back(flags);
+  }
+  return signature;
+}
+
+std::string name_of(const Dialect& lua) {
+  if (lua.puc != nullptr) return "Lua " + std::string(lua.puc->name);
+  return lua.luajit->gc64 ? "LuaJIT, 64-bit references" : "LuaJIT, 32-bit references";
+}
+
+}  // namespace
+
+void Coroutines::learn(const AddressSpace& space, const States& states) {
+  constexpr int rounds = 3;
+  copy_.know(space);
+  copy_.learn(true);
+  states_.clear();
+  for (const auto& [G, lua] : states) {
+    State& state = states_.emplace_back();
+    state.G = G, state.lua = lua;
+    ThreadList list;
+    const ListWalk how = {.refresh = [&](Address object) { copy_.refresh(object); }};
+    for (int i = 0; i < rounds && !list.complete; ++i) {
+      if (i != 0) copy_.learn(false);
+      list_threads(copy_, lua, G, first_object(copy_, lua, G), how, list);
+    }
+    state.threads = std::move(list.threads);
+    if (const Address main = main_thread_of(copy_, lua, G); main != 0) state.threads.push_back(main);
+    if (state.threads.size() > limits_.most_coroutines) state.threads.resize(limits_.most_coroutines);
+    for (const Address L : state.threads) {
+      look_at_coroutine(copy_, lua, G, L, Active::no, limits_.walk, look_);
+      touch_coroutine(copy_, lua, L);
+    }
+  }
+  std::ranges::sort(states_, {}, &State::G);
+}
+
+bool Coroutines::settle(const std::vector<std::vector<Activation>>& active) {
+  active_.clear();
+  for (const std::vector<Activation>& thread : active) {
+    for (std::size_t i = 0; i < thread.size(); ++i) active_.emplace(thread[i].L, i == 0 ? Active::innermost : Active::further_out);
+  }
+  bool complete = true;
+  for (State& state : states_) {
+    settle_state(state);
+    complete &= state.report.complete;
+  }
+  return complete;
+}
+
+Active Coroutines::active_in(Address L) const {
+  const auto found = active_.find(L);
+  return found != active_.end() ? found->second : Active::no;
+}
+
+void Coroutines::settle_state(State& state) {
+  state.report = {};
+  state.groups.clear();
+  StateReport& report = state.report;
+  report.G = state.G;
+  report.lua = name_of(state.lua);
+  report.main = main_thread_of(copy_, state.lua, state.G);
+  report.collector = read_collector(copy_, state.lua, state.G);
+  ThreadList list;
+  list_threads(copy_, state.lua, state.G, first_object(copy_, state.lua, state.G), {}, list);
+  report.objects = list.objects;
+  report.garbage = list.dead_threads;
+  report.complete = list.complete && list.threads.size() <= limits_.most_coroutines;
+  if (list.threads.size() > limits_.most_coroutines) list.threads.resize(limits_.most_coroutines);
+  for (const Address L : list.threads) {
+    if (L != report.main) settle_coroutine(state, L);
+  }
+  if (look_at_coroutine(copy_, state.lua, state.G, report.main, active_in(report.main), limits_.walk, look_)) {
+    report.main_status = look_.status;
+    report.hooked += look_.hooked;
+  }
+}
+
+void Coroutines::settle_coroutine(State& state, Address L) {
+  const Active active = active_in(L);
+  const bool read = look_at_coroutine(copy_, state.lua, state.G, L, active, limits_.walk, look_);
+  if (!read && active == Active::no) {
+    ++state.report.unread;
+    state.report.complete = false;
+    return;
+  }
+  // What runs is between two calls now and then: its own thread's stack tells more.
+  if (!read) look_.status = active == Active::innermost ? CoroutineStatus::running : CoroutineStatus::normal;
+  ++state.report.counts[static_cast<std::size_t>(look_.status)];
+  state.report.hooked += look_.hooked;
+  Group& group = state.groups[signature_of(look_)];
+  ++group.count;
+  if (group.examples.size() < CoroutineGroup::most_examples) group.examples.push_back(L);
+}
+
+CoroutineGroup Coroutines::describe(const State& state, const Group& group, Names& names, const Core& core) {
+  CoroutineGroup described;
+  described.count = group.count;
+  described.examples = group.examples;
+  const Address L = group.examples.front();
+  look_at_coroutine(copy_, state.lua, state.G, L, active_in(L), limits_.walk, look_);
+  described.status = look_.status;
+  const Names::Context context = {state.lua, state.G, copy_};
+  const LuaWalk& walk = look_.walk;
+  for (std::size_t i = 0; i < walk.calls.size(); ++i) {
+    if (walk.left_out != 0 && i == walk.cut_at) described.stack.push_back(marker(left_out_text(walk, true)));
+    const LuaCall& call = walk.calls[i];
+    Frame frame = label_call(names, core, context, call, walk.caller_of(i), call.saved_pc);
+    // Of a call that an error has ended LuaJIT's C frame kept the position, which is gone.
+    if (state.lua.luajit != nullptr && call.is_lua && !call.has_pc(call.saved_pc)) frame.line = 0;
+    described.stack.push_back(std::move(frame));
+    add_markers(call, described.stack);
+  }
+  std::ranges::reverse(described.stack);
+  if (look_.begun) {
+    described.began = label_call(names, core, context, look_.began, nullptr, look_.began.code);
+    described.began.line = described.began.line_defined;
+  }
+  return described;
+}
+
+std::vector<StateReport> Coroutines::report(Names& names, const Core& core) {
+  std::vector<StateReport> reports;
+  for (State& state : states_) {
+    StateReport& report = reports.emplace_back(state.report);
+    for (const auto& [signature, group] : state.groups) {
+      CoroutineGroup described = describe(state, group, names, core);
+      const auto same = std::ranges::find_if(report.groups, [&](const CoroutineGroup& other) {
+        return other.status == described.status && other.stack == described.stack && other.began == described.began;
+      });
+      if (same == report.groups.end()) {
+        report.groups.push_back(std::move(described));
+        continue;
+      }
+      same->count += described.count;
+      for (const Address L : described.examples) {
+        if (same->examples.size() < CoroutineGroup::most_examples) same->examples.push_back(L);
+      }
+    }
+    std::ranges::stable_sort(report.groups, std::greater(), &CoroutineGroup::count);
+  }
+  return reports;
+}
+
+}  // namespace luaspy
