@@ -23,6 +23,9 @@ inline constexpr Layout lua54 = {
     .upvalue_desc_size = 16,
     .string_len = 16, .string_shrlen = 11, .string_data = 24,
     .table_lsizenode = 11, .table_node = 24, .node_size = 24, .node_value = 0, .node_key = 16, .node_key_tt = 9,
+    .table_sizearray = 12, .table_array = 16, .table_metatable = 40, .array_form = ArrayForm::limited,
+    .tag_float = 19, .tag_integer = 3, .boolean_variants = true, .closure_nupvalues = 10, .closure_upvals = 32, .upval_v = 16,
+    .udata_metatable = 24, .udata_memory = 32, .udata_nuvalue = 10, .udata_uv = 40, .ci_nextraargs = 44,
 };
 
 inline constexpr Layout lua542 = [] {
