@@ -46,6 +46,9 @@ struct LuajitLayout {
   Offset node_val = 0, node_key = 8, node_next = 16;
   Offset uv_v;  // an MRef to the TValue
 
+  // lj_obj.h: GCudata, GCcdata; what they hold follows them
+  Offset udata_udtype, udata_size, cdata_ctypeid, cdata_size;
+
   // lj_jit.h: GCtrace
   Offset T_size, T_gct, T_nk, T_ir, T_nsnapmap, T_snap, T_snapmap, T_startpt, T_startpc, T_startins, T_szmcode, T_mcode, T_spadjust, T_traceno, T_link, T_root;
 

@@ -24,6 +24,8 @@ inline constexpr Layout lua52 = {
     .table_lsizenode = 11, .table_node = 24, .node_size = 40, .node_value = 0, .node_key = 16, .node_key_tt = 24,
     // The collector.
     .G_allgc = 96, .G_currentwhite = 84, .G_totalbytes = 16, .G_GCdebt = 24, .G_gckind = 86, .L_hookmask = 72, .ci_extra = 40,
+    .table_sizearray = 12, .table_array = 16, .table_metatable = 40, .array_form = ArrayForm::values,
+    .closure_nupvalues = 10, .closure_upvals = 32, .upval_v = 16, .udata_metatable = 16, .udata_memory = 40,
 };
 
 inline constexpr Layout lua520 = [] {

@@ -25,6 +25,9 @@ inline constexpr Layout lua54 = {
     .table_lsizenode = 11, .table_node = 24, .node_size = 24, .node_value = 0, .node_key = 16, .node_key_tt = 9,
     // The collector.
     .G_allgc = 112, .G_currentwhite = 100, .G_totalbytes = 16, .G_GCdebt = 24, .G_gckind = 102, .L_hookmask = 192,
+    .table_sizearray = 12, .table_array = 16, .table_metatable = 40, .array_form = ArrayForm::limited,
+    .tag_float = 19, .tag_integer = 3, .boolean_variants = true, .closure_nupvalues = 10, .closure_upvals = 32, .upval_v = 16,
+    .udata_metatable = 24, .udata_memory = 32, .udata_nuvalue = 10, .udata_uv = 40, .ci_nextraargs = 44,
 };
 
 inline constexpr Layout lua542 = [] {
