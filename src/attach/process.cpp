@@ -7,28 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "words.h"
 
 namespace luaspy {
 namespace {
-
-constexpr std::string_view white = " \t\n";
-
-std::string_view next_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(white), text.size()));
-  const std::string_view word = text.substr(0, std::min(text.find_first_of(white), text.size()));
-  text.remove_prefix(word.size());
-  return word;
-}
-
-template <typename T>
-T number(std::string_view word) {
-  int base = 10;
-  if (word.starts_with("0x")) word.remove_prefix(2), base = 16;
-  T value{};
-  std::from_chars(word.data(), word.data() + word.size(), value, base);
-  return value;
-}
 
 std::string proc(pid_t pid, std::string_view file) { return fmt::format("/proc/{}/{}", pid, file); }
 

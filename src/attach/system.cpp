@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -57,6 +59,15 @@ FileDescriptor::~FileDescriptor() {
 FileDescriptor open_file(const std::string& path, int flags, Failure* failure) {
   FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0666));
   if (failure != nullptr) *failure = failure_if(!file);
+  return file;
+}
+
+FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path, int flags, Failure* failure) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  FileDescriptor file(static_cast<int>(::syscall(SYS_openat2, root.number(), path.c_str(), &how, sizeof how)));
+  *failure = failure_if(!file);
   return file;
 }
 

@@ -46,6 +46,8 @@ class FileDescriptor {
 };
 
 FileDescriptor open_file(const std::string& path, int flags, Failure* failure = nullptr);
+// By openat2(2): `path` is one of a process whose root is `root`, "/" and all symbolic links included.
+FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path, int flags, Failure* failure);
 // The whole of a file of /proc (bounded at 64 MiB); nullopt if it cannot be opened or read.
 std::optional<std::string> read_file(const std::string& path);
 // Re-reads a /proc file that is kept open, from its start, into `buffer`. The text read; empty on failure.
