@@ -20,11 +20,6 @@ std::vector<std::uint64_t> signature_of(const CoroutineLook& look) {
   return signature;
 }
 
-std::string name_of(const Dialect& lua) {
-  if (lua.puc != nullptr) return "Lua " + std::string(lua.puc->name);
-  return lua.luajit->gc64 ? "LuaJIT, 64-bit references" : "LuaJIT, 32-bit references";
-}
-
 }  // namespace
 
 void Coroutines::learn(const AddressSpace& space, const States& states) {

@@ -26,14 +26,15 @@ using Looks = std::vector<ProcessLook>;   // at one process, in the order of tim
 // At each process, the target first; without those that ended before they could be looked at. Text is printed as it comes.
 std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
   std::vector<Inspector> inspectors;
-  for (const auto& session : family.sessions()) inspectors.emplace_back(*session, InspectOptions{});
+  const InspectOptions to_inspect = {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines};
+  for (const auto& session : family.sessions()) inspectors.emplace_back(*session, to_inspect);
   std::vector<Looks> all(inspectors.size());
   for (int i = 0; i < options.count && system::end_requested() == 0; ++i) {
     if (i != 0) pause(options.interval);
     for (std::size_t which = 0; which < all.size(); ++which) {
       ProcessLook look = inspectors[which].look();
       if (look.threads.empty()) continue;
-      if (!options.json) print((i + which == 0 ? "" : "\n") + (all[which].empty() ? to_text(look) : to_text(look, all[which].back())));
+      if (!options.json) print((i + which == 0 ? "" : "\n") + (all[which].empty() ? to_text(look, options.coroutines) : to_text(look, all[which].back(), options.coroutines)));
       all[which].push_back(std::move(look));
     }
   }
@@ -58,7 +59,7 @@ Result<int> dump(const DumpOptions& options) {
   system::watch_signals();
   const std::vector<Looks> all = look_at_all(family, options);
   if (all.empty()) return Error{Cause::target_ended, fmt::format("Process {} ended while it was looked at.", options.pid)};
-  if (options.json) print(to_json(all));
+  if (options.json) print(to_json(all, options.coroutines));
   for (const Looks& looks : all) {
     if (!options.json && looks.size() > 1) print(to_text(movements(looks), looks));
   }

@@ -7,7 +7,7 @@
 
 namespace luaspy {
 
-// `looks`: of one process, one or more, in the order of time. The first ones of `families` are the target's, then come those of its subprocesses.
-std::string to_json(const std::vector<std::vector<ProcessLook>>& families);
+// Of each process one or more looks, in the order of time; the target comes first, then its subprocesses.
+std::string to_json(const std::vector<std::vector<ProcessLook>>& processes, bool with_coroutines);
 
 }  // namespace luaspy

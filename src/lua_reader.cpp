@@ -220,7 +220,7 @@ Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& nat
 std::vector<std::string> LuaReader::rows() const {
   std::vector<std::string> names;
   for (const auto& [G, row] : locator_.global_states()) {
-    const std::string name = row.puc != nullptr ? "Lua " + std::string(row.puc->name) : row.luajit->gc64 ? "LuaJIT, 64-bit references" : "LuaJIT, 32-bit references";
+    const std::string name = name_of(row);
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return names;

@@ -68,7 +68,6 @@ class LuaReader {
     Address pc = 0;         // Lua: the next instruction
   };
   const std::vector<Labelled>& labelled() const { return labelled_; }
-  Names& names() { return names_; }
 
   VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core) const;
 

@@ -79,6 +79,9 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   add_pid(dump, options.dump.pid)->required();
   add_mode(dump, options.dump.mode);
   dump.add_flag("--traces", options.dump.traces, "LuaJIT: a frame for each trace, by number and first line");
+  dump.add_flag("--locals", options.dump.locals, "Names and values of parameters, locals, varargs and upvalues");
+  dump.add_flag("-v,--verbose", options.dump.verbose, "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");
+  dump.add_flag("--coroutines", options.dump.coroutines, "All coroutines of all Lua states, and where each of them waits");
   add_subprocesses(dump, options.dump.subprocesses);
   dump.add_option("--count", options.dump.count, "Look so often, and tell what moved: is it a hang?")->check(CLI::Range(1, 10000))->option_text("N");
   dump.add_option("--interval", options.dump.interval, "Seconds between two looks (1)")->check(CLI::Range(0.0, 86400.0))->option_text("SECONDS");

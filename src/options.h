@@ -37,6 +37,9 @@ struct DumpOptions {
   bool traces = false;     // LuaJIT: frames of its machine code
   bool json = false;
   bool subprocesses = false;
+  bool locals = false;
+  bool verbose = false;    // longer values
+  bool coroutines = false;
   int count = 1;           // looks
   double interval = 1;     // s between two of them
 };

@@ -233,7 +233,7 @@ bool Waits::explain_children(long call, const ThreadState& state, Wait& wait, De
   constexpr std::size_t most_named = 4;
   const bool by_id = call == SYS_wait4 ? descriptor(state.arguments[0]) > 0 : call == SYS_waitid && state.arguments[0] == P_PID;
   const pid_t wanted = descriptor(state.arguments[call == SYS_wait4 ? 0 : 1]);
-  wait.children = process_.children();
+  wait.children = children_of(process_.pid());
   if (by_id) std::erase_if(wait.children, [&](pid_t child) { return child != wanted && thread_numbered(child, wanted) == 0; });
   std::vector<std::string> names;
   for (const pid_t child : std::span(wait.children).first(std::min(most_named, wait.children.size()))) names.push_back(describe_process(child));
