@@ -91,13 +91,20 @@ std::string describe_lines(const std::vector<int>& lines) {
   return fmt::format("line{} {}", lines.size() == 1 ? "" : "s", fmt::join(lines, ", "));
 }
 
-std::string describe(const Movement& movement) {
+// Where it always is: the innermost function that a Lua engineer knows, and if that is one of C, who called it.
+std::string place_text(const Movement& movement) {
+  const Frame* const lua = innermost(movement.inside, Frame::Kind::lua);
+  const Frame* const c = innermost(movement.inside, Frame::Kind::c);
+  if (lua == nullptr) return {};
+  if (c > lua) return fmt::format("; always inside {}, called by {} at {}", describe(*c, false), describe(*lua, false), describe_lines(movement.lines));
+  return fmt::format("; always inside {}, at {}", describe(*lua, false), describe_lines(movement.lines));
+}
+
+std::string describe(const Movement& movement, const ThreadLook* last) {
   std::string text = fmt::format("{}, {:.0f} % of a CPU", name(movement.kind), 100 * movement.cpu);
   if (movement.waited >= 0.1) text += fmt::format(", {:.0f} % waiting for one", 100 * movement.waited);
-  const Frame* const lua = innermost(movement.inside, Frame::Kind::lua);
-  if (lua != nullptr) text += fmt::format("; always inside {}, at {}", describe(*lua, false), describe_lines(movement.lines));
-  if (movement.kind == Movement::Kind::hangs && !movement.inside.empty() && lua != &movement.inside.back())
-    text += fmt::format(", in {}", describe(movement.inside.back(), false));
+  text += place_text(movement);
+  if (movement.kind == Movement::Kind::hangs && last != nullptr && last->wait) text += ", waiting in " + last->wait->text;
   return text;
 }
 
@@ -131,7 +138,10 @@ std::string to_text(const ProcessLook& look, const ProcessLook& before, bool wit
 
 std::string to_text(const std::vector<Movement>& movements, const std::vector<ProcessLook>& looks) {
   std::string text = fmt::format("\nProcess {}, {} looks in {:.1f} s\n", looks.back().pid, looks.size(), looks.back().time - looks.front().time);
-  for (const Movement& movement : movements) text += fmt::format("    Thread {} \"{}\" {}\n", movement.tid, movement.name, describe(movement));
+  for (const Movement& movement : movements) {
+    const auto last = std::ranges::find(looks.back().threads, movement.tid, &ThreadLook::tid);
+    text += fmt::format("    Thread {} \"{}\" {}\n", movement.tid, movement.name, describe(movement, last == looks.back().threads.end() ? nullptr : &*last));
+  }
   return text;
 }
 
