@@ -104,7 +104,7 @@ std::string describe(const Movement& movement, const ThreadLook* last) {
   std::string text = fmt::format("{}, {:.0f} % of a CPU", name(movement.kind), 100 * movement.cpu);
   if (movement.waited >= 0.1) text += fmt::format(", {:.0f} % waiting for one", 100 * movement.waited);
   text += place_text(movement);
-  if (movement.kind == Movement::Kind::hangs && last != nullptr && last->wait) text += ", waiting in " + last->wait->text;
+  if (movement.kind == Movement::Kind::stands_still && last != nullptr && last->wait) text += ", waiting in " + last->wait->text;
   return text;
 }
 

@@ -33,7 +33,7 @@ Movement movement(const std::vector<const ThreadLook*>& looks, double seconds) {
   result.inside = last.sample.stack;
   for (const ThreadLook* look : looks) result.inside = common_start(result.inside, look->sample.stack);
   const bool same_place = std::ranges::all_of(looks, [&](const ThreadLook* look) { return look->sample.stack == last.sample.stack; });
-  if (result.cpu + result.waited < hanging_share && same_place) result.kind = Movement::Kind::hangs;
+  if (result.cpu + result.waited < hanging_share && same_place) result.kind = Movement::Kind::stands_still;
   if (result.cpu + result.waited >= working_share) result.kind = Movement::Kind::works;
 
   if (const Frame* const lua = innermost(result.inside, Frame::Kind::lua)) {

@@ -10,9 +10,9 @@ namespace luaspy {
 
 struct Movement {
   enum class Kind {
-    hangs,   // ran for next to no time, and is where it was in every look
-    works,   // ran, or could have run if it had been given a CPU, for at least half of the time
-    moves,   // neither
+    stands_still,   // ran for next to no time, and is where it was in every look
+    works,          // ran, or could have run if it had been given a CPU, for at least half of the time
+    moves,          // neither
   } kind = Kind::moves;
   int tid = 0;
   std::string name;
@@ -25,7 +25,7 @@ struct Movement {
 std::vector<Movement> movements(const std::vector<ProcessLook>& looks);
 
 constexpr std::string_view name(Movement::Kind kind) {
-  return kind == Movement::Kind::hangs ? "hangs" : kind == Movement::Kind::works ? "works" : "moves";
+  return kind == Movement::Kind::stands_still ? "stands still" : kind == Movement::Kind::works ? "works" : "moves";
 }
 
 // The innermost frame of `kind` in a stack that is outermost first; nullptr if there is none.

@@ -25,7 +25,7 @@ TEST_CASE("a thread that used no CPU and is where it was hangs", "[unit]") {
   const Stack stack = {main_frame, lua("f", 1, 3), waits};
   const std::vector<Movement> result = movements({look(0, 5, stack), look(1, 5, stack), look(2, 5.001, stack)});
   REQUIRE(result.size() == 1);
-  CHECK(result[0].kind == Movement::Kind::hangs);
+  CHECK(result[0].kind == Movement::Kind::stands_still);
   CHECK(result[0].tid == 7);
   CHECK(result[0].lines == std::vector<int>{3});
   CHECK(result[0].inside.size() == 3);
