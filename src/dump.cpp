@@ -91,7 +91,7 @@ Result<int> dump(const DumpOptions& options) {
   sampler_options.idle = true;
   sampler_options.limits.count_left_out = true;
   sampler_options.patience = std::chrono::seconds(2);
-  Result<std::unique_ptr<Session>> opened = Session::open({options.pid, {}}, sampler_options);
+  Result<std::unique_ptr<Session>> opened = Session::open(options.target, sampler_options);
   if (!opened) return opened.error();
   Session& session = **opened;
   if (options.mode != Mode::native) {

@@ -86,6 +86,7 @@ void watch_signals();
 // The signal that asked luaspy to end; 0 if none did.
 int end_requested();
 bool is_terminal(int file_descriptor);
+std::size_t terminal_width(int file_descriptor);   // columns; 0 if it is no terminal
 
 // A command in a process of its own, with this process's files and environment. It waits before exec until start(), so
 // that it can be looked at however soon it ends.
