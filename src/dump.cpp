@@ -50,7 +50,7 @@ Result<int> dump(const DumpOptions& options) {
   sampler_options.idle = true;
   sampler_options.limits.count_left_out = true;
   sampler_options.patience = std::chrono::seconds(2);
-  Result<Family> opened = Family::open({options.pid, {}}, sampler_options, options.subprocesses);
+  Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses);
   if (!opened) return opened.error();
   Family& family = *opened;
   if (options.mode != Mode::native) {
@@ -58,7 +58,7 @@ Result<int> dump(const DumpOptions& options) {
   }
   system::watch_signals();
   const std::vector<Looks> all = look_at_all(family, options);
-  if (all.empty()) return Error{Cause::target_ended, fmt::format("Process {} ended while it was looked at.", options.pid)};
+  if (all.empty()) return Error{Cause::target_ended, fmt::format("Process {} ended while it was looked at.", family.target().target().process().pid())};
   if (options.json) print(to_json(all, options.coroutines));
   for (const Looks& looks : all) {
     if (!options.json && looks.size() > 1) print(to_text(movements(looks), looks));

@@ -5,15 +5,25 @@
 
 #include "dump.h"
 #include "options.h"
+#include "ps.h"
 #include "record.h"
 
 namespace {
+
+luaspy::Result<int> run_command(const luaspy::Options& options) {
+  switch (options.command) {
+    case luaspy::Options::Command::record: return luaspy::record(options.record);
+    case luaspy::Options::Command::dump: return luaspy::dump(options.dump);
+    case luaspy::Options::Command::ps: return luaspy::ps(options.ps);
+  }
+  return luaspy::Error{luaspy::Cause::internal, "no such command"};
+}
 
 int run(int argc, char** argv) {
   int exit_code = 0;
   const std::optional<luaspy::Options> options = luaspy::parse_options(argc, argv, exit_code);
   if (!options) return exit_code;
-  const luaspy::Result<int> status = options->command == luaspy::Options::Command::record ? luaspy::record(options->record) : luaspy::dump(options->dump);
+  const luaspy::Result<int> status = run_command(*options);
   if (status) return *status;
   fmt::print(stderr, "luaspy: {}\n", status.error().text);
   return static_cast<int>(status.error().cause);

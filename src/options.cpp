@@ -19,21 +19,31 @@ constexpr const char* examples =
     "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, for speedscope\n"
     "  luaspy record -o slow.folded -- lua5.4 my.lua  start a program and record it until it ends\n"
     "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
+    "  luaspy ps                                      which processes run Lua?\n"
     "\n"
     "Exit status: 0 done; of the launched command, if there is one; else 1 internal error, 2 wrong usage,\n"
     "3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised, 7 not supported\n"
     "(32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced, 10 target ended\n"
     "first, 11 no samples, 126 or 127 command cannot be started.";
 
-CLI::Option* add_pid(CLI::App& command, int& pid) {
-  return command.add_option("-p,--pid", pid, "The running process to look at")->check(CLI::PositiveNumber)->option_text("PID");
+// A target that runs already. Both options, for what they exclude.
+std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target) {
+  const auto take = [&target](const std::string& word) {
+    target.any = word == "auto";
+    if (!target.any) target.pid = std::stoi(word);
+  };
+  auto* const pid = command.add_option_function<std::string>("-p,--pid", take, "The running process to look at; auto: the only one with Lua")
+                        ->check([](const std::string& word) { return word == "auto" ? "" : CLI::PositiveNumber(word) + CLI::TypeValidator<int>()(word); })
+                        ->option_text("PID");
+  auto* const name = command.add_option("--name", target.name, "The same, by its name or a part of its command")->option_text("NAME");
+  pid->excludes(name);
+  return {pid, name};
 }
 
 void add_target(CLI::App& command, TargetOptions& target) {
-  auto* const pid = add_pid(command, target.pid);
+  const auto [pid, name] = add_running(command, target);
   auto* const words = command.add_option("command", target.command, "After --: a command to start and look at")->option_text(" ");
-  pid->excludes(words);
-  words->excludes(pid);
+  for (CLI::Option* const running : {pid, name}) running->excludes(words), words->excludes(running);
 }
 
 void add_subprocesses(CLI::App& command, bool& subprocesses) {
@@ -76,7 +86,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
 
   CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
   dump.footer(examples);
-  add_pid(dump, options.dump.pid)->required();
+  add_running(dump, options.dump.target);
   add_mode(dump, options.dump.mode);
   dump.add_flag("--traces", options.dump.traces, "LuaJIT: a frame for each trace, by number and first line");
   dump.add_flag("--locals", options.dump.locals, "Names and values of parameters, locals, varargs and upvalues");
@@ -87,15 +97,21 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   dump.add_option("--interval", options.dump.interval, "Seconds between two looks (1)")->check(CLI::Range(0.0, 86400.0))->option_text("SECONDS");
   dump.add_flag("--json", options.dump.json, "Print an object of JSON");
 
+  CLI::App& ps = *app.add_subcommand("ps", "List the processes that run Lua");
+  ps.footer(examples);
+  ps.add_flag("--states", options.ps.states, "Count their states too: reads up to 256 MiB of each");
+  ps.add_flag("--json", options.ps.json, "Print an object of JSON");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error) == 0 ? 0 : static_cast<int>(Cause::usage);
     return std::nullopt;
   }
-  options.command = dump.parsed() ? Options::Command::dump : Options::Command::record;
-  if (record.parsed() && to_record.target.pid == 0 && to_record.target.command.empty()) {
-    fmt::print(stderr, "luaspy: say what to look at: --pid PID, or -- and a command\n");
+  options.command = dump.parsed() ? Options::Command::dump : ps.parsed() ? Options::Command::ps : Options::Command::record;
+  const auto is_given = [](const TargetOptions& target) { return target.pid != 0 || target.any || !target.name.empty() || !target.command.empty(); };
+  if ((record.parsed() && !is_given(to_record.target)) || (dump.parsed() && !is_given(options.dump.target))) {
+    fmt::print(stderr, "luaspy: say what to look at: --pid PID, --name NAME{}\n", record.parsed() ? ", or -- and a command" : "");
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;
   }

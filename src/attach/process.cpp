@@ -140,11 +140,13 @@ bool Process::alive() const {
   });
 }
 
-std::string Process::command() const {
-  std::string text = system::read_file(path("cmdline")).value_or("");
+std::string Process::command() const { return command_of(pid_); }
+
+std::string command_of(pid_t pid) {
+  std::string text = system::read_file(proc(pid, "cmdline")).value_or("");
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::ranges::replace(text, '\0', ' ');
-  return text.empty() ? '[' + first_line(path("comm")) + ']' : text;
+  return text.empty() ? '[' + first_line(proc(pid, "comm")) + ']' : text;
 }
 
 std::string executable_of(pid_t pid) { return system::read_link(proc(pid, "exe")).value_or("?"); }
@@ -187,16 +189,18 @@ const std::vector<std::unique_ptr<Thread>>& Process::threads() {
 
 // map_files needs a capability but is right for deleted and replaced files; /proc/PID/root is right for other mount
 // namespaces. Device and inode tell whether the file there is still the one that is mapped.
-system::FileDescriptor Process::open_mapped(const Mapping& mapping) const {
-  system::FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid_, mapping.start, mapping.end), O_RDONLY);
+system::FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
+  system::FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end), O_RDONLY);
   if (file) return file;
-  for (const std::string& candidate : {path("root") + mapping.path, mapping.path}) {
+  for (const std::string& candidate : {proc(pid, "root") + mapping.path, mapping.path}) {
     file = system::open_file(candidate, O_RDONLY);
     struct stat status {};
     if (file && ::fstat(file.number(), &status) == 0 && status.st_ino == mapping.inode) return file;
   }
   return {};
 }
+
+system::FileDescriptor Process::open_mapped(const Mapping& mapping) const { return luaspy::open_mapped(pid_, mapping); }
 
 Error explain_refusal(pid_t pid) {
   const auto status_field = [](pid_t of, std::string_view name) {

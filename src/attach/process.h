@@ -83,6 +83,9 @@ class Process {
 
 // The processes that `pid`'s threads have started and that live; empty if the kernel does not tell (CONFIG_PROC_CHILDREN).
 std::vector<pid_t> children_of(pid_t pid);
+// Process::open_mapped() and command() of a process that need not be ours to look at.
+system::FileDescriptor open_mapped(pid_t pid, const Mapping& mapping);
+std::string command_of(pid_t pid);
 
 // Why luaspy may not trace `pid`: the one cause among those that Linux has, and the command that mends it.
 Error explain_refusal(pid_t pid);

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -183,6 +184,11 @@ void suspend() {
 int end_requested() { return end_signal; }
 
 bool is_terminal(int file_descriptor) { return ::isatty(file_descriptor) == 1; }
+
+std::size_t terminal_width(int file_descriptor) {
+  winsize size{};
+  return ::ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
 
 // The child execs when its pipe `go` closes. Its own end of `answer` closes by itself at a successful exec, and carries errno
 // after a failed one.

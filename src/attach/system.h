@@ -90,6 +90,7 @@ int end_requested();
 bool suspend_requested();
 void suspend();
 bool is_terminal(int file_descriptor);
+std::size_t terminal_width(int file_descriptor);   // columns; 0 if it is no terminal
 
 // A command in a process of its own, with this process's files and environment. It waits before exec until start(), so
 // that it can be looked at however soon it ends.
