@@ -89,7 +89,7 @@ class Looker {
   luaspy::Names names_;
 };
 
-int steps_looks = 0, steps_shown = 0, outer_shown = 0;
+int steps_looks = 0, steps_shown = 0, steps_on_trace = 0, outer_shown = 0;
 
 bool is_fit(const std::string& text) {
   return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
@@ -219,14 +219,21 @@ void check_steps(const TargetSpec& spec, const Words& command) {
     for (const Look::Call& call : look->calls) {
       if (!call.is_lua) continue;
       std::map<std::string, double> numbers;
+      double progress = -1;
       for (const Variable& variable : call.has.variables) {
         if (variable.kind == Variable::Kind::local && variable.value.find_first_not_of("-+.0123456789e") == std::string::npos) numbers[variable.name] = std::stod(variable.value);
+      }
+      for (const Variable& variable : call.has.variables) {
+        if (variable.name == "progress" && variable.value.starts_with("{at = ")) progress = std::stod(variable.value.substr(6));
       }
       if (numbers.contains("again")) {
         CHECK(std::abs(numbers["up"] + numbers["down"] - 100) <= 1);
         CHECK(std::abs(numbers["up"] - numbers["again"]) <= 1);
+        REQUIRE(progress >= 0);
+        CHECK(std::abs(numbers["up"] - progress) <= 1);
         ++steps_shown;
       }
+      if (call.has.not_known == "in machine code" && progress >= 0) ++steps_on_trace;
       if (numbers.contains("turns")) {
         CHECK(numbers["turns"] >= last_turns);
         CHECK(numbers["before"] == 7);
@@ -241,6 +248,7 @@ void check_steps(const TargetSpec& spec, const Words& command) {
 // texluajit has no option for it, and is there twice.
 std::vector<Words> commands_of(const TargetSpec& luajit) {
   if (!luajit.command.back().ends_with("/luajit")) return {luajit.command};
+  if (luajit.variant == "nojit") return {command_of(luajit, Jit::off)};
   return {command_of(luajit, Jit::on), command_of(luajit, Jit::off)};
 }
 
@@ -268,7 +276,10 @@ TEST_CASE("of machine code no variable is shown that is not right", "[locals]") 
     if (spec.variant != "gc64" && spec.variant != "gc32" && spec.kind != "debian") continue;
     for (const Words& command : commands_of(spec)) check_steps(spec, command);
   }
-  WARN(steps_looks << " looks, steps() shown in " << steps_shown << ", outer() in " << outer_shown);
+  INFO(steps_looks << " looks, steps() shown in " << steps_shown << ", on a trace in " << steps_on_trace << ", outer() in " << outer_shown);
+  CHECK(steps_shown > steps_looks / 4);
+  CHECK(steps_on_trace > steps_looks / 20);
+  CHECK(outer_shown > steps_looks * 9 / 10);
 }
 
 TEST_CASE("variables of a waiting LuaJIT are those that it has", "[locals]") {
