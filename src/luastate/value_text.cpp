@@ -59,7 +59,7 @@ void ValueText::append(std::string& text, const Value& value, int depth) {
     case Value::Type::light_userdata: text += dialect_.luajit != nullptr ? "light userdata" : fmt::format("light userdata {:#x}", value.word); break;
     case Value::Type::userdata: text += userdata_text(value.word); break;
     case Value::Type::thread: text += thread_text(value.word); break;
-    case Value::Type::cdata: text += cdata_text(value.word); break;
+    case Value::Type::cdata: text += dialect_.luajit != nullptr ? cdata_text(value.word) : "?"; break;
     case Value::Type::key_index: text += fmt::format("key index {}", value.word); break;
     case Value::Type::other: text += "?"; break;
   }

@@ -9,6 +9,7 @@ extern "C" {
 #include "lauxlib.h"
 #include "lobject.h"
 #include "lopcodes.h"
+#include "lfunc.h"
 #include "lstate.h"
 #include "lua.h"
 #include "lualib.h"
@@ -23,6 +24,7 @@ extern "C" {
 #include <vector>
 
 #include "compare.h"
+#include "fields.h"
 #include "luastate/bytecode.h"
 #include "luastate/layout.h"
 #include "luastate/opcodes.h"
@@ -327,6 +329,7 @@ int main(int argc, char** argv) {
   layout = *row;
   compare_opcodes();
   lua_State* L = new_state();
+  fields::compare(L, layout);
   bool good = run_script(L, 400);
   for (int i = 1; i < argc; ++i) {
     if (luaL_loadfile(L, argv[i]) == 0) {
