@@ -59,7 +59,7 @@ void ValueText::append(std::string& text, const Value& value, int depth) {
     case Value::Type::light_userdata: text += dialect_.luajit != nullptr ? "light userdata" : fmt::format("light userdata {:#x}", value.word); break;
     case Value::Type::userdata: text += userdata_text(value.word); break;
     case Value::Type::thread: text += thread_text(value.word); break;
-    case Value::Type::cdata: text += cdata_text(value.word); break;
+    case Value::Type::cdata: text += dialect_.luajit != nullptr ? cdata_text(value.word) : "?"; break;
     case Value::Type::key_index: text += fmt::format("key index {}", value.word); break;
     case Value::Type::other: text += "?"; break;
   }
@@ -150,7 +150,7 @@ std::string ValueText::function_text(Address closure) {
   if (dialect_.luajit != nullptr) {
     const std::optional<LuajitFunction> function = read_function(memory_, *dialect_.luajit, G_, closure);
     if (!function) return "function ?";
-    return function->proto != 0 ? proto_text(function->proto) : c_function_text(function->key, closure);
+    return function->proto != 0 ? proto_text(function->proto, function->key) : c_function_text(function->key, closure);
   }
   const Layout& layout = *dialect_.puc;
   constexpr std::size_t object_tt = 8;
@@ -158,7 +158,7 @@ std::string ValueText::function_text(Address closure) {
   if (!tt) return "function ?";
   const bool is_c = layout.closure_isC != no_field ? memory_.get<std::uint8_t>(closure + layout.closure_isC).value_or(0) != 0 : (*tt & 0x3f) == (layout.tag_cclosure & 0x3f);
   if (is_c) return c_function_text(memory_.get<Address>(closure + layout.cclosure_f).value_or(0), closure);
-  return proto_text(memory_.get<Address>(closure + layout.lclosure_p).value_or(0));
+  return proto_text(memory_.get<Address>(closure + layout.lclosure_p).value_or(0), 0);
 }
 
 std::string ValueText::c_function_text(Address key, Address shown) {
@@ -166,12 +166,15 @@ std::string ValueText::c_function_text(Address key, Address shown) {
   return name != nullptr ? fmt::format("function {} [C]", *name) : fmt::format("C function {:#x}", shown);
 }
 
-// As frames are shown: by the place, which is all that a function knows of itself.
-std::string ValueText::proto_text(Address proto) const {
+// As frames are shown: by the place, which is all that a function knows of itself. LuaJIT's own functions in bytecode have none but `key`.
+std::string ValueText::proto_text(Address proto, Address key) {
   const std::optional<FunctionPlace> place = read_place(memory_, dialect_, proto);
   if (!place) return "function ?";
   const std::string file = chunk_name(place->source);
-  return place->is_main ? fmt::format("main chunk ({})", file) : fmt::format("function ({}:{})", file, place->line_defined);
+  if (place->is_main) return fmt::format("main chunk ({})", file);
+  if (place->line_defined != 0) return fmt::format("function ({}:{})", file, place->line_defined);
+  const std::string* const name = key != 0 ? names_.loaded_name({dialect_, G_, memory_}, key) : nullptr;
+  return name != nullptr ? fmt::format("function {}", *name) : fmt::format("function ({})", file);
 }
 
 // lauxlib.c, luaL_newmetatable: registry[name] is the metatable, from 5.3 on with a __name.

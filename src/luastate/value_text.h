@@ -38,7 +38,7 @@ class ValueText {
   std::string number_text(double number) const;
   std::string function_text(Address closure);
   std::string c_function_text(Address key, Address shown);
-  std::string proto_text(Address proto) const;
+  std::string proto_text(Address proto, Address key);
   std::string userdata_text(Address userdata);
   std::string file_text(Address memory) const;
   std::string thread_text(Address thread) const;

@@ -80,6 +80,16 @@ const struct inside_field *inside_fields(void)
     {"G_trace", (int)(offsetof(GG_State, J) - offsetof(GG_State, g) + offsetof(jit_State, trace))},
     {"G_sizetrace", (int)(offsetof(GG_State, J) - offsetof(GG_State, g) + offsetof(jit_State, sizetrace))},
     {"T_nsnap", (int)(offsetof(GCtrace, nsnap))},
+    {"fn_nupvalues", (int)(offsetof(GCfuncL, nupvalues))},
+    {"fn_uvptr", (int)(offsetof(GCfuncL, uvptr))},
+    {"uv_v", (int)(offsetof(GCupval, v))},
+    {"tab_asize", (int)(offsetof(GCtab, asize))},
+    {"tab_array", (int)(offsetof(GCtab, array))},
+    {"tab_metatable", (int)(offsetof(GCudata, metatable))},
+    {"udata_udtype", (int)(offsetof(GCudata, udtype))},
+    {"udata_size", (int)(sizeof(GCudata))},
+    {"cdata_ctypeid", (int)(offsetof(GCcdata, ctypeid))},
+    {"cdata_size", (int)(sizeof(GCcdata))},
     {NULL, 0},
   };
   return fields;

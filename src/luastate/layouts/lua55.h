@@ -1,5 +1,5 @@
 #pragma once
-// Lua 5.5: offsetof() over the sources of 5.5.1; 5.5.0 has the same structs.
+// Lua 5.5: offsetof() over the sources of 5.5.1; 5.5.0 has the same structs, but for udata_uv, which is 40 in betas (luaconf.h, LUAI_MAXALIGN).
 
 #include "luastate/layout.h"
 
@@ -27,7 +27,7 @@ inline constexpr Layout lua55 = {
     .G_allgc = 112, .G_currentwhite = 106, .G_totalbytes = 16, .G_GCdebt = 24, .G_gckind = 108, .L_hookmask = 196,
     .table_sizearray = 12, .table_array = 16, .table_metatable = 32, .array_form = ArrayForm::apart,
     .tag_float = 19, .tag_integer = 3, .boolean_variants = true, .closure_nupvalues = 10, .closure_upvals = 32, .upval_v = 16,
-    .udata_metatable = 24, .udata_memory = 32, .udata_nuvalue = 10, .udata_uv = 40, .ci_nextraargs = 44, .has_varargs = 1,
+    .udata_metatable = 24, .udata_memory = 32, .udata_nuvalue = 10, .udata_uv = 48, .ci_nextraargs = 44, .has_varargs = 1,
 };
 
 }  // namespace luaspy::layout_rows

@@ -7,6 +7,8 @@ local getlocal, getupvalue, getinfo = debug.getlocal, debug.getupvalue, debug.ge
 local format, byte, gsub, sub, find, match = string.format, string.byte, string.gsub, string.sub, string.find, string.match
 local floor, concat, sort, write = math.floor, table.concat, table.sort, io.write
 local has_ffi, ffi = pcall(require, "ffi")
+has_ffi = has_ffi and jit ~= nil   -- LuaTeX has one of its own, of userdata
+if not has_ffi then ffi = nil end
 local version = _VERSION
 
 local escapes = {["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\"}
@@ -26,9 +28,13 @@ local function place(f)
 end
 
 local names = {}
-for _, module in ipairs({"_G", "string", "table", "math", "io", "os", "debug", "coroutine"}) do
-  for name, f in pairs(_G[module]) do
-    if type(f) == "function" and not names[f] then names[f] = "function " .. (module == "_G" and "" or module .. ".") .. name .. " [C]" end
+for _, module in ipairs({"_G", "string", "table", "math", "io", "os", "debug", "coroutine", has_ffi and "ffi" or nil}) do
+  for name, f in pairs(package.loaded[module]) do
+    if type(f) == "function" then
+      local new = "function " .. (module == "_G" and "" or module .. ".") .. name .. (getinfo(f, "S").what == "C" and " [C]" or "")
+      local old = names[f] or new
+      names[f] = (#new < #old or #new == #old and new < old) and new or old
+    end
   end
 end
 local files = {}
@@ -68,28 +74,39 @@ function show(v, depth)
     return "cdata " .. pointer(v)
   end
   if t == "thread" then return "coroutine " .. pointer(v) .. " (" .. (coroutine.status(v)) .. ")" end
-  if t == "userdata" then return files[v] and gsub(tostring(v), "0x0+", "0x") or "userdata" end
+  if t == "userdata" then return files[v] and gsub(tostring(v), "0x0+", "0x") or find(tostring(v), "^userdata: 0x") and "userdata " .. pointer(v) or "userdata" end
   return t
 end
 
--- What one level has. `co`: of another coroutine.
-local function tell(co, level, name)
+-- 5.1 cannot tell of varargs; they are these.
+local old_varargs = {}
+if version == "Lua 5.1" and not jit then
+  old_varargs = {innermost = {n = 3, nil, "second", nil}, numbers = {n = 3, 1, nil, 3}, main = {n = 1, kind}}
+end
+
+-- What one level has.
+local function tell(level, name)
   write("FRAME\t", name, "\n")
   local function get(n)
-    if co then return getlocal(co, level, n) end
-    return getlocal(level + 2, n)
+    local name, value = getlocal(level + 2, n)   -- no tail call: LuaJIT would not count this function as a level then
+    return name, value
   end
-  local info = co and getinfo(co, level, "f") or getinfo(level + 1, "f")
+  local info = getinfo(level + 1, "fS")
   local i = 1
   while true do
     local n, v = get(i)
-    if not n or find(n, "^%(%*?temporary") or find(n, "^%(C temporary") then break end
-    write("local\t", n, "\t", show(v), "\n")
+    if info.what == "C" and n then
+      write("argument\t(C argument) ", i, "\t", show(v), "\n")
+    else
+      if not n or find(n, "^%(%*?temporary") then break end
+      write("local\t", n, "\t", show(v), "\n")
+    end
     i = i + 1
   end
   i = -1
-  while _VERSION ~= "Lua 5.1" or has_ffi do
+  while info.what ~= "C" do
     local n, v = get(i)
+    if old_varargs[name] and -i <= old_varargs[name].n then n, v = "", old_varargs[name][-i] end
     if not n then break end
     write("vararg\t", "(vararg) " .. -i, "\t", show(v), "\n")
     i = i - 1
@@ -123,8 +140,8 @@ local waits = kind ~= "spin"
 local frames = {}   -- names, innermost first
 
 -- Tells all, from the inside; `inner` calls it as its last act before it waits.
-local function tell_all(co)
-  for i, name in ipairs(frames) do tell(co, i + (co and -1 or 1), name) end
+local function tell_all()
+  for i, name in ipairs(frames) do tell(i + 1, name) end
   write("READY\n")
   io.stdout:flush()
 end
@@ -141,7 +158,7 @@ local function innermost(a, b, ...)
   frames[1] = "innermost"
   tell_all()
   if waits then
-    read()
+    read("*l", "*n")
   else
     while true do loop = 1 - loop end
   end
@@ -209,13 +226,13 @@ local function loops(limit)
 end
 
 local function vararg_only(...)
-  frames[6] = "vararg_only"
-  local r = loops(3)
-  return r, ...
+  frames[6], frames[7] = "pcall", "vararg_only"
+  local good, r = pcall(loops, 3)
+  return good, r, ...
 end
 
 local function run()
-  frames[7] = "run"
+  frames[8] = "run"
   local r = vararg_only()
   return r
 end
@@ -223,6 +240,6 @@ end
 if kind == "coroutine" then
   coroutine.wrap(run)()
 else
-  frames[8] = "main"
+  frames[9] = "main"
   local r = run()
 end

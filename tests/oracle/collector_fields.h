@@ -11,7 +11,7 @@ inline void expect_field(const char* name, std::size_t expected, luaspy::Offset 
 }
 
 // What the collector keeps.
-inline void compare_fields(const luaspy::Layout& row) {
+inline void compare_collector_fields(const luaspy::Layout& row) {
   expect_field("G_gcstate", offsetof(global_State, gcstate), row.G_gcstate);
   expect_field("G_currentwhite", offsetof(global_State, currentwhite), row.G_currentwhite);
   expect_field("L_hookmask", offsetof(lua_State, hookmask), row.L_hookmask);
