@@ -84,8 +84,13 @@ void Coroutines::settle_state(State& state) {
   report.garbage = list.dead_threads;
   report.complete = list.complete && list.threads.size() <= limits_.most_coroutines;
   if (list.threads.size() > limits_.most_coroutines) list.threads.resize(limits_.most_coroutines);
+  // LuaJIT's own one is nobody's coroutine while it rests.
+  const Address finalizers = finalizer_thread_of(copy_, state.lua, state.G);
+  const auto rests = [&](Address L) {
+    return L == finalizers && look_at_coroutine(copy_, state.lua, state.G, L, active_in(L), limits_.walk, look_) && look_.status == CoroutineStatus::dead;
+  };
   for (const Address L : list.threads) {
-    if (L != report.main) settle_coroutine(state, L);
+    if (L != report.main && !rests(L)) settle_coroutine(state, L);
   }
   if (look_at_coroutine(copy_, state.lua, state.G, report.main, active_in(report.main), limits_.walk, look_)) {
     report.main_status = look_.status;

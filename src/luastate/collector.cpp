@@ -77,6 +77,16 @@ Address main_thread_of(const Memory& memory, const Dialect& lua, Address G) {
   return memory.get<Address>(G + lua.puc->G_mainthread).value_or(0);
 }
 
+Address finalizer_thread_of(const Memory& memory, const Dialect& lua, Address G) {
+  constexpr Offset value_size = 8;
+  if (lua.luajit == nullptr) return 0;
+  // It follows the registry in releases that have it. In those that have the registry right behind mainthref a temporary value does.
+  const LuajitLayout& layout = *lua.luajit;
+  if (layout.G_registry <= layout.G_mainthref + value_size) return 0;
+  const Address thread = read_ref(memory, layout, G + layout.G_registry + value_size).value_or(0);
+  return is_thread_of(memory, layout, thread, G) ? thread : 0;
+}
+
 Address first_object(const Memory& memory, const Dialect& lua, Address G) {
   if (lua.puc != nullptr) return memory.get<Address>(G + lua.puc->G_allgc).value_or(0);
   const LuajitLayout& layout = *lua.luajit;

@@ -30,6 +30,8 @@ CollectorState read_collector(const Memory& memory, const Dialect& lua, Address 
 
 // 0 if it cannot be read.
 Address main_thread_of(const Memory& memory, const Dialect& lua, Address G);
+// The coroutine that LuaJIT runs finalizers in (global_State.vmthref, from 2025-11 on: 5c647754); 0: there is none.
+Address finalizer_thread_of(const Memory& memory, const Dialect& lua, Address G);
 
 // How every object begins.
 struct ObjectHead {

@@ -156,6 +156,11 @@ TEST_CASE("each coroutine is as the program says", "[coroutines]") {
   check_kinds(targets()[i].command, "kinds");
 }
 
+TEST_CASE("each coroutine of LuaJIT is as the program says", "[coroutines]") {
+  const auto i = GENERATE(range<std::size_t>(0, luajits().size()));
+  check_kinds(luajits()[i].command, "kinds");
+}
+
 TEST_CASE("generational collectors have coroutines, too", "[coroutines]") {
   const char* const name = GENERATE("lua-5.4.9-O2", "lua-5.5.1-O2", "lua-5.4.2-O2");
   check_kinds(target(name).command, "generational");
@@ -163,6 +168,12 @@ TEST_CASE("generational collectors have coroutines, too", "[coroutines]") {
 
 TEST_CASE("a forest of coroutines is as many groups as there are places", "[coroutines]") {
   const char* const name = GENERATE("lua-5.1.5-O2", "lua-5.2.4-O2", "lua-5.3.6-O2", "lua-5.4.7-O2", "lua-5.5.1-O2");
+  check_forest(target(name).command);
+}
+
+TEST_CASE("a forest in LuaJIT", "[coroutines]") {
+  const char* const name = GENERATE("luajit-2.1.20170501-gc64", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc64", "luajit-2.1.newest-gc32",
+                                    "luajit-2.1.tarantool2.6-gc64");
   check_forest(target(name).command);
 }
 

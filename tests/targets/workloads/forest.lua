@@ -27,13 +27,13 @@ local function make()
   keep("suspended", create(function() local ok = pcall(outer, 3) return ok end))   -- 5.1 cannot: it fails there
   keep("suspended", create(function() local ok = pcall(yield, 3) return ok end))
   keep("suspended", create(function() local ok = pcall(pcall, yield, 3) return ok end))
-  local object = setmetatable({}, { __index = function(t, k) local v = leaf(k) return v end, __lt = function() return leaf(2) end,
+  local object = setmetatable({}, { __index = function(t, k) local v = leaf(k) return v end, __lt = function() local x = leaf(2) return x end,
     __concat = function() return (leaf(3)) end, __call = function(self, n) local x = leaf(n) return x end })
   keep("suspended", create(function() return object.missing end))
   keep("suspended", create(function() return object < object end))
   keep("suspended", create(function() return object .. "x" end))
   keep("suspended", create(function() local x = object(1) return x end))
-  keep("suspended", create(function() for i in function() return leaf(1) end do return i end end))
+  keep("suspended", create(function() for i in function() local x = leaf(1) return x end do return i end end))
   keep("suspended", create(down), 12)
   keep("suspended", create(down), 3000)
   local wrapped = coroutine.wrap(function() all[#all + 1] = { "suspended", (coroutine.running()) } outer(1) end)
