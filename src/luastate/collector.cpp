@@ -157,7 +157,6 @@ void list_threads(const Memory& memory, const Dialect& lua, Address G, Address o
   Address landmark = 0;
   std::int64_t steps = 0, next_landmark = 1;
   while (object != 0) {
-    if (how.known && how.known(object)) break;
     ObjectHead head;
     const bool good = read_head(memory, lua, object, head) && (!head.is_thread || belongs(memory, lua, object, G));
     if (object == landmark || ++steps > how.most) return;
@@ -182,6 +181,7 @@ void list_threads(const Memory& memory, const Dialect& lua, Address G, Address o
     }
     trail.add(object);
     ++list.objects;
+    if (how.visit && !how.visit(object, head.next)) break;
     object = head.next;
   }
   list.complete = true;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "coroutine_look.h"
@@ -175,6 +176,26 @@ TEST_CASE("a forest in LuaJIT", "[coroutines]") {
   const char* const name = GENERATE("luajit-2.1.20170501-gc64", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc64", "luajit-2.1.newest-gc32",
                                     "luajit-2.1.tarantool2.6-gc64");
   check_forest(target(name).command);
+}
+
+// Not a test: what a look costs in a heap of COROUTINES_MB megabytes.
+TEST_CASE("what a look at coroutines costs", "[.][coroutines_cost]") {
+  const char* const mb = std::getenv("COROUTINES_MB");
+  for (const char* const name : {"lua-5.4.9-O2", "luajit-2.1.newest-gc64"}) {
+    for (const char* const way : {"wait", "work"}) {
+      std::vector<std::string> said;
+      const auto running = start(target(name).command, {"forest", "10000", way, mb != nullptr ? mb : "100"}, said);
+      CoroutineWatcher watcher(running->pid());
+      for (int i = 0; i < 3; ++i) {
+        const CoroutineLookup look = watcher.look();
+        const auto ms = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e6; };
+        const StateReport& report = look.states.at(0);
+        fmt::print("{} {}: heap {:.1f} MB, {} objects, {} groups, unread {}, {}, {} tries; learn {:.1f} ms; copied {:.1f} MB in {:.1f} ms, stop {:.1f} ms; settle {:.1f} ms\n", name, way,
+                   static_cast<double>(report.collector.bytes) / 1e6, report.objects, report.groups.size(), report.unread, look.complete ? "complete" : "incomplete", look.tries,
+                   ms(look.learning), static_cast<double>(look.bytes) / 1e6, ms(look.copying), ms(look.stopped), ms(look.settling));
+      }
+    }
+  }
 }
 
 }  // namespace luaspy::live

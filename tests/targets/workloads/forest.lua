@@ -1,6 +1,7 @@
 -- forest.lua KIND: makes coroutines of all kinds, prints what Lua itself says of each of them, and waits.
 --   kinds      one or a few of every kind; inside of two coroutines that have resumed each other
---   forest N   N coroutines that wait at ten places, as many at each; then "wait"s, or "work"s on: they are resumed, others come and go
+--   forest N   N coroutines that wait at ten places, as many at each; then "wait"s, or "work"s on: they are resumed, others come and go; in a heap of
+--              some MB more, if a fourth word says how many
 --   sweep      garbage, and a collection that goes a step further for every line that is read
 local kind, count, way = arg[1], tonumber(arg[2] or 0), arg[3]
 local yield, create, unpack = coroutine.yield, coroutine.create, unpack or table.unpack
@@ -80,11 +81,16 @@ elseif kind == "forest" then
     places[i] = assert(load("local yield = ...\nlocal function place" .. i .. "(n)\n while true do yield(n) end\nend\nreturn function(n)" ..
       ("\n"):rep(i) .. " place" .. i .. "(n)\nend", "@place" .. i .. ".lua"))(yield)
   end
-  local forest = {}
+  local forest, heap = {}, {}
+  local function grow(mb) while collectgarbage("count") < mb * 1024 do for i = 1, 1000 do heap[#heap + 1] = { i, "text " .. #heap, {} } end end end
+  local mb = tonumber(arg[4] or 0)
+  grow(mb / 2)
   for i = 1, count do
+    if mb > 0 and i % 16 == 0 then heap[#heap + 1] = { i, {} } end
     forest[i] = create(places[i % 10 + 1])
     coroutine.resume(forest[i], { i, "leaf " .. i })
   end
+  grow(mb)
   ready()
   if way == "wait" then io.read() end
   local i, other = 0, 0
