@@ -74,6 +74,7 @@ bool CoroutineList::read_all(HeapCopy& pieces) {
   std::int64_t seen = 0;
   ListWalk how;
   how.refresh = [&](Address object) { pieces.refresh(object); };
+  how.live = live_;
   how.visit = [&](Address object, Address next) {
     if (links.size() < links_kept) links.push_back({object, next});
     if (++seen % between_checks == 0 && flipped()) check_all(list.threads, gone);
@@ -106,7 +107,7 @@ bool CoroutineList::read_new(const Memory& memory, std::int64_t most) {
   list_threads(memory, lua_, G_, first_object(memory, lua_, G_), how, list);
   new_objects_ = list.objects;
   add(list, {});
-  remember(links);
+  if (list.complete) remember(links);   // else there would be a gap in what is known
   return list.complete;
 }
 

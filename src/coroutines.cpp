@@ -37,7 +37,7 @@ void Coroutines::learn(const AddressSpace& space, const States& states) {
 
 void Coroutines::learn_state(State& state, const AddressSpace& space) {
   constexpr std::int64_t short_list = 4 << 20;   // bytes in use
-  constexpr int rounds = 4;
+  constexpr int rounds = 8;
   constexpr std::int64_t few_objects = 1000, most_objects = 1'000'000;
   HeapCopy pieces(live_, limits_.copy_bytes);
   pieces.know(space);
@@ -55,9 +55,9 @@ void Coroutines::learn_state(State& state, const AddressSpace& space) {
     const std::size_t known = state.list.threads().size();
     HeapCopy recent(live_, limits_.copy_bytes);
     recent.know(space);
-    if (!state.list.read_new(recent, most_objects)) state.list_complete = false;
+    const bool read = state.list.read_new(recent, most_objects);
     learn_coroutines(state, known);
-    if (state.list.new_objects() < few_objects) break;
+    if (read && state.list.new_objects() < few_objects) break;
   }
 }
 

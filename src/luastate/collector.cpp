@@ -158,7 +158,9 @@ void list_threads(const Memory& memory, const Dialect& lua, Address G, Address o
   std::int64_t steps = 0, next_landmark = 1;
   while (object != 0) {
     ObjectHead head;
-    const bool good = read_head(memory, lua, object, head) && (!head.is_thread || belongs(memory, lua, object, G));
+    bool good = read_head(memory, lua, object, head) && (!head.is_thread || belongs(memory, lua, object, G));
+    // The youngest one is in the list before it is what it is going to be (lj_gc.c, lj_mem_newgco).
+    if (!good && trail.count() == 0 && plausible_pointer(head.next)) good = true, head.is_thread = false;
     if (object == landmark || ++steps > how.most) return;
     if (!good) {
       if (!how.refresh || ++breaks > most_breaks) return;
@@ -167,6 +169,7 @@ void list_threads(const Memory& memory, const Dialect& lua, Address G, Address o
       while (!at.empty() && at.back() >= trail.count()) at.pop_back(), list.threads.pop_back();
       list.objects = trail.count();
       landmark = 0;
+      if (object == 0) object = first_object(how.live != nullptr ? *how.live : memory, lua, G);
       if (object == 0) return;
       continue;
     }

@@ -55,6 +55,7 @@ struct ThreadList {
 struct ListWalk {
   std::int64_t most = 200'000'000;
   std::function<void(Address)> refresh;
+  const Memory* live = nullptr;   // with `refresh`: where the list begins now
   std::function<bool(Address object, Address next)> visit;
 };
 void list_threads(const Memory& memory, const Dialect& lua, Address G, Address object, const ListWalk& how, ThreadList& list);

@@ -97,15 +97,16 @@ elseif kind == "forest" then
   while true do
     i = i % count + 1
     coroutine.resume(forest[i], { i })
-    if i % 7 == 0 then
+    if i % 50 == 0 then
       local short = create(function() yield({}) end)
       coroutine.resume(short)
     end
   end
 elseif kind == "sweep" then
+  if _VERSION >= "Lua 5.4" then collectgarbage("incremental") end
   collectgarbage() collectgarbage("stop")
   make()
-  for i = 1, 20000 do coroutine.resume(create(leaf), { {} }) all[i % 100 + 1000] = create(leaf) end
+  for i = 1, 2000 do coroutine.resume(create(leaf), { {} }) all[i % 100 + 1000] = create(leaf) end
   for i = 1000, 1100 do all[i] = nil end
   for _, one in ipairs(all) do say("COROUTINE ", one[1], " ", coroutine.status(one[2])) end
   ready()
