@@ -23,28 +23,61 @@ std::vector<std::uint64_t> signature_of(const CoroutineLook& look) {
 }  // namespace
 
 void Coroutines::learn(const AddressSpace& space, const States& states) {
-  constexpr int rounds = 3;
   copy_.know(space);
   copy_.learn(true);
   states_.clear();
-  for (const auto& [G, lua] : states) {
-    State& state = states_.emplace_back();
-    state.G = G, state.lua = lua;
-    ThreadList list;
-    const ListWalk how = {.refresh = [&](Address object) { copy_.refresh(object); }};
-    for (int i = 0; i < rounds && !list.complete; ++i) {
-      if (i != 0) copy_.learn(false);
-      list_threads(copy_, lua, G, first_object(copy_, lua, G), how, list);
-    }
-    state.threads = std::move(list.threads);
-    if (const Address main = main_thread_of(copy_, lua, G); main != 0) state.threads.push_back(main);
-    if (state.threads.size() > limits_.most_coroutines) state.threads.resize(limits_.most_coroutines);
-    for (const Address L : state.threads) {
-      look_at_coroutine(copy_, lua, G, L, Active::no, limits_.walk, look_);
-      touch_coroutine(copy_, lua, L);
-    }
-  }
+  for (const auto& [G, lua] : states) learn_state(states_.emplace_back(State{G, lua, CoroutineList(live_, G, lua), false, false, {}, {}}), space);
   std::ranges::sort(states_, {}, &State::G);
+}
+
+void Coroutines::learn_state(State& state, const AddressSpace& space) {
+  constexpr std::int64_t short_list = 4 << 20;   // bytes in use
+  constexpr int rounds = 8;
+  constexpr std::int64_t few_objects = 1000, most_objects = 1'000'000;
+  HeapCopy pieces(live_, limits_.copy_bytes);
+  pieces.know(space);
+  state.whole_list = read_collector(live_, state.lua, state.G).bytes <= short_list;
+  HeapCopy& through = state.whole_list ? copy_ : pieces;
+  state.list_complete = state.list.read_all(through);
+  if (!state.list_complete) {
+    through.learn(false);
+    state.list_complete = state.list.read_all(through);
+  }
+  learn_coroutines(state, 0);
+  // Each round takes less time than the one before it, and so there is less that is new.
+  for (int i = 0; i < rounds; ++i) {
+    state.list.check();
+    const std::size_t known = state.list.threads().size();
+    HeapCopy recent(live_, limits_.copy_bytes);
+    recent.know(space);
+    const bool read = state.list.read_new(recent, most_objects);
+    learn_coroutines(state, known);
+    if (read && state.list.new_objects() < few_objects) break;
+  }
+}
+
+void Coroutines::learn_coroutines(State& state, std::size_t from) {
+  const auto learn = [&](Address L) {
+    look_at_coroutine(copy_, state.lua, state.G, L, Active::no, limits_.walk, look_);
+    touch_coroutine(copy_, state.lua, L);
+  };
+  if (from == 0) learn(main_thread_of(copy_, state.lua, state.G));
+  (void)read_collector(copy_, state.lua, state.G);
+  (void)finalizer_thread_of(copy_, state.lua, state.G);
+  for (std::size_t i = from; i < std::min(state.list.threads().size(), limits_.most_coroutines); ++i) learn(state.list.threads()[i]);
+}
+
+void Coroutines::copy() {
+  constexpr std::int64_t most_objects = 20'000;
+  constexpr std::size_t most_new = 1000;
+  copy_.copy();
+  for (State& state : states_) {
+    const std::size_t known = state.list.threads().size();
+    state.list_complete &= state.list.read_new(copy_, most_objects);
+    const std::size_t end = std::min(state.list.threads().size(), known + most_new);
+    for (std::size_t i = known; i < end; ++i) look_at_coroutine(copy_, state.lua, state.G, state.list.threads()[i], Active::no, limits_.walk, look_);
+  }
+  copy_.seal();
 }
 
 bool Coroutines::settle(const std::vector<std::vector<Activation>>& active) {
@@ -73,14 +106,29 @@ void Coroutines::settle_state(State& state) {
   report.lua = name_of(state.lua);
   report.main = main_thread_of(copy_, state.lua, state.G);
   report.collector = read_collector(copy_, state.lua, state.G);
+  std::vector<Address> threads;
   ThreadList list;
-  list_threads(copy_, state.lua, state.G, first_object(copy_, state.lua, state.G), {}, list);
-  report.objects = list.objects;
-  report.garbage = list.dead_threads;
-  report.complete = list.complete && list.threads.size() <= limits_.most_coroutines;
-  if (list.threads.size() > limits_.most_coroutines) list.threads.resize(limits_.most_coroutines);
-  for (const Address L : list.threads) {
-    if (L != report.main) settle_coroutine(state, L);
+  if (state.whole_list) list_threads(copy_, state.lua, state.G, first_object(copy_, state.lua, state.G), {}, list);
+  if (list.complete) {
+    threads = std::move(list.threads);
+    report.objects = list.objects;
+    report.garbage = list.dead_threads;
+  } else {
+    for (const Address L : state.list.threads()) {
+      if (state.list.has(copy_, report.collector, L)) threads.push_back(L);
+    }
+    report.objects = state.list.objects();
+    report.garbage = state.list.garbage();
+  }
+  report.complete = (list.complete || state.list_complete) && threads.size() <= limits_.most_coroutines;
+  if (threads.size() > limits_.most_coroutines) threads.resize(limits_.most_coroutines);
+  // LuaJIT's own one is nobody's coroutine while it rests.
+  const Address finalizers = finalizer_thread_of(copy_, state.lua, state.G);
+  const auto rests = [&](Address L) {
+    return L == finalizers && look_at_coroutine(copy_, state.lua, state.G, L, active_in(L), limits_.walk, look_) && look_.status == CoroutineStatus::dead;
+  };
+  for (const Address L : threads) {
+    if (L != report.main && !rests(L)) settle_coroutine(state, L);
   }
   if (look_at_coroutine(copy_, state.lua, state.G, report.main, active_in(report.main), limits_.walk, look_)) {
     report.main_status = look_.status;

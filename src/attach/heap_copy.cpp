@@ -16,7 +16,7 @@ void HeapCopy::know(const AddressSpace& space) {
 }
 
 void HeapCopy::learn(bool forget_pages) {
-  sealed_ = false;
+  mode_ = Mode::learning;
   missing_ = 0;
   for (Piece& piece : pieces_) {
     piece.valid = 0;
@@ -26,14 +26,16 @@ void HeapCopy::learn(bool forget_pages) {
 }
 
 void HeapCopy::refresh(Address address) {
-  if (sealed_) return;
+  if (mode_ != Mode::learning) return;
   if (Piece* const piece = find(address - address % piece_size, false)) {
     piece->valid = static_cast<std::uint16_t>(piece->valid & ~(1u << address % piece_size / page_size));
   }
 }
 
 void HeapCopy::copy() {
-  sealed_ = true;
+  constexpr std::size_t most_filled = 512;
+  mode_ = Mode::filling;
+  pages_to_fill_ = most_filled;
   missing_ = 0;
   copied_bytes_ = 0;
   constexpr std::size_t most = 1024;   // as LiveMemory takes them
@@ -83,13 +85,13 @@ bool HeapCopy::read(Address address, std::span<std::byte> into) const {
       used_pages_ += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(wanted & ~piece->used)));
       piece->used = static_cast<std::uint16_t>(piece->used | wanted);
     }
-    if (!sealed_) {
-      for (unsigned page = first; page <= last; ++page) {
-        if ((piece->valid >> page & 1) == 0) fetch(*piece, page);
-      }
+    for (unsigned page = first; page <= last && (piece->valid & wanted) != wanted; ++page) {
+      if ((piece->valid >> page & 1) != 0 || mode_ == Mode::sealed) continue;
+      if (mode_ == Mode::learning) fetch(*piece, page);
+      else fetch_page(*piece, page);
     }
     if ((piece->valid & wanted) != wanted) {
-      missing_ += sealed_ ? 1 : 0;
+      missing_ += mode_ == Mode::learning ? 0 : 1;
       return false;
     }
     std::memcpy(into.data(), piece->bytes.get() + offset, size);
@@ -111,6 +113,15 @@ void HeapCopy::fetch(Piece& piece, unsigned page) const {
   } else if (live_.read(piece.start + page * page_size, bytes.subspan(page * page_size, page_size))) {
     piece.valid = static_cast<std::uint16_t>(piece.valid | 1u << page);
   }
+}
+
+// In the stop.
+void HeapCopy::fetch_page(Piece& piece, unsigned page) const {
+  if (pages_to_fill_ == 0) return;
+  --pages_to_fill_;
+  if (!live_.read(piece.start + page * page_size, {piece.bytes.get() + page * page_size, page_size})) return;
+  piece.valid = static_cast<std::uint16_t>(piece.valid | 1u << page);
+  copied_bytes_ += page_size;
 }
 
 bool HeapCopy::is_mapped(Address page) const {

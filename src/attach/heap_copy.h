@@ -4,7 +4,8 @@
 //
 //   learning: a read fetches the piece (64 KiB) around it from the target, which runs on     → used pages
 //   copy():   the used pages once more, in as few system calls as possible                   = the stop
-//   sealed:   a read finds what copy() read and nothing else; what is missing is noted as used, for the next time
+//   filling:  until the stop ends a read may fetch a page more, but not many
+//   seal():   from now on a read finds what the stop has read and nothing else
 
 #include <cstdint>
 #include <memory>
@@ -30,13 +31,14 @@ class HeapCopy : public Memory {
   // Of a page that is read next, the target's memory as it is then.
   void refresh(Address address);
   void copy();
+  void seal() { mode_ = Mode::sealed; }
 
   bool read(Address address, std::span<std::byte> into) const override;
 
   std::size_t used_bytes() const { return used_pages_ * page_size; }   // what copy() reads
   std::size_t copied_bytes() const { return copied_bytes_; }           // what it has read
   std::size_t kept_bytes() const { return pieces_.size() * piece_size; }
-  // Sealed: reads that found nothing. Learning: reads beyond most_bytes.
+  // Reads that found nothing because the stop has not read it. Learning: reads beyond most_bytes.
   std::int64_t missing() const { return missing_; }
 
  private:
@@ -53,11 +55,12 @@ class HeapCopy : public Memory {
   Piece* find(Address start, bool make) const;
   std::size_t slot_of(Address start) const;
   void fetch(Piece& piece, unsigned page) const;
+  void fetch_page(Piece& piece, unsigned page) const;
   bool is_mapped(Address page) const;
 
   const Memory& live_;
   std::size_t most_bytes_;
-  bool sealed_ = false;
+  enum class Mode { learning, filling, sealed } mode_ = Mode::learning;
   std::vector<Range> ranges_;   // ascending, disjoint
   // Reading fills it.
   mutable std::vector<Piece> pieces_;
@@ -65,7 +68,8 @@ class HeapCopy : public Memory {
   mutable std::uint32_t last_ = 0;   // the piece read last
   mutable std::size_t used_pages_ = 0;
   mutable std::int64_t missing_ = 0;
-  std::size_t copied_bytes_ = 0;
+  mutable std::size_t copied_bytes_ = 0;
+  mutable std::size_t pages_to_fill_ = 0;   // that may still be
 };
 
 }  // namespace luaspy

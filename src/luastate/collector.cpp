@@ -77,6 +77,16 @@ Address main_thread_of(const Memory& memory, const Dialect& lua, Address G) {
   return memory.get<Address>(G + lua.puc->G_mainthread).value_or(0);
 }
 
+Address finalizer_thread_of(const Memory& memory, const Dialect& lua, Address G) {
+  constexpr Offset value_size = 8;
+  if (lua.luajit == nullptr) return 0;
+  // It follows the registry in releases that have it. In those that have the registry right behind mainthref a temporary value does.
+  const LuajitLayout& layout = *lua.luajit;
+  if (layout.G_registry <= layout.G_mainthref + value_size) return 0;
+  const Address thread = read_ref(memory, layout, G + layout.G_registry + value_size).value_or(0);
+  return is_thread_of(memory, layout, thread, G) ? thread : 0;
+}
+
 Address first_object(const Memory& memory, const Dialect& lua, Address G) {
   if (lua.puc != nullptr) return memory.get<Address>(G + lua.puc->G_allgc).value_or(0);
   const LuajitLayout& layout = *lua.luajit;
@@ -147,9 +157,10 @@ void list_threads(const Memory& memory, const Dialect& lua, Address G, Address o
   Address landmark = 0;
   std::int64_t steps = 0, next_landmark = 1;
   while (object != 0) {
-    if (how.known && how.known(object)) break;
     ObjectHead head;
-    const bool good = read_head(memory, lua, object, head) && (!head.is_thread || belongs(memory, lua, object, G));
+    bool good = read_head(memory, lua, object, head) && (!head.is_thread || belongs(memory, lua, object, G));
+    // The youngest one is in the list before it is what it is going to be (lj_gc.c, lj_mem_newgco).
+    if (!good && trail.count() == 0 && plausible_pointer(head.next)) good = true, head.is_thread = false;
     if (object == landmark || ++steps > how.most) return;
     if (!good) {
       if (!how.refresh || ++breaks > most_breaks) return;
@@ -158,6 +169,7 @@ void list_threads(const Memory& memory, const Dialect& lua, Address G, Address o
       while (!at.empty() && at.back() >= trail.count()) at.pop_back(), list.threads.pop_back();
       list.objects = trail.count();
       landmark = 0;
+      if (object == 0) object = first_object(how.live != nullptr ? *how.live : memory, lua, G);
       if (object == 0) return;
       continue;
     }
@@ -172,6 +184,7 @@ void list_threads(const Memory& memory, const Dialect& lua, Address G, Address o
     }
     trail.add(object);
     ++list.objects;
+    if (how.visit && !how.visit(object, head.next)) break;
     object = head.next;
   }
   list.complete = true;

@@ -30,6 +30,8 @@ CollectorState read_collector(const Memory& memory, const Dialect& lua, Address 
 
 // 0 if it cannot be read.
 Address main_thread_of(const Memory& memory, const Dialect& lua, Address G);
+// The coroutine that LuaJIT runs finalizers in (global_State.vmthref, from 2025-11 on: 5c647754); 0: there is none.
+Address finalizer_thread_of(const Memory& memory, const Dialect& lua, Address G);
 
 // How every object begins.
 struct ObjectHead {
@@ -49,11 +51,12 @@ struct ThreadList {
 };
 
 // Follows the list from `object` on, for `most` objects at the longest. `refresh`, if any: the list may be changing; asks for the memory as it is
-// now of a place whose next object cannot be believed. `known`, if any: ends it, as complete, at an object that it is true of.
+// now of a place whose next object cannot be believed. `visit`, if any, is told each object and the next one; false ends the walk, as complete.
 struct ListWalk {
   std::int64_t most = 200'000'000;
   std::function<void(Address)> refresh;
-  std::function<bool(Address)> known;
+  const Memory* live = nullptr;   // with `refresh`: where the list begins now
+  std::function<bool(Address object, Address next)> visit;
 };
 void list_threads(const Memory& memory, const Dialect& lua, Address G, Address object, const ListWalk& how, ThreadList& list);
 

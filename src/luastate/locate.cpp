@@ -210,7 +210,10 @@ void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space
             if (find_globals(memory, L, layout) && layout.main_L_below == word - L && !visit({L, word, row, layout})) return;
             continue;
           }
-          if (word != (row.puc->mainthread_embedded ? L - row.puc->G_mainthread : L + row.puc->L_size)) continue;
+          // Programs that carry Lua along add fields to the end of lua_State (tup).
+          constexpr Address most_added = 64;
+          if (row.puc->mainthread_embedded ? word != L - row.puc->G_mainthread : word - (L + row.puc->L_size) > most_added) continue;
+          if (!row.puc->mainthread_embedded && memory.get<Address>(word + row.puc->G_mainthread) != L) continue;
           std::array<std::byte, head_size> head;
           if (memory.read(L, head) && fits(memory, *row.puc, L, head) && !visit({L, word, row, {}})) return;
         }

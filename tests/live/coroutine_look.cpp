@@ -38,7 +38,6 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
   Thread& thread = *target_.process().threads().front();
   while (!result.complete && result.tries < tries) {
     ++result.tries;
-    const auto begun = Clock::now();
     const AddressSpace space = target_.process().address_space();
     locator_.know(space);
     locator_.find_states(target_.memory(), space);
@@ -55,7 +54,10 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
       coroutines_.copy();
       result.copying = Clock::now() - before;
       locate(registers, active[0]);
-      if (!(thread.state() == state)) continue;   // it ran
+      if (!(thread.state() == state)) {   // it ran
+        --result.tries;
+        continue;
+      }
     } else {
       Target::Stop stop(target_, thread.tid());
       REQUIRE(stop.outcome() == Target::Stop::Outcome::stopped);
@@ -70,7 +72,6 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
     result.states = coroutines_.report(names_, reader_.native_code());
     result.settling = Clock::now() - copied;
     result.bytes = coroutines_.copied_bytes();
-    (void)begun;
   }
   return result;
 }

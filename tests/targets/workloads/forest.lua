@@ -1,6 +1,7 @@
 -- forest.lua KIND: makes coroutines of all kinds, prints what Lua itself says of each of them, and waits.
 --   kinds      one or a few of every kind; inside of two coroutines that have resumed each other
---   forest N   N coroutines that wait at ten places, as many at each; then "wait"s, or "work"s on: they are resumed, others come and go
+--   forest N   N coroutines that wait at ten places, as many at each; then "wait"s, or "work"s on: they are resumed, others come and go; in a heap of
+--              some MB more, if a fourth word says how many
 --   sweep      garbage, and a collection that goes a step further for every line that is read
 local kind, count, way = arg[1], tonumber(arg[2] or 0), arg[3]
 local yield, create, unpack = coroutine.yield, coroutine.create, unpack or table.unpack
@@ -27,14 +28,14 @@ local function make()
   keep("suspended", create(function() local ok = pcall(outer, 3) return ok end))   -- 5.1 cannot: it fails there
   keep("suspended", create(function() local ok = pcall(yield, 3) return ok end))
   keep("suspended", create(function() local ok = pcall(pcall, yield, 3) return ok end))
-  local object = setmetatable({}, { __index = function(t, k) local v = leaf(k) return v end, __lt = function() return leaf(2) end,
+  local object = setmetatable({}, { __index = function(t, k) local v = leaf(k) return v end, __lt = function() local x = leaf(2) return x end,
     __concat = function() return (leaf(3)) end, __call = function(self, n) local x = leaf(n) return x end })
   keep("suspended", create(function() return object.missing end))
   keep("suspended", create(function() return object < object end))
   keep("suspended", create(function() return object .. "x" end))
   keep("suspended", create(function() local x = object(1) return x end))
-  keep("suspended", create(function() for i in function() return leaf(1) end do return i end end))
-  keep("suspended", create(down), 20)
+  keep("suspended", create(function() for i in function() local x = leaf(1) return x end do return i end end))
+  keep("suspended", create(down), 12)
   keep("suspended", create(down), 3000)
   local wrapped = coroutine.wrap(function() all[#all + 1] = { "suspended", (coroutine.running()) } outer(1) end)
   wrapped()
@@ -80,26 +81,32 @@ elseif kind == "forest" then
     places[i] = assert(load("local yield = ...\nlocal function place" .. i .. "(n)\n while true do yield(n) end\nend\nreturn function(n)" ..
       ("\n"):rep(i) .. " place" .. i .. "(n)\nend", "@place" .. i .. ".lua"))(yield)
   end
-  local forest = {}
+  local forest, heap = {}, {}
+  local function grow(mb) while collectgarbage("count") < mb * 1024 do for i = 1, 1000 do heap[#heap + 1] = { i, "text " .. #heap, {} } end end end
+  local mb = tonumber(arg[4] or 0)
+  grow(mb / 2)
   for i = 1, count do
+    if mb > 0 and i % 16 == 0 then heap[#heap + 1] = { i, {} } end
     forest[i] = create(places[i % 10 + 1])
     coroutine.resume(forest[i], { i, "leaf " .. i })
   end
+  grow(mb)
   ready()
   if way == "wait" then io.read() end
   local i, other = 0, 0
   while true do
     i = i % count + 1
     coroutine.resume(forest[i], { i })
-    if i % 7 == 0 then
+    if i % 50 == 0 then
       local short = create(function() yield({}) end)
       coroutine.resume(short)
     end
   end
 elseif kind == "sweep" then
+  if _VERSION >= "Lua 5.4" then collectgarbage("incremental") end
   collectgarbage() collectgarbage("stop")
   make()
-  for i = 1, 20000 do coroutine.resume(create(leaf), { {} }) all[i % 100 + 1000] = create(leaf) end
+  for i = 1, 2000 do coroutine.resume(create(leaf), { {} }) all[i % 100 + 1000] = create(leaf) end
   for i = 1000, 1100 do all[i] = nil end
   for _, one in ipairs(all) do say("COROUTINE ", one[1], " ", coroutine.status(one[2])) end
   ready()
