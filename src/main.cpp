@@ -6,14 +6,24 @@
 #include "dump.h"
 #include "options.h"
 #include "record.h"
+#include "top.h"
 
 namespace {
+
+luaspy::Result<int> run(const luaspy::Options& options) {
+  switch (options.command) {
+    case luaspy::Options::Command::record: return luaspy::record(options.record);
+    case luaspy::Options::Command::top: return luaspy::top(options.top);
+    case luaspy::Options::Command::dump: break;
+  }
+  return luaspy::dump(options.dump);
+}
 
 int run(int argc, char** argv) {
   int exit_code = 0;
   const std::optional<luaspy::Options> options = luaspy::parse_options(argc, argv, exit_code);
   if (!options) return exit_code;
-  const luaspy::Result<int> status = options->command == luaspy::Options::Command::record ? luaspy::record(options->record) : luaspy::dump(options->dump);
+  const luaspy::Result<int> status = run(*options);
   if (status) return *status;
   fmt::print(stderr, "luaspy: {}\n", status.error().text);
   return static_cast<int>(status.error().cause);

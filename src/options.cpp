@@ -18,6 +18,7 @@ constexpr const char* examples =
     "Examples:\n"
     "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, for speedscope\n"
     "  luaspy record -o slow.folded -- lua5.4 my.lua  start a program and record it until it ends\n"
+    "  luaspy top --pid 1234                          which functions take the time, live\n"
     "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
     "\n"
     "Exit status: 0 done; of the launched command, if there is one; else 1 internal error, 2 wrong usage,\n"
@@ -40,12 +41,49 @@ void add_subprocesses(CLI::App& command, bool& subprocesses) {
   command.add_flag("-s,--subprocesses", subprocesses, "The processes that it has started, too, if they run Lua");
 }
 
+void add_rate(CLI::App& command, double& rate) {
+  command.add_option("-r,--rate", rate, "Samples a second (100)")->check(CLI::Range(0.01, 10000.0))->option_text("HZ");
+}
+
+void add_max_stopped(CLI::App& command, double& max_stopped) {
+  command.add_option("--max-stopped", max_stopped, "Lower the rate where a thread would stand still for more of the time (10)")->check(CLI::Range(0.01, 100.0))->option_text("PERCENT");
+}
+
 void add_mode(CLI::App& command, Mode& mode) {
   static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
       ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("merged|lua|native|all"))
       ->option_text("MODE");
 }
+
+constexpr const char* top_notes =
+    "Keys: q quit, ? help, Enter callers and callees, / filter, s sort, p pause, t threads, l lines, r reset.\n"
+    "%Own and %Total are of the last 5 s (key w: of all); 100 % is one thread all the time. When the target\n"
+    "ends, the screen stays until q. Where standard output can show no screen, it prints tables as with --batch.\n"
+    "A command after -- does not get the screen and the keys: what it writes to the terminal goes to a file,\n"
+    "and to the terminal when top is left; it is not ended, and its exit status becomes luaspy's.\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy top --pid 1234                              what is it doing?\n"
+    "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
+    "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
+
+void add_top(CLI::App& app, TopOptions& options) {
+  CLI::App& top = *app.add_subcommand("top", "Watch live which functions take the time");
+  top.footer(top_notes);
+  add_target(top, options.target);
+  add_rate(top, options.rate);
+  top.add_option("-d,--duration", options.duration, "End after so many seconds")->check(CLI::PositiveNumber)->option_text("SECONDS");
+  top.add_option("--interval", options.interval, "Between two refreshes (1), between two tables (2)")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
+  CLI::Option* const batch = top.add_flag("--batch", options.batch, "Print plain tables, of each interval one");
+  top.add_option("--count", options.count, "With --batch: end after so many tables")->check(CLI::PositiveNumber)->option_text("N")->needs(batch);
+  add_subprocesses(top, options.subprocesses);
+  add_mode(top, options.mode);
+  top.add_flag("--idle", options.idle, "Sleeping threads too, by what they wait in; they are read, not stopped");
+  add_max_stopped(top, options.max_stopped);
+}
+
+bool has_target(const TargetOptions& target) { return target.pid != 0 || !target.command.empty(); }
 
 }  // namespace
 
@@ -61,9 +99,9 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   record.footer(examples);
   RecordOptions& to_record = options.record;
   add_target(record, to_record.target);
-  record.add_option("-r,--rate", to_record.rate, "Samples a second (100)")->check(CLI::Range(0.01, 10000.0))->option_text("HZ");
+  add_rate(record, to_record.rate);
   record.add_option("-d,--duration", to_record.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
-  record.add_option("--max-stopped", to_record.max_stopped, "Lower the rate where a thread would stand still for more of the time (10)")->check(CLI::Range(0.01, 100.0))->option_text("PERCENT");
+  add_max_stopped(record, to_record.max_stopped);
   record.add_option("-o,--output", to_record.output, "File to write; - is standard output")->option_text("FILE");
   record.add_option("-f,--format", to_record.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}))->option_text("FORMAT");
   add_subprocesses(record, to_record.subprocesses);
@@ -73,6 +111,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   record.add_flag("--vmstate", to_record.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
   record.add_flag("--traces", to_record.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--idle", to_record.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
+
+  add_top(app, options.top);
 
   CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
   dump.footer(examples);
@@ -87,8 +127,9 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
     exit_code = app.exit(error) == 0 ? 0 : static_cast<int>(Cause::usage);
     return std::nullopt;
   }
-  options.command = dump.parsed() ? Options::Command::dump : Options::Command::record;
-  if (record.parsed() && to_record.target.pid == 0 && to_record.target.command.empty()) {
+  const bool watches = app.got_subcommand("top");
+  options.command = dump.parsed() ? Options::Command::dump : watches ? Options::Command::top : Options::Command::record;
+  if ((record.parsed() && !has_target(to_record.target)) || (watches && !has_target(options.top.target))) {
     fmt::print(stderr, "luaspy: say what to look at: --pid PID, or -- and a command\n");
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;

@@ -38,9 +38,23 @@ struct DumpOptions {
   bool json = false;
 };
 
+struct TopOptions {
+  TargetOptions target;
+  double rate = 100;                    // Hz
+  std::optional<double> duration;       // s
+  double max_stopped = 10;              // % of the time that a thread may stand still
+  Mode mode = Mode::merged;
+  bool idle = false;                    // sample sleeping threads too
+  bool subprocesses = false;            // the target's descendants that run Lua, too
+  bool batch = false;                   // plain tables instead of a screen
+  std::optional<double> interval;       // s, between two tables or refreshes
+  std::optional<int> count;             // tables
+};
+
 struct Options {
-  enum class Command { record, dump } command = Command::record;
+  enum class Command { record, top, dump } command = Command::record;
   RecordOptions record;
+  TopOptions top;
   DumpOptions dump;
 };
 
