@@ -125,11 +125,13 @@ std::string fill(std::string_view text, int width, Cut cut, Charset charset) {
 Label fit(const Label& label, int width, Charset charset) {
   const int name = columns(label.name), place = columns(label.place);
   if (name + place <= width) return label;
-  const int place_room = std::min(place, std::max(width - name, width / 2));
+  int place_room = std::min(place, std::max(width - name, width / 3));
+  constexpr int least = 6;
+  if (place_room < std::min(place, least)) place_room = 0;
   Label result;
   result.name = fit(label.name, width - place_room, Cut::middle, charset);
   const bool is_file = label.place.starts_with(" (") && label.place.ends_with(')');
-  if (place_room == place || !is_file || place_room < 6) result.place = fit(label.place, place_room, Cut::left, charset);
+  if (place_room == place || place_room == 0 || !is_file) result.place = fit(label.place, place_room, Cut::left, charset);
   else result.place = " (" + fit(std::string_view(label.place).substr(2, label.place.size() - 3), place_room - 3, Cut::left, charset) + ")";
   return result;
 }

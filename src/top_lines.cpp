@@ -77,11 +77,18 @@ class Drawing {
     int used = 0;
     for (const TopSpan& span : left.spans) used += columns(span.text);
     const int free = size_.width - used - columns(right) - 1;
-    if (free > 0) {
+    if (free > 1) {
       left.spans.push_back({std::string(static_cast<std::size_t>(free), ' ')});
       left.spans.push_back({right, TopStyle::dim});
     }
     lines_.push_back(std::move(left));
+  }
+
+  // The folder of the program says least.
+  std::string_view command() const {
+    const std::string_view whole = target_.command, program = whole.substr(0, whole.find(' '));
+    const std::size_t slash = program.rfind('/');
+    return program.starts_with('/') && slash + 1 < program.size() ? whole.substr(slash + 1) : whole;
   }
 
   void title() {
@@ -92,38 +99,56 @@ class Drawing {
     const int most = std::max(20, size_.width / 2);
     right = fit(right, most, Cut::right, charset_);
     const int room = size_.width - columns(head) - columns(right) - 3;
-    sides({{{head, TopStyle::heading}, {fit(clean(target_.command, 4096), std::max(room, 0), Cut::middle, charset_), TopStyle::bold}}}, right);
+    sides({{{head, TopStyle::heading}, {fit(clean(command(), 4096), std::max(room, 0), Cut::middle, charset_), TopStyle::bold}}}, right);
   }
 
   void facts() {
     const double seconds = static_cast<double>(counts_.elapsed.recent) / 1e9;
     const double rate = seconds > 0 ? static_cast<double>(counts_.ticks.recent) / seconds : 0;
-    std::string text = margin() + threads_text(counts_, target_, view_.is_since_start());
-    text += fmt::format("{}{:.{}f} of {:g} Hz", dot(), rate, rate < 9.95 ? 1 : 0, target_.rate);
-    text += fmt::format("{}stood still {:.2f} %", dot(), share(view_.part(counts_.stopped), elapsed_));
-    text += fmt::format("{}lost {}", dot(), losses_text(counts_));
-    sides({{{text, TopStyle::plain}}}, time_text(counts_.elapsed.all));
+    const std::string threads = threads_text(counts_, target_, view_.is_since_start()), rate_text = fmt::format("{:.{}f}", rate, rate < 9.95 ? 1 : 0);
+    const std::string still = fmt::format("{}stood still {:.2f} %{}lost ", dot(), share(view_.part(counts_.stopped), elapsed_), dot());
+    const std::int64_t lost = std::accumulate(counts_.losses.begin() + 1, counts_.losses.end(), std::int64_t{0});
+    const std::string of = fmt::format(" of {:g} Hz", target_.rate), number = lost == 0 ? "nothing" : fmt::format("{}", lost);
+    // The first that has room; help tells losses by name.
+    std::string text;
+    for (const std::string& rest : {of + still + losses_text(counts_), of + still + number, " Hz" + still + number}) {
+      text = margin() + threads + dot() + rate_text + rest;
+      if (columns(text) <= size_.width) break;
+    }
+    sides({{{text}}}, time_text(counts_.elapsed.all));
   }
 
   void legend() {
+    for (int pressed = 0; pressed < 3; ++pressed) {
+      TopLine line = legend(pressed);
+      int used = 0;
+      for (const TopSpan& span : line.spans) used += columns(span.text);
+      if (used > size_.width && pressed < 2) continue;
+      lines_.push_back(std::move(line));
+      return;
+    }
+  }
+
+  TopLine legend(int pressed) const {
     TopLine line{{{margin()}}};
-    const auto part = [&](std::string_view what, std::string value, TopStyle style) {
-      if (line.spans.size() > 1) line.spans.push_back({is_narrow() ? " " : "   "});
-      line.spans.push_back({size_.colours ? std::string() : std::string(glyph(style)) + ' '});
+    const auto part = [&](std::string_view what, double value, bool known, TopStyle style) {
+      if (line.spans.size() > 1) line.spans.push_back({std::string(pressed == 0 ? 3 : 2 - static_cast<std::size_t>(pressed / 2), ' ')});
+      if (!size_.colours) line.spans.push_back({std::string(glyph(style)) + (pressed < 2 ? " " : "")});
       line.spans.push_back({fmt::format("{} ", what), style});
-      line.spans.push_back({std::move(value), TopStyle::bold});
+      line.spans.push_back({!known ? "-" : share_text(value) + (pressed == 0 ? " %" : "%"), TopStyle::bold});
     };
     for (std::size_t i = 0; i < top_activity_count; ++i) {
       const auto activity = static_cast<TopActivity>(i);
       const Told known = told(counts_, activity);
       if (known == Told::absent) continue;
-      const std::string_view what = is_narrow() && activity == TopActivity::machine_code ? "code" : name(activity);
-      part(what, known == Told::unknown ? "-" : percent(share(view_.part(counts_.activity[i]), elapsed_)), style_of(i));
+      std::string_view what = name(activity);
+      if (pressed == 2 && activity == TopActivity::machine_code) what = "code";
+      if (pressed == 2 && activity == TopActivity::compiling) what = "JIT";
+      part(what, share(view_.part(counts_.activity[i]), elapsed_), known == Told::yes, style_of(i));
     }
-    part("idle", percent(share(view_.part(counts_.idle), elapsed_)), TopStyle::idle);
-    lines_.push_back(std::move(line));
+    part("idle", share(view_.part(counts_.idle), elapsed_), true, TopStyle::idle);
+    return line;
   }
-  std::string percent(double value) const { return share_text(value) + (is_narrow() ? "%" : " %"); }
 
   // Of the bar, where colours don't tell its parts apart.
   std::string_view glyph(TopStyle activity) const {
@@ -157,7 +182,7 @@ class Drawing {
     TopLine line{{{margin()}}};
     if (target_.ended) line.spans.push_back({"the target has ended", TopStyle::warning}), line.spans.push_back({dot()});
     if (view_.is_paused()) line.spans.push_back({"paused", TopStyle::warning}), line.spans.push_back({dot()});
-    if (!view_.filter().empty() || view_.is_editing_filter()) line.spans.push_back({"filter: " + view_.filter() + (view_.is_editing_filter() ? "_" : ""), TopStyle::key}), line.spans.push_back({dot()});
+    if (view_.page() == TopView::Page::table && (!view_.filter().empty() || view_.is_editing_filter())) line.spans.push_back({"filter: " + view_.filter() + (view_.is_editing_filter() ? "_" : ""), TopStyle::key}), line.spans.push_back({dot()});
     std::string text = view_.is_since_start() ? "% of all the time" : fmt::format("% of the last {:g} s", target_.window);
     if (!target_.ended) text += fmt::format("{}every {:g} s", dot(), view_.interval());
     if (!target_.output.empty()) text += fmt::format("{}its output: {}", dot(), clean(target_.output));
@@ -170,7 +195,9 @@ class Drawing {
     int used = static_cast<int>(margin().size());
     const auto column = [&](std::string text, std::optional<TopView::Column> which) {
       used += columns(text);
-      line.spans.push_back({std::move(text), which == view_.sorted_by() ? TopStyle::sorted : TopStyle::heading});
+      const std::size_t blanks = std::min(text.find_first_not_of(' '), text.size());
+      line.spans.push_back({text.substr(0, blanks), TopStyle::heading});
+      line.spans.push_back({text.substr(blanks), which == view_.sorted_by() ? TopStyle::sorted : TopStyle::heading});
     };
     if (view_.page() == TopView::Page::relations) {
       column(" Share", std::nullopt), column(" %Total", std::nullopt), column(" TotalTime  ", std::nullopt), column("Function", std::nullopt);
@@ -310,11 +337,12 @@ void Drawing::help() {
       {"+  -", "show new numbers less, more often"},
       {"arrows, j k", "move; also PgUp, PgDn, Home, End"},
       {"", ""},
-      {"%Own", "the function itself; 100 % is one thread all the time"},
+      {"%Own", "itself; 100 % is one thread all the time"},
       {"%Total", "and what it calls; a recursive one counts once"},
   }};
   lines_.emplace_back();
   for (const auto& [key, what] : keys) lines_.push_back({{{margin() + fmt::format("{:<12} ", key), TopStyle::key}, {what}}});
+  lines_.push_back({{{margin() + fmt::format("{:<12} ", "lost"), TopStyle::key}, {losses_text(counts_)}}});
 }
 
 }  // namespace

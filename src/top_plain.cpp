@@ -21,7 +21,7 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   const auto out = std::back_inserter(text);
   fmt::format_to(out, "# pid {}: {}{}\n", target.pid, printable(target.command, most_text), target.ended ? " (has ended)" : "");
   fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}\n", seconds(counts.elapsed.all),
-                 target.luas.empty() ? "" : fmt::format("{}, ", fmt::join(target.luas, ", ")), elapsed == 0 ? 0 : static_cast<double>(counts.ticks.recent) / seconds(elapsed),
+                 target.luas.empty() ? "" : printable(fmt::format("{}", fmt::join(target.luas, ", "))) + ", ", elapsed == 0 ? 0 : static_cast<double>(counts.ticks.recent) / seconds(elapsed),
                  target.rate, share(counts.stopped.recent, elapsed), threads_text(counts, target, false), losses_text(counts));
   text += '#';
   for (std::size_t i = 0; i < top_activity_count; ++i) {
