@@ -18,15 +18,15 @@ const char* const luajit = "debian-luajit-bookworm";
 // `hot` takes 70 % of its CPU time and `cold` the rest, by its own clock, which it asks rarely.
 const char* const program = R"(
 local clock = os.clock
-local function hot() local n = 0 for i = 1, 200000 do n = n + i * 0.5 end return n end
-local function cold() local n = 0 for i = 1, 200000 do n = n + i * 0.5 end return n end
+local function hot() local n = 0 for i = 1, 500000 do n = n + i * 0.5 end return n end
+local function cold() local n = 0 for i = 1, 500000 do n = n + i * 0.5 end return n end
 local function spin(seconds, is_hot)
   local stop = clock() + seconds
   repeat if is_hot then hot() else cold() end until clock() >= stop
 end
 io.write(arg[1] or 'READY', '\n') io.flush()
 local stop = clock() + tonumber(arg[2] or 60)
-while clock() < stop do spin(0.028, true) spin(0.012, false) end
+while clock() < stop do spin(0.07, true) spin(0.03, false) end
 io.stderr:write(arg[3] or '', '\n')
 os.exit(tonumber(arg[4] or 0))
 )";
@@ -121,6 +121,9 @@ std::string line_with(const std::string& screen, const std::string& text) {
   return {};
 }
 
+// Of both. On a busy machine, other things take time too, so only their relation is sure; some hundred samples tell it within a tenth.
+bool is_seven_tenths(double hot, double cold) { return hot / (hot + cold) > 0.52 && hot / (hot + cold) < 0.88; }
+
 int width_of(const std::string& line) {
   return static_cast<int>(std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
@@ -143,12 +146,8 @@ TEST_CASE("top shows the hot function with its share", "[top]") {
   CHECK((screen.find("GC -") != std::string::npos) == (name == lua54));
   std::smatch top;
   REQUIRE(std::regex_search(screen, top, std::regex("TotalTime.*\n +([0-9.]+) +([0-9.]+) .*  ([a-z]+) \\(.*busy.lua:3\\)")));
-  const double total = std::stod(top[2]);
-  CHECK(total > 55);
-  CHECK(total < 85);
-  const std::string cold = line_with(screen, "busy.lua:4)");
-  CHECK(std::stod(cold.substr(7)) > 15);
-  CHECK(std::stod(cold.substr(7)) < 45);
+  const double hot = std::stod(top[2]), cold = std::stod(line_with(screen, "busy.lua:4)").substr(7));
+  CHECK(is_seven_tenths(hot, cold));
   terminal.press("q");
   terminal.await_match("\\$ *\n*$");
   CHECK(terminal.is_as_before());
@@ -308,7 +307,7 @@ TEST_CASE("top in terminals of other kinds", "[top]") {
 TEST_CASE("a command that top has started: its output comes after the screen, its exit status is luaspy's", "[top]") {
   Terminal terminal(100, 30);
   const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", program);
-  terminal.type(fmt::format("{} top -- {} {} 'to stdout' 0.5 'to stderr' 7; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
+  terminal.type(fmt::format("{} top -- {} {} 'to stdout' 0.3 'to stderr' 7; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
   const std::string screen = terminal.await_text("the target has ended");
   CHECK(screen.find("hot (") != std::string::npos);
   CHECK(screen.find("to stdout") == line_with(screen, "luaspy top").find("to stdout"));   // nothing but its command line
@@ -318,7 +317,7 @@ TEST_CASE("a command that top has started: its output comes after the screen, it
   CHECK(run({"sh", "-c", "ls " + terminal.folder.path() + "/luaspy-top-* 2>/dev/null"}).out.empty());
 
   // Left early: it runs on, and so does its output. What is not the terminal stays what it is.
-  terminal.type(fmt::format("clear; {} top -- {} {} 'early' 1 'late' 9 2>errors; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
+  terminal.type(fmt::format("clear; {} top -- {} {} 'early' 0.6 'late' 9 2>errors; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
   terminal.await_text("hot (");
   terminal.press("q");
   terminal.await_match("(^|\n)early\n");
@@ -334,7 +333,7 @@ TEST_CASE("top --batch", "[top]") {
   CHECK(finished.err.empty());
   std::istringstream lines(finished.out);
   int tables = 0;
-  double own = 0, hot_time = 0;
+  double own = 0, hot_time = 0, cold_time = 0;
   const std::regex row(" *([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)  (\\S.*)");
   for (std::string line; std::getline(lines, line);) {
     if (line.empty()) {
@@ -349,13 +348,14 @@ TEST_CASE("top --batch", "[top]") {
     REQUIRE(std::regex_match(line, fields, row));
     own += std::stod(fields[1]);
     CHECK(std::stod(fields[1]) <= std::stod(fields[2]));
-    if (fields[5].str().find("busy.lua:3)") == std::string::npos) continue;
-    CHECK(std::stod(fields[2]) > 50);
-    CHECK(std::stod(fields[2]) < 90);
-    CHECK(std::stod(fields[4]) > hot_time);
-    hot_time = std::stod(fields[4]);
+    if (fields[5].str().find("busy.lua:3)") != std::string::npos) {
+      CHECK(std::stod(fields[4]) > hot_time);
+      hot_time = std::stod(fields[4]);
+    }
+    if (fields[5].str().find("busy.lua:4)") != std::string::npos) cold_time = std::stod(fields[4]);
   }
   CHECK(tables == 2);
+  CHECK(is_seven_tenths(hot_time, cold_time));
   CHECK(busy.running.alive());
   CHECK(luaspy({"top", "--count", "2", "--pid", "1"}).status == 2);
   CHECK(luaspy({"top", "--batch"}).status == 2);
