@@ -123,8 +123,7 @@ std::shared_ptr<const TopTable::Path> TopTable::path_of(Index thread, const Stac
     caller = function;
   }
   std::ranges::sort(path->totals);
-  const auto repeated = std::ranges::unique(path->totals);
-  path->totals.erase(repeated.begin(), repeated.end());
+  path->totals.erase(std::unique(path->totals.begin(), path->totals.end()), path->totals.end());
   return path;
 }
 
