@@ -7,12 +7,14 @@
 #include "options.h"
 #include "ps.h"
 #include "record.h"
+#include "top.h"
 
 namespace {
 
 luaspy::Result<int> run_command(const luaspy::Options& options) {
   switch (options.command) {
     case luaspy::Options::Command::record: return luaspy::record(options.record);
+    case luaspy::Options::Command::top: return luaspy::top(options.top);
     case luaspy::Options::Command::dump: return luaspy::dump(options.dump);
     case luaspy::Options::Command::ps: return luaspy::ps(options.ps);
   }

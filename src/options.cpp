@@ -18,6 +18,7 @@ constexpr const char* examples =
     "Examples:\n"
     "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, for speedscope\n"
     "  luaspy record -o slow.folded -- lua5.4 my.lua  start a program and record it until it ends\n"
+    "  luaspy top --pid 1234                          which functions take the time, live\n"
     "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
     "  luaspy ps                                      which processes run Lua?\n"
     "\n"
@@ -50,11 +51,103 @@ void add_subprocesses(CLI::App& command, bool& subprocesses) {
   command.add_flag("-s,--subprocesses", subprocesses, "The processes that it has started, too, if they run Lua");
 }
 
+void add_rate(CLI::App& command, double& rate) {
+  command.add_option("-r,--rate", rate, "Samples a second (100)")->check(CLI::Range(0.01, 10000.0))->option_text("HZ");
+}
+
+void add_max_stopped(CLI::App& command, double& max_stopped) {
+  command.add_option("--max-stopped", max_stopped, "Lower the rate where a thread would stand still for more of the time (10)")->check(CLI::Range(0.01, 100.0))->option_text("PERCENT");
+}
+
 void add_mode(CLI::App& command, Mode& mode) {
   static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
       ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("merged|lua|native|all"))
       ->option_text("MODE");
+}
+
+constexpr const char* top_notes =
+    "Keys: q quit, ? help, Enter callers and callees, / filter, s sort, p pause, t threads, l lines, r reset.\n"
+    "%Own and %Total are of the last 5 s (key w: of all); 100 % is one thread all the time. When the target\n"
+    "ends, the screen stays until q. Where standard output can show no screen, it prints tables as with --batch.\n"
+    "A command after -- does not get the screen and the keys: what it writes to the terminal goes to a file,\n"
+    "and to the terminal when top is left; it is not ended, and its exit status becomes luaspy's.\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy top --pid 1234                              what is it doing?\n"
+    "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
+    "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
+
+void add_record(CLI::App& app, RecordOptions& options) {
+  CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
+  record.footer(examples);
+  add_target(record, options.target);
+  add_rate(record, options.rate);
+  record.add_option("-d,--duration", options.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
+  add_max_stopped(record, options.max_stopped);
+  record.add_option("-o,--output", options.output, "File to write; - is standard output")->option_text("FILE");
+  record.add_option("-f,--format", options.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}))->option_text("FORMAT");
+  add_subprocesses(record, options.subprocesses);
+  add_mode(record, options.mode);
+  record.add_flag("--lines", options.lines, "Frames show the line being executed, not the function's");
+  record.add_flag("--threads", options.threads, "In folded output, a root frame for each thread");
+  record.add_flag("--vmstate", options.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
+  record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
+}
+
+void add_top(CLI::App& app, TopOptions& options) {
+  CLI::App& top = *app.add_subcommand("top", "Watch live which functions take the time");
+  top.footer(top_notes);
+  add_target(top, options.target);
+  add_rate(top, options.rate);
+  top.add_option("-d,--duration", options.duration, "End after so many seconds")->check(CLI::PositiveNumber)->option_text("SECONDS");
+  top.add_option("--interval", options.interval, "Between two refreshes (1), between two tables (2)")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
+  CLI::Option* const batch = top.add_flag("--batch", options.batch, "Print plain tables, of each interval one");
+  top.add_option("--count", options.count, "With --batch: end after so many tables")->check(CLI::PositiveNumber)->option_text("N")->needs(batch);
+  add_subprocesses(top, options.subprocesses);
+  add_mode(top, options.mode);
+  top.add_flag("--idle", options.idle, "Sleeping threads too, by what they wait in; they are read, not stopped");
+  add_max_stopped(top, options.max_stopped);
+}
+
+void add_dump(CLI::App& app, DumpOptions& options) {
+  CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
+  dump.footer(examples);
+  add_running(dump, options.target);
+  add_mode(dump, options.mode);
+  dump.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  dump.add_flag("--locals", options.locals, "Names and values of parameters, locals, varargs and upvalues");
+  dump.add_flag("-v,--verbose", options.verbose, "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");
+  dump.add_flag("--coroutines", options.coroutines, "All coroutines of all Lua states, and where each of them waits");
+  add_subprocesses(dump, options.subprocesses);
+  dump.add_option("--count", options.count, "Look so often, and tell what moved: is it a hang?")->check(CLI::Range(1, 10000))->option_text("N");
+  dump.add_option("--interval", options.interval, "Seconds between two looks (1)")->check(CLI::Range(0.0, 86400.0))->option_text("SECONDS");
+  dump.add_flag("--json", options.json, "Print an object of JSON");
+}
+
+void add_ps(CLI::App& app, PsOptions& options) {
+  CLI::App& ps = *app.add_subcommand("ps", "List the processes that run Lua");
+  ps.footer(examples);
+  ps.add_flag("--states", options.states, "Count their states too: reads up to 256 MiB of each");
+  ps.add_flag("--json", options.json, "Print an object of JSON");
+}
+
+// Nothing is said of a target: an error, told in full.
+bool lacks_target(const Options& options) {
+  const auto lacks = [](const TargetOptions& target, std::string_view or_command) {
+    if (target.pid != 0 || target.any || !target.name.empty() || !target.command.empty()) return false;
+    fmt::print(stderr, "luaspy: say what to look at: --pid PID, --name NAME{}\n", or_command);
+    return true;
+  };
+  constexpr std::string_view or_command = ", or -- and a command";
+  switch (options.command) {
+    case Options::Command::record: return lacks(options.record.target, or_command);
+    case Options::Command::top: return lacks(options.top.target, or_command);
+    case Options::Command::dump: return lacks(options.dump.target, "");
+    case Options::Command::ps: break;
+  }
+  return false;
 }
 
 }  // namespace
@@ -66,52 +159,20 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   app.footer(examples);
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
-
-  CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
-  record.footer(examples);
-  RecordOptions& to_record = options.record;
-  add_target(record, to_record.target);
-  record.add_option("-r,--rate", to_record.rate, "Samples a second (100)")->check(CLI::Range(0.01, 10000.0))->option_text("HZ");
-  record.add_option("-d,--duration", to_record.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
-  record.add_option("--max-stopped", to_record.max_stopped, "Lower the rate where a thread would stand still for more of the time (10)")->check(CLI::Range(0.01, 100.0))->option_text("PERCENT");
-  record.add_option("-o,--output", to_record.output, "File to write; - is standard output")->option_text("FILE");
-  record.add_option("-f,--format", to_record.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}))->option_text("FORMAT");
-  add_subprocesses(record, to_record.subprocesses);
-  add_mode(record, to_record.mode);
-  record.add_flag("--lines", to_record.lines, "Frames show the line being executed, not the function's");
-  record.add_flag("--threads", to_record.threads, "In folded output, a root frame for each thread");
-  record.add_flag("--vmstate", to_record.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
-  record.add_flag("--traces", to_record.traces, "LuaJIT: a frame for each trace, by number and first line");
-  record.add_flag("--idle", to_record.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
-
-  CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
-  dump.footer(examples);
-  add_running(dump, options.dump.target);
-  add_mode(dump, options.dump.mode);
-  dump.add_flag("--traces", options.dump.traces, "LuaJIT: a frame for each trace, by number and first line");
-  dump.add_flag("--locals", options.dump.locals, "Names and values of parameters, locals, varargs and upvalues");
-  dump.add_flag("-v,--verbose", options.dump.verbose, "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");
-  dump.add_flag("--coroutines", options.dump.coroutines, "All coroutines of all Lua states, and where each of them waits");
-  add_subprocesses(dump, options.dump.subprocesses);
-  dump.add_option("--count", options.dump.count, "Look so often, and tell what moved: is it a hang?")->check(CLI::Range(1, 10000))->option_text("N");
-  dump.add_option("--interval", options.dump.interval, "Seconds between two looks (1)")->check(CLI::Range(0.0, 86400.0))->option_text("SECONDS");
-  dump.add_flag("--json", options.dump.json, "Print an object of JSON");
-
-  CLI::App& ps = *app.add_subcommand("ps", "List the processes that run Lua");
-  ps.footer(examples);
-  ps.add_flag("--states", options.ps.states, "Count their states too: reads up to 256 MiB of each");
-  ps.add_flag("--json", options.ps.json, "Print an object of JSON");
-
+  add_record(app, options.record);
+  add_top(app, options.top);
+  add_dump(app, options.dump);
+  add_ps(app, options.ps);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error) == 0 ? 0 : static_cast<int>(Cause::usage);
     return std::nullopt;
   }
-  options.command = dump.parsed() ? Options::Command::dump : ps.parsed() ? Options::Command::ps : Options::Command::record;
-  const auto is_given = [](const TargetOptions& target) { return target.pid != 0 || target.any || !target.name.empty() || !target.command.empty(); };
-  if ((record.parsed() && !is_given(to_record.target)) || (dump.parsed() && !is_given(options.dump.target))) {
-    fmt::print(stderr, "luaspy: say what to look at: --pid PID, --name NAME{}\n", record.parsed() ? ", or -- and a command" : "");
+  static const std::map<std::string, Options::Command> commands = {
+      {"record", Options::Command::record}, {"top", Options::Command::top}, {"dump", Options::Command::dump}, {"ps", Options::Command::ps}};
+  options.command = commands.at(app.get_subcommands().front()->get_name());
+  if (lacks_target(options)) {
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;
   }

@@ -51,9 +51,23 @@ struct PsOptions {
   bool states = false;                  // search the processes' memory for states
 };
 
+struct TopOptions {
+  TargetOptions target;
+  double rate = 100;                    // Hz
+  std::optional<double> duration;       // s
+  double max_stopped = 10;              // % of the time that a thread may stand still
+  Mode mode = Mode::merged;
+  bool idle = false;                    // sample sleeping threads too
+  bool subprocesses = false;            // the target's descendants that run Lua, too
+  bool batch = false;                   // plain tables instead of a screen
+  std::optional<double> interval;       // s, between two tables or refreshes
+  std::optional<int> count;             // tables
+};
+
 struct Options {
-  enum class Command { record, dump, ps } command = Command::record;
+  enum class Command { record, top, dump, ps } command = Command::record;
   RecordOptions record;
+  TopOptions top;
   DumpOptions dump;
   PsOptions ps;
 };

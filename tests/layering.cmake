@@ -1,6 +1,6 @@
 cmake_minimum_required(VERSION 3.25)
 # attach/, unwind/, luastate/, output/ include src/*.h and themselves, never each other; ptrace, waitpid and errno live in
-# attach/system alone, libunwind in its cursor, libdw and libelf where ELF is read, CLI11 in the options.
+# attach/system alone, libunwind in its cursor, libdw and libelf where ELF is read, CLI11 in the options, curses where top's screen is.
 set(folders attach unwind luastate output)
 set(failures "")
 foreach(folder ${folders})
@@ -33,6 +33,7 @@ only_in("ptrace or waitpid" "[^a-z_](ptrace|waitpid) ?\\(" attach/system.cpp)
 only_in("errno" "[^a-z_]errno[^a-z_]" attach/system.cpp attach/system.h)
 only_in("libunwind" "#include <libunwind" unwind/libunwind_cursor.cpp)
 only_in("libdw or libelf" "#include <(elfutils/|gelf|libelf)" unwind/module.cpp unwind/frame_table.cpp)
+only_in("curses" "#include <(n?curses|term)[./w]" top_screen.cpp)
 only_in("CLI11" "#include <CLI/" options.cpp)
 
 if(failures OR failed)

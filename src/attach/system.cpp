@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <climits>
@@ -28,8 +29,14 @@ Failure failure_if(bool failed) { return {failed ? errno : 0}; }
 
 volatile std::sig_atomic_t end_signal = 0;
 
+std::atomic<void (*)()> last_action = nullptr;
+static_assert(decltype(last_action)::is_always_lock_free);
+
 void on_end_signal(int signal) {
-  if (signal == SIGINT && end_signal == SIGINT) ::_exit(128 + SIGINT);
+  if (signal == SIGINT && end_signal == SIGINT) {
+    if (void (*const action)() = last_action) action();
+    ::_exit(128 + SIGINT);
+  }
   end_signal = signal;
 }
 
@@ -171,6 +178,8 @@ void watch_signals() {
   const itimerval period{{0, 100'000}, {0, 100'000}};
   ::setitimer(ITIMER_REAL, &period, nullptr);
 }
+
+void before_end_at_once(void (*action)()) { last_action = action; }
 
 bool suspend_requested() { return suspend_signal != 0; }
 

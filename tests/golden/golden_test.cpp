@@ -1,12 +1,11 @@
 // Every writer on one profile that has each kind of frame, two threads, losses and hostile names: byte for byte what the
-// files beside this one say. LUASPY_UPDATE_GOLDEN=1 writes them anew; look at the difference before you commit it.
+// files beside this one say.
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "golden.h"
 #include "output/format.h"
 
 namespace luaspy {
@@ -46,16 +45,6 @@ Profile sample_profile() {
   return profile;
 }
 
-void check(const std::string& file, const std::string& text) {
-  const std::string path = LUASPY_TESTS "/golden/" + file;
-  if (std::getenv("LUASPY_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
-  std::ifstream in(path);
-  std::stringstream expected;
-  expected << in.rdbuf();
-  REQUIRE(in);
-  CHECK(text == expected.str());
-}
-
 std::string written(const char* format, const WriteOptions& options) {
   std::ostringstream out;
   find_format(format)->write(sample_profile(), options, out);
@@ -65,12 +54,12 @@ std::string written(const char* format, const WriteOptions& options) {
 }  // namespace
 
 TEST_CASE("folded", "[golden]") {
-  check("sample.folded", written("folded", {}));
-  check("sample.lines.folded", written("folded", {.lines = true, .threads = true}));
+  golden::check("sample.folded", written("folded", {}));
+  golden::check("sample.lines.folded", written("folded", {.lines = true, .threads = true}));
 }
 
 TEST_CASE("speedscope", "[golden]") {
-  check("sample.speedscope.json", written("speedscope", {}));
+  golden::check("sample.speedscope.json", written("speedscope", {}));
   const nlohmann::json json = nlohmann::json::parse(written("speedscope", {.lines = true}));
   REQUIRE(json.at("profiles").size() == 2);
   for (const nlohmann::json& profile : json.at("profiles")) {

@@ -1,0 +1,108 @@
+// Whole screens of top, in each of their forms.
+
+#include "golden.h"
+#include "top_lines.h"
+#include "top_plain.h"
+#include "top_table.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+
+Frame lua(std::string name, std::string file, int defined, int line) { return {Frame::Kind::lua, std::move(name), std::move(file), defined, line}; }
+Frame native(std::string name, std::string file) { return {Frame::Kind::native, std::move(name), std::move(file), 0, 0}; }
+
+TopCounts sample_counts() {
+  TopTable table(2000 * ms);
+  table.know_luajit();
+  const Frame main = native("main", "shop"), chunk = lua("main chunk", "/srv/shop/app/main.lua", 0, 30), discount = lua("discount", "/srv/shop/app/orders.lua", 11, 15);
+  const Frame total = lua("total", "/srv/shop/app/orders.lua", 20, 22), fib = lua("fib", "/srv/shop/app/math/numbers.lua", 3, 4), gsub = {Frame::Kind::c, "string.gsub", "shop", 0, 0};
+  const Frame resize = native("lj_tab_resize", "libluajit-5.1.so.2.1.0"), price = lua("Preis_für_größere_Mengen", "/srv/shop/app/orders.lua", 40, 44);
+  const Frame waits = {Frame::Kind::marker, "[epoll_wait]", {}, 0, 0};
+  for (int i = 0; i < 1000; ++i) {
+    const auto add = [&](const TopTable::Thread& thread, VmState vm_state, Stack stack, bool asleep = false) {
+      Sample sample;
+      sample.vm_state = vm_state;
+      sample.stack = std::move(stack);
+      sample.state = asleep ? Sample::State::sleeping : Sample::State::running;
+      sample.stopped_ns = asleep ? 0 : 30'000;
+      table.add(thread, 10 * ms, sample);
+    };
+    const TopTable::Thread first = {4711, 4711, "shop"}, second = {4711, 4712, "shop-worker-number-2"};
+    switch (i % 10) {
+      case 0: add(first, VmState::collecting, {main, chunk, total, resize}); break;
+      case 1: add(first, VmState::c, {main, chunk, total, gsub}); break;
+      case 2: add(first, VmState::recording, {main, chunk, total, fib, fib, fib}); break;
+      case 3: add(first, VmState::interpreting, {main, chunk, price}); break;
+      case 9: table.add_idle(first); break;
+      default: add(first, VmState::machine_code, {main, chunk, total, discount}); break;
+    }
+    add(second, VmState::c, {main, chunk, waits}, true);
+    table.end_tick(10 * ms);
+  }
+  table.add_loss(Loss::late, 12);
+  table.add_loss(Loss::moved, 3);
+  return table.counts();
+}
+
+TopTarget sample_target() {
+  TopTarget target;
+  target.command = "/usr/bin/shop --config /etc/shop/größen.conf --listen 127.0.0.1:8080 --workers 2";
+  target.pid = 4711;
+  target.luas = {"LuaJIT 2.1"};
+  target.rate = 100;
+  target.window = 2;
+  return target;
+}
+
+// `styled`: "{style:text}", where it is not plain.
+std::string text_of(TopView& view, const TopTarget& target, TopSize size, bool styled = false) {
+  static constexpr std::array styles = {"plain", "bold", "dim", "heading", "sorted", "warning", "key", "hot", "warm", "lua", "c", "code", "gc", "compiler", "native-thread", "idle", "native", "marker"};
+  const TopCounts counts = sample_counts();
+  view.show(counts);
+  std::string text;
+  for (const TopLine& line : draw_top(view, counts, target, size)) {
+    if (styled && line.selected) text += '>';
+    for (const TopSpan& span : line.spans) {
+      const bool marked = styled && span.style != TopStyle::plain && !span.text.empty();
+      text += marked ? std::string("{") + styles[static_cast<std::size_t>(span.style)] + ':' + span.text + '}' : span.text;
+    }
+    while (text.ends_with(' ')) text.pop_back();
+    text += '\n';
+  }
+  return text;
+}
+
+void press(TopView& view, const char* keys) {
+  for (const char* key = keys; *key != '\0'; ++key) {
+    view.press(*key == '\n' ? TopKey{TopKey::Kind::enter, {}} : TopKey{TopKey::Kind::character, std::string(1, *key)}, sample_counts());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("top: the table", "[golden]") {
+  TopView view(1, Charset::utf8);
+  golden::check("top.txt", text_of(view, sample_target(), {80, 24}));
+  golden::check("top.styled.txt", text_of(view, sample_target(), {100, 30}, true));
+  golden::check("top.plain.txt", plain_table(sample_counts(), sample_target()));
+}
+
+TEST_CASE("top: 60 columns, ASCII, without colours, ended, by thread and line", "[golden]") {
+  TopView view(1, Charset::ascii);
+  press(view, "tl/shop\np");
+  TopTarget target = sample_target();
+  target.ended = true;
+  golden::check("top.narrow.txt", text_of(view, target, {60, 20, false}));
+}
+
+TEST_CASE("top: callers and callees, help", "[golden]") {
+  TopView view(1, Charset::utf8);
+  press(view, "/total\n\n");
+  golden::check("top.relations.txt", text_of(view, sample_target(), {80, 24}));
+  press(view, "?");
+  golden::check("top.help.txt", text_of(view, sample_target(), {60, 24}));
+}
+
+}  // namespace luaspy

@@ -1,0 +1,365 @@
+// luaspy top in a real terminal: tmux shows what is on it and types the keys.
+
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <regex>
+#include <sstream>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+const char* const lua54 = "debian-lua5.4-bookworm";
+const char* const luajit = "debian-luajit-bookworm";
+
+// `hot` takes 70 % of its CPU time and `cold` the rest, by its own clock, which it asks rarely.
+const char* const program = R"(
+local clock = os.clock
+local function hot() local n = 0 for i = 1, 500000 do n = n + i * 0.5 end return n end
+local function cold() local n = 0 for i = 1, 500000 do n = n + i * 0.5 end return n end
+local function spin(seconds, is_hot)
+  local stop = clock() + seconds
+  repeat if is_hot then hot() else cold() end until clock() >= stop
+end
+io.write(arg[1] or 'READY', '\n') io.flush()
+local stop = clock() + tonumber(arg[2] or 60)
+while clock() < stop do spin(0.07, true) spin(0.03, false) end
+io.stderr:write(arg[3] or '', '\n')
+os.exit(tonumber(arg[4] or 0))
+)";
+
+std::string joined(const Words& words) { return fmt::format("{}", fmt::join(words, " ")); }
+
+// A shell in a terminal.
+class Terminal {
+ public:
+  Terminal(int width, int height, const std::string& environment = {}) {
+    run_tmux({"new-session", "-d", "-x", std::to_string(width), "-y", std::to_string(height),
+              fmt::format("env -u NO_COLOR LC_ALL=C.UTF-8 TERM=screen-256color TMPDIR='{}' {} PS1='$ ' sh -i", folder.path(), environment)});
+    await("the shell", [](const std::string& screen) { return screen.starts_with("$"); });
+    shell_ = std::stoi(run_tmux({"display-message", "-p", "#{pane_pid}"}));
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  ~Terminal() { tmux({"kill-server"}); }
+
+  void type(const std::string& line) {
+    run_tmux({"send-keys", "-l", line});
+    press("Enter");
+  }
+  void press(const std::string& key) { run_tmux({"send-keys", key}); }
+  void resize(int width, int height) { run_tmux({"resize-window", "-x", std::to_string(width), "-y", std::to_string(height)}); }
+  std::string screen(bool styled = false) { return run_tmux(styled ? Words{"capture-pane", "-p", "-e"} : Words{"capture-pane", "-p"}); }
+  // It shows a program's screen (the alternate one); the cursor is hidden.
+  bool is_taken() { return run_tmux({"display-message", "-p", "#{alternate_on} #{cursor_flag}"}) == "1 0\n"; }
+  bool is_as_before() { return run_tmux({"display-message", "-p", "#{alternate_on} #{cursor_flag}"}) == "0 1\n"; }
+
+  // Waits until the screen shows what is wanted, and returns it.
+  std::string await(const std::string& what, const std::function<bool(const std::string&)>& holds) {
+    std::string last;
+    Running patience({"sleep", "30"});
+    patience.await(what, [&] { return holds(last = screen()); });
+    return last;
+  }
+  std::string await_text(const std::string& text) {
+    return await(text, [&](const std::string& screen) { return screen.find(text) != std::string::npos; });
+  }
+  std::string await_match(const std::string& pattern) {
+    return await(pattern, [&](const std::string& screen) { return std::regex_search(screen, std::regex(pattern)); });
+  }
+  // The shell's first child that is a luaspy.
+  pid_t luaspy_pid() const {
+    std::istringstream children(read_file(fmt::format("/proc/{0}/task/{0}/children", shell_)));
+    for (pid_t child = 0; children >> child;) {
+      if (read_file(fmt::format("/proc/{}/comm", child)) == "luaspy\n") return child;
+    }
+    FAIL("no luaspy runs in the shell");
+    return 0;
+  }
+
+  Folder folder;
+
+ private:
+  Finished tmux(const Words& arguments) const {
+    Words command = {"env", "-u", "TMUX", "LC_ALL=C.UTF-8", "tmux", "-u", "-S", folder.path("tmux"), "-f", "/dev/null"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return run(command);
+  }
+  std::string run_tmux(const Words& arguments) const {
+    const Finished finished = tmux(arguments);
+    INFO(joined(arguments) << ": " << finished.err);
+    REQUIRE(finished.status == 0);
+    return finished.out;
+  }
+  pid_t shell_ = 0;
+};
+
+// A Lua that works until it is ended, or for some seconds of CPU time.
+struct Busy {
+  explicit Busy(const char* name = lua54, const std::string& seconds = "60")
+      : running([&] {
+          Words command = target(name).command;
+          command.insert(command.end(), {folder.write("busy.lua", program), "READY", seconds});
+          return command;
+        }()) {
+    running.read_until("READY");
+  }
+  std::string top(const std::string& options = "-r 200") const { return fmt::format("{} top --max-stopped 100 {} --pid {}", LUASPY_PROGRAM, options, running.pid()); }
+
+  Folder folder;
+  Running running;
+};
+
+std::string line_with(const std::string& screen, const std::string& text) {
+  std::istringstream lines(screen);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(text) != std::string::npos) return line;
+  }
+  return {};
+}
+
+// Of both. On a busy machine, other things take time too, so only their relation is sure; some hundred samples tell it within a tenth.
+bool is_seven_tenths(double hot, double cold) { return hot / (hot + cold) > 0.52 && hot / (hot + cold) < 0.88; }
+
+int width_of(const std::string& line) {
+  return static_cast<int>(std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+}  // namespace
+
+TEST_CASE("top shows the hot function with its share", "[top]") {
+  const char* const name = GENERATE(lua54, luajit);
+  INFO(name);
+  const Busy busy(name);
+  Terminal terminal(100, 30);
+  terminal.type(busy.top());
+  const std::string screen = terminal.await_match(" 2\\.[0-9]+s\n");   // enough samples
+  INFO(screen);
+  CHECK(terminal.is_taken());
+  CHECK(screen.find(name == lua54 ? "· Lua 5.4" : "· LuaJIT") != std::string::npos);
+  CHECK(screen.find(fmt::format("pid {}", busy.running.pid())) != std::string::npos);
+  CHECK(screen.find("1 thread, 1 ran") != std::string::npos);
+  CHECK((screen.find("machine code") != std::string::npos) == (name == luajit));
+  CHECK((screen.find("GC -") != std::string::npos) == (name == lua54));
+  std::smatch top;
+  REQUIRE(std::regex_search(screen, top, std::regex("TotalTime.*\n +([0-9.]+) +([0-9.]+) .*  ([a-z]+) \\(.*busy.lua:3\\)")));
+  const double hot = std::stod(top[2]), cold = std::stod(line_with(screen, "busy.lua:4)").substr(7));
+  CHECK(is_seven_tenths(hot, cold));
+  terminal.press("q");
+  terminal.await_match("\\$ *\n*$");
+  CHECK(terminal.is_as_before());
+  CHECK(busy.running.alive());
+}
+
+TEST_CASE("top: each key", "[top]") {
+  const Busy busy;
+  Terminal terminal(100, 30);
+  terminal.type(busy.top() + "; echo sta''tus $?");
+  terminal.await_text("hot (");
+  terminal.press("?");
+  terminal.await_text("quit; a program that was running goes on");
+  terminal.press("x");
+  terminal.await_text("hot (");
+  terminal.press("/");
+  terminal.await_text("filter: _");
+  terminal.press("c"), terminal.press("O"), terminal.press("l");
+  std::string screen = terminal.await("the filter", [](const std::string& text) { return text.find("filter: cOl_") != std::string::npos && text.find("hot (") == std::string::npos; });
+  CHECK(screen.find("cold (") != std::string::npos);
+  terminal.press("Escape");
+  terminal.await_text("hot (");
+  terminal.press("s"), terminal.press("s"), terminal.press("S");   // by %Total: who calls comes first
+  terminal.await_match("TotalTime.*\n.*(libc_start|lua5.4\\+0x)");
+  terminal.press("S");
+  terminal.await_match("TotalTime.*\n.*hot \\(");
+  terminal.press("l");
+  terminal.await_text("  Line (file:line)");
+  terminal.press("t");
+  terminal.await_match(fmt::format("lua5.4 +{}|lua.* {} +hot", busy.running.pid(), busy.running.pid()));
+  terminal.press("t"), terminal.press("l"), terminal.press("w");
+  terminal.await_text("% of all the time");
+  terminal.press("w"), terminal.press("-");
+  terminal.await_text("every 0.5 s");
+  terminal.press("+"), terminal.press("+");
+  terminal.await_text("every 2 s");
+  for (int i = 0; i < 3; ++i) terminal.press("-");
+  terminal.press("Home"), terminal.press("Enter");
+  screen = terminal.await_text("(its own work)");
+  CHECK(screen.find("spin (") != std::string::npos);
+  terminal.press("Up"), terminal.press("Enter");
+  terminal.await_match("called by\n.*\n.*the function\n.*spin \\(");
+  terminal.press("Escape"), terminal.press("Escape");
+  terminal.await_text("  Function (file:line)");
+  terminal.press("p");
+  screen = terminal.await_text("paused");
+  const std::string hot = line_with(screen, "hot (");
+  terminal.press("p");
+  terminal.await("other numbers", [&](const std::string& text) { return text.find("paused") == std::string::npos && line_with(text, "hot (") != hot; });
+  terminal.await_match(" [2-9]\\.[0-9]+s\n");
+  terminal.press("r");
+  terminal.await_match(" 0\\.[0-9]+s\n");
+  terminal.press("End"), terminal.press("PPage"), terminal.press("NPage"), terminal.press("Down"), terminal.press("k");
+  terminal.press("q");
+  terminal.await_text("status 0");
+}
+
+TEST_CASE("top stays when the target ends", "[top]") {
+  const Busy busy(lua54, "0.5");
+  Terminal terminal(100, 30);
+  terminal.type(busy.top() + "; echo sta''tus $?");
+  terminal.await_text("the target has ended");
+  CHECK(terminal.is_taken());
+  terminal.press("Enter");
+  terminal.await_text("(its own work)");
+  terminal.press("Escape");
+  const std::string screen = terminal.await_text("cold (");
+  CHECK(screen.find("hot (") != std::string::npos);
+  terminal.press("q");
+  terminal.await_text("status 0");
+  CHECK(terminal.is_as_before());
+}
+
+TEST_CASE("top gives the terminal back whatever ends it", "[top]") {
+  const Busy busy;
+  Terminal terminal(100, 30);
+  terminal.type("stty -a >before");
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    INFO("signal " << signal);
+    terminal.type(busy.top() + "; clear; stty -a >after; cmp before after && echo sa''me");
+    terminal.await_text("hot (");
+    ::kill(terminal.luaspy_pid(), signal);
+    terminal.await_text("same");
+    CHECK(terminal.is_as_before());
+    terminal.type("clear");
+    terminal.await("a clear screen", [](const std::string& text) { return text.find("same") == std::string::npos; });
+  }
+  terminal.type(busy.top());
+  terminal.await_text("hot (");
+  terminal.press("C-c");
+  terminal.await("the shell", [&](const std::string&) { return terminal.is_as_before(); });
+  CHECK(busy.running.alive());
+}
+
+TEST_CASE("Ctrl-Z stops top with nothing of the target standing still, and fg brings it back", "[top]") {
+  const Busy busy;
+  Terminal terminal(100, 30);
+  terminal.type(busy.top("-r 1000"));
+  terminal.await_text("hot (");
+  for (int i = 0; i < 3; ++i) {
+    terminal.press("C-z");
+    terminal.await_text("Stopped");
+    CHECK(terminal.is_as_before());
+    const std::string status = read_file(fmt::format("/proc/{}/status", busy.running.pid()));
+    CHECK(status.find("TracerPid:\t0\n") != std::string::npos);
+    CHECK(status.find("State:\tR") != std::string::npos);
+    terminal.type("clear; fg");
+    terminal.await_text("hot (");
+    CHECK(terminal.is_taken());
+  }
+  terminal.press("q");
+  terminal.await("the shell", [&](const std::string&) { return terminal.is_as_before(); });
+}
+
+TEST_CASE("top in terminals of other kinds", "[top]") {
+  const Busy busy;
+  SECTION("60 columns, and back") {
+    Terminal terminal(100, 30);
+    terminal.type(busy.top());
+    terminal.await_text("hot (");
+    CHECK(terminal.screen(true).find("\x1b[38;5;") != std::string::npos);
+    terminal.resize(60, 20);
+    const std::string screen = terminal.await("a narrow screen", [](const std::string& text) { return text.starts_with("luaspy top") && line_with(text, "q quit").find("p pause") != std::string::npos; });
+    CHECK(std::count(screen.begin(), screen.end(), '\n') == 20);
+    CHECK(screen.find("hot (") != std::string::npos);
+    std::istringstream lines(screen);
+    for (std::string line; std::getline(lines, line);) CHECK(width_of(line) <= 60);
+    terminal.resize(100, 30);
+    terminal.await_text("l lines");
+    terminal.press("q");
+  }
+  SECTION("NO_COLOR") {
+    Terminal terminal(100, 30, "NO_COLOR=1");
+    terminal.type(busy.top());
+    terminal.await_text("hot (");
+    CHECK_FALSE(std::regex_search(terminal.screen(true), std::regex("\x1b\\[([0-9;]*;)?[34][0-7]([;m])")));
+    CHECK_FALSE(std::regex_search(terminal.screen(true), std::regex("\x1b\\[[34]8;")));
+  }
+  SECTION("a locale without UTF-8") {
+    Terminal terminal(100, 30, "LC_ALL=C");
+    terminal.type(busy.top());
+    for (const char c : terminal.await_text("hot (")) REQUIRE(static_cast<unsigned char>(c) < 0x80);
+  }
+  SECTION("no screen to be had") {
+    Terminal terminal(100, 30, "TERM=dumb");
+    terminal.type(busy.top("--interval 0.3 --batch --count 1"));
+    terminal.await_text("%Own  %Total   OwnTime  TotalTime  Function (file:line)");
+    CHECK(terminal.is_as_before());
+    const Finished piped = luaspy({"top", "-d", "0.5", "--pid", std::to_string(busy.running.pid())});
+    CHECK(piped.status == 0);
+    CHECK(piped.err == "luaspy: standard output is no terminal that can show a screen: tables, as with --batch\n");
+    CHECK(piped.out.find("hot (") != std::string::npos);
+    CHECK(piped.out.find('\x1b') == std::string::npos);
+  }
+}
+
+TEST_CASE("a command that top has started: its output comes after the screen, its exit status is luaspy's", "[top]") {
+  Terminal terminal(100, 30);
+  const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", program);
+  terminal.type(fmt::format("{} top -- {} {} 'to stdout' 0.3 'to stderr' 7; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
+  const std::string screen = terminal.await_text("the target has ended");
+  CHECK(screen.find("hot (") != std::string::npos);
+  CHECK(screen.find("to stdout") == line_with(screen, "luaspy top").find("to stdout"));   // nothing but its command line
+  terminal.press("q");
+  const std::string after = terminal.await_text("status 7");
+  CHECK(std::regex_search(after, std::regex("\nto stdout\nto stderr\n")));
+  CHECK(run({"sh", "-c", "ls " + terminal.folder.path() + "/luaspy-top-* 2>/dev/null"}).out.empty());
+
+  // Left early: it runs on, and so does its output. What is not the terminal stays what it is.
+  terminal.type(fmt::format("clear; {} top -- {} {} 'early' 0.6 'late' 9 2>errors; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
+  terminal.await_text("hot (");
+  terminal.press("q");
+  terminal.await_match("(^|\n)early\n");
+  terminal.await_text("status 9");
+  CHECK(terminal.is_as_before());
+}
+
+TEST_CASE("top --batch", "[top]") {
+  const Busy busy;
+  const Finished finished = luaspy({"top", "--batch", "--interval", "0.8", "--count", "2", "-r", "200", "--max-stopped", "100", "--pid", std::to_string(busy.running.pid())});
+  INFO(finished.out << finished.err);
+  CHECK(finished.status == 0);
+  CHECK(finished.err.empty());
+  std::istringstream lines(finished.out);
+  int tables = 0;
+  double own = 0, hot_time = 0, cold_time = 0;
+  const std::regex row(" *([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)  (\\S.*)");
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty()) {
+      ++tables;
+      CHECK(own > 90);
+      CHECK(own < 110);
+      own = 0;
+    }
+    std::smatch fields;
+    if (line.empty() || line.starts_with('#') || line.starts_with("  %Own")) continue;
+    INFO(line);
+    REQUIRE(std::regex_match(line, fields, row));
+    own += std::stod(fields[1]);
+    CHECK(std::stod(fields[1]) <= std::stod(fields[2]));
+    if (fields[5].str().find("busy.lua:3)") != std::string::npos) {
+      CHECK(std::stod(fields[4]) > hot_time);
+      hot_time = std::stod(fields[4]);
+    }
+    if (fields[5].str().find("busy.lua:4)") != std::string::npos) cold_time = std::stod(fields[4]);
+  }
+  CHECK(tables == 2);
+  CHECK(is_seven_tenths(hot_time, cold_time));
+  CHECK(busy.running.alive());
+  CHECK(luaspy({"top", "--count", "2", "--pid", "1"}).status == 2);
+  CHECK(luaspy({"top", "--batch"}).status == 2);
+  CHECK(luaspy({"top", "--batch", "--pid", "999999999"}).status == 3);
+}
+
+}  // namespace luaspy::live

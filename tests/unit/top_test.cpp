@@ -1,0 +1,343 @@
+// What top collects, and what its keys and its screen make of it.
+
+#include <catch2/catch.hpp>
+
+#include "profile.h"
+#include "top_lines.h"
+#include "top_plain.h"
+#include "top_table.h"
+#include "top_view.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000, second = 1000 * ms;
+
+Frame lua(std::string name, std::string file, int defined, int line) { return {Frame::Kind::lua, std::move(name), std::move(file), defined, line}; }
+Frame native(std::string name) { return {Frame::Kind::native, std::move(name), "lua5.4", 0, 0}; }
+
+Sample sample_of(Stack stack, VmState vm_state = VmState::interpreting) {
+  Sample sample;
+  sample.stack = std::move(stack);
+  sample.vm_state = vm_state;
+  sample.stopped_ns = ms / 10;
+  return sample;
+}
+
+const TopTable::Thread first = {10, 10, "lua5.4"}, second_thread = {10, 11, "worker"};
+const Frame main_chunk = lua("main chunk", "a.lua", 0, 50), f = lua("f", "a.lua", 10, 12), g = lua("g", "a.lua", 20, 21), gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0};
+
+void tick(TopTable& table, const Sample& sample, std::int64_t weight = 10 * ms) {
+  table.add(first, weight, sample);
+  table.end_tick(weight);
+}
+
+TopCounts::Times times_of(const TopCounts& counts, const std::string& text, TopGrouping grouping = {}) {
+  for (const TopRow& row : top_rows(counts, grouping)) {
+    if (describe(frame_of(counts, row), grouping.lines) == text) return row.times;
+  }
+  FAIL("no row " << text);
+  return {};
+}
+
+TopKey key(TopKey::Kind kind) { return {kind, {}}; }
+TopKey key(const char* text) { return {TopKey::Kind::character, text}; }
+
+std::vector<std::string> names(const TopView& view, const TopCounts& counts) {
+  std::vector<std::string> all;
+  for (const TopView::Item& item : view.items()) all.push_back(item.can_be_chosen() ? frame_of(counts, item.row).name : '[' + item.text + ']');
+  return all;
+}
+
+std::vector<std::string> drawn(TopView& view, const TopCounts& counts, const TopTarget& target, TopSize size) {
+  std::vector<std::string> lines;
+  for (const TopLine& line : draw_top(view, counts, target, size)) {
+    std::string text;
+    for (const TopSpan& span : line.spans) text += span.text;
+    CHECK(columns(text) <= size.width);
+    lines.push_back(text);
+  }
+  CHECK(lines.size() == static_cast<std::size_t>(size.height));
+  return lines;
+}
+
+using Strings = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a function that calls itself counts once in its total", "[top]") {
+  TopTable table(second);
+  tick(table, sample_of({main_chunk, f, f, g, f}));
+  tick(table, sample_of({main_chunk, f}));
+  const TopCounts& counts = table.counts();
+  const TopCounts::Times of_f = times_of(counts, "f (a.lua:10)");
+  CHECK(of_f.own.all == 20 * ms);
+  CHECK(of_f.total.all == 20 * ms);
+  CHECK(times_of(counts, "g (a.lua:20)").own.all == 0);
+  CHECK(times_of(counts, "g (a.lua:20)").total.all == 10 * ms);
+  CHECK(times_of(counts, "main chunk (a.lua)").total.all == 20 * ms);
+  CHECK(times_of(counts, "f (a.lua:12)", {.lines = true}).total.all == 20 * ms);
+
+  const TopRelations relations = top_relations(counts, top_rows(counts, {})[1].function);
+  REQUIRE(frame_of(counts, relations.function).name == "f");
+  REQUIRE(relations.callers.size() == 3);
+  CHECK(frame_of(counts, relations.callers[0]).name == "main chunk");
+  CHECK(relations.callers[0].times.total.all == 20 * ms);
+  CHECK(frame_of(counts, relations.callers[1]).name == "f");
+  CHECK(relations.callers[1].times.total.all == 10 * ms);
+  REQUIRE(relations.callees.size() == 2);
+  CHECK(relations.callees[0].times.total.all == 10 * ms);
+}
+
+TEST_CASE("what is too old is not recent any more, and counts since the beginning", "[top]") {
+  TopTable table(second);
+  for (int i = 0; i < 100; ++i) tick(table, sample_of({main_chunk, f}));
+  for (int i = 0; i < 50; ++i) tick(table, sample_of({main_chunk, g, gsub}, VmState::c));
+  const TopCounts& counts = table.counts();
+  CHECK(counts.elapsed.recent == second);
+  CHECK(counts.elapsed.all == 1500 * ms);
+  CHECK(times_of(counts, "f (a.lua:10)").own.recent == 500 * ms);
+  CHECK(times_of(counts, "f (a.lua:10)").own.all == second);
+  CHECK(times_of(counts, "string.gsub [C]").own.recent == 500 * ms);
+  CHECK(counts.activity[static_cast<std::size_t>(TopActivity::c)].recent == 500 * ms);
+  CHECK(counts.activity[static_cast<std::size_t>(TopActivity::lua)].all == second);
+  CHECK(counts.stopped.recent == 10 * ms);
+  for (int i = 0; i < 200; ++i) table.add_idle(first), table.end_tick(10 * ms);
+  CHECK(counts.idle.recent == second);
+  CHECK(times_of(counts, "f (a.lua:10)").total.recent == 0);
+  CHECK(times_of(counts, "main chunk (a.lua)").total.all == 1500 * ms);
+  for (const TopCounts::Entry& entry : counts.entries) CHECK(entry.times.total.recent == 0);
+  table.reset();
+  CHECK(top_rows(counts, {}).empty());
+  tick(table, sample_of({main_chunk, f}));
+  CHECK(times_of(counts, "f (a.lua:10)").own.all == 10 * ms);
+  CHECK(counts.elapsed.recent == 10 * ms);
+}
+
+TEST_CASE("a thread that sleeps on has the stack that it had; losses have no function", "[top]") {
+  TopTable table(second);
+  Sample asleep = sample_of({main_chunk, {Frame::Kind::marker, "[read]", {}, 0, 0}}, VmState::c);
+  asleep.state = Sample::State::sleeping;
+  tick(table, asleep);
+  Sample again;
+  again.state = Sample::State::sleeping;
+  again.again = true;
+  tick(table, again);
+  Sample lost;
+  lost.loss = Loss::refused;
+  tick(table, lost);
+  table.add_loss(Loss::late, 3);
+  const TopCounts& counts = table.counts();
+  CHECK(times_of(counts, "[read]").own.all == 20 * ms);
+  CHECK(counts.idle.all == 20 * ms);
+  CHECK(counts.activity[static_cast<std::size_t>(TopActivity::c)].all == 0);   // it did not run
+  CHECK(losses_text(counts) == "3 late ticks, 1 refused");
+  CHECK(counts.threads_now == 1);
+}
+
+TEST_CASE("a function has the name that it is called by most", "[top]") {
+  TopTable table(second);
+  Frame nameless = f;
+  nameless.name = "function";
+  for (int i = 0; i < 5; ++i) tick(table, sample_of({main_chunk, nameless}));
+  tick(table, sample_of({main_chunk, f}));
+  Frame other = f;
+  other.name = "other";
+  tick(table, sample_of({g, other}));
+  CHECK(times_of(table.counts(), "f (a.lua:10)").own.all == 70 * ms);
+  tick(table, sample_of({g, g, other}));
+  CHECK(times_of(table.counts(), "other (a.lua:10)").own.all == 80 * ms);
+}
+
+TEST_CASE("the collector is told where it is known, and else not claimed", "[top]") {
+  TopTable table(second);
+  tick(table, sample_of({main_chunk, f, native("lua5.4+0x100")}));
+  CHECK(told(table.counts(), TopActivity::collecting) == Told::unknown);
+  CHECK(told(table.counts(), TopActivity::machine_code) == Told::absent);
+  tick(table, sample_of({main_chunk, f, native("luaC_step"), native("sweeplist")}));
+  CHECK(told(table.counts(), TopActivity::collecting) == Told::yes);
+  CHECK(table.counts().activity[static_cast<std::size_t>(TopActivity::collecting)].all == 10 * ms);
+  tick(table, sample_of({main_chunk, native("luaC_step"), f}));   // a finalizer: Lua runs
+  CHECK(table.counts().activity[static_cast<std::size_t>(TopActivity::lua)].all == 20 * ms);
+  tick(table, sample_of({main_chunk, f}, VmState::machine_code));
+  CHECK(told(table.counts(), TopActivity::machine_code) == Told::yes);
+}
+
+TEST_CASE("threads share functions, and are told apart where that is asked for", "[top]") {
+  TopTable table(second);
+  table.add(first, 10 * ms, sample_of({main_chunk, f}));
+  table.add(second_thread, 10 * ms, sample_of({main_chunk, f}));
+  table.end_tick(10 * ms);
+  const TopCounts& counts = table.counts();
+  CHECK(counts.threads_now == 2);
+  CHECK(share(times_of(counts, "f (a.lua:10)").own.recent, counts.elapsed.recent) == 200);   // 100 % is one thread
+  CHECK(top_rows(counts, {}).size() == 2);
+  const std::vector<TopRow> rows = top_rows(counts, {.threads = true});
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[1].times.own.all == 10 * ms);
+  TopView view(1, Charset::utf8);
+  view.press(key("t"), counts);
+  for (const char* const letter : {"/", "W", "o", "r", "k"}) view.press(key(letter), counts);
+  REQUIRE(view.items().size() == 2);
+  CHECK(counts.threads[view.items()[0].row.thread].name == "worker");
+}
+
+TEST_CASE("memory is bounded when functions and threads come and go", "[top]") {
+  TopTable table(100 * ms);
+  for (int i = 0; i < 60'000; ++i) {
+    table.add({1, i, "short"}, 10 * ms, sample_of({lua("made", "made-" + std::to_string(i), 1, 1)}));
+    table.end_tick(10 * ms);
+  }
+  const TopCounts& counts = table.counts();
+  CHECK(counts.functions.size() == 50'000);
+  CHECK(counts.threads.size() == 1001);
+  CHECK(times_of(counts, "[more functions than are kept apart]").own.all == std::int64_t{10'001} * 10 * ms);
+}
+
+TEST_CASE("keys: sorting, filter, lines, pages", "[top]") {
+  TopTable table(second);
+  for (int i = 0; i < 3; ++i) tick(table, sample_of({main_chunk, f, g}));
+  for (int i = 0; i < 2; ++i) tick(table, sample_of({main_chunk, f}));
+  tick(table, sample_of({main_chunk, gsub}, VmState::c));
+  const TopCounts& counts = table.counts();
+  TopView view(1, Charset::utf8);
+  view.show(counts);
+  CHECK(names(view, counts) == Strings{"g", "f", "string.gsub", "main chunk"});
+  view.press(key("s"), counts);
+  CHECK(view.sorted_by() == TopView::Column::total_share);
+  CHECK(names(view, counts) == Strings{"main chunk", "f", "g", "string.gsub"});
+  view.press(key("S"), counts), view.press(key("S"), counts);
+  CHECK(view.sorted_by() == TopView::Column::function);
+  CHECK(names(view, counts) == Strings{"f", "g", "main chunk", "string.gsub"});
+  view.press(key("s"), counts);
+  for (const char* const letter : {"/", "A", ".", "l", "q"}) view.press(key(letter), counts);   // q is text here
+  CHECK(view.items().empty());
+  view.press(key(TopKey::Kind::backspace), counts);
+  CHECK(names(view, counts) == Strings{"g", "f", "main chunk"});
+  view.press(key(TopKey::Kind::enter), counts);
+  CHECK(view.press(key("q"), counts) == TopView::Request::quit);
+  view.press(key(TopKey::Kind::escape), counts);
+  CHECK(view.filter().empty());
+  CHECK(view.items().size() == 4);
+  view.press(key("l"), counts);
+  CHECK(describe(frame_of(counts, view.items()[1].row), true) == "f (a.lua:12)");
+  view.press(key("l"), counts);
+  CHECK(view.press(key("r"), counts) == TopView::Request::reset);
+  view.press(key("+"), counts);
+  CHECK(view.interval() == 2);
+  for (int i = 0; i < 20; ++i) view.press(key("-"), counts);
+  CHECK(view.interval() == 0.1);
+  view.press(key("p"), counts);
+  CHECK(view.is_paused());
+  view.press(key("?"), counts);
+  CHECK(view.page() == TopView::Page::help);
+  view.press(key("x"), counts);
+  CHECK(view.page() == TopView::Page::table);
+}
+
+TEST_CASE("callers and callees, and the way back", "[top]") {
+  TopTable table(second);
+  for (int i = 0; i < 3; ++i) tick(table, sample_of({main_chunk, f, g}));
+  tick(table, sample_of({main_chunk, f}));
+  const TopCounts& counts = table.counts();
+  TopView view(1, Charset::utf8);
+  view.show(counts);
+  view.press(key(TopKey::Kind::down), counts);
+  REQUIRE(frame_of(counts, view.items()[view.cursor()].row).name == "f");
+  view.press(key(TopKey::Kind::enter), counts);
+  CHECK(names(view, counts) == Strings{"[called by]", "main chunk", "[the function]", "f", "[calls]", "[]", "g"});
+  CHECK(view.cursor() == 3);
+  view.press(key(TopKey::Kind::down), counts);      // over what can't be chosen
+  CHECK(view.cursor() == 6);
+  view.press(key(TopKey::Kind::enter), counts);
+  CHECK(names(view, counts) == Strings{"[called by]", "f", "[the function]", "g", "[calls]", "[]"});
+  view.press(key(TopKey::Kind::escape), counts);
+  CHECK(view.cursor() == 6);
+  view.press(key(TopKey::Kind::up), counts);
+  view.press(key(TopKey::Kind::enter), counts);     // on the function itself: back
+  CHECK(view.page() == TopView::Page::table);
+  CHECK(frame_of(counts, view.items()[view.cursor()].row).name == "f");
+  const Strings lines = drawn(view, counts, {}, {80, 24});
+  view.press(key(TopKey::Kind::enter), counts);
+  const Strings relations = drawn(view, counts, {}, {80, 24});
+  CHECK(relations[7].find(" 100.0  100.0     0.04s  main chunk (a.lua)") != std::string::npos);
+  CHECK(relations[11].find("  25.0   25.0     0.01s  (its own work)") != std::string::npos);
+  CHECK(relations[12].find("  75.0   75.0     0.03s  g (a.lua:20)") != std::string::npos);
+}
+
+TEST_CASE("the cursor stays on its function, and in sight", "[top]") {
+  TopTable table(second);
+  for (int i = 1; i <= 40; ++i) tick(table, sample_of({lua("f" + std::to_string(i), "many.lua", i, i)}), (100 - i) * ms / 10);
+  TopView view(1, Charset::utf8);
+  view.show(table.counts());
+  const auto here = [&] { return frame_of(table.counts(), view.items()[view.cursor()].row).name; };
+  drawn(view, table.counts(), {}, {80, 17});   // ten rows
+  REQUIRE(view.room() == 10);
+  CHECK(here() == "f1");
+  view.press(key(TopKey::Kind::page_down), table.counts());
+  view.press(key(TopKey::Kind::down), table.counts());
+  CHECK(here() == "f12");
+  CHECK(view.first() == 2);
+  for (int i = 0; i < 50; ++i) tick(table, sample_of({lua("f12", "many.lua", 12, 12)}), ms);   // to the top with it
+  view.show(table.counts());
+  CHECK(here() == "f12");
+  CHECK(view.cursor() == 0);
+  CHECK(view.first() == 0);
+  view.press(key(TopKey::Kind::end), table.counts());
+  CHECK(here() == "f40");
+  CHECK(view.first() == 30);
+  drawn(view, table.counts(), {}, {80, 47});   // all have room
+  CHECK(view.first() == 0);
+  view.press(key(TopKey::Kind::home), table.counts());
+  tick(table, sample_of({lua("new", "many.lua", 99, 99)}), 500 * ms);
+  view.show(table.counts());
+  CHECK(here() == "new");                      // who never left the top sees what is there
+}
+
+TEST_CASE("any size, and hostile names", "[top]") {
+  TopTable table(second);
+  const Frame hostile = lua("\x1b[2J\xe2\x80\xae\xff\n\t\x9b" "31m", std::string(3000, 'x') + "\x1b]0;title\x07.lua", 1, 1);
+  const Frame wide = lua("日本語の関数名前関数名前関数名前関数名前", "ソース/ファイル.lua", 1, 1), accent = lua("e\xcc\x81t\xc3\xa9", "\xcc\x81.lua", 2, 2);
+  for (int i = 0; i < 30; ++i) {
+    table.add({1, 2, "\x1b[31mthread\x07"}, 10 * ms, sample_of({main_chunk, hostile, wide, accent, lua(std::string(300, 'n'), "b.lua", i, i)}));
+    table.end_tick(10 * ms);
+  }
+  TopTarget target;
+  target.command = "lua\x1b[31m " + std::string(500, 'y');
+  target.luas = {"Lua 5.4\x1b"};
+  for (const Charset charset : {Charset::utf8, Charset::ascii}) {
+    TopView view(1, charset);
+    for (const char* const page : {"w", "t", "l", "?", "\n", "p"}) {
+      view.press(page[0] == '\n' ? key(TopKey::Kind::enter) : key(page), table.counts());
+      for (const TopSize size : {TopSize{60, 24}, {80, 24}, {200, 50}, {1, 1}, {7, 3}, {20, 8, false}, {60, 6}}) {
+        for (const std::string& line : drawn(view, table.counts(), target, size)) {
+          for (const char c : line) {
+            const auto byte = static_cast<unsigned char>(c);
+            REQUIRE(byte >= 0x20);
+            REQUIRE(byte != 0x7f);
+            if (charset == Charset::ascii) REQUIRE(byte < 0x80);
+          }
+          CHECK(line.find("\xe2\x80\xae") == std::string::npos);
+        }
+      }
+    }
+  }
+  const std::string plain = plain_table(table.counts(), target);
+  CHECK(plain.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("names are cut so that what tells most stays", "[top]") {
+  const Label label = {"discount", " (very/long/path/of/demo/orders.lua:11)"};
+  CHECK(fit(label, 80, Charset::utf8).place == label.place);
+  CHECK(fit(label, 34, Charset::utf8).name + fit(label, 34, Charset::utf8).place == "discount (…/of/demo/orders.lua:11)");
+  CHECK(columns(fit(label, 30, Charset::ascii).name + fit(label, 30, Charset::ascii).place) == 30);
+  CHECK(fit(std::string_view("日本語"), 5, Cut::right, Charset::utf8) == "日本…");
+  CHECK(fit(std::string_view("日本語"), 4, Cut::left, Charset::utf8) == "…語");
+  CHECK(fit(std::string_view("abcdefgh"), 5, Cut::middle, Charset::utf8) == "ab…gh");
+  CHECK(fit(std::string_view("abcdefgh"), 5, Cut::middle, Charset::ascii) == "ab..h");
+  CHECK(columns("e\xcc\x81") == 1);
+  CHECK(displayable("caf\xc3\xa9 \xe2\x80\xae", Charset::utf8) == "caf\xc3\xa9 \\u202e");
+  CHECK(displayable("caf\xc3\xa9", Charset::ascii) == "caf?");
+}
+
+}  // namespace luaspy
