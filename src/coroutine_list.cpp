@@ -46,17 +46,23 @@ void CoroutineList::check_all(const std::vector<Address>& threads, std::unordere
   }
 }
 
-void CoroutineList::check() {
-  if (!flipped()) return;
-  std::unordered_set<Address> gone;
-  check_all(threads_, gone);
-  std::erase_if(threads_, [&](Address L) { return gone.contains(L); });
-  for (const Address L : gone) known_.erase(L);
+bool CoroutineList::check() {
+  constexpr int tries = 4;
+  if (!flipped()) return true;
+  for (int i = 0; i < tries; ++i) {
+    std::unordered_set<Address> gone;
+    check_all(threads_, gone);
+    if (flipped()) continue;   // what was dead by the one white lives by the other
+    std::erase_if(threads_, [&](Address L) { return gone.contains(L); });
+    for (const Address L : gone) known_.erase(L);
+    return true;
+  }
+  return false;
 }
 
-void CoroutineList::add(const ThreadList& list, const std::unordered_set<Address>& gone) {
+void CoroutineList::add(const ThreadList& list) {
   for (const Address L : list.threads) {
-    if (!gone.contains(L) && known_.insert(L).second) threads_.push_back(L);
+    if (known_.insert(L).second) threads_.push_back(L);
   }
 }
 
@@ -69,22 +75,26 @@ bool CoroutineList::read_all(HeapCopy& pieces) {
   constexpr std::int64_t between_checks = 4096;   // objects: less than a millisecond
   (void)flipped();
   ThreadList list;
-  std::unordered_set<Address> gone;
   std::vector<std::pair<Address, Address>> links;
   std::int64_t seen = 0;
+  bool one_white = true;
   ListWalk how;
   how.refresh = [&](Address object) { pieces.refresh(object); };
   how.live = live_;
   how.visit = [&](Address object, Address next) {
     if (links.size() < links_kept) links.push_back({object, next});
-    if (++seen % between_checks == 0 && flipped()) check_all(list.threads, gone);
-    return true;
+    if (++seen % between_checks == 0 && flipped()) one_white = false;
+    return one_white;
   };
   list_threads(pieces, lua_, G_, first_object(*live_, lua_, G_), how, list);
   objects_ = list.objects;
   garbage_ = list.dead_threads;
-  add(list, gone);
+  threads_.clear();
+  known_.clear();
   first_links_.clear();
+  one_white = one_white && !flipped();
+  if (!one_white) return false;
+  add(list);
   remember(links);
   return list.complete;
 }
@@ -106,7 +116,7 @@ bool CoroutineList::read_new(const Memory& memory, std::int64_t most) {
   ThreadList list;
   list_threads(memory, lua_, G_, first_object(memory, lua_, G_), how, list);
   new_objects_ = list.objects;
-  add(list, {});
+  add(list);
   if (list.complete) remember(links);   // else there would be a gap in what is known
   return list.complete;
 }

@@ -21,12 +21,13 @@ class CoroutineList {
   // `live` has to outlive this.
   CoroutineList(const Memory& live, Address G, const Dialect& lua) : live_(&live), G_(G), lua_(lua) {}
 
-  // The whole list, through `pieces`. The target runs. False: it could not be read to its end.
+  // The whole list, through `pieces`. The target runs. False: it could not be read to its end, or the white was flipped meanwhile, so that
+  // nobody can say which of them are dead: try again.
   bool read_all(HeapCopy& pieces);
   // Those made since the last reading, after the others. In `memory` as it is now; up to `most` objects. False: it went on beyond that.
   bool read_new(const Memory& memory, std::int64_t most);
-  // Takes out what is no coroutine any more, if the white was flipped since that was asked last.
-  void check();
+  // Takes out what is no coroutine any more, if the white was flipped since that was asked last. False: it is flipped all the time.
+  bool check();
 
   // In `memory`: is it one still?
   bool has(const Memory& memory, const CollectorState& collector, Address L) const;
@@ -39,7 +40,7 @@ class CoroutineList {
  private:
   void check_all(const std::vector<Address>& threads, std::unordered_set<Address>& gone);
   bool flipped();
-  void add(const ThreadList& list, const std::unordered_set<Address>& gone);
+  void add(const ThreadList& list);
   void remember(std::vector<std::pair<Address, Address>>& links);
 
   const Memory* live_;

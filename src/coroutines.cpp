@@ -38,15 +38,15 @@ void Coroutines::learn_state(State& state, const AddressSpace& space) {
   pieces.know(space);
   state.whole_list = read_collector(live_, state.lua, state.G).bytes <= short_list;
   HeapCopy& through = state.whole_list ? copy_ : pieces;
-  state.list_complete = state.list.read_all(through);
-  if (!state.list_complete) {
-    through.learn(false);
+  constexpr int readings = 6;
+  for (int i = 0; i < readings && !state.list_complete; ++i) {
+    if (i != 0) through.learn(false);
     state.list_complete = state.list.read_all(through);
   }
   learn_coroutines(state, 0);
   // Each round takes less time than the one before it, and so there is less that is new.
   for (int i = 0; i < rounds; ++i) {
-    state.list.check();
+    state.list_complete &= state.list.check();
     const std::size_t known = state.list.threads().size();
     HeapCopy recent(live_, limits_.copy_bytes);
     recent.know(space);
@@ -120,7 +120,7 @@ void Coroutines::settle_state(State& state) {
     report.objects = state.list.objects();
     report.garbage = state.list.garbage();
   }
-  report.complete = (list.complete || state.list_complete) && threads.size() <= limits_.most_coroutines;
+  report.complete = report.collector.known && (list.complete || state.list_complete) && threads.size() <= limits_.most_coroutines;
   if (threads.size() > limits_.most_coroutines) threads.resize(limits_.most_coroutines);
   // LuaJIT's own one is nobody's coroutine while it rests.
   const Address finalizers = finalizer_thread_of(copy_, state.lua, state.G);

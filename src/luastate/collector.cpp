@@ -123,18 +123,19 @@ namespace {
 // The way back to where a list was still to be believed.
 class Trail {
  public:
-  void add(Address object) { objects_[count_++ % size] = object; }
+  void add(Address object) { objects_[slot(count_++)] = object; }
   std::int64_t count() const { return count_; }
   // Takes back up to `n` objects, as far as they are known. The one to go on with; 0 if there is none.
   Address take_back(std::int64_t n, const std::function<void(Address)>& refresh) {
     const std::int64_t known = std::min<std::int64_t>({n, count_, size});
-    for (std::int64_t i = 0; i < known; ++i) refresh(objects_[(count_ - 1 - i) % size]);
+    for (std::int64_t i = 0; i < known; ++i) refresh(objects_[slot(count_ - 1 - i)]);
     count_ -= known;
-    return known != 0 ? objects_[count_ % size] : 0;
+    return known != 0 ? objects_[slot(count_)] : 0;
   }
 
  private:
   static constexpr std::int64_t size = 4096;
+  static std::size_t slot(std::int64_t i) { return static_cast<std::size_t>(i % size); }
   std::array<Address, size> objects_;
   std::int64_t count_ = 0;
 };

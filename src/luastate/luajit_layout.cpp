@@ -98,11 +98,13 @@ bool find_collector(const Memory& memory, std::span<const std::byte> globals, Lu
     const std::size_t white_at = at + 2u * layout.ref_size;
     const std::uint8_t white = load<std::uint8_t>(globals, white_at) & whites;
     if ((white != 1 && white != 2) || load<std::uint8_t>(globals, white_at + 1) > last_state) continue;
+    const auto is_object = [&](Address object) {
+      const std::uint8_t gct = plausible_pointer(object) ? memory.get<std::uint8_t>(object + layout.L_gct).value_or(0) : std::uint8_t{0};
+      return gct >= luajit::gct_upvalue && gct <= luajit::gct_userdata;   // strings are elsewhere
+    };
+    // The youngest object is in the list before it has a type (lj_gc.c, lj_mem_newgco).
     const Address root = load_ref(layout, globals, white_at + 8);
-    const std::uint8_t gct = plausible_pointer(root) ? memory.get<std::uint8_t>(root + layout.L_gct).value_or(0) : std::uint8_t{0};
-    if (gct < luajit::gct_upvalue || gct > luajit::gct_userdata) continue;   // strings are elsewhere
-    const std::optional<std::uint8_t> marked = memory.get<std::uint8_t>(root + layout.L_gct - 1u);
-    if (!marked || (*marked & whites) == whites) continue;
+    if (!plausible_pointer(root) || (!is_object(root) && !is_object(read_ref(memory, layout, root).value_or(0)))) continue;
     layout.G_gc = static_cast<Offset>(at);
     return true;
   }

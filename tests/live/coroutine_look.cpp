@@ -46,7 +46,8 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
     result.learning = Clock::now() - found;
     std::vector<std::vector<Activation>> active(1);
     const ThreadState state = thread.state();
-    if (state.kind == ThreadState::Kind::sleeping) {
+    const std::uint64_t runs = thread.run_count();
+    if (state.kind == ThreadState::Kind::sleeping && state.system_call >= 0) {   // not one that waits for a page
       Registers registers;
       registers.set(rsp, state.sp);
       registers.set(rip, state.pc);
@@ -54,7 +55,7 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
       coroutines_.copy();
       result.copying = Clock::now() - before;
       locate(registers, active[0]);
-      if (!(thread.state() == state)) {   // it ran
+      if (!(thread.state() == state) || thread.run_count() != runs) {   // it ran
         --result.tries;
         continue;
       }
