@@ -73,7 +73,7 @@ Colour colour_of(TopStyle style) {
     case TopStyle::collecting: return {209, COLOR_RED};
     case TopStyle::compiling: return {179, COLOR_YELLOW};
     case TopStyle::no_lua: return {109, COLOR_CYAN};
-    case TopStyle::idle: return {241, -1};
+    case TopStyle::idle: return {243, -1};
     case TopStyle::native: return {109, -1};
     case TopStyle::marker: return {245, -1};
   }
