@@ -22,7 +22,8 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   fmt::format_to(out, "# pid {}: {}{}\n", target.pid, printable(target.command, most_text), target.ended ? " (has ended)" : "");
   const std::string luas = target.luas.empty() ? "" : printable(fmt::format("{}", fmt::join(target.luas, ", "))) + ", ";
   const double rate = elapsed == 0 ? 0 : static_cast<double>(counts.ticks.recent) / seconds(elapsed);
-  fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}\n", seconds(counts.elapsed.all), luas, rate, target.rate, share(counts.stopped.recent, elapsed), threads_text(counts, target, false), losses_text(counts));
+  fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}\n", seconds(counts.elapsed.all), luas, rate, target.rate,
+                 share(counts.stopped.recent, elapsed), threads_text(counts, target, false), losses_text(counts));
   text += '#';
   for (std::size_t i = 0; i < top_activity_count; ++i) {
     const auto activity = static_cast<TopActivity>(i);
