@@ -67,7 +67,7 @@ void Family::consider(pid_t pid) {
   if (now < candidate.ask_at) return;
   candidate.pause = std::clamp(2 * candidate.pause, shortest_pause, longest_pause);
   candidate.ask_at = now + candidate.pause;
-  Result<std::unique_ptr<Session>> session = Session::open({pid, {}}, sampler_);
+  Result<std::unique_ptr<Session>> session = Session::open({.pid = pid}, sampler_);
   if (!session) {
     if (session.error().cause == Cause::no_such_process) candidates_.erase(pid);
     return;

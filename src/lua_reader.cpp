@@ -6,6 +6,29 @@
 
 namespace luaspy {
 
+Frame marker(std::string text) { return {Frame::Kind::marker, std::move(text), {}, 0, 0}; }
+
+std::string left_out_text(const LuaWalk& walk, bool counted) {
+  // A recording has no number: it would be another one in every sample, and the stacks would not add up.
+  return counted && walk.left_out > 0 ? fmt::format("[{} frames left out]", walk.left_out) : "[frames left out]";
+}
+
+Frame label_call(Names& names, const Core& core, const Names::Context& context, const LuaCall& call, const LuaCall* caller, Address pc) {
+  Frame labelled = names.frame(context, call, caller, pc);
+  labelled.line_is_near = call.near;
+  if (!call.is_lua) {
+    const Frame native = core.describe_entry(call.entry);
+    labelled.file = native.file;
+    if (labelled.name.empty() || labelled.name == "?") labelled.name = native.name;
+  }
+  return labelled;
+}
+
+void add_markers(const LuaCall& call, Stack& stack) {
+  if (call.tail) stack.push_back(marker("(...tail calls...)"));
+  if (call.gap) stack.push_back(marker("[unreadable]"));
+}
+
 void LuaReader::try_rows(std::vector<Dialect> rows) {
   locator_.forget();
   luajit_.forget();
@@ -35,6 +58,7 @@ void LuaReader::walk(const Memory& memory, const Memory& objects, const Register
     State& state = states_[state_count_++];
     state.activation = activation;
     state.walk.clear();
+    state.innermost_pc = 0;
     if (activation.lua.puc != nullptr) walk_puc(memory, objects, *activation.lua.puc, activation.L, limits_, state.walk);
     else LuajitReader::read(memory, objects, registers, stack, activation, state_count_ == 1, state.luajit);
   }
@@ -144,24 +168,13 @@ Address LuaReader::pc_of(const MergedFrame& frame, const std::vector<NativeFrame
 }
 
 Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
-  const State& state = states_[frame.segment];
+  State& state = states_[frame.segment];
   const LuaCall& call = state.walk.calls[frame.call];
   const LuaCall* const caller = state.walk.caller_of(frame.call);
   const Address pc = call.is_lua ? pc_of(frame, natives, core, memory) : 0;
   labelled_.push_back({&state.activation, &state.walk, frame.call, pc});
-  Frame labelled = names_.frame({state.activation.lua, state.activation.G, memory}, call, caller, pc);
-  labelled.line_is_near = call.near;
-  if (!call.is_lua) {
-    const Frame native = core.describe_entry(call.entry);
-    labelled.file = native.file;
-    if (labelled.name.empty() || labelled.name == "?") labelled.name = native.name;
-  }
-  return labelled;
-}
-
-std::string LuaReader::left_out_text(const LuaWalk& walk) const {
-  // A recording has no number: it would be another one in every sample, and the stacks would not add up.
-  return limits_.count_left_out && walk.left_out > 0 ? fmt::format("[{} frames left out]", walk.left_out) : "[frames left out]";
+  if (frame.call == 0) state.innermost_pc = pc;
+  return luaspy::label_call(names_, core, {state.activation.lua, state.activation.G, memory}, call, caller, pc);
 }
 
 // A trace by its number and where it begins.
@@ -184,7 +197,6 @@ Frame LuaReader::label_native(const NativeFrame& native, const Core& core) {
 
 Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
   learn_pcs(merged, natives, memory);
-  const auto marker = [](std::string text) { return Frame{Frame::Kind::marker, std::move(text), {}, 0, 0}; };
   Stack stack;
   labelled_.clear();
   for (const MergedFrame& frame : merged.frames) {
@@ -192,11 +204,10 @@ Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& nat
     switch (frame.kind) {
       case MergedFrame::Kind::native: stack.push_back(label_native(natives[frame.native], core)); break;
       case MergedFrame::Kind::not_joined: stack.push_back(marker("[native and Lua frames not joined]")); break;
-      case MergedFrame::Kind::left_out: stack.push_back(marker(left_out_text(states_[frame.segment].walk))); break;
+      case MergedFrame::Kind::left_out: stack.push_back(marker(left_out_text(states_[frame.segment].walk, limits_.count_left_out))); break;
       case MergedFrame::Kind::call:
         stack.push_back(label_call(frame, natives, core, memory));
-        if (states_[frame.segment].walk.calls[frame.call].tail) stack.push_back(marker("(...tail calls...)"));
-        if (states_[frame.segment].walk.calls[frame.call].gap) stack.push_back(marker("[unreadable]"));
+        add_markers(states_[frame.segment].walk.calls[frame.call], stack);
         break;
     }
   }
@@ -209,7 +220,7 @@ Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& nat
 std::vector<std::string> LuaReader::rows() const {
   std::vector<std::string> names;
   for (const auto& [G, row] : locator_.global_states()) {
-    const std::string name = row.puc != nullptr ? "Lua " + std::string(row.puc->name) : row.luajit->gc64 ? "LuaJIT, 64-bit references" : "LuaJIT, 32-bit references";
+    const std::string name = name_of(row);
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return names;

@@ -14,6 +14,13 @@
 
 namespace luaspy {
 
+// A call as a frame. A C function that Lua has no name for gets that of its symbol, and its file is its module.
+Frame label_call(Names& names, const Core& core, const Names::Context& context, const LuaCall& call, const LuaCall* caller, Address pc);
+// What is shown outside of a call, innermost first: tail calls, what could not be read.
+void add_markers(const LuaCall& call, Stack& stack);
+Frame marker(std::string text);
+std::string left_out_text(const LuaWalk& walk, bool counted);
+
 class LuaReader {
  public:
   // `live`: the target's memory as it is now. `objects`: the same, but what was read since the look began may be kept. Both have to outlive
@@ -61,14 +68,22 @@ class LuaReader {
     Address pc = 0;         // Lua: the next instruction
   };
   const std::vector<Labelled>& labelled() const { return labelled_; }
-  Names& names() { return names_; }
 
   VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core) const;
 
   // The states of the last locate(), innermost first.
   const std::vector<Activation>& active() const { return active_; }
+  // The next instruction of a call of segments()[state], once it was labelled; 0 if it was not.
+  Address pc(std::size_t state, std::size_t call) const {
+    return call == 0 ? states_[state].innermost_pc : states_[state].walk.calls[call].saved_pc;
+  }
   // The entries of the C functions that are being called.
   std::vector<Address> c_entries() const;
+  // Every Lua of the process that is known, by its global_State: those whose states have run on the stacks looked at, and after find_states()
+  // those that no stack mentions.
+  const std::unordered_map<Address, Dialect>& global_states() const { return locator_.global_states(); }
+  void find_states(const AddressSpace& space) { locator_.find_states(names_.memory(), space); }
+  Names& names() { return names_; }
   bool saw_state() const { return !locator_.global_states().empty(); }
   // Searches all of the target's writable memory for a main thread.
   bool finds_state(const AddressSpace& space) const { return locator_.find_main_thread(names_.memory(), space) != 0; }
@@ -79,12 +94,12 @@ class LuaReader {
     Activation activation;
     LuaWalk walk;
     LuajitReader::State luajit;
+    Address innermost_pc = 0;
   };
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   Address pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Frame label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Frame label_native(const NativeFrame& native, const Core& core);
-  std::string left_out_text(const LuaWalk& walk) const;
 
   Locator locator_;
   LivePc live_pc_;

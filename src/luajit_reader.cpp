@@ -50,7 +50,9 @@ void LuajitReader::read_fields(const Memory& stopped, const Registers& registers
   if (!stack_stands(stopped, layout, L)) state.moved = find_moved_stack(stopped, layout, L, InnermostWords(registers, stack).span());
   state.vmstate = stopped.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
   const bool is_current = read_ref(stopped, layout, G + layout.G_cur_L) == L;
-  state.jit_base = is_current ? read_ref(stopped, layout, G + layout.G_jit_base).value_or(0) : 0;
+  const Address jit_base = read_ref(stopped, layout, G + layout.G_jit_base).value_or(0);
+  state.jit_base = is_current ? jit_base : 0;
+  state.has_jit_base = jit_base != 0;
 }
 
 // The whole Lua stack, as far as it is in use. L->base lags behind the interpreter's BASE, which is in rdx, or around some calls in rbp
@@ -112,11 +114,19 @@ void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registe
   LuajitTop top;
   InlinedCode code;
   std::vector<InlinedFrame> entering;
+  constexpr Address all = 1;
+  Address trace_base = 0;   // what lies above it, machine code may have in registers; 0: nothing
   const Address rdx_base = registers[rdx], rbx_pc = registers[rbx];
   const bool in_vm = innermost && vm != natives.end() && vm == natives.begin() && !core.is_machine_code(*vm);
   // vm_x64.dasc, ->vm_exit_interp: BASE and PC are the interpreter's again before jit_base is 0. Of what runs on behalf of machine code,
   // nothing else has its sp at the C frame.
   const bool leaves_trace = in_vm && !state.cframes.empty() && vm->sp == state.cframes[0] && is(rdx_base, rbx_pc);
+  if (innermost && !leaves_trace) {
+    const VmState said = vm_state_said(activation, state);
+    const bool on_trace = state.has_jit_base || said == VmState::machine_code || (vm != natives.end() && core.is_machine_code(*vm));
+    if (on_trace) trace_base = state.jit_base != 0 ? state.jit_base : all;
+    else if (said == VmState::exiting) trace_base = state.saved_base;
+  }
   if (innermost && state.jit_base != 0 && !leaves_trace) {
     top.base = state.jit_base;
     const Trace* trace = nullptr;
@@ -134,6 +144,7 @@ void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registe
     if (top.base == 0 && is(registers[rbp], rbx_pc)) top = {registers[rbp], rbx_pc, {}};  // vm_x64.dasc keeps BASE in rbp around some calls
   } else if (innermost && leaving_trace(activation, state, natives, core, both, code)) {
     top = {code.base, code.pc, code.frames};
+    trace_base = state.saved_base;
   } else if (vm != natives.end()) {
     const Address pc = vm->registers[rbx], base = vm->registers[rbp];
     if (is(state.saved_base, pc)) top = {state.saved_base, pc, {}};
@@ -147,6 +158,15 @@ void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registe
   walk_luajit(both, layout, L, state.cframes, top, limits, walk);
   walk.relocated = state.moved.stack != 0;
   if (state.trace.object != 0 && !walk.calls.empty()) walk.calls[0].near = walk.calls[0].is_lua;
+  if (trace_base != 0) mark_on_trace(trace_base, walk);
+}
+
+// A trace works on the frame that it was entered in and on those that it has inlined above it, and writes their slots when it is left (lj_snap.c,
+// lj_snap_restore). It never goes beyond its C frame.
+void LuajitReader::mark_on_trace(Address from, LuaWalk& walk) {
+  for (LuaCall& call : walk.calls) {
+    call.on_trace = call.ci + 8 >= from && call.owner == walk.calls[0].owner;
+  }
 }
 
 VmState LuajitReader::vm_state_said(const Activation& activation, const State& state) {

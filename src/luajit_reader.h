@@ -25,6 +25,7 @@ class LuajitReader {
   struct State {
     std::vector<Address> cframes;          // of the VM, innermost first
     Address jit_base = 0;                  // of the trace that this state runs; 0: none
+    bool has_jit_base = false;             // there is one, be it believable or not
     std::int32_t vmstate = 0;              // global_State's
     Address saved_base = 0, saved_pc = 0;  // L->base; SAVE_PC of the innermost C frame
     MovedStack moved;                      // the Lua stack was being moved
@@ -48,6 +49,8 @@ class LuajitReader {
 
  private:
   static void read_fields(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, State& state);
+  // Marks the calls whose slots a trace works on: those with their base at `from` or above.
+  static void mark_on_trace(Address from, LuaWalk& walk);
   static VmState vm_state_said(const Activation& activation, const State& state);
   bool leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory,
                      InlinedCode& code);

@@ -5,25 +5,27 @@
 
 #include "dump.h"
 #include "options.h"
+#include "ps.h"
 #include "record.h"
 #include "top.h"
 
 namespace {
 
-luaspy::Result<int> run(const luaspy::Options& options) {
+luaspy::Result<int> run_command(const luaspy::Options& options) {
   switch (options.command) {
     case luaspy::Options::Command::record: return luaspy::record(options.record);
     case luaspy::Options::Command::top: return luaspy::top(options.top);
-    case luaspy::Options::Command::dump: break;
+    case luaspy::Options::Command::dump: return luaspy::dump(options.dump);
+    case luaspy::Options::Command::ps: return luaspy::ps(options.ps);
   }
-  return luaspy::dump(options.dump);
+  return luaspy::Error{luaspy::Cause::internal, "no such command"};
 }
 
 int run(int argc, char** argv) {
   int exit_code = 0;
   const std::optional<luaspy::Options> options = luaspy::parse_options(argc, argv, exit_code);
   if (!options) return exit_code;
-  const luaspy::Result<int> status = run(*options);
+  const luaspy::Result<int> status = run_command(*options);
   if (status) return *status;
   fmt::print(stderr, "luaspy: {}\n", status.error().text);
   return static_cast<int>(status.error().cause);

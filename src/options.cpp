@@ -20,21 +20,31 @@ constexpr const char* examples =
     "  luaspy record -o slow.folded -- lua5.4 my.lua  start a program and record it until it ends\n"
     "  luaspy top --pid 1234                          which functions take the time, live\n"
     "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
+    "  luaspy ps                                      which processes run Lua?\n"
     "\n"
     "Exit status: 0 done; of the launched command, if there is one; else 1 internal error, 2 wrong usage,\n"
     "3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised, 7 not supported\n"
     "(32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced, 10 target ended\n"
     "first, 11 no samples, 126 or 127 command cannot be started.";
 
-CLI::Option* add_pid(CLI::App& command, int& pid) {
-  return command.add_option("-p,--pid", pid, "The running process to look at")->check(CLI::PositiveNumber)->option_text("PID");
+// A target that runs already. Both options, for what they exclude.
+std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target) {
+  const auto take = [&target](const std::string& word) {
+    target.any = word == "auto";
+    if (!target.any) target.pid = std::stoi(word);
+  };
+  auto* const pid = command.add_option_function<std::string>("-p,--pid", take, "The running process to look at; auto: the only one with Lua")
+                        ->check([](const std::string& word) { return word == "auto" ? "" : CLI::PositiveNumber(word) + CLI::TypeValidator<int>()(word); })
+                        ->option_text("PID");
+  auto* const name = command.add_option("--name", target.name, "The same, by its name or a part of its command")->option_text("NAME");
+  pid->excludes(name);
+  return {pid, name};
 }
 
 void add_target(CLI::App& command, TargetOptions& target) {
-  auto* const pid = add_pid(command, target.pid);
+  const auto [pid, name] = add_running(command, target);
   auto* const words = command.add_option("command", target.command, "After --: a command to start and look at")->option_text(" ");
-  pid->excludes(words);
-  words->excludes(pid);
+  for (CLI::Option* const running : {pid, name}) running->excludes(words), words->excludes(running);
 }
 
 void add_subprocesses(CLI::App& command, bool& subprocesses) {
@@ -68,6 +78,24 @@ constexpr const char* top_notes =
     "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
     "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
 
+void add_record(CLI::App& app, RecordOptions& options) {
+  CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
+  record.footer(examples);
+  add_target(record, options.target);
+  add_rate(record, options.rate);
+  record.add_option("-d,--duration", options.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
+  add_max_stopped(record, options.max_stopped);
+  record.add_option("-o,--output", options.output, "File to write; - is standard output")->option_text("FILE");
+  record.add_option("-f,--format", options.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}))->option_text("FORMAT");
+  add_subprocesses(record, options.subprocesses);
+  add_mode(record, options.mode);
+  record.add_flag("--lines", options.lines, "Frames show the line being executed, not the function's");
+  record.add_flag("--threads", options.threads, "In folded output, a root frame for each thread");
+  record.add_flag("--vmstate", options.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
+  record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
+}
+
 void add_top(CLI::App& app, TopOptions& options) {
   CLI::App& top = *app.add_subcommand("top", "Watch live which functions take the time");
   top.footer(top_notes);
@@ -83,7 +111,44 @@ void add_top(CLI::App& app, TopOptions& options) {
   add_max_stopped(top, options.max_stopped);
 }
 
-bool has_target(const TargetOptions& target) { return target.pid != 0 || !target.command.empty(); }
+void add_dump(CLI::App& app, DumpOptions& options) {
+  CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
+  dump.footer(examples);
+  add_running(dump, options.target);
+  add_mode(dump, options.mode);
+  dump.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  dump.add_flag("--locals", options.locals, "Names and values of parameters, locals, varargs and upvalues");
+  dump.add_flag("-v,--verbose", options.verbose, "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");
+  dump.add_flag("--coroutines", options.coroutines, "All coroutines of all Lua states, and where each of them waits");
+  add_subprocesses(dump, options.subprocesses);
+  dump.add_option("--count", options.count, "Look so often, and tell what moved: is it a hang?")->check(CLI::Range(1, 10000))->option_text("N");
+  dump.add_option("--interval", options.interval, "Seconds between two looks (1)")->check(CLI::Range(0.0, 86400.0))->option_text("SECONDS");
+  dump.add_flag("--json", options.json, "Print an object of JSON");
+}
+
+void add_ps(CLI::App& app, PsOptions& options) {
+  CLI::App& ps = *app.add_subcommand("ps", "List the processes that run Lua");
+  ps.footer(examples);
+  ps.add_flag("--states", options.states, "Count their states too: reads up to 256 MiB of each");
+  ps.add_flag("--json", options.json, "Print an object of JSON");
+}
+
+// Nothing is said of a target: an error, told in full.
+bool lacks_target(const Options& options) {
+  const auto lacks = [](const TargetOptions& target, std::string_view or_command) {
+    if (target.pid != 0 || target.any || !target.name.empty() || !target.command.empty()) return false;
+    fmt::print(stderr, "luaspy: say what to look at: --pid PID, --name NAME{}\n", or_command);
+    return true;
+  };
+  constexpr std::string_view or_command = ", or -- and a command";
+  switch (options.command) {
+    case Options::Command::record: return lacks(options.record.target, or_command);
+    case Options::Command::top: return lacks(options.top.target, or_command);
+    case Options::Command::dump: return lacks(options.dump.target, "");
+    case Options::Command::ps: break;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -94,43 +159,20 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   app.footer(examples);
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
-
-  CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
-  record.footer(examples);
-  RecordOptions& to_record = options.record;
-  add_target(record, to_record.target);
-  add_rate(record, to_record.rate);
-  record.add_option("-d,--duration", to_record.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
-  add_max_stopped(record, to_record.max_stopped);
-  record.add_option("-o,--output", to_record.output, "File to write; - is standard output")->option_text("FILE");
-  record.add_option("-f,--format", to_record.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}))->option_text("FORMAT");
-  add_subprocesses(record, to_record.subprocesses);
-  add_mode(record, to_record.mode);
-  record.add_flag("--lines", to_record.lines, "Frames show the line being executed, not the function's");
-  record.add_flag("--threads", to_record.threads, "In folded output, a root frame for each thread");
-  record.add_flag("--vmstate", to_record.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
-  record.add_flag("--traces", to_record.traces, "LuaJIT: a frame for each trace, by number and first line");
-  record.add_flag("--idle", to_record.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
-
+  add_record(app, options.record);
   add_top(app, options.top);
-
-  CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
-  dump.footer(examples);
-  add_pid(dump, options.dump.pid)->required();
-  add_mode(dump, options.dump.mode);
-  dump.add_flag("--traces", options.dump.traces, "LuaJIT: a frame for each trace, by number and first line");
-  dump.add_flag("--json", options.dump.json, "Print an object of JSON");
-
+  add_dump(app, options.dump);
+  add_ps(app, options.ps);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error) == 0 ? 0 : static_cast<int>(Cause::usage);
     return std::nullopt;
   }
-  const bool watches = app.got_subcommand("top");
-  options.command = dump.parsed() ? Options::Command::dump : watches ? Options::Command::top : Options::Command::record;
-  if ((record.parsed() && !has_target(to_record.target)) || (watches && !has_target(options.top.target))) {
-    fmt::print(stderr, "luaspy: say what to look at: --pid PID, or -- and a command\n");
+  static const std::map<std::string, Options::Command> commands = {
+      {"record", Options::Command::record}, {"top", Options::Command::top}, {"dump", Options::Command::dump}, {"ps", Options::Command::ps}};
+  options.command = commands.at(app.get_subcommands().front()->get_name());
+  if (lacks_target(options)) {
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;
   }

@@ -11,7 +11,9 @@
 namespace luaspy {
 
 struct TargetOptions {
-  int pid = 0;                          // 0: launch `command`
+  int pid = 0;                          // 0: launch `command`, unless one of the next two is set
+  bool any = false;                     // --pid auto: the only process that runs Lua
+  std::string name;                     // --name
   std::vector<std::string> command;
 };
 
@@ -32,10 +34,21 @@ struct RecordOptions {
 };
 
 struct DumpOptions {
-  int pid = 0;
+  TargetOptions target;
   Mode mode = Mode::merged;
   bool traces = false;     // LuaJIT: frames of its machine code
   bool json = false;
+  bool subprocesses = false;
+  bool locals = false;
+  bool verbose = false;    // longer values
+  bool coroutines = false;
+  int count = 1;           // looks
+  double interval = 1;     // s between two of them
+};
+
+struct PsOptions {
+  bool json = false;
+  bool states = false;                  // search the processes' memory for states
 };
 
 struct TopOptions {
@@ -52,10 +65,11 @@ struct TopOptions {
 };
 
 struct Options {
-  enum class Command { record, top, dump } command = Command::record;
+  enum class Command { record, top, dump, ps } command = Command::record;
   RecordOptions record;
   TopOptions top;
   DumpOptions dump;
+  PsOptions ps;
 };
 
 // nullopt with `exit_code` set when there is nothing more to do (help, version, wrong usage: printed already).

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "choose_target.h"
+
 namespace luaspy {
 namespace {
 
@@ -22,8 +24,10 @@ std::string children_with_lua(pid_t pid) {
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, const SamplerOptions& sampler) {
-  if (options.pid != 0) {
-    Result<Process> process = Process::open(options.pid);
+  const Result<int> pid = choose_target(options);
+  if (!pid) return pid.error();
+  if (*pid != 0) {
+    Result<Process> process = Process::open(*pid);
     if (!process) return process.error();
     return std::unique_ptr<Session>(new Session(std::move(*process), sampler, false));
   }

@@ -54,11 +54,16 @@ class StackReader {
   // Is there a lua_State in the target, on a thread's stack or anywhere in its memory?
   bool has_state() const { return lua_.saw_state() || lua_.finds_state(space_); }
 
+  // Looks for Luas that no thread's stack mentions in all of the target's writable memory.
+  void find_states() { lua_.find_states(space_); }
+
   // Of the look that was made last.
   const LuaReader& lua() const { return lua_; }
+  LuaReader& lua() { return lua_; }
   const std::vector<NativeFrame>& natives() const { return natives_; }
   const NativeCode& native_code() const { return native_; }
   const Modules& modules() const { return modules_; }
+  const AddressSpace& space() const { return space_; }
   const Unwinder& unwinder() const { return unwinder_; }
   const Snapshot& snapshot() const { return snapshot_; }
 

@@ -20,7 +20,7 @@ bool LiveMemory::read(Address address, std::span<std::byte> into) const {
 
 // The kernel fills the ranges in order and stops at the first that it cannot read completely: go on after that one.
 void LiveMemory::read_batch(std::span<Request> requests) const {
-  constexpr std::size_t most = 64;
+  constexpr std::size_t most = 1024;   // UIO_MAXIOV (linux/uio.h)
   std::array<iovec, most> local, remote;
   while (!requests.empty()) {
     const std::size_t count = std::min(most, requests.size());

@@ -7,28 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "words.h"
 
 namespace luaspy {
 namespace {
-
-constexpr std::string_view white = " \t\n";
-
-std::string_view next_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(white), text.size()));
-  const std::string_view word = text.substr(0, std::min(text.find_first_of(white), text.size()));
-  text.remove_prefix(word.size());
-  return word;
-}
-
-template <typename T>
-T number(std::string_view word) {
-  int base = 10;
-  if (word.starts_with("0x")) word.remove_prefix(2), base = 16;
-  T value{};
-  std::from_chars(word.data(), word.data() + word.size(), value, base);
-  return value;
-}
 
 std::string proc(pid_t pid, std::string_view file) { return fmt::format("/proc/{}/{}", pid, file); }
 
@@ -98,6 +81,15 @@ int Thread::cpu() const {
   return word.empty() ? -1 : number<int>(word);
 }
 
+Thread::Times Thread::times() const {
+  std::array<char, 128> buffer;
+  std::string_view text = system::reread(schedstat_, buffer);
+  Times times;
+  times.on_cpu = number<std::int64_t>(next_word(text));
+  times.waited_for_cpu = number<std::int64_t>(next_word(text));
+  return times;
+}
+
 std::uint64_t Thread::run_count() const {
   std::array<char, 128> buffer;
   std::string_view text = system::reread(schedstat_, buffer);
@@ -148,11 +140,13 @@ bool Process::alive() const {
   });
 }
 
-std::string Process::command() const {
-  std::string text = system::read_file(path("cmdline")).value_or("");
+std::string Process::command() const { return command_of(pid_); }
+
+std::string command_of(pid_t pid) {
+  std::string text = system::read_file(proc(pid, "cmdline")).value_or("");
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::ranges::replace(text, '\0', ' ');
-  return text.empty() ? '[' + first_line(path("comm")) + ']' : text;
+  return text.empty() ? '[' + first_line(proc(pid, "comm")) + ']' : text;
 }
 
 std::string executable_of(pid_t pid) { return system::read_link(proc(pid, "exe")).value_or("?"); }
@@ -195,16 +189,18 @@ const std::vector<std::unique_ptr<Thread>>& Process::threads() {
 
 // map_files needs a capability but is right for deleted and replaced files; /proc/PID/root is right for other mount
 // namespaces. Device and inode tell whether the file there is still the one that is mapped.
-system::FileDescriptor Process::open_mapped(const Mapping& mapping) const {
-  system::FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid_, mapping.start, mapping.end), O_RDONLY);
+system::FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
+  system::FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end), O_RDONLY);
   if (file) return file;
-  for (const std::string& candidate : {path("root") + mapping.path, mapping.path}) {
+  for (const std::string& candidate : {proc(pid, "root") + mapping.path, mapping.path}) {
     file = system::open_file(candidate, O_RDONLY);
     struct stat status {};
     if (file && ::fstat(file.number(), &status) == 0 && status.st_ino == mapping.inode) return file;
   }
   return {};
 }
+
+system::FileDescriptor Process::open_mapped(const Mapping& mapping) const { return luaspy::open_mapped(pid_, mapping); }
 
 Error explain_refusal(pid_t pid) {
   const auto status_field = [](pid_t of, std::string_view name) {

@@ -34,7 +34,11 @@ class Thread {
   char state_letter() const;
   // The CPU that it ran on last; -1 if it is gone.
   int cpu() const;
-  // How often it was given a CPU (schedstat, Documentation/scheduler/sched-stats.rst); 0 if the kernel does not tell.
+  // How long it has been on a CPU, and how long it could have run and had none, ns; and how often it was given one (schedstat, Documentation/scheduler/sched-stats.rst); 0 if the kernel does not tell.
+  struct Times {
+    std::int64_t on_cpu = 0, waited_for_cpu = 0;
+  };
+  Times times() const;
   std::uint64_t run_count() const;
 
  private:
@@ -79,6 +83,9 @@ class Process {
 
 // The processes that `pid`'s threads have started and that live; empty if the kernel does not tell (CONFIG_PROC_CHILDREN).
 std::vector<pid_t> children_of(pid_t pid);
+// Process::open_mapped() and command() of a process that need not be ours to look at.
+system::FileDescriptor open_mapped(pid_t pid, const Mapping& mapping);
+std::string command_of(pid_t pid);
 
 // Why luaspy may not trace `pid`: the one cause among those that Linux has, and the command that mends it.
 Error explain_refusal(pid_t pid);

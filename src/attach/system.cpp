@@ -3,7 +3,10 @@
 #include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -64,6 +67,15 @@ FileDescriptor::~FileDescriptor() {
 FileDescriptor open_file(const std::string& path, int flags, Failure* failure) {
   FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0666));
   if (failure != nullptr) *failure = failure_if(!file);
+  return file;
+}
+
+FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path, int flags, Failure* failure) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  FileDescriptor file(static_cast<int>(::syscall(SYS_openat2, root.number(), path.c_str(), &how, sizeof how)));
+  *failure = failure_if(!file);
   return file;
 }
 
@@ -181,6 +193,11 @@ void suspend() {
 int end_requested() { return end_signal; }
 
 bool is_terminal(int file_descriptor) { return ::isatty(file_descriptor) == 1; }
+
+std::size_t terminal_width(int file_descriptor) {
+  winsize size{};
+  return ::ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
 
 // The child execs when its pipe `go` closes. Its own end of `answer` closes by itself at a successful exec, and carries errno
 // after a failed one.

@@ -46,6 +46,8 @@ class FileDescriptor {
 };
 
 FileDescriptor open_file(const std::string& path, int flags, Failure* failure = nullptr);
+// By openat2(2): `path` is one of a process whose root is `root`, "/" and all symbolic links included.
+FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path, int flags, Failure* failure);
 // The whole of a file of /proc (bounded at 64 MiB); nullopt if it cannot be opened or read.
 std::optional<std::string> read_file(const std::string& path);
 // Re-reads a /proc file that is kept open, from its start, into `buffer`. The text read; empty on failure.
@@ -90,6 +92,7 @@ int end_requested();
 bool suspend_requested();
 void suspend();
 bool is_terminal(int file_descriptor);
+std::size_t terminal_width(int file_descriptor);   // columns; 0 if it is no terminal
 
 // A command in a process of its own, with this process's files and environment. It waits before exec until start(), so
 // that it can be looked at however soon it ends.

@@ -1,6 +1,8 @@
 #pragma once
 // Which Lua a global state is, and the row to read its objects with: exactly one of the two is set.
 
+#include <string>
+
 #include "luastate/layout.h"
 #include "luastate/luajit_layout.h"
 
@@ -12,5 +14,11 @@ struct Dialect {
 
   bool operator==(const Dialect&) const = default;
 };
+
+// "Lua 5.4.3-5.4.9"; "LuaJIT, 64-bit references".
+inline std::string name_of(const Dialect& lua) {
+  if (lua.puc != nullptr) return "Lua " + std::string(lua.puc->name);
+  return lua.luajit->gc64 ? "LuaJIT, 64-bit references" : "LuaJIT, 32-bit references";
+}
 
 }  // namespace luaspy

@@ -24,6 +24,13 @@ enum class StringForm : std::uint8_t {
   signed_short, // 5.5: i8 shrlen; negative: long, with lnglen and a pointer to the characters
 };
 
+// How a Table keeps its array part (lobject.h, ltable.h).
+enum class ArrayForm : std::uint8_t {
+  values,        // up to 5.3: sizearray TValues
+  limited,       // 5.4: alimit is the size, or a hint within its highest power of two (ltable.c, luaH_realasize)
+  apart,         // 5.5: asize Values below `array`, from there downwards, and their tags above it
+};
+
 // Which bit of CallInfo.callstatus (or its absence) tells something. A mask of 0 means: this release does not say.
 struct StatusBits {
   std::uint32_t lua = 0;          // set: a Lua function (5.2, 5.3)
@@ -88,6 +95,28 @@ struct Layout {
   Offset table_lsizenode, table_node;
   std::uint8_t node_size;
   Offset node_value, node_key, node_key_tt;
+
+  // lstate.h: what the collector says of itself. Every object begins with next, tt, marked (lobject.h, CommonHeader).
+  Offset G_allgc;                    // the list of all objects; 5.1: rootgc
+  Offset G_currentwhite;             // lu_byte
+  Offset G_totalbytes;               // lu_mem; 5.2 and later: without GCdebt
+  Offset G_GCdebt = no_field;        // l_mem
+  Offset G_gckind = no_field;        // lu_byte; 5.3 has no kinds but the emergency
+  Offset L_hookmask;                 // its lowest byte
+  Offset ci_extra = no_field;        // 5.2, 5.3: where the function is of a C function that has yielded (ldo.c, lua_yieldk)
+  Offset table_sizearray, table_array, table_metatable;  // sizearray is called alimit in 5.4, asize in 5.5
+  ArrayForm array_form;
+
+  // lobject.h: what values need
+  std::uint8_t tag_float = 3, tag_integer = 0xff;        // of a value; 0xff: there are no integers
+  bool boolean_variants = false;                         // from 5.4 on false and true are two tags
+  Offset closure_nupvalues, closure_upvals;              // of an LClosure: an array of UpVal pointers
+  Offset upval_v;                                        // a pointer to the TValue; 5.4.5 and later: in a union
+  Offset udata_metatable, udata_memory;                  // where the program's own bytes begin, if there are no user values
+  Offset udata_nuvalue = no_field, udata_uv = no_field;  // user values (5.4 and later), of 16 bytes each; the bytes follow them
+  Offset L_gt = no_field;                                // 5.1: the TValue of the globals; later: registry[LUA_RIDX_GLOBALS]
+  Offset ci_nextraargs = no_field;                       // 5.4 and later: int, how many varargs lie below the function
+  std::uint8_t has_varargs = 0xff;                       // of the byte at p_is_vararg: varargs lie on the stack (5.5: PF_VAHID)
 };
 
 // All rows, oldest release first.

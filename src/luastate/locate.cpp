@@ -68,6 +68,16 @@ bool fits(const Memory& memory, const Layout& row, Address L, std::span<const st
   return true;
 }
 
+// lua_close frees the registry's table before the global_State, which may keep its contents.
+bool has_registry(const Memory& memory, const Layout& row, Address G) {
+  constexpr std::uint8_t table = 5, collectable = 64;   // LUA_TTABLE (lua.h); BIT_ISCOLLECTABLE (lobject.h), from 5.2 on
+  std::array<std::byte, 16> value;
+  if (!memory.read(G + row.G_registry, value)) return false;
+  const Address registry = load<Address>(value, 0);
+  if ((load<std::uint8_t>(value, 8) & ~collectable) != table || !plausible_pointer(registry)) return false;
+  return memory.get<std::uint8_t>(registry + row.L_tt) == table;
+}
+
 }  // namespace
 
 void Locator::try_rows(std::vector<Dialect> rows) {
@@ -165,16 +175,20 @@ Dialect Locator::dialect_of(const Memory& memory, Address L, std::span<const std
     LuajitLayout layout = *row.luajit;
     if (!find_globals(memory, L, layout)) continue;
     doubtful_ = false;
-    auto same = std::ranges::find(found_, layout);
-    if (same == found_.end()) same = found_.insert(found_.end(), layout);
-    return known_[G] = {nullptr, &*same};
+    return remember_globals(G, layout);
   }
   return {};
 }
 
+Dialect Locator::remember_globals(Address G, const LuajitLayout& layout) {
+  auto same = std::ranges::find(found_, layout);
+  if (same == found_.end()) same = found_.insert(found_.end(), layout);
+  return known_[G] = {nullptr, &*same};
+}
+
 // lua_newstate (lstate.c) allocates the main thread and its global_State as one: l_G of the first points right behind it, or,
 // in 5.5, to what it is inside of. LuaJIT's are parts of one GG_State (lj_dispatch.h). Such words are rare enough to look closer at each.
-Address Locator::find_main_thread(const Memory& memory, const AddressSpace& space) const {
+void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space, const std::function<bool(const MainThread&)>& visit) const {
   constexpr std::size_t chunk = 1 << 20, most = 1 << 30;
   std::vector<std::byte> bytes(chunk);
   std::size_t read = 0;
@@ -191,18 +205,40 @@ Address Locator::find_main_thread(const Memory& memory, const AddressSpace& spac
           const Address word = fields.short_reference ? load<std::uint32_t>(part, i) : load<Address>(part, i);
           if (row.luajit != nullptr) {
             constexpr Address smallest = 64, largest = 160;   // of a lua_State
+            if (word < L + smallest || word > L + largest) continue;
             LuajitLayout layout = *row.luajit;
-            if (word >= L + smallest && word <= L + largest && find_globals(memory, L, layout)) return L;
+            if (find_globals(memory, L, layout) && layout.main_L_below == word - L && !visit({L, word, row, layout})) return;
             continue;
           }
-          if (word != (row.puc->mainthread_embedded ? L - row.puc->G_mainthread : L + row.puc->L_size)) continue;
+          // Programs that carry Lua along add fields to the end of lua_State (tup).
+          constexpr Address most_added = 64;
+          if (row.puc->mainthread_embedded ? word != L - row.puc->G_mainthread : word - (L + row.puc->L_size) > most_added) continue;
+          if (!row.puc->mainthread_embedded && memory.get<Address>(word + row.puc->G_mainthread) != L) continue;
           std::array<std::byte, head_size> head;
-          if (memory.read(L, head) && fits(memory, *row.puc, L, head)) return L;
+          if (memory.read(L, head) && fits(memory, *row.puc, L, head) && !visit({L, word, row, {}})) return;
         }
       }
     }
   }
-  return 0;
+}
+
+Address Locator::find_main_thread(const Memory& memory, const AddressSpace& space) const {
+  Address found = 0;
+  visit_main_threads(memory, space, [&](const MainThread& main) {
+    found = main.L;
+    return false;
+  });
+  return found;
+}
+
+void Locator::find_states(const Memory& memory, const AddressSpace& space) {
+  constexpr std::size_t most_found = 4096;
+  visit_main_threads(memory, space, [&](const MainThread& main) {
+    if (known_.contains(main.G)) return true;
+    if (main.lua.luajit != nullptr) remember_globals(main.G, main.found);
+    else if (has_registry(memory, *main.lua.puc, main.G)) known_[main.G] = main.lua;
+    return known_.size() < most_found;
+  });
 }
 
 bool Locator::is_state(const Memory& memory, const Activation& state) {

@@ -11,6 +11,7 @@
 //         └──── frames of co2 ────────┘└─────── frames of co1 ────────────┘└─ frames of main ─┘
 
 #include <deque>
+#include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -67,6 +68,9 @@ class Locator {
   // A main thread anywhere in the writable memory of the target, 0 if there is none: for states that no stack mentions. Reads
   // up to 1 GiB of the live memory, some 100 ms.
   Address find_main_thread(const Memory& memory, const AddressSpace& space) const;
+  // All of them, into global_states(): one process may have many Luas, some of which are idle. A global_State that was closed may look
+  // like one as long as nothing else is in its memory: those whose registry is no table any more are left out.
+  void find_states(const Memory& memory, const AddressSpace& space);
   const std::unordered_map<Address, Dialect>& global_states() const { return known_; }
   // Forgets which row a global state has: after an exec, or when walks fail.
   void forget();
@@ -81,6 +85,14 @@ class Locator {
   std::size_t slot_of(Address word) const;
   void remember_state(Address word);
   void forget_states();
+  struct MainThread {
+    Address L, G;
+    Dialect lua;             // luajit: a row, not what was found
+    LuajitLayout found;      // luajit
+  };
+  // Visits what looks like a main thread until `visit` is false.
+  void visit_main_threads(const Memory& memory, const AddressSpace& space, const std::function<bool(const MainThread&)>& visit) const;
+  Dialect remember_globals(Address G, const LuajitLayout& layout);
   void meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
   void collect(const Memory& memory, Unknown unknown);
   void add_candidate(const Memory& memory, Address L, std::span<const std::byte> head);

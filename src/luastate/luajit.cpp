@@ -309,6 +309,18 @@ bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Addres
   return pc == slot.link || pc == own || pc == own + 4;
 }
 
+bool read_function_at(const Memory& memory, const LuajitLayout& layout, Address L, Address slot, LuaCall& call) {
+  Walker walker(memory, layout, L, {}, {});
+  const std::optional<std::uint64_t> value = memory.get<std::uint64_t>(slot);
+  call = {};
+  call.func = slot;
+  if (!value || !walker.open(slot + 16)) return false;
+  Walker::Slot function;
+  function.function = object_of(layout, *value, luajit::gct_function);
+  function.is_function = function.function != 0;
+  return walker.read_function(function, call);
+}
+
 namespace {
 
 Address base_outside(const Memory& memory, const LuajitLayout& layout, Address base, std::uint64_t link) {

@@ -76,6 +76,10 @@ class WithMovedStack : public Memory {
   MovedStack moved_;
 };
 
+// The function in a slot of the stack of `L`, called or not: GC64 keeps it in the slot below the base, else in the frame's slot. False if there
+// is none.
+bool read_function_at(const Memory& memory, const LuajitLayout& layout, Address L, Address slot, LuaCall& call);
+
 // Fills what a LuaCall says of its GCproto, of which `call` has the address. False if there is none.
 bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& call);
 

@@ -56,15 +56,15 @@ bool find_strings(const Memory& memory, std::span<const std::byte> globals, Luaj
 struct GlobalsForm {
   bool gc64;
   Offset mainthref_to_cur_L, mainthref;  // 0: anywhere
-  int mainthref_to_vmstate, mainthref_to_registry;
+  int mainthref_to_vmstate, mainthref_to_registry, mainthref_to_hookmask;
   bool more_vmstates = false;
 };
 constexpr GlobalsForm globals_forms[] = {
-    {true, 144, 0, -72, 8},          // to 2020-06
-    {false, 120, 240, 80, 8, true},  // Tarantool of 2024
-    {false, 120, 0, -40, 8},         // to 2020-06, and Tarantool 2.6
-    {true, 0, 0, -8, 80},            // from 2020-06 on (ff34b48d)
-    {false, 0, 0, -4, 76},
+    {true, 144, 0, -72, 8, -7},          // to 2020-06
+    {false, 120, 240, 80, 8, -3, true},  // Tarantool of 2024
+    {false, 120, 0, -40, 8, -3},         // to 2020-06, and Tarantool 2.6
+    {true, 0, 0, -8, 80, -47},           // from 2020-06 on (ff34b48d)
+    {false, 0, 0, -4, 76, -43},
 };
 
 bool find_main_reference(std::span<const std::byte> globals, Address main, LuajitLayout& layout) {
@@ -82,9 +82,29 @@ bool find_main_reference(std::span<const std::byte> globals, Address main, Luaji
       layout.G_mainthref = static_cast<Offset>(at);
       layout.G_vmstate = static_cast<Offset>(vmstate);
       layout.G_registry = static_cast<Offset>(registry);
+      layout.G_hookmask = static_cast<Offset>(static_cast<std::ptrdiff_t>(at) + form.mainthref_to_hookmask);
       layout.more_vmstates = form.more_vmstates;
       return true;
     }
+  }
+  return false;
+}
+
+// lj_obj.h, GCState: total, threshold (GCSize: as wide as a reference), currentwhite, state, two more bytes, sweepstr, root. Before it is the
+// allocator, and in some releases what the string table is counted by: 16, 32 or, with LUAJIT_SMART_STRINGS, 64 bytes.
+bool find_collector(const Memory& memory, std::span<const std::byte> globals, LuajitLayout& layout) {
+  constexpr std::uint8_t whites = 3, last_state = 5;   // lj_gc.h: LJ_GC_WHITES; GCSfinalize
+  for (std::size_t at = 16; at <= 96; at += 8) {
+    const std::size_t white_at = at + 2u * layout.ref_size;
+    const std::uint8_t white = load<std::uint8_t>(globals, white_at) & whites;
+    if ((white != 1 && white != 2) || load<std::uint8_t>(globals, white_at + 1) > last_state) continue;
+    const Address root = load_ref(layout, globals, white_at + 8);
+    const std::uint8_t gct = plausible_pointer(root) ? memory.get<std::uint8_t>(root + layout.L_gct).value_or(0) : std::uint8_t{0};
+    if (gct < luajit::gct_upvalue || gct > luajit::gct_userdata) continue;   // strings are elsewhere
+    const std::optional<std::uint8_t> marked = memory.get<std::uint8_t>(root + layout.L_gct - 1u);
+    if (!marked || (*marked & whites) == whites) continue;
+    layout.G_gc = static_cast<Offset>(at);
+    return true;
   }
   return false;
 }
@@ -133,6 +153,7 @@ bool find_globals(const Memory& memory, Address L, LuajitLayout& layout) {
     if (!find_main_reference(globals, *main, layout)) continue;
     // Tarantool of 2024 has mem_L between the two.
     layout.G_jit_base = static_cast<Offset>(layout.G_cur_L + (layout.more_vmstates ? 2 : 1) * layout.ref_size);
+    if (!find_collector(memory, globals, layout)) layout.G_gc = no_field;
     return find_strings(memory, globals, layout);
   }
   return false;

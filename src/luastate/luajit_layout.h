@@ -46,6 +46,9 @@ struct LuajitLayout {
   Offset node_val = 0, node_key = 8, node_next = 16;
   Offset uv_v;  // an MRef to the TValue
 
+  // lj_obj.h: GCudata, GCcdata; what they hold follows them
+  Offset udata_udtype, udata_size, cdata_ctypeid, cdata_size;
+
   // lj_jit.h: GCtrace
   Offset T_size, T_gct, T_nk, T_ir, T_nsnapmap, T_snap, T_snapmap, T_startpt, T_startpc, T_startins, T_szmcode, T_mcode, T_spadjust, T_traceno, T_link, T_root;
 
@@ -53,6 +56,8 @@ struct LuajitLayout {
   Offset str_len = no_field, str_data = no_field;  // lj_obj.h, GCstr: len moved in 2020-06 (ff34b48d)
   Offset main_L_below = no_field;                  // how far below its global_State the main thread lies: both are parts of one GG_State (lj_dispatch.h)
   Offset G_vmstate = no_field, G_mainthref = no_field, G_registry = no_field, G_cur_L = no_field, G_jit_base = no_field;
+  Offset G_gc = no_field;        // lj_obj.h, GCState; what is in it has the same order in all releases
+  Offset G_hookmask = no_field;  // uint8_t
   bool more_vmstates = false;  // Tarantool's, from 2020 on: LFUNC, FFUNC and CFUNC in the place of C
 
   // Found when there is machine code: find_traces.

@@ -183,6 +183,17 @@ std::optional<Prototype> read_luajit_prototype(const Memory& memory, const Luaji
   return Reader(memory, layout).read(address);
 }
 
+std::optional<FunctionPlace> read_place(const Memory& memory, const LuajitLayout& layout, Address address) {
+  std::array<std::byte, 128> bytes;
+  const auto object = std::span(bytes).first(layout.pt_size);
+  if (!plausible_pointer(address) || !memory.read(address, object) || load<std::uint8_t>(object, layout.pt_gct) != luajit::gct_proto) return std::nullopt;
+  const std::string source = read_string(memory, {.luajit = &layout}, load_ref(layout, object, layout.pt_chunkname)).value_or("=?");
+  const auto first = load<std::int32_t>(object, layout.pt_firstline), count = load<std::int32_t>(object, layout.pt_numline);
+  if (first == builtin_line) return FunctionPlace{"=[builtin:" + source + ']', 0, false};
+  if (first < 0 || count < 0) return std::nullopt;
+  return FunctionPlace{source, first, first == 0 && count > 0};
+}
+
 // FNV-1a. The collector changes marked and gclist, the JIT compiler trace and flags.
 std::uint64_t mark_of(const LuajitLayout& layout, std::span<const std::byte> proto) {
   if (load<std::uint8_t>(proto, layout.pt_gct) != luajit::gct_proto) return 0;

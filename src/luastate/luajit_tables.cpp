@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "luastate/strings.h"
+#include "luastate/tables.h"
 
 namespace luaspy {
 namespace {
@@ -15,14 +16,10 @@ constexpr std::size_t value_size = 8;
 
 // The hash part of `table`; empty if it is none.
 std::vector<std::byte> read_nodes(const Memory& memory, const LuajitLayout& layout, Address table) {
-  std::array<std::byte, 64> object;
-  const auto fields = std::span(object).first(std::max(layout.tab_hmask, layout.tab_node) + sizeof(Address));
-  if (!plausible_pointer(table) || !memory.read(table, fields) || load<std::uint8_t>(fields, layout.L_gct) != luajit::gct_table) return {};
-  const auto mask = load<std::uint32_t>(fields, layout.tab_hmask);
-  const Address nodes = load_ref(layout, fields, layout.tab_node);
-  if (mask >= most_nodes || (mask & (mask + 1)) != 0 || !plausible_pointer(nodes)) return {};
-  std::vector<std::byte> bytes((mask + std::size_t{1}) * layout.node_size);
-  if (!memory.read(nodes, bytes)) return {};
+  const std::optional<TableParts> parts = read_table_parts(memory, layout, table);
+  if (!parts || parts->node_count > most_nodes) return {};
+  std::vector<std::byte> bytes(std::size_t{parts->node_count} * layout.node_size);
+  if (!memory.read(parts->nodes, bytes)) return {};
   return bytes;
 }
 
@@ -48,6 +45,23 @@ std::optional<std::uint64_t> raw_field(const Memory& memory, const LuajitLayout&
 }
 
 }  // namespace
+
+std::optional<TableParts> read_table_parts(const Memory& memory, const LuajitLayout& layout, Address table) {
+  constexpr std::uint32_t most_slots = (1 << 27) + 1;  // lj_def.h, LJ_MAX_ASIZE
+  std::array<std::byte, 64> object;
+  const auto fields = std::span(object).first(std::max(layout.tab_hmask, layout.tab_node) + sizeof(Address));
+  if (!plausible_pointer(table) || !memory.read(table, fields) || load<std::uint8_t>(fields, layout.L_gct) != luajit::gct_table) return std::nullopt;
+  TableParts parts;
+  const auto mask = load<std::uint32_t>(fields, layout.tab_hmask);
+  parts.nodes = load_ref(layout, fields, layout.tab_node);
+  if (mask >= most_slots || (mask & (mask + 1)) != 0 || !plausible_pointer(parts.nodes)) return std::nullopt;
+  parts.node_count = mask + 1;
+  parts.array = load_ref(layout, fields, layout.tab_array);
+  parts.array_size = load<std::uint32_t>(fields, layout.tab_asize);
+  if (!plausible_pointer(parts.array) || parts.array_size > most_slots) parts.array = parts.array_size = 0;
+  parts.metatable = load_ref(layout, fields, layout.tab_metatable);
+  return parts;
+}
 
 Address c_function_key(const LuajitLayout& layout, Address G, Address pc, Address f) {
   const Address common = G + layout.G_cur_L - 8;  // bc_cfunc_int and bc_cfunc_ext (lj_obj.h, global_State)

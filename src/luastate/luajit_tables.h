@@ -23,6 +23,9 @@ std::optional<LuajitFunction> read_function(const Memory& memory, const LuajitLa
 // What tells a C function with these fields apart: the bytecode that is made for it alone (lj_lib.c, lj_lib_register), or else `f`.
 Address c_function_key(const LuajitLayout& layout, Address G, Address pc, Address f);
 
+struct TableParts;  // tables.h
+std::optional<TableParts> read_table_parts(const Memory& memory, const LuajitLayout& layout, Address table);
+
 // Calls `visit` for each key that is a string, with the value (a TValue), until it returns false. At most 2^16 nodes.
 void visit_table(const Memory& memory, const LuajitLayout& layout, Address table,
                  const std::function<bool(const std::string& key, std::uint64_t value)>& visit);

@@ -37,6 +37,9 @@ class Names {
   // (luajit_callee.h). LuaCall.fresh says there that the function was called through a C frame (FRAME_C, FRAME_CP).
   Frame frame(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc);
 
+  // The name by which package.loaded knows a function (LuaCall.key); nullptr if it does not. Valid until the next call.
+  const std::string* loaded_name(const Context& context, Address key);
+
  private:
   // What an instruction calls.
   struct Called {
@@ -56,7 +59,6 @@ class Names {
   Entry* entry(const Dialect& dialect, const LuaCall& call);
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
-  const std::string* loaded_name(const Context& context, Address key);
   void name_as_loaded(Frame& frame, const Context& context, Address key);
   void read_loaded(const Dialect& dialect, Address G);
 

@@ -1,6 +1,7 @@
 #include "luastate/prototype.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <span>
 #include <utility>
@@ -208,6 +209,19 @@ std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layo
 
 std::optional<Prototype> read_prototype(const Memory& memory, const Dialect& dialect, Address address) {
   return dialect.luajit != nullptr ? read_luajit_prototype(memory, *dialect.luajit, address) : read_prototype(memory, *dialect.puc, address);
+}
+
+std::optional<FunctionPlace> read_place(const Memory& memory, const Dialect& dialect, Address address) {
+  if (dialect.luajit != nullptr) return read_place(memory, *dialect.luajit, address);
+  const Layout& layout = *dialect.puc;
+  std::array<std::byte, 128> bytes;
+  const auto object = std::span(bytes).first(layout.p_size);
+  if (!plausible_pointer(address) || !memory.read(address, object) || load<std::uint8_t>(object, object_tt) != layout.tag_proto) return std::nullopt;
+  const auto source = load<Address>(object, layout.p_source);
+  FunctionPlace place{"=?", load<std::int32_t>(object, layout.p_linedefined), false};
+  if (source != 0) place.source = read_string(memory, dialect, source).value_or("=?");
+  place.is_main = place.line_defined == 0;
+  return place.line_defined >= 0 ? std::optional(std::move(place)) : std::nullopt;
 }
 
 }  // namespace luaspy

@@ -44,4 +44,12 @@ struct Prototype {
 std::optional<Prototype> read_prototype(const Memory& memory, const Dialect& dialect, Address address);
 std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layout, Address address);
 
+// What a function knows of its place: a small part of the above.
+struct FunctionPlace {
+  std::string source;
+  int line_defined = 0;
+  bool is_main = false;
+};
+std::optional<FunctionPlace> read_place(const Memory& memory, const Dialect& dialect, Address address);
+
 }  // namespace luaspy

@@ -24,6 +24,8 @@ class Walker {
     stack_last_ = load<Address>(fields, layout_.L_stack_last);
     ci_ = load<Address>(fields, layout_.L_ci);
     base_ci_ = is_array() ? load<Address>(fields, layout_.L_base_ci) : L_ + layout_.L_base_ci;
+    constexpr std::uint8_t yielded = 1;   // LUA_YIELD (lua.h)
+    has_yielded_ = load<std::uint8_t>(fields, layout_.L_status) == yielded;
     if (layout_.L_savedpc != no_field) live_savedpc_ = load<Address>(fields, layout_.L_savedpc);
     base_func_ = memory_.get<Address>(base_ci_ + layout_.ci_func).value_or(stack_);
     return plausible_pointer(ci_) && plausible_pointer(base_ci_) && plausible_pointer(stack_);
@@ -68,6 +70,9 @@ class Walker {
     call.ci = ci;
     call.func = settle(load<Address>(fields, layout_.ci_func));
     read_status(fields, call);
+    // ldo.c, lua_yieldk of 5.2 and 5.3: the slot below the results is called the function, and where that is, is kept as an offset.
+    const bool was_moved = innermost && has_yielded_ && layout_.ci_extra != no_field && (status_ & layout_.status.lua) == 0;
+    if (was_moved) call.func = stack_ + load<Address>(fields, layout_.ci_extra);
     if (!read_function(call)) return false;
     if (layout_.status.lua != 0 && call.is_lua != ((status_ & layout_.status.lua) != 0)) return false;
     if (layout_.status.c != 0 && call.is_lua == ((status_ & layout_.status.c) != 0)) return false;
@@ -118,6 +123,11 @@ class Walker {
   bool enters_anew_51(const LuaCall& caller) const {
     if (!caller.is_lua) return true;
     return !is_call(layout_.bytecode, objects_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
+  }
+
+  bool read_function_at(Address slot, LuaCall& call) {
+    call.func = slot;
+    return read_function(call);
   }
 
  private:
@@ -217,7 +227,7 @@ class Walker {
   std::array<std::byte, 256> state_;
   Address stack_ = 0, stack_last_ = 0, ci_ = 0, base_ci_ = 0, base_func_ = 0, live_savedpc_ = 0;
   std::uint32_t status_ = 0;
-  bool relocating_ = false;
+  bool relocating_ = false, has_yielded_ = false;
 };
 
 // 5.1's fresh calls are known only with their callers.
@@ -303,6 +313,12 @@ void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout
   walk.relocated = walker.relocating();
   if (walker.is_array()) settle_fresh(walker, walk);
   walk.end = LuaWalk::End::complete;
+}
+
+bool read_function_at(const Memory& memory, const Layout& layout, Address L, Address slot, LuaCall& call) {
+  Walker walker(memory, memory, layout, L);
+  call = {};
+  return walker.open() && walker.read_function_at(slot, call);
 }
 
 }  // namespace luaspy

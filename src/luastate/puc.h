@@ -27,4 +27,7 @@ void touch_puc(const Memory& stopped, const Layout& layout, Address L, const Wal
 // of `objects`, which has these, and may read the rest after the stop. `walk` is reused: its vector keeps its room.
 void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits, LuaWalk& walk);
 
+// The function in a slot of the stack of `L`, called or not. False if there is none.
+bool read_function_at(const Memory& memory, const Layout& layout, Address L, Address slot, LuaCall& call);
+
 }  // namespace luaspy

@@ -1,6 +1,7 @@
 #include "luastate/strings.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace luaspy {
@@ -112,6 +113,16 @@ std::optional<std::string> read_string(const Memory& memory, const Dialect& dial
   std::size_t bytes_left = std::numeric_limits<std::size_t>::max();
   StringBatch(memory, dialect, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) { result = std::move(text); });
   return result;
+}
+
+std::optional<std::uint64_t> string_length(const Memory& memory, const Dialect& dialect, Address address) {
+  const std::size_t size = dialect.luajit != nullptr ? dialect.luajit->str_data : dialect.puc->string_data;
+  const std::size_t alignment = dialect.luajit != nullptr && !dialect.luajit->gc64 ? 4 : 8;
+  std::array<std::byte, 64> bytes;
+  const auto header = std::span(bytes).first(std::min(size, bytes.size()));
+  if (!plausible_pointer(address, alignment) || !memory.read(address, header)) return std::nullopt;
+  const auto characters = dialect.luajit != nullptr ? characters_of(*dialect.luajit, header) : characters_of(*dialect.puc, header);
+  return characters ? std::optional(characters->length) : std::nullopt;
 }
 
 }  // namespace luaspy

@@ -63,4 +63,7 @@ class StringBatch {
 // The characters of the string at `address`, cut at `limit` bytes.
 std::optional<std::string> read_string(const Memory& memory, const Dialect& dialect, Address address, std::size_t limit = string_limit);
 
+// How long the string at `address` is, in bytes; nullopt if there is none.
+std::optional<std::uint64_t> string_length(const Memory& memory, const Dialect& dialect, Address address);
+
 }  // namespace luaspy

@@ -1,6 +1,8 @@
 #include "luastate/tables.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "luastate/luajit_tables.h"
@@ -9,12 +11,41 @@
 namespace luaspy {
 namespace {
 
-constexpr unsigned most_nodes_log2 = 16;
+constexpr unsigned most_nodes_log2 = 16;  // of a table that is searched by name
+constexpr unsigned most_log2 = 30;        // ltable.c, MAXHBITS
 constexpr std::uint32_t tag_table = 5, tag_string = 4;  // lua.h, LUA_TTABLE, LUA_TSTRING
 constexpr std::uint32_t collectable = 64;               // lobject.h of 5.2 and later, BIT_ISCOLLECTABLE
 
 std::uint32_t read_tag(const Layout& layout, std::span<const std::byte> bytes, std::size_t offset) {
   return layout.tt_size == 1 ? load<std::uint8_t>(bytes, offset) : load<std::uint32_t>(bytes, offset);
+}
+
+// Up to 5.3 a key is a TValue, later its tag is one byte (lobject.h, Node).
+std::uint32_t key_tag(const Layout& layout, std::span<const std::byte> node) {
+  return layout.tt_size != 1 ? load<std::uint32_t>(node, layout.node_key_tt) : load<std::uint8_t>(node, layout.node_key_tt);
+}
+
+// Elements that lie side by side, read in pieces, until `visit` returns false. False if they cannot all be read.
+template <typename Visit>
+bool visit_nodes(const Memory& memory, Address first, std::size_t size, std::uint64_t count, Visit visit) {
+  constexpr std::uint64_t piece = 128;
+  std::vector<std::byte> bytes;
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t some = std::min(piece, count - done);
+    bytes.resize(some * size);
+    if (!memory.read(first + done * size, bytes)) return false;
+    for (std::uint64_t i = 0; i < some; ++i) {
+      if (!visit(std::span<const std::byte>(bytes).subspan(i * size, size))) return true;
+    }
+    done += some;
+  }
+  return true;
+}
+
+// ltable.c, luaH_realasize: alimit may be lower than the size, but not lower than the power of two before it.
+std::uint32_t real_size(std::uint32_t alimit, bool is_size) {
+  if (is_size || alimit > std::uint32_t{1} << most_log2) return alimit;
+  return std::bit_ceil(alimit);
 }
 
 using LoadedVisitor = std::function<bool(const std::string& module, const std::string& name, Address key)>;
@@ -61,7 +92,100 @@ void visit_loaded_luajit(const Memory& memory, const LuajitLayout& layout, Addre
   });
 }
 
+std::optional<TableParts> read_parts_puc(const Memory& memory, const Layout& layout, TableForm form, Address table) {
+  constexpr std::size_t object_tt = 8, flags = 10;
+  constexpr std::uint8_t not_the_size = 0x80;  // lobject.h of 5.4, BITRAS
+  std::array<std::byte, 80> object;
+  const auto fields = std::span(object).first(std::max({form.node, form.array, form.metatable, form.sizearray}) + sizeof(Address));
+  if (!plausible_pointer(table) || !memory.read(table, fields) || (load<std::uint8_t>(fields, object_tt) & 0x3f) != tag_table) return std::nullopt;
+  TableParts parts;
+  const auto log2 = load<std::uint8_t>(fields, form.lsizenode);
+  if (log2 > most_log2) return std::nullopt;
+  parts.nodes = load<Address>(fields, form.node);
+  parts.node_count = plausible_pointer(parts.nodes) ? std::uint32_t{1} << log2 : 0;
+  parts.array = load<Address>(fields, form.array);
+  const bool is_limited = layout.array_form == ArrayForm::limited;
+  parts.array_size = real_size(load<std::uint32_t>(fields, form.sizearray), !is_limited || (load<std::uint8_t>(fields, flags) & not_the_size) == 0);
+  if (!plausible_pointer(parts.array)) parts.array = parts.array_size = 0;
+  parts.metatable = load<Address>(fields, form.metatable);
+  return parts;
+}
+
+// 5.5: Values go downwards from `array`, their tags upwards from behind an unsigned int (ltable.h, getArrVal, getArrTag).
+std::optional<Value> value_apart(const Memory& memory, const Layout& layout, const TableParts& parts, std::uint64_t i) {
+  const std::optional<std::uint8_t> tag = memory.get<std::uint8_t>(parts.array + 4 + i);
+  if (!tag || (*tag & 0x0f) == 0) return tag ? std::optional(Value{}) : std::nullopt;
+  const std::optional<std::uint64_t> word = memory.get<std::uint64_t>(parts.array - 8 * (i + 1));
+  return word ? std::optional(decode_value(layout, *word, *tag)) : std::nullopt;
+}
+
+// Calls `visit` with each slot's index and value.
+template <typename Visit>
+bool visit_array(const Memory& memory, const Dialect& dialect, const TableParts& parts, std::uint64_t count, Visit visit) {
+  const bool is_apart = dialect.puc != nullptr && dialect.puc->array_form == ArrayForm::apart;
+  std::uint64_t index = dialect.luajit != nullptr ? 0 : 1;
+  if (!is_apart) {
+    return visit_nodes(memory, parts.array, slot_size(dialect), count, [&](std::span<const std::byte> slot) { return visit(index++, load_value(dialect, slot, 0)); });
+  }
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::optional<Value> value = value_apart(memory, *dialect.puc, parts, i);
+    if (!value) return false;
+    if (!visit(index++, *value)) return true;
+  }
+  return true;
+}
+
 }  // namespace
+
+TableForm stock_form(const Layout& layout) {
+  return {layout.table_lsizenode, layout.table_node, layout.table_sizearray, layout.table_array, layout.table_metatable};
+}
+
+std::optional<TableParts> read_table_parts(const Memory& memory, const Dialect& dialect, TableForm form, Address table) {
+  return dialect.luajit != nullptr ? read_table_parts(memory, *dialect.luajit, table) : read_parts_puc(memory, *dialect.puc, form, table);
+}
+
+bool visit_entries(const Memory& memory, const Dialect& dialect, const TableParts& parts, std::uint64_t most_slots,
+                   const std::function<bool(const Value& key, const Value& value)>& visit) {
+  bool more = true;
+  const std::uint64_t in_array = std::min<std::uint64_t>(parts.array_size, most_slots);
+  const bool readable = visit_array(memory, dialect, parts, in_array, [&](std::uint64_t index, const Value& value) {
+    Value key{Value::Type::integer, index};
+    if (dialect.luajit != nullptr || dialect.puc->tag_integer == 0xff) key = {Value::Type::number, std::bit_cast<std::uint64_t>(static_cast<double>(index))};
+    if (value.type != Value::Type::nil) more = visit(key, value);
+    return more;
+  });
+  if (!readable || !more) return readable;
+  const std::size_t size = dialect.luajit != nullptr ? dialect.luajit->node_size : dialect.puc->node_size;
+  return visit_nodes(memory, parts.nodes, size, std::min<std::uint64_t>(parts.node_count, most_slots - in_array), [&](std::span<const std::byte> node) {
+    if (dialect.luajit != nullptr) {
+      const LuajitLayout& layout = *dialect.luajit;
+      const Value value = decode_value(layout, load<std::uint64_t>(node, layout.node_val));
+      return value.type == Value::Type::nil || visit(decode_value(layout, load<std::uint64_t>(node, layout.node_key)), value);
+    }
+    const Layout& layout = *dialect.puc;
+    const Value value = load_value(dialect, node, layout.node_value);
+    return value.type == Value::Type::nil || visit(decode_value(layout, load<std::uint64_t>(node, layout.node_key), key_tag(layout, node)), value);
+  });
+}
+
+Address globals_table(const Memory& memory, const Dialect& dialect, TableForm form, Address G, Address L) {
+  if (dialect.luajit != nullptr) return read_ref(memory, *dialect.luajit, L + dialect.luajit->L_env).value_or(0);
+  const auto table_at = [&](Address slot) {
+    const std::optional<Value> value = read_value(memory, dialect, slot);
+    return value && value->type == Value::Type::table ? value->word : Address{0};
+  };
+  if (dialect.puc->L_gt != no_field) return table_at(L + dialect.puc->L_gt);
+  const std::optional<TableParts> registry = read_table_parts(memory, dialect, form, table_at(G + dialect.puc->G_registry));
+  if (!registry) return 0;
+  constexpr std::uint64_t globals = 2;  // lua.h, LUA_RIDX_GLOBALS; the registry has an array part for it (lstate.c, init_registry)
+  Address found = 0;
+  visit_entries(memory, dialect, *registry, globals + 1, [&](const Value& key, const Value& value) {
+    if (key.type == Value::Type::integer ? key.word == globals : key.number() == globals) found = value.type == Value::Type::table ? value.word : 0;
+    return found == 0;
+  });
+  return found;
+}
 
 void visit_loaded(const Memory& memory, const Dialect& dialect, Address G, const LoadedVisitor& visit) {
   if (dialect.luajit != nullptr) visit_loaded_luajit(memory, *dialect.luajit, G, visit);
@@ -73,26 +197,16 @@ bool is_table_tag(const Layout& layout, std::uint32_t tag) {
 }
 
 bool visit_table(const Memory& memory, const Layout& layout, TableForm form, Address table, const std::function<bool(const TableEntry&)>& visit) {
-  const std::optional<std::uint8_t> log2 = memory.get<std::uint8_t>(table + form.lsizenode);
-  const std::optional<Address> nodes = memory.get<Address>(table + form.node);
-  if (!log2 || *log2 > most_nodes_log2 || !nodes || !plausible_pointer(*nodes)) return false;
-  const std::size_t count = std::size_t{1} << *log2;
-  std::vector<std::byte> bytes(count * layout.node_size);
-  if (!memory.read(*nodes, bytes)) return false;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto node = std::span(bytes).subspan(i * layout.node_size, layout.node_size);
+  const std::optional<TableParts> parts = read_table_parts(memory, {.puc = &layout}, form, table);
+  if (!parts || parts->node_count > std::uint32_t{1} << most_nodes_log2 || !plausible_pointer(parts->nodes)) return false;
+  return visit_nodes(memory, parts->nodes, layout.node_size, parts->node_count, [&](std::span<const std::byte> node) {
     // 5.3 and later mark strings with their variant in bit 4 (short 4, long 20).
-    const std::uint32_t key_tag = layout.node_key_tt + 4u <= node.size() && layout.tt_size != 1
-                                      ? load<std::uint32_t>(node, layout.node_key_tt)
-                                      : load<std::uint8_t>(node, layout.node_key_tt);
-    if ((key_tag & 0x0f) != tag_string) continue;
+    if ((key_tag(layout, node) & 0x0f) != tag_string) return true;
     const std::uint32_t tag = read_tag(layout, node, layout.node_value + 8u);
-    if ((tag & 0x0f) == 0) continue;  // nil: a free or dead node
+    if ((tag & 0x0f) == 0) return true;  // nil: a free or dead node
     std::optional<std::string> key = read_string(memory, {.puc = &layout}, load<Address>(node, layout.node_key));
-    if (!key) continue;
-    if (!visit({std::move(*key), tag, load<Address>(node, layout.node_value)})) break;
-  }
-  return true;
+    return !key || visit({std::move(*key), tag, load<Address>(node, layout.node_value)});
+  });
 }
 
 Address loaded_table(const Memory& memory, const Layout& layout, TableForm form, Address G) {
@@ -108,7 +222,7 @@ Address loaded_table(const Memory& memory, const Layout& layout, TableForm form,
 
 std::optional<TableForm> find_table_form(const Memory& memory, const Layout& layout, Address G) {
   // The stock form; Redis and Valkey, whose Table has "int readonly" before lsizenode; the 5.1 and 5.2.0 order of fields.
-  const std::array forms = {TableForm{layout.table_lsizenode, layout.table_node}, TableForm{16, 40}, TableForm{11, 32}};
+  const std::array forms = {stock_form(layout), TableForm{16, 40, 64, 32, 24}, TableForm{11, 32, 56, 24, 16}};
   for (const TableForm form : forms) {
     const Address loaded = loaded_table(memory, layout, form, G);
     bool has_globals = false;

@@ -16,6 +16,7 @@ struct LuaCall {
   bool hooked = false;     // is running a debug hook
   bool gap = false;        // LuaJIT: a call outside of it could not be read
   bool near = false;       // LuaJIT: in machine code; saved_pc is that of the nearest snapshot
+  bool on_trace = false;   // LuaJIT: machine code may have its slots in registers; those on the stack are old
   bool finalizer = false;  // the call inside of this one is a __gc metamethod
   int lost_tail_calls = 0; // 5.1: how many frames tail calls replaced here
   Address ci = 0;          // PUC: its CallInfo; LuaJIT: its frame, the slot below its base

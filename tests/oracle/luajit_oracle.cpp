@@ -453,9 +453,21 @@ void compare_layout() {
       {"G_registry", &LuajitLayout::G_registry},
       {"G_cur_L", &LuajitLayout::G_cur_L},
       {"G_jit_base", &LuajitLayout::G_jit_base},
+      {"G_gc", &LuajitLayout::G_gc},
+      {"G_hookmask", &LuajitLayout::G_hookmask},
       {"G_trace", &LuajitLayout::G_trace},
       {"G_sizetrace", &LuajitLayout::G_sizetrace},
       {"T_nsnap", &LuajitLayout::T_nsnap},
+      {"fn_nupvalues", &LuajitLayout::fn_nupvalues},
+      {"fn_uvptr", &LuajitLayout::fn_uvptr},
+      {"uv_v", &LuajitLayout::uv_v},
+      {"tab_asize", &LuajitLayout::tab_asize},
+      {"tab_array", &LuajitLayout::tab_array},
+      {"tab_metatable", &LuajitLayout::tab_metatable},
+      {"udata_udtype", &LuajitLayout::udata_udtype},
+      {"udata_size", &LuajitLayout::udata_size},
+      {"cdata_ctypeid", &LuajitLayout::cdata_ctypeid},
+      {"cdata_size", &LuajitLayout::cdata_size},
   };
   lua_State* const L = luaL_newstate();
   luaL_openlibs(L);

@@ -9,6 +9,7 @@ extern "C" {
 #include "lauxlib.h"
 #include "lobject.h"
 #include "lopcodes.h"
+#include "lfunc.h"
 #include "lstate.h"
 #include "lua.h"
 #include "lualib.h"
@@ -23,6 +24,8 @@ extern "C" {
 #include <vector>
 
 #include "compare.h"
+#include "collector_fields.h"
+#include "value_fields.h"
 #include "luastate/bytecode.h"
 #include "luastate/layout.h"
 #include "luastate/opcodes.h"
@@ -326,7 +329,9 @@ int main(int argc, char** argv) {
   if (row == nullptr) return std::printf("no layout for %s\n", LUA_RELEASE), 1;
   layout = *row;
   compare_opcodes();
+  compare_collector_fields(layout);
   lua_State* L = new_state();
+  value_fields::compare(L, layout);
   bool good = run_script(L, 400);
   for (int i = 1; i < argc; ++i) {
     if (luaL_loadfile(L, argv[i]) == 0) {

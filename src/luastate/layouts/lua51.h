@@ -20,6 +20,10 @@ inline constexpr Layout lua51 = {
     .upvalue_desc_size = 8,
     .string_len = 16, .string_data = 24,
     .table_lsizenode = 11, .table_node = 32, .node_size = 40, .node_value = 0, .node_key = 16, .node_key_tt = 24,
+    // The collector; rootgc.
+    .G_allgc = 40, .G_currentwhite = 32, .G_totalbytes = 120, .L_hookmask = 100,
+    .table_sizearray = 56, .table_array = 24, .table_metatable = 16, .array_form = ArrayForm::values,
+    .closure_nupvalues = 11, .closure_upvals = 40, .upval_v = 16, .udata_metatable = 16, .udata_memory = 40, .L_gt = 120,
 };
 
 }  // namespace luaspy::layout_rows

@@ -22,6 +22,10 @@ inline constexpr Layout lua52 = {
     .upvalue_desc_size = 16,
     .string_len = 16, .string_data = 24,
     .table_lsizenode = 11, .table_node = 24, .node_size = 40, .node_value = 0, .node_key = 16, .node_key_tt = 24,
+    // The collector.
+    .G_allgc = 96, .G_currentwhite = 84, .G_totalbytes = 16, .G_GCdebt = 24, .G_gckind = 86, .L_hookmask = 72, .ci_extra = 40,
+    .table_sizearray = 12, .table_array = 16, .table_metatable = 40, .array_form = ArrayForm::values,
+    .closure_nupvalues = 10, .closure_upvals = 32, .upval_v = 16, .udata_metatable = 16, .udata_memory = 40,
 };
 
 inline constexpr Layout lua520 = [] {
@@ -30,6 +34,7 @@ inline constexpr Layout lua520 = [] {
   row.first_patch = row.last_patch = 0;
   row.G_mainthread = 240, row.G_registry = 56, row.G_gcstate = 73;
   row.ci_base = 40, row.ci_savedpc = 48;
+  row.G_allgc = 80, row.G_currentwhite = 72, row.G_gckind = 74, row.ci_extra = 64;  // extra in CallInfo.u.c
   return row;
 }();
 

@@ -23,6 +23,10 @@ inline constexpr Layout lua53 = {
     .upvalue_desc_size = 16,
     .string_len = 16, .string_shrlen = 11, .string_data = 24,
     .table_lsizenode = 11, .table_node = 24, .node_size = 32, .node_value = 0, .node_key = 16, .node_key_tt = 24,
+    // The collector.
+    .G_allgc = 88, .G_currentwhite = 84, .G_totalbytes = 16, .G_GCdebt = 24, .L_hookmask = 200, .ci_extra = 56,
+    .table_sizearray = 12, .table_array = 16, .table_metatable = 40, .array_form = ArrayForm::values,
+    .tag_integer = 19, .closure_nupvalues = 10, .closure_upvals = 32, .upval_v = 0, .udata_metatable = 16, .udata_memory = 40,
 };
 
 inline constexpr Layout lua532 = [] {

@@ -23,6 +23,11 @@ inline constexpr Layout lua54 = {
     .upvalue_desc_size = 16,
     .string_len = 16, .string_shrlen = 11, .string_data = 24,
     .table_lsizenode = 11, .table_node = 24, .node_size = 24, .node_value = 0, .node_key = 16, .node_key_tt = 9,
+    // The collector.
+    .G_allgc = 112, .G_currentwhite = 100, .G_totalbytes = 16, .G_GCdebt = 24, .G_gckind = 102, .L_hookmask = 192,
+    .table_sizearray = 12, .table_array = 16, .table_metatable = 40, .array_form = ArrayForm::limited,
+    .tag_float = 19, .tag_integer = 3, .boolean_variants = true, .closure_nupvalues = 10, .closure_upvals = 32, .upval_v = 16,
+    .udata_metatable = 24, .udata_memory = 32, .udata_nuvalue = 10, .udata_uv = 40, .ci_nextraargs = 44,
 };
 
 inline constexpr Layout lua542 = [] {
@@ -30,6 +35,7 @@ inline constexpr Layout lua542 = [] {
   row.name = "5.4.2";
   row.first_patch = row.last_patch = 2;
   row.L_size = 192, row.L_errorJmp = 80, row.L_base_ci = 88, row.L_nCcalls = 168;
+  row.L_hookmask = 184;
   return row;
 }();
 
@@ -49,6 +55,7 @@ inline constexpr Layout lua540 = [] {
   row.first_patch = row.last_patch = 0;
   row.L_size = 200, row.L_stack_last = 48, row.L_stack = 56, row.L_errorJmp = 88, row.L_base_ci = 96, row.L_nCcalls = 176;
   row.G_mainthread = 256;
+  row.L_hookmask = 192;
   return row;
 }();
 

@@ -1,5 +1,5 @@
 #pragma once
-// Lua 5.5: offsetof() over the sources of 5.5.1; 5.5.0 has the same structs.
+// Lua 5.5: offsetof() over the sources of 5.5.1; 5.5.0 has the same structs, but for udata_uv, which is 40 in betas (luaconf.h, LUAI_MAXALIGN).
 
 #include "luastate/layout.h"
 
@@ -23,6 +23,11 @@ inline constexpr Layout lua55 = {
     .upvalue_desc_size = 16,
     .string_len = 16, .string_shrlen = 11, .string_data = 24,
     .table_lsizenode = 11, .table_node = 24, .node_size = 24, .node_value = 0, .node_key = 16, .node_key_tt = 9,
+    // The collector; GCtotalbytes.
+    .G_allgc = 112, .G_currentwhite = 106, .G_totalbytes = 16, .G_GCdebt = 24, .G_gckind = 108, .L_hookmask = 196,
+    .table_sizearray = 12, .table_array = 16, .table_metatable = 32, .array_form = ArrayForm::apart,
+    .tag_float = 19, .tag_integer = 3, .boolean_variants = true, .closure_nupvalues = 10, .closure_upvals = 32, .upval_v = 16,
+    .udata_metatable = 24, .udata_memory = 32, .udata_nuvalue = 10, .udata_uv = 48, .ci_nextraargs = 44, .has_varargs = 1,
 };
 
 }  // namespace luaspy::layout_rows

@@ -15,6 +15,7 @@ inline constexpr LuajitLayout luajit_gc64 = {
     .fn_gct = 9, .fn_ffid = 10, .fn_nupvalues = 11, .fn_env = 16, .fn_pc = 32, .fn_uvptr = 40, .fn_f = 40,
     .tab_asize = 48, .tab_hmask = 52, .tab_array = 16, .tab_node = 40, .tab_metatable = 32,
     .uv_v = 32,
+    .udata_udtype = 10, .udata_size = 48, .cdata_ctypeid = 10, .cdata_size = 16,
     .T_size = 120, .T_gct = 9, .T_nk = 40, .T_ir = 32, .T_nsnapmap = 44, .T_snap = 48, .T_snapmap = 56, .T_startpt = 64, .T_startpc = 72, .T_startins = 80,
     .T_szmcode = 84, .T_mcode = 88, .T_spadjust = 102, .T_traceno = 104, .T_link = 106, .T_root = 108,
 };
@@ -28,6 +29,7 @@ inline constexpr LuajitLayout luajit_gc32 = {
     .fn_gct = 5, .fn_ffid = 6, .fn_nupvalues = 7, .fn_env = 8, .fn_pc = 16, .fn_uvptr = 20, .fn_f = 24,
     .tab_asize = 24, .tab_hmask = 28, .tab_array = 8, .tab_node = 20, .tab_metatable = 16,
     .uv_v = 16,
+    .udata_udtype = 6, .udata_size = 24, .cdata_ctypeid = 6, .cdata_size = 8,
     .T_size = 96, .T_gct = 5, .T_nk = 24, .T_ir = 16, .T_nsnapmap = 28, .T_snap = 32, .T_snapmap = 40, .T_startpt = 48, .T_startpc = 52, .T_startins = 56,
     .T_szmcode = 60, .T_mcode = 64, .T_spadjust = 78, .T_traceno = 80, .T_link = 82, .T_root = 84,
 };

@@ -1,0 +1,100 @@
+#include "attach/rooted_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <deque>
+
+namespace luaspy {
+namespace {
+
+bool is_same_file(const system::FileDescriptor& one, const system::FileDescriptor& other) {
+  struct stat first {}, second {};
+  return ::fstat(one.number(), &first) == 0 && ::fstat(other.number(), &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+mode_t kind_of(const system::FileDescriptor& file) {
+  struct stat status {};
+  return file && ::fstat(file.number(), &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+
+system::FileDescriptor open_in_root(const system::FileDescriptor& root, const std::string& path) {
+  system::Failure failure;
+  system::FileDescriptor file = system::open_in_root(root, path, O_PATH, &failure);
+  if (!file && (failure.not_implemented() || failure.not_permitted())) file = open_in_root_stepwise(root, path);
+  return file;
+}
+
+// Where the process's working directory is in its root; empty if it is not in it, or cannot be told. Another process's links are shown
+// from luaspy's root where they can be reached from there, else as the process itself sees them (fs/d_path.c): so what is found is compared.
+std::string working_directory(pid_t pid, const system::FileDescriptor& root) {
+  const system::FileDescriptor directory = system::open_file(fmt::format("/proc/{}/cwd", pid), O_PATH | O_DIRECTORY);
+  std::string path = system::read_link(fmt::format("/proc/{}/cwd", pid)).value_or("");
+  const std::string prefix = system::read_link(fmt::format("/proc/{}/root", pid)).value_or("/");
+  if (!directory || !path.starts_with('/')) return {};
+  if (prefix != "/" && path.starts_with(prefix)) path = '/' + path.substr(prefix.size());
+  const system::FileDescriptor found = open_in_root(root, path);
+  return found && is_same_file(found, directory) ? path : "";
+}
+
+}  // namespace
+
+system::FileDescriptor open_in_root_stepwise(const system::FileDescriptor& root, const std::string& path) {
+  constexpr int most_steps = 1000, most_links = 40;   // path_resolution(7)
+  std::vector<system::FileDescriptor> way;   // from below the root
+  std::deque<std::string> steps;
+  const auto add_steps = [&](const std::string& text) {
+    std::deque<std::string> added;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('/', at), text.size());
+      if (end > at) added.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    steps.insert(steps.begin(), added.begin(), added.end());
+  };
+  add_steps(path);
+  int links = 0;
+  for (int i = 0; !steps.empty(); ++i) {
+    const std::string step = steps.front();
+    steps.pop_front();
+    if (i == most_steps) return {};
+    if (step == ".") continue;
+    if (step == "..") {
+      if (!way.empty()) way.pop_back();
+      continue;
+    }
+    const int from = way.empty() ? root.number() : way.back().number();
+    system::FileDescriptor next(::openat(from, step.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!next) return {};
+    if (kind_of(next) != S_IFLNK) {
+      way.push_back(std::move(next));
+      continue;
+    }
+    std::array<char, PATH_MAX> target;
+    const ssize_t length = ::readlinkat(next.number(), "", target.data(), target.size());
+    if (length <= 0 || ++links > most_links) return {};
+    if (target[0] == '/') way.clear();
+    add_steps(std::string(target.data(), static_cast<std::size_t>(length)));
+  }
+  return way.empty() ? system::FileDescriptor() : std::move(way.back());
+}
+
+system::FileDescriptor open_file_of(pid_t pid, const std::string& path) {
+  const system::FileDescriptor root = system::open_file(fmt::format("/proc/{}/root", pid), O_PATH | O_DIRECTORY);
+  if (!root || path.empty()) return {};
+  std::string whole = path;
+  if (path[0] != '/') {
+    const std::string directory = working_directory(pid, root);
+    if (directory.empty()) return {};
+    whole = directory + '/' + path;
+  }
+  const system::FileDescriptor file = open_in_root(root, whole);
+  if (kind_of(file) != S_IFREG) return {};
+  return system::open_file(fmt::format("/proc/self/fd/{}", file.number()), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+}
+
+}  // namespace luaspy

@@ -1,0 +1,123 @@
+#include "inspection.h"
+
+#include <algorithm>
+
+namespace luaspy {
+
+std::optional<Sample> Inspector::look_at(Thread& thread) {
+  constexpr int tries = 20;   // one that moves while it is read asleep is looked at again
+  std::optional<Sample> sample;
+  for (int i = 0; i < tries; ++i) {
+    sample = session_.sampler().sample(thread);
+    if (!sample || (sample->loss != Loss::moved && sample->loss != Loss::not_stopped)) break;
+  }
+  if (!sample || sample->loss == Loss::ended) return std::nullopt;
+  Sample& last = last_[thread.tid()];
+  if (!sample->again) last = std::move(*sample);
+  return last;
+}
+
+// Each thread by itself first: that takes short stops, and a standstill then finds most of what it needs to know already known.
+ProcessLook Inspector::look() {
+  const system::Clock::time_point now = system::Clock::now();
+  if (!first_) first_ = now;
+  ProcessLook look;
+  Process& process = session_.target().process();
+  look.pid = process.pid();
+  look.command = process.command();
+  look.time = std::chrono::duration<double>(now - *first_).count();
+  for (const auto& thread : process.threads()) {
+    const Thread::Times times = thread->times();
+    if (std::optional<Sample> sample = look_at(*thread)) look.threads.push_back({thread->tid(), thread->name(), std::move(*sample), {}, {}, times});
+  }
+  if (options_.locals || options_.coroutines) look_in_standstill(look);
+  if (look.states.empty()) read_collectors(look);
+  explain(look);
+  look.images = session_.sampler().reader().images();
+  look.rows = session_.sampler().reader().lua().rows();
+  return look;
+}
+
+void Inspector::look_in_standstill(ProcessLook& look) {
+  constexpr int tries = 5;
+  StackReader& reader = session_.sampler().reader();
+  Coroutines coroutines(session_.target().memory());
+  if (options_.coroutines) reader.find_states();
+  bool settled = false;
+  for (int i = 0; i < tries && !settled; ++i) {
+    if (options_.coroutines) coroutines.learn(reader.space(), reader.lua().global_states());
+    settled = try_standstill(look, coroutines);
+  }
+  look.disturbed = !settled;
+  if (options_.coroutines) look.states = coroutines.report(reader.lua().names(), reader.native_code());
+}
+
+// False if it was not all of one instant.
+bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines) {
+  Sampler& sampler = session_.sampler();
+  std::vector<std::vector<Activation>> active;
+  Standstill standstill(session_.target());
+  for (const Standstill::Member& member : standstill.members()) {
+    const auto thread = std::ranges::find(look.threads, member.thread->tid(), &ThreadLook::tid);
+    if (thread == look.threads.end()) continue;
+    thread->sample = sampler.look(member);
+    active.push_back(sampler.reader().lua().active());
+    if (options_.locals && thread->sample.loss == Loss::none) thread->details = read_variables();
+  }
+  if (options_.coroutines) coroutines.copy();
+  const bool undisturbed = standstill.undisturbed();
+  const std::int64_t stood_still = standstill.resume().count();
+  look.stood_still_ns = std::max(look.stood_still_ns, stood_still);
+  for (ThreadLook& thread : look.threads) {
+    if (thread.sample.state == Sample::State::running) thread.sample.stopped_ns = stood_still;
+  }
+  const bool whole = !options_.coroutines || coroutines.settle(active);
+  return undisturbed && whole;
+}
+
+// Of the thread looked at last.
+std::vector<FrameDetail> Inspector::read_variables() {
+  StackReader& reader = session_.sampler().reader();
+  std::vector<FrameDetail> details;
+  for (const LuaReader::Labelled& frame : reader.lua().labelled()) {
+    FrameDetail& detail = details.emplace_back();
+    if (frame.state == nullptr) continue;
+    VariableReader variables(reader.snapshot(), frame.state->lua, frame.state->G, frame.state->L, *frame.walk, reader.lua().names(), options_.values);
+    detail.variables = variables.variables(frame.call, frame.pc);
+  }
+  return details;
+}
+
+// What the collectors of the Luas seen say of themselves. The target may run meanwhile.
+void Inspector::read_collectors(ProcessLook& look) {
+  for (const auto& [G, lua] : session_.sampler().reader().lua().global_states()) {
+    StateReport& report = look.states.emplace_back();
+    report.G = G;
+    report.lua = name_of(lua);
+    report.collector = read_collector(session_.target().memory(), lua, G);
+  }
+  std::ranges::sort(look.states, {}, &StateReport::G);
+}
+
+void Inspector::explain(ProcessLook& look) {
+  Process& process = session_.target().process();
+  Waits waits(process, session_.target().memory());
+  std::vector<std::pair<pid_t, pid_t>> owners;
+  for (ThreadLook& thread : look.threads) {
+    thread.details.resize(thread.sample.stack.size());
+    for (std::size_t i = 0; i < thread.details.size(); ++i) {
+      const Frame& frame = thread.sample.stack[i];
+      if (frame.kind == Frame::Kind::lua && frame.line > 0) thread.details[i].source = sources_.line(frame.file, frame.line);
+    }
+    if (thread.sample.state != Sample::State::sleeping) continue;
+    const auto of_process = std::ranges::find_if(process.threads(), [&](const auto& each) { return each->tid() == thread.tid; });
+    if (of_process == process.threads().end()) continue;
+    const ThreadState state = (*of_process)->state();
+    if (state.kind != ThreadState::Kind::sleeping) continue;
+    thread.wait = waits.explain(**of_process, state);
+    if (thread.wait->mutex_owner) owners.emplace_back(thread.tid, *thread.wait->mutex_owner);
+  }
+  look.deadlocks = deadlocks(owners);
+}
+
+}  // namespace luaspy

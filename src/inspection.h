@@ -1,0 +1,75 @@
+#pragma once
+// What dump shows of a process: one look at all its threads, and if asked for at variables and at all coroutines. Plain data, of which text
+// and JSON are made (dump_text.h, dump_json.h).
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/waiting.h"
+#include "coroutines.h"
+#include "luastate/variables.h"
+#include "session.h"
+#include "source_lines.h"
+
+namespace luaspy {
+
+// Beside a frame of a stack.
+struct FrameDetail {
+  std::optional<SourceLine> source;          // Lua: of the current line
+  std::optional<CallVariables> variables;    // of a Lua function, or of a C function that Lua called
+};
+
+struct ThreadLook {
+  int tid = 0;
+  std::string name;
+  Sample sample;
+  std::vector<FrameDetail> details;   // as sample.stack, or shorter
+  std::optional<Wait> wait;           // what it sleeps in
+  Thread::Times times{};              // since it began
+};
+
+struct ProcessLook {
+  int pid = 0;
+  std::string command;
+  std::vector<LuaImage> images;
+  std::vector<std::string> rows;      // Luas whose states were seen
+  double time = 0;                    // s since the first look
+  std::vector<ThreadLook> threads;
+  std::vector<std::vector<pid_t>> deadlocks;   // threads that wait for each other's mutexes, in rings
+  std::vector<StateReport> states;    // of each Lua; without coroutines if they were not asked for
+  // Of a look at variables or coroutines, for which all running threads stand still at once:
+  std::int64_t stood_still_ns = 0;    // 0: none had to
+  bool disturbed = false;             // a sleeping thread woke each time meanwhile: what was read may not fit together
+};
+
+struct InspectOptions {
+  bool locals = false;
+  ValueLimits values{};
+  bool coroutines = false;
+};
+
+class Inspector {
+ public:
+  // `session` has to outlive it, and to sample sleeping threads too.
+  Inspector(Session& session, const InspectOptions& options) : session_(session), options_(options), sources_(session.target().process().pid()) {}
+
+  ProcessLook look();
+
+ private:
+  std::optional<Sample> look_at(Thread& thread);
+  void look_in_standstill(ProcessLook& look);
+  bool try_standstill(ProcessLook& look, Coroutines& coroutines);
+  std::vector<FrameDetail> read_variables();
+  void read_collectors(ProcessLook& look);
+  void explain(ProcessLook& look);
+
+  Session& session_;
+  InspectOptions options_;
+  SourceLines sources_;
+  std::map<int, Sample> last_;   // by tid: of a thread that sleeps on, its stack is not told again
+  std::optional<system::Clock::time_point> first_;
+};
+
+}  // namespace luaspy

@@ -1,0 +1,46 @@
+#pragma once
+// One value of a target: TValue (lobject.h; lj_obj.h), decoded.
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "luastate/dialect.h"
+#include "memory.h"
+
+namespace luaspy {
+
+struct Value {
+  enum class Type : std::uint8_t {
+    nil,             // also empty slots of tables
+    boolean,
+    integer,         // 5.3 and later
+    number,
+    string,
+    table,
+    function,        // a closure, Lua or C
+    light_function,  // 5.2 and later: a C function without a closure
+    light_userdata,
+    userdata,
+    thread,
+    cdata,           // LuaJIT
+    key_index,       // LuaJIT: what the control variable of a loop over pairs() is as long as the loop runs (lj_bc.h, LJ_KEYINDEX)
+    other,           // what no program ever sees, or no value at all
+  };
+  Type type = Type::nil;
+  std::uint64_t word = 0;  // an object's address; a number's bits; a light value itself
+
+  double number() const { return std::bit_cast<double>(word); }
+  std::int64_t integer() const { return static_cast<std::int64_t>(word); }
+  bool is_object(Type which) const { return type == which && word != 0; }
+};
+
+// The slots of a Lua stack, and the elements of a table's array part up to 5.4 and in LuaJIT.
+constexpr std::size_t slot_size(const Dialect& dialect) { return dialect.luajit != nullptr ? 8 : 16; }
+
+Value decode_value(const Layout& layout, std::uint64_t word, std::uint32_t tag);
+Value decode_value(const LuajitLayout& layout, std::uint64_t value);
+Value load_value(const Dialect& dialect, std::span<const std::byte> slots, std::size_t offset);
+std::optional<Value> read_value(const Memory& memory, const Dialect& dialect, Address slot);
+
+}  // namespace luaspy

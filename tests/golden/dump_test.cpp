@@ -1,0 +1,111 @@
+// What dump writes, for people and for programs: of saved stops (replay/stops) and of everything else that a look can hold.
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+#include "dump_json.h"
+#include "dump_text.h"
+#include "replay/saved_stop.h"
+
+namespace luaspy {
+namespace {
+
+void check_golden(const std::string& file, const std::string& text) {
+  const std::string path = LUASPY_TESTS "/golden/" + file;
+  if (std::getenv("LUASPY_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
+  std::ifstream in(path);
+  std::stringstream expected;
+  expected << in.rdbuf();
+  REQUIRE(in);
+  CHECK(text == expected.str());
+}
+
+ThreadLook saved(int tid, const char* file, VmState vm_state) {
+  ThreadLook thread;
+  thread.tid = tid, thread.name = file;
+  thread.sample.stack = replay::replay(replay::load_stop(fmt::format(LUASPY_TESTS "/replay/stops/{}.stop", file))).stack;
+  thread.sample.vm_state = vm_state;
+  thread.sample.quality.native_complete = 1;
+  thread.sample.stopped_ns = 21'000;
+  thread.times.on_cpu = 1'500'000'000;
+  return thread;
+}
+
+ThreadLook waiting(int tid) {
+  ThreadLook thread;
+  thread.tid = tid, thread.name = "worker \"two\"";
+  thread.sample.state = Sample::State::sleeping;
+  thread.sample.vm_state = VmState::c;
+  const Frame chunk = {Frame::Kind::lua, "main chunk", "app/main.lua", 0, 30}, get = {Frame::Kind::lua, "get", "app/net.lua", 10, 12};
+  thread.sample.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0}, chunk, get, {Frame::Kind::c, "lock", "host", 0, 0}, {Frame::Kind::marker, "[futex]", {}, 0, 0}};
+  thread.details.resize(thread.sample.stack.size());
+  thread.details[1].source = SourceLine{"local body = get(\"x\")", true};
+  thread.details[2].source = SourceLine{"lock(name)", false};
+  thread.details[2].variables = CallVariables{{{Variable::Kind::parameter, "name", "\"x\\27[31m\""},
+                                               {Variable::Kind::local, "t", "{1, 2, size = 3}"},
+                                               {Variable::Kind::vararg, "(vararg) 1", "nil"},
+                                               {Variable::Kind::upvalue, "_ENV", "<globals>"}},
+                                              {}};
+  thread.details[3].variables = CallVariables{{{Variable::Kind::argument, "(C argument) 1", "\"x\""}}, {}};
+  thread.details[1].variables = CallVariables{{}, "it is in machine code"};
+  Wait wait;
+  wait.system_call = "futex";
+  wait.text = fmt::format("futex(wait for a mutex held by thread {})", tid == 102 ? 103 : 102);
+  wait.futex = 0x7f0000001000;
+  wait.mutex_owner = tid == 102 ? 103 : 102;
+  wait.wchan = "futex_wait_queue";
+  thread.wait = wait;
+  return thread;
+}
+
+StateReport state() {
+  StateReport report;
+  report.G = 0x55550010, report.lua = "Lua 5.4.3-5.4.9";
+  report.collector.known = true;
+  report.collector.phase = "GCSpropagate", report.collector.mode = "generational", report.collector.bytes = 12'345'678;
+  report.objects = 200'000, report.garbage = 3, report.hooked = 1, report.complete = true;
+  report.counts[static_cast<std::size_t>(CoroutineStatus::suspended)] = 9'000;
+  report.counts[static_cast<std::size_t>(CoroutineStatus::not_started)] = 1;
+  const Frame worker = {Frame::Kind::lua, "worker", "app/main.lua", 40, 44};
+  CoroutineGroup many, one;
+  many.count = 9'000, many.status = CoroutineStatus::suspended, many.began = worker, many.examples = {0x5000, 0x6000};
+  many.stack = {worker, {Frame::Kind::lua, "receive", "app/net.lua", 20, 23}, {Frame::Kind::c, "coroutine.yield", "lua5.4", 0, 0}};
+  one.count = 1, one.status = CoroutineStatus::not_started, one.began = worker, one.examples = {0x7000};
+  report.groups = {many, one};
+  return report;
+}
+
+std::vector<ProcessLook> looks() {
+  ProcessLook look;
+  look.pid = 100, look.command = "server app/main.lua";
+  LuaImage image;
+  image.path = "/usr/bin/lua5.4", image.version = "5.4.4";
+  look.images = {image};
+  look.rows = {"Lua 5.4.3-5.4.9"};
+  look.threads = {saved(100, "5.4.4-coroutine", VmState::interpreting), saved(101, "luajit-inlined", VmState::machine_code), waiting(102), waiting(103)};
+  ThreadLook lost;
+  lost.tid = 104, lost.name = "lost", lost.sample.loss = Loss::not_stopped;
+  look.threads.push_back(lost);
+  look.deadlocks = {{102, 103}};
+  look.states = {state()};
+  look.stood_still_ns = 2'345'678;
+  ProcessLook later = look;
+  later.time = 1;
+  later.threads[0].times.on_cpu += 990'000'000;
+  later.threads[0].sample.stack.resize(3);
+  later.disturbed = true;
+  return {look, later};
+}
+
+}  // namespace
+
+TEST_CASE("dump writes what it saw", "[golden]") {
+  const std::vector<ProcessLook> all = looks();
+  check_golden("dump.txt", to_text(all[0], true) + "\n" + to_text(all[1], all[0], false) + to_text(movements(all), all));
+  check_golden("dump.json", to_json({all}, true));
+}
+
+}  // namespace luaspy

@@ -1,0 +1,79 @@
+#include "coroutine_look.h"
+
+#include <catch2/catch.hpp>
+
+namespace luaspy::live {
+namespace {
+
+Process opened(pid_t pid) {
+  Result<Process> process = Process::open(pid);
+  REQUIRE(process);
+  return std::move(*process);
+}
+
+constexpr WalkLimits walk_limits{400, 100, true};
+
+}  // namespace
+
+CoroutineWatcher::CoroutineWatcher(pid_t pid, CoroutineLimits limits)
+    : target_(opened(pid), std::chrono::milliseconds(2000)),
+      reader_(target_.process(), target_.memory(), {}, walk_limits),
+      coroutines_(target_.memory(), limits),
+      names_(target_.memory()) {
+  locator_.try_rows(reader_.rows_to_try());
+}
+
+void CoroutineWatcher::locate(const Registers& registers, std::vector<Activation>& active) {
+  const AddressSpace space = target_.process().address_space();
+  const Mapping* const stack = space.find(registers.sp());
+  REQUIRE(stack != nullptr);
+  std::vector<std::byte> bytes(stack->end - registers.sp());
+  REQUIRE(target_.memory().read(registers.sp(), bytes));
+  locator_.locate(target_.memory(), registers, {registers.sp(), bytes}, {}, Locator::Unknown::read, active);
+}
+
+CoroutineLookup CoroutineWatcher::look(int tries) {
+  using system::Clock;
+  CoroutineLookup result;
+  Thread& thread = *target_.process().threads().front();
+  while (!result.complete && result.tries < tries) {
+    ++result.tries;
+    const AddressSpace space = target_.process().address_space();
+    locator_.know(space);
+    locator_.find_states(target_.memory(), space);
+    const auto found = Clock::now();
+    coroutines_.learn(space, locator_.global_states());
+    result.learning = Clock::now() - found;
+    std::vector<std::vector<Activation>> active(1);
+    const ThreadState state = thread.state();
+    if (state.kind == ThreadState::Kind::sleeping) {
+      Registers registers;
+      registers.set(rsp, state.sp);
+      registers.set(rip, state.pc);
+      const auto before = Clock::now();
+      coroutines_.copy();
+      result.copying = Clock::now() - before;
+      locate(registers, active[0]);
+      if (!(thread.state() == state)) {   // it ran
+        --result.tries;
+        continue;
+      }
+    } else {
+      Target::Stop stop(target_, thread.tid());
+      REQUIRE(stop.outcome() == Target::Stop::Outcome::stopped);
+      const auto before = Clock::now();
+      coroutines_.copy();
+      result.copying = Clock::now() - before;
+      locate(stop.registers(), active[0]);
+      result.stopped = stop.resume();
+    }
+    const auto copied = Clock::now();
+    result.complete = coroutines_.settle(active);
+    result.states = coroutines_.report(names_, reader_.native_code());
+    result.settling = Clock::now() - copied;
+    result.bytes = coroutines_.copied_bytes();
+  }
+  return result;
+}
+
+}  // namespace luaspy::live

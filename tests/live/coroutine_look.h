@@ -1,0 +1,36 @@
+#pragma once
+// A look at the coroutines of a process, as a command takes it, but for several threads that run: here only the first one is stopped.
+
+#include <memory>
+
+#include "attach/target.h"
+#include "coroutines.h"
+#include "stack_reader.h"
+
+namespace luaspy::live {
+
+struct CoroutineLookup {
+  std::vector<StateReport> states;
+  bool complete = false;
+  int tries = 0;
+  std::size_t bytes = 0;                  // copied in the stop
+  std::chrono::nanoseconds learning{}, stopped{}, copying{}, settling{};   // of the last try
+};
+
+class CoroutineWatcher {
+ public:
+  explicit CoroutineWatcher(pid_t pid, CoroutineLimits limits = {});
+  // Up to `tries` times, until nothing is missing.
+  CoroutineLookup look(int tries = 4);
+
+ private:
+  void locate(const Registers& registers, std::vector<Activation>& active);
+
+  Target target_;
+  StackReader reader_;
+  Locator locator_;
+  Coroutines coroutines_;
+  Names names_;
+};
+
+}  // namespace luaspy::live

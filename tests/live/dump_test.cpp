@@ -1,0 +1,134 @@
+// Why does it hang? What dump says of programs that are stuck in the ways that programs get stuck.
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <regex>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+const char* const lua54 = "debian-lua5.4-bookworm";
+
+Words lua(const Words& arguments, const char* name = lua54) {
+  Words command = target(name).command;
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+std::string dump_text(const Running& running, Words options = {}) {
+  options.insert(options.begin(), {"dump", "--pid", std::to_string(running.pid())});
+  const Finished finished = luaspy(options);
+  INFO(finished.err);
+  REQUIRE(finished.status == 0);
+  return finished.out;
+}
+
+void check_matches(const std::string& text, const std::string& pattern) {
+  INFO(text << "\nshould match: " << pattern);
+  CHECK(std::regex_search(text, std::regex(pattern)));
+}
+
+}  // namespace
+
+TEST_CASE("a program that waits for its input", "[dump]") {
+  const Folder folder;
+  const std::string script = folder.write("ask.lua",
+                                          "local function ask(question, ...)\n"
+                                          "  io.write(question) io.flush()\n"
+                                          "  return io.read()\n"
+                                          "end\n"
+                                          "ask('READY\\n', 1, nil)\n");
+  Running running(lua({script}));
+  running.read_until("READY");
+  const auto dumped = [&] { return dump_text(running, {"--locals"}); };
+  running.await("it reads", [&] { return dumped().find("waits in read(") != std::string::npos; });
+  const std::string text = dumped();
+  check_matches(text, "waits in read\\(fd 0: pipe:\\[\\d+\\]");
+  check_matches(text, "io.read \\[C\\]\n");
+  check_matches(text, "ask \\(.*ask.lua:3\\)\n        > return io.read\\(\\)\n        parameter question = \"READY\\\\n\"\n        vararg    \\(vararg\\) 1 = 1\n        vararg    \\(vararg\\) 2 = nil\n");
+  check_matches(text, "Lua 5.4.3-5.4.9 at 0x[0-9a-f]+: 0.0 MB in use; collector in GCS[a-z]+ \\(");
+  CHECK(text.find("stood still") == std::string::npos);   // a sleeping thread is not stopped
+}
+
+TEST_CASE("a program that is stuck in a C function", "[dump]") {
+  const Folder folder;
+  const std::string script = folder.write("match.lua",
+                                          "local function search(text)\n"
+                                          "  print('READY') io.flush()\n"
+                                          "  return text:find(('.-'):rep(30) .. 'b')\n"
+                                          "end\n"
+                                          "search(('a'):rep(100))\n");
+  Running running(lua({script}));
+  running.read_until("READY");
+  const std::string text = dump_text(running, {"--count", "3", "--interval", "0.2", "--locals"});
+  check_matches(text, "parameter text = \"aaa");
+  check_matches(text, "Process \\d+, 3 looks in 0.\\d s\n    Thread \\d+ \".*\" works, [^;\n]*; always inside string.find \\[C\\], called by search \\(.*match.lua:1\\) at line 3\n");
+}
+
+TEST_CASE("two threads that wait for each other's locks", "[dump]") {
+  const Folder folder;
+  Running running({compile(folder, "deadlock", source_version("5.4"))});
+  running.read_until("READY");
+  const auto json = [&] { return dump(running.pid(), {"--locals"}); };
+  running.await("both wait", [&] { return json().contains("deadlocks"); });
+  const nlohmann::json look = json();
+  REQUIRE(look.at("deadlocks").size() == 1);
+  CHECK(look.at("deadlocks").at(0).size() == 2);
+  int locked = 0;
+  for (const nlohmann::json& thread : look.at("threads")) {
+    if (!thread.at("wait").contains("mutex_owner")) continue;
+    ++locked;
+    CHECK(thread.at("wait").at("mutex_owner") != thread.at("tid"));
+    const auto& frames = thread.at("frames");
+    const auto take = std::find_if(frames.begin(), frames.end(), [](const nlohmann::json& frame) { return frame.at("name") == "take"; });
+    REQUIRE(take != frames.end());
+    const nlohmann::json& number = take->at("variables").at(0);
+    CHECK(number.at("name") == "number");
+    const auto work = take + 1;
+    CHECK(work->at("line") == 6);
+    std::map<std::string, std::string> values;
+    for (const nlohmann::json& variable : work->at("variables")) values[variable.at("name")] = variable.at("value");
+    CHECK(values.at("other") == number.at("value"));
+    CHECK(values.at("mine") != number.at("value"));
+  }
+  CHECK(locked == 2);
+  check_matches(dump_text(running), "\nDeadlock: thread (\\d+) waits for a mutex that thread (\\d+) holds, which waits for one that thread \\1 holds\n");
+}
+
+TEST_CASE("ten thousand waiting coroutines are some lines", "[dump]") {
+  const Folder folder;
+  const std::string script = folder.write("forest.lua",
+                                          "local all = {}\n"
+                                          "local function receive() coroutine.yield() end\n"
+                                          "local function worker() while true do receive() end end\n"
+                                          "local function other() coroutine.yield() end\n"
+                                          "for i = 1, 10000 do all[i] = coroutine.create(i % 4 == 0 and other or worker) coroutine.resume(all[i]) end\n"
+                                          "all[0] = coroutine.create(worker)\n"
+                                          "print('READY') io.flush()\n"
+                                          "if arg[1] == 'wait' then io.read() end\n"
+                                          "while true do for i = 1, 10000 do coroutine.resume(all[i]) if coroutine.status(all[i]) == 'dead' then all[i] = coroutine.create(other) coroutine.resume(all[i]) end end end\n");
+  const char* const name = GENERATE("debian-lua5.1-bookworm", lua54, "debian-luajit-bookworm");
+  INFO(name);
+  Running waiting(lua({script, "wait"}, name));
+  waiting.read_until("READY");
+  const std::string text = dump_text(waiting, {"--coroutines"});
+  check_matches(text, "coroutines: 10000 suspended, 1 not started\n");
+  check_matches(text, "\n7500 coroutines suspended, begun in .*:3\\)\n    coroutine.yield \\[C\\]\n    .*receive.* \\(.*:2\\)\n    .* \\(.*:3\\)\n");
+  check_matches(text, "\n2500 coroutines suspended, begun in .*:4\\)\n    coroutine.yield \\[C\\]\n    .* \\(.*:4\\)\n");
+  CHECK(std::count(text.begin(), text.end(), '\n') < 60);
+
+  Running working(lua({script, "work"}, name));
+  working.read_until("READY");
+  const nlohmann::json json = dump(working.pid(), {"--coroutines"});
+  REQUIRE(json.at("states").size() == 1);
+  const nlohmann::json& state = json.at("states").at(0);
+  CHECK(state.at("complete") == true);
+  CHECK(json.at("stood_still_ns") > 0);
+  std::int64_t alive = 0;
+  for (const char* const status : {"suspended", "running", "not started"}) alive += state.at("coroutines").value(status, 0);
+  CHECK(alive >= 10000);
+}
+
+}  // namespace luaspy::live

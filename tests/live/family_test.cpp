@@ -1,0 +1,152 @@
+// Several processes, several looks, and luaspy itself being stopped.
+
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <set>
+#include <sstream>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+const char* const lua54 = "debian-lua5.4-bookworm";
+
+std::string word(const Words& words) {
+  std::string text;
+  for (const std::string& each : words) text += '\'' + each + "' ";
+  return text;
+}
+
+char state_of(pid_t pid) {
+  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
+  const std::size_t end = stat.rfind(')');
+  return end == std::string::npos ? '?' : stat.at(end + 2);
+}
+
+// Functions by the process, "[process PID COMMAND]", that they were seen in.
+std::map<std::string, std::set<std::string>> functions_by_process(const std::string& folded) {
+  std::map<std::string, std::set<std::string>> seen;
+  for (const FoldedStack& stack : parse_folded(folded)) {
+    for (const std::string& frame : stack.frames) seen[stack.frames.front()].insert(frame.substr(0, frame.find(' ')));
+  }
+  return seen;
+}
+
+// A server whose children outlive it if it is killed, as nginx's workers do: they go first.
+struct WithChildren {
+  const Running& running;
+  ~WithChildren() {
+    ::kill(running.pid(), SIGSTOP);   // it would make new ones
+    std::istringstream children(read_file(fmt::format("/proc/{0}/task/{0}/children", running.pid())));
+    for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("record follows processes that a shell starts, and its exit status stays", "[family]") {
+  const Folder folder;
+  const std::string script = folder.write("work.lua",
+                                          "local function spin() local sum = 0 for i = 1, 1e5 do sum = sum + i % 7 end return sum end\n"
+                                          "local function work() while os.clock() < 1 do spin() end end\n"
+                                          "_G[arg[1]] = function() work() return 0 end\n"
+                                          "_G[arg[1]]()\n");
+  const std::string lua = word(target(lua54).command) + '\'' + script + "' ";
+  const Finished recorded = luaspy({"record", "-s", "-f", "folded", "-o", "-", "--", "sh", "-c", lua + "alpha & " + lua + "beta; wait; exit 7"});
+  INFO(recorded.err << recorded.out);
+  CHECK(recorded.status == 7);
+  int with_alpha = 0, with_beta = 0;
+  for (const auto& [process, functions] : functions_by_process(recorded.out)) {
+    CHECK(process.starts_with("[process "));
+    with_alpha += process.ends_with("alpha]") && functions.contains("spin");
+    with_beta += process.ends_with("beta]") && functions.contains("spin");
+  }
+  CHECK(with_alpha == 1);
+  CHECK(with_beta == 1);
+}
+
+TEST_CASE("the workers of an nginx under load", "[family]") {
+  const Folder folder;
+  std::string configuration = read_file(host("nginx").back());
+  const std::size_t at = configuration.find("master_process off;");
+  REQUIRE(at != std::string::npos);
+  configuration.replace(at, 19, "master_process on; worker_processes 2; user root;");
+  const std::string file = folder.write("nginx.conf", configuration);
+  Words command = {"/usr/bin/env", "-C", folder.path()};
+  for (const std::string& each : host("nginx")) command.push_back(each == host("nginx").back() ? file : each);
+  command.insert(command.end(), {"-p", folder.path()});
+  Running nginx(command);
+  const WithChildren ends_workers{nginx};
+  nginx.read_until("READY");
+  const std::string pid = std::to_string(nginx.pid());
+
+  const Finished recorded = luaspy({"record", "-s", "-d", "2", "-f", "folded", "-o", "-", "--pid", pid});
+  INFO(recorded.err);
+  CHECK(recorded.status == 0);
+  int workers = 0;
+  for (const auto& [process, functions] : functions_by_process(recorded.out)) workers += process.find("worker process") != std::string::npos && functions.contains("middle");
+  CHECK(workers == 2);
+
+  const nlohmann::json dumped = dump(nginx.pid(), {"-s"});
+  CHECK(dumped.at("threads").at(0).at("frames").at(0).at("name") == "[rt_sigsuspend]");   // the master
+  REQUIRE(dumped.at("subprocesses").size() == 2);
+  for (const nlohmann::json& worker : dumped.at("subprocesses")) CHECK(worker.at("command").get<std::string>().find("worker process") != std::string::npos);
+}
+
+TEST_CASE("several looks tell a hang from work", "[family]") {
+  const auto movement = [](const Running& running) {
+    const nlohmann::json json = dump(running.pid(), {"--count", "3", "--interval", "0.2"});
+    CHECK(json.at("later").size() == 2);
+    REQUIRE(json.at("movements").size() == 1);
+    return json.at("movements").at(0);
+  };
+  Words command = target(lua54).command;
+  command.insert(command.end(), {workload("traceback.lua"), "plain"});
+  Running waiting(command);
+  waiting.read_until("READY");
+  waiting.await("it sleeps", [&] { return state_of(waiting.pid()) == 'S'; });
+  const nlohmann::json still = movement(waiting);
+  CHECK(still.at("verdict") == "stands still");
+  CHECK(still.at("inside").at(0).at("name") == "[read]");
+  CHECK(still.at("lines").size() == 1);
+
+  command.at(command.size() - 2) = workload("spin.lua");
+  Running working(command);
+  working.read_until("READY");
+  const nlohmann::json works = movement(working);
+  CHECK(works.at("verdict") == "works");
+  CHECK(works.at("cpu").get<double>() + works.at("waited_for_cpu").get<double>() > 0.5);
+  const auto inside = works.at("inside");
+  CHECK(std::any_of(inside.begin(), inside.end(), [](const nlohmann::json& frame) { return frame.at("name") == "rest"; }));
+}
+
+TEST_CASE("a luaspy that is stopped by Ctrl-Z keeps no thread of the target stopped", "[family]") {
+  const Folder folder;
+  Words command = target(lua54).command;
+  command.insert(command.end(), {workload("spin.lua"), "plain"});
+  Running working(command);
+  working.read_until("READY");
+  const std::string profile = folder.path("profile.folded");
+  Running recording({LUASPY_PROGRAM, "record", "-r", "2000", "--max-stopped", "100", "-o", profile, "--pid", std::to_string(working.pid())});
+  const auto catches_tstp = [&] {
+    const std::string status = read_file(fmt::format("/proc/{}/status", recording.pid()));
+    const std::size_t field = status.find("SigCgt:\t");
+    return field != std::string::npos && (std::stoull(status.substr(field + 8, 16), nullptr, 16) >> (SIGTSTP - 1) & 1) != 0;
+  };
+  for (int round = 0; round < 20; ++round) {
+    recording.await("it catches SIGTSTP", catches_tstp);
+    REQUIRE(::kill(recording.pid(), SIGTSTP) == 0);
+    recording.await("it is stopped", [&] { return state_of(recording.pid()) == 'T'; });
+    CHECK(state_of(working.pid()) == 'R');
+    REQUIRE(::kill(recording.pid(), SIGCONT) == 0);
+  }
+  recording.await("it runs again", catches_tstp);
+  REQUIRE(::kill(recording.pid(), SIGINT) == 0);
+  CHECK(recording.wait() == 0);
+  CHECK(!parse_folded(read_file(profile)).empty());
+}
+
+}  // namespace luaspy::live

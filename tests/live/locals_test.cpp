@@ -1,0 +1,294 @@
+// A target prints what debug.getlocal and debug.getupvalue tell of its own calls (targets/workloads/locals.lua) and waits, or works on: what luaspy
+// reads of them from outside must be the same, name by name and value by value.
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "attach/target.h"
+#include "harness.h"
+#include "luastate/variables.h"
+#include "stack_reader.h"
+
+namespace luaspy::live {
+namespace {
+
+struct Frame {
+  std::string name;
+  std::vector<std::string> lines;   // kind TAB name TAB value
+};
+
+std::vector<Frame> parse_truth(const std::vector<std::string>& lines) {
+  std::vector<Frame> frames;
+  for (const std::string& line : lines) {
+    if (line.starts_with("FRAME\t")) frames.push_back({line.substr(6), {}});
+    else if (!frames.empty()) frames.back().lines.push_back(line);
+  }
+  return frames;
+}
+
+// The Lua calls of one thread, innermost first, and what they have.
+struct Look {
+  struct Call {
+    std::string place;   // of the function
+    bool is_lua = false;
+    CallVariables has;
+  };
+  std::vector<Call> calls;
+};
+
+// Looks at the main thread of a process as a dump does: with a stop if it runs, and variables are read while it lasts.
+class Looker {
+ public:
+  explicit Looker(pid_t pid) : target_(std::move(*Process::open(pid)), std::chrono::seconds(5)), reader_(target_.process(), target_.memory(), {}, {}), names_(target_.memory()) {}
+
+  // nullopt if the thread moved meanwhile.
+  std::optional<Look> look(const ValueLimits& limits = {}) {
+    const Thread& thread = *target_.process().threads().at(0);
+    const ThreadState state = thread.state();
+    if (state.kind == ThreadState::Kind::ended) return std::nullopt;
+    if (state.kind == ThreadState::Kind::running) {
+      Target::Stop stop(target_, thread.tid());
+      if (stop.outcome() != Target::Stop::Outcome::stopped) return std::nullopt;
+      return read(stop.registers(), limits);
+    }
+    const std::uint64_t runs = thread.run_count();
+    Registers registers;
+    registers.set(rip, state.pc);
+    registers.set(rsp, state.sp);
+    std::optional<Look> look = read(registers, limits);
+    return thread.state() == state && thread.run_count() == runs ? look : std::nullopt;
+  }
+
+ private:
+  std::optional<Look> read(const Registers& registers, const ValueLimits& limits) {
+    Sample sample;
+    StackReader::Prediction none;
+    if (!reader_.read(registers, none, false) || !reader_.finish(registers, sample, none)) return std::nullopt;
+    Look look;
+    const std::vector<Segment> segments = reader_.lua().segments();
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      const Activation& activation = reader_.lua().active()[i];
+      const LuaWalk& walk = *segments[i].walk;
+      VariableReader variables(target_.memory(), activation.lua, activation.G, activation.L, walk, names_, limits);
+      for (std::size_t call = 0; call < walk.calls.size(); ++call) {
+        Look::Call& added = look.calls.emplace_back();
+        added.is_lua = walk.calls[call].is_lua;
+        const auto place = read_place(target_.memory(), activation.lua, walk.calls[call].proto);
+        if (place) added.place = fmt::format("{}:{}", chunk_name(place->source), place->line_defined);
+        added.has = variables.variables(call, reader_.lua().pc(i, call));
+      }
+    }
+    return look;
+  }
+
+  Target target_;
+  StackReader reader_;
+  luaspy::Names names_;
+};
+
+int steps_looks = 0, steps_shown = 0, steps_on_trace = 0, outer_shown = 0;
+
+bool is_fit(const std::string& text) {
+  return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+// As the script writes it: it cannot tell parameters from locals.
+std::string line_of(const Variable& variable) {
+  CHECK(is_fit(variable.name + variable.value));
+  const bool is_local = variable.kind == Variable::Kind::parameter || variable.kind == Variable::Kind::local;
+  std::string value = variable.value;
+  if (const std::size_t type = value.find(" (ctype"); type != std::string::npos) value.resize(type);
+  return fmt::format("{}\t{}\t{}", is_local ? "local" : variable.kind == Variable::Kind::vararg ? "vararg" : variable.kind == Variable::Kind::argument ? "argument" : "upvalue", variable.name, value);
+}
+
+// What Lua has no word for is not compared: LuaJIT's control variable of a loop over pairs(), and functions that no table has, as 5.1's
+// pairs() returns one.
+bool same(const std::string& theirs, const std::string& ours) {
+  if (ours.find("\tkey index ") != std::string::npos) return theirs.starts_with("local\t(for control)\t");
+  if (theirs.ends_with("\tC")) return ours.starts_with(theirs.substr(0, theirs.size() - 1)) && (ours.ends_with("[C]") || ours.find("\tC function 0x") != std::string::npos);
+  if (theirs.ends_with("\tuserdata")) return ours.starts_with(theirs);
+  return theirs == ours;
+}
+
+void compare(const Frame& theirs, const CallVariables& ours) {
+  INFO("function " << theirs.name);
+  CHECK(std::string(ours.not_known) == "");
+  std::vector<std::string> lines;
+  for (const Variable& variable : ours.variables) lines.push_back(line_of(variable));
+  const std::size_t count = std::max(lines.size(), theirs.lines.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string their = i < theirs.lines.size() ? theirs.lines[i] : "nothing", our = i < lines.size() ? lines[i] : "nothing";
+    if (!same(their, our)) FAIL_CHECK("Lua:    " << their << "\n  luaspy: " << our);
+  }
+}
+
+// Of the functions that locals.lua tells of: without what the innermost one waits in.
+std::vector<const Look::Call*> calls_of(const Look& look) {
+  std::vector<const Look::Call*> calls;
+  for (const Look::Call& call : look.calls) {
+    if (call.is_lua || !calls.empty()) calls.push_back(&call);
+  }
+  return calls;
+}
+
+// Where the function called innermost starts, as its caller's upvalue tells: what tells all is above it until READY is said.
+std::string innermost_place(const std::vector<Frame>& truth) {
+  const std::string start = "upvalue\tinnermost\tfunction (";
+  for (const std::string& line : truth[1].lines) {
+    if (line.starts_with(start)) return line.substr(start.size(), line.size() - start.size() - 1);
+  }
+  return "?";
+}
+
+bool has_parameters(const CallVariables& has, const std::vector<std::string>& names) {
+  std::vector<std::string> parameters;
+  for (const Variable& variable : has.variables) {
+    if (variable.kind == Variable::Kind::parameter) parameters.push_back(variable.name);
+  }
+  return parameters == names;
+}
+
+void check_waiting(const TargetSpec& spec, const Words& command, const char* kind) {
+  INFO(spec.name << " " << spec.version << " " << kind);
+  Words words = command;
+  words.insert(words.end(), {workload("locals.lua"), kind});
+  Running running(words);
+  const std::vector<Frame> truth = parse_truth(running.read_until("READY"));
+  REQUIRE(truth.size() >= 8);
+  Looker looker(running.pid());
+  std::optional<Look> look;
+  std::vector<const Look::Call*> calls;
+  running.await("a look at it while it waits", [&] {
+    look = looker.look();
+    calls = look ? calls_of(*look) : std::vector<const Look::Call*>();
+    return calls.size() >= truth.size() && calls[0]->place == innermost_place(truth) && look->calls.size() == calls.size() + 1;
+  });
+  REQUIRE(look->calls[0].has.variables.size() >= 2);
+  CHECK(look->calls[0].has.variables[0].value == "\"*l\"");
+  CHECK(look->calls[0].has.variables[1].value == "\"*n\"");
+  CHECK(has_parameters(calls[0]->has, {"a", "b"}));
+  CHECK(has_parameters(calls[2]->has, {"self"}));
+  CHECK(has_parameters(calls[3]->has, {"missing", "missing_too"}));
+  for (std::size_t i = 0; i < truth.size(); ++i) compare(truth[i], calls[i]->has);
+}
+
+// locals.lua spin: the innermost function calls nothing; of what machine code works on nothing is said.
+void check_working(const TargetSpec& spec, const Words& command) {
+  INFO(spec.name << " " << spec.version << " working");
+  Words words = command;
+  words.insert(words.end(), {workload("locals.lua"), "spin"});
+  Running running(words);
+  std::vector<Frame> truth = parse_truth(running.read_until("READY"));
+  REQUIRE(truth.size() == 9);
+  Looker looker(running.pid());
+  std::optional<Look> look;
+  std::vector<const Look::Call*> calls;
+  running.await("a look at it while it works", [&] {
+    look = looker.look();
+    calls = look ? calls_of(*look) : std::vector<const Look::Call*>();
+    return calls.size() >= truth.size() && calls[0]->place == innermost_place(truth) && look->calls.size() == calls.size();
+  });
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    CallVariables ours = calls[i]->has;
+    if (i == 0 && ours.not_known == "in machine code") {
+      truth[0].lines.erase(std::ranges::remove_if(truth[0].lines, [](const std::string& line) { return !line.starts_with("upvalue"); }).begin(), truth[0].lines.end());
+      ours.not_known = {};
+    }
+    for (Variable& variable : ours.variables) {
+      if (i == 0 && variable.name == "loop" && variable.value == "1") variable.value = "0";
+    }
+    compare(truth[i], ours);
+  }
+}
+
+// luajit/steps.lua: numbers that are in step whenever it is looked at.
+void check_steps(const TargetSpec& spec, const Words& command) {
+  INFO(spec.name << " " << spec.version << " in step");
+  Words words = command;
+  words.push_back(workload("luajit/steps.lua"));
+  Running running(words);
+  running.read_until("READY");
+  Looker looker(running.pid());
+  double last_turns = 0;
+  for (int i = 0; i < 60; ++i) {
+    const std::optional<Look> look = looker.look();
+    if (!look) continue;
+    for (const Look::Call& call : look->calls) {
+      if (!call.is_lua) continue;
+      std::map<std::string, double> numbers;
+      double progress = -1;
+      for (const Variable& variable : call.has.variables) {
+        if (variable.kind == Variable::Kind::local && variable.value.find_first_not_of("-+.0123456789e") == std::string::npos) numbers[variable.name] = std::stod(variable.value);
+      }
+      for (const Variable& variable : call.has.variables) {
+        if (variable.name == "progress" && variable.value.starts_with("{at = ")) progress = std::stod(variable.value.substr(6));
+      }
+      if (numbers.contains("again")) {
+        CHECK(std::abs(numbers["up"] + numbers["down"] - 100) <= 1);
+        CHECK(std::abs(numbers["up"] - numbers["again"]) <= 1);
+        REQUIRE(progress >= 0);
+        CHECK(std::abs(numbers["up"] - progress) <= 1);
+        ++steps_shown;
+      }
+      if (call.has.not_known == "in machine code" && progress >= 0) ++steps_on_trace;
+      if (numbers.contains("turns")) {
+        CHECK(numbers["turns"] >= last_turns);
+        CHECK(numbers["before"] == 7);
+        last_turns = numbers["turns"];
+        ++outer_shown;
+      }
+    }
+    ++steps_looks;
+  }
+}
+
+// texluajit has no option for it, and is there twice.
+std::vector<Words> commands_of(const TargetSpec& luajit) {
+  if (!luajit.command.back().ends_with("/luajit")) return {luajit.command};
+  if (luajit.variant == "nojit") return {command_of(luajit, Jit::off)};
+  return {command_of(luajit, Jit::on), command_of(luajit, Jit::off)};
+}
+
+}  // namespace
+
+TEST_CASE("variables of a waiting program are those that it has", "[locals]") {
+  for (const TargetSpec& spec : targets()) {
+    if (spec.variant != "O2" && spec.kind != "debian") continue;
+    check_waiting(spec, spec.command, "wait");
+    check_waiting(spec, spec.command, "coroutine");
+  }
+}
+
+TEST_CASE("variables of a working program are those of the instant", "[locals]") {
+  for (const TargetSpec& spec : targets()) {
+    if (spec.variant == "O2" || spec.kind == "debian") check_working(spec, spec.command);
+  }
+  for (const TargetSpec& spec : luajits()) {
+    for (const Words& command : commands_of(spec)) check_working(spec, command);
+  }
+}
+
+TEST_CASE("of machine code no variable is shown that is not right", "[locals]") {
+  for (const TargetSpec& spec : luajits()) {
+    if (spec.variant != "gc64" && spec.variant != "gc32" && spec.kind != "debian") continue;
+    for (const Words& command : commands_of(spec)) check_steps(spec, command);
+  }
+  INFO(steps_looks << " looks, steps() shown in " << steps_shown << ", on a trace in " << steps_on_trace << ", outer() in " << outer_shown);
+  CHECK(steps_shown > steps_looks / 4);
+  CHECK(steps_on_trace > steps_looks / 20);
+  CHECK(outer_shown > steps_looks * 9 / 10);
+}
+
+TEST_CASE("variables of a waiting LuaJIT are those that it has", "[locals]") {
+  for (const TargetSpec& spec : luajits()) {
+    for (const Words& command : commands_of(spec)) {
+      check_waiting(spec, command, "wait");
+      check_waiting(spec, command, "coroutine");
+    }
+  }
+}
+
+}  // namespace luaspy::live

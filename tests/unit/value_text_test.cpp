@@ -1,0 +1,188 @@
+// What no Lua makes: values that lead into memory which is full of anything, and tables that refer to themselves. What real ones look like is
+// the live test's matter (live/locals_test.cpp).
+
+#include "luastate/value_text.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+
+#include "luastate/layouts/luajit.h"
+#include "luastate/variables.h"
+
+using namespace luaspy;
+
+namespace {
+
+// Every address can be read. One word in two is a pointer to more of it, or what a tag could be: all that looks like an object leads on.
+class Anything : public Memory {
+ public:
+  explicit Anything(std::uint64_t seed) : seed_(seed) {}
+  bool read(Address address, std::span<std::byte> into) const override {
+    reads += 1, bytes += into.size();
+    for (std::size_t i = 0; i < into.size(); ++i) {
+      const std::uint64_t word = word_at((address + i) / 8);
+      into[i] = static_cast<std::byte>(word >> (address + i) % 8 * 8);
+    }
+    return true;
+  }
+  mutable std::uint64_t reads = 0, bytes = 0;
+
+ private:
+  std::uint64_t word_at(std::uint64_t place) const {
+    std::uint64_t x = (place ^ seed_) * 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x ^= x >> 27;
+    switch (x >> 61) {
+      case 0: case 1: return (x & 0x7fffffff0) + lowest_address;              // a pointer
+      case 2: return ~(x >> 8 & 15) << 47 | (x & 0x7ffffff0);                 // a LuaJIT value
+      case 3: return x & 0x7f;                                                // a tag
+      case 4: return (x & 0x0f0f0f0f0f0f0f0f) | (x >> 5 & 0x4040404040404040); // eight of them
+      default: return x;
+    }
+  }
+  std::uint64_t seed_;
+};
+
+bool is_fit(const std::string& text) {
+  return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+std::vector<Dialect> all_dialects() {
+  static LuajitLayout gc64 = layout_rows::luajit_gc64, gc32 = layout_rows::luajit_gc32;
+  for (LuajitLayout* const layout : {&gc64, &gc32}) layout->str_len = 20, layout->str_data = 24, layout->G_registry = 200, layout->G_cur_L = 368;
+  std::vector<Dialect> dialects = {{.luajit = &gc64}, {.luajit = &gc32}};
+  for (const Layout& row : layouts()) dialects.push_back({.puc = &row});
+  return dialects;
+}
+
+// A few objects of 5.4, at addresses that the test knows.
+class Image : public Memory {
+ public:
+  template <typename T>
+  void put(Address address, T value) {
+    std::array<std::byte, sizeof(T)> bytes;
+    std::memcpy(bytes.data(), &value, sizeof value);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes_[address + i] = bytes[i];
+  }
+  bool read(Address address, std::span<std::byte> into) const override {
+    for (std::size_t i = 0; i < into.size(); ++i) {
+      const auto known = bytes_.find(address + i);
+      if (known == bytes_.end()) return false;
+      into[i] = known->second;
+    }
+    return true;
+  }
+  void zeros(Address address, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) bytes_.emplace(address + i, std::byte{0});
+  }
+
+ private:
+  std::map<Address, std::byte> bytes_;
+};
+
+const Layout& row(std::string_view name) {
+  for (const Layout& row : layouts()) {
+    if (row.name == name) return row;
+  }
+  FAIL("no row " << name);
+  throw 0;
+}
+
+constexpr std::uint8_t table_tag = 5 | 64;
+
+// A table whose array part has `size` slots at `array`; no nodes but a free one.
+void put_table(Image& image, const Layout& layout, Address at, Address array, std::uint32_t size) {
+  image.put(at + 8, std::uint8_t{5});
+  image.put(at + layout.table_sizearray, size);
+  image.put(at + layout.table_array, array);
+  image.put(at + layout.table_node, Address{0x90000});
+  image.zeros(at, 128);
+  image.zeros(0x90000, 64);
+}
+
+}  // namespace
+
+TEST_CASE("values in memory that is full of anything are shown in bounded steps and bytes", "[unit]") {
+  for (const Dialect& dialect : all_dialects()) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      const Anything memory(seed);
+      Names names(memory);
+      for (const ValueLimits& limits : {ValueLimits{}, verbose_limits}) {
+        ValueText values(memory, dialect, 0x100000, 0x200000, names, limits);
+        for (std::uint8_t type = 0; type <= static_cast<std::uint8_t>(Value::Type::other); ++type) {
+          const std::uint64_t before = memory.bytes;
+          const std::string text = values.text({static_cast<Value::Type>(type), 0x300000 + 4096 * seed});
+          CHECK(is_fit(text));
+          CHECK(text.size() <= limits.text_bytes + 8 * limits.string_bytes + 4096);
+          CHECK(memory.bytes - before < 64 << 20);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("variables in memory that is full of anything are bounded", "[unit]") {
+  for (const Dialect& dialect : all_dialects()) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      const Anything memory(seed);
+      Names names(memory);
+      LuaWalk walk;
+      for (Address i = 0; i < 3; ++i) {
+        LuaCall call;
+        call.ci = 0x400000 - 0x1000 * i, call.func = call.ci - 8, call.closure = 0x500000 + 64 * i;
+        call.is_lua = i > 0, call.is_vararg = true, call.proto = 0x600000, call.mark = 1, call.code = 0x700000, call.size_code = 100;
+        walk.calls.push_back(call);
+      }
+      VariableReader variables(memory, dialect, 0x100000, 0x200000, walk, names, {});
+      for (std::size_t i = 0; i < walk.calls.size(); ++i) {
+        const CallVariables has = variables.variables(i, 0x700008);
+        CHECK(has.variables.size() <= 600);
+        for (const Variable& variable : has.variables) CHECK(is_fit(variable.name + variable.value));
+      }
+    }
+  }
+}
+
+TEST_CASE("tables are cut, one that has itself ends, and a size that cannot be is no reason to read on", "[unit]") {
+  const Layout& layout = row("5.4.3-5.4.9");
+  const Dialect dialect = {.puc = &layout};
+  Image image;
+  const Address table = 0x10000, array = 0x20000;
+  put_table(image, layout, table, array, 20);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    image.put(array + 16 * i, i == 1 ? table : Address{i});
+    image.put(array + 16 * i + 8, i == 1 ? table_tag : std::uint8_t{3});
+    image.zeros(array + 16 * i, 16);
+  }
+  Names names(image);
+  ValueText values(image, dialect, 0x1000, 0x2000, names, {});
+  CHECK(values.text({Value::Type::table, table}) == "{0, {…}, 2, 3, 4, 5, 6, 7, …(12 more)}");
+  ValueText verbose(image, dialect, 0x1000, 0x2000, names, verbose_limits);
+  const std::string inner = ", 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}";
+  CHECK(verbose.text({Value::Type::table, table}) == "{0, {0, {…}" + inner + inner);
+  image.put(table + layout.table_sizearray, std::uint32_t{0x40000000});
+  CHECK(values.text({Value::Type::table, table}) == "{0, {…}, 2, 3, 4, 5, 6, 7, …(unreadable)}");
+  CHECK(values.text({Value::Type::table, 0x666000}) == "table ?");
+  CHECK(values.text({Value::Type::string, 0x666000}) == "string ?");
+  CHECK(values.text({Value::Type::function, 0x666000}) == "function ?");
+}
+
+TEST_CASE("numbers are written as each Lua writes them", "[unit]") {
+  const Image image;
+  Names names(image);
+  const auto text = [&](std::string_view name, double number) {
+    const Dialect dialect = {.puc = &row(name)};
+    return ValueText(image, dialect, 0x1000, 0x2000, names, {}).text({Value::Type::number, std::bit_cast<std::uint64_t>(number)});
+  };
+  CHECK(text("5.1.0-5.1.5", 3) == "3");
+  CHECK(text("5.3.4-5.3.6", 3) == "3.0");
+  CHECK(text("5.4.3-5.4.9", -0.0) == "-0.0");
+  CHECK(text("5.4.3-5.4.9", 0.1) == "0.1");
+  CHECK(text("5.4.3-5.4.9", 1e15) == "1e+15");
+  CHECK(text("5.4.3-5.4.9", 1.0 / 3) == "0.33333333333333");
+  CHECK(text("5.5.0-5.5.1", 0.1) == "0.1");
+  CHECK(text("5.5.0-5.5.1", 1.0 / 3) == "0.33333333333333331");
+  CHECK(text("5.5.0-5.5.1", 1e300 * 1e10) == "inf");
+}
