@@ -182,7 +182,11 @@ class Drawing {
     TopLine line{{{margin()}}};
     if (target_.ended) line.spans.push_back({"the target has ended", TopStyle::warning}), line.spans.push_back({dot()});
     if (view_.is_paused()) line.spans.push_back({"paused", TopStyle::warning}), line.spans.push_back({dot()});
-    if (view_.page() == TopView::Page::table && (!view_.filter().empty() || view_.is_editing_filter())) line.spans.push_back({"filter: " + view_.filter() + (view_.is_editing_filter() ? "_" : ""), TopStyle::key}), line.spans.push_back({dot()});
+    const bool filters = !view_.filter().empty() || view_.is_editing_filter();
+    if (view_.page() == TopView::Page::table && filters) {
+      line.spans.push_back({"filter: " + view_.filter() + (view_.is_editing_filter() ? "_" : ""), TopStyle::key});
+      line.spans.push_back({dot()});
+    }
     std::string text = view_.is_since_start() ? "% of all the time" : fmt::format("% of the last {:g} s", target_.window);
     if (!target_.ended) text += fmt::format("{}every {:g} s", dot(), view_.interval());
     if (!target_.output.empty()) text += fmt::format("{}its output: {}", dot(), clean(target_.output));
@@ -272,7 +276,8 @@ class Drawing {
     for (const TopSpan& span : line.spans) used += columns(span.text);
     const Frame frame = frame_of(counts_, row);
     const std::string text = describe(frame, row.line != 0);
-    const Label label = fit(Label{clean(text.substr(0, frame.name.size()), 1000), clean(text.substr(frame.name.size()), 1000)}, std::max(size_.width - used, 0), charset_);
+    const Label whole = {clean(text.substr(0, frame.name.size()), 1000), clean(text.substr(frame.name.size()), 1000)};
+    const Label label = fit(whole, std::max(size_.width - used, 0), charset_);
     line.spans.push_back({label.name, style_of(frame.kind)});
     line.spans.push_back({label.place, TopStyle::dim});
   }

@@ -20,14 +20,16 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   std::string text;
   const auto out = std::back_inserter(text);
   fmt::format_to(out, "# pid {}: {}{}\n", target.pid, printable(target.command, most_text), target.ended ? " (has ended)" : "");
-  fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}\n", seconds(counts.elapsed.all),
-                 target.luas.empty() ? "" : printable(fmt::format("{}", fmt::join(target.luas, ", "))) + ", ", elapsed == 0 ? 0 : static_cast<double>(counts.ticks.recent) / seconds(elapsed),
-                 target.rate, share(counts.stopped.recent, elapsed), threads_text(counts, target, false), losses_text(counts));
+  const std::string luas = target.luas.empty() ? "" : printable(fmt::format("{}", fmt::join(target.luas, ", "))) + ", ";
+  const double rate = elapsed == 0 ? 0 : static_cast<double>(counts.ticks.recent) / seconds(elapsed);
+  fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}\n", seconds(counts.elapsed.all), luas, rate, target.rate,
+                 share(counts.stopped.recent, elapsed), threads_text(counts, target, false), losses_text(counts));
   text += '#';
   for (std::size_t i = 0; i < top_activity_count; ++i) {
     const auto activity = static_cast<TopActivity>(i);
     const Told known = told(counts, activity);
-    if (known != Told::absent) fmt::format_to(out, " {} {},", name(activity), known == Told::unknown ? "-" : fmt::format("{:.1f} %", share(counts.activity[i].recent, elapsed)));
+    const std::string part = known == Told::unknown ? "-" : fmt::format("{:.1f} %", share(counts.activity[i].recent, elapsed));
+    if (known != Told::absent) fmt::format_to(out, " {} {},", name(activity), part);
   }
   fmt::format_to(out, " idle {:.1f} %\n  %Own  %Total   OwnTime  TotalTime  Function (file:line)\n", share(counts.idle.recent, elapsed));
   std::vector<TopRow> rows = top_rows(counts, {});

@@ -73,7 +73,7 @@ Colour colour_of(TopStyle style) {
     case TopStyle::collecting: return {209, COLOR_RED};
     case TopStyle::compiling: return {179, COLOR_YELLOW};
     case TopStyle::no_lua: return {109, COLOR_CYAN};
-    case TopStyle::idle: return {241, -1};
+    case TopStyle::idle: return {243, -1};
     case TopStyle::native: return {109, -1};
     case TopStyle::marker: return {245, -1};
   }
@@ -90,7 +90,9 @@ void make_pairs() {
   for (short style = 0; style < style_count; ++style) {
     const Colour colour = colour_of(static_cast<TopStyle>(style));
     init_pair(static_cast<short>(style + 1), rich ? colour.rich : colour.poor, -1);
-    if (rich) init_pair(static_cast<short>(style + 1 + ground_pair(true)), colour.rich < 0 ? short{255} : colour.rich < 246 && colour.rich > 237 ? short{250} : colour.rich, 237);
+    if (!rich) continue;
+    const short readable = colour.rich < 0 ? short{255} : colour.rich > 237 && colour.rich < 246 ? short{250} : colour.rich;   // greys
+    init_pair(static_cast<short>(style + 1 + ground_pair(true)), readable, 237);
   }
 }
 
