@@ -67,11 +67,11 @@ void add_mode(CLI::App& command, Mode& mode) {
 }
 
 constexpr const char* top_notes =
-    "Keys: q quit, ? help, Enter callers and callees, / filter, s sort, p pause, t threads, l lines, r reset.\n"
-    "%Own and %Total are of the last 5 s (key w: of all); 100 % is one thread all the time. When the target\n"
-    "ends, the screen stays until q. Where standard output can show no screen, it prints tables as with --batch.\n"
-    "A command after -- does not get the screen and the keys: what it writes to the terminal goes to a file,\n"
-    "and to the terminal when top is left; it is not ended, and its exit status becomes luaspy's.\n"
+    "Keys: q quit, ? help, Enter callers and callees, / filter, s sort, p pause, t threads, l lines.\n"
+    "%Own and %Total are of the last 5 s (key w: of all); 100 % is one thread all the time. When the\n"
+    "target ends, the screen stays until q. Where no screen can be shown, top works as with --batch.\n"
+    "A command after -- does not get the screen and the keys: what it writes to the terminal goes to a\n"
+    "file, and to the terminal when top is left; it is not ended, and its exit status is luaspy's.\n"
     "\n"
     "Examples:\n"
     "  luaspy top --pid 1234                              what is it doing?\n"

@@ -171,7 +171,7 @@ TEST_CASE("wrong usage", "[commands]") {
 }
 
 TEST_CASE("help and version fit a screen", "[commands]") {
-  for (const Words& words : {Words{"-h"}, Words{"--help"}, Words{"record", "-h"}, Words{"dump", "--help"}, Words{"--version"}}) {
+  for (const Words& words : {Words{"-h"}, Words{"--help"}, Words{"record", "-h"}, Words{"top", "-h"}, Words{"dump", "--help"}, Words{"--version"}}) {
     const Finished finished = luaspy(words);
     INFO(words.front() << "\n" << finished.out);
     CHECK(finished.status == 0);
@@ -184,7 +184,7 @@ TEST_CASE("help and version fit a screen", "[commands]") {
     }
     CHECK(count >= 1);
     CHECK(count <= (words.front() == "--version" ? 1 : 50));
-    CHECK(std::regex_search(finished.out, std::regex(words.front() == "--version" ? "^luaspy [0-9]+\\.[0-9]+" : "luaspy record --pid [\\s\\S]*luaspy dump --pid")));
+    CHECK(std::regex_search(finished.out, std::regex(words.front() == "--version" ? "^luaspy [0-9]+\\.[0-9]+" : words.front() == "top" ? "luaspy top --pid " : "luaspy record --pid [\\s\\S]*luaspy dump --pid")));
   }
 }
 
