@@ -138,10 +138,11 @@ void Coroutines::settle_state(State& state) {
 
 void Coroutines::settle_coroutine(State& state, Address L) {
   const Active active = active_in(L);
+  const std::int64_t missing = copy_.missing();
   const bool read = look_at_coroutine(copy_, state.lua, state.G, L, active, limits_.walk, look_);
   if (!read && active == Active::no) {
-    ++state.report.unread;
-    state.report.complete = false;
+    ++state.report.unread;   // being made or freed, if nothing of it is missing
+    state.report.complete &= copy_.missing() == missing;
     return;
   }
   // What runs is between two calls now and then: its own thread's stack tells more.

@@ -1,12 +1,15 @@
 #pragma once
 // Every coroutine of every Lua in a process, and where each of them is: found in the collectors' lists, read from a copy of one instant.
 //
-//   learn()    while the target runs: finds the coroutines (coroutine_list.h), looks at each, and so learns which memory that takes
-//   copy()     right then, while its running threads stand still: that memory once more, and what is younger than it
+//   learn()    finds the coroutines (coroutine_list.h), looks at each, and so learns which memory that takes
+//   keep()     if nothing ran meanwhile: what was read is of one instant
+//   copy()     if the target ran: while its running threads stand still, that memory once more, and what is younger than it
 //   settle()   when they run again: which of them are there, and the same looks in the copy. False: something was not copied: begin anew
 //   report()   what settle() found, with names
 //
-// The stop copies the coroutines, not the heap: their lua_States, calls and stacks, and the functions that they call.
+// learn() follows a list of all objects, which takes some 100 ms for 100 MB: a small heap can be learned in the stop, and the answer is exact. Of
+// a big one the stop copies the coroutines only, not the heap: their lua_States, calls and stacks, and the functions that they call. What was
+// freed and made anew in the same place since it was learned may then be missed.
 
 #include <array>
 #include <map>
@@ -45,6 +48,7 @@ struct StateReport {
   CoroutineStatus main_status = CoroutineStatus::dead;     // dead: it is not in any call
   std::vector<CoroutineGroup> groups;   // those with the most coroutines first
   bool complete = false;           // the list was read to its end, and every coroutine
+  bool exact = true;               // all of one instant; else the heap was too big to be read in a stop
 };
 
 struct CoroutineLimits {
@@ -64,6 +68,7 @@ class Coroutines {
   // What copy() will read. The stop takes some 0.3 ms per MB.
   std::size_t bytes() const { return copy_.used_bytes(); }
   std::size_t copied_bytes() const { return copy_.copied_bytes(); }
+  void keep() { copy_.seal(); }
   void copy();
   // `active`: of each thread, the states that were active on it at that instant, innermost first.
   bool settle(const std::vector<std::vector<Activation>>& active);

@@ -98,7 +98,7 @@ Json to_json(const StateReport& state, bool with_coroutines) {
   }
   if (!with_coroutines) return json;
   json["objects"] = state.objects;
-  json["complete"] = state.complete;
+  json["complete"] = state.complete, json["exact"] = state.exact;
   json["garbage"] = state.garbage, json["unread"] = state.unread, json["hooked"] = state.hooked;
   Json& counts = json["coroutines"] = Json::object();
   for (std::size_t i = 0; i < coroutine_statuses; ++i) {

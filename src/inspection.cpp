@@ -40,33 +40,54 @@ ProcessLook Inspector::look() {
 
 void Inspector::look_in_standstill(ProcessLook& look) {
   constexpr int tries = 5;
-  StackReader& reader = session_.sampler().reader();
   Coroutines coroutines(session_.target().memory());
+  StackReader& reader = session_.sampler().reader();
   if (options_.coroutines) reader.find_states();
   bool settled = false;
-  for (int i = 0; i < tries && !settled; ++i) {
-    if (options_.coroutines) coroutines.learn(reader.space(), reader.lua().global_states());
-    settled = try_standstill(look, coroutines);
-  }
+  for (int i = 0; i < tries && !settled; ++i) settled = try_standstill(look, coroutines, i);
   look.disturbed = !settled;
-  if (options_.coroutines) look.states = coroutines.report(reader.lua().names(), reader.native_code());
+  if (!options_.coroutines) return;
+  look.states = coroutines.report(reader.lua().names(), reader.native_code());
+  for (StateReport& state : look.states) state.exact = exact_;
+}
+
+// Coroutines are learned in the standstill, so that all is of one instant, if nothing runs anyway, or if it does not take long.
+bool Inspector::learns_in_standstill(const Standstill& standstill, int tried) const {
+  constexpr std::int64_t most_in_stop = 64 << 20;   // bytes in use by all Luas: some 60 ms
+  constexpr int most_tries = 2;                     // of threads that sleep, but not for as long as it takes
+  std::int64_t bytes = 0;
+  for (const auto& [G, lua] : session_.sampler().reader().lua().global_states()) bytes += read_collector(session_.target().memory(), lua, G).bytes;
+  return bytes <= most_in_stop || (!standstill.has_stopped() && tried < most_tries);
+}
+
+void Inspector::learn(Coroutines& coroutines) {
+  StackReader& reader = session_.sampler().reader();
+  coroutines.learn(reader.space(), reader.lua().global_states());
 }
 
 // False if it was not all of one instant.
-bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines) {
+bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tried) {
   Sampler& sampler = session_.sampler();
+  sampler.reader().refresh();   // new mappings may have coroutines
+  auto standstill = std::make_unique<Standstill>(session_.target());
+  exact_ = !options_.coroutines || learns_in_standstill(*standstill, tried);
+  if (!exact_) {
+    standstill->resume();
+    learn(coroutines);
+    standstill = std::make_unique<Standstill>(session_.target());
+  }
   std::vector<std::vector<Activation>> active;
-  Standstill standstill(session_.target());
-  for (const Standstill::Member& member : standstill.members()) {
+  for (const Standstill::Member& member : standstill->members()) {
     const auto thread = std::ranges::find(look.threads, member.thread->tid(), &ThreadLook::tid);
     if (thread == look.threads.end()) continue;
     thread->sample = sampler.look(member);
     active.push_back(sampler.reader().lua().active());
     if (options_.locals && thread->sample.loss == Loss::none) thread->details = read_variables();
   }
-  if (options_.coroutines) coroutines.copy();
-  const bool undisturbed = standstill.undisturbed();
-  const std::int64_t stood_still = standstill.resume().count();
+  if (options_.coroutines && exact_) learn(coroutines), coroutines.keep();
+  else if (options_.coroutines) coroutines.copy();
+  const bool undisturbed = standstill->undisturbed();
+  const std::int64_t stood_still = standstill->resume().count();
   look.stood_still_ns = std::max(look.stood_still_ns, stood_still);
   for (ThreadLook& thread : look.threads) {
     if (thread.sample.state == Sample::State::running) thread.sample.stopped_ns = stood_still;

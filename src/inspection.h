@@ -60,7 +60,9 @@ class Inspector {
  private:
   std::optional<Sample> look_at(Thread& thread);
   void look_in_standstill(ProcessLook& look);
-  bool try_standstill(ProcessLook& look, Coroutines& coroutines);
+  void learn(Coroutines& coroutines);
+  bool try_standstill(ProcessLook& look, Coroutines& coroutines, int tried);
+  bool learns_in_standstill(const Standstill& standstill, int tried) const;
   std::vector<FrameDetail> read_variables();
   void read_collectors(ProcessLook& look);
   void explain(ProcessLook& look);
@@ -70,6 +72,7 @@ class Inspector {
   SourceLines sources_;
   std::map<int, Sample> last_;   // by tid: of a thread that sleeps on, its stack is not told again
   std::optional<system::Clock::time_point> first_;
+  bool exact_ = true;            // the last try read all coroutines in its standstill
 };
 
 }  // namespace luaspy

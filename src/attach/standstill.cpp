@@ -34,6 +34,10 @@ bool Standstill::add(Target& target, Thread& thread) {
   return true;
 }
 
+bool Standstill::has_stopped() const {
+  return std::ranges::any_of(members_, [](const Member& member) { return member.stop != nullptr; });
+}
+
 bool Standstill::undisturbed() const {
   return !disturbed_ && std::ranges::all_of(members_, [](const Member& member) {
     return member.stop != nullptr || (member.thread->state() == member.state && member.thread->run_count() == member.run_count);

@@ -21,6 +21,7 @@ class Standstill {
     std::unique_ptr<Target::Stop> stop;  // running: with its registers
   };
   const std::vector<Member>& members() const { return members_; }
+  bool has_stopped() const;   // a thread ran, and had to be stopped
 
   // Has no sleeping thread run since, nor one that could not be stopped? Ask before what was read is believed.
   bool undisturbed() const;

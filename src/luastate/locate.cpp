@@ -231,14 +231,23 @@ Address Locator::find_main_thread(const Memory& memory, const AddressSpace& spac
   return found;
 }
 
+// The target runs: what looked like a state in memory that was being written is not one when it is looked at again.
 void Locator::find_states(const Memory& memory, const AddressSpace& space) {
   constexpr std::size_t most_found = 4096;
+  std::vector<MainThread> found;
   visit_main_threads(memory, space, [&](const MainThread& main) {
-    if (known_.contains(main.G)) return true;
-    if (main.lua.luajit != nullptr) remember_globals(main.G, main.found);
-    else if (has_registry(memory, *main.lua.puc, main.G)) known_[main.G] = main.lua;
-    return known_.size() < most_found;
+    if (!known_.contains(main.G)) found.push_back(main);
+    return found.size() < most_found;
   });
+  for (const MainThread& main : found) {
+    if (known_.contains(main.G)) continue;   // by a better row
+    if (main.lua.luajit != nullptr) {
+      LuajitLayout layout = *main.lua.luajit;
+      if (find_globals(memory, main.L, layout) && layout == main.found && layout.G_gc != no_field) remember_globals(main.G, layout);
+    } else if (has_registry(memory, *main.lua.puc, main.G) && memory.get<Address>(main.L + main.lua.puc->L_G) == main.G) {
+      known_[main.G] = main.lua;
+    }
+  }
 }
 
 bool Locator::is_state(const Memory& memory, const Activation& state) {

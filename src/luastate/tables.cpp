@@ -25,15 +25,19 @@ std::uint32_t key_tag(const Layout& layout, std::span<const std::byte> node) {
   return layout.tt_size != 1 ? load<std::uint32_t>(node, layout.node_key_tt) : load<std::uint8_t>(node, layout.node_key_tt);
 }
 
-// Elements that lie side by side, read in pieces, until `visit` returns false. False if they cannot all be read.
+// Elements that lie side by side, read in pieces, until `visit` returns false. False if they cannot all be read: then as many as can be were visited.
 template <typename Visit>
 bool visit_nodes(const Memory& memory, Address first, std::size_t size, std::uint64_t count, Visit visit) {
-  constexpr std::uint64_t piece = 128;
+  std::uint64_t piece = 128;
   std::vector<std::byte> bytes;
   for (std::uint64_t done = 0; done < count;) {
     const std::uint64_t some = std::min(piece, count - done);
     bytes.resize(some * size);
-    if (!memory.read(first + done * size, bytes)) return false;
+    if (!memory.read(first + done * size, bytes)) {
+      if (some == 1) return false;
+      piece = some / 2;
+      continue;
+    }
     for (std::uint64_t i = 0; i < some; ++i) {
       if (!visit(std::span<const std::byte>(bytes).subspan(i * size, size))) return true;
     }
@@ -92,23 +96,32 @@ void visit_loaded_luajit(const Memory& memory, const LuajitLayout& layout, Addre
   });
 }
 
+// The hash part only: all that names need.
+std::optional<TableParts> read_nodes(const Memory& memory, TableForm form, Address table) {
+  const std::optional<std::uint8_t> log2 = memory.get<std::uint8_t>(table + form.lsizenode);
+  const std::optional<Address> nodes = memory.get<Address>(table + form.node);
+  if (!log2 || *log2 > most_log2 || !nodes) return std::nullopt;
+  TableParts parts;
+  parts.nodes = *nodes;
+  parts.node_count = plausible_pointer(*nodes) ? std::uint32_t{1} << *log2 : 0;
+  return parts;
+}
+
 std::optional<TableParts> read_parts_puc(const Memory& memory, const Layout& layout, TableForm form, Address table) {
   constexpr std::size_t object_tt = 8, flags = 10;
   constexpr std::uint8_t not_the_size = 0x80;  // lobject.h of 5.4, BITRAS
   std::array<std::byte, 80> object;
-  const auto fields = std::span(object).first(std::max({form.node, form.array, form.metatable, form.sizearray}) + sizeof(Address));
+  const auto fields = std::span(object).first(std::max({form.array, form.metatable, form.sizearray}) + sizeof(Address));
   if (!plausible_pointer(table) || !memory.read(table, fields) || (load<std::uint8_t>(fields, object_tt) & 0x3f) != tag_table) return std::nullopt;
-  TableParts parts;
-  const auto log2 = load<std::uint8_t>(fields, form.lsizenode);
-  if (log2 > most_log2) return std::nullopt;
-  parts.nodes = load<Address>(fields, form.node);
-  parts.node_count = plausible_pointer(parts.nodes) ? std::uint32_t{1} << log2 : 0;
+  std::optional<TableParts> read = read_nodes(memory, form, table);
+  if (!read) return std::nullopt;
+  TableParts& parts = *read;
   parts.array = load<Address>(fields, form.array);
   const bool is_limited = layout.array_form == ArrayForm::limited;
   parts.array_size = real_size(load<std::uint32_t>(fields, form.sizearray), !is_limited || (load<std::uint8_t>(fields, flags) & not_the_size) == 0);
   if (!plausible_pointer(parts.array)) parts.array = parts.array_size = 0;
   parts.metatable = load<Address>(fields, form.metatable);
-  return parts;
+  return read;
 }
 
 // 5.5: Values go downwards from `array`, their tags upwards from behind an unsigned int (ltable.h, getArrVal, getArrTag).
@@ -197,7 +210,7 @@ bool is_table_tag(const Layout& layout, std::uint32_t tag) {
 }
 
 bool visit_table(const Memory& memory, const Layout& layout, TableForm form, Address table, const std::function<bool(const TableEntry&)>& visit) {
-  const std::optional<TableParts> parts = read_table_parts(memory, {.puc = &layout}, form, table);
+  const std::optional<TableParts> parts = read_nodes(memory, form, table);
   if (!parts || parts->node_count > std::uint32_t{1} << most_nodes_log2 || !plausible_pointer(parts->nodes)) return false;
   return visit_nodes(memory, parts->nodes, layout.node_size, parts->node_count, [&](std::span<const std::byte> node) {
     // 5.3 and later mark strings with their variant in bit 4 (short 4, long 20).

@@ -26,14 +26,18 @@ TEST_CASE("nothing moves in a standstill", "[family]") {
     Standstill standstill(target);
     CHECK(standstill.members().size() >= 6);
     const Counts before = counts();
-    for (int i = 0; i < 200; ++i) REQUIRE(counts() == before);
-    whole += standstill.undisturbed();
+    bool moved = false;
+    for (int i = 0; i < 200; ++i) moved |= counts() != before;
+    // A thread may be caught in the making of another one, asleep: then it can wake, and this is told.
+    const bool undisturbed = standstill.undisturbed();
+    CHECK((!moved || !undisturbed));
+    whole += undisturbed;
     CHECK(standstill.resume().count() > 0);
     program.await("it counts on", [&] { return counts() != before; });
     CHECK(before != last);
     last = before;
   }
-  CHECK(whole >= 25);   // a thread may be caught in the making of another one, and sleep: then it can wake
+  CHECK(whole >= 25);
 }
 
 }  // namespace luaspy::live
