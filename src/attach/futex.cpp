@@ -63,7 +63,7 @@ FutexWait explain_futex(pid_t pid, const std::array<std::uint64_t, 6>& arguments
   FutexWait wait{arguments[0]};
   const auto operation = static_cast<std::uint32_t>(arguments[1]);
   const auto expected = static_cast<std::uint32_t>(arguments[2]);
-  const std::uint32_t command = operation & FUTEX_CMD_MASK;
+  const std::uint32_t command = operation & static_cast<std::uint32_t>(FUTEX_CMD_MASK);
   const bool realtime = (operation & FUTEX_CLOCK_REALTIME) != 0;
   constexpr std::uint32_t lock_pi2 = 13;   // linux/futex.h since 5.14
   const bool locks = command == FUTEX_LOCK_PI || command == lock_pi2;
