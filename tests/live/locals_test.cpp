@@ -202,7 +202,7 @@ void check_working(const TargetSpec& spec, const Words& command) {
   for (std::size_t i = 0; i < truth.size(); ++i) {
     CallVariables ours = calls[i]->has;
     if (i == 0 && ours.not_known == "in machine code") {
-      truth[0].lines.erase(std::ranges::remove_if(truth[0].lines, [](const std::string& line) { return !line.starts_with("upvalue"); }).begin(), truth[0].lines.end());
+      std::erase_if(truth[0].lines, [](const std::string& line) { return !line.starts_with("upvalue"); });
       ours.not_known = {};
     }
     for (Variable& variable : ours.variables) {
