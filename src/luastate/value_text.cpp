@@ -156,7 +156,9 @@ std::string ValueText::function_text(Address closure) {
   constexpr std::size_t object_tt = 8;
   const auto tt = memory_.get<std::uint8_t>(closure + object_tt);
   if (!tt) return "function ?";
-  const bool is_c = layout.closure_isC != no_field ? memory_.get<std::uint8_t>(closure + layout.closure_isC).value_or(0) != 0 : (*tt & 0x3f) == (layout.tag_cclosure & 0x3f);
+  const bool is_c = layout.closure_isC != no_field
+                        ? memory_.get<std::uint8_t>(closure + layout.closure_isC).value_or(0) != 0
+                        : (*tt & 0x3f) == (layout.tag_cclosure & 0x3f);
   if (is_c) return c_function_text(memory_.get<Address>(closure + layout.cclosure_f).value_or(0), closure);
   return proto_text(memory_.get<Address>(closure + layout.lclosure_p).value_or(0), 0);
 }
