@@ -34,7 +34,7 @@ std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
     for (std::size_t which = 0; which < all.size(); ++which) {
       ProcessLook look = inspectors[which].look();
       if (look.threads.empty()) continue;
-      if (!options.json) print((i + which == 0 ? "" : "\n") + (all[which].empty() ? to_text(look, options.coroutines) : to_text(look, all[which].back(), options.coroutines)));
+      if (!options.json) print((i == 0 && which == 0 ? "" : "\n") + (all[which].empty() ? to_text(look, options.coroutines) : to_text(look, all[which].back(), options.coroutines)));
       all[which].push_back(std::move(look));
     }
   }

@@ -40,8 +40,7 @@ Movement movement(const std::vector<const ThreadLook*>& looks, double seconds) {
     const auto place = static_cast<std::size_t>(lua - result.inside.data());
     for (const ThreadLook* look : looks) result.lines.push_back(look->sample.stack[place].line);
     std::ranges::sort(result.lines);
-    const auto twice = std::ranges::unique(result.lines);
-    result.lines.erase(twice.begin(), twice.end());
+    result.lines.erase(std::unique(result.lines.begin(), result.lines.end()), result.lines.end());
   }
   for (Frame& frame : result.inside) frame.line = 0, frame.line_is_near = false;
   return result;
