@@ -99,12 +99,14 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
 // Of the thread looked at last.
 std::vector<FrameDetail> Inspector::read_variables() {
   StackReader& reader = session_.sampler().reader();
+  std::map<const LuaWalk*, VariableReader> of_states;
   std::vector<FrameDetail> details;
   for (const LuaReader::Labelled& frame : reader.lua().labelled()) {
     FrameDetail& detail = details.emplace_back();
     if (frame.state == nullptr) continue;
-    VariableReader variables(reader.snapshot(), frame.state->lua, frame.state->G, frame.state->L, *frame.walk, reader.lua().names(), options_.values);
-    detail.variables = variables.variables(frame.call, frame.pc);
+    const Activation& state = *frame.state;
+    const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), state.lua, state.G, state.L, *frame.walk, reader.lua().names(), options_.values);
+    detail.variables = variables->second.variables(frame.call, frame.pc);
   }
   return details;
 }

@@ -58,7 +58,6 @@ void LuaReader::walk(const Memory& memory, const Memory& objects, const Register
     State& state = states_[state_count_++];
     state.activation = activation;
     state.walk.clear();
-    state.innermost_pc = 0;
     if (activation.lua.puc != nullptr) walk_puc(memory, objects, *activation.lua.puc, activation.L, limits_, state.walk);
     else LuajitReader::read(memory, objects, registers, stack, activation, state_count_ == 1, state.luajit);
   }
@@ -173,7 +172,6 @@ Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFr
   const LuaCall* const caller = state.walk.caller_of(frame.call);
   const Address pc = call.is_lua ? pc_of(frame, natives, core, memory) : 0;
   labelled_.push_back({&state.activation, &state.walk, frame.call, pc});
-  if (frame.call == 0) state.innermost_pc = pc;
   return luaspy::label_call(names_, core, {state.activation.lua, state.activation.G, memory}, call, caller, pc);
 }
 

@@ -73,10 +73,6 @@ class LuaReader {
 
   // The states of the last locate(), innermost first.
   const std::vector<Activation>& active() const { return active_; }
-  // The next instruction of a call of segments()[state], once it was labelled; 0 if it was not.
-  Address pc(std::size_t state, std::size_t call) const {
-    return call == 0 ? states_[state].innermost_pc : states_[state].walk.calls[call].saved_pc;
-  }
   // The entries of the C functions that are being called.
   std::vector<Address> c_entries() const;
   // Every Lua of the process that is known, by its global_State: those whose states have run on the stacks looked at, and after find_states()
@@ -94,7 +90,6 @@ class LuaReader {
     Activation activation;
     LuaWalk walk;
     LuajitReader::State luajit;
-    Address innermost_pc = 0;
   };
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   Address pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);

@@ -1,27 +1,15 @@
 // What dump writes, for people and for programs: of saved stops (replay/stops) and of everything else that a look can hold.
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <fmt/format.h>
-#include <fstream>
-#include <sstream>
 
 #include "dump_json.h"
 #include "dump_text.h"
+#include "golden.h"
 #include "replay/saved_stop.h"
 
 namespace luaspy {
 namespace {
-
-void check_golden(const std::string& file, const std::string& text) {
-  const std::string path = LUASPY_TESTS "/golden/" + file;
-  if (std::getenv("LUASPY_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
-  std::ifstream in(path);
-  std::stringstream expected;
-  expected << in.rdbuf();
-  REQUIRE(in);
-  CHECK(text == expected.str());
-}
 
 ThreadLook saved(int tid, const char* file, VmState vm_state) {
   ThreadLook thread;
@@ -104,8 +92,8 @@ std::vector<ProcessLook> looks() {
 
 TEST_CASE("dump writes what it saw", "[golden]") {
   const std::vector<ProcessLook> all = looks();
-  check_golden("dump.txt", to_text(all[0], true) + "\n" + to_text(all[1], all[0], false) + to_text(movements(all), all));
-  check_golden("dump.json", to_json({all}, true));
+  golden::check("dump.txt", to_text(all[0], true) + "\n" + to_text(all[1], all[0], false) + to_text(movements(all), all));
+  golden::check("dump.json", to_json({all}, true));
 }
 
 }  // namespace luaspy

@@ -74,18 +74,16 @@ class Looker {
     StackReader::Prediction none;
     if (!reader_.read(registers, none, false) || !reader_.finish(registers, sample, none)) return std::nullopt;
     Look look;
-    const std::vector<Segment> segments = reader_.lua().segments();
-    for (std::size_t i = 0; i < segments.size(); ++i) {
-      const Activation& activation = reader_.lua().active()[i];
-      const LuaWalk& walk = *segments[i].walk;
-      VariableReader variables(target_.memory(), activation.lua, activation.G, activation.L, walk, names_, limits);
-      for (std::size_t call = 0; call < walk.calls.size(); ++call) {
-        Look::Call& added = look.calls.emplace_back();
-        added.is_lua = walk.calls[call].is_lua;
-        const auto place = read_place(target_.memory(), activation.lua, walk.calls[call].proto);
-        if (place) added.place = fmt::format("{}:{}", chunk_name(place->source), place->line_defined);
-        added.has = variables.variables(call, reader_.lua().pc(i, call));
-      }
+    const auto& frames = reader_.lua().labelled();
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+      if (frame->state == nullptr) continue;
+      const Activation& state = *frame->state;
+      const LuaCall& call = frame->walk->calls[frame->call];
+      Look::Call& added = look.calls.emplace_back();
+      added.is_lua = call.is_lua;
+      if (const auto place = read_place(target_.memory(), state.lua, call.proto)) added.place = fmt::format("{}:{}", chunk_name(place->source), place->line_defined);
+      VariableReader variables(target_.memory(), state.lua, state.G, state.L, *frame->walk, names_, limits);
+      added.has = variables.variables(frame->call, frame->pc);
     }
     return look;
   }
