@@ -115,25 +115,31 @@ void Names::name_as_loaded(Frame& frame, const Context& context, Address key) {
 }
 
 const std::string* Names::loaded_name(const Context& context, Address key) {
-  if (const auto known = loaded_.find(key); known != loaded_.end()) return &known->second;
+  const auto name_of = [](const Loaded& loaded) { return loaded.is_shared ? nullptr : &loaded.name; };
+  if (const auto known = loaded_.find(key); known != loaded_.end()) return name_of(known->second);
   // A module may have been loaded since. Each miss costs a reading of all modules, so they become rare: after 1, 2, 4 … misses.
   ++misses_;
   if (reads_left_ == 0 || (misses_ & (misses_ - 1)) != 0) return nullptr;
   --reads_left_;
   read_loaded(context.dialect, context.G);
   const auto now = loaded_.find(key);
-  return now != loaded_.end() ? &now->second : nullptr;
+  return now != loaded_.end() ? name_of(now->second) : nullptr;
 }
 
 void Names::read_loaded(const Dialect& dialect, Address G) {
   constexpr std::size_t most_functions = 1 << 16;
+  constexpr int most_aliases = 3;
+  for (auto& [key, loaded] : loaded_) loaded.names = 0;
   visit_loaded(memory_, dialect, G, [&](const std::string& module, const std::string& function, Address key) {
     std::string name = printable(module, 60);
     if (!function.empty()) name += '.' + printable(function, 60);
     if (name.starts_with("_G.")) name.erase(0, 3);
-    std::string& known = loaded_[key];
+    Loaded& known = loaded_[key];
+    known.names = known.module == module ? known.names + 1 : 1;
+    known.module = module;
+    known.is_shared |= known.names > most_aliases;
     // Modules share functions (socket and socket.core): the shortest name is the one people call them by.
-    if (known.empty() || name.size() < known.size() || (name.size() == known.size() && name < known)) known = std::move(name);
+    if (known.name.empty() || name.size() < known.name.size() || (name.size() == known.name.size() && name < known.name)) known.name = std::move(name);
     return loaded_.size() < most_functions;
   });
 }

@@ -64,7 +64,14 @@ class Names {
 
   const Memory& memory_;
   std::unordered_map<Address, Entry> prototypes_;              // by Proto
-  std::unordered_map<Address, std::string> loaded_;            // functions of package.loaded, by LuaCall.key
+  // A function of package.loaded. Where a module has more names for it than aliases explain, it stands for other functions that it finds in its
+  // upvalues (mpv does that), and has no name of its own.
+  struct Loaded {
+    std::string name, module;
+    int names = 0;       // that `module` has for it
+    bool is_shared = false;
+  };
+  std::unordered_map<Address, Loaded> loaded_;                 // by LuaCall.key
   int reads_left_ = 16;       // package.loaded is read again for functions that are not in it, but not for ever
   int misses_ = 0;
 };

@@ -67,6 +67,14 @@ TEST_CASE("a program that is stuck in a C function", "[dump]") {
   check_matches(text, "Process \\d+, 3 looks in 0.\\d s\n    Thread \\d+ \".*\" works, [^;\n]*; always inside string.find \\[C\\], called by search \\(.*match.lua:1\\) at line 3\n");
 }
 
+TEST_CASE("functions that are one C function are called by what their callers call them", "[dump]") {
+  const Folder folder;
+  Running running({compile(folder, "trampoline", source_version("5.4"))});
+  running.read_until("READY");
+  running.await("it reads", [&] { return dump_text(running).find("waits in read(") != std::string::npos; });
+  check_matches(dump_text(running), "\n    (things\\.)?wait_here \\[C\\]\n    f \\(");
+}
+
 TEST_CASE("two threads that wait for each other's locks", "[dump]") {
   const Folder folder;
   Running running({compile(folder, "deadlock", source_version("5.4"))});
