@@ -96,10 +96,11 @@ Json to_json(const StateReport& state, bool with_coroutines) {
     json["collector"] = {{"phase", state.collector.phase}, {"bytes", state.collector.bytes}};
     if (!state.collector.mode.empty()) json["collector"]["mode"] = state.collector.mode;
   }
+  json["hooked"] = state.hooked;
   if (!with_coroutines) return json;
   json["objects"] = state.objects;
   json["complete"] = state.complete, json["exact"] = state.exact;
-  json["garbage"] = state.garbage, json["unread"] = state.unread, json["hooked"] = state.hooked;
+  json["garbage"] = state.garbage, json["unread"] = state.unread;
   Json& counts = json["coroutines"] = Json::object();
   for (std::size_t i = 0; i < coroutine_statuses; ++i) {
     if (state.counts[i] != 0) counts[std::string(name(static_cast<CoroutineStatus>(i)))] = state.counts[i];

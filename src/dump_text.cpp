@@ -63,12 +63,12 @@ void print_state(Out out, const StateReport& state, bool with_coroutines) {
     if (!state.collector.mode.empty()) fmt::format_to(out, " ({})", state.collector.mode);
   }
   fmt::format_to(out, "\n");
+  if (state.hooked != 0) fmt::format_to(out, "    a debug hook watches {} of its coroutines\n", state.hooked);
   if (!with_coroutines) return;
   fmt::format_to(out, "    coroutines: {}{}\n", counts_text(state), state.complete ? "" : "; the list is not complete");
   if (!state.exact) fmt::format_to(out, "    the program works, and its heap is too big to be read in one stop: coroutines made in the last moments may be missing\n");
   if (state.garbage != 0) fmt::format_to(out, "    {} more are garbage that is being collected\n", state.garbage);
   if (state.unread != 0) fmt::format_to(out, "    {} more could not be read\n", state.unread);
-  if (state.hooked != 0) fmt::format_to(out, "    {} have a debug hook\n", state.hooked);
   for (const CoroutineGroup& group : state.groups) print_group(out, group);
 }
 

@@ -13,7 +13,11 @@ std::optional<Sample> Inspector::look_at(Thread& thread) {
   }
   if (!sample || sample->loss == Loss::ended) return std::nullopt;
   Sample& last = last_[thread.tid()];
-  if (!sample->again) last = std::move(*sample);
+  if (sample->again) return last;
+  last = std::move(*sample);
+  for (const Activation& state : session_.sampler().reader().lua().active()) {
+    if (has_hook(session_.target().memory(), state.lua, state.G, state.L)) hooked_[state.G].insert(state.L);
+  }
   return last;
 }
 
@@ -118,6 +122,7 @@ void Inspector::read_collectors(ProcessLook& look) {
     report.G = G;
     report.lua = name_of(lua);
     report.collector = read_collector(session_.target().memory(), lua, G);
+    if (const auto hooked = hooked_.find(G); hooked != hooked_.end()) report.hooked = static_cast<std::int64_t>(hooked->second.size());
   }
   std::ranges::sort(look.states, {}, &StateReport::G);
 }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ class Inspector {
   InspectOptions options_;
   SourceLines sources_;
   std::map<int, Sample> last_;   // by tid: of a thread that sleeps on, its stack is not told again
+  std::map<Address, std::set<Address>> hooked_;   // by global_State: states that were seen running with a debug hook
   std::optional<system::Clock::time_point> first_;
   bool exact_ = true;            // the last try read all coroutines in its standstill
 };

@@ -27,6 +27,12 @@ constexpr const char* examples =
     "(32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced, 10 target ended\n"
     "first, 11 no samples, 126 or 127 command cannot be started.";
 
+constexpr const char* dump_examples =
+    "Examples:\n"
+    "  luaspy dump --pid 1234                what is every thread doing, and what does it wait for?\n"
+    "  luaspy dump --pid 1234 --count 5      does it hang, or work?\n"
+    "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too";
+
 // A target that runs already. Both options, for what they exclude.
 std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target) {
   const auto take = [&target](const std::string& word) {
@@ -113,7 +119,7 @@ void add_top(CLI::App& app, TopOptions& options) {
 
 void add_dump(CLI::App& app, DumpOptions& options) {
   CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
-  dump.footer(examples);
+  dump.footer(dump_examples);
   add_running(dump, options.target);
   add_mode(dump, options.mode);
   dump.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
@@ -128,7 +134,6 @@ void add_dump(CLI::App& app, DumpOptions& options) {
 
 void add_ps(CLI::App& app, PsOptions& options) {
   CLI::App& ps = *app.add_subcommand("ps", "List the processes that run Lua");
-  ps.footer(examples);
   ps.add_flag("--states", options.states, "Count their states too: reads up to 256 MiB of each");
   ps.add_flag("--json", options.json, "Print an object of JSON");
 }

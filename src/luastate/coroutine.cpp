@@ -19,14 +19,13 @@ struct Situation {
   Address first = 0;   // the slot of the function that it began with, or will
 };
 
-bool situation_of(const Memory& memory, const Layout& layout, Address G, Address L, CoroutineLook& look, Situation& now) {
+bool situation_of(const Memory& memory, const Layout& layout, Address G, Address L, Situation& now) {
   std::array<std::byte, 256> bytes;
   const auto fields = std::span(bytes).first(layout.L_size);
   if (!memory.read(L, fields) || load<std::uint8_t>(fields, layout.L_tt) != layout.tag_thread || load<Address>(fields, layout.L_G) != G) return false;
   const Address ci = load<Address>(fields, layout.L_ci), stack = load<Address>(fields, layout.L_stack), top = load<Address>(fields, layout.L_top);
   if (!plausible_pointer(ci) || !plausible_pointer(stack)) return false;
   const Address base_ci = layout.ci_previous == no_field ? load<Address>(fields, layout.L_base_ci) : L + layout.L_base_ci;
-  look.hooked = load<std::uint8_t>(fields, layout.L_hookmask) != 0;
   now.status = load<std::uint8_t>(fields, layout.L_status);
   now.has_frames = ci != base_ci;
   now.first = stack + slot_size;
@@ -34,13 +33,12 @@ bool situation_of(const Memory& memory, const Layout& layout, Address G, Address
   return true;
 }
 
-bool situation_of(const Memory& memory, const LuajitLayout& layout, Address G, Address L, CoroutineLook& look, Situation& now) {
+bool situation_of(const Memory& memory, const LuajitLayout& layout, Address G, Address L, Situation& now) {
   std::array<std::byte, 96> bytes;
   const auto fields = std::span(bytes).first(layout.L_stacksize + 4u);
   if (!memory.read(L, fields) || !is_thread_of(memory, layout, L, G)) return false;
   const Address stack = load_ref(layout, fields, layout.L_stack), base = load<Address>(fields, layout.L_base), top = load<Address>(fields, layout.L_top);
   if (!plausible_pointer(stack)) return false;
-  look.hooked = layout.G_hookmask != no_field && (memory.get<std::uint8_t>(G + layout.G_hookmask).value_or(0) & 0x0f) != 0;   // HOOK_EVENTMASK (lj_obj.h)
   now.status = load<std::uint8_t>(fields, layout.L_status);
   now.first = stack + slot_size_luajit * (layout.gc64 ? 2 : 1);   // behind the thread itself
   now.has_frames = base > now.first;
@@ -72,12 +70,19 @@ std::string_view name(CoroutineStatus status) {
   return "failed";
 }
 
+bool has_hook(const Memory& memory, const Dialect& lua, Address G, Address L) {
+  constexpr std::uint8_t events = 0x0f;   // lj_obj.h, HOOK_EVENTMASK
+  if (lua.puc != nullptr) return memory.get<std::uint8_t>(L + lua.puc->L_hookmask).value_or(0) != 0;
+  return lua.luajit->G_hookmask != no_field && (memory.get<std::uint8_t>(G + lua.luajit->G_hookmask).value_or(0) & events) != 0;
+}
+
 bool look_at_coroutine(const Memory& memory, const Dialect& lua, Address G, Address L, Active active, const WalkLimits& limits, CoroutineLook& look) {
   Situation now;
   look.walk.clear();
   look.began = {};
   look.begun = false;
-  if (!(lua.puc != nullptr ? situation_of(memory, *lua.puc, G, L, look, now) : situation_of(memory, *lua.luajit, G, L, look, now))) return false;
+  if (!(lua.puc != nullptr ? situation_of(memory, *lua.puc, G, L, now) : situation_of(memory, *lua.luajit, G, L, now))) return false;
+  look.hooked = has_hook(memory, lua, G, L);
   look.status = status_of(now, active);
   if (look.status == CoroutineStatus::dead) return true;
   if (look.status == CoroutineStatus::not_started) {

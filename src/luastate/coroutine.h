@@ -26,11 +26,14 @@ enum class Active : std::uint8_t { no, innermost, further_out };
 
 struct CoroutineLook {
   CoroutineStatus status = CoroutineStatus::dead;
-  bool hooked = false;    // it has a debug hook; LuaJIT has one for all
+  bool hooked = false;    // has_hook()
   bool begun = false;     // `began` is set
   LuaCall began;          // its outermost function
   LuaWalk walk;           // of one that is dead: empty
 };
+
+// Does a debug hook (debug.sethook) watch it? LuaJIT has one for all.
+bool has_hook(const Memory& memory, const Dialect& lua, Address G, Address L);
 
 // False if there is no lua_State of `G` at `L`, or its calls cannot be read. `look` is reused.
 bool look_at_coroutine(const Memory& memory, const Dialect& lua, Address G, Address L, Active active, const WalkLimits& limits, CoroutineLook& look);

@@ -50,6 +50,7 @@ TEST_CASE("a program that waits for its input", "[dump]") {
   check_matches(text, "ask \\(.*ask.lua:3\\)\n        > return io.read\\(\\)\n        parameter question = \"READY\\\\n\"\n        vararg    \\(vararg\\) 1 = 1\n        vararg    \\(vararg\\) 2 = nil\n");
   check_matches(text, "Lua 5.4.3-5.4.9 at 0x[0-9a-f]+: 0.0 MB in use; collector in GCS[a-z]+ \\(");
   CHECK(text.find("stood still") == std::string::npos);   // a sleeping thread is not stopped
+  CHECK(text.find("debug hook") == std::string::npos);
 }
 
 TEST_CASE("a program that is stuck in a C function", "[dump]") {
@@ -65,6 +66,17 @@ TEST_CASE("a program that is stuck in a C function", "[dump]") {
   const std::string text = dump_text(running, {"--count", "3", "--interval", "0.2", "--locals"});
   check_matches(text, "parameter text = \"aaa");
   check_matches(text, "Process \\d+, 3 looks in 0.\\d s\n    Thread \\d+ \".*\" works, [^;\n]*; always inside string.find \\[C\\], called by search \\(.*match.lua:1\\) at line 3\n");
+}
+
+TEST_CASE("a program that is slow because of a debug hook", "[dump]") {
+  const Folder folder;
+  const std::string script = folder.write("hook.lua", "debug.sethook(function() end, 'l') print('READY') io.flush() io.read()");
+  const std::string name = GENERATE(as<std::string>{}, "debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm");
+  Running running(lua({script}, name));
+  running.read_until("READY");
+  running.await("it reads", [&] { return dump_text(running).find("waits in read(") != std::string::npos; });
+  check_matches(dump_text(running), "\n    a debug hook watches 1 of its coroutines\n");
+  check_matches(dump_text(running, {"--coroutines"}), "\n    a debug hook watches 1 of its coroutines\n");
 }
 
 TEST_CASE("functions that are one C function are called by what their callers call them", "[dump]") {
