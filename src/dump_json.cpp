@@ -17,7 +17,7 @@ Json to_json(const Frame& frame) {
   Json json = {{"kind", kinds[static_cast<std::size_t>(frame.kind)]}, {"name", frame.name}};
   if (!frame.file.empty()) json["file"] = frame.file;
   if (frame.kind == Frame::Kind::lua) {
-    if (frame.line != 0) json["line"] = frame.line;
+    json["line"] = frame.line;
     json["line_defined"] = frame.line_defined;
     if (frame.line_is_near) json["line_is_near"] = true;
   }

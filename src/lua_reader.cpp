@@ -20,6 +20,7 @@ Frame label_call(Names& names, const Core& core, const Names::Context& context, 
     const Frame native = core.describe_entry(call.entry);
     labelled.file = native.file;
     if (labelled.name.empty() || labelled.name == "?") labelled.name = native.name;
+    if (labelled.name.empty()) return marker("[unreadable]");   // its code is in no module: what was read is no function
   }
   return labelled;
 }

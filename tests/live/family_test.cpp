@@ -130,7 +130,8 @@ TEST_CASE("a luaspy that is stopped by Ctrl-Z keeps no thread of the target stop
   Running working(command);
   working.read_until("READY");
   const std::string profile = folder.path("profile.folded");
-  Running recording({LUASPY_PROGRAM, "record", "-r", "2000", "--max-stopped", "100", "-o", profile, "--pid", std::to_string(working.pid())});
+  // In a process group of its own: where no shell looks after a group, Ctrl-Z does nothing (POSIX, orphaned process group).
+  Running recording({"python3", "-c", "import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])", LUASPY_PROGRAM, "record", "-r", "2000", "--max-stopped", "100", "-o", profile, "--pid", std::to_string(working.pid())});
   const auto catches_tstp = [&] {
     const std::string status = read_file(fmt::format("/proc/{}/status", recording.pid()));
     const std::size_t field = status.find("SigCgt:\t");

@@ -103,8 +103,7 @@ void check(const Share& share) {
 }  // namespace
 
 TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share]") {
-  const char* const name = GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm", "debian-lua5.4-trixie", "debian-lua5.4-sid",
-                                    "debian-lua5.5-sid");
+  const char* const name = GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm", "debian-lua5.5-sid");
   check({target(name).command, 75, "arith", "100"});
   check({target(name).command, 50, "string", std::string_view(name).starts_with("debian-lua5.4") ? "5000" : "1000"});
   check({target(name).command, 75, "coroutine", "1000"});
@@ -113,7 +112,7 @@ TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share]") {
 }
 
 TEST_CASE("shares of samples are shares of time, in builds of every shape", "[share]") {
-  const char* const version = GENERATE("5.1.5", "5.3.6", "5.4.7", "5.5.1");
+  const char* const version = GENERATE("5.1.5", "5.4.7");
   for (const char* const shape : {"O0", "lto", "noehframe", "static", "clang", "nosections"}) check({target(fmt::format("lua-{}-{}", version, shape)).command, 75, "arith", "1000"});
 }
 
