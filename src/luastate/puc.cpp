@@ -238,6 +238,12 @@ void settle_fresh(const Walker& walker, LuaWalk& walk) {
   }
 }
 
+// The calls on both sides of it did not call each other.
+void drop(LuaWalk& walk) {
+  ++walk.dropped;
+  if (!walk.calls.empty()) walk.calls.back().gap = true;
+}
+
 // The outermost calls of a deep stack, from base_ci inwards, up to and without `stop`.
 void append_outermost(Walker& walker, Address stop, std::size_t count, LuaWalk& walk) {
   const std::size_t first = walk.calls.size();
@@ -308,7 +314,7 @@ void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout
     LuaCall call;
     if (innermost ? walker.read_innermost(call) : walker.read(ci, false, call)) walk.calls.push_back(call);
     else if (innermost) ++walk.innermost_dropped;
-    else ++walk.dropped;
+    else drop(walk);
   }
   walk.relocated = walker.relocating();
   if (walker.is_array()) settle_fresh(walker, walk);

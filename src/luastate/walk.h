@@ -14,7 +14,7 @@ struct LuaCall {
   bool tail = false;       // replaced its caller: the name it was called by is lost, frames may be missing outside of it
   bool is_vararg = false;  // Lua
   bool hooked = false;     // is running a debug hook
-  bool gap = false;        // LuaJIT: a call outside of it could not be read
+  bool gap = false;        // the call outside of it could not be read
   bool near = false;       // LuaJIT: in machine code; saved_pc is that of the nearest snapshot
   bool on_trace = false;   // LuaJIT: machine code may have its slots in registers; those on the stack are old
   bool finalizer = false;  // the call inside of this one is a __gc metamethod
