@@ -32,9 +32,8 @@ Json frames_of(const Stack& stack) {
 }
 
 Json to_json(const CallVariables& has) {
-  static constexpr std::array kinds = {"parameter", "local", "vararg", "argument", "upvalue"};
   Json json = Json::array();
-  for (const Variable& variable : has.variables) json.push_back({{"kind", kinds[static_cast<std::size_t>(variable.kind)]}, {"name", variable.name}, {"value", variable.value}});
+  for (const Variable& variable : has.variables) json.push_back({{"kind", name(variable.kind)}, {"name", variable.name}, {"value", variable.value}});
   return json;
 }
 
@@ -66,7 +65,7 @@ Json to_json(const Wait& wait) {
 
 Json to_json(const ThreadLook& thread) {
   const Sample& sample = thread.sample;
-  Json json = {{"tid", thread.tid}, {"name", thread.name}, {"state", sample.state == Sample::State::running ? "running" : "sleeping"}};
+  Json json = {{"tid", thread.tid}, {"name", thread.name}, {"state", name(sample.state)}};
   if (sample.loss != Loss::none) json["loss"] = name(sample.loss);
   if (sample.vm_state != VmState::none) json["vm_state"] = name(sample.vm_state);
   json["cpu_s"] = static_cast<double>(thread.times.on_cpu) / 1e9;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
 #include "profile.h"
@@ -13,12 +12,9 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-constexpr std::string_view state_name(Sample::State state) { return state == Sample::State::running ? "running" : "sleeping"; }
-
 // In groups, each on lines of its own: what a person asks first is what the function was called with.
 void print_variables(Out out, const CallVariables& has) {
-  static constexpr std::array kinds = {"parameter", "local", "vararg", "argument", "upvalue"};
-  for (const Variable& variable : has.variables) fmt::format_to(out, "        {:<9} {} = {}\n", kinds[static_cast<std::size_t>(variable.kind)], variable.name, variable.value);
+  for (const Variable& variable : has.variables) fmt::format_to(out, "        {:<9} {} = {}\n", name(variable.kind), variable.name, variable.value);
   if (!has.not_known.empty()) fmt::format_to(out, "        its variables are not known: {}\n", has.not_known);
 }
 
@@ -31,7 +27,7 @@ void print_frame(Out out, const Frame& frame, const FrameDetail* detail) {
 
 void print_thread(Out out, const ThreadLook& thread) {
   const Sample& sample = thread.sample;
-  fmt::format_to(out, "\nThread {} \"{}\" ({}{})\n", thread.tid, thread.name, state_name(sample.state),
+  fmt::format_to(out, "\nThread {} \"{}\" ({}{})\n", thread.tid, thread.name, name(sample.state),
                  sample.vm_state == VmState::none ? "" : fmt::format("; in the {}", name(sample.vm_state)));
   if (sample.loss != Loss::none) fmt::format_to(out, "    no stack: {}\n", name(sample.loss));
   for (std::size_t i = sample.stack.size(); i-- > 0;) {

@@ -74,4 +74,6 @@ struct Sample {
   Quality quality;
 };
 
+constexpr std::string_view name(Sample::State state) { return state == Sample::State::running ? "running" : "sleeping"; }
+
 }  // namespace luaspy

@@ -28,6 +28,11 @@ struct Variable {
   std::string value;   // ready to show: UTF-8 without control characters, bounded
 };
 
+constexpr std::string_view name(Variable::Kind kind) {
+  constexpr std::string_view names[] = {"parameter", "local", "vararg", "argument", "upvalue"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
 struct CallVariables {
   std::vector<Variable> variables;
   // Why there are no parameters, locals and varargs although the call may have them; empty if nothing is in the way.
