@@ -264,7 +264,7 @@ std::uint32_t u32(const char* bytes) {
 Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window, bool keeps_order) {
   std::string head(raw::magic.size() + 1, '\0');
   if (!in.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(raw::magic)) {
-    return Error{Cause::output, "This is no raw recording. luaspy record -f raw writes one."};
+    return Error{Cause::usage, "This is no raw recording. luaspy record -f raw writes one."};
   }
   if (const auto version = static_cast<std::uint8_t>(head.back()); version != raw_version) {
     return Error{Cause::unsupported, fmt::format("This is a raw recording of version {}; this luaspy reads version {}.", version, raw_version)};
