@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <random>
 
+#include "luastate/bytecode.h"
 #include "profile.h"
 #include "saved_stop.h"
 
@@ -171,6 +172,69 @@ TEST_CASE("states that were built to lead astray", "[replay]") {
       for (const std::string& line : lines(replay(stop).stack)) CHECK(line.find('\x1b') == std::string::npos);
     }
   }
+}
+
+namespace {
+
+// The CallInfos of a state, innermost first, the base last.
+std::vector<Address> call_infos(const SavedStop& stop, const Layout& row, Address L) {
+  std::vector<Address> infos = {stop.memory.get<Address>(L + row.L_ci).value()};
+  const bool is_array = row.ci_previous == no_field;
+  const Address base = is_array ? stop.memory.get<Address>(L + row.L_base_ci).value() : L + row.L_base_ci;
+  while (infos.back() != base) infos.push_back(is_array ? infos.back() - row.ci_size : stop.memory.get<Address>(infos.back() + row.ci_previous).value());
+  return infos;
+}
+
+// `instruction`, an OP_CALL, as OP_TAILCALL (lopcodes.h of 5.1 to 5.3: the next number).
+std::uint32_t as_tail_call(Bytecode bytecode, std::uint32_t instruction) {
+  REQUIRE((is_call(bytecode, instruction) && !is_tail_call(bytecode, instruction)));
+  REQUIRE(is_tail_call(bytecode, instruction + 1));
+  return instruction + 1;
+}
+
+}  // namespace
+
+// lvm.c, OP_TAILCALL of 5.1 to 5.3: the callee's CallInfo is linked, then it is moved over the caller's, in any order of fields.
+TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
+  int tried = 0;
+  for (const std::string& file : stop_files()) {
+    SavedStop stop = load_stop(file);
+    const Activation state = innermost(stop);
+    if (state.lua.puc == nullptr || state.lua.puc->tt_size != 4) continue;
+    const Layout& row = *state.lua.puc;
+    const std::vector<Address> infos = call_infos(stop, row, state.L);
+    const auto word = [&](Address address) { return stop.memory.get<Address>(address).value(); };
+    const Address callee_slot = word(infos[0] + row.ci_func), caller_slot = word(infos[1] + row.ci_func);
+    const Address callee = word(callee_slot), caller = word(caller_slot), caller_pc = word(infos[1] + row.ci_savedpc);
+    const Address entry = word(word(callee + row.lclosure_p) + row.p_code);
+    poke(stop, caller_pc - 4, as_tail_call(row.bytecode, stop.memory.get<std::uint32_t>(caller_pc - 4).value()));
+    poke(stop, infos[0] + row.ci_savedpc, entry);
+    if (row.L_savedpc != no_field) poke(stop, state.L + row.L_savedpc, entry);
+    std::vector<std::string> expected(stop.expected.begin(), stop.expected.end() - 2);
+    // 5.1's pc is in a register too, which the stop has of the loop.
+    expected.insert(expected.end(), {"(...tail calls...)", row.L_savedpc != no_field ? "function (spin.lua:5)" : "function (spin.lua:4)"});
+    const auto is_right = [&](const char* when) {
+      INFO(file << ": " << when);
+      const Outcome outcome = replay(stop);
+      CHECK(lines(outcome.stack) == expected);
+      CHECK(lines(replay_through_snapshot(stop).stack) == expected);
+      CHECK(outcome.quality.calls_dropped == 0);
+      ++tried;
+    };
+    is_right("nothing is moved");
+    poke(stop, infos[1] + row.ci_savedpc, entry);
+    is_right("the pc is moved");
+    poke(stop, caller_slot, callee);
+    is_right("all is moved");
+    poke(stop, infos[1] + row.ci_savedpc, caller_pc);
+    is_right("the function is moved");
+    // That a Lua function stands at OP_TAILCALL is not enough: a hook would be elsewhere.
+    poke(stop, caller_slot, caller);
+    poke(stop, caller_pc - 4, stop.memory.get<std::uint32_t>(caller_pc - 4).value() - 1);
+    INFO(file << ": no tail call");
+    CHECK(lines(replay(stop).stack).size() == stop.expected.size());
+  }
+  CHECK(tried >= 16);
 }
 
 }  // namespace luaspy::replay
