@@ -28,6 +28,8 @@ class Walker {
     has_yielded_ = load<std::uint8_t>(fields, layout_.L_status) == yielded;
     if (layout_.L_savedpc != no_field) live_savedpc_ = load<Address>(fields, layout_.L_savedpc);
     base_func_ = memory_.get<Address>(base_ci_ + layout_.ci_func).value_or(stack_);
+    relocating_ = base_func_ != stack_;
+    stack_bytes_ = stack_bytes();
     return plausible_pointer(ci_) && plausible_pointer(base_ci_) && plausible_pointer(stack_);
   }
 
@@ -165,11 +167,21 @@ class Walker {
     return ci > base_ci_ + layout_.ci_size && read(ci - layout_.ci_size, false, caller) && caller.has_pc(pc);
   }
 
+  // How far from stack_ on a CallInfo's function may be. While luaD_reallocstack (ldo.c) moves the stack, L->stack_last is the old block's
+  // until what is new is nil (5.1 to 5.3), or all CallInfos are right (later): the bottom of the stack is the last of them.
+  Address stack_bytes() const {
+    const bool is_above = base_func_ > stack_;   // the old block
+    const bool is_old = base_func_ != stack_ && (is_above ? stack_last_ >= base_func_ : stack_last_ < stack_);
+    const bool moves_first = layout_.tt_size == 4;
+    if (is_old && moves_first) return 0;
+    constexpr Address extra = 16 * 8;  // EXTRA_STACK (lstate.h): slots beyond stack_last
+    return base_func_ == 0 ? most_stack_bytes : std::min(stack_last_ - stack_, most_stack_bytes) + extra;
+  }
+
   // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5, LUAI_STRICT_ADDRESS) offsets.
   Address settle(Address func) {
-    constexpr Address extra = 16 * 8;  // EXTRA_STACK (lstate.h): slots beyond stack_last
-    const bool in_stack = func >= stack_ && func <= stack_last_ + extra;  // a heap may lie as low as an offset
-    if (!in_stack && func <= stack_last_ - stack_ + extra) {
+    const bool in_stack = func >= stack_ && func - stack_ <= stack_bytes_;  // a heap may lie as low as an offset
+    if (!in_stack && func <= stack_bytes_) {
       relocating_ |= func != 0;
       return stack_ + func;
     }
@@ -253,7 +265,7 @@ class Walker {
   const Layout& layout_;
   Address L_;
   std::array<std::byte, 256> state_;
-  Address stack_ = 0, stack_last_ = 0, ci_ = 0, base_ci_ = 0, base_func_ = 0, live_savedpc_ = 0;
+  Address stack_ = 0, stack_last_ = 0, ci_ = 0, base_ci_ = 0, base_func_ = 0, stack_bytes_ = 0, live_savedpc_ = 0;
   std::uint32_t status_ = 0;
   bool relocating_ = false, has_yielded_ = false;
 };

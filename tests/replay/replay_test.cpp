@@ -176,6 +176,17 @@ TEST_CASE("states that were built to lead astray", "[replay]") {
 
 namespace {
 
+// As if the stack of `state` had been moved to `to`: its slots are there, and nothing is where they were.
+void move_slots(SavedStop& stop, Address from, Address end, Address to) {
+  auto& bytes = stop.memory.bytes();
+  const auto first = bytes.lower_bound(from), last = bytes.lower_bound(end);
+  REQUIRE(first != last);
+  REQUIRE((bytes.lower_bound(to) == bytes.lower_bound(to + (end - from)) || to > end || to + (end - from) < from));
+  const std::vector<std::pair<Address, std::byte>> moved(first, last);
+  bytes.erase(first, last);
+  for (const auto& [address, byte] : moved) bytes[address - from + to] = byte;
+}
+
 // The CallInfos of a state, innermost first, the base last.
 std::vector<Address> call_infos(const SavedStop& stop, const Layout& row, Address L) {
   std::vector<Address> infos = {stop.memory.get<Address>(L + row.L_ci).value()};
@@ -184,6 +195,54 @@ std::vector<Address> call_infos(const SavedStop& stop, const Layout& row, Addres
   while (infos.back() != base) infos.push_back(is_array ? infos.back() - row.ci_size : stop.memory.get<Address>(infos.back() + row.ci_previous).value());
   return infos;
 }
+
+bool leaves_offsets(const SavedStop& stop) { return stop.version == "5.4.7" || stop.version == "5.5.1"; }
+
+}  // namespace
+
+// ldo.c, luaD_reallocstack: L->stack, then the functions of the CallInfos, the innermost first; up to 5.3 L->stack_last is set between these,
+// later after them.
+TEST_CASE("while its stack is moved, each call is found where its function is", "[replay]") {
+  int tried = 0;
+  for (const std::string& file : stop_files()) {
+    for (const std::int64_t by : {-0x8000'0000l, -0x40'0000l, 0x40'0000l, 0x8000'0000l}) {
+      SavedStop stop = load_stop(file);
+      const Activation state = innermost(stop);
+      const bool moves_first = state.lua.puc != nullptr && state.lua.puc->tt_size == 4;
+      if (state.lua.puc == nullptr || (!moves_first && !leaves_offsets(stop))) continue;   // 5.4.2 and 5.4.4 say nothing of it
+      if (state.lua.puc->ci_previous == no_field) continue;   // at the first look 5.1's is not taken for a state then
+      const Layout& row = *state.lua.puc;
+      const Address stack = stop.memory.get<Address>(state.L + row.L_stack).value(), last = stop.memory.get<Address>(state.L + row.L_stack_last).value();
+      const Address to = stack + static_cast<Address>(by);
+      const std::vector<Address> infos = call_infos(stop, row, state.L);
+      move_slots(stop, stack, last + 16 * 5, to);   // EXTRA_STACK (lstate.h)
+      poke(stop, state.L + row.L_stack, to);
+      const auto is_right = [&](const char* when) {
+        INFO(file << ", moved by " << by << ": " << when);
+        const Outcome outcome = replay(stop);
+        CHECK(lines(outcome.stack) == stop.expected);
+        CHECK(outcome.quality.relocated == 1);
+        ++tried;
+      };
+      if (!moves_first) {
+        for (const Address ci : infos) poke(stop, ci + row.ci_func, stop.memory.get<Address>(ci + row.ci_func).value() - stack);
+      }
+      is_right("no CallInfo is right");
+      if (moves_first) {
+        poke(stop, state.L + row.L_stack_last, last - stack + to);
+        is_right("stack_last is right");
+      }
+      for (std::size_t i = 0; i + 2 < infos.size(); ++i) {
+        const Address func = stop.memory.get<Address>(infos[i] + row.ci_func).value();
+        poke(stop, infos[i] + row.ci_func, moves_first ? func - stack + to : func + to);
+        is_right("some CallInfos are right");
+      }
+    }
+  }
+  CHECK(tried > 50);
+}
+
+namespace {
 
 // `instruction`, an OP_CALL, as OP_TAILCALL (lopcodes.h of 5.1 to 5.3: the next number).
 std::uint32_t as_tail_call(Bytecode bytecode, std::uint32_t instruction) {
