@@ -2,13 +2,16 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 
+#include "output/format.h"
+#include "shape.h"
+#include "version.h"
+
 namespace luaspy {
 namespace {
-
-constexpr const char* version_text = "luaspy 0.1.0";
 
 constexpr const char* about =
     "Where does a running Lua program spend its time, or why does it hang? luaspy looks from outside:\n"
@@ -72,6 +75,12 @@ void add_mode(CLI::App& command, Mode& mode) {
       ->option_text("MODE");
 }
 
+void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
+  const auto check = [](const std::string& pattern) { return pattern_error(pattern).value_or(""); };
+  command.add_option("--only", only, "Samples with a matching function or file only (a regular expression)")->check(check)->option_text("PATTERN");
+  command.add_option("--ignore", ignore, "Not the samples with one")->check(check)->option_text("PATTERN");
+}
+
 constexpr const char* top_notes =
     "Keys: q quit, ? help, Enter callers and callees, / filter, s sort, p pause, t threads, l lines.\n"
     "%Own and %Total are of the last 5 s (key w: of all); 100 % is one thread all the time. When the\n"
@@ -84,6 +93,12 @@ constexpr const char* top_notes =
     "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
     "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
 
+std::string format_names(std::string_view separator) {
+  std::vector<std::string_view> names;
+  for (const Format& format : formats()) names.push_back(format.name);
+  return fmt::format("{}", fmt::join(names, separator));
+}
+
 void add_record(CLI::App& app, RecordOptions& options) {
   CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
   record.footer(examples);
@@ -92,12 +107,17 @@ void add_record(CLI::App& app, RecordOptions& options) {
   record.add_option("-d,--duration", options.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
   add_max_stopped(record, options.max_stopped);
   record.add_option("-o,--output", options.output, "File to write; - is standard output")->option_text("FILE");
-  record.add_option("-f,--format", options.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}))->option_text("FORMAT");
+  record.add_option("-f,--format", options.format, fmt::format("Else by FILE's ending, or {}: {}", formats().front().name, format_names(", ")))
+      ->check([](const std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); })
+      ->option_text("FORMAT");
   add_subprocesses(record, options.subprocesses);
   add_mode(record, options.mode);
   record.add_flag("--lines", options.lines, "Frames show the line being executed, not the function's");
   record.add_flag("--threads", options.threads, "In folded output, a root frame for each thread");
   record.add_flag("--vmstate", options.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
+  record.add_flag("--gc", options.gc, "An innermost frame where garbage is collected");
+  add_patterns(record, options.only, options.ignore);
+  record.add_option("--every", options.every, "Write the file so often while recording, too")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
 }
@@ -162,7 +182,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   CLI::App app(about, "luaspy");
   app.get_formatter()->column_width(26);
   app.footer(examples);
-  app.set_version_flag("--version", version_text);
+  app.set_version_flag("--version", fmt::format("luaspy {}", version));
   app.require_subcommand(1);
   add_record(app, options.record);
   add_top(app, options.top);

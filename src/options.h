@@ -29,6 +29,9 @@ struct RecordOptions {
   bool vmstate = false;                 // a root frame for what the VM was doing
   bool lines = false;                   // frames show the current line
   bool threads = false;                 // folded: a root frame for each thread
+  bool gc = false;                      // a frame where garbage is collected
+  std::string only, ignore;             // patterns: see Shape
+  std::optional<double> every;          // s: the file is written anew so often; raw: flushed
   bool idle = false;                    // sample sleeping threads too
   bool subprocesses = false;            // the target's descendants that run Lua, too
 };

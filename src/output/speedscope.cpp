@@ -45,7 +45,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FrameTable& 
   std::string_view separator;
   timeline.for_each([&](const Timeline::Run& run) {
     out << std::exchange(separator, ",") << '[';
-    const auto stack = profile.stack(run.stack);
+    const auto stack = profile.stack(profile.situations()[run.situation].stack);
     for (std::size_t frame = 0; frame < stack.size(); ++frame) out << (frame == 0 ? "" : ",") << frames.index[stack[frame]];
     out << ']';
   });
@@ -59,7 +59,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FrameTable& 
 
 void write_speedscope(const Profile& profile, const WriteOptions& options, std::ostream& out) {
   const FrameTable frames = make_frames(profile, options.lines);
-  out << "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"luaspy\",\"name\":" << quoted(profile.target)
+  out << "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"luaspy\",\"name\":" << quoted(profile.about.command)
       << ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[";
   for (std::size_t i = 0; i < frames.entries.size(); ++i) out << (i == 0 ? "\n" : ",\n") << frames.entries[i];
   out << "]},\n\"profiles\":[";
