@@ -86,7 +86,7 @@ void add_max_stopped(CLI::App& command, double& max_stopped) {
 void add_mode(CLI::App& command, Mode& mode) {
   static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
-      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("merged|lua|native|all"))
+      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("{merged,lua,native,all}"))
       ->option_text("MODE");
 }
 
@@ -117,7 +117,8 @@ std::string format_names(std::string_view separator) {
 void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise) {
   command.add_option("-o,--output", output, "File to write; - is standard output")->option_text("FILE");
   command.add_option("-f,--format", format, fmt::format("Else by FILE's ending, or {}: {}", otherwise, format_names(", ")))
-      ->check([](const std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); })
+      ->check(CLI::Validator([](std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); },
+                             fmt::format("{{{}}}", format_names(","))))
       ->option_text("FORMAT");
 }
 
@@ -162,7 +163,7 @@ void add_report(CLI::App& app, ReportOptions& options) {
   report.add_option("--min", options.least, "Of the tree, branches from so much on (1)")->check(CLI::Range(0.0, 100.0))->option_text("PERCENT")->needs(views[1]);
   report.add_option("--source-path", options.source_path, "Where that Lua file is now")->option_text("PATH")->needs(views[2]);
   report.add_option("--top", options.top, "Rows of a table (20)")->check(CLI::Range(1, 1'000'000))->option_text("N");
-  report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")->check(CLI::IsMember({"samples", "time", "run"}).description(""))->option_text("samples|time");
+  report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")->check(CLI::IsMember({"samples", "time", "run"}))->option_text("samples|time");
   report.add_flag("--total", options.total, "With --diff: functions with all that they call")->needs(diff);
   report.add_option("--thread", options.thread, "Of one thread only: its number, or a part of its name")->option_text("THREAD");
   report.add_option("--from", options.from, "From so many seconds after the start on; -5: before the end")->option_text("SECONDS");
@@ -220,7 +221,9 @@ bool lacks_target(const Options& options) {
     case Options::Command::top: return lacks(options.top.target, or_command);
     case Options::Command::dump: return lacks(options.dump.target, "");
     case Options::Command::report:
-    case Options::Command::ps: break;
+    case Options::Command::ps:
+    case Options::Command::completion:
+    case Options::Command::manual: break;
   }
   return false;
 }
@@ -234,11 +237,15 @@ bool lacks_recording(const Options& options) {
   return lacks_file || no_run;
 }
 
-}  // namespace
+void add_help(CLI::App& app, Options& options) {
+  static const std::map<std::string, Shell> shells = {{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+  CLI::App& completion = *app.add_subcommand("completion", "Print a completion script for a shell");
+  completion.footer("Examples:\n  source <(luaspy completion bash)\n  luaspy completion fish > ~/.config/fish/completions/luaspy.fish");
+  completion.add_option("shell", options.completion.shell, "bash, zsh or fish")->transform(CLI::CheckedTransformer(shells).description("{bash,zsh,fish}"))->option_text(" ")->required();
+  app.add_subcommand("manual", "Print the manual page")->footer("Example:\n  luaspy manual | man -l -");
+}
 
-std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
-  Options options;
-  CLI::App app(about, "luaspy");
+void add_commands(CLI::App& app, Options& options) {
   app.get_formatter()->column_width(26);
   app.footer(examples);
   app.set_version_flag("--version", fmt::format("luaspy {}", version));
@@ -248,6 +255,54 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   add_top(app, options.top);
   add_dump(app, options.dump);
   add_ps(app, options.ps);
+  add_help(app, options);
+}
+
+// Of a validator that lists them: "TEXT:{bash,zsh,fish}".
+std::vector<std::string> choices_of(const std::string& type) {
+  std::vector<std::string> choices;
+  const std::size_t begin = type.find('{'), end = type.find('}', begin);
+  if (begin == std::string::npos || end == std::string::npos) return choices;
+  for (const std::string& choice : CLI::detail::split(type.substr(begin + 1, end - begin - 1), ',')) choices.push_back(choice);
+  return choices;
+}
+
+UsageCommand usage_of(const CLI::App& app) {
+  UsageCommand command = {app.get_name(), app.get_description(), app.get_footer(), {}, {}, {}};
+  while (command.footer.ends_with('\n')) command.footer.pop_back();
+  for (const CLI::Option* const option : app.get_options()) {
+    const std::vector<std::string> choices = choices_of(option->get_type_name());
+    if (option->get_positional()) {
+      command.choices = choices;
+      if (option->get_name(true) == "command") command.words = "[-- COMMAND [ARGUMENT...]]";
+      else command.words = choices.empty() ? option->get_option_text() : fmt::format("{}", fmt::join(choices, "|"));
+      continue;
+    }
+    UsageOption& told = command.options.emplace_back();
+    if (!option->get_snames().empty()) told.letter = option->get_snames().front();
+    if (!option->get_lnames().empty()) told.word = option->get_lnames().front();
+    if (option->get_items_expected_max() > 0) told.value = option->get_option_text();
+    told.description = option->get_description();
+    told.choices = choices;
+  }
+  return command;
+}
+
+}  // namespace
+
+Usage usage() {
+  Options options;
+  CLI::App app(about, "luaspy");
+  add_commands(app, options);
+  Usage usage = {std::string(version), about, examples, {}};
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) usage.commands.push_back(usage_of(*command));
+  return usage;
+}
+
+std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
+  Options options;
+  CLI::App app(about, "luaspy");
+  add_commands(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -255,7 +310,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
     return std::nullopt;
   }
   static const std::map<std::string, Options::Command> commands = {
-      {"record", Options::Command::record}, {"report", Options::Command::report}, {"top", Options::Command::top}, {"dump", Options::Command::dump}, {"ps", Options::Command::ps}};
+      {"record", Options::Command::record}, {"report", Options::Command::report},         {"top", Options::Command::top},      {"dump", Options::Command::dump},
+      {"ps", Options::Command::ps},         {"completion", Options::Command::completion}, {"manual", Options::Command::manual}};
   options.command = commands.at(app.get_subcommands().front()->get_name());
   if (lacks_target(options) || lacks_recording(options)) {
     exit_code = static_cast<int>(Cause::usage);

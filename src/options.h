@@ -7,6 +7,7 @@
 
 #include "merge.h"
 #include "result.h"
+#include "usage.h"
 
 namespace luaspy {
 
@@ -91,13 +92,18 @@ struct ReportOptions {
   bool total = false;                   // differences of functions with all that they call
 };
 
+struct CompletionOptions {
+  Shell shell = Shell::bash;
+};
+
 struct Options {
-  enum class Command { record, report, top, dump, ps } command = Command::record;
+  enum class Command { record, report, top, dump, ps, completion, manual } command = Command::record;
   RecordOptions record;
   ReportOptions report;
   TopOptions top;
   DumpOptions dump;
   PsOptions ps;
+  CompletionOptions completion;
 };
 
 // nullopt with `exit_code` set when there is nothing more to do (help, version, wrong usage: printed already).

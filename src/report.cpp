@@ -10,16 +10,13 @@
 
 #include "call_tree.h"
 #include "function_view.h"
+#include "output/flamegraph.h"
 #include "output/raw.h"
 #include "output_file.h"
 #include "profile_diff.h"
 #include "report_text.h"
 #include "source_listing.h"
 #include "summary.h"
-#if __has_include("output/flamegraph.h")
-#include "output/flamegraph.h"
-#define LUASPY_HAS_FLAMEGRAPH_DIFF
-#endif
 
 namespace luaspy {
 namespace {
@@ -192,7 +189,6 @@ Result<int> write_diff(const ReportOptions& options) {
            diff_text(profile_diff(*before, *after, {by, options.total}), style);
   } else if (format->name == "folded") {
     text = diff_folded(*before, *after, by, options.shape.lines);
-#ifdef LUASPY_HAS_FLAMEGRAPH_DIFF
   } else if (format->name == "flamegraph") {
     Result<OutputFile> output = OutputFile::open({options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
     if (!output) return output.error();
@@ -201,7 +197,6 @@ Result<int> write_diff(const ReportOptions& options) {
     if (!finished) return finished.error();
     if (!output->to_stdout()) fmt::print(stderr, "luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
     return 0;
-#endif
   } else {
     return Error{Cause::usage, fmt::format("A difference cannot be written as {}: as text, folded or flamegraph.", format->name)};
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "output/flamegraph.h"
 #include "output/folded.h"
 #include "output/speedscope.h"
 
@@ -11,6 +12,7 @@ namespace luaspy {
 std::span<const Format> formats() {
   static constexpr std::array table = {
       Format{"speedscope", ".speedscope.json", "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", true, write_speedscope},
+      Format{"flamegraph", ".html", "open it in a browser", true, write_flamegraph},
       Format{"raw", ".luaspy", "luaspy report FILE", false, nullptr},
       Format{"folded", ".folded", "flamegraph.pl FILE > flame.svg, or inferno-flamegraph, or any viewer of folded stacks", false, write_folded},
   };
