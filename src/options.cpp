@@ -38,10 +38,10 @@ constexpr const char* dump_examples =
     "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too";
 
 constexpr const char* report_notes =
-    "Without an option that asks for something else: how it was recorded, the hottest functions and lines.\n"
-    "--diff: a difference is told if it is larger than luck would make it. Shares (--by samples) are of all\n"
-    "samples, so that one function that gets slower makes all others' smaller; --by time compares seconds of\n"
-    "each second of recording (same load), --by run seconds in all (same work, from start to end).\n"
+    "Without a view to show: how it was recorded, the hottest functions and lines.\n"
+    "--diff: a difference is told if it is larger than luck would make it. Shares (--by samples) are of\n"
+    "all samples: one function that gets slower makes all others' smaller. --by time compares seconds\n"
+    "for each second of recording (same load), --by run seconds in all (same work, start to end).\n"
     "\n"
     "Examples:\n"
     "  luaspy record -f raw -o a.luaspy -- lua5.4 my.lua\n"
@@ -155,16 +155,16 @@ void add_report(CLI::App& app, ReportOptions& options) {
   add_output(report, options.output, options.format, "text");
   std::vector<CLI::Option*> views = {
       report.add_option("--function", options.function, "Callers and callees of a function: its name, or a regular expression")->option_text("NAME"),
-      report.add_flag("--tree", options.tree, "The calls as a tree"),
+      report.add_flag("--tree", options.tree, "The calls as a tree")->option_text(" "),
       report.add_option("--source", options.source, "A Lua file with what each line took; any end of its path")->option_text("FILE"),
-      report.add_flag("--states", options.states, "What the VM was doing, and in which functions"),
-      report.add_flag("--by-thread", options.by_thread, "What each thread took")};
+      report.add_flag("--states", options.states, "What the VM was doing, and in which functions")->option_text(" "),
+      report.add_flag("--by-thread", options.by_thread, "What each thread took")->option_text(" ")};
   for (CLI::Option* const view : views) view->excludes(diff)->excludes(report.get_option("--format"));
   report.add_option("--min", options.least, "Of the tree, branches from so much on (1)")->check(CLI::Range(0.0, 100.0))->option_text("PERCENT")->needs(views[1]);
   report.add_option("--source-path", options.source_path, "Where that Lua file is now")->option_text("PATH")->needs(views[2]);
   report.add_option("--top", options.top, "Rows of a table (20)")->check(CLI::Range(1, 1'000'000))->option_text("N");
   report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")->check(CLI::IsMember({"samples", "time", "run"}))->option_text("samples|time");
-  report.add_flag("--total", options.total, "With --diff: functions with all that they call")->needs(diff);
+  report.add_flag("--total", options.total, "With --diff: functions with all that they call")->needs(diff)->option_text(" ");
   report.add_option("--thread", options.thread, "Of one thread only: its number, or a part of its name")->option_text("THREAD");
   report.add_option("--from", options.from, "From so many seconds after the start on; -5: before the end")->option_text("SECONDS");
   report.add_option("--to", options.to, "Until then")->option_text("SECONDS");

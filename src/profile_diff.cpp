@@ -76,8 +76,9 @@ double sum(const Slices& slices) {
   return result;
 }
 
+// Slices that tell something: one sample may reach over many.
 int used_slices(const Sliced& cut) {
-  return static_cast<int>(std::ranges::count_if(cut.whole, [](double amount) { return amount > 0; }));
+  return static_cast<int>(std::min(static_cast<double>(std::ranges::count_if(cut.whole, [](double amount) { return amount > 0; })), cut.samples));
 }
 
 // Of a function, what it is compared by, and how far that can be trusted.

@@ -97,12 +97,12 @@ std::string source_listing(std::string_view text, const std::map<int, LineCost>&
     const auto next = lines.lower_bound(line - context);
     if (next == lines.end()) break;
     if (next->first > line + context) continue;
-    if (line > shown_to + 1) listing += fmt::format("{:>46}\n", style.charset == Charset::utf8 ? "⋮" : ":");
+    if (line > shown_to + 1) listing += fmt::format("{:>45}\n", style.charset == Charset::utf8 ? "⋮" : ":");
     shown_to = line;
     const std::string code = displayable(expanded(line_text(line)), style.charset, 200);
     const auto known = lines.find(line);
     if (known == lines.end()) {
-      listing += fmt::format("{:>36} {:>9}  {}\n", "", line, code);
+      listing += fmt::format("{:>35} {:>9}  {}\n", "", line, code);
       continue;
     }
     const auto& [cost, is_near] = known->second;
@@ -111,7 +111,7 @@ std::string source_listing(std::string_view text, const std::map<int, LineCost>&
     listing += fmt::format("  {:5.1f}   {:5.1f} {:>9} {:>9}  {:>8}  {}\n", percent(cost.own, whole), percent(cost.total, whole), cost_text(cost.own, style.by), cost_text(cost.total, style.by),
                            fmt::format("{}{}", is_near ? "~" : "", line), code);
   }
-  if (shown_to != 0 && shown_to < count) listing += fmt::format("{:>46}\n", style.charset == Charset::utf8 ? "⋮" : ":");
+  if (shown_to != 0 && shown_to < count) listing += fmt::format("{:>45}\n", style.charset == Charset::utf8 ? "⋮" : ":");
   if (near) listing += "~: some of its samples are of machine code, which knows its lines nearly only.\n";
   const auto beyond = static_cast<int>(std::distance(lines.upper_bound(count), lines.end()));
   if (beyond != 0 || without_code != 0) {
