@@ -11,9 +11,16 @@ from browser import Failure, browse, run_check
 from pages import Data, ROW, percent
 
 ENTER, ESCAPE, DOWN, RIGHT = "\ue007", "\ue00c", "\ue015", "\ue014"
+# In front of every script: the colour of the picture at a place, read from a copy, as Chromium complains of canvases that are read themselves.
+HELPERS = """
+const colourAt = (x, y) => {
+  const pen = document.createElement('canvas').getContext('2d'), scale = canvas.width / canvas.clientWidth;
+  pen.drawImage(canvas, Math.floor(x * scale), Math.floor(y * scale), 1, 1, 0, 0, 1, 1);
+  return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+};
+"""
 # The page is at rest: no frame is asked for, and the picture stays what it is.
 SETTLED = """
-const canvas = document.getElementById('canvas');
 for (let last = '', now;; last = now) {
   await new Promise(r => setTimeout(r, 30));
   await nextFrame();
@@ -82,9 +89,7 @@ class Page:
     def colour(self, path):
         """Of the box, near its right end, where no text is."""
         begin, end, row = self.data.left_heavy(path)
-        return self.script("""
-            const pen = canvas.getContext('2d'), scale = canvas.width / canvas.getBoundingClientRect().width;
-            return [...pen.getImageData((canvas.getBoundingClientRect().width * arguments[0] - 4) * scale, arguments[1] * scale, 1, 1).data].slice(0, 3)""", end, ROW * (row + 0.3))
+        return self.script("return colourAt(canvas.clientWidth * arguments[0] - 4, arguments[1])", end, ROW * (row + 0.3))
 
     def quiet(self):
         lines = self.browser.call("POST", "/se/log", {"type": "browser"})
@@ -191,7 +196,7 @@ def check_views(page, pictures):
     light = page.script("return getComputedStyle(document.body).backgroundColor")
     page.click("#theme")
     dark = page.script("return getComputedStyle(document.body).backgroundColor")
-    corner = page.script("return [...canvas.getContext('2d').getImageData(4, canvas.height - 4, 1, 1).data].slice(0, 3)")
+    corner = page.script("return colourAt(4, canvas.clientHeight - 4)")
     equal("dark", (light, dark, max(corner) < 64), ("rgb(255, 255, 255)", "rgb(20, 23, 27)", True))
     page.browser.screenshot(pictures / "dark.png")
     page.click("#theme")
@@ -247,7 +252,7 @@ def check(args):
     args.work.mkdir(parents=True, exist_ok=True)
     work = args.work.resolve()
     subprocess.run([args.writer, work], check=True)
-    with browse(work) as browser:
+    with browse(work, HELPERS) as browser:
         page = Page(browser, work, "sample")
         check_first_sight(page, work)
         check_zoom(page)
