@@ -170,6 +170,7 @@ def check_functions(page, function):
     page.keys("#filter", function[:5])
     equal("filtered", page.texts("#table tbody .name"), [function])
     page.click("#table tbody .name")
+    equal("head of the relations", page.text("#chosen"), f"{function}: own {percent(own[function], whole)}, total {percent(total[function], whole)}")
     callers, callees = page.data.relations(function)
     for selector, counts, nobody in (("#callers", callers, "nothing: outermost"), ("#callees", callees, "itself")):
         found = dict(zip(page.texts(f"{selector} li > :nth-child(2)"), page.texts(f"{selector} .share")))
