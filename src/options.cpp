@@ -71,7 +71,7 @@ void add_max_stopped(CLI::App& command, double& max_stopped) {
 void add_mode(CLI::App& command, Mode& mode) {
   static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
-      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("merged|lua|native|all"))
+      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("{merged,lua,native,all}"))
       ->option_text("MODE");
 }
 
@@ -108,7 +108,8 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_max_stopped(record, options.max_stopped);
   record.add_option("-o,--output", options.output, "File to write; - is standard output")->option_text("FILE");
   record.add_option("-f,--format", options.format, fmt::format("Else by FILE's ending, or {}: {}", formats().front().name, format_names(", ")))
-      ->check([](const std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); })
+      ->check(CLI::Validator([](std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); },
+                             fmt::format("{{{}}}", format_names(","))))
       ->option_text("FORMAT");
   add_subprocesses(record, options.subprocesses);
   add_mode(record, options.mode);
@@ -170,16 +171,22 @@ bool lacks_target(const Options& options) {
     case Options::Command::record: return lacks(options.record.target, or_command);
     case Options::Command::top: return lacks(options.top.target, or_command);
     case Options::Command::dump: return lacks(options.dump.target, "");
-    case Options::Command::ps: break;
+    case Options::Command::ps:
+    case Options::Command::completion:
+    case Options::Command::manual: break;
   }
   return false;
 }
 
-}  // namespace
+void add_help(CLI::App& app, Options& options) {
+  static const std::map<std::string, Shell> shells = {{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+  CLI::App& completion = *app.add_subcommand("completion", "Print a completion script for a shell");
+  completion.footer("Examples:\n  source <(luaspy completion bash)\n  luaspy completion fish > ~/.config/fish/completions/luaspy.fish");
+  completion.add_option("shell", options.completion.shell, "bash, zsh or fish")->transform(CLI::CheckedTransformer(shells).description("{bash,zsh,fish}"))->option_text(" ")->required();
+  app.add_subcommand("manual", "Print the manual page")->footer("Example:\n  luaspy manual | man -l -");
+}
 
-std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
-  Options options;
-  CLI::App app(about, "luaspy");
+void add_commands(CLI::App& app, Options& options) {
   app.get_formatter()->column_width(26);
   app.footer(examples);
   app.set_version_flag("--version", fmt::format("luaspy {}", version));
@@ -188,6 +195,54 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   add_top(app, options.top);
   add_dump(app, options.dump);
   add_ps(app, options.ps);
+  add_help(app, options);
+}
+
+// Of a validator that lists them: "TEXT:{bash,zsh,fish}".
+std::vector<std::string> choices_of(const std::string& type) {
+  std::vector<std::string> choices;
+  const std::size_t begin = type.find('{'), end = type.find('}', begin);
+  if (begin == std::string::npos || end == std::string::npos) return choices;
+  for (const std::string& choice : CLI::detail::split(type.substr(begin + 1, end - begin - 1), ',')) choices.push_back(choice);
+  return choices;
+}
+
+UsageCommand usage_of(const CLI::App& app) {
+  UsageCommand command = {app.get_name(), app.get_description(), app.get_footer(), {}, {}, {}};
+  while (command.footer.ends_with('\n')) command.footer.pop_back();
+  for (const CLI::Option* const option : app.get_options()) {
+    const std::vector<std::string> choices = choices_of(option->get_type_name());
+    if (option->get_positional()) {
+      command.choices = choices;
+      if (option->get_name(true) == "command") command.words = "[-- COMMAND [ARGUMENT...]]";
+      else command.words = choices.empty() ? option->get_option_text() : fmt::format("{}", fmt::join(choices, "|"));
+      continue;
+    }
+    UsageOption& told = command.options.emplace_back();
+    if (!option->get_snames().empty()) told.letter = option->get_snames().front();
+    if (!option->get_lnames().empty()) told.word = option->get_lnames().front();
+    if (option->get_items_expected_max() > 0) told.value = option->get_option_text();
+    told.description = option->get_description();
+    told.choices = choices;
+  }
+  return command;
+}
+
+}  // namespace
+
+Usage usage() {
+  Options options;
+  CLI::App app(about, "luaspy");
+  add_commands(app, options);
+  Usage usage = {std::string(version), about, examples, {}};
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) usage.commands.push_back(usage_of(*command));
+  return usage;
+}
+
+std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
+  Options options;
+  CLI::App app(about, "luaspy");
+  add_commands(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -195,7 +250,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
     return std::nullopt;
   }
   static const std::map<std::string, Options::Command> commands = {
-      {"record", Options::Command::record}, {"top", Options::Command::top}, {"dump", Options::Command::dump}, {"ps", Options::Command::ps}};
+      {"record", Options::Command::record}, {"top", Options::Command::top},   {"dump", Options::Command::dump},
+      {"ps", Options::Command::ps},         {"completion", Options::Command::completion}, {"manual", Options::Command::manual}};
   options.command = commands.at(app.get_subcommands().front()->get_name());
   if (lacks_target(options)) {
     exit_code = static_cast<int>(Cause::usage);

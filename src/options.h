@@ -7,6 +7,7 @@
 
 #include "merge.h"
 #include "result.h"
+#include "usage.h"
 
 namespace luaspy {
 
@@ -67,12 +68,17 @@ struct TopOptions {
   std::optional<int> count;             // tables
 };
 
+struct CompletionOptions {
+  Shell shell = Shell::bash;
+};
+
 struct Options {
-  enum class Command { record, top, dump, ps } command = Command::record;
+  enum class Command { record, top, dump, ps, completion, manual } command = Command::record;
   RecordOptions record;
   TopOptions top;
   DumpOptions dump;
   PsOptions ps;
+  CompletionOptions completion;
 };
 
 // nullopt with `exit_code` set when there is nothing more to do (help, version, wrong usage: printed already).
