@@ -155,7 +155,8 @@ Facts facts_of(const Profile& profile) {
   if (!about.luas.empty()) facts.emplace_back("Lua", fmt::format("{}", fmt::join(about.luas, ", ")));
   facts.emplace_back("Recorded", fmt::format("{:%Y-%m-%d %H:%M} UTC, {:.{}f} s{}", fmt::gmtime(static_cast<std::time_t>(about.started_s)), seconds, seconds < 10 ? 2 : 1,
                                              about.complete ? "" : ", until it was cut off"));
-  facts.emplace_back("Samples", fmt::format("{} of {} thread{}; asleep at {} ticks", profile.samples(), profile.threads().size(), profile.threads().size() == 1 ? "" : "s", profile.idle()));
+  facts.emplace_back("Samples", fmt::format("{} of {} thread{}{}", profile.samples(), profile.threads().size(), profile.threads().size() == 1 ? "" : "s",
+                                            profile.idle() == 0 ? "" : fmt::format("; asleep at {} ticks", profile.idle())));
   facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for", seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0, about.rate));
   if (stops.count() != 0) {
     facts.emplace_back("Stood still", fmt::format("{:.0f} µs median, {:.0f} µs at the 99th percentile, {:.2f} % of the time", microseconds(stops.quantile_ns(0.5)),

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "golden.h"
+#include "output/flamegraph.h"
 #include "output/format.h"
 #include "sample_profile.h"
 
@@ -34,6 +35,19 @@ TEST_CASE("speedscope", "[golden]") {
     for (const nlohmann::json& weight : profile.at("weights")) total += weight.get<std::int64_t>();
     CHECK(profile.at("endValue") == total);
   }
+}
+
+TEST_CASE("flame graph: what the page carries", "[golden]") {
+  const auto data_of = [](const std::string& page) {
+    const std::string begin = "id=\"data\">";
+    const std::size_t from = page.find(begin) + begin.size();
+    return page.substr(from, page.find("</script>", from) - from) + '\n';
+  };
+  golden::check("sample.flamegraph.json", data_of(written("flamegraph", {})));
+  CHECK(nlohmann::json::parse(data_of(written("flamegraph", {.lines = true}))).at("frames").at("line").at(2) == 12);
+  std::ostringstream difference;
+  write_flamegraph_diff(sample_profile(), sample_profile(), true, {}, difference);
+  golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
 }
 
 TEST_CASE("a function has one name in a profile, and every tick is counted", "[golden]") {

@@ -122,10 +122,12 @@ function legendOf(mode, data, tree, sums) {
   if (mode === "function") return [{colour: manyColours[0], text: "each function its own; 12 colours for all, so different ones may share one", samples: null}];
   if (mode === "state") data.states.forEach((name, state) => count(name, tree.total[columns.state + state][0]));
   else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(frames.file[frame] || "no function", sums.own[0][frame]);
-  else for (let node = 1; node < tree.frame.length; ++node) {
-    if (tree.own[0][node] === 0) continue;
-    statesOf(tree, node, tree.own).forEach((samples, state) => count(kindOfSample(frames.kind[tree.frame[node]], data.stateClass[state]), samples));
-  }
+  else data.states.forEach((_, state) => {
+    const own = tree.own[columns.state + state], kindsOf = kinds.map((kind) => kindOfSample(kind, data.stateClass[state])), number = frames.kind.map((kind) => kinds.indexOf(kind));
+    const samples = [0, 0, 0, 0];
+    if (tree.total[columns.state + state][0] > 0) for (let node = 1; node < own.length; ++node) samples[number[tree.frame[node]]] += own[node];
+    samples.forEach((n, kind) => count(kindsOf[kind], n));
+  });
   const colourOf = {state: (key) => stateColours[key], module: (key) => (key === "no function" ? kindColours.marker : moduleColour(key)), kind: (key) => kindColours[key]}[mode];
   const items = [...counts].map(([key, samples]) => ({colour: colourOf(key), text: mode === "kind" ? kindTexts[key] : key, samples}));
   if (mode === "module") items.sort((a, b) => b.samples - a.samples).splice(8);

@@ -123,7 +123,7 @@ class Page {
     const key = JSON.stringify([state.fn, state.thread, state.width]);
     if (state.fn < 0 || this.related === key) return;
     const nodes = sums.outermost[state.fn], callers = callersOf(this.tree, nodes, state.fn), callees = calleesOf(this.tree, nodes, state.fn);
-    fillRelations(data, this, state.fn, callers, callees, this.all);
+    fillRelations(data, this, state.fn, {sums, callers, callees}, this.all);
     this.layout = laySandwich(callers, callees, [this.widthOf(callers), this.widthOf(callees)]);
     this.related = key;
     this.shape = null;

@@ -97,9 +97,9 @@ function nameButton(data, frame, page) {
 }
 
 // Callers and callees right next to the frame, by samples. The trees' root has one child: the frame.
-function fillRelations(data, page, frame, callers, callees, all) {
+function fillRelations(data, page, frame, {sums, callers, callees}, all) {
   const of = callees.total[0][1] ?? 0, part = (samples) => `${count(samples)} · ${percent(samples, of)}`;
-  document.getElementById("chosen").textContent = `${data.frames.text[frame]}: own ${percent(callees.own[0][1] ?? 0, all)}, total ${percent(of, all)}`;
+  document.getElementById("chosen").textContent = `${data.frames.text[frame]}: own ${percent(sums.own[0][frame], all)}, total ${percent(of, all)}`;
   const list = (tree) => {
     const {start, list: nodes} = tree.children;
     return tree.outer.length < 2 ? [] : [...nodes.subarray(start[1], start[2])].filter((node) => tree.total[0][node] > 0).sort((a, b) => tree.total[0][b] - tree.total[0][a]);
