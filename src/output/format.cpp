@@ -11,8 +11,8 @@ namespace luaspy {
 
 std::span<const Format> formats() {
   static constexpr std::array table = {
-      Format{"speedscope", ".speedscope.json", "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", true, write_speedscope},
       Format{"flamegraph", ".html", "open it in a browser", true, write_flamegraph},
+      Format{"speedscope", ".speedscope.json", "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", true, write_speedscope},
       Format{"raw", ".luaspy", "luaspy report FILE", false, nullptr},
       Format{"folded", ".folded", "flamegraph.pl FILE > flame.svg, or inferno-flamegraph, or any viewer of folded stacks", false, write_folded},
   };
