@@ -115,7 +115,7 @@ def check_zoom(page):
     page.point(work, "pointerDown", "pointerUp")
     page.settle()
     equal("zoomed to", page.texts("#crumbs button"), ["all", *work])
-    contains("address", page.script("return location.hash"), "zoom=")
+    page.script("await until(() => location.hash.startsWith('#zoom='))")
     contains("told", page.text("#detail"), "own 50.0 %, total 66.7 %, 4 samples")
     # Zoomed, the box is as wide as the graph.
     page.pointer(*page.script(f"const b = canvas.getBoundingClientRect(); return [b.right - 20, b.top + {3.5 * ROW}]"))
@@ -155,6 +155,10 @@ def check_search(page, pattern, thread=None):
         raise Failure(f"next match: {page.text('#detail')!r}")
     page.keys("#canvas", ESCAPE)
     equal("after Escape", page.text("#matched"), "")
+    page.keys("body", "/")
+    page.keys("#search", "(((")   # no regular expression
+    equal("share of what is in no name", page.text("#matched"), "no match")
+    page.keys("#search", ESCAPE)
 
 
 def check_functions(page, function):
