@@ -20,7 +20,7 @@ std::span<const Format> formats() {
       Format{"raw", ".luaspy", "luaspy report FILE", false, nullptr},
       Format{"folded", ".folded", "flamegraph.pl FILE > flame.svg, or inferno-flamegraph, or any viewer of folded stacks", false, write_folded},
       Format{"pprof", ".pb.gz", "go tool pprof -http : FILE, or upload it to Pyroscope or Parca", false, write_pprof},
-      Format{"chrometrace", ".trace.json", "open it at https://ui.perfetto.dev (nothing is uploaded), or in chrome://tracing", true, write_chrometrace},
+      Format{"chrometrace", ".trace.json", "open it at https://ui.perfetto.dev (nothing is uploaded)", true, write_chrometrace},
       Format{"callgrind", ".callgrind", "kcachegrind FILE, or callgrind_annotate FILE", false, write_callgrind},
       Format{"firefox", ".firefox.json", "open it at https://profiler.firefox.com (nothing is uploaded unless you share it)", true, write_firefox},
   };

@@ -169,5 +169,5 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == "--time") return luaspy::time_formats(std::atoi(argv[2])), 0;
   if (argc != 2) return 2;
   luaspy::write(luaspy::sample_profile(), argv[1] + std::string("/sample"));
-  luaspy::write(luaspy::busy_profile(20'000), argv[1] + std::string("/busy"));
+  luaspy::write(luaspy::busy_profile(10'000), argv[1] + std::string("/busy"));
 }
