@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Open flame graph pages in headless Chromium from files, use them, and look at what they show."""
 import argparse
+import functools
 import pathlib
 import re
 import subprocess
@@ -45,13 +46,16 @@ class Page:
     def __init__(self, browser, folder, name, address=""):
         self.browser = browser
         self.file = folder / f"{name}.html"
-        self.data = Data(self.file)
         self.open(address)
 
     def open(self, address=""):
         self.browser.call("POST", "/url", {"url": "about:blank"})   # else another address would only move within the page
         self.browser.call("POST", "/url", {"url": self.file.as_uri() + address})
         self.script("await until(() => performance.getEntriesByName('drawn').length)")
+
+    @functools.cached_property
+    def data(self):
+        return Data(self.file)
 
     def script(self, text, *arguments):
         return self.browser.run(text, *arguments)

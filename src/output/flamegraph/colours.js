@@ -74,7 +74,7 @@ function makePainter(mode, data, layout, graph) {
     case "state": return layout.time ? {segments: (box, left, right) => timeSegments(layout, graph, box, left, right)}
       : {segments: (box, left, right) => shareSegments(data, sums(box), layout.item[box], left, right)};
     case "function": return byFrame((frame) => shaded(manyColours[hash(frames.text[frame]) % manyColours.length], frame));
-    case "module": return byFrame((frame) => (frames.file[frame] ? moduleColour(frames.file[frame]) : kindColours.marker));
+    case "module": return byFrame((frame) => fileColour(data, fileKey(data, frame)));
     case "change": return {fill: (box) => changeColours[3 + changeOf(data, sums(box), layout.item[box])]};
     default: return {fill: (box) => {
       const frame = layout.frame[box], kind = frames.kind[frame];
@@ -85,7 +85,18 @@ function makePainter(mode, data, layout, graph) {
   }
 }
 
-const moduleColour = (file) => manyColours[hash(file) % manyColours.length];
+const otherFiles = "other files";
+
+// The files with the most samples of their own have a colour each, the others one together. `sums`: of all threads.
+function colourFiles(data, sums) {
+  const samples = new Map();
+  data.frames.file.forEach((file, frame) => { if (file) samples.set(file, (samples.get(file) ?? 0) + sums.own[0][frame]); });
+  const files = [...samples].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([file]) => file);
+  data.fileColours = new Map(files.slice(0, manyColours.length).map((file, i) => [file, manyColours[i]]));
+}
+
+const fileKey = (data, frame) => (data.frames.file[frame] === "" ? "no function" : data.fileColours.has(data.frames.file[frame]) ? data.frames.file[frame] : otherFiles);
+const fileColour = (data, key) => data.fileColours.get(key) ?? (key === otherFiles ? kindColours.native : kindColours.marker);
 
 function classSums(data, sums, node) {
   const inState = [0, 0, 0, 0];
@@ -124,7 +135,7 @@ function legendOf(mode, data, tree, sums) {
   if (mode === "change") return changeColours.map((colour, i) => ({colour, text: changeTexts[i], samples: null}));
   if (mode === "function") return [{colour: manyColours[0], text: "each function its own; 12 colours for all, so different ones may share one", samples: null}];
   if (mode === "state") data.states.forEach((name, state) => count(name, tree.total[columns.state + state][0]));
-  else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(frames.file[frame] || "no function", sums.own[0][frame]);
+  else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(fileKey(data, frame), sums.own[0][frame]);
   else data.states.forEach((_, state) => {
     const own = tree.own[columns.state + state], kindsOf = kinds.map((kind) => kindOfSample(kind, data.stateClass[state]));
     const number = frames.kind.map((kind) => kinds.indexOf(kind));
@@ -132,8 +143,7 @@ function legendOf(mode, data, tree, sums) {
     if (tree.total[columns.state + state][0] > 0) for (let node = 1; node < own.length; ++node) samples[number[tree.frame[node]]] += own[node];
     samples.forEach((n, kind) => count(kindsOf[kind], n));
   });
-  const colourOf = (key) => (mode === "state" ? stateColours[key] : mode === "kind" ? kindColours[key] : key === "no function" ? kindColours.marker : moduleColour(key));
+  const colourOf = (key) => (mode === "state" ? stateColours[key] : mode === "kind" ? kindColours[key] : fileColour(data, key));
   const items = [...counts].map(([key, samples]) => ({colour: colourOf(key), text: mode === "kind" ? kindTexts[key] : key, samples}));
-  if (mode === "module") items.sort((a, b) => b.samples - a.samples).splice(8);
   return items;
 }

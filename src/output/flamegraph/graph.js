@@ -28,7 +28,7 @@ class Graph {
     const ratio = devicePixelRatio || 1;
     this.canvas.width = Math.round(this.width * ratio), this.canvas.height = Math.round(this.height * ratio);
     this.canvas.style.height = this.height + "px";
-    this.spacer.style.height = Math.max(0, this.layout.rows.length * rowHeight + this.head + 4 - this.height) + "px";
+    this.spacer.style.height = Math.max(0, this.layout.rows.length * rowHeight + this.head - this.height) + "px";
     this.draw();
   }
 

@@ -105,6 +105,7 @@ class Page {
       const order = this.threads ?? this.threadOrder;
       this.layout = state.view === "time" ? layTime(data, order, state.flip) : layLeftHeavy(this.tree, this.widthOf(this.tree), state.flip);
     }
+    if (state.colour === "module") colourFiles(data, this.framesOf("all"));
     const painter = makePainter(state.colour, data, this.layout, this.chart);
     if (shape === this.shape) this.chart.painter = painter, this.chart.draw();
     else {
