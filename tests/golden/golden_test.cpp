@@ -50,6 +50,30 @@ TEST_CASE("flame graph: what the page carries", "[golden]") {
   golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
 }
 
+// pprof's are compressed: tests/formats/check.py compares what is in them with sample.pprof.txt.
+TEST_CASE("callgrind, chrometrace and firefox", "[golden]") {
+  golden::check("sample.callgrind", written("callgrind", {}));
+  golden::check("sample.trace.json", written("chrometrace", {}));
+  golden::check("sample.lines.trace.json", written("chrometrace", {.lines = true}));
+  golden::check("sample.firefox.json", written("firefox", {}));
+}
+
+TEST_CASE("the same profile gives the same pprof, whenever it is written", "[golden]") {
+  const std::string pprof = written("pprof", {});
+  CHECK(pprof == written("pprof", {}));
+  REQUIRE(pprof.size() > 8);
+  CHECK(pprof.substr(0, 8) == std::string("\x1f\x8b\x08\0\0\0\0\0", 8));   // RFC 1952: no time, no name
+}
+
+TEST_CASE("a profile without a sample can be written", "[golden]") {
+  for (const Format& format : formats()) {
+    if (format.write == nullptr) continue;
+    std::ostringstream out;
+    format.write(Profile(), {}, out);
+    if (format.extension.ends_with(".json")) CHECK(nlohmann::json::accept(out.str()));
+  }
+}
+
 TEST_CASE("a function has one name in a profile, and every tick is counted", "[golden]") {
   const Profile profile = sample_profile();
   for (const Frame& frame : profile.frames()) CHECK(frame.name != "function");
