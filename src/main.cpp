@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <clocale>
+#include <cstdio>
 #include <exception>
 
 #include "dump.h"
@@ -11,12 +12,20 @@
 
 namespace {
 
+luaspy::Result<int> print(const std::string& text) {
+  fmt::print("{}", text);
+  if (std::fflush(stdout) != 0) return luaspy::Error{luaspy::Cause::output, "Cannot write to standard output."};
+  return 0;
+}
+
 luaspy::Result<int> run_command(const luaspy::Options& options) {
   switch (options.command) {
     case luaspy::Options::Command::record: return luaspy::record(options.record);
     case luaspy::Options::Command::top: return luaspy::top(options.top);
     case luaspy::Options::Command::dump: return luaspy::dump(options.dump);
     case luaspy::Options::Command::ps: return luaspy::ps(options.ps);
+    case luaspy::Options::Command::completion: return print(completion(luaspy::usage(), options.completion.shell));
+    case luaspy::Options::Command::manual: return print(manual_page(luaspy::usage()));
   }
   return luaspy::Error{luaspy::Cause::internal, "no such command"};
 }

@@ -13,6 +13,8 @@
 //
 // LuaJIT's calls say themselves which C frame of the VM they run in: its native frame, or the trace's on top of it, owns them.
 
+#include <array>
+#include <string_view>
 #include <vector>
 
 #include "core.h"
@@ -22,6 +24,11 @@
 namespace luaspy {
 
 enum class Mode { merged, lua, native, all };
+
+constexpr std::string_view name(Mode mode) {
+  constexpr std::array<std::string_view, 4> names = {"merged", "lua", "native", "all"};
+  return names[static_cast<std::size_t>(mode)];
+}
 
 struct MergeOptions {
   Mode mode = Mode::merged;

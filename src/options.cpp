@@ -2,13 +2,16 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 
+#include "output/format.h"
+#include "shape.h"
+#include "version.h"
+
 namespace luaspy {
 namespace {
-
-constexpr const char* version_text = "luaspy 0.1.0";
 
 constexpr const char* about =
     "Where does a running Lua program spend its time, or why does it hang? luaspy looks from outside:\n"
@@ -68,8 +71,14 @@ void add_max_stopped(CLI::App& command, double& max_stopped) {
 void add_mode(CLI::App& command, Mode& mode) {
   static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
-      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("merged|lua|native|all"))
+      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("{merged,lua,native,all}"))
       ->option_text("MODE");
+}
+
+void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
+  const auto check = [](const std::string& pattern) { return pattern_error(pattern).value_or(""); };
+  command.add_option("--only", only, "Samples with a matching function or file only (a regular expression)")->check(check)->option_text("PATTERN");
+  command.add_option("--ignore", ignore, "Not the samples with one")->check(check)->option_text("PATTERN");
 }
 
 constexpr const char* top_notes =
@@ -84,6 +93,12 @@ constexpr const char* top_notes =
     "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
     "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
 
+std::string format_names(std::string_view separator) {
+  std::vector<std::string_view> names;
+  for (const Format& format : formats()) names.push_back(format.name);
+  return fmt::format("{}", fmt::join(names, separator));
+}
+
 void add_record(CLI::App& app, RecordOptions& options) {
   CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
   record.footer(examples);
@@ -92,12 +107,18 @@ void add_record(CLI::App& app, RecordOptions& options) {
   record.add_option("-d,--duration", options.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
   add_max_stopped(record, options.max_stopped);
   record.add_option("-o,--output", options.output, "File to write; - is standard output")->option_text("FILE");
-  record.add_option("-f,--format", options.format, "speedscope (default) or folded")->check(CLI::IsMember({"speedscope", "folded"}))->option_text("FORMAT");
+  record.add_option("-f,--format", options.format, fmt::format("Else by FILE's ending, or {}: {}", formats().front().name, format_names(", ")))
+      ->check(CLI::Validator([](std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); },
+                             fmt::format("{{{}}}", format_names(","))))
+      ->option_text("FORMAT");
   add_subprocesses(record, options.subprocesses);
   add_mode(record, options.mode);
   record.add_flag("--lines", options.lines, "Frames show the line being executed, not the function's");
   record.add_flag("--threads", options.threads, "In folded output, a root frame for each thread");
   record.add_flag("--vmstate", options.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
+  record.add_flag("--gc", options.gc, "An innermost frame where garbage is collected");
+  add_patterns(record, options.only, options.ignore);
+  record.add_option("--every", options.every, "Write the file so often while recording, too")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
 }
@@ -150,24 +171,78 @@ bool lacks_target(const Options& options) {
     case Options::Command::record: return lacks(options.record.target, or_command);
     case Options::Command::top: return lacks(options.top.target, or_command);
     case Options::Command::dump: return lacks(options.dump.target, "");
-    case Options::Command::ps: break;
+    case Options::Command::ps:
+    case Options::Command::completion:
+    case Options::Command::manual: break;
   }
   return false;
 }
 
-}  // namespace
+void add_help(CLI::App& app, Options& options) {
+  static const std::map<std::string, Shell> shells = {{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+  CLI::App& completion = *app.add_subcommand("completion", "Print a completion script for a shell");
+  completion.footer("Examples:\n  source <(luaspy completion bash)\n  luaspy completion fish > ~/.config/fish/completions/luaspy.fish");
+  completion.add_option("shell", options.completion.shell, "bash, zsh or fish")->transform(CLI::CheckedTransformer(shells).description("{bash,zsh,fish}"))->option_text(" ")->required();
+  app.add_subcommand("manual", "Print the manual page")->footer("Example:\n  luaspy manual | man -l -");
+}
 
-std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
-  Options options;
-  CLI::App app(about, "luaspy");
+void add_commands(CLI::App& app, Options& options) {
   app.get_formatter()->column_width(26);
   app.footer(examples);
-  app.set_version_flag("--version", version_text);
+  app.set_version_flag("--version", fmt::format("luaspy {}", version));
   app.require_subcommand(1);
   add_record(app, options.record);
   add_top(app, options.top);
   add_dump(app, options.dump);
   add_ps(app, options.ps);
+  add_help(app, options);
+}
+
+// Of a validator that lists them: "TEXT:{bash,zsh,fish}".
+std::vector<std::string> choices_of(const std::string& type) {
+  std::vector<std::string> choices;
+  const std::size_t begin = type.find('{'), end = type.find('}', begin);
+  if (begin == std::string::npos || end == std::string::npos) return choices;
+  for (const std::string& choice : CLI::detail::split(type.substr(begin + 1, end - begin - 1), ',')) choices.push_back(choice);
+  return choices;
+}
+
+UsageCommand usage_of(const CLI::App& app) {
+  UsageCommand command = {app.get_name(), app.get_description(), app.get_footer(), {}, {}, {}};
+  while (command.footer.ends_with('\n')) command.footer.pop_back();
+  for (const CLI::Option* const option : app.get_options()) {
+    const std::vector<std::string> choices = choices_of(option->get_type_name());
+    if (option->get_positional()) {
+      command.choices = choices;
+      if (option->get_name(true) == "command") command.words = "[-- COMMAND [ARGUMENT...]]";
+      else command.words = choices.empty() ? option->get_option_text() : fmt::format("{}", fmt::join(choices, "|"));
+      continue;
+    }
+    UsageOption& told = command.options.emplace_back();
+    if (!option->get_snames().empty()) told.letter = option->get_snames().front();
+    if (!option->get_lnames().empty()) told.word = option->get_lnames().front();
+    if (option->get_items_expected_max() > 0) told.value = option->get_option_text();
+    told.description = option->get_description();
+    told.choices = choices;
+  }
+  return command;
+}
+
+}  // namespace
+
+Usage usage() {
+  Options options;
+  CLI::App app(about, "luaspy");
+  add_commands(app, options);
+  Usage usage = {std::string(version), about, examples, {}};
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) usage.commands.push_back(usage_of(*command));
+  return usage;
+}
+
+std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
+  Options options;
+  CLI::App app(about, "luaspy");
+  add_commands(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -175,7 +250,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
     return std::nullopt;
   }
   static const std::map<std::string, Options::Command> commands = {
-      {"record", Options::Command::record}, {"top", Options::Command::top}, {"dump", Options::Command::dump}, {"ps", Options::Command::ps}};
+      {"record", Options::Command::record}, {"top", Options::Command::top},   {"dump", Options::Command::dump},
+      {"ps", Options::Command::ps},         {"completion", Options::Command::completion}, {"manual", Options::Command::manual}};
   options.command = commands.at(app.get_subcommands().front()->get_name());
   if (lacks_target(options)) {
     exit_code = static_cast<int>(Cause::usage);

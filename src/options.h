@@ -7,6 +7,7 @@
 
 #include "merge.h"
 #include "result.h"
+#include "usage.h"
 
 namespace luaspy {
 
@@ -29,6 +30,9 @@ struct RecordOptions {
   bool vmstate = false;                 // a root frame for what the VM was doing
   bool lines = false;                   // frames show the current line
   bool threads = false;                 // folded: a root frame for each thread
+  bool gc = false;                      // a frame where garbage is collected
+  std::string only, ignore;             // patterns: see Shape
+  std::optional<double> every;          // s: the file is written anew so often; raw: flushed
   bool idle = false;                    // sample sleeping threads too
   bool subprocesses = false;            // the target's descendants that run Lua, too
 };
@@ -64,12 +68,17 @@ struct TopOptions {
   std::optional<int> count;             // tables
 };
 
+struct CompletionOptions {
+  Shell shell = Shell::bash;
+};
+
 struct Options {
-  enum class Command { record, top, dump, ps } command = Command::record;
+  enum class Command { record, top, dump, ps, completion, manual } command = Command::record;
   RecordOptions record;
   TopOptions top;
   DumpOptions dump;
   PsOptions ps;
+  CompletionOptions completion;
 };
 
 // nullopt with `exit_code` set when there is nothing more to do (help, version, wrong usage: printed already).

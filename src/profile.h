@@ -4,47 +4,93 @@
 // time, which takes a few bytes a sample. A value: writers are functions of it.
 
 #include <array>
+#include <compare>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "sample.h"
+#include "stack_table.h"
+#include "stop_times.h"
 #include "timeline.h"
 
 namespace luaspy {
 
+// What a recording is of, for headers.
+struct About {
+  std::string luaspy;                // the version that recorded
+  std::string command;               // the target's
+  std::string executable;            // its path
+  std::int64_t pid = 0;
+  std::vector<std::string> luas;     // as LuaReader::rows() tells them
+  std::string mode = "merged";       // RecordOptions::mode
+  double rate = 0;                   // asked for, Hz
+  double max_stopped = 10;           // RecordOptions::max_stopped
+  std::int64_t started_s = 0;        // since 1970
+  std::int64_t duration_ns = 0;
+  std::int64_t ticks = 0;
+  bool complete = false;             // the recording was ended, not cut off
+};
+
 class Profile {
  public:
-  using FrameId = std::uint32_t;
-  using StackId = std::uint32_t;
+  using FrameId = StackTable::FrameId;
+  using StackId = StackTable::StackId;
+  using SituationId = std::uint32_t;
 
   struct Thread {
     int tid = 0;
     std::string name;
+    int pid = 0;                  // 0: the target
+    std::string process;          // its command
   };
-  struct ThreadStack {
-    std::uint32_t thread = 0;     // index into threads()
+  // What a thread was found doing.
+  struct Situation {
     StackId stack = 0;
-    auto operator<=>(const ThreadStack&) const = default;
+    VmState vm_state = VmState::none;
+    bool asleep = false;
+    auto operator<=>(const Situation&) const = default;
+  };
+  struct ThreadSituation {
+    std::uint32_t thread = 0;     // index into threads()
+    SituationId situation = 0;
+    auto operator<=>(const ThreadSituation&) const = default;
+  };
+  struct Amount {
+    std::int64_t samples = 0, weight_ns = 0;
   };
 
   explicit Profile(bool keeps_order = true) : keeps_order_(keeps_order) {}
+  Profile(Profile&&) = default;
+  Profile& operator=(Profile&&) = default;
 
-  // One tick of one thread. A sample that has a loss is counted under its name. `weight_ns`: real time since the tick before.
-  void add(const Thread& thread, std::int64_t weight_ns, const Sample& sample);
+  // One tick of one thread. A sample that has a loss is counted under its name.
+  void add(const Thread& thread, const Tick& tick, const Sample& sample);
   void add_loss(Loss loss, std::int64_t count = 1) { losses_[static_cast<std::size_t>(loss)] += count; }
-  void add_idle() { ++idle_; }
+  void add_idle(std::int64_t count = 1) { idle_ += count; }
+
+  // The same for who has threads and stacks by number already: `stack` is one of stacks(), `facts.stack` and `facts.again` are not looked at.
+  std::uint32_t index_of(const Thread& thread);
+  void add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack);
 
   const std::vector<Thread>& threads() const { return threads_; }
-  const std::vector<Frame>& frames() const { return frames_; }
+  // By FrameId; with settled names if settle_names() was called since the last sample.
+  const std::vector<Frame>& frames() const { return settled_.size() == stacks_.frames().size() ? settled_ : stacks_.frames(); }
   // The frames of a stack, outermost first.
-  std::vector<FrameId> stack(StackId id) const;
+  std::vector<FrameId> stack(StackId id) const { return stacks_.stack(id); }
+  const StackTable& stacks() const { return stacks_; }
+  StackTable& stacks() { return stacks_; }
+  const std::vector<Situation>& situations() const { return situations_; }   // by SituationId
 
   std::int64_t samples() const { return samples_; }
-  const std::map<ThreadStack, std::int64_t>& counts() const { return counts_; }
-  // Of a thread, by its index; empty if the profile does not keep the order. Its stacks are StackIds.
+  std::int64_t weight_ns() const;
+  const std::map<ThreadSituation, Amount>& counts() const { return counts_; }
+  // The same by stack alone, of one thread (its index) or all.
+  std::map<StackId, Amount> stack_counts(std::optional<std::uint32_t> thread = {}) const;
+  // Of a thread, by its index; empty if the profile does not keep the order.
   const Timeline& timeline(std::size_t thread) const { return tracks_[thread].timeline; }
 
   std::int64_t losses(Loss loss) const { return losses_[static_cast<std::size_t>(loss)]; }
@@ -52,9 +98,10 @@ class Profile {
   std::int64_t idle() const { return idle_; }   // ticks of sleeping threads that were not asked for
   std::int64_t samples_in(VmState state) const { return vm_states_[static_cast<std::size_t>(state)]; }
   const Quality& quality() const { return quality_; }
+  const StopTimes& stops() const { return stops_; }
 
   // A Lua function is called by different names in different places (a global here, a local there). In a profile it has one:
-  // the one it was seen under most often. Call once, before writing.
+  // the one it was seen under most often. Call before writing.
   void settle_names();
 
   struct Hot {
@@ -64,42 +111,35 @@ class Profile {
   // Functions by samples of their own, most first.
   std::vector<Hot> hottest() const;
 
-  std::string target;              // the command, for headers
-  std::int64_t duration_ns = 0;
-  double rate = 0;                 // asked for, Hz
+  About about;
 
  private:
-  // Stacks are a tree: each is another one, and a frame more. 0 is the empty one.
-  struct Node {
-    StackId outer = 0;
-    FrameId frame = 0;
-  };
   // Of each thread, what makes the next sample cheap: the last one mostly is the same or nearly so.
   struct Track {
     Timeline timeline;
-    std::vector<StackId> last;   // the last sample's stack, outermost first: each frame's node
-    VmState vm_state = VmState::none;
-    Quality quality;
+    std::vector<StackId> last;   // the last sample's stack: see StackTable::intern
+    Sample facts;                // its other facts
+    ThreadSituation at;
+    Amount* amount = nullptr;    // counts_[at]
   };
 
-  std::uint32_t index_of(const Thread& thread);
-  FrameId intern(const Frame& frame);
-  void intern(const Stack& stack, std::vector<StackId>& last);
+  SituationId intern(const Situation& situation);
 
   bool keeps_order_;
-  std::vector<Frame> frames_;
-  std::unordered_multimap<std::size_t, FrameId> frame_index_;   // by hash
-  std::deque<Node> nodes_{1};
-  std::unordered_map<std::uint64_t, StackId> node_index_;       // by outer and frame
+  StackTable stacks_;
+  std::vector<Frame> settled_;
+  std::vector<Situation> situations_;
+  std::map<Situation, SituationId> situation_index_;
   std::vector<Thread> threads_;
   std::deque<Track> tracks_;                                    // beside threads_
   std::unordered_map<int, std::uint32_t> thread_index_;         // by tid
-  std::map<ThreadStack, std::int64_t> counts_;
+  std::map<ThreadSituation, Amount> counts_;
   std::int64_t samples_ = 0;
   std::array<std::int64_t, loss_count> losses_{};
   std::array<std::int64_t, vm_state_count> vm_states_{};
   std::int64_t idle_ = 0;
   Quality quality_;
+  StopTimes stops_;
 };
 
 // How frames read in text: "name (file:line)" for Lua, "name (file)" for a main chunk, "name [C]" for a C function that Lua

@@ -2,146 +2,192 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <utility>
 
 #include "output/format.h"
-#include "sampling_loop.h"
+#include "recording.h"
+#include "summary.h"
+#include "version.h"
 
 namespace luaspy {
 namespace {
 
+constexpr double raw_flush_s = 1;   // how much of a raw recording a crash may take, if --every does not say
+
 // Where the profile goes. Opened before the recording: a path that cannot be written is told at once.
 class Output {
  public:
-  static Result<Output> open(const RecordOptions& options, pid_t pid) {
+  static Result<Output> open(const RecordOptions& options, const Process& process) {
     Output output;
     output.format_ = find_format(options.format);
     if (output.format_ == nullptr) output.format_ = format_of_file(options.output);
     if (output.format_ == nullptr) output.format_ = &formats().front();
-    output.path_ = options.output;
-    if (output.path_.empty()) output.path_ = fmt::format("luaspy-{}{}", pid, output.format_->extension);
-    if (output.path_ == "-") return output;
+    output.path_ = options.output.empty() ? free_name(process, output.format_->extension) : options.output;
+    if (output.to_stdout()) return output;
     output.file_.open(output.path_, std::ios::binary | std::ios::trunc);
     if (!output.file_) return Error{Cause::output, fmt::format("Cannot write {}.", output.path_)};
     return output;
   }
 
+  std::ostream& stream() { return to_stdout() ? std::cout : file_; }
+  // All that was written before gives way to this, at once: who looks at the file meanwhile sees one or the other.
+  Result<void> rewrite(const Profile& profile, const WriteOptions& options) {
+    if (to_stdout() || !std::filesystem::is_regular_file(path_)) return write(profile, options);
+    const std::string part = path_ + ".part";
+    std::error_code failed;
+    std::ofstream file(part, std::ios::binary | std::ios::trunc);
+    format_->write(profile, options, file);
+    file.close();
+    if (file) std::filesystem::rename(part, path_, failed);
+    if (!file || failed) {
+      std::filesystem::remove(part, failed);
+      return incomplete();
+    }
+    return {};
+  }
   Result<void> write(const Profile& profile, const WriteOptions& options) {
-    std::ostream& out = to_stdout() ? std::cout : file_;
-    format_->write(profile, options, out);
-    out.flush();
-    if (!out) return Error{Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.", path_)};
+    if (format_->write != nullptr) format_->write(profile, options, stream());
+    return finish();
+  }
+  // What a raw recording wrote is there.
+  Result<void> finish() {
+    stream().flush();
+    if (!stream()) return incomplete();
     return {};
   }
   bool to_stdout() const { return path_ == "-"; }
+  bool is_raw() const { return format_->write == nullptr; }
   const std::string& path() const { return path_; }
   const Format& format() const { return *format_; }
 
  private:
+  // A name that no file has: a recording is never overwritten by one that nobody named.
+  static std::string free_name(const Process& process, std::string_view extension) {
+    std::string program = std::filesystem::path(process.executable()).filename().string();
+    if (const std::size_t deleted = program.find(' '); deleted != std::string::npos) program.resize(deleted);
+    const std::string name = fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", process.pid());
+    for (int number = 1;; ++number) {
+      const std::string path = number == 1 ? fmt::format("{}{}", name, extension) : fmt::format("{}-{}{}", name, number, extension);
+      if (!std::filesystem::exists(path)) return path;
+    }
+  }
+  Error incomplete() const { return {Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.", path_)}; }
+
   const Format* format_ = nullptr;
   std::string path_;
   std::ofstream file_;
 };
 
-// A profile of what the loop finds.
-class Recording : public SampleSink {
+// How far the recording is, in one line of the terminal that is written anew.
+class Progress {
  public:
-  Recording(const RecordOptions& options, bool keeps_order) : profile(keeps_order), options_(options) {}
+  explicit Progress(std::optional<double> duration) : duration_(duration), shown_(system::is_terminal(2)) {}
+  ~Progress() { clear(); }
 
-  void add(Session& of, const Thread& thread, std::int64_t weight_ns, Sample& sample) override {
-    if (sample.loss == Loss::none && !sample.again) prepare(of, sample);
-    profile.add({thread.tid(), thread.name()}, weight_ns, sample);
+  void show(const Profile& profile, std::int64_t passed_ns) {
+    if (!shown_ || passed_ns < next_ns_) return;
+    next_ns_ = passed_ns + 500'000'000;
+    const double passed = static_cast<double>(passed_ns) / 1e9;
+    std::string bar;
+    if (duration_) {
+      constexpr std::size_t width = 24;
+      const auto full = static_cast<std::size_t>(std::min(passed / *duration_, 1.0) * width);
+      bar = fmt::format("[{}{}] ", std::string(full, '#'), std::string(width - full, '.'));
+    }
+    fmt::print(stderr, "\r{}{:.0f}{} s, {} samples\x1b[K", bar, passed, duration_ ? fmt::format(" of {:g}", *duration_) : "", profile.samples());
+    std::fflush(stderr);
+    is_there_ = true;
   }
-  void add_idle(Session&, const Thread&, std::int64_t) override { profile.add_idle(); }
-  void add_loss(Loss loss, std::int64_t count) override { profile.add_loss(loss, count); }
-
-  Profile profile;
-  LoopCounts counts;
+  void clear() {
+    if (std::exchange(is_there_, false)) fmt::print(stderr, "\r\x1b[K");
+  }
 
  private:
-  // Lines that nobody asked for would only make stacks more.
-  void prepare(Session& of, Sample& sample) const {
-    if (!options_.lines) {
-      for (Frame& frame : sample.stack) frame.line = 0, frame.line_is_near = false;
+  std::optional<double> duration_;
+  bool shown_, is_there_ = false;
+  std::int64_t next_ns_ = 0;
+};
+
+class Recorder : public Recording {
+ public:
+  Recorder(const RecordOptions& options, Family& family, Output& output)
+      : Recording({options.lines, options.gc, options.vmstate, options.subprocesses, options.only, options.ignore}, !output.is_raw() && output.format().needs_order),
+        options_(options), family_(family), output_(output), progress_(options.duration) {
+    about_.luaspy = version;
+    tell_program();
+    about_.pid = family.target().target().process().pid();
+    about_.mode = name(options.mode);
+    about_.rate = options.rate;
+    about_.max_stopped = options.max_stopped;
+    about_.started_s = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    if (options.every) every_ns_ = static_cast<std::int64_t>(*options.every * 1e9);
+    else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
+    next_ns_ = every_ns_;
+    if (output.is_raw()) write_raw(output.stream());
+  }
+
+  void look(const LoopCounts& counts) override {
+    if (counts.duration_ns >= program_ns_) tell_program(), program_ns_ += 200'000'000;
+    if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
+      next_ns_ = counts.duration_ns + every_ns_;
+      tell_all(counts, false);
+      if (!output_.is_raw()) failed_ = flush();
     }
-    const auto add_root = [&](std::string text) { sample.stack.insert(sample.stack.begin(), {Frame::Kind::marker, std::move(text), {}, 0, 0}); };
-    if (options_.vmstate) add_root(fmt::format("[{}]", name(sample.vm_state)));
-    if (options_.subprocesses) add_root(fmt::format("[process {} {}]", of.target().process().pid(), of.target().process().command()));
+    progress_.show(profile(), counts.duration_ns);
+  }
+  bool has_enough() override { return !failed_.has_value(); }
+  void before_suspend() override { progress_.clear(); }
+
+  Result<void> finish(const LoopCounts& counts) {
+    tell_all(counts, true);
+    progress_.clear();
+    settle_names();
+    if (output_.is_raw()) return output_.finish();
+    return options_.every ? output_.rewrite(profile(), write_options()) : output_.write(profile(), write_options());
+  }
+
+ private:
+  WriteOptions write_options() const { return {options_.lines, options_.threads}; }
+  Result<void> flush() {
+    settle_names();
+    return output_.rewrite(profile(), write_options());
+  }
+  // A launched program may be a wrapper that executes another; one that has ended tells nothing any more.
+  void tell_program() {
+    const Process& process = family_.target().target().process();
+    if (const std::string command = process.command(); !command.empty() && !process.executable().empty()) {
+      about_.command = command;
+      about_.executable = process.executable();
+    }
+  }
+  void tell_all(const LoopCounts& counts, bool complete) {
+    about_.luas = family_.rows();
+    about_.duration_ns = counts.duration_ns;
+    about_.ticks = counts.ticks;
+    about_.complete = complete;
+    tell(about_);
+    if (output_.is_raw() && !output_.stream()) failed_ = output_.finish();
   }
 
   const RecordOptions& options_;
+  Family& family_;
+  Output& output_;
+  Progress progress_;
+  About about_;
+  std::int64_t program_ns_ = 0;
+  std::int64_t every_ns_ = 0, next_ns_ = 0;   // 0: nothing is written before the end
+  Result<void> failed_;                       // to write
 };
 
-void print_quality(const Quality& quality) {
-  const auto share = [&](std::int64_t part, std::int64_t of) { return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of); };
-  fmt::print(stderr, "  stacks: {:.2f} % with Lua; native part complete {:.2f} %", share(quality.with_lua, quality.stacks), share(quality.native_complete, quality.stacks));
-  const auto part = [&](std::string_view what, std::int64_t count) {
-    if (count != 0) fmt::print(stderr, "; {} {:.2f} %", what, share(count, quality.with_lua));
-  };
-  part("not joined", quality.not_joined);
-  part("Lua part cut short", quality.lua_broken);
-  part("unusable", quality.lua_unusable);
-  part("innermost call half built and dropped", quality.half_built);
-  part("other calls dropped", quality.calls_dropped);
-  part("Lua stack being moved", quality.relocated);
-  part("native frames of the VM and Lua calls that entered one differ in number", quality.fresh_mismatch);
-  fmt::print(stderr, "\n");
-}
-
-// Where the VM was, most first. Of use for LuaJIT; PUC's are told by the hottest functions as well.
-void print_vm_states(const Profile& profile) {
-  std::vector<std::pair<std::int64_t, VmState>> states;
-  for (std::size_t i = 0; i < vm_state_count; ++i) {
-    const auto state = static_cast<VmState>(i);
-    if (profile.samples_in(state) != 0) states.emplace_back(profile.samples_in(state), state);
-  }
-  std::sort(states.begin(), states.end(), std::greater());
-  std::string text;
-  for (const auto& [count, state] : states)
-    text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", name(state), 100 * static_cast<double>(count) / static_cast<double>(profile.samples()));
-  fmt::print(stderr, "  in: {}\n", text);
-}
-
-void print_hottest(const Profile& profile) {
-  constexpr std::size_t most = 10;
-  const auto samples = static_cast<double>(profile.samples());
-  fmt::print(stderr, "\n   %Own  %Total  Function\n");
-  std::size_t shown = 0;
-  for (const Profile::Hot& hot : profile.hottest()) {
-    if (hot.own == 0 || shown++ == most) break;
-    fmt::print(stderr, "  {:5.1f}   {:5.1f}  {}\n", 100 * static_cast<double>(hot.own) / samples, 100 * static_cast<double>(hot.total) / samples,
-               describe(hot.function, false));
-  }
-  fmt::print(stderr, "\n");
-}
-
-void print_summary(const Recording& recording, const RecordOptions& options, const Family& family, const Output& output, bool written) {
-  const Profile& profile = recording.profile;
-  const double seconds = static_cast<double>(profile.duration_ns) / 1e9;
-  const double ticks_a_second = seconds > 0 ? static_cast<double>(recording.counts.ticks) / seconds : 0;
-  const std::string luas = fmt::format("{}", fmt::join(family.rows(), ", "));
-  if (profile.samples() != 0) print_hottest(profile);
-  fmt::print(stderr, "luaspy: {:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.samples(), profile.threads().size(),
-             profile.threads().size() == 1 ? "" : "s", ticks_a_second, luas.empty() ? "" : "; ", luas);
-  if (recording.counts.stops.count() != 0) {
-    fmt::print(stderr, "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in all, {:.2f} % of the time\n",
-               static_cast<double>(recording.counts.stops.quantile_ns(0.5)) / 1e3, static_cast<double>(recording.counts.stops.quantile_ns(0.99)) / 1e3,
-               static_cast<double>(recording.counts.stops.total_ns()) / 1e6, 100 * static_cast<double>(recording.counts.stops.total_ns()) / static_cast<double>(profile.duration_ns));
-  }
-  if (profile.losses(Loss::skipped) != 0) {
-    fmt::print(stderr, "  rate lowered to {:.{}f} Hz so that no thread stands still for more than {:g} % of the time\n", ticks_a_second, ticks_a_second < 10 ? 1 : 0, options.max_stopped);
-  }
-  if (profile.quality().stacks != 0) print_vm_states(profile), print_quality(profile.quality());
-  std::string losses;
-  for (std::size_t i = 1; i < loss_count; ++i) {
-    const auto loss = static_cast<Loss>(i);
-    if (profile.losses(loss) != 0) losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", profile.losses(loss), name(loss));
-  }
-  fmt::print(stderr, "  lost: {}; thread asleep at {} ticks\n", losses.empty() ? "nothing" : losses, profile.idle());
-  if (recording.counts.target_ended) fmt::print(stderr, "  the target has ended\n");
+void print_end(const Profile& profile, const Output& output, bool target_ended, bool written) {
+  if (const std::string hottest = hottest_text(profile); !hottest.empty()) fmt::print(stderr, "\n{}\n", hottest);
+  fmt::print(stderr, "luaspy: {}", summary_text(profile));
+  if (target_ended) fmt::print(stderr, "  the target has ended\n");
   if (written && !output.to_stdout()) fmt::print(stderr, "  written: {}\n  next: {}\n", output.path(), output.format().next_step);
 }
 
@@ -159,22 +205,19 @@ Result<int> record(const RecordOptions& options) {
     if (const Result<void> lua = family.check_lua(); !lua) return lua.error();
   }
   Process& process = family.target().target().process();
-  Result<Output> output = Output::open(options, process.pid());
+  Result<Output> output = Output::open(options, process);
   if (!output) return output.error();
   system::watch_signals();
   if (system::is_terminal(2)) fmt::print(stderr, "luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());
 
-  Recording recording(options, output->format().needs_order);
-  recording.profile.target = process.command();
-  run_loop(family, {options.rate, options.duration, options.max_stopped}, recording, recording.counts);
-  recording.profile.duration_ns = recording.counts.duration_ns;
-  recording.profile.rate = options.rate;
-  recording.profile.settle_names();
-  const Result<void> written = output->write(recording.profile, {options.lines, options.threads});
-  print_summary(recording, options, family, *output, written.has_value());
+  Recorder recorder(options, family, *output);
+  LoopCounts counts;
+  run_loop(family, {options.rate, options.duration, options.max_stopped}, recorder, counts);
+  const Result<void> written = recorder.finish(counts);
+  print_end(recorder.profile(), *output, counts.target_ended, written.has_value());
   const int status = family.wait_for_exit();
   if (!written) return written.error();
-  if (recording.profile.samples() == 0 && !family.target().launched()) {
+  if (recorder.profile().samples() == 0 && !family.target().launched()) {
     return Error{Cause::no_samples, "No samples: the target was idle all the time. --idle samples sleeping threads too."};
   }
   return status;

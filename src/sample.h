@@ -19,12 +19,14 @@ enum class Loss : std::uint8_t {
   ended,         // the thread ended while it was being looked at
   unreadable,    // its stack could not be read
   moved,         // a sleeping thread ran while it was being read
+  left_out,      // by --only or --ignore
 };
-inline constexpr std::size_t loss_count = 8;
+inline constexpr std::size_t loss_count = 9;
 
 constexpr std::string_view name(Loss loss) {
   constexpr std::array<std::string_view, loss_count> names = {
-      "", "late ticks", "skipped ticks", "not stopped in time", "refused", "thread ended", "stack unreadable", "woke while being read"};
+      "", "late ticks", "skipped ticks", "not stopped in time", "refused", "thread ended", "stack unreadable", "woke while being read",
+      "left out as asked"};
   return names[static_cast<std::size_t>(loss)];
 }
 
@@ -63,6 +65,12 @@ constexpr std::string_view name(VmState state) {
                                                                   "trace exit", "recorder",    "optimiser",    "assembler"};
   return names[static_cast<std::size_t>(state)];
 }
+
+// When a tick was.
+struct Tick {
+  std::int64_t at_ns = 0;       // since the recording began
+  std::int64_t weight_ns = 0;   // since the tick before
+};
 
 struct Sample {
   enum class State : std::uint8_t { running, sleeping } state = State::running;

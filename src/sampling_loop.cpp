@@ -42,19 +42,19 @@ class Loop {
 
  private:
   void tick(Clock::time_point now) {
-    const std::int64_t weight = to_ns(now - std::exchange(last_, now));
+    const Tick tick = {to_ns(now - start_), to_ns(now - std::exchange(last_, now))};
     ++counts_.ticks;
     for (const auto& session : family_.sessions()) {
-      for (const auto& thread : session->target().process().threads()) look_at(*session, *thread, weight);
+      for (const auto& thread : session->target().process().threads()) look_at(*session, *thread, tick);
     }
     budget_.end_tick(to_ns(now - start_));
     pacer_.pause_until(start_ + std::chrono::nanoseconds(budget_.paid_at()));
   }
 
-  void look_at(Session& session, Thread& thread, std::int64_t weight) {
+  void look_at(Session& session, Thread& thread, const Tick& tick) {
     std::optional<Sample> sample = session.sampler().sample(thread);
     if (!sample) {
-      sink_.add_idle(session, thread, weight);
+      sink_.add_idle(session, thread, tick);
       return;
     }
     if (sample->stopped_ns != 0) {
@@ -62,7 +62,7 @@ class Loop {
       budget_.add(thread.tid(), sample->stopped_ns);
     }
     thread_ended_ |= sample->loss == Loss::ended;
-    sink_.add(session, thread, weight, *sample);
+    sink_.add(session, thread, tick, *sample);
   }
 
   // Asking costs more than a look at a thread; a thread that has ended says it, too.

@@ -26,10 +26,10 @@ struct LoopCounts {
 class SampleSink {
  public:
   virtual ~SampleSink() = default;
-  // One tick of one thread: a stack or a loss. `weight_ns`: since the tick before.
-  virtual void add(Session& of, const Thread& thread, std::int64_t weight_ns, Sample& sample) = 0;
+  // One tick of one thread: a stack or a loss.
+  virtual void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) = 0;
   // A tick of a thread that sleeps, and sleeping ones were not asked for.
-  virtual void add_idle(Session& of, const Thread& thread, std::int64_t weight_ns) = 0;
+  virtual void add_idle(Session& of, const Thread& thread, const Tick& tick) = 0;
   // Ticks that were not made.
   virtual void add_loss(Loss loss, std::int64_t count) = 0;
   // After each tick, and ten times a second.

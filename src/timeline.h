@@ -9,23 +9,28 @@ namespace luaspy {
 
 class Timeline {
  public:
-  // Samples without a break of the same stack.
+  // Samples without a break of the same situation (Profile::SituationId).
   struct Run {
-    std::uint32_t stack = 0;
+    std::uint32_t situation = 0;
+    std::int64_t start_ns = 0;    // since the recording began
     std::int64_t samples = 0;
-    std::int64_t weight_ns = 0;   // of all of them
+    std::int64_t weight_ns = 0;   // of all of them: the run ends at start_ns + weight_ns
   };
 
-  void add(std::uint32_t stack, std::int64_t weight_ns);
+  // A sample that stands for `weight_ns` up to `at_ns`. Times that overlap with the sample before are moved behind it.
+  void add(std::uint32_t situation, std::int64_t at_ns, std::int64_t weight_ns);
   void for_each(const std::function<void(const Run&)>& see) const;
 
  private:
   void put(std::uint64_t number);
+  void put(const Run& run);
 
-  // Of each run that is over: stack, samples, weight, as numbers of 7 bits a byte, the lowest first, all but the last byte with the high bit set.
+  // Of each run that is over: situation, samples times two, weight, as numbers of 7 bits a byte, the lowest first, all but the last byte with
+  // the high bit set. Where nothing was sampled before it, samples times two is one more, and how long that lasted follows.
   // A deque grows by small pieces: a vector would take three times its size at the moment when it doubles.
   std::deque<std::uint8_t> bytes_;
-  Run last_;   // not among the bytes yet
+  std::int64_t written_end_ns_ = 0;   // of the last run among the bytes
+  Run last_;                          // not among the bytes yet
 };
 
 }  // namespace luaspy

@@ -11,14 +11,14 @@ TopTable::Thread name_of(Session& session, const Thread& thread) { return {sessi
 
 TopFeed::TopFeed(Family& family, TopTarget target) : family_(family), table_(static_cast<std::int64_t>(target.window * 1e9)), target_(std::move(target)) {}
 
-void TopFeed::add(Session& of, const Thread& thread, std::int64_t weight_ns, Sample& sample) {
-  weight_ns_ = weight_ns;
+void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
+  weight_ns_ = tick.weight_ns;
   const std::lock_guard lock(mutex_);
-  table_.add(name_of(of, thread), weight_ns, sample);
+  table_.add(name_of(of, thread), tick.weight_ns, sample);
 }
 
-void TopFeed::add_idle(Session& of, const Thread& thread, std::int64_t weight_ns) {
-  weight_ns_ = weight_ns;
+void TopFeed::add_idle(Session& of, const Thread& thread, const Tick& tick) {
+  weight_ns_ = tick.weight_ns;
   const std::lock_guard lock(mutex_);
   table_.add_idle(name_of(of, thread));
 }

@@ -17,8 +17,8 @@ class TopFeed : public SampleSink {
   TopFeed(Family& family, TopTarget target);
 
   // The sampling side.
-  void add(Session& of, const Thread& thread, std::int64_t weight_ns, Sample& sample) override;
-  void add_idle(Session& of, const Thread& thread, std::int64_t weight_ns) override;
+  void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) override;
+  void add_idle(Session& of, const Thread& thread, const Tick& tick) override;
   void add_loss(Loss loss, std::int64_t count) override;
   void look(const LoopCounts& counts) override;
   bool has_enough() override { return enough_; }

@@ -362,20 +362,25 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
   return std::nullopt;
 }
 
-bool is_call(Bytecode bytecode, std::uint32_t instruction) {
-  const Encoding& encoding = encoding_of(bytecode);
+namespace {
+
+// What `instruction` calls; nobody if no opcode has its number.
+Calls calls_of(const Encoding& encoding, std::uint32_t instruction) {
   const auto opcode = static_cast<std::size_t>(encoding.opcode.of(instruction));
-  if (opcode >= encoding.opcodes.size()) return false;
-  const Calls calls = encoding.opcodes[opcode].calls;
+  return opcode < encoding.opcodes.size() ? encoding.opcodes[opcode].calls : Calls::nobody;
+}
+
+}  // namespace
+
+bool is_call(Bytecode bytecode, std::uint32_t instruction) {
+  const Calls calls = calls_of(encoding_of(bytecode), instruction);
   return calls == Calls::value || calls == Calls::tail_value;
 }
 
+bool is_tail_call(Bytecode bytecode, std::uint32_t instruction) { return calls_of(encoding_of(bytecode), instruction) == Calls::tail_value; }
+
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction) {
-  const Encoding& encoding = encoding_of(bytecode);
-  if (!is_call(bytecode, instruction)) return std::nullopt;
-  // A tail call moves the function down, to where its caller was.
-  const bool replaces_caller = encoding.opcodes[static_cast<std::size_t>(encoding.opcode.of(instruction))].calls == Calls::tail_value;
-  return replaces_caller ? std::nullopt : std::optional(encoding.a.of(instruction));
+  return is_call(bytecode, instruction) ? std::optional(encoding_of(bytecode).a.of(instruction)) : std::nullopt;
 }
 
 }  // namespace luaspy

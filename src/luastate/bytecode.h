@@ -47,11 +47,12 @@ struct ValuePath {
 // the root is unknown.
 ValuePath callee_path(const Prototype& caller, int pc);
 
-// The register that holds the function if `instruction` is an OP_CALL; nullopt for any other instruction.
+// The register that holds the function if `instruction` is an OP_CALL or OP_TAILCALL; nullopt for any other instruction.
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction);
 
 // Is `instruction` an OP_CALL or OP_TAILCALL (LuaJIT: BC_CALL and its variants)? The callee, if a Lua function, then runs in the same luaV_execute (lvm.c). It does not
 // if it is called as a metamethod or an iterator.
 bool is_call(Bytecode bytecode, std::uint32_t instruction);
+bool is_tail_call(Bytecode bytecode, std::uint32_t instruction);
 
 }  // namespace luaspy

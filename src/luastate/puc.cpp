@@ -28,6 +28,8 @@ class Walker {
     has_yielded_ = load<std::uint8_t>(fields, layout_.L_status) == yielded;
     if (layout_.L_savedpc != no_field) live_savedpc_ = load<Address>(fields, layout_.L_savedpc);
     base_func_ = memory_.get<Address>(base_ci_ + layout_.ci_func).value_or(stack_);
+    relocating_ = base_func_ != stack_;
+    stack_bytes_ = stack_bytes();
     return plausible_pointer(ci_) && plausible_pointer(base_ci_) && plausible_pointer(stack_);
   }
 
@@ -94,7 +96,7 @@ class Walker {
   }
 
   // luaD_precall links a CallInfo before it fills it (ldo.c): for some instructions the innermost one is nonsense, or, worse,
-  // still what it was for the call that used it before. A Lua caller at an OP_CALL tells where the function is; that it was called
+  // still what it was for the call that used it before. A Lua caller at an OP_CALL or OP_TAILCALL tells where the function is; that it was called
   // by anything else (a metamethod, a hook, a finalizer) is no reason for doubt.
   bool read_innermost(LuaCall& call) {
     const bool believable = read(ci_, true, call);
@@ -102,11 +104,8 @@ class Walker {
     const Address caller_ci = outer(ci_);
     if (caller_ci == 0 || caller_ci == base_ci_ || relocating_ || !read(caller_ci, false, caller)) return believable;
     if (!caller.has_pc(caller.saved_pc) || caller.hooked || caller.finalizer) return believable;
-    const std::optional<std::uint32_t> instruction = objects_.get<std::uint32_t>(caller.saved_pc - 4);
-    const std::optional<int> number = instruction ? called_register(layout_.bytecode, *instruction) : std::nullopt;
-    const Address base = layout_.ci_base != no_field ? memory_.get<Address>(caller_ci + layout_.ci_base).value_or(0) : caller.func + 16;
-    if (!number || base == 0) return believable;
-    const Address func = base + 16 * static_cast<Address>(*number);
+    const Address func = called_slot(caller);
+    if (func == 0) return believable;
     // 5.1 does not say that a hook runs; a function with varargs moves up when it starts (ltm.c, luaT_adjustvarargs).
     const bool may_be_elsewhere = layout_.status.hooked == 0 || (call.is_lua && call.func > func && call.is_vararg);
     if (believable && (call.func == func || may_be_elsewhere)) return true;
@@ -116,6 +115,29 @@ class Walker {
     if (!read_function(entering)) return believable && may_be_elsewhere;
     entering.saved_pc = entering.code;
     call = entering;
+    return true;
+  }
+
+  // OP_TAILCALL of 5.1 to 5.3 (lvm.c) has luaD_precall link a CallInfo, and moves the Lua function down over its caller: until L->ci is
+  // the caller's again there are two for one call, and the outer one is the caller's in some fields and the callee's in others, in the order
+  // that a compiler chose. If `call`, the innermost, is of these, it takes over what stays of its caller. From 5.4 on nothing is linked; a
+  // C function is, and its caller stays.
+  bool replaces_caller(LuaCall& call) {
+    const bool links = layout_.tt_size == 4;
+    const Address caller_ci = outer(ci_);
+    if (!links || !call.is_lua || call.saved_pc != call.code || caller_ci == 0 || caller_ci == base_ci_ || relocating_) return false;
+    LuaCall caller;
+    const bool is_whole = read(caller_ci, false, caller);
+    if (!caller.is_lua || caller.hooked || caller.finalizer) return false;
+    const bool is_callee = caller.saved_pc == call.code;   // nothing else calls from a function's entry
+    if (!is_callee) {
+      const std::optional<std::uint32_t> instruction = plausible_pointer(caller.saved_pc, 4) ? objects_.get<std::uint32_t>(caller.saved_pc - 4) : std::nullopt;
+      if (!instruction || !is_tail_call(layout_.bytecode, *instruction)) return false;
+      if (is_whole ? called_slot(caller) != call.func : caller.closure != call.closure) return false;
+    }
+    call.fresh = caller.fresh;
+    call.tail = true;
+    if (layout_.ci_tailcalls != no_field) call.lost_tail_calls = std::max(caller.lost_tail_calls + (is_callee ? 0 : 1), 1);
     return true;
   }
 
@@ -131,17 +153,35 @@ class Walker {
   }
 
  private:
+  // Where the instruction that `caller` stands at has the function that it calls; 0 if it is neither OP_CALL nor OP_TAILCALL.
+  Address called_slot(const LuaCall& caller) const {
+    const std::optional<std::uint32_t> instruction = objects_.get<std::uint32_t>(caller.saved_pc - 4);
+    const std::optional<int> number = instruction ? called_register(layout_.bytecode, *instruction) : std::nullopt;
+    const Address base = layout_.ci_base != no_field ? memory_.get<Address>(caller.ci + layout_.ci_base).value_or(0) : caller.func + 16;
+    return number && base != 0 ? base + 16 * static_cast<Address>(*number) : 0;
+  }
+
   // Is `pc` in the code of the function that called the one at `ci`?
   bool is_of_caller(Address ci, Address pc) {
     LuaCall caller;
     return ci > base_ci_ + layout_.ci_size && read(ci - layout_.ci_size, false, caller) && caller.has_pc(pc);
   }
 
+  // How far from stack_ on a CallInfo's function may be. While luaD_reallocstack (ldo.c) moves the stack, L->stack_last is the old block's
+  // until what is new is nil (5.1 to 5.3), or all CallInfos are right (later): the bottom of the stack is the last of them.
+  Address stack_bytes() const {
+    const bool is_above = base_func_ > stack_;   // the old block
+    const bool is_old = base_func_ != stack_ && (is_above ? stack_last_ >= base_func_ : stack_last_ < stack_);
+    const bool moves_first = layout_.tt_size == 4;
+    if (is_old && moves_first) return 0;
+    constexpr Address extra = 16 * 8;  // EXTRA_STACK (lstate.h): slots beyond stack_last
+    return base_func_ == 0 ? most_stack_bytes : std::min(stack_last_ - stack_, most_stack_bytes) + extra;
+  }
+
   // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5, LUAI_STRICT_ADDRESS) offsets.
   Address settle(Address func) {
-    constexpr Address extra = 16 * 8;  // EXTRA_STACK (lstate.h): slots beyond stack_last
-    const bool in_stack = func >= stack_ && func <= stack_last_ + extra;  // a heap may lie as low as an offset
-    if (!in_stack && func <= stack_last_ - stack_ + extra) {
+    const bool in_stack = func >= stack_ && func - stack_ <= stack_bytes_;  // a heap may lie as low as an offset
+    if (!in_stack && func <= stack_bytes_) {
       relocating_ |= func != 0;
       return stack_ + func;
     }
@@ -225,7 +265,7 @@ class Walker {
   const Layout& layout_;
   Address L_;
   std::array<std::byte, 256> state_;
-  Address stack_ = 0, stack_last_ = 0, ci_ = 0, base_ci_ = 0, base_func_ = 0, live_savedpc_ = 0;
+  Address stack_ = 0, stack_last_ = 0, ci_ = 0, base_ci_ = 0, base_func_ = 0, stack_bytes_ = 0, live_savedpc_ = 0;
   std::uint32_t status_ = 0;
   bool relocating_ = false, has_yielded_ = false;
 };
@@ -312,9 +352,14 @@ void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout
       break;
     }
     LuaCall call;
-    if (innermost ? walker.read_innermost(call) : walker.read(ci, false, call)) walk.calls.push_back(call);
-    else if (innermost) ++walk.innermost_dropped;
-    else drop(walk);
+    if (innermost ? walker.read_innermost(call) : walker.read(ci, false, call)) {
+      if (innermost && walker.replaces_caller(call)) ci = walker.outer(ci);
+      walk.calls.push_back(call);
+    } else if (innermost) {
+      ++walk.innermost_dropped;
+    } else {
+      drop(walk);
+    }
   }
   walk.relocated = walker.relocating();
   if (walker.is_array()) settle_fresh(walker, walk);

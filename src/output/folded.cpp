@@ -20,14 +20,14 @@ void write_folded(const Profile& profile, const WriteOptions& options, std::ostr
   std::vector<std::string> frames;
   for (const Frame& frame : profile.frames()) frames.push_back(without_separator(describe(frame, options.lines)));
   std::map<std::string, std::int64_t> lines;
-  for (const auto& [of, samples] : profile.counts()) {
+  for (const auto& [of, amount] : profile.counts()) {
     std::string line;
     if (options.threads) {
       const Profile::Thread& thread = profile.threads()[of.thread];
       line = without_separator(fmt::format("thread {} ({})", thread.name, thread.tid));
     }
-    for (const Profile::FrameId id : profile.stack(of.stack)) line += (line.empty() ? "" : ";") + frames[id];
-    lines[line] += samples;
+    for (const Profile::FrameId id : profile.stack(profile.situations()[of.situation].stack)) line += (line.empty() ? "" : ";") + frames[id];
+    lines[line] += amount.samples;
   }
   for (const auto& [line, count] : lines) out << line << ' ' << count << '\n';
 }

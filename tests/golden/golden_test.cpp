@@ -1,49 +1,16 @@
-// Every writer on one profile that has each kind of frame, two threads, losses and hostile names: byte for byte what the
-// files beside this one say.
+// Every writer on the sample profile: byte for byte what the files beside this one say.
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "golden.h"
+#include "output/flamegraph.h"
 #include "output/format.h"
+#include "sample_profile.h"
 
 namespace luaspy {
 namespace {
-
-Frame lua(std::string name, std::string file, int defined, int line) { return {Frame::Kind::lua, std::move(name), std::move(file), defined, line}; }
-Frame native(std::string name, std::string file) { return {Frame::Kind::native, std::move(name), std::move(file), 0, 0}; }
-
-Profile sample_profile() {
-  Profile profile;
-  profile.target = "lua5.4 \"my script\".lua";
-  profile.duration_ns = 50'000'000;
-  profile.rate = 100;
-  const Frame main = native("main", "lua5.4"), chunk = lua("main chunk", "app/main.lua", 0, 30), unknown = native("lua5.4+0x17920", "lua5.4");
-  const Frame work = lua("work", "app/main.lua", 10, 12), same_work = lua("function", "app/main.lua", 10, 14);
-  const Frame gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0}, tail = {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0};
-  const Frame hostile = lua("a;b<script>alert(1)</script>\\x1b[31m", "[string \"x;y...\"]", 1, 2), waits = {Frame::Kind::marker, "[epoll_wait]", {}, 0, 0};
-  const Profile::Thread first = {100, "lua5.4"}, second = {101, "worker; \"two\""};
-  const auto add = [&](const Profile::Thread& thread, std::int64_t weight_ms, Stack stack) {
-    Sample sample;
-    sample.quality.stacks = 1;
-    sample.stack = std::move(stack);
-    profile.add(thread, weight_ms * 1'000'000, sample);
-  };
-  add(first, 10, {main, chunk, work});
-  add(first, 10, {main, chunk, same_work, gsub});
-  add(second, 10, {main, waits});
-  add(first, 11, {main, chunk, work});
-  add(first, 9, {main, chunk, tail, hostile, unknown});
-  add(second, 9, {main, chunk, work});
-  Sample lost;
-  lost.loss = Loss::ended;
-  profile.add(second, 10'000'000, lost);
-  profile.add_loss(Loss::late, 2);
-  profile.add_idle();
-  profile.settle_names();
-  return profile;
-}
 
 std::string written(const char* format, const WriteOptions& options) {
   std::ostringstream out;
@@ -67,6 +34,43 @@ TEST_CASE("speedscope", "[golden]") {
     std::int64_t total = 0;
     for (const nlohmann::json& weight : profile.at("weights")) total += weight.get<std::int64_t>();
     CHECK(profile.at("endValue") == total);
+  }
+}
+
+TEST_CASE("flame graph: what the page carries", "[golden]") {
+  const auto data_of = [](const std::string& page) {
+    const std::string begin = "id=\"data\">";
+    const std::size_t from = page.find(begin) + begin.size();
+    return page.substr(from, page.find("</script>", from) - from) + '\n';
+  };
+  golden::check("sample.flamegraph.json", data_of(written("flamegraph", {})));
+  CHECK(nlohmann::json::parse(data_of(written("flamegraph", {.lines = true}))).at("frames").at("line").at(2) == 12);
+  std::ostringstream difference;
+  write_flamegraph_diff(sample_profile(), sample_profile(), true, {}, difference);
+  golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
+}
+
+// pprof's are compressed: tests/formats/check.py compares what is in them with sample.pprof.txt.
+TEST_CASE("callgrind, chrometrace and firefox", "[golden]") {
+  golden::check("sample.callgrind", written("callgrind", {}));
+  golden::check("sample.trace.json", written("chrometrace", {}));
+  golden::check("sample.lines.trace.json", written("chrometrace", {.lines = true}));
+  golden::check("sample.firefox.json", written("firefox", {}));
+}
+
+TEST_CASE("the same profile gives the same pprof, whenever it is written", "[golden]") {
+  const std::string pprof = written("pprof", {});
+  CHECK(pprof == written("pprof", {}));
+  REQUIRE(pprof.size() > 8);
+  CHECK(pprof.substr(0, 8) == std::string("\x1f\x8b\x08\0\0\0\0\0", 8));   // RFC 1952: no time, no name
+}
+
+TEST_CASE("a profile without a sample can be written", "[golden]") {
+  for (const Format& format : formats()) {
+    if (format.write == nullptr) continue;
+    std::ostringstream out;
+    format.write(Profile(), {}, out);
+    if (format.extension.ends_with(".json")) CHECK(nlohmann::json::accept(out.str()));
   }
 }
 

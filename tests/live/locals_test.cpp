@@ -291,7 +291,7 @@ TEST_CASE("of machine code no variable is shown that is not right", "[locals]") 
   }
   INFO(steps_looks << " looks, steps() shown in " << steps_shown << ", on a trace in " << steps_on_trace << ", outer() in " << outer_shown);
   CHECK(steps_shown > steps_looks / 4);
-  CHECK(steps_on_trace > steps_looks / 20);
+  CHECK(steps_on_trace > steps_looks / 8);
   CHECK(outer_shown > steps_looks * 9 / 10);
 }
 

@@ -50,7 +50,8 @@ struct Share {
 
 void check(const Share& share) {
   Words command = share.command;
-  command.insert(command.end(), {workload("share.lua"), std::to_string(share.percent), "2", share.work, share.library});
+  const char* const seconds = std::string_view(share.rate) == "100" ? "2" : "1";
+  command.insert(command.end(), {workload("share.lua"), std::to_string(share.percent), seconds, share.work, share.library});
   Running running(command);
   running.read_until("READY");
   // No duration: the program's own end is the recording's, so that both have seen the same time.

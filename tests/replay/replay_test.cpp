@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <random>
 
+#include "luastate/bytecode.h"
 #include "profile.h"
 #include "saved_stop.h"
 
@@ -171,6 +172,128 @@ TEST_CASE("states that were built to lead astray", "[replay]") {
       for (const std::string& line : lines(replay(stop).stack)) CHECK(line.find('\x1b') == std::string::npos);
     }
   }
+}
+
+namespace {
+
+// As if the stack of `state` had been moved to `to`: its slots are there, and nothing is where they were.
+void move_slots(SavedStop& stop, Address from, Address end, Address to) {
+  auto& bytes = stop.memory.bytes();
+  const auto first = bytes.lower_bound(from), last = bytes.lower_bound(end);
+  REQUIRE(first != last);
+  REQUIRE((bytes.lower_bound(to) == bytes.lower_bound(to + (end - from)) || to > end || to + (end - from) < from));
+  const std::vector<std::pair<Address, std::byte>> moved(first, last);
+  bytes.erase(first, last);
+  for (const auto& [address, byte] : moved) bytes[address - from + to] = byte;
+}
+
+// The CallInfos of a state, innermost first, the base last.
+std::vector<Address> call_infos(const SavedStop& stop, const Layout& row, Address L) {
+  std::vector<Address> infos = {stop.memory.get<Address>(L + row.L_ci).value()};
+  const bool is_array = row.ci_previous == no_field;
+  const Address base = is_array ? stop.memory.get<Address>(L + row.L_base_ci).value() : L + row.L_base_ci;
+  while (infos.back() != base) infos.push_back(is_array ? infos.back() - row.ci_size : stop.memory.get<Address>(infos.back() + row.ci_previous).value());
+  return infos;
+}
+
+bool leaves_offsets(const SavedStop& stop) { return stop.version == "5.4.7" || stop.version == "5.5.1"; }
+
+}  // namespace
+
+// ldo.c, luaD_reallocstack: L->stack, then the functions of the CallInfos, the innermost first; up to 5.3 L->stack_last is set between these,
+// later after them.
+TEST_CASE("while its stack is moved, each call is found where its function is", "[replay]") {
+  int tried = 0;
+  for (const std::string& file : stop_files()) {
+    for (const std::int64_t by : {-0x8000'0000l, -0x40'0000l, 0x40'0000l, 0x8000'0000l}) {
+      SavedStop stop = load_stop(file);
+      const Activation state = innermost(stop);
+      const bool moves_first = state.lua.puc != nullptr && state.lua.puc->tt_size == 4;
+      if (state.lua.puc == nullptr || (!moves_first && !leaves_offsets(stop))) continue;   // 5.4.2 and 5.4.4 say nothing of it
+      if (state.lua.puc->ci_previous == no_field) continue;   // at the first look 5.1's is not taken for a state then
+      const Layout& row = *state.lua.puc;
+      const Address stack = stop.memory.get<Address>(state.L + row.L_stack).value(), last = stop.memory.get<Address>(state.L + row.L_stack_last).value();
+      const Address to = stack + static_cast<Address>(by);
+      const std::vector<Address> infos = call_infos(stop, row, state.L);
+      move_slots(stop, stack, last + 16 * 5, to);   // EXTRA_STACK (lstate.h)
+      poke(stop, state.L + row.L_stack, to);
+      const auto is_right = [&](const char* when) {
+        INFO(file << ", moved by " << by << ": " << when);
+        const Outcome outcome = replay(stop);
+        CHECK(lines(outcome.stack) == stop.expected);
+        CHECK(outcome.quality.relocated == 1);
+        ++tried;
+      };
+      if (!moves_first) {
+        for (const Address ci : infos) poke(stop, ci + row.ci_func, stop.memory.get<Address>(ci + row.ci_func).value() - stack);
+      }
+      is_right("no CallInfo is right");
+      if (moves_first) {
+        poke(stop, state.L + row.L_stack_last, last - stack + to);
+        is_right("stack_last is right");
+      }
+      for (std::size_t i = 0; i + 2 < infos.size(); ++i) {
+        const Address func = stop.memory.get<Address>(infos[i] + row.ci_func).value();
+        poke(stop, infos[i] + row.ci_func, moves_first ? func - stack + to : func + to);
+        is_right("some CallInfos are right");
+      }
+    }
+  }
+  CHECK(tried > 50);
+}
+
+namespace {
+
+// `instruction`, an OP_CALL, as OP_TAILCALL (lopcodes.h of 5.1 to 5.3: the next number).
+std::uint32_t as_tail_call(Bytecode bytecode, std::uint32_t instruction) {
+  REQUIRE((is_call(bytecode, instruction) && !is_tail_call(bytecode, instruction)));
+  REQUIRE(is_tail_call(bytecode, instruction + 1));
+  return instruction + 1;
+}
+
+}  // namespace
+
+// lvm.c, OP_TAILCALL of 5.1 to 5.3: the callee's CallInfo is linked, then it is moved over the caller's, in any order of fields.
+TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
+  int tried = 0;
+  for (const std::string& file : stop_files()) {
+    SavedStop stop = load_stop(file);
+    const Activation state = innermost(stop);
+    if (state.lua.puc == nullptr || state.lua.puc->tt_size != 4) continue;
+    const Layout& row = *state.lua.puc;
+    const std::vector<Address> infos = call_infos(stop, row, state.L);
+    const auto word = [&](Address address) { return stop.memory.get<Address>(address).value(); };
+    const Address callee_slot = word(infos[0] + row.ci_func), caller_slot = word(infos[1] + row.ci_func);
+    const Address callee = word(callee_slot), caller = word(caller_slot), caller_pc = word(infos[1] + row.ci_savedpc);
+    const Address entry = word(word(callee + row.lclosure_p) + row.p_code);
+    poke(stop, caller_pc - 4, as_tail_call(row.bytecode, stop.memory.get<std::uint32_t>(caller_pc - 4).value()));
+    poke(stop, infos[0] + row.ci_savedpc, entry);
+    if (row.L_savedpc != no_field) poke(stop, state.L + row.L_savedpc, entry);
+    std::vector<std::string> expected(stop.expected.begin(), stop.expected.end() - 2);
+    // 5.1's pc is in a register too, which the stop has of the loop.
+    expected.insert(expected.end(), {"(...tail calls...)", row.L_savedpc != no_field ? "function (spin.lua:5)" : "function (spin.lua:4)"});
+    const auto is_right = [&](const char* when) {
+      INFO(file << ": " << when);
+      const Outcome outcome = replay(stop);
+      CHECK(lines(outcome.stack) == expected);
+      CHECK(lines(replay_through_snapshot(stop).stack) == expected);
+      CHECK(outcome.quality.calls_dropped == 0);
+      ++tried;
+    };
+    is_right("nothing is moved");
+    poke(stop, infos[1] + row.ci_savedpc, entry);
+    is_right("the pc is moved");
+    poke(stop, caller_slot, callee);
+    is_right("all is moved");
+    poke(stop, infos[1] + row.ci_savedpc, caller_pc);
+    is_right("the function is moved");
+    // That a Lua function stands at OP_TAILCALL is not enough: a hook would be elsewhere.
+    poke(stop, caller_slot, caller);
+    poke(stop, caller_pc - 4, stop.memory.get<std::uint32_t>(caller_pc - 4).value() - 1);
+    INFO(file << ": no tail call");
+    CHECK(lines(replay(stop).stack).size() == stop.expected.size());
+  }
+  CHECK(tried >= 16);
 }
 
 }  // namespace luaspy::replay

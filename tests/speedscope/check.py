@@ -6,47 +6,28 @@ the profile, and runs in headless Chromium under chromedriver. Exit status: 0
 when everything expected is on show, 1 otherwise.
 """
 import argparse
-import base64
 import contextlib
 import functools
 import http.server
 import json
 import os
 import pathlib
-import re
-import shutil
-import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
 import threading
-import urllib.error
-import urllib.request
 
 try:
     import jsonschema
 except ImportError:
     jsonschema = None
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from browser import Failure, browse, run_check
 
 PACKAGE = "speedscope@1.25.0"  # pinned: this script reads the page it draws
-SCRIPT_LIMIT = 20              # seconds for one script inside the page
-CHROMIUM_FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader",
-    "--disable-dev-shm-usage", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--window-size=1280,800",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
-
 # Helpers put in front of every script run inside the page.
 PAGE = """
-const finish = arguments[arguments.length - 1];
-const nextFrame = () => new Promise(requestAnimationFrame);
-const until = async (found) => {
-  for (let value;; await nextFrame()) if ((value = found())) return value;
-};
-const all = (selector) => [...document.querySelectorAll(selector)];
 // The error page is one line of text in a div of its own.
 const broken = () => all('div').some(d =>
   !d.childElementCount && /^\\S+ Something went wrong\\.$/.test(d.textContent));
@@ -98,10 +79,6 @@ await until(() => !header() && all('canvas').some(c => {
 await nextFrame();
 await nextFrame();
 """
-
-
-class Failure(Exception):
-    pass
 
 
 def shape_problems(profile, schema_file):
@@ -180,88 +157,6 @@ def serve(app, profile_bytes):
         server.server_close()
 
 
-class Browser:
-    """The few WebDriver commands needed here."""
-
-    def __init__(self, base):
-        self.base = base
-        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-    def call(self, method, path, body=None):
-        request = urllib.request.Request(
-            self.base + path, method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"})
-        try:
-            with self.opener.open(request, timeout=SCRIPT_LIMIT + 10) as answer:
-                return json.load(answer)["value"]
-        except urllib.error.HTTPError as error:
-            value = json.load(error)["value"]
-            raise Failure(value["message"].splitlines()[0]) from None
-
-    def run(self, script, *args):
-        wrapped = PAGE + "(async () => {" + script + "})().then(finish, e => finish({failed: String(e)}));"
-        # The inner arrow function shares the outer `arguments`.
-        value = self.call("POST", "/execute/async", {"script": wrapped, "args": args})
-        if isinstance(value, dict) and "failed" in value:
-            raise Failure("in the page: " + value["failed"])
-        return value
-
-    def press(self, keys):
-        body = self.call("POST", "/element", {"using": "css selector", "value": "body"})
-        self.call("POST", f"/element/{next(iter(body.values()))}/value", {"text": keys})
-
-    def screenshot(self, path):
-        path.write_bytes(base64.b64decode(self.call("GET", "/screenshot")))
-
-    def last_words(self):
-        lines = self.call("POST", "/se/log", {"type": "browser"})
-        return lines[-1]["message"].splitlines()[0] if lines else "nothing"
-
-
-@contextlib.contextmanager
-def browse(work):
-    for tool in ("chromium", "chromedriver"):
-        if not shutil.which(tool):
-            raise Failure(f"{tool} is not installed")
-    with tempfile.TemporaryDirectory(dir=work, ignore_cleanup_errors=True) as home, \
-            open(work / "chromedriver.log", "w") as log, \
-            subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=log,
-                             text=True, env={**os.environ, "HOME": home},
-                             start_new_session=True) as driver:
-        browser = None
-        try:
-            ports = (re.search(r"successfully on port (\d+)", line) for line in driver.stdout)
-            port = next((found[1] for found in ports if found), None)
-            if not port:
-                raise Failure(f"chromedriver did not start, see {log.name}")
-            root = f"http://127.0.0.1:{port}/session"
-            session = Browser(root).call("POST", "", {"capabilities": {"alwaysMatch": {
-                "browserName": "chrome",
-                "timeouts": {"script": SCRIPT_LIMIT * 1000},
-                "goog:loggingPrefs": {"browser": "ALL"},
-                "goog:chromeOptions": {
-                    "binary": shutil.which("chromium"),
-                    "args": CHROMIUM_FLAGS + [f"--user-data-dir={home}/profile"]}}}})
-            browser = Browser(f"{root}/{session['sessionId']}")
-            yield browser
-        finally:
-            if browser:
-                with contextlib.suppress(Exception):
-                    browser.call("DELETE", "")
-            driver.terminate()
-            driver.wait()
-            end_leftovers(home)
-
-
-def end_leftovers(home):
-    """Kill a browser whose session was not closed in order, told by its own directory."""
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if home.encode() in (entry / "cmdline").read_bytes():
-                os.kill(int(entry.name), signal.SIGKILL)
-
-
 def look(browser, site, picture):
     """Names shown over all profiles, and the number of profiles on offer."""
     browser.call("POST", "/url", {
@@ -296,7 +191,7 @@ def check(args):
     picture = work / "screenshot.png"
     picture.unlink(missing_ok=True)
     try:
-        with serve(app, raw) as site, browse(work) as browser:
+        with serve(app, raw) as site, browse(work, PAGE) as browser:
             try:
                 names, count = look(browser, site, picture)
             except Failure as failure:
@@ -330,20 +225,7 @@ def main():
     parser.add_argument("--profiles", type=int, help="number of profiles that must be on offer")
     parser.add_argument("--limit", type=int, default=120, help="seconds for the whole run")
     args = parser.parse_args()
-    sys.stdout.reconfigure(errors="backslashreplace")
-
-    def late(number, _):
-        signal.signal(number, signal.SIG_IGN)  # once is enough, let the clean-up finish
-        raise Failure(f"gave up after {args.limit} s" if number == signal.SIGALRM else "terminated")
-
-    signal.signal(signal.SIGALRM, late)  # leaving by an exception also ends the browser
-    signal.signal(signal.SIGTERM, late)
-    signal.alarm(args.limit)
-    try:
-        print("ok:", check(args))
-    except (Failure, OSError) as failure:
-        print(f"FAIL: {args.file}: {failure}")
-        sys.exit(1)
+    run_check(args.file, args.limit, lambda: check(args))
 
 
 if __name__ == "__main__":

@@ -157,7 +157,10 @@ TEST_CASE("which instructions are calls, and where their function is") {
     CHECK_FALSE(is_call(version, caller.code[2]));
     CHECK_FALSE(is_call(version, caller.code[3]));
     CHECK(called_register(version, function(version, {{"CALL", {.a = 5}}}).code[0]) == 5);
-    CHECK_FALSE(called_register(version, caller.code[1]));
+    CHECK(called_register(version, function(version, {{"TAILCALL", {.a = 6}}}).code[0]) == 6);
+    CHECK_FALSE(is_tail_call(version, caller.code[0]));
+    CHECK(is_tail_call(version, caller.code[1]));
+    CHECK_FALSE(is_tail_call(version, ~std::uint32_t{0}));
     CHECK_FALSE(called_register(version, caller.code[2]));
     CHECK_FALSE(is_call(version, ~std::uint32_t{0}));   // no opcode has this number
   }

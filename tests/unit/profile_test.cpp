@@ -28,6 +28,20 @@ std::vector<Timeline::Run> runs(const Timeline& timeline) {
   return runs;
 }
 
+// A tick in each 10 ns.
+class Adder {
+ public:
+  explicit Adder(Profile& profile, std::int64_t weight_ns = 10) : profile_(profile), weight_(weight_ns) {}
+  void operator()(const Profile::Thread& thread, const Sample& sample, std::int64_t more = 0) {
+    at_ += weight_ + more;
+    profile_.add(thread, {at_, weight_ + more}, sample);
+  }
+
+ private:
+  Profile& profile_;
+  std::int64_t weight_, at_ = 0;
+};
+
 std::size_t allocated() { return ::mallinfo2().uordblks; }
 
 }  // namespace
@@ -36,28 +50,35 @@ TEST_CASE("a timeline tells what it was told, equal samples as one run", "[unit]
   Timeline timeline;
   CHECK(runs(timeline).empty());
   const std::int64_t hour = 3'600'000'000'000;
-  for (const auto& [stack, weight] : std::vector<std::pair<std::uint32_t, std::int64_t>>{{7, 0}, {7, 127}, {300, 128}, {0, hour}, {0, hour}, {7, 1}, {0xffffffff, 5}})
-    timeline.add(stack, weight);
+  std::int64_t at = 0;
+  for (const auto& [situation, weight] : std::vector<std::pair<std::uint32_t, std::int64_t>>{{7, 0}, {7, 127}, {300, 128}, {0, hour}, {0, hour}, {7, 1}, {0xffffffff, 5}})
+    timeline.add(situation, at += weight, weight);
+  timeline.add(0xffffffff, at + 20, 10);   // after 10 ns without a sample
+  timeline.add(3, at + 22, 7);             // begins before the last one ended: behind it
   const std::vector<Timeline::Run> told = runs(timeline);
-  REQUIRE(told.size() == 5);
-  const auto is = [&](std::size_t i, std::uint32_t stack, std::int64_t samples, std::int64_t weight) {
-    CHECK(told[i].stack == stack);
+  REQUIRE(told.size() == 7);
+  const auto is = [&](std::size_t i, std::uint32_t situation, std::int64_t start, std::int64_t samples, std::int64_t weight) {
+    CHECK(told[i].situation == situation);
+    CHECK(told[i].start_ns == start);
     CHECK(told[i].samples == samples);
     CHECK(told[i].weight_ns == weight);
   };
-  is(0, 7, 2, 127);
-  is(1, 300, 1, 128);
-  is(2, 0, 2, 2 * hour);
-  is(3, 7, 1, 1);
-  is(4, 0xffffffff, 1, 5);
+  is(0, 7, 0, 2, 127);
+  is(1, 300, 127, 1, 128);
+  is(2, 0, 255, 2, 2 * hour);
+  is(3, 7, 255 + 2 * hour, 1, 1);
+  is(4, 0xffffffff, 256 + 2 * hour, 1, 5);
+  is(5, 0xffffffff, 271 + 2 * hour, 1, 10);
+  is(6, 3, 281 + 2 * hour, 1, 7);
 }
 
 TEST_CASE("a profile counts samples by thread and stack, and keeps their order", "[unit]") {
   Profile profile;
   const Profile::Thread first = {1, "one"}, second = {2, "two"};
   const Stack deep = stack_of(3, 1), other = stack_of(3, 2), outer(deep.begin(), deep.end() - 1);
-  for (const Stack& stack : {deep, deep, other, outer, deep, Stack{}}) profile.add(first, 10, sample_of(stack));
-  profile.add(second, 10, sample_of(other));
+  Adder add(profile), add_second(profile);
+  for (const Stack& stack : {deep, deep, other, outer, deep, Stack{}}) add(first, sample_of(stack));
+  add_second(second, sample_of(other));
   CHECK(profile.samples() == 7);
   CHECK(profile.frames().size() == 5);
   const std::vector<Timeline::Run> told = runs(profile.timeline(0));
@@ -65,24 +86,65 @@ TEST_CASE("a profile counts samples by thread and stack, and keeps their order",
   std::size_t at = 0;
   for (const Stack& expected : {deep, other, outer, deep, Stack{}}) {
     Stack stack;
-    for (const Profile::FrameId id : profile.stack(told[at].stack)) stack.push_back(profile.frames()[id]);
+    for (const Profile::FrameId id : profile.stack(profile.situations()[told[at].situation].stack)) stack.push_back(profile.frames()[id]);
     CHECK(stack == expected);
     ++at;
   }
-  CHECK(told[0].stack == told[3].stack);
-  CHECK(profile.counts().at({0, told[0].stack}) == 3);
-  CHECK(profile.counts().at({0, told[1].stack}) == 1);
-  CHECK(profile.counts().at({1, told[1].stack}) == 1);
+  CHECK(told[0].situation == told[3].situation);
+  CHECK(profile.counts().at({0, told[0].situation}).samples == 3);
+  CHECK(profile.counts().at({0, told[0].situation}).weight_ns == 30);
+  CHECK(profile.counts().at({0, told[1].situation}).samples == 1);
+  CHECK(profile.counts().at({1, told[1].situation}).samples == 1);
   CHECK(profile.counts().size() == 5);
+  const Profile::StackId both = profile.situations()[told[1].situation].stack;
+  CHECK(profile.stack_counts().at(both).samples == 2);
+  CHECK(profile.stack_counts(1).at(both).samples == 1);
+  CHECK(profile.weight_ns() == 70);
+}
+
+TEST_CASE("the same stack in another state of the VM is another situation", "[unit]") {
+  Profile profile;
+  Adder add(profile);
+  Sample collecting = sample_of(stack_of(3, 1)), asleep = collecting;
+  collecting.vm_state = VmState::collecting;
+  asleep.state = Sample::State::sleeping;
+  for (const Sample& sample : {sample_of(stack_of(3, 1)), collecting, asleep, collecting}) add({1, "one"}, sample);
+  REQUIRE(profile.situations().size() == 3);
+  CHECK(profile.situations()[1].vm_state == VmState::collecting);
+  CHECK(profile.situations()[2].asleep);
+  CHECK(runs(profile.timeline(0)).size() == 4);
+  REQUIRE(profile.stack_counts().size() == 1);
+  CHECK(profile.stack_counts().begin()->second.samples == 4);
+}
+
+TEST_CASE("names are settled anew as samples come", "[unit]") {
+  Profile profile;
+  Adder add(profile);
+  const auto f = [](const char* name) { return sample_of({{Frame::Kind::lua, name, "a.lua", 5, 0}}); };
+  add({1, "one"}, f("function"));
+  profile.settle_names();
+  CHECK(profile.frames()[0].name == "function");
+  for (int i = 0; i < 2; ++i) {
+    add({1, "one"}, f("work"));
+    add({1, "one"}, f("function"));
+    profile.settle_names();
+    REQUIRE(profile.frames().size() == 2);
+    CHECK(profile.frames()[0].name == "work");
+    CHECK(profile.frames()[1].name == "work");
+  }
+  for (int i = 0; i < 3; ++i) add({1, "one"}, f("play"));
+  profile.settle_names();
+  CHECK(profile.frames()[0].name == "play");
 }
 
 TEST_CASE("a sample that repeats its thread's last one counts like it", "[unit]") {
   Profile profile;
   Sample again;
   again.again = true;
-  profile.add({1, "one"}, 10, sample_of(stack_of(3, 1)));
-  profile.add({2, "two"}, 10, sample_of(stack_of(3, 2)));
-  for (int i = 0; i < 4; ++i) profile.add({1, "one"}, 10, again);
+  Adder add(profile), add_two(profile);
+  add({1, "one"}, sample_of(stack_of(3, 1)));
+  add_two({2, "two"}, sample_of(stack_of(3, 2)));
+  for (int i = 0; i < 4; ++i) add({1, "one"}, again);
   CHECK(profile.samples() == 6);
   CHECK(profile.quality().stacks == 6);
   CHECK(profile.samples_in(VmState::interpreting) == 6);
@@ -96,14 +158,15 @@ TEST_CASE("many samples take little memory", "[unit]") {
   constexpr int count = 1'000'000;
   const std::size_t before = allocated();
   Profile equal, in_order, counted(false);
-  for (int i = 0; i < count; ++i) equal.add({1, "one"}, 10'000'000, sample_of(stack_of(3, 1)));
+  Adder add_equal(equal, 10'000'000), add_in_order(in_order, 10'000'000), add_counted(counted, 10'000'000);
+  for (int i = 0; i < count; ++i) add_equal({1, "one"}, sample_of(stack_of(3, 1)));
   CHECK(equal.samples() == count);
   CHECK(allocated() - before < 20'000);
-  for (int i = 0; i < count; ++i) in_order.add({1, "one"}, 10'000'000 + i % 1000, sample_of(stack_of(3, i % 200 * 79 % 200)));
+  for (int i = 0; i < count; ++i) add_in_order({1, "one"}, sample_of(stack_of(3, i % 200 * 79 % 200)), i % 1000);
   CHECK(runs(in_order.timeline(0)).size() == count);
   CHECK(allocated() - before < 9 * count);
   const std::size_t with_order = allocated();
-  for (int i = 0; i < count; ++i) counted.add({1, "one"}, 10'000'000, sample_of(stack_of(3, i % 200 * 79 % 200)));
+  for (int i = 0; i < count; ++i) add_counted({1, "one"}, sample_of(stack_of(3, i % 200 * 79 % 200)));
   CHECK(runs(counted.timeline(0)).empty());
   CHECK(allocated() - with_order < 100'000);
   CHECK(counted.counts().size() == 200);

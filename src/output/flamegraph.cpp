@@ -1,0 +1,219 @@
+#include "output/flamegraph.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "output/flamegraph_page.h"
+
+namespace luaspy {
+namespace {
+
+// JSON that holds no character with a meaning in HTML, and ASCII only.
+std::string json_text(std::string_view text) {
+  const std::string json = nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<' || c == '>' || c == '&') safe += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else safe += c;
+  }
+  return safe;
+}
+
+using Numbers = std::vector<std::uint32_t>;
+
+// Frames and stacks of all sets, numbered anew: frames that read the same are one.
+class Tables {
+ public:
+  explicit Tables(const WriteOptions& options) : options_(options) { string(""); }
+
+  std::uint32_t frame(const Frame& frame) {
+    const std::string text = describe(frame, options_.lines);
+    const auto [place, added] = frame_index_.emplace(text, static_cast<std::uint32_t>(kinds_.size()));
+    if (added) {
+      kinds_.push_back(static_cast<std::uint32_t>(frame.kind));
+      texts_.push_back(string(text));
+      files_.push_back(string(frame.file));
+      const int line = options_.lines ? frame.line : frame.line_defined;
+      lines_.push_back(frame.kind == Frame::Kind::lua && line > 0 ? static_cast<std::uint32_t>(line) : 0);
+    }
+    return place->second;
+  }
+  std::uint32_t node(std::uint32_t outer, std::uint32_t frame) {
+    const auto [place, added] = node_index_.emplace(std::uint64_t{outer} << 32 | frame, static_cast<std::uint32_t>(outer_.size()));
+    if (added) outer_.push_back(outer), frame_.push_back(frame);
+    return place->second;
+  }
+  void write(std::ostream& out) const {
+    out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n", fmt::join(kinds_, ","), fmt::join(texts_, ","));
+    out << fmt::format("\"file\":[{}],\n\"line\":[{}]}},\n", fmt::join(files_, ","), fmt::join(lines_, ","));
+    // The empty stack has no frame.
+    out << fmt::format("\"nodes\":{{\"outer\":[{}],\n\"frame\":[-1{}{}]}},\n\"strings\":[", fmt::join(outer_, ","), frame_.size() > 1 ? "," : "",
+                       fmt::join(frame_.begin() + 1, frame_.end(), ","));
+    for (std::size_t i = 0; i < strings_.size(); ++i) out << (i == 0 ? "" : ",\n") << strings_[i];
+    out << ']';
+  }
+
+ private:
+  std::uint32_t string(const std::string& text) {
+    const auto [place, added] = string_index_.emplace(text, static_cast<std::uint32_t>(strings_.size()));
+    if (added) strings_.push_back(json_text(text));
+    return place->second;
+  }
+
+  WriteOptions options_;
+  std::vector<std::string> strings_;
+  std::unordered_map<std::string, std::uint32_t> string_index_, frame_index_;
+  Numbers kinds_, texts_, files_, lines_, outer_{0}, frame_{0};
+  std::unordered_map<std::uint64_t, std::uint32_t> node_index_;
+};
+
+// A profile on its way into the page.
+class Set {
+ public:
+  Set(const Profile& profile, Tables& tables) : profile_(profile), tables_(tables), nodes_(profile.stacks().nodes().size()) {
+    for (const Frame& frame : profile.frames()) frames_.push_back(tables.frame(frame));
+    for (const Profile::Situation& situation : profile.situations())
+      situations_.push_back(fmt::format("{},{}", node_of(situation.stack), 2 * static_cast<unsigned>(state_of(situation)) + (situation.asleep ? 1 : 0)));
+  }
+
+  void write_in_order(std::size_t thread, std::ostream& out) const {
+    std::int64_t end_us = 0;
+    bool first = true;
+    std::string runs;
+    profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
+      const std::int64_t start_us = run.start_ns / 1000;
+      if (first) runs = fmt::format("\"start\":{},\"runs\":[", start_us), end_us = start_us;
+      runs += fmt::format("{}{},{},{},{}", first ? "" : ",", situations_[run.situation], run.samples, (run.start_ns + run.weight_ns) / 1000 - start_us, start_us - end_us);
+      end_us = (run.start_ns + run.weight_ns) / 1000;
+      first = false;
+    });
+    out << (first ? "\"start\":0,\"runs\":[" : runs) << ']';
+  }
+  void write_counts(std::size_t thread, std::ostream& out) const {
+    out << "\"start\":0,\"runs\":[";
+    std::string_view separator;
+    for (const auto& [of, amount] : profile_.counts()) {
+      if (of.thread != thread) continue;
+      out << separator << fmt::format("{},{},{},0", situations_[of.situation], amount.samples, amount.weight_ns / 1000);
+      separator = ",";
+    }
+    out << ']';
+  }
+
+ private:
+  std::uint32_t node_of(Profile::StackId stack) {
+    std::vector<Profile::StackId> inside;
+    for (; stack != 0 && nodes_[stack] == 0; stack = profile_.stacks().nodes()[stack].outer) inside.push_back(stack);
+    std::uint32_t node = nodes_[stack];
+    for (auto next = inside.rbegin(); next != inside.rend(); ++next) nodes_[*next] = node = tables_.node(node, frames_[profile_.stacks().nodes()[*next].frame]);
+    return node;
+  }
+  // Of PUC Lua the collector is told by its functions, where they have names (lgc.c), as in top.
+  VmState state_of(const Profile::Situation& situation) const {
+    if (situation.vm_state != VmState::interpreting && situation.vm_state != VmState::c) return situation.vm_state;
+    const auto& nodes = profile_.stacks().nodes();
+    for (Profile::StackId id = situation.stack; id != 0; id = nodes[id].outer) {
+      const Frame& frame = profile_.frames()[nodes[id].frame];
+      if (frame.kind != Frame::Kind::native) break;
+      if (frame.name.starts_with("luaC_")) return VmState::collecting;
+    }
+    return situation.vm_state;
+  }
+
+  const Profile& profile_;
+  Tables& tables_;
+  Numbers nodes_;                         // by stack; 0: not known yet
+  Numbers frames_;                        // by FrameId
+  std::vector<std::string> situations_;   // by SituationId: a run's first two numbers
+};
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+std::string losses_of(const Profile& profile) {
+  std::string losses;
+  for (std::size_t i = 1; i < loss_count; ++i) {
+    const auto loss = static_cast<Loss>(i);
+    if (profile.losses(loss) != 0) losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", profile.losses(loss), name(loss));
+  }
+  return losses.empty() ? "nothing" : losses;
+}
+
+Facts facts_of(const Profile& profile) {
+  const About& about = profile.about;
+  const StopTimes& stops = profile.stops();
+  const double seconds = static_cast<double>(about.duration_ns) / 1e9;
+  const auto microseconds = [](std::int64_t ns) { return static_cast<double>(ns) / 1e3; };
+  const auto percent = [](std::int64_t part, std::int64_t of) { return of == 0 ? 0.0 : 100 * static_cast<double>(part) / static_cast<double>(of); };
+  Facts facts;
+  facts.emplace_back("Process", fmt::format("{}{}{}{}", about.pid, about.executable.empty() ? "" : " (", about.executable, about.executable.empty() ? "" : ")"));
+  if (!about.luas.empty()) facts.emplace_back("Lua", fmt::format("{}", fmt::join(about.luas, ", ")));
+  facts.emplace_back("Recorded", fmt::format("{:%Y-%m-%d %H:%M} UTC, {:.{}f} s{}, by luaspy {}", fmt::gmtime(static_cast<std::time_t>(about.started_s)), seconds,
+                                             seconds < 10 ? 2 : 1, about.complete ? "" : ", until it was cut off", about.luaspy));
+  facts.emplace_back("Samples", fmt::format("{} of {} thread{}{}", profile.samples(), profile.threads().size(), profile.threads().size() == 1 ? "" : "s",
+                                            profile.idle() == 0 ? "" : fmt::format("; asleep at {} ticks", profile.idle())));
+  facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for", seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0, about.rate));
+  if (stops.count() != 0) {
+    facts.emplace_back("Stood still", fmt::format("{:.0f} µs median, {:.0f} µs at the 99th percentile, {:.2f} % of the time", microseconds(stops.quantile_ns(0.5)),
+                                                  microseconds(stops.quantile_ns(0.99)), percent(stops.total_ns(), about.duration_ns)));
+  }
+  if (profile.quality().stacks != 0) {
+    facts.emplace_back("Stacks", fmt::format("{:.1f} % with Lua, native part complete {:.1f} %", percent(profile.quality().with_lua, profile.quality().stacks),
+                                             percent(profile.quality().native_complete, profile.quality().stacks)));
+  }
+  facts.emplace_back("Lost", losses_of(profile));
+  if (about.mode != "merged") facts.emplace_back("Mode", about.mode);
+  return facts;
+}
+
+void write_set(const Profile& profile, Tables& tables, std::string_view label, bool in_order, std::ostream& out) {
+  const Set set(profile, tables);
+  out << "{\"label\":" << json_text(label) << ",\"target\":" << json_text(profile.about.command) << ",\"facts\":[";
+  std::string_view separator;
+  for (const auto& [name, value] : facts_of(profile)) {
+    out << separator << '[' << json_text(name) << ',' << json_text(value) << ']';
+    separator = ",";
+  }
+  std::set<int> processes;
+  for (const Profile::Thread& thread : profile.threads()) processes.insert(thread.pid);
+  out << "],\n\"threads\":[";
+  for (std::size_t i = 0; i < profile.threads().size(); ++i) {
+    const Profile::Thread& thread = profile.threads()[i];
+    out << (i == 0 ? "\n" : ",\n") << "{\"tid\":" << thread.tid << ",\"name\":" << json_text(thread.name)
+        << ",\"process\":" << json_text(processes.size() < 2 ? "" : fmt::format("{} {}", thread.pid == 0 ? profile.about.pid : thread.pid, thread.process)) << ',';
+    if (in_order) set.write_in_order(i, out);
+    else set.write_counts(i, out);
+    out << '}';
+  }
+  out << "]}";
+}
+
+void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& sets, const std::string& comparison, const WriteOptions& options, std::ostream& out) {
+  Tables tables(options);
+  out << flamegraph_head << "{\"version\":1,\n\"states\":[";
+  for (std::size_t state = 0; state < vm_state_count; ++state) out << (state == 0 ? "" : ",") << json_text(name(static_cast<VmState>(state)));
+  out << "],\n" << comparison << "\"sets\":[";
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (i != 0) out << ",\n";
+    write_set(*sets[i].second, tables, sets[i].first, comparison.empty(), out);
+  }
+  out << "],\n";
+  tables.write(out);
+  out << '}' << flamegraph_tail;
+}
+
+}  // namespace
+
+void write_flamegraph(const Profile& profile, const WriteOptions& options, std::ostream& out) { write_page({{"", &profile}}, "", options, out); }
+
+void write_flamegraph_diff(const Profile& before, const Profile& after, bool by_time, const WriteOptions& options, std::ostream& out) {
+  const double scale = by_time || before.samples() == 0 ? 1 : static_cast<double>(after.samples()) / static_cast<double>(before.samples());
+  write_page({{"before", &before}, {"after", &after}}, fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{}}},\n", by_time ? "time" : "samples", scale), options, out);
+}
+
+}  // namespace luaspy

@@ -1,0 +1,126 @@
+// The graph under pointer, wheel and keys.
+
+class Chart extends Graph {
+  constructor(...parts) {
+    super(...parts);
+    this.listen();
+  }
+
+  listen() {
+    const {canvas} = this;
+    let down = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      down = {x: event.clientX, from: this.from, to: this.to, moved: false};
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (down && Math.abs(event.clientX - down.x) > 4) down.moved = true;
+      if (down?.moved) {
+        const by = (down.x - event.clientX) * (down.to - down.from) / this.width;
+        this.jump(down.from + by, down.to + by);
+      } else this.point(this.hit(event), event);
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      const click = down && !down.moved;
+      if (down?.moved) this.page.moved();
+      down = null;
+      if (!click) return;
+      const box = this.hit(event);
+      if (box >= 0) event.shiftKey ? this.page.relate(this.layout.frame[box]) : this.page.zoom(box);
+    });
+    canvas.addEventListener("pointerleave", () => this.point(-1));
+    canvas.addEventListener("wheel", (event) => {
+      if (event.ctrlKey || event.metaKey) this.magnify(Math.exp(event.deltaY / 300), event.clientX - canvas.getBoundingClientRect().left);
+      else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        const by = (event.deltaX || event.deltaY) * (this.to - this.from) / this.width;
+        this.jump(this.from + by, this.to + by);
+      } else return;
+      event.preventDefault();
+      this.page.moved();
+    }, {passive: false});
+    canvas.addEventListener("focus", () => { if (this.focus < 0 && canvas.matches(":focus-visible")) this.move(this.start()); });
+    canvas.addEventListener("blur", () => { this.focus = -1; this.page.tell(this.hover); this.ask(); });
+    canvas.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  jump(from, to) {
+    this.moving = null;
+    const size = to - from;
+    this.from = Math.min(Math.max(0, from), this.layout.extent - size), this.to = this.from + size;
+    this.shown = {from: this.from, to: this.to};
+    this.ask();
+  }
+
+  magnify(by, x = this.width / 2) {
+    const size = Math.min(this.layout.extent, Math.max((this.to - this.from) * by, this.layout.time ? 10 : this.layout.extent / 1e9));
+    const at = this.from + x / this.width * (this.to - this.from);
+    this.jump(at - x / this.width * size, at + (1 - x / this.width) * size);
+  }
+
+  point(box, event) {
+    if (box !== this.hover) this.hover = box, this.ask();
+    this.canvas.style.cursor = box >= 0 ? "pointer" : "default";
+    this.page.tell(box >= 0 ? box : this.focus, box >= 0 ? event : null);
+  }
+
+  // The focus goes to a box, which is scrolled into sight.
+  move(box) {
+    if (box === undefined || box < 0) return;
+    this.focus = box;
+    const y = this.layout.row[box] * rowHeight, {scroller} = this;
+    if (y < scroller.scrollTop) scroller.scrollTop = y;
+    else if (y + rowHeight + this.head > scroller.scrollTop + this.height) scroller.scrollTop = y + rowHeight + this.head - this.height;
+    if (this.layout.x[box] >= this.to || this.layout.x[box] + this.layout.width[box] <= this.from) this.page.reset(), this.focus = box;
+    this.page.tell(box);
+    this.ask();
+  }
+
+  // The widest box of the row that is in sight and touches x to end.
+  widest(row, x, end) {
+    const boxes = this.layout.rows[row] ?? [];
+    let found = -1, most = 0;
+    for (let place = boxes.length ? this.layout.firstBehind(row, Math.max(x, this.from)) : 0; place < boxes.length; ++place) {
+      const box = boxes[place], left = Math.max(this.layout.x[box], x, this.from);
+      if (left >= Math.min(end, this.to)) break;
+      const width = Math.min(this.layout.x[box] + this.layout.width[box], end, this.to) - left;
+      if (width > most) most = width, found = box;
+    }
+    return found;
+  }
+
+  start() {
+    for (let row = this.layout.focusRow ?? 0; row < this.layout.rows.length; ++row) {
+      const box = this.widest(row, 0, Infinity);
+      if (box >= 0 && this.layout.outer[box] < 0) return box;
+    }
+    return this.widest(this.layout.rows.length - 1, 0, Infinity);
+  }
+
+  beside(by) {
+    const boxes = this.layout.rows[this.layout.row[this.focus]], least = (this.to - this.from) / this.width / 2;
+    let place = boxes.indexOf(this.focus) + by;
+    while (boxes[place] !== undefined && this.layout.width[boxes[place]] < least) place += by;
+    return boxes[place] ?? -1;
+  }
+
+  upright(by) {
+    const {layout, focus} = this, x = layout.x[focus], end = x + layout.width[focus];
+    for (let row = layout.row[focus] + by; row >= 0 && row < layout.rows.length; row += by) {
+      const box = this.widest(row, x, end);
+      if (box >= 0) return box;
+      if (!layout.time) return -1;   // there, other threads are below
+    }
+    return -1;
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const {focus} = this, arrows = {ArrowUp: () => this.upright(-1), ArrowDown: () => this.upright(1), ArrowLeft: () => this.beside(-1), ArrowRight: () => this.beside(1)};
+    if (arrows[event.key]) this.move(focus < 0 ? this.start() : arrows[event.key]());
+    else if (event.key === "Enter" && focus >= 0) this.page.zoom(focus), this.move(focus);
+    else if (event.key === "Home") this.move(this.start());
+    else return;
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,149 @@
+// What colours tell. The hues are told apart with any kind of colour blindness (Okabe and Ito's set, lightened where text would be hard to read),
+// and differ in lightness; dark text has a contrast of 4.5 or more on each of them.
+
+const kindColours = {
+  lua: "#f2b632", c: "#6cbdf0", native: "#a9b4c0", marker: "#e9e3d0", gc: "#e36a2e", jit: "#1d9c74",
+};
+const kindTexts = {
+  lua: "Lua", c: "C called by Lua", native: "other native code", marker: "no function: waits, tail calls", gc: "garbage collector", jit: "JIT: machine code, compiler",
+};
+const stateColours = {
+  "no Lua": "#a9b4c0", "interpreter": "#f2b632", "machine code": "#1d9c74", "C function": "#6cbdf0", "garbage collector": "#e36a2e", "trace exit": "#f0e25a",
+  "recorder": "#d28bb4", "optimiser": "#b9a3ea", "assembler": "#8fd6c4", "asleep": "#dcdfe3",
+};
+const manyColours = ["#f2b632", "#6cbdf0", "#2fb58a", "#f0e25a", "#d28bb4", "#e8895a", "#b9a3ea", "#8fd6c4", "#c2cf6b", "#f3b6a6", "#9bb7d9", "#cdb48a"];
+// Of a change: from much less to much more, in the middle what noise may have made.
+const changeColours = ["#3f8fd2", "#7db8e8", "#bcdcf5", "#d9dce0", "#fbd9a8", "#f2ac4e", "#e07b1a"];
+const changeTexts = ["less by half or more", "less by 10 % or more", "a little less", "no change, or within noise",
+  "a little more", "more by 10 % or more", "more by half or more"];
+const inkOnColour = "#101418";
+
+// Boxes beside each other with the same meaning still differ a little.
+function shade(colour, number) {
+  const amount = [0, 0.14, 0.28, 0.07][number & 3];
+  return "#" + [1, 3, 5].map((at) => {
+    const part = parseInt(colour.slice(at, at + 2), 16);
+    return Math.round(part + (255 - part) * amount).toString(16).padStart(2, "0");
+  }).join("");
+}
+
+function hash(text) {
+  let sum = 2166136261;
+  for (let i = 0; i < text.length; ++i) sum = Math.imul(sum ^ text.charCodeAt(i), 16777619);
+  return (sum ^ (sum >>> 15)) >>> 0;
+}
+
+// inState: samples by state class.
+function kindOf(kind, inState, total) {
+  if (inState[1] * 2 > total) return "gc";
+  if (inState[3] * 2 > total || (kind === "lua" && (inState[2] + inState[3]) * 2 > total)) return "jit";
+  return kind;
+}
+
+// One sample. What a trace called is what it is.
+function kindOfSample(kind, stateClass) {
+  return stateClass === 1 ? "gc" : stateClass === 3 || (stateClass === 2 && kind === "lua") ? "jit" : kind;
+}
+
+// The change of a node, -3 to 3. Samples are counts of chance events: what is less than two standard deviations is told as no change.
+function changeOf(data, sums, node) {
+  const {columns, comparison} = data, byTime = comparison.by === "time" ? 1 : 0;
+  const after = sums[columns.samples + byTime][node], before = sums[columns.before + byTime][node] * comparison.scale;
+  const variance = after * after / Math.max(1, sums[columns.samples][node]) + before * before / Math.max(1, sums[columns.before][node]);
+  const difference = after - before;
+  if (difference * difference < 4 * variance || difference === 0) return 0;
+  const ratio = Math.abs(difference) / before;
+  const strength = ratio >= 0.5 ? 3 : ratio >= 0.1 ? 2 : 1;
+  return Math.sign(difference) * strength;
+}
+
+// fill(box), or segments(box, left, right) of pixels where one colour would not say it.
+function makePainter(mode, data, layout, graph) {
+  const {frames} = data, shades = new Map();
+  const shaded = (colour, frame) => {
+    const key = colour + (hash(frames.text[frame]) & 3);
+    if (!shades.has(key)) shades.set(key, shade(colour, hash(frames.text[frame])));
+    return shades.get(key);
+  };
+  const sums = (box) => layout.tree(box).total;
+  const byFrame = (colourOf) => {
+    const known = frames.text.map((_, frame) => colourOf(frame));
+    return {fill: (box) => known[layout.frame[box]]};
+  };
+  switch (mode) {
+    case "state": return layout.time ? {segments: (box, left, right) => timeSegments(layout, graph, box, left, right)}
+      : {segments: (box, left, right) => shareSegments(data, sums(box), layout.item[box], left, right)};
+    case "function": return byFrame((frame) => shaded(manyColours[hash(frames.text[frame]) % manyColours.length], frame));
+    case "module": return byFrame((frame) => fileColour(data, fileKey(data, frame)));
+    case "change": return {fill: (box) => changeColours[3 + changeOf(data, sums(box), layout.item[box])]};
+    default: return {fill: (box) => {
+      const frame = layout.frame[box], kind = frames.kind[frame];
+      if (layout.time) return shaded(kindColours[kindOf(kind, layout.inState.subarray(4 * box, 4 * box + 4), layout.samples[box])], frame);
+      if (layout.inverted?.(box)) return shaded(kindColours[kind], frame);   // the states are those of what was called
+      return shaded(kindColours[kindOf(kind, classSums(data, sums(box), layout.item[box]), sums(box)[0][layout.item[box]])], frame);
+    }};
+  }
+}
+
+const otherFiles = "other files";
+
+// The files with the most samples of their own have a colour each, the others one together. `sums`: of all threads.
+function colourFiles(data, sums) {
+  const samples = new Map();
+  data.frames.file.forEach((file, frame) => { if (file) samples.set(file, (samples.get(file) ?? 0) + sums.own[0][frame]); });
+  const files = [...samples].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([file]) => file);
+  data.fileColours = new Map(files.slice(0, manyColours.length).map((file, i) => [file, manyColours[i]]));
+}
+
+const fileKey = (data, frame) => (data.frames.file[frame] === "" ? "no function" : data.fileColours.has(data.frames.file[frame]) ? data.frames.file[frame] : otherFiles);
+const fileColour = (data, key) => data.fileColours.get(key) ?? (key === otherFiles ? kindColours.native : kindColours.marker);
+
+function classSums(data, sums, node) {
+  const inState = [0, 0, 0, 0];
+  data.states.forEach((_, state) => { inState[data.stateClass[state]] += sums[data.columns.state + state][node]; });
+  return inState;
+}
+
+function shareSegments(data, sums, node, left, right) {
+  const segments = [], all = sums[data.columns.samples][node];
+  let from = left;
+  for (let state = 0; state < data.states.length && all > 0; ++state) {
+    const width = (right - left) * sums[data.columns.state + state][node] / all;
+    if (width > 0) segments.push([from, from + width, stateColours[data.states[state]]]);
+    from += width;
+  }
+  return segments;
+}
+
+// The state of each pixel's column is looked up once a picture.
+function timeSegments(layout, graph, box, left, right) {
+  const columns = graph.stateColumns(layout.thread[box]), segments = [];
+  let from = left;
+  for (let x = Math.floor(left); x < right; ++x) {
+    if (x + 1 < right && columns[x + 1] === columns[x]) continue;
+    const end = Math.min(x + 1, right);
+    segments.push([from, end, stateColours[graph.data.states[columns[x] ?? 0]]]);
+    from = end;
+  }
+  return segments;
+}
+
+// [{colour, text, samples}], of the samples of the tree.
+function legendOf(mode, data, tree, sums) {
+  const counts = new Map(), {columns, frames} = data;
+  const count = (key, samples) => { if (samples > 0) counts.set(key, (counts.get(key) ?? 0) + samples); };
+  if (mode === "change") return changeColours.map((colour, i) => ({colour, text: changeTexts[i], samples: null}));
+  if (mode === "function") return [{colour: manyColours[0], text: "each function its own; 12 colours for all, so different ones may share one", samples: null}];
+  if (mode === "state") data.states.forEach((name, state) => count(name, tree.total[columns.state + state][0]));
+  else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(fileKey(data, frame), sums.own[0][frame]);
+  else data.states.forEach((_, state) => {
+    const own = tree.own[columns.state + state], kindsOf = kinds.map((kind) => kindOfSample(kind, data.stateClass[state]));
+    const number = frames.kind.map((kind) => kinds.indexOf(kind));
+    const samples = [0, 0, 0, 0];
+    if (tree.total[columns.state + state][0] > 0) for (let node = 1; node < own.length; ++node) samples[number[tree.frame[node]]] += own[node];
+    samples.forEach((n, kind) => count(kindsOf[kind], n));
+  });
+  const colourOf = (key) => (mode === "state" ? stateColours[key] : mode === "kind" ? kindColours[key] : fileColour(data, key));
+  const items = [...counts].map(([key, samples]) => ({colour: colourOf(key), text: mode === "kind" ? kindTexts[key] : key, samples}));
+  return items;
+}

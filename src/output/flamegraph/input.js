@@ -1,0 +1,139 @@
+// What is not the graph's own: keys of the page, the address, the theme. Last, the page begins.
+
+// By a regular expression without regard to case; what is none is taken as it is.
+function matching(frames, query) {
+  let pattern;
+  try { pattern = new RegExp(query, "iu"); } catch { pattern = new RegExp(query.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "iu"); }
+  return Uint8Array.from(frames.text, (text) => pattern.test(text));
+}
+
+// The address tells what is shown, so that it can be sent to somebody who has the file.
+let hashTimer = 0;
+function writeHash(page) {
+  clearTimeout(hashTimer);
+  hashTimer = setTimeout(() => writeHashNow(page), 100);   // browsers refuse it if it is done too often
+}
+
+function writeHashNow(page) {
+  const {state, chart, layout, zoomed} = page, words = new URLSearchParams();
+  const usual = {view: "left", thread: "all", colour: page.data.comparison ? "change" : "kind", flip: false, width: "after", query: ""};
+  for (const [name, value] of Object.entries(usual)) if (state[name] !== value) words.set(name, state[name]);
+  if (state.view === "table") words.set("fn", state.fn);
+  else if (!chart.isWhole()) words.set("zoom", zoomed >= 0 && state.view === "left" ? String(layout.item[zoomed]) : `${chart.from},${chart.to}`);
+  const text = words.toString();
+  if (text === location.hash.slice(1)) return;
+  try { history.replaceState(null, "", "#" + text); } catch { /* an address that may not be changed, as in some frames */ }
+}
+
+// What does not fit this profile is left out. Returns the zoom.
+function readHash(page) {
+  const words = new URLSearchParams(location.hash.slice(1)), {state, data} = page;
+  const choose = (name, allowed) => { if (allowed.includes(words.get(name))) state[name] = words.get(name); };
+  choose("view", data.comparison ? ["left", "table"] : ["left", "time", "table"]);
+  choose("thread", ["all", ...(data.comparison ? [] : page.now.threads.map((_, i) => String(i)))]);
+  choose("colour", [...byId("colour").options].map((option) => option.value));
+  choose("width", ["after", "before"]);
+  state.flip = words.get("flip") === "true";
+  state.query = words.get("query") ?? "";
+  const fn = Number(words.get("fn") ?? -1);
+  if (Number.isInteger(fn) && fn < data.frames.count) state.fn = fn;
+  return words.get("zoom");
+}
+
+function restoreZoom(page, zoom) {
+  if (!zoom || page.state.view === "table") return;
+  const numbers = zoom.split(",").map(Number), {layout, chart} = page;
+  if (numbers.some((n) => !Number.isFinite(n))) return;
+  if (numbers.length === 2 && numbers[0] < numbers[1]) chart.look(numbers[0], numbers[1]), page.moved();
+  else if (numbers.length === 1 && layout.item.indexOf(numbers[0]) > 0) page.zoom(layout.item.indexOf(numbers[0]));
+}
+
+function setTheme(dark) {
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  byId("theme").textContent = dark ? "Light" : "Dark";
+}
+
+// localStorage may be refused to files.
+const remembered = {
+  get() { try { return localStorage.getItem("luaspy-theme"); } catch { return null; } },
+  set(theme) { try { localStorage.setItem("luaspy-theme", theme); } catch { /* then it is not remembered */ } },
+};
+
+function switchTheme(page) {
+  const dark = document.documentElement.dataset.theme !== "dark";
+  setTheme(dark);
+  remembered.set(dark ? "dark" : "light");
+  page.chart.draw();
+}
+
+// From the focus to the next match, row by row, from left to right.
+function nextMatch(page, by) {
+  const {layout, chart, matches} = page;
+  if (!matches) return;
+  const boxes = layout.rows.flat().filter((box) => layout.frame[box] >= 0 && matches[layout.frame[box]] && layout.width[box] * chart.scale >= 0.5);
+  if (boxes.length === 0) return;
+  const at = boxes.indexOf(chart.focus);
+  byId("canvas").focus({focusVisible: true});
+  chart.move(boxes[(at < 0 ? (by > 0 ? 0 : -1) : at + by) % boxes.length] ?? boxes[boxes.length - 1]);
+}
+
+function nextColour(page) {
+  const colours = [...byId("colour").options].map((option) => option.value);
+  page.set({colour: colours[(colours.indexOf(page.state.colour) + 1) % colours.length]});
+}
+
+function relateTold(page) {
+  const box = page.chart.focus >= 0 ? page.chart.focus : page.chart.hover >= 0 ? page.chart.hover : page.zoomed;
+  if (box >= 0 && page.state.view !== "table") page.relate(page.layout.frame[box]);
+}
+
+const keys = {
+  "1": (page) => page.set({view: "left"}),
+  "2": (page) => { if (!page.data.comparison) page.set({view: "time"}); },
+  "3": (page) => page.set({view: "table"}),
+  "0": (page) => page.reset(),
+  "/": () => byId("search").select(),
+  "?": () => byId("help").showModal(),
+  Escape: (page) => page.back(),
+  s: relateTold,
+  c: nextColour,
+  i: (page) => { if (page.state.view !== "table") page.set({flip: !page.state.flip}); },
+  d: switchTheme,
+  n: (page) => nextMatch(page, 1),
+  N: (page) => nextMatch(page, -1),
+  "+": (page) => { page.chart.magnify(0.7); page.moved(); },
+  "-": (page) => { page.chart.magnify(1 / 0.7); page.moved(); },
+};
+
+function listen(page) {
+  const canvas = byId("canvas"), search = byId("search");
+  for (const button of document.querySelectorAll("[data-view]")) button.addEventListener("click", () => page.set({view: button.dataset.view}));
+  for (const id of ["thread", "colour", "width"]) byId(id).addEventListener("change", (event) => page.set({[id]: event.target.value}));
+  byId("flip").addEventListener("click", () => page.set({flip: !page.state.flip}));
+  byId("theme").addEventListener("click", () => switchTheme(page));
+  byId("help-open").addEventListener("click", () => byId("help").showModal());
+  // Pressed without losing what is told of.
+  byId("relate").addEventListener("pointerdown", (event) => event.preventDefault());
+  byId("relate").addEventListener("click", () => relateTold(page));
+  search.addEventListener("input", () => { page.state.query = search.value; page.search(); });
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") nextMatch(page, 1);
+    else if (event.key === "Escape") page.state.query = "", page.search(), canvas.focus();
+    else return;
+    event.preventDefault();
+  });
+  document.addEventListener("keydown", (event) => {
+    // A second Ctrl-F is the browser's own.
+    if ((event.ctrlKey || event.metaKey) && event.key === "f" && document.activeElement !== search) search.select(), event.preventDefault();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || byId("help").open) return;
+    if (["INPUT", "SELECT"].includes(event.target.tagName) || !keys[event.key]) return;
+    keys[event.key](page);
+    event.preventDefault();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => { if (!remembered.get()) setTheme(event.matches), page.chart.draw(); });
+  addEventListener("hashchange", () => { const zoom = readHash(page); page.render(); page.search(); restoreZoom(page, zoom); });
+}
+
+setTheme(remembered.get() ? remembered.get() === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+listen(new Page(load(JSON.parse(byId("data").textContent))));
+performance.mark("drawn");

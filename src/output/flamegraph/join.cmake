@@ -1,0 +1,49 @@
+# Joins the parts of the flame graph page to one file and makes C++ of it: SOURCE is the folder of the parts, OUTPUT the file to write.
+# The page runs no script and takes no style but these two, told by their hashes (https://www.w3.org/TR/CSP3/, hash-source).
+set(scripts data layout colours graph chart words table tip page input)
+
+function(hash_source text result)
+  string(SHA256 rest "${text}")
+  string(APPEND rest 00)   # 33 bytes: base64 takes three at a time
+  set(digits ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
+  set(base64 "")
+  while(NOT rest STREQUAL "")
+    string(SUBSTRING ${rest} 0 6 three)
+    string(SUBSTRING ${rest} 6 -1 rest)
+    foreach(shift 18 12 6 0)
+      math(EXPR place "(0x${three} >> ${shift}) & 63")
+      string(SUBSTRING ${digits} ${place} 1 digit)
+      string(APPEND base64 ${digit})
+    endforeach()
+  endwhile()
+  string(SUBSTRING ${base64} 0 43 base64)
+  set(${result} "sha256-${base64}=" PARENT_SCOPE)
+endfunction()
+
+set(script "\"use strict\";\n(() => {\n")
+foreach(name ${scripts})
+  file(READ ${SOURCE}/${name}.js part)
+  string(APPEND script "${part}\n")
+endforeach()
+string(APPEND script "})();\n")
+file(READ ${SOURCE}/page.css style)
+file(READ ${SOURCE}/page.html page)
+hash_source("${script}" script_hash)
+hash_source("${style}" style_hash)
+foreach(name script_hash style_hash style script)
+  string(TOUPPER @${name}@ place)
+  string(REPLACE "${place}" "${${name}}" page "${page}")
+endforeach()
+string(FIND "${page}" @DATA@ data)
+string(SUBSTRING "${page}" 0 ${data} head)
+math(EXPR data "${data} + 6")
+string(SUBSTRING "${page}" ${data} -1 tail)
+file(WRITE ${OUTPUT} "#include \"output/flamegraph_page.h\"
+
+namespace luaspy {
+
+const std::string_view flamegraph_head = R\"luaspy(${head})luaspy\";
+const std::string_view flamegraph_tail = R\"luaspy(${tail})luaspy\";
+
+}  // namespace luaspy
+")

@@ -1,0 +1,173 @@
+// Where boxes are: x and width in samples or µs, rows counted from above. The lists of rows are in the order of x, so that what is in sight is found by halving.
+
+class Layout {
+  constructor() {
+    this.count = 0;
+    this.x = new Float64Array(1024);
+    this.width = new Float64Array(1024);
+    this.row = new Int32Array(1024);
+    this.frame = new Int32Array(1024);
+    this.outer = new Int32Array(1024);    // the box outside of it, -1 if none
+    this.item = new Int32Array(1024);     // the node that it tells of
+    this.rows = [];                       // boxes by row
+    this.labels = [];                     // {row, text}: rows that are no boxes
+    this.extent = 0;
+  }
+  add(row, x, width, frame, outer, item) {
+    const box = this.count++;
+    if (box === this.x.length) this.grow();
+    this.x[box] = x;
+    this.width[box] = width;
+    this.row[box] = row;
+    this.frame[box] = frame;
+    this.outer[box] = outer;
+    this.item[box] = item;
+    (this.rows[row] ??= []).push(box);
+    return box;
+  }
+  grow() {
+    for (const [name, column] of Object.entries(this)) {
+      if (!ArrayBuffer.isView(column)) continue;
+      this[name] = new column.constructor(2 * column.length);
+      this[name].set(column);
+    }
+  }
+  close() {
+    for (let row = 0; row < this.rows.length; ++row) this.rows[row] ??= [];
+    return this;
+  }
+  // The first box of the row that ends behind x.
+  firstBehind(row, x) {
+    const boxes = this.rows[row];
+    let low = 0, high = boxes.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.x[boxes[middle]] + this.width[boxes[middle]] > x) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+  at(row, x) {
+    const boxes = this.rows[row] ?? [], place = boxes.length ? this.firstBehind(row, x) : 0;
+    return place < boxes.length && this.x[boxes[place]] <= x ? boxes[place] : -1;
+  }
+  // Box by box, what is outside of `box`, the outermost first, and itself.
+  path(box) {
+    const path = [];
+    for (; box >= 0; box = this.outer[box]) path.unshift(box);
+    return path;
+  }
+}
+
+function depthOf(tree, width) {
+  const depth = new Int32Array(tree.outer.length);
+  let most = 0;
+  for (let node = 1; node < depth.length; ++node) {
+    depth[node] = depth[tree.outer[node]] + 1;
+    if (width[node] > 0 && depth[node] > most) most = depth[node];
+  }
+  return {depth, most};
+}
+
+// Puts the tree below (or above) row `top`; the widest child goes to the left. skipRoot: its children begin at x 0 in the first row.
+function layTree(layout, tree, width, {top, flip, skipRoot, rows}) {
+  const rowOf = (depth) => (flip ? top + rows - 1 - depth : top + depth) - (skipRoot ? (flip ? -1 : 1) : 0);
+  const {start, list} = tree.children, {text} = tree.data.frames;
+  const order = (a, b) => width[b] - width[a] || (text[tree.frame[a]] < text[tree.frame[b]] ? -1 : 1);
+  const open = [{node: 0, x: 0, depth: 0, outer: -1}];
+  while (open.length) {
+    const {node, x, depth, outer} = open.pop();
+    const box = skipRoot && node === 0 ? -1 : layout.add(rowOf(depth), x, width[node], tree.frame[node], outer, node);
+    const inside = [];
+    for (let i = start[node]; i < start[node + 1]; ++i) if (width[list[i]] > 0) inside.push(list[i]);
+    if (inside.length > 1) inside.sort(order);
+    let end = x;
+    for (const child of inside) end += width[child];
+    for (let i = inside.length - 1; i >= 0; --i) {
+      end -= width[inside[i]];
+      open.push({node: inside[i], x: end, depth: depth + 1, outer: box});
+    }
+  }
+}
+
+function layLeftHeavy(tree, width, flip) {
+  const layout = new Layout();
+  layout.extent = width[0];
+  layTree(layout, tree, width, {top: 0, flip, rows: depthOf(tree, width).most + 1});
+  layout.tree = () => tree;
+  return layout.close();
+}
+
+// Callers above, the function between, callees below.
+function laySandwich(callers, callees, widths) {
+  const layout = new Layout();
+  const above = Math.max(1, depthOf(callers, widths[0]).most);   // with the function's own row, which the callees' tree draws
+  layout.extent = widths[1][0];
+  layTree(layout, callers, widths[0], {top: 0, flip: true, skipRoot: true, rows: above});
+  const own = layout.rows[above - 1]?.pop();
+  const split = layout.count;
+  layTree(layout, callees, widths[1], {top: above - 1, flip: false, skipRoot: true});
+  layout.tree = (box) => (box < split && box !== own ? callers : callees);
+  layout.inverted = (box) => layout.tree(box) === callers;
+  layout.focusRow = above - 1;
+  return layout.close();
+}
+
+// The threads one below the other. A box goes on as long as the same calls are seen without a break.
+function layTime(data, threads, flip) {
+  const layout = new Layout();
+  const depth = depthOf(data, new Float64Array(data.outer.length).fill(1)).depth;
+  // inState: samples by state class, four for each box.
+  Object.assign(layout, {samples: new Int32Array(1024), own: new Int32Array(1024), thread: new Int32Array(1024), inState: new Int32Array(4096), time: true});
+  layout.lanes = [];
+  let top = 0;
+  for (const index of threads) {
+    const thread = data.sets[0].threads[index];
+    let rows = 1;
+    for (let i = 0; i < thread.runs.length; i += runWidth) rows = Math.max(rows, depth[thread.runs[i]]);
+    layout.labels.push({row: top, text: threadText(thread)});
+    layout.rows[top] = [];
+    layThread(layout, data, index, depth, flip ? (d) => top + 1 + rows - d : (d) => top + d);
+    layout.lanes.push({thread: index, from: top, to: top + rows + 1});
+    top += rows + 2;
+  }
+  return layout.close();
+}
+
+// A box is made where its call begins; what was seen in it is the sum where it ends less the sum where it began.
+function layThread(layout, data, index, depth, rowOf) {
+  const {start, runs} = data.sets[0].threads[index], open = [-1], seen = [0, 0, 0, 0];   // open[d]: the box at depth d; seen: samples by state class
+  let now = start, last = 0, samples = 0;
+  const close = (down) => {
+    while (open.length > down + 1) {
+      const box = open.pop();
+      layout.width[box] = now - layout.x[box];
+      layout.samples[box] += samples;
+      for (let c = 0; c < 4; ++c) layout.inState[4 * box + c] += seen[c];
+    }
+  };
+  for (let i = 0; i < runs.length; i += runWidth) {
+    const node = runs[i], path = [];
+    let common = node, other = runs[i + 4] > 0 ? 0 : last;
+    while (common !== other) {
+      if (depth[common] >= depth[other]) path.push(common), common = data.outer[common];
+      else other = data.outer[other];
+    }
+    close(depth[common]);
+    now += runs[i + 4];
+    for (let n = path.length - 1; n >= 0; --n) {
+      const box = layout.add(rowOf(open.length), now, 0, data.frame[path[n]], open[open.length - 1], path[n]);
+      open.push(box);
+      layout.thread[box] = index, layout.samples[box] = -samples;
+      for (let c = 0; c < 4; ++c) layout.inState[4 * box + c] = -seen[c];
+    }
+    samples += runs[i + 2], seen[data.stateClass[stateOf(data, runs[i + 1])]] += runs[i + 2];
+    if (node !== 0) layout.own[open[open.length - 1]] += runs[i + 2];
+    now += runs[i + 3];
+    last = node;
+  }
+  close(0);
+  layout.extent = Math.max(layout.extent, now);
+}
+
+function threadText(thread) { return `${thread.process ? thread.process + ": " : ""}${thread.name} (thread ${thread.tid})`; }

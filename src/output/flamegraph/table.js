@@ -1,0 +1,115 @@
+// The functions as a table that can be sorted and filtered, and the callers and callees of one.
+
+class FunctionTable {
+  constructor(data, page) {
+    Object.assign(this, {data, page, limit: 250, sort: 0, descending: true, filter: ""});
+    this.body = document.querySelector("#table tbody");
+    this.more = document.getElementById("more");
+    this.more.addEventListener("click", () => { this.limit = Infinity; this.fill(); });
+    document.getElementById("filter").addEventListener("input", (event) => { this.filter = event.target.value.toLowerCase(); this.fill(); });
+    this.columns = data.comparison ? this.comparedColumns() : this.plainColumns();
+    this.head();
+  }
+
+  plainColumns() {
+    return [
+      {title: "Own %", value: (f) => this.sums.own[0][f], text: (v) => percent(v, this.all)},
+      {title: "Total %", value: (f) => this.sums.total[0][f], text: (v) => percent(v, this.all)},
+      {title: "Own", value: (f) => this.sums.own[0][f], text: count, hint: (f) => duration(this.sums.own[1][f])},
+      {title: "Total", value: (f) => this.sums.total[0][f], text: count, hint: (f) => duration(this.sums.total[1][f])},
+      {title: "Function", value: (f) => this.data.frames.text[f]},
+    ];
+  }
+
+  comparedColumns() {
+    const {data} = this, byTime = data.comparison.by === "time";
+    const columnsOf = (title, sums) => [
+      {title: byTime ? title : `${title} %`, value: (f) => compared(data, sums(), f).after, text: (v) => amount(data, v, this.all)},
+      {title: "Change", value: (f) => { const c = compared(data, sums(), f); return c.after - c.before; },
+        text: (v) => changeText(data, {after: v, before: 0}, this.all), hint: (f) => relativeText(compared(data, sums(), f)),
+        style: (f) => ["down", "", "up"][1 + Math.sign(changeOf(data, sums(), f))]},
+    ];
+    return [...columnsOf("Own", () => this.sums.own), ...columnsOf("Total", () => this.sums.total), {title: "Function", value: (f) => data.frames.text[f]}];
+  }
+
+  head() {
+    const row = document.querySelector("#table thead tr");
+    row.replaceChildren(...this.columns.map((column, i) => {
+      const button = element("button", {type: "button", textContent: column.title});
+      button.addEventListener("click", () => {
+        if (this.sort === i) this.descending = !this.descending;
+        else this.sort = i, this.descending = column.text !== undefined;
+        this.fill();
+      });
+      return element("th", {scope: "col", title: column.text === count ? "samples" : ""}, button);
+    }));
+  }
+
+  show(tree, sums, all) {
+    Object.assign(this, {tree, sums, all});
+    this.fill();
+  }
+
+  fill() {
+    const {frames} = this.data, {sums} = this, before = this.data.columns.before, column = this.columns[this.sort];
+    const shown = [];
+    for (let frame = 0; frame < frames.count; ++frame) {
+      if (sums.total[0][frame] <= 0 && !(this.data.comparison && sums.total[before][frame] > 0)) continue;
+      if (this.filter === "" || frames.text[frame].toLowerCase().includes(this.filter) || frames.file[frame].toLowerCase().includes(this.filter)) shown.push(frame);
+    }
+    const values = new Map(shown.map((frame) => [frame, column.value(frame)])), way = this.descending ? -1 : 1;
+    shown.sort((a, b) => (values.get(a) < values.get(b) ? -way : values.get(a) > values.get(b) ? way : sums.total[0][b] - sums.total[0][a]));
+    this.body.replaceChildren(...shown.slice(0, this.limit).map((frame) => this.row(frame)));
+    this.more.hidden = shown.length <= this.limit;
+    this.more.textContent = `Show all ${count(shown.length)}`;
+    [...document.querySelectorAll("#table th")].forEach((th, i) => {
+      if (i === this.sort) th.setAttribute("aria-sort", this.descending ? "descending" : "ascending");
+      else th.removeAttribute("aria-sort");
+    });
+    this.shown = shown;
+    this.mark(this.chosen);
+  }
+
+  row(frame) {
+    const cells = this.columns.slice(0, -1).map((column) => {
+      const value = column.value(frame);
+      return element("td", {textContent: column.text(value), title: column.hint ? column.hint(frame) : "", className: column.style ? column.style(frame) : ""});
+    });
+    const row = element("tr", {}, ...cells, element("td", {}, nameButton(this.data, frame, this.page)));
+    row.dataset.frame = frame;
+    return row;
+  }
+
+  mark(frame) {
+    this.chosen = frame;
+    for (const row of this.body.rows) {
+      if (Number(row.dataset.frame) === frame) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
+    }
+  }
+}
+
+function nameButton(data, frame, page) {
+  const text = data.frames.text[frame];
+  const button = element("button", {type: "button", className: "name", title: text}, swatch(kindColours[data.frames.kind[frame]]), element("span", {textContent: text}));
+  button.addEventListener("click", () => page.relate(frame));
+  return button;
+}
+
+// Callers and callees right next to the frame. The trees' root has one child: the frame.
+function fillRelations(data, page, frame, {sums, callers, callees}, all) {
+  const of = page.widthOf(callees)[1] ?? 0, size = data.comparison?.by === "time" ? duration : count;
+  const item = (amount, what) => element("li", {}, element("span", {className: "share", textContent: `${size(amount)} · ${percent(amount, of)}`}), what);
+  const items = (tree) => {
+    const width = page.widthOf(tree), {start, list} = tree.children;
+    const nodes = tree.outer.length < 2 ? [] : [...list.subarray(start[1], start[2])].filter((node) => width[node] > 0).sort((a, b) => width[b] - width[a]);
+    return nodes.map((node) => item(width[node], nameButton(data, tree.frame[node], page)));
+  };
+  const own = (tree, text) => {
+    const amount = page.widthOf(tree, tree.own)[1] ?? 0;
+    return amount > 0 ? [item(amount, element("span", {className: "own", textContent: text}))] : [];
+  };
+  byId("chosen").textContent = `${data.frames.text[frame]}: own ${percent(page.widthOf(null, sums.own)[frame], all)}, total ${percent(of, all)}`;
+  byId("callers").replaceChildren(...items(callers), ...own(callers, "nothing: outermost"));
+  byId("callees").replaceChildren(...own(callees, "itself"), ...items(callees));
+}

@@ -1,0 +1,84 @@
+// What is told of the box under the pointer or the focus.
+
+// One line, for the foot of the page and for screen readers.
+function boxLine(page, box) {
+  const {data, layout} = page, frame = layout.frame[box], name = page.textOf(box);
+  if (layout.time) return `${name}: ${count(layout.samples[box])} samples, ${duration(layout.width[box])}, from ${duration(layout.x[box])}`;
+  const tree = layout.tree(box), node = layout.item[box];
+  if (data.comparison) {
+    const total = compared(data, tree.total, node);
+    return `${name}: ${amount(data, total.after, page.all)}, before ${amount(data, total.before, page.all)}, change ${changeText(data, total, page.all)}`;
+  }
+  const own = frame >= 0 && !layout.inverted?.(box) ? `own ${percent(tree.own[0][node], page.all)}, ` : "";
+  return `${name}: ${own}total ${percent(tree.total[0][node], page.all)}, ${count(tree.total[0][node])} samples, ${duration(tree.total[1][node])}`;
+}
+
+function tipOf(page, box) {
+  const {data, layout} = page, frame = layout.frame[box];
+  const parts = [element("strong", {textContent: page.textOf(box)})];
+  if (frame >= 0) parts.push(element("div", {className: "where", textContent: placeOf(data.frames, frame)}));
+  const tell = layout.time ? timeNumbers : data.comparison ? changeNumbers : treeNumbers;
+  parts.push(tell(page, box));
+  if (!data.comparison) {
+    const states = stateText(page, box);
+    if (states) parts.push(element("div", {className: "states", textContent: states}));
+  }
+  return parts;
+}
+
+function numbers(head, rows) {
+  const line = (cells, tag) => element("tr", {}, element("th", {textContent: cells[0]}), ...cells.slice(1).map((text) => element(tag, {textContent: text})));
+  return element("table", {}, line(head, "th"), ...rows.map((row) => line(row, "td")));
+}
+
+function treeNumbers(page, box) {
+  const tree = page.layout.tree(box), node = page.layout.item[box], one = page.threads !== null;
+  const head = ["", "samples", "of all", ...(one ? ["of the thread"] : []), "time"];
+  const ofThread = (samples) => (one ? [percent(samples, page.tree.total[0][0])] : []);
+  const row = (title, [samples, time]) => [title, count(samples[node]), percent(samples[node], page.all), ...ofThread(samples[node]), duration(time[node])];
+  if (page.layout.inverted?.(box)) return numbers(head, [row("called from here", tree.total)]);
+  return numbers(head, [...(page.layout.frame[box] >= 0 ? [row("own", tree.own)] : []), row("total", tree.total)]);
+}
+
+function timeNumbers(page, box) {
+  const {layout, data} = page, thread = data.sets[0].threads[layout.thread[box]];
+  let all = 0;
+  for (let i = 2; i < thread.runs.length; i += runWidth) all += thread.runs[i];
+  const row = (title, samples, time) => [title, count(samples), percent(samples, page.all), percent(samples, all), time];
+  return numbers(["", "samples", "of all", "of the thread", "time"], [
+    row("own", layout.own[box], ""), row("total", layout.samples[box], duration(layout.width[box])),
+    ["from", "", "", "", duration(layout.x[box])],
+  ]);
+}
+
+function changeNumbers(page, box) {
+  const {data, layout, all} = page, tree = layout.tree(box), node = layout.item[box], {columns, comparison} = data;
+  const row = (title, sums) => {
+    const both = compared(data, sums, node);
+    return [title, amount(data, both.after, all), amount(data, both.before, all), changeText(data, both, all), relativeText(both)];
+  };
+  const samples = ["samples", count(tree.total[columns.samples][node]), count(tree.total[columns.before][node]), "", ""];
+  return numbers(["", "after", "before", comparison.by === "time" ? "change" : "points", ""],
+    [...(layout.frame[box] >= 0 && !layout.inverted?.(box) ? [row("own", tree.own)] : []), row("total", tree.total), samples]);
+}
+
+function stateText(page, box) {
+  const {data, layout} = page;
+  if (layout.time) return "";
+  const tree = layout.tree(box), node = layout.item[box], all = tree.total[0][node];
+  return data.states.map((name, state) => [tree.total[data.columns.state + state][node], name]).filter(([samples]) => samples > 0)
+    .sort((a, b) => b[0] - a[0]).map(([samples, name]) => `${name} ${percent(samples, all)}`).join(" · ");
+}
+
+// Of a box that was moved to by keys: in the corner where what is around the box stays in sight.
+function placeTipAside(tip, canvas, box) {
+  const {width, height} = tip.getBoundingClientRect(), below = box < canvas.top + canvas.height / 2;
+  tip.style.left = canvas.right - width - 20 + "px";
+  tip.style.top = (below ? canvas.bottom - height - 8 : canvas.top + 30) + "px";
+}
+
+function placeTip(tip, x, y) {
+  const {width, height} = tip.getBoundingClientRect();
+  tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - width - 8)) + "px";
+  tip.style.top = (y + 24 + height > innerHeight ? Math.max(4, y - height - 12) : y + 24) + "px";
+}

@@ -1,0 +1,69 @@
+#pragma once
+// The raw recording: everything that was sampled, in the order of time, written as it comes; readable up to its last flush. docs/raw-format.md
+// describes it byte by byte.
+
+#include <istream>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "profile.h"
+#include "result.h"
+#include "shape.h"
+
+namespace luaspy {
+
+// The only version so far. Readers skip records that they do not know, and what comes at the end of one: a new version is for what they
+// would misread.
+inline constexpr std::uint8_t raw_version = 1;
+
+class RawWriter {
+ public:
+  // `stacks` and `threads` grow as the recording goes on; samples name them by number.
+  RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, std::ostream& out);
+
+  // Of `facts`, all but the stack. A loss of one thread is told with the thread.
+  void sample(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack);
+  void loss(Loss loss, std::int64_t count);
+  void idle(std::int64_t count);
+  // What has changed of it since the last time.
+  void about(const About& about);
+
+  // What came since the last time becomes readable.
+  void flush();
+
+ private:
+  void catch_up();
+  void tick(const Tick& tick);
+  void idle_is_over();
+  void add_record(std::uint8_t type, const std::string& body);
+  void write_block();
+
+  const StackTable& stacks_;
+  const std::vector<Profile::Thread>& threads_;
+  std::ostream& out_;
+  std::string block_;
+  std::string body_;                     // of the record being made; kept for its memory
+  std::size_t frames_ = 0, nodes_ = 1, told_threads_ = 0;   // written so far
+  std::unordered_map<std::string, std::uint64_t> strings_;
+  std::map<std::string, std::string> about_;
+  std::vector<Quality> qualities_;       // by thread: the last one told
+  Tick tick_;
+  std::int64_t idle_ = 0;                // not written yet
+};
+
+// What of a recording is read. Times are since it began.
+struct RawWindow {
+  std::int64_t from_ns = 0;
+  std::optional<std::int64_t> to_ns;
+  std::string thread;                    // its number, or a part of its name; "": all
+};
+
+// A raw recording as a profile; its bytes are not trusted. What follows a damaged or unfinished block is left out, and `about.complete` is false
+// then. An error if it is no raw recording at all.
+Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window = {}, bool keeps_order = true);
+
+}  // namespace luaspy

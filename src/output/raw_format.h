@@ -1,0 +1,22 @@
+#pragma once
+// What the writer and the reader of raw recordings share; docs/raw-format.md explains it.
+
+#include <cstdint>
+#include <string_view>
+
+namespace luaspy::raw {
+
+inline constexpr std::string_view magic = "LUASPY\x1a";   // the version follows, one byte
+inline constexpr std::size_t largest_block = 1 << 26;     // bytes of payload: no writer makes one of that size
+inline constexpr std::size_t longest_string = 1 << 16;
+
+enum Record : std::uint8_t { about = 1, string, frame, stack, thread, tick, sample, loss, idle };
+
+// Sample records: bits of their flags; the VM state is above them.
+inline constexpr std::uint64_t asleep = 1, has_stop = 2, has_quality = 4, has_loss = 8;
+inline constexpr int vm_state_shift = 4;
+
+// Frame records.
+inline constexpr std::uint64_t line_is_near = 8;          // beside the kind, which takes the lower three bits
+
+}  // namespace luaspy::raw

@@ -1,0 +1,176 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "output/raw.h"
+#include "output/raw_format.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t block_size = 1 << 16;   // a block of this size is written without being asked for
+
+void put(std::string& bytes, std::uint64_t number) {
+  for (; number >= 0x80; number >>= 7) bytes += static_cast<char>(number | 0x80);
+  bytes += static_cast<char>(number);
+}
+
+void put(std::string& bytes, std::int64_t number) { put(bytes, static_cast<std::uint64_t>(number)); }
+
+void put(std::string& bytes, std::string_view text) {
+  text = text.substr(0, raw::longest_string);
+  put(bytes, std::uint64_t{text.size()});
+  bytes += text;
+}
+
+void put_u32(std::string& bytes, std::size_t number) {
+  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift & 0xff);
+}
+
+std::array<std::int64_t, 10> numbers(const Quality& quality) {
+  return {quality.stacks,     quality.with_lua,      quality.native_complete, quality.not_joined, quality.lua_broken, quality.lua_unusable,
+          quality.half_built, quality.calls_dropped, quality.relocated,       quality.fresh_mismatch};
+}
+
+std::map<std::string, std::string> words(const About& about) {
+  return {{"luaspy", about.luaspy},
+          {"command", about.command},
+          {"executable", about.executable},
+          {"pid", std::to_string(about.pid)},
+          {"luas", fmt::format("{}", fmt::join(about.luas, "\n"))},
+          {"mode", about.mode},
+          {"rate_hz", fmt::format("{}", about.rate)},
+          {"max_stopped_percent", fmt::format("{}", about.max_stopped)},
+          {"started_s", std::to_string(about.started_s)},
+          {"duration_ns", std::to_string(about.duration_ns)},
+          {"ticks", std::to_string(about.ticks)},
+          {"complete", about.complete ? "1" : "0"}};
+}
+
+}  // namespace
+
+RawWriter::RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, std::ostream& out) : stacks_(stacks), threads_(threads), out_(out) {
+  out_ << raw::magic << static_cast<char>(raw_version);
+}
+
+void RawWriter::about(const About& about) {
+  for (const auto& [key, value] : words(about)) {
+    const auto [place, added] = about_.emplace(key, value);
+    if (!added && place->second == value) continue;
+    place->second = value;
+    std::string body;
+    put(body, std::string_view(key));
+    put(body, std::string_view(value));
+    add_record(raw::about, body);
+  }
+}
+
+// Strings, frames, stacks and threads that are new since the last sample.
+void RawWriter::catch_up() {
+  const auto string = [&](const std::string& text) {
+    const auto [place, added] = strings_.emplace(text, strings_.size());
+    if (added) add_record(raw::string, text.substr(0, raw::longest_string));
+    return place->second;
+  };
+  for (; frames_ < stacks_.frames().size(); ++frames_) {
+    const Frame& frame = stacks_.frames()[frames_];
+    const std::uint64_t name = string(frame.name), file = string(frame.file);
+    body_.clear();
+    put(body_, static_cast<std::uint64_t>(frame.kind) | (frame.line_is_near ? raw::line_is_near : 0));
+    put(body_, name);
+    put(body_, file);
+    put(body_, static_cast<std::uint64_t>(std::max(frame.line_defined, 0)));
+    put(body_, static_cast<std::uint64_t>(std::max(frame.line, 0)));
+    add_record(raw::frame, body_);
+  }
+  for (; nodes_ < stacks_.nodes().size(); ++nodes_) {
+    body_.clear();
+    put(body_, std::uint64_t{stacks_.nodes()[nodes_].outer});
+    put(body_, std::uint64_t{stacks_.nodes()[nodes_].frame});
+    add_record(raw::stack, body_);
+  }
+  for (; told_threads_ < threads_.size(); ++told_threads_) {
+    const Profile::Thread& thread = threads_[told_threads_];
+    const std::uint64_t name = string(thread.name), process = string(thread.process);
+    body_.clear();
+    put(body_, std::int64_t{thread.tid});
+    put(body_, std::int64_t{thread.pid});
+    put(body_, name);
+    put(body_, process);
+    add_record(raw::thread, body_);
+    qualities_.emplace_back();
+  }
+}
+
+void RawWriter::tick(const Tick& tick) {
+  if (tick.at_ns == tick_.at_ns && tick.weight_ns == tick_.weight_ns) return;
+  idle_is_over();
+  body_.clear();
+  put(body_, std::max(tick.at_ns - tick_.at_ns, std::int64_t{0}));
+  if (tick.weight_ns != tick.at_ns - tick_.at_ns) put(body_, tick.weight_ns);
+  add_record(raw::tick, body_);
+  tick_ = tick;
+}
+
+void RawWriter::sample(std::uint32_t thread, const Tick& at, const Sample& facts, StackTable::StackId stack) {
+  catch_up();
+  tick(at);
+  const bool is_stack = facts.loss == Loss::none, new_quality = is_stack && numbers(facts.quality) != numbers(qualities_[thread]);
+  body_.clear();
+  put(body_, std::uint64_t{thread});
+  put(body_, (facts.state == Sample::State::sleeping ? raw::asleep : 0) | (facts.stopped_ns != 0 ? raw::has_stop : 0) | (new_quality ? raw::has_quality : 0) |
+                 (is_stack ? 0 : raw::has_loss) | static_cast<std::uint64_t>(facts.vm_state) << raw::vm_state_shift);
+  if (is_stack) put(body_, std::uint64_t{stack});
+  else put(body_, static_cast<std::uint64_t>(facts.loss));
+  if (facts.stopped_ns != 0) put(body_, facts.stopped_ns);
+  if (new_quality) {
+    for (const std::int64_t number : numbers(facts.quality)) put(body_, number);
+    qualities_[thread] = facts.quality;
+  }
+  add_record(raw::sample, body_);
+}
+
+void RawWriter::loss(Loss loss, std::int64_t count) {
+  if (count == 0) return;
+  body_.clear();
+  put(body_, static_cast<std::uint64_t>(loss));
+  put(body_, count);
+  add_record(raw::loss, body_);
+}
+
+void RawWriter::idle(std::int64_t count) { idle_ += count; }
+
+void RawWriter::idle_is_over() {
+  if (idle_ == 0) return;
+  std::string body;
+  put(body, std::exchange(idle_, 0));
+  add_record(raw::idle, body);
+}
+
+void RawWriter::add_record(std::uint8_t type, const std::string& body) {
+  if (block_.size() + body.size() > block_size) write_block();
+  block_ += static_cast<char>(type);
+  put(block_, std::uint64_t{body.size()});
+  block_ += body;
+}
+
+void RawWriter::write_block() {
+  if (block_.empty()) return;
+  std::string head;
+  put_u32(head, block_.size());
+  put_u32(head, crc32(0, reinterpret_cast<const Bytef*>(block_.data()), static_cast<uInt>(block_.size())));
+  out_ << head << block_;
+  block_.clear();
+}
+
+void RawWriter::flush() {
+  idle_is_over();
+  write_block();
+  out_.flush();
+}
+
+}  // namespace luaspy

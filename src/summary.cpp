@@ -1,0 +1,95 @@
+#include "summary.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+namespace luaspy {
+namespace {
+
+using Text = std::back_insert_iterator<std::string>;
+
+double percent(std::int64_t part, std::int64_t of) { return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of); }
+
+void add_stops(const Profile& profile, double ticks_a_second, Text out) {
+  const StopTimes& stops = profile.stops();
+  const About& about = profile.about;
+  if (stops.count() != 0) {
+    fmt::format_to(out, "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in all, {:.2f} % of the time\n",
+                   static_cast<double>(stops.quantile_ns(0.5)) / 1e3, static_cast<double>(stops.quantile_ns(0.99)) / 1e3, static_cast<double>(stops.total_ns()) / 1e6,
+                   percent(stops.total_ns(), about.duration_ns));
+  }
+  if (profile.losses(Loss::skipped) != 0) {
+    fmt::format_to(out, "  rate lowered to {:.{}f} Hz so that no thread stands still for more than {:g} % of the time\n", ticks_a_second, ticks_a_second < 10 ? 1 : 0,
+                   about.max_stopped);
+  }
+}
+
+// Where the VM was, most first.
+void add_vm_states(const Profile& profile, Text out) {
+  std::vector<std::pair<std::int64_t, VmState>> states;
+  for (std::size_t i = 0; i < vm_state_count; ++i) {
+    const auto state = static_cast<VmState>(i);
+    if (profile.samples_in(state) != 0) states.emplace_back(profile.samples_in(state), state);
+  }
+  std::sort(states.begin(), states.end(), std::greater());
+  std::string_view separator = "  in: ";
+  for (const auto& [count, state] : states) {
+    fmt::format_to(out, "{}{} {:.1f} %", separator, name(state), percent(count, profile.samples()));
+    separator = ", ";
+  }
+  fmt::format_to(out, "\n");
+}
+
+void add_quality(const Quality& quality, Text out) {
+  fmt::format_to(out, "  stacks: {:.2f} % with Lua; native part complete {:.2f} %", percent(quality.with_lua, quality.stacks), percent(quality.native_complete, quality.stacks));
+  const auto part = [&](std::string_view what, std::int64_t count) {
+    if (count != 0) fmt::format_to(out, "; {} {:.2f} %", what, percent(count, quality.with_lua));
+  };
+  part("not joined", quality.not_joined);
+  part("Lua part cut short", quality.lua_broken);
+  part("unusable", quality.lua_unusable);
+  part("innermost call half built and dropped", quality.half_built);
+  part("other calls dropped", quality.calls_dropped);
+  part("Lua stack being moved", quality.relocated);
+  part("native frames of the VM and Lua calls that entered one differ in number", quality.fresh_mismatch);
+  fmt::format_to(out, "\n");
+}
+
+}  // namespace
+
+std::string hottest_text(const Profile& profile) {
+  constexpr std::size_t most = 10;
+  if (profile.samples() == 0) return {};
+  std::string text = "   %Own  %Total  Function\n";
+  std::size_t shown = 0;
+  for (const Profile::Hot& hot : profile.hottest()) {
+    if (hot.own == 0 || shown++ == most) break;
+    text += fmt::format("  {:5.1f}   {:5.1f}  {}\n", percent(hot.own, profile.samples()), percent(hot.total, profile.samples()), describe(hot.function, false));
+  }
+  return text;
+}
+
+std::string summary_text(const Profile& profile) {
+  const About& about = profile.about;
+  const double seconds = static_cast<double>(about.duration_ns) / 1e9;
+  const double ticks_a_second = seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0;
+  std::string text;
+  const Text out(text);
+  fmt::format_to(out, "{:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.samples(), profile.threads().size(),
+                 profile.threads().size() == 1 ? "" : "s", ticks_a_second, about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
+  add_stops(profile, ticks_a_second, out);
+  if (profile.quality().stacks != 0) add_vm_states(profile, out), add_quality(profile.quality(), out);
+  std::string losses;
+  for (std::size_t i = 1; i < loss_count; ++i) {
+    const auto loss = static_cast<Loss>(i);
+    if (profile.losses(loss) != 0) losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", profile.losses(loss), name(loss));
+  }
+  fmt::format_to(out, "  lost: {}; thread asleep at {} ticks\n", losses.empty() ? "nothing" : losses, profile.idle());
+  return text;
+}
+
+}  // namespace luaspy

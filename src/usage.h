@@ -1,0 +1,39 @@
+#pragma once
+// The command line, described: what the manual page and the shells' completions are made of.
+
+#include <string>
+#include <vector>
+
+namespace luaspy {
+
+struct UsageOption {
+  std::string letter, word;          // "p", "pid"; one may be empty
+  std::string value;                 // "PID"; empty for a flag
+  std::string description;
+  std::vector<std::string> choices;  // all values that there are; empty if they cannot be listed
+};
+
+struct UsageCommand {
+  std::string name, description;
+  std::string footer;                // notes and examples, or empty
+  std::vector<UsageOption> options;
+  std::string words;                 // what follows the options: "[-- COMMAND [ARGUMENT...]]", "FILE", or empty
+  std::vector<std::string> choices;  // for that, all that there are; empty if they cannot be listed
+};
+
+struct Usage {
+  std::string version, about, footer;
+  std::vector<UsageCommand> commands;
+};
+
+// Made of the options themselves (options.cpp).
+Usage usage();
+
+// Troff with the man macros: luaspy(1).
+std::string manual_page(const Usage& usage);
+
+enum class Shell { bash, zsh, fish };
+// A script for the shell to source.
+std::string completion(const Usage& usage, Shell shell);
+
+}  // namespace luaspy

@@ -1,0 +1,119 @@
+// Writes the pages that check.py looks at into the folder of its argument.
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "golden/sample_profile.h"
+#include "output/flamegraph.h"
+
+using namespace luaspy;
+
+namespace {
+
+Frame lua(std::string name, std::string file, int line) { return {Frame::Kind::lua, std::move(name), std::move(file), line, 0}; }
+
+// Samples of one thread, 10 ms apart.
+class Writing {
+ public:
+  explicit Writing(std::string command) {
+    profile.about.command = std::move(command);
+    profile.about.rate = 100;
+    thread_ = profile.index_of({1, "main", 1, profile.about.command});
+  }
+  void add(const Stack& stack, int samples, VmState state = VmState::interpreting) {
+    profile.stacks().intern(stack, last_);
+    for (int i = 0; i < samples; ++i) add(last_.back(), state);
+  }
+  void add(Profile::StackId stack, VmState state) {
+    Sample facts;
+    facts.vm_state = state;
+    profile.add(thread_, {at_ns_ += 10'000'000, 10'000'000}, facts, stack);
+    profile.about.duration_ns = at_ns_;
+  }
+
+  Profile profile;
+
+ private:
+  std::uint32_t thread_ = 0;
+  std::int64_t at_ns_ = 0;
+  std::vector<Profile::StackId> last_;
+};
+
+Profile recursive() {
+  Writing writing("tree.lua");
+  const Frame main = lua("main chunk", "tree.lua", 0), walk = lua("walk", "tree.lua", 3), leaf = lua("leaf", "tree.lua", 9), other = lua("other", "tree.lua", 20);
+  const Frame insert = {Frame::Kind::c, "table.insert", "lua5.4", 0, 0};
+  writing.add({main, walk, walk, leaf}, 30, VmState::interpreting);
+  writing.add({main, other, walk, walk}, 12, VmState::machine_code);
+  writing.add({main, walk, insert}, 7, VmState::c);
+  writing.add({main, other}, 3, VmState::interpreting);
+  writing.add({walk, leaf}, 5, VmState::collecting);
+  return std::move(writing.profile);
+}
+
+// Names that would do something if they were taken for markup or script.
+Profile hostile() {
+  constexpr std::string_view names[] = {
+      "<img src=x onerror=\"window.owned=1\">", "</script><script>window.owned=1</script>", "<!--<script>", "]]>", "\"onload=\"window.owned=1", "javascript:window.owned=1",
+      "\u202egpj.exe", "\u2028\u2029", "\xff\xfe", "${window.owned=1}", "&lt;b&gt;", "__proto__", "constructor", "toString"};
+  Writing writing("</title></script><script>window.owned=1</script><img src=x onerror=window.owned=1>");
+  Stack stack;
+  for (const std::string_view name : names) {
+    stack.push_back(lua(std::string(name), std::string(name), 1));
+    writing.add(stack, 2);
+  }
+  return std::move(writing.profile);
+}
+
+// 100,000 samples, no two in a row of the same stack, 30 to 90 frames deep.
+Profile large() {
+  Writing writing("large.lua");
+  std::uint64_t random = 1;
+  const auto below = [&](std::uint64_t limit) {
+    random = random * 6364136223846793005U + 1442695040888963407U;   // Knuth, MMIX
+    return (random >> 33U) % limit;
+  };
+  std::vector<Profile::FrameId> functions;
+  for (int i = 0; i < 300; ++i) functions.push_back(writing.profile.stacks().intern(lua(fmt::format("function_{}", i), fmt::format("module_{}.lua", i % 20), 1 + i)));
+  std::vector<Profile::StackId> stack = {0};
+  for (int i = 0; i < 100'000; ++i) {
+    for (std::uint64_t less = below(4); less != 0 && stack.size() > 30; --less) stack.pop_back();
+    do {
+      // Few different callees for each function, as in programs.
+      const std::size_t callee = (stack.back() * 7 + stack.size() * 3 + below(3)) % functions.size();
+      stack.push_back(writing.profile.stacks().intern({stack.back(), functions[callee]}));
+    } while (stack.size() < 30 || (below(2) == 0 && stack.size() < 90));
+    writing.add(stack.back(), i % 5 == 0 ? VmState::machine_code : VmState::interpreting);
+  }
+  return std::move(writing.profile);
+}
+
+// `steady` takes as long in both, `slower` takes half as long again, `gone` and `fresh` are in one only.
+Profile version_of(bool after) {
+  Writing writing("versions.lua");
+  const Frame main = lua("main chunk", "versions.lua", 0);
+  writing.add({main, lua("steady", "versions.lua", 2)}, 500);
+  writing.add({main, lua("slower", "versions.lua", 4)}, after ? 600 : 400);
+  writing.add({main, lua(after ? "fresh" : "gone", "versions.lua", 6)}, 100);
+  return std::move(writing.profile);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) return 2;
+  const std::string folder = arguments[1];
+  const auto write = [&](const char* name, const Profile& profile) {
+    std::ofstream file(fmt::format("{}/{}.html", folder, name), std::ios::binary);
+    write_flamegraph(profile, {}, file);
+  };
+  write("sample", sample_profile());
+  write("recursive", recursive());
+  write("hostile", hostile());
+  write("large", large());
+  for (const bool by_time : {false, true}) {
+    std::ofstream file(folder + (by_time ? "/diff-time.html" : "/diff.html"), std::ios::binary);
+    write_flamegraph_diff(version_of(false), version_of(true), by_time, {}, file);
+  }
+}
