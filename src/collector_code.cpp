@@ -26,12 +26,13 @@ struct Fields {
   bool below_zero;             // 5.5 counts GCdebt down
 };
 
-bool writes_byte(const Instruction& instruction, std::int64_t displacement) {
+bool writes_state(const Instruction& instruction, std::int64_t displacement) {
   if (instruction.two_byte || instruction.displacement != displacement) return false;
   const std::optional<unsigned> base = instruction.base();
   if (!base || *base == stack_pointer) return false;
-  if (instruction.opcode == 0xc6) return instruction.immediate >= 0 && instruction.immediate <= largest_state;   // mov m8, imm8
-  return instruction.opcode == 0x88;                                                                             // mov m8, r8
+  // mov m, imm; mov m, r: of 8 bits, or 16, as gckind is the next byte and may be written in one with it.
+  if (instruction.opcode == 0xc6 || instruction.opcode == 0xc7) return !instruction.wide() && (instruction.immediate & 0xff) <= largest_state;
+  return instruction.opcode == 0x88 || (instruction.opcode == 0x89 && !instruction.wide());
 }
 
 // Follows luaV_execute's instructions in their order, and what its registers have of global_State.
@@ -145,7 +146,7 @@ Seen look_at(const MachineFunction& function, std::int64_t gcstate) {
     const std::optional<Instruction> instruction = read_instruction(function.code, at);
     at += instruction ? instruction->length : 1;
     if (!instruction) continue;
-    seen.writes |= writes_byte(*instruction, gcstate);
+    seen.writes |= writes_state(*instruction, gcstate);
     const bool leads = instruction->is_call() || instruction->flow() == Instruction::Flow::jump || instruction->flow() == Instruction::Flow::branch;
     const Address target = function.start + at + static_cast<Address>(instruction->immediate);
     if (leads && target - function.start >= function.code.size()) seen.callees.insert(target);
@@ -187,7 +188,7 @@ bool joins_collector(const Layout& row, const CollectorCode& collector, const Ma
   for (std::size_t i = 0; i + 5 <= function.code.size(); ++i) {
     if (function.code[i] != std::byte{0xe8} || !works_through(function.start + i + 5 + static_cast<Address>(std::int64_t{load<std::int32_t>(function.code, i + 1)}))) continue;
     const Seen seen = look_at(function, row.G_gcstate);
-    return seen.writes && std::ranges::any_of(seen.callees, works_through);
+    return std::ranges::count_if(seen.callees, works_through) >= (seen.writes ? 1 : 2);
   }
   return false;
 }

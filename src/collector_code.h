@@ -3,7 +3,8 @@
 //
 // Two facts of all releases lead to them (lgc.h, lgc.c). luaV_execute calls luaC_step where it has compared GCdebt with 0 (luaC_condGC; 5.1: totalbytes
 // with GCthreshold). And what writes global_State.gcstate is the collector: nothing else does but lua_newstate. So singlestep and its like are found
-// below luaC_step, and luaC_fullgc works through the same functions, or is what calls some of them and writes gcstate.
+// below luaC_step. luaC_fullgc works through the same functions, which are static but for few: it is what calls two of them, or one and writes gcstate.
+// (So is lua_gc in 5.2, which does little else.)
 
 #include <functional>
 #include <vector>
