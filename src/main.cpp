@@ -8,6 +8,7 @@
 #include "options.h"
 #include "ps.h"
 #include "record.h"
+#include "report.h"
 #include "top.h"
 
 namespace {
@@ -21,6 +22,7 @@ luaspy::Result<int> print(const std::string& text) {
 luaspy::Result<int> run_command(const luaspy::Options& options) {
   switch (options.command) {
     case luaspy::Options::Command::record: return luaspy::record(options.record);
+    case luaspy::Options::Command::report: return luaspy::report(options.report);
     case luaspy::Options::Command::top: return luaspy::top(options.top);
     case luaspy::Options::Command::dump: return luaspy::dump(options.dump);
     case luaspy::Options::Command::ps: return luaspy::ps(options.ps);

@@ -22,6 +22,7 @@ constexpr const char* examples =
     "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, for speedscope\n"
     "  luaspy record -o slow.folded -- lua5.4 my.lua  start a program and record it until it ends\n"
     "  luaspy top --pid 1234                          which functions take the time, live\n"
+    "  luaspy record -f raw -o a.luaspy --pid 1234 -d 9 ; luaspy report a.luaspy --tree\n"
     "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
     "  luaspy ps                                      which processes run Lua?\n"
     "\n"
@@ -35,6 +36,20 @@ constexpr const char* dump_examples =
     "  luaspy dump --pid 1234                what is every thread doing, and what does it wait for?\n"
     "  luaspy dump --pid 1234 --count 5      does it hang, or work?\n"
     "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too";
+
+constexpr const char* report_notes =
+    "Without a view to show: how it was recorded, the hottest functions and lines.\n"
+    "--diff: a difference is told if it is larger than luck would make it. Shares (--by samples) are of\n"
+    "all samples: one function that gets slower makes all others' smaller. --by time compares seconds\n"
+    "for each second of recording (same load), --by run seconds in all (same work, start to end).\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy record -f raw -o a.luaspy -- lua5.4 my.lua\n"
+    "  luaspy report a.luaspy\n"
+    "  luaspy report a.luaspy --function discount     who calls it, and what does it call?\n"
+    "  luaspy report a.luaspy --source my.lua         what does each line take?\n"
+    "  luaspy report a.luaspy -f speedscope --from 10 --to -5\n"
+    "  luaspy report --diff a.luaspy b.luaspy         what became slower?";
 
 // A target that runs already. Both options, for what they exclude.
 std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target) {
@@ -99,6 +114,22 @@ std::string format_names(std::string_view separator) {
   return fmt::format("{}", fmt::join(names, separator));
 }
 
+void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise) {
+  command.add_option("-o,--output", output, "File to write; - is standard output")->option_text("FILE");
+  command.add_option("-f,--format", format, fmt::format("Else by FILE's ending, or {}: {}", otherwise, format_names(", ")))
+      ->check(CLI::Validator([](std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); },
+                             fmt::format("{{{}}}", format_names(","))))
+      ->option_text("FORMAT");
+}
+
+void add_shape(CLI::App& command, ShapeOptions& options) {
+  command.add_flag("--lines", options.lines, "Frames show the line being executed, not the function's");
+  command.add_flag("--threads", options.threads, "In folded output, a root frame for each thread");
+  command.add_flag("--vmstate", options.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
+  command.add_flag("--gc", options.gc, "An innermost frame where garbage is collected");
+  add_patterns(command, options.only, options.ignore);
+}
+
 void add_record(CLI::App& app, RecordOptions& options) {
   CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
   record.footer(examples);
@@ -106,21 +137,39 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_rate(record, options.rate);
   record.add_option("-d,--duration", options.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
   add_max_stopped(record, options.max_stopped);
-  record.add_option("-o,--output", options.output, "File to write; - is standard output")->option_text("FILE");
-  record.add_option("-f,--format", options.format, fmt::format("Else by FILE's ending, or {}: {}", formats().front().name, format_names(", ")))
-      ->check(CLI::Validator([](std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); },
-                             fmt::format("{{{}}}", format_names(","))))
-      ->option_text("FORMAT");
+  add_output(record, options.output, options.format, std::string(formats().front().name));
   add_subprocesses(record, options.subprocesses);
   add_mode(record, options.mode);
-  record.add_flag("--lines", options.lines, "Frames show the line being executed, not the function's");
-  record.add_flag("--threads", options.threads, "In folded output, a root frame for each thread");
-  record.add_flag("--vmstate", options.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
-  record.add_flag("--gc", options.gc, "An innermost frame where garbage is collected");
-  add_patterns(record, options.only, options.ignore);
+  add_shape(record, options.shape);
   record.add_option("--every", options.every, "Write the file so often while recording, too")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
+}
+
+void add_report(CLI::App& app, ReportOptions& options) {
+  CLI::App& report = *app.add_subcommand("report", "Show a raw recording, or make another format of it");
+  report.footer(report_notes);
+  CLI::Option* const file = report.add_option("file", options.file, "What record -f raw wrote")->option_text("FILE");
+  CLI::Option* const diff = report.add_option("--diff", options.diff, "What became slower or faster, from one to the other")->expected(2)->option_text("BEFORE AFTER");
+  file->excludes(diff);
+  add_output(report, options.output, options.format, "text");
+  std::vector<CLI::Option*> views = {
+      report.add_option("--function", options.function, "Callers and callees of a function: its name, or a regular expression")->option_text("NAME"),
+      report.add_flag("--tree", options.tree, "The calls as a tree")->option_text(" "),
+      report.add_option("--source", options.source, "A Lua file with what each line took; any end of its path")->option_text("FILE"),
+      report.add_flag("--states", options.states, "What the VM was doing, and in which functions")->option_text(" "),
+      report.add_flag("--by-thread", options.by_thread, "What each thread took")->option_text(" ")};
+  for (CLI::Option* const view : views) view->excludes(diff)->excludes(report.get_option("--format"));
+  report.add_option("--min", options.least, "Of the tree, branches from so much on (1)")->check(CLI::Range(0.0, 100.0))->option_text("PERCENT")->needs(views[1]);
+  report.add_option("--source-path", options.source_path, "Where that Lua file is now")->option_text("PATH")->needs(views[2]);
+  report.add_option("--top", options.top, "Rows of a table (20)")->check(CLI::Range(1, 1'000'000))->option_text("N");
+  report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")->check(CLI::IsMember({"samples", "time", "run"}))->option_text("samples|time");
+  report.add_flag("--total", options.total, "With --diff: functions with all that they call")->needs(diff)->option_text(" ");
+  report.add_option("--thread", options.thread, "Of one thread only: its number, or a part of its name")->option_text("THREAD");
+  report.add_option("--from", options.from, "From so many seconds after the start on; -5: before the end")->option_text("SECONDS");
+  report.add_option("--to", options.to, "Until then")->option_text("SECONDS");
+  add_shape(report, options.shape);
+  report.add_flag("--processes", options.processes, "A root frame for each process");
 }
 
 void add_top(CLI::App& app, TopOptions& options) {
@@ -171,11 +220,21 @@ bool lacks_target(const Options& options) {
     case Options::Command::record: return lacks(options.record.target, or_command);
     case Options::Command::top: return lacks(options.top.target, or_command);
     case Options::Command::dump: return lacks(options.dump.target, "");
+    case Options::Command::report:
     case Options::Command::ps:
     case Options::Command::completion:
     case Options::Command::manual: break;
   }
   return false;
+}
+
+bool lacks_recording(const Options& options) {
+  if (options.command != Options::Command::report) return false;
+  const bool lacks_file = options.report.file.empty() && options.report.diff.empty();
+  if (lacks_file) fmt::print(stderr, "luaspy: say which recording: luaspy report FILE, or --diff BEFORE AFTER\n");
+  const bool no_run = options.report.by == "run" && options.report.diff.empty();
+  if (no_run) fmt::print(stderr, "luaspy: --by run is for --diff\n");
+  return lacks_file || no_run;
 }
 
 void add_help(CLI::App& app, Options& options) {
@@ -192,6 +251,7 @@ void add_commands(CLI::App& app, Options& options) {
   app.set_version_flag("--version", fmt::format("luaspy {}", version));
   app.require_subcommand(1);
   add_record(app, options.record);
+  add_report(app, options.report);
   add_top(app, options.top);
   add_dump(app, options.dump);
   add_ps(app, options.ps);
@@ -250,10 +310,10 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
     return std::nullopt;
   }
   static const std::map<std::string, Options::Command> commands = {
-      {"record", Options::Command::record}, {"top", Options::Command::top},   {"dump", Options::Command::dump},
+      {"record", Options::Command::record}, {"report", Options::Command::report},         {"top", Options::Command::top},      {"dump", Options::Command::dump},
       {"ps", Options::Command::ps},         {"completion", Options::Command::completion}, {"manual", Options::Command::manual}};
   options.command = commands.at(app.get_subcommands().front()->get_name());
-  if (lacks_target(options)) {
+  if (lacks_target(options) || lacks_recording(options)) {
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;
   }

@@ -18,6 +18,15 @@ struct TargetOptions {
   std::vector<std::string> command;
 };
 
+// What of a recording is shown, and how: see Shape and WriteOptions.
+struct ShapeOptions {
+  bool vmstate = false;                 // a root frame for what the VM was doing
+  bool lines = false;                   // frames show the current line
+  bool threads = false;                 // folded: a root frame for each thread
+  bool gc = false;                      // a frame where garbage is collected
+  std::string only, ignore;             // patterns
+};
+
 struct RecordOptions {
   TargetOptions target;
   double rate = 100;                    // Hz
@@ -27,11 +36,7 @@ struct RecordOptions {
   std::string format;                   // "": from output's ending, else speedscope
   Mode mode = Mode::merged;
   bool traces = false;     // LuaJIT: frames of its machine code
-  bool vmstate = false;                 // a root frame for what the VM was doing
-  bool lines = false;                   // frames show the current line
-  bool threads = false;                 // folded: a root frame for each thread
-  bool gc = false;                      // a frame where garbage is collected
-  std::string only, ignore;             // patterns: see Shape
+  ShapeOptions shape;
   std::optional<double> every;          // s: the file is written anew so often; raw: flushed
   bool idle = false;                    // sample sleeping threads too
   bool subprocesses = false;            // the target's descendants that run Lua, too
@@ -68,13 +73,33 @@ struct TopOptions {
   std::optional<int> count;             // tables
 };
 
+struct ReportOptions {
+  std::string file;                     // a raw recording
+  std::vector<std::string> diff;        // or two: before and after
+  std::string output;                   // "-" or "": standard output for text; else as RecordOptions::output
+  std::string format;                   // "": from output's ending, else text
+  ShapeOptions shape;
+  bool processes = false;               // a root frame for each process
+  std::string thread;                   // its number or a part of its name; "": all
+  std::optional<double> from, to;       // s since the start; negative: before the end
+  std::string function;                 // callers and callees of it
+  bool tree = false;
+  double least = 1;                     // %: smaller branches of the tree are summed up
+  std::string source, source_path;      // a Lua file as the profile names it; where it is on disk
+  bool states = false, by_thread = false;
+  int top = 20;                         // rows
+  std::string by = "samples";           // or time; for differences also run
+  bool total = false;                   // differences of functions with all that they call
+};
+
 struct CompletionOptions {
   Shell shell = Shell::bash;
 };
 
 struct Options {
-  enum class Command { record, top, dump, ps, completion, manual } command = Command::record;
+  enum class Command { record, report, top, dump, ps, completion, manual } command = Command::record;
   RecordOptions record;
+  ReportOptions report;
   TopOptions top;
   DumpOptions dump;
   PsOptions ps;

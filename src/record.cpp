@@ -5,11 +5,9 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <utility>
 
-#include "output/format.h"
+#include "output_file.h"
 #include "recording.h"
 #include "summary.h"
 #include "version.h"
@@ -19,69 +17,12 @@ namespace {
 
 constexpr double raw_flush_s = 1;   // how much of a raw recording a crash may take, if --every does not say
 
-// Where the profile goes. Opened before the recording: a path that cannot be written is told at once.
-class Output {
- public:
-  static Result<Output> open(const RecordOptions& options, const Process& process) {
-    Output output;
-    output.format_ = find_format(options.format);
-    if (output.format_ == nullptr) output.format_ = format_of_file(options.output);
-    if (output.format_ == nullptr) output.format_ = &formats().front();
-    output.path_ = options.output.empty() ? free_name(process, output.format_->extension) : options.output;
-    if (output.to_stdout()) return output;
-    output.file_.open(output.path_, std::ios::binary | std::ios::trunc);
-    if (!output.file_) return Error{Cause::output, fmt::format("Cannot write {}.", output.path_)};
-    return output;
-  }
-
-  std::ostream& stream() { return to_stdout() ? std::cout : file_; }
-  // All that was written before gives way to this, at once: who looks at the file meanwhile sees one or the other.
-  Result<void> rewrite(const Profile& profile, const WriteOptions& options) {
-    if (to_stdout() || !std::filesystem::is_regular_file(path_)) return write(profile, options);
-    const std::string part = path_ + ".part";
-    std::error_code failed;
-    std::ofstream file(part, std::ios::binary | std::ios::trunc);
-    format_->write(profile, options, file);
-    file.close();
-    if (file) std::filesystem::rename(part, path_, failed);
-    if (!file || failed) {
-      std::filesystem::remove(part, failed);
-      return incomplete();
-    }
-    return {};
-  }
-  Result<void> write(const Profile& profile, const WriteOptions& options) {
-    if (format_->write != nullptr) format_->write(profile, options, stream());
-    return finish();
-  }
-  // What a raw recording wrote is there.
-  Result<void> finish() {
-    stream().flush();
-    if (!stream()) return incomplete();
-    return {};
-  }
-  bool to_stdout() const { return path_ == "-"; }
-  bool is_raw() const { return format_->write == nullptr; }
-  const std::string& path() const { return path_; }
-  const Format& format() const { return *format_; }
-
- private:
-  // A name that no file has: a recording is never overwritten by one that nobody named.
-  static std::string free_name(const Process& process, std::string_view extension) {
-    std::string program = std::filesystem::path(process.executable()).filename().string();
-    if (const std::size_t deleted = program.find(' '); deleted != std::string::npos) program.resize(deleted);
-    const std::string name = fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", process.pid());
-    for (int number = 1;; ++number) {
-      const std::string path = number == 1 ? fmt::format("{}{}", name, extension) : fmt::format("{}-{}{}", name, number, extension);
-      if (!std::filesystem::exists(path)) return path;
-    }
-  }
-  Error incomplete() const { return {Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.", path_)}; }
-
-  const Format* format_ = nullptr;
-  std::string path_;
-  std::ofstream file_;
-};
+// Files are named after the program, by default.
+std::string stem_of(const Process& process) {
+  std::string program = std::filesystem::path(process.executable()).filename().string();
+  if (const std::size_t deleted = program.find(' '); deleted != std::string::npos) program.resize(deleted);
+  return fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", process.pid());
+}
 
 // How far the recording is, in one line of the terminal that is written anew.
 class Progress {
@@ -115,8 +56,8 @@ class Progress {
 
 class Recorder : public Recording {
  public:
-  Recorder(const RecordOptions& options, Family& family, Output& output)
-      : Recording({options.lines, options.gc, options.vmstate, options.subprocesses, options.only, options.ignore}, !output.is_raw() && output.format().needs_order),
+  Recorder(const RecordOptions& options, Family& family, OutputFile& output)
+      : Recording({options.shape.lines, options.shape.gc, options.shape.vmstate, options.subprocesses, options.shape.only, options.shape.ignore}, !output.is_raw() && output.format().needs_order),
         options_(options), family_(family), output_(output), progress_(options.duration) {
     about_.luaspy = version;
     tell_program();
@@ -152,7 +93,7 @@ class Recorder : public Recording {
   }
 
  private:
-  WriteOptions write_options() const { return {options_.lines, options_.threads}; }
+  WriteOptions write_options() const { return {options_.shape.lines, options_.shape.threads}; }
   Result<void> flush() {
     settle_names();
     return output_.rewrite(profile(), write_options());
@@ -176,7 +117,7 @@ class Recorder : public Recording {
 
   const RecordOptions& options_;
   Family& family_;
-  Output& output_;
+  OutputFile& output_;
   Progress progress_;
   About about_;
   std::int64_t program_ns_ = 0;
@@ -184,7 +125,7 @@ class Recorder : public Recording {
   Result<void> failed_;                       // to write
 };
 
-void print_end(const Profile& profile, const Output& output, bool target_ended, bool written) {
+void print_end(const Profile& profile, const OutputFile& output, bool target_ended, bool written) {
   if (const std::string hottest = hottest_text(profile); !hottest.empty()) fmt::print(stderr, "\n{}\n", hottest);
   fmt::print(stderr, "luaspy: {}", summary_text(profile));
   if (target_ended) fmt::print(stderr, "  the target has ended\n");
@@ -205,7 +146,7 @@ Result<int> record(const RecordOptions& options) {
     if (const Result<void> lua = family.check_lua(); !lua) return lua.error();
   }
   Process& process = family.target().target().process();
-  Result<Output> output = Output::open(options, process);
+  Result<OutputFile> output = OutputFile::open({options.output, options.format, stem_of(process)});
   if (!output) return output.error();
   system::watch_signals();
   if (system::is_terminal(2)) fmt::print(stderr, "luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());

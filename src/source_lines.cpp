@@ -31,7 +31,16 @@ std::int64_t start_of(pid_t pid) {
   return now_ns(CLOCK_REALTIME) - now_ns(CLOCK_BOOTTIME) + number<std::int64_t>(next_word(fields)) * tick_ns;
 }
 
-// As Lua counts them (llex.c, inclinenumber): "\n", "\r", "\r\n" and "\n\r" each end one.
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n\f\v";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+}  // namespace
+
+// llex.c, inclinenumber: "\n", "\r", "\r\n" and "\n\r" each end one.
 std::vector<std::size_t> line_starts(std::string_view text) {
   std::vector<std::size_t> starts = {0};
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -42,15 +51,6 @@ std::vector<std::size_t> line_starts(std::string_view text) {
   }
   return starts;
 }
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n\f\v";
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-}  // namespace
 
 SourceLines::SourceLines(pid_t pid) : pid_(pid), started_ns_(start_of(pid)) {}
 

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -14,6 +15,9 @@ struct SourceLine {
   std::string text;       // without blanks around it, cut after 120 bytes, printable; may be empty
   bool changed = false;   // the file was written after the process started: what runs may be another text
 };
+
+// Where each line of `text` begins, as Lua counts them; what follows the last one's end is one more.
+std::vector<std::size_t> line_starts(std::string_view text);
 
 // Reading may take as long as the target's file system does.
 class SourceLines {

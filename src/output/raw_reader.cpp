@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "output/raw.h"
@@ -14,6 +15,9 @@ namespace {
 
 constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max() / 4;   // sums of some stay numbers
 constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
+
+constexpr std::size_t longest_name = 1 << 12;     // bytes, of a frame: std::regex recurses as deep as a text is long
+constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
 
 // The fields of a record. A number that is missing or too large makes it bad; it stays that.
 class Fields {
@@ -68,10 +72,14 @@ class RawReader {
 
   Profile finish(bool whole) {
     About& about = profile_.about;
-    const bool windowed = window_.from_ns > 0 || window_.to_ns;
-    if (!about.complete || about.duration_ns < at_ns_) about.duration_ns = std::max(about.duration_ns, at_ns_);
-    if (windowed) about.duration_ns = std::max<std::int64_t>(std::min(window_.to_ns.value_or(about.duration_ns), about.duration_ns) - window_.from_ns, 0);
-    if (windowed || !about.complete) about.ticks = ticks_;
+    about.duration_ns = std::max(about.duration_ns, at_ns_);
+    about.ticks = std::max(about.ticks, ticks_);
+    if (window_.from_ns > 0 || window_.to_ns) {
+      // Ticks at which all threads slept are not in the file one by one: they are taken to be as frequent everywhere.
+      const std::int64_t all_ns = about.duration_ns;
+      about.duration_ns = std::max<std::int64_t>(std::min(window_.to_ns.value_or(all_ns), all_ns) - window_.from_ns, 0);
+      if (all_ns > 0) about.ticks = static_cast<std::int64_t>(std::llround(static_cast<double>(about.ticks) * static_cast<double>(about.duration_ns) / static_cast<double>(all_ns)));
+    }
     about.complete = about.complete && whole;
     return std::move(profile_);
   }
@@ -120,10 +128,17 @@ class RawReader {
     else if (key == "duration_ns") about.duration_ns = number();
     else if (key == "ticks") about.ticks = number();
     else if (key == "complete") about.complete = number() != 0;
-    else if (key == "rate_hz") std::from_chars(value.data(), value.data() + value.size(), about.rate);
-    else if (key == "max_stopped_percent") std::from_chars(value.data(), value.data() + value.size(), about.max_stopped);
+    else if (key == "rate_hz") read_fraction(value, 1e9, about.rate);
+    else if (key == "max_stopped_percent") read_fraction(value, 100, about.max_stopped);
     else if (key == "luas") read_luas(value);
     return true;
+  }
+
+  // Left as it is unless it is a number that can be.
+  static void read_fraction(std::string_view value, double most, double& fraction) {
+    double number = -1;
+    std::from_chars(value.data(), value.data() + value.size(), number);
+    if (number >= 0 && number <= most) fraction = number;
   }
 
   void read_luas(std::string_view lines) {
@@ -144,8 +159,8 @@ class RawReader {
   bool read_frame(Fields fields) {
     const std::uint64_t kind = fields.number(15);
     const std::string &name = string(fields), &file = string(fields);
-    Frame frame = {static_cast<Frame::Kind>(kind & 7), name, file, fields.small_number(), fields.small_number(), (kind & raw::line_is_near) != 0};
-    if (!fields.good() || frame.kind > Frame::Kind::marker) return false;
+    Frame frame = {static_cast<Frame::Kind>(kind & 7), printable(name, longest_name), printable(file, longest_name), fields.small_number(), fields.small_number(), (kind & raw::line_is_near) != 0};
+    if (!fields.good() || frame.kind > Frame::Kind::marker || !has_room_for(name.size() + file.size())) return false;
     frames_.push_back(stacks_.intern(frame));
     return true;
   }
@@ -162,7 +177,7 @@ class RawReader {
     known.thread.tid = fields.small_number();
     known.thread.pid = fields.small_number();
     known.thread.name = string(fields), known.thread.process = string(fields);
-    if (!fields.good()) return false;
+    if (!fields.good() || threads_.size() == most_threads || !has_room_for(known.thread.name.size() + known.thread.process.size())) return false;
     known.asked_for = window_.thread.empty() || known.thread.name.find(window_.thread) != std::string::npos || std::to_string(known.thread.tid) == window_.thread;
     threads_.push_back(std::move(known));
     return true;
@@ -174,7 +189,7 @@ class RawReader {
     if (!fields.good() || static_cast<std::uint64_t>(tick_.at_ns + passed) > any_number) return false;
     tick_.at_ns += passed;
     at_ns_ = tick_.at_ns;
-    ticks_ += is_in_window();
+    ++ticks_;
     return true;
   }
 
@@ -234,6 +249,8 @@ class RawReader {
     summed_ns_ += ns;
     return static_cast<std::uint64_t>(summed_ns_) <= any_number;
   }
+  // A few bytes of the file name a long string: what is made of them must not be much more than the file.
+  bool has_room_for(std::size_t bytes) { return (text_bytes_ += bytes) <= most_text; }
   bool is_in_window() const { return tick_.at_ns >= window_.from_ns && (!window_.to_ns || tick_.at_ns <= *window_.to_ns); }
   const std::string& string(Fields& fields) {
     static const std::string none;
@@ -247,6 +264,7 @@ class RawReader {
   std::vector<StackTable::FrameId> frames_;            // by number in the file
   std::vector<StackTable::StackId> nodes_{0};
   std::vector<KnownThread> threads_;
+  std::size_t text_bytes_ = 0;                         // of frames and threads
   Tick tick_;
   std::int64_t at_ns_ = 0, ticks_ = 0, summed_ns_ = 0;
   Profile profile_;
@@ -264,7 +282,7 @@ std::uint32_t u32(const char* bytes) {
 Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window, bool keeps_order) {
   std::string head(raw::magic.size() + 1, '\0');
   if (!in.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(raw::magic)) {
-    return Error{Cause::output, "This is no raw recording. luaspy record -f raw writes one."};
+    return Error{Cause::usage, "This is no raw recording. luaspy record -f raw writes one."};
   }
   if (const auto version = static_cast<std::uint8_t>(head.back()); version != raw_version) {
     return Error{Cause::unsupported, fmt::format("This is a raw recording of version {}; this luaspy reads version {}.", version, raw_version)};

@@ -1,0 +1,159 @@
+// report on raw recordings of real programs: what it prints agrees with what they do, and tells two versions of a script from two runs of one.
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <regex>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+// Half of the time is work's, by what its loop counts to: `rounds` of 10 are as much as the other two take together.
+std::string script(int rounds, double seconds) {
+  return fmt::format(R"lua(
+local function count(n)
+  local x = 0.5
+  for i = 1, n do x = x * 1.0000001 + i % 3 end
+  return x
+end
+local function work() local x = 0.5 for i = 1, 2000 * {} do x = x * 1.0000001 + i % 3 end return x end
+local function play()
+  local x = 0.5
+  for i = 1, 10000 do x = x * 1.0000001 + i % 3 end
+  return x
+end
+while os.clock() < {} do work() play() count(10000) end
+)lua",
+                     rounds, seconds);
+}
+
+Words record_raw(const std::string& file, const Words& command) {
+  Words words = {"record", "-f", "raw", "-o", file, "--rate", "4000", "--max-stopped", "60", "--"};
+  words.insert(words.end(), command.begin(), command.end());
+  return words;
+}
+
+std::string recorded(const Folder& folder, const std::string& name, const std::string& source) {
+  const std::string path = folder.write("script.lua", source), raw = folder.path(name + ".luaspy");
+  Words command = target("debian-lua5.4-bookworm").command;
+  command.push_back(path);
+  const Finished finished = luaspy(record_raw(raw, command));
+  INFO(finished.err);
+  REQUIRE(finished.status == 0);
+  return raw;
+}
+
+std::string report(const Words& arguments) {
+  Words words = {"report"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const Finished finished = luaspy(words);
+  INFO(finished.err);
+  REQUIRE(finished.status == 0);
+  return finished.out;
+}
+
+std::int64_t samples_in(const std::string& raw) {
+  std::int64_t sum = 0;
+  for (const FoldedStack& stack : parse_folded(report({raw, "-f", "folded", "-o", "-"}))) sum += stack.count;
+  return sum;
+}
+
+void check_refused(const Words& arguments, int status, const std::string& pattern) {
+  Words words = {"report"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const Finished finished = luaspy(words);
+  INFO(finished.err << "\nshould match: " << pattern);
+  CHECK(finished.status == status);
+  CHECK(finished.out.empty());
+  CHECK(std::regex_search(finished.err, std::regex(pattern)));
+}
+
+bool has(const std::string& text, const std::string& pattern) { return std::regex_search(text, std::regex(pattern)); }
+
+}  // namespace
+
+TEST_CASE("two runs of a script do not differ, and one in which a function takes 20 % longer does", "[report]") {
+  const Folder folder;
+  // Where luaspy gets little of the CPU, it takes longer until there are enough samples.
+  std::string first, again, slower;
+  std::int64_t samples = 0;
+  for (double seconds = 2.2; samples < 7500 && seconds < 20; seconds *= 2.5) {
+    first = recorded(folder, "first", script(10, seconds)), slower = recorded(folder, "slower", script(12, seconds));
+    samples = std::min(samples_in(first), samples_in(slower));
+  }
+  again = recorded(folder, "again", script(10, 2.2));
+  const std::string same = report({"--diff", first, again});
+  INFO(same);
+  CHECK(has(same, "no difference that can be told from luck"));
+  const std::string different = report({"--diff", first, slower});
+  INFO(different);
+  CHECK(has(different, "slower \\+[0-9]+ % +work \\(.*script.lua:7\\)"));
+  CHECK(!has(different, "slower.* play|slower.* count|faster.* work"));
+  CHECK(has(report({"--diff", slower, first}), "faster -[0-9]+ % +work "));
+  const std::vector<FoldedStack> stacks = parse_folded(report({first, "-f", "folded", "-o", "-"}));
+  std::int64_t of_work = 0, all = 0;
+  for (const FoldedStack& stack : stacks) all += stack.count, of_work += stack.frames.back().starts_with("work ") ? stack.count : 0;
+  REQUIRE(samples >= 7500);
+  CHECK(of_work * 100 > 40 * all);
+  const std::string folded = report({"--diff", first, slower, "-f", "folded"});
+  CHECK(has(folded, "work \\(.*script.lua:7\\) [0-9]+ [0-9]+\n"));
+  CHECK(has(report({"--diff", first, slower, "-f", "flamegraph", "-o", "-"}), "<html"));
+}
+
+TEST_CASE("a report has every view of a recording, and says why where it has none", "[report]") {
+  const Folder folder;
+  const std::string path = folder.write("jit.lua", "local function inner(n)\n  local x = 0\n  for i = 1, n do x = x + i % 7 end\n  return x\nend\nlocal function outer()\n  local t = {}\n"
+                                                   "  for i = 1, 100 do t[i] = tostring(inner(1000)) end\n  return table.concat(t)\nend\nwhile os.clock() < 0.8 do outer() end\n");
+  const std::string raw = folder.path("jit.luaspy");
+  Words command = luajits().front().command;
+  command.push_back(path);
+  REQUIRE(luaspy(record_raw(raw, command)).status == 0);
+  const std::string overview = report({raw});
+  INFO(overview);
+  CHECK(has(overview, "samples of 1 thread"));
+  CHECK(has(overview, "inner \\(.*jit.lua:1\\)"));
+  CHECK(has(overview, "inner \\(.*jit.lua:~?3\\)"));
+  CHECK(has(report({raw, "--function", "inner"}), "Callers\n.*outer \\(.*jit.lua:6\\)"));
+  CHECK(has(report({raw, "--function", "inn.r", "--by", "time"}), "own [0-9.]+ % \\([0-9.]+ s\\)"));
+  const std::string tree = report({raw, "--tree", "--states", "--by-thread", "--min", "5"});
+  INFO(tree);
+  CHECK(has(tree, "[0-9.]+ +[0-9.]+ +.*outer \\(.*jit.lua:6\\)"));
+  CHECK(has(tree, "[0-9.]+ +[0-9]+  machine code"));
+  CHECK(has(tree, "100.0 +[0-9]+  [0-9]+ luajit"));
+  const std::string source = report({raw, "--source", "jit.lua"});
+  INFO(source);
+  CHECK(has(source, "[0-9.]+ +[0-9.]+ +[0-9]+ +[0-9]+ +~?3    for i = 1, n do"));
+  CHECK(has(source, "~: some of its samples"));
+  const auto samples = [&](const Words& options) {
+    Words words = {raw, "-f", "folded", "-o", "-"};
+    words.insert(words.end(), options.begin(), options.end());
+    std::int64_t sum = 0;
+    for (const FoldedStack& stack : parse_folded(report(words))) sum += stack.count;
+    return sum;
+  };
+  const std::int64_t all = samples({});
+  CHECK(samples({"--to", "0.3"}) + samples({"--from", "0.3"}) == all);
+  CHECK(samples({"--from", "-0.2"}) < all);
+  CHECK(samples({"--only", "inner"}) + samples({"--ignore", "inner"}) == all);
+  CHECK(samples({"--thread", "luajit"}) == all);
+  check_refused({raw, "--function", "iner"}, 2, "No function is called iner.*There are: .*inner");
+  check_refused({raw, "--source", "other.lua"}, 2, "No sample is in a Lua file other.lua. There are: .*jit.lua");
+  check_refused({raw, "--thread", "nobody"}, 11, "no samples of a thread nobody. There are: [0-9]+ luajit");
+  check_refused({raw, "--from", "1000"}, 11, "no samples between --from and --to; it lasts");
+  check_refused({raw, "--only", "nothing"}, 11, "--only and --ignore leave no sample");
+  check_refused({raw, "-f", "raw"}, 2, "is already");
+  check_refused({path}, 2, "no raw recording");
+  check_refused({folder.path("none")}, 2, "Cannot read .*none");
+  check_refused({raw, "--tree", "-f", "folded"}, 2, "excludes");
+  check_refused({}, 2, "say which recording");
+  check_refused({raw, "--by", "run"}, 2, "--by run is for --diff");
+  ::unlink(path.c_str());
+  check_refused({raw, "--source", "jit.lua"}, 2, "Cannot read .*jit.lua: there is none here. --source-path");
+  const std::string elsewhere = folder.write("elsewhere.lua", "x = 1\n");
+  CHECK(has(report({raw, "--source", "jit.lua", "--source-path", elsewhere}), "The file is not the one that ran"));
+}
+
+}  // namespace luaspy::live

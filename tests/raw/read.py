@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Reads a raw recording as docs/raw-format.md describes it, and prints it folded, with lines. check.sh compares that with luaspy's."""
+import sys
+import zlib
+
+LUA, C, NATIVE, MARKER = range(4)
+
+
+class Reader:
+    def __init__(self):
+        self.strings, self.frames, self.threads, self.stacks = [], [], [], [()]
+        self.counts, self.about = {}, {}
+
+    @staticmethod
+    def numbers(body):
+        number = shift = 0
+        for byte in body:
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                yield number
+                number = shift = 0
+
+    def record(self, kind, body):
+        fields = list(self.numbers(body)) if kind not in (1, 2) else []
+        if kind == 1:
+            key, rest = text(body)
+            self.about[key] = text(rest)[0]
+        elif kind == 2:
+            self.strings.append(body.decode())
+        elif kind == 3:
+            near = fields[0] & 8 != 0
+            self.frames.append([fields[0] & 7, self.strings[fields[1]], self.strings[fields[2]], fields[3], fields[4], near])
+        elif kind == 4:
+            self.stacks.append(self.stacks[fields[0]] + (fields[1],))
+        elif kind == 5:
+            self.threads.append(fields)
+        elif kind == 7 and fields[1] & 8 == 0:
+            self.counts[fields[2]] = self.counts.get(fields[2], 0) + 1
+
+    def block(self, payload):
+        at = 0
+
+        def number():
+            nonlocal at
+            result = shift = 0
+            while True:
+                byte = payload[at]
+                at += 1
+                result |= (byte & 0x7F) << shift
+                shift += 7
+                if byte < 0x80:
+                    return result
+
+        while at < len(payload):
+            kind, size = number(), number()
+            self.record(kind, payload[at:at + size])
+            at += size
+
+    def file(self, data):
+        assert data[:8] == b"LUASPY\x1a\x01", "no raw recording"
+        at = 8
+        while at < len(data):
+            size, crc = int.from_bytes(data[at:at + 4], "little"), int.from_bytes(data[at + 4:at + 8], "little")
+            payload = data[at + 8:at + 8 + size]
+            if len(payload) != size or zlib.crc32(payload) != crc:
+                break
+            self.block(payload)
+            at += 8 + size
+
+    def settle(self):
+        seen = {}
+        for stack, count in self.counts.items():
+            for frame in self.stacks[stack]:
+                seen[frame] = seen.get(frame, 0) + count
+        points = {}
+        for index, (kind, name, file, defined, _, _) in enumerate(self.frames):
+            if kind == LUA and defined:
+                names = points.setdefault((file, defined), {})
+                names[name] = names.get(name, 0) + (0 if name == "function" else 1 if name == "for iterator" else 2 * seen.get(index, 0))
+        for frame in self.frames:
+            if frame[0] == LUA and frame[3]:
+                names = points[frame[2], frame[3]]
+                most = max(names.values())
+                frame[1] = min((name for name in names if names[name] == most), key=lambda name: name.encode())
+
+
+def text(data):
+    size = shift = at = 0
+    while True:
+        byte = data[at]
+        at += 1
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return data[at:at + size].decode(), data[at + size:]
+
+
+def shown(kind, name, file, _, line, near):
+    if kind == LUA:
+        return f"{name} ({file}:{'~' if near else ''}{line})" if line else f"{name} ({file})"
+    if kind == C:
+        return f"{name} [C]"
+    if kind == NATIVE and file and name != file and not name.startswith(file + "+"):
+        return f"{name} ({file})"
+    return name
+
+
+def main():
+    reader = Reader()
+    with open(sys.argv[1], "rb") as file:
+        reader.file(file.read())
+    reader.settle()
+    lines = {}
+    for stack, count in reader.counts.items():
+        line = ";".join(shown(*reader.frames[frame]).replace(";", ":") for frame in reader.stacks[stack])
+        lines[line] = lines.get(line, 0) + count
+    for line in sorted(lines, key=str.encode):
+        sys.stdout.write(f"{line} {lines[line]}\n")
+
+
+main()

@@ -1,0 +1,144 @@
+// Differences of recordings: nothing is claimed of two runs of the same, and what is different is found. Timelines are simulated: what runs
+// goes on for some samples, in phases or not.
+
+#include "profile_diff.h"
+
+#include <catch2/catch.hpp>
+#include <iostream>
+#include <random>
+
+namespace luaspy {
+namespace {
+
+using Verdict = ProfileDiff::Verdict;
+constexpr std::int64_t ms = 1'000'000;
+
+struct Program {
+  std::vector<double> costs = {20, 15, 12, 10, 8, 7, 6, 5, 4, 3, 2.5, 2, 1.5, 1.2, 1, 0.8, 0.5, 0.3, 0.2};   // of its functions, "f0" and so on
+  double stay = 0;          // how probable it is that a sample is of the same function as the one before
+  double phase = 0;         // by how much the first half of the functions is preferred to the other in one phase, and the other way round
+  int phase_samples = 400;
+  int first_line = 1;       // where its functions are defined
+};
+
+Profile run(const Program& program, int samples, unsigned seed, int rate = 1000) {
+  Profile profile;
+  std::minstd_rand random(seed * 2654435761U + 17);
+  std::vector<StackTable::StackId> stacks;
+  const StackTable::StackId root = profile.stacks().intern({0, profile.stacks().intern(Frame{Frame::Kind::lua, "main chunk", "a.lua", 0, 0})});
+  for (std::size_t i = 0; i < program.costs.size(); ++i) {
+    const Frame frame = {Frame::Kind::lua, "f" + std::to_string(i), "a.lua", program.first_line + static_cast<int>(i) * 10, 0};
+    stacks.push_back(profile.stacks().intern({root, profile.stacks().intern(frame)}));
+  }
+  std::vector<double> one = program.costs, other = program.costs;
+  for (std::size_t i = 0; i < one.size(); ++i) (i < one.size() / 2 ? one : other)[i] *= 1 + program.phase;
+  std::discrete_distribution<std::size_t> in_one(one.begin(), one.end()), in_other(other.begin(), other.end());
+  std::uniform_real_distribution<double> uniform(0, 1);
+  const std::uint32_t thread = profile.index_of({1, "one"});
+  const int offset = static_cast<int>(random() % static_cast<unsigned>(2 * program.phase_samples));
+  Sample facts;
+  std::size_t now = 0;
+  const std::int64_t weight = 1000 * ms / rate;
+  for (int i = 0; i < samples; ++i) {
+    if (i == 0 || uniform(random) >= program.stay) now = (i + offset) / program.phase_samples % 2 == 0 ? in_one(random) : in_other(random);
+    profile.add(thread, {(i + 1) * weight, weight}, facts, stacks[now]);
+  }
+  profile.about.duration_ns = samples * weight;
+  return profile;
+}
+
+const ProfileDiff::Row* row_of(const ProfileDiff& diff, const std::string& name) {
+  for (const ProfileDiff::Row& row : diff.rows) {
+    if (row.before_text.starts_with(name + " ") || row.after_text.starts_with(name + " ")) return &row;
+  }
+  return nullptr;
+}
+
+int claims(const ProfileDiff& diff) {
+  return static_cast<int>(std::ranges::count_if(diff.rows, [](const ProfileDiff::Row& row) { return row.verdict != Verdict::none; }));
+}
+
+}  // namespace
+
+TEST_CASE("nothing is claimed of two runs of the same", "[unit]") {
+  int runs = 0, with_claims = 0;
+  for (const auto& [program, samples] : std::vector<std::pair<Program, int>>{{{}, 4000}, {{.stay = 0.9}, 4000}, {{.stay = 0.97}, 6000}, {{.phase = 1, .phase_samples = 150}, 4000},
+                                                                            {{.stay = 0.8, .phase = 1}, 6000}, {{}, 300}, {{.stay = 0.8}, 500}}) {
+    for (unsigned seed = 0; seed < 60; ++seed) {
+      const Profile before = run(program, samples, 2 * seed), after = run(program, samples + static_cast<int>(seed) * 10, 2 * seed + 1);
+      const DiffBy by = seed % 3 == 2 ? DiffBy::time : DiffBy::shares;
+      ++runs;
+      with_claims += claims(profile_diff(before, after, {by, seed % 6 == 1})) != 0;
+    }
+  }
+  std::cout << "differences claimed in " << with_claims << " of " << runs << " pairs of runs of the same\n";
+  CHECK(runs >= 400);
+  CHECK(with_claims == 0);
+}
+
+TEST_CASE("a function of 20 % that takes 20 % longer is found in 15,000 samples", "[unit]") {
+  Program slower;
+  slower.costs[0] *= 1.2;
+  for (const double stay : {0.0, 0.3}) {
+    int found = 0, wrong = 0;
+    constexpr int runs = 60;
+    for (unsigned seed = 0; seed < runs; ++seed) {
+      Program now = slower, then;
+      now.stay = then.stay = stay;
+      const int samples = stay == 0 ? 15'000 : 30'000;
+      const ProfileDiff diff = profile_diff(run(then, samples, 2 * seed), run(now, samples, 2 * seed + 1), {});
+      found += row_of(diff, "f0")->verdict == Verdict::slower;
+      for (const ProfileDiff::Row& row : diff.rows) wrong += row.before_text != row_of(diff, "f0")->before_text && (row.verdict == Verdict::slower || row.verdict == Verdict::faster);
+    }
+    std::cout << "found in " << found << " of " << runs << " (stay " << stay << ")" << ", others called slower or faster: " << wrong << "\n";
+    CHECK(found * 100 >= runs * 95);
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("what gets less of the whole because something else gets slower is not called faster", "[unit]") {
+  Program slower;
+  slower.costs[0] *= 2;
+  const Profile before = run({}, 100'000, 1), after = run(slower, 120'000, 2);
+  const ProfileDiff shares = profile_diff(before, after, {});
+  CHECK(row_of(shares, "f0")->verdict == Verdict::slower);
+  CHECK(row_of(shares, "f1")->verdict == Verdict::like_others);
+  CHECK(std::abs(shares.others - 1 / 1.2) < 0.02);
+  CHECK(shares.rows.front().before_text.starts_with("f0 "));
+  // Of the same work, once in 100 s and once in 120: others take as long as before.
+  const ProfileDiff run_to_end = profile_diff(before, after, {DiffBy::run, false});
+  CHECK(row_of(run_to_end, "f0")->verdict == Verdict::slower);
+  CHECK(std::abs(row_of(run_to_end, "f0")->difference() - 20) < 2);
+  CHECK(claims(run_to_end) == 1);
+  // The main chunk has all samples of both.
+  const ProfileDiff total = profile_diff(before, after, {DiffBy::shares, true});
+  CHECK(row_of(total, "main")->verdict == Verdict::none);
+  CHECK(row_of(total, "f0")->verdict == Verdict::slower);
+  CHECK(row_of(profile_diff(after, before, {}), "f0")->verdict == Verdict::faster);
+}
+
+TEST_CASE("functions that moved are the same; those that came or went are told", "[unit]") {
+  Program moved, grown;
+  moved.first_line = 3;
+  grown.costs.push_back(10);
+  const ProfileDiff diff = profile_diff(run({}, 10'000, 1), run(moved, 10'000, 2), {});
+  CHECK(claims(diff) == 0);
+  CHECK(row_of(diff, "f0")->moved);
+  CHECK(row_of(diff, "f0")->after_text == "f0 (a.lua:3)");
+  const Profile small = run({}, 20'000, 3), large = run(grown, 20'000, 4);
+  const ProfileDiff more = profile_diff(small, large, {}), less = profile_diff(large, small, {});
+  CHECK(row_of(more, "f19")->verdict == Verdict::appeared);
+  CHECK(row_of(more, "f19")->before_text.empty());
+  CHECK(row_of(less, "f19")->verdict == Verdict::vanished);
+}
+
+TEST_CASE("too little is not compared", "[unit]") {
+  for (const int samples : {0, 1, 5}) {
+    const ProfileDiff diff = profile_diff(run({}, samples, 1), run({{50, 50}}, 1000, 2), {});
+    CHECK(!diff.can_tell);
+    CHECK(claims(diff) == 0);
+    CHECK(diff_text(diff, {}).find("too short") != std::string::npos);
+  }
+}
+
+}  // namespace luaspy

@@ -1,0 +1,339 @@
+// The raw recording: what was sampled is read again, and no file makes the reader do anything else than read what is right in it.
+
+#include <malloc.h>
+#include <zlib.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <iostream>
+#include <random>
+#include <sstream>
+
+#include "output/format.h"
+#include "output/raw.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+
+Frame lua(std::string name, std::string file, int defined, int line, bool near = false) { return {Frame::Kind::lua, std::move(name), std::move(file), defined, line, near}; }
+
+// What Recording does with samples, with no process behind them: each goes to a raw file and to a profile.
+class Recorder {
+ public:
+  explicit Recorder(const Shape& shape = {}) : profile_(true), shaper_(shape, stacks_, profile_.stacks()), raw_(stacks_, threads_, out_) {}
+
+  std::uint32_t thread(const Profile::Thread& thread) {
+    threads_.push_back(thread);
+    last_.emplace_back();
+    profile_.index_of(thread);
+    return static_cast<std::uint32_t>(threads_.size() - 1);
+  }
+  void sample(std::uint32_t thread, const Tick& tick, Sample facts, const Stack& stack) {
+    stacks_.intern(stack, last_[thread]);
+    const StackTable::StackId id = facts.loss != Loss::none || last_[thread].empty() ? 0 : last_[thread].back();
+    std::optional<StackTable::StackId> shaped = 0;
+    if (facts.loss == Loss::none) shaped = shaper_.shaped(id, facts.vm_state, threads_[thread]);
+    if (!shaped) facts = lost(Loss::left_out, facts.stopped_ns);
+    profile_.add(thread, tick, facts, shaped.value_or(0));
+    raw_.sample(thread, tick, facts, shaped ? id : 0);
+  }
+  static Sample lost(Loss loss, std::int64_t stopped_ns) {
+    Sample sample;
+    sample.loss = loss, sample.stopped_ns = stopped_ns;
+    return sample;
+  }
+  void loss(Loss loss, std::int64_t count) { profile_.add_loss(loss, count), raw_.loss(loss, count); }
+  void idle() { profile_.add_idle(), raw_.idle(1); }
+  void about(const About& about) { profile_.about = about, raw_.about(about), raw_.flush(); }
+
+  Profile& profile() { return profile_; }
+  std::string file() const { return out_.str(); }
+  std::size_t size() { return static_cast<std::size_t>(out_.tellp()); }
+
+ private:
+  std::ostringstream out_;
+  StackTable stacks_;
+  std::vector<Profile::Thread> threads_;
+  std::vector<std::vector<StackTable::StackId>> last_;
+  Profile profile_;
+  Shaper shaper_;
+  RawWriter raw_;
+};
+
+// Every kind of frame, state and loss; flushed in the middle.
+void record_everything(Recorder& recorder) {
+  const Frame main = {Frame::Kind::native, "main", "lua5.4", 0, 0}, chunk = lua("main chunk", "app/main.lua", 0, 30);
+  const Frame hostile = lua("a;b<script>\\x1b[31m", "[string \"x;y...\"]", 1, 2), gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0};
+  const Frame tail = {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0};
+  const std::uint32_t first = recorder.thread({100, "lua5.4", 100, "lua5.4 my script.lua"}), second = recorder.thread({101, "worker; \"two\"", 102, "other"});
+  std::mt19937 random(7);
+  About about = {"0.1.0", "lua5.4 \"my script\".lua", "/usr/bin/lua5.4", 100, {"Lua 5.4.4", "LuaJIT 2.1"}, "merged", 99.5, 10, 1'700'000'000, 0, 0, false};
+  std::int64_t at = 0;
+  for (int i = 0; i < 60; ++i) {
+    const std::int64_t weight = 10 * ms + static_cast<std::int64_t>(random() % 1000);
+    at += weight;
+    const Frame work = lua(i % 3 == 0 ? "function" : "work", "app/main.lua", 10, 10 + static_cast<int>(random() % 4), i % 5 == 0);
+    Stack stack = {main, chunk, work};
+    if (i % 4 == 1) stack.push_back(gsub);
+    if (i % 7 == 2) stack.insert(stack.end(), {tail, hostile});
+    Sample facts;
+    facts.vm_state = static_cast<VmState>(i % static_cast<int>(vm_state_count));
+    facts.state = i % 6 == 5 ? Sample::State::sleeping : Sample::State::running;
+    facts.stopped_ns = facts.state == Sample::State::running ? 20'000 + i : 0;
+    facts.quality = {1, i % 2, 1, 0, i % 9 == 0, 0, 0, i % 11, 0, 0};
+    recorder.sample(first, {at, weight}, i % 10 == 9 ? Recorder::lost(static_cast<Loss>(1 + i / 10), 5'000) : facts, stack);
+    if (i % 2 == 1) recorder.sample(second, {at, weight}, facts, {main, work, work, work});
+    else recorder.idle();
+    if (i % 20 == 10) recorder.loss(Loss::skipped, 3);
+    if (i % 20 == 19) about.duration_ns = at, about.ticks = i + 1, about.complete = i == 59, recorder.about(about);
+  }
+}
+
+Result<Profile> read(const std::string& file, const Shape& shape = {}, const RawWindow& window = {}) {
+  std::istringstream in(file);
+  return read_raw(in, shape, window);
+}
+
+std::string written(const Profile& profile, const Format& format, const WriteOptions& options) {
+  std::ostringstream out;
+  format.write(profile, options, out);
+  return out.str();
+}
+
+std::string u32(std::size_t number) {
+  std::string bytes;
+  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift & 0xff);
+  return bytes;
+}
+
+std::size_t crc(const std::string& payload) { return crc32(0, reinterpret_cast<const Bytef*>(payload.data()), static_cast<uInt>(payload.size())); }
+
+std::vector<std::string> payloads(const std::string& file) {
+  std::vector<std::string> payloads;
+  for (std::size_t at = 8; at < file.size();) {
+    std::size_t size = 0;
+    for (std::size_t i = 4; i-- > 0;) size = size << 8 | static_cast<std::uint8_t>(file[at + i]);
+    payloads.push_back(file.substr(at + 8, size));
+    at += 8 + size;
+  }
+  return payloads;
+}
+
+std::string file_of(const std::vector<std::string>& payloads) {
+  std::string file = "LUASPY\x1a\x01";
+  for (const std::string& payload : payloads) file += u32(payload.size()) + u32(crc(payload)) + payload;
+  return file;
+}
+
+// The profile is one: everything that writers do with it can be done.
+std::int64_t looked_through(Result<Profile> profile) {
+  if (!profile) return -1;
+  profile->settle_names();
+  std::int64_t samples = 0;
+  for (const auto& [id, amount] : profile->stack_counts()) {
+    for (const Profile::FrameId frame : profile->stack(id)) CHECK(frame < profile->frames().size());
+    samples += amount.samples;
+  }
+  CHECK(samples == profile->samples());
+  for (const Format& format : formats()) {
+    if (format.write != nullptr) CHECK(!written(*profile, format, {true, true}).empty() + (samples == 0) != 0);
+  }
+  return samples;
+}
+
+}  // namespace
+
+TEST_CASE("from a raw recording every format is what a recording would have written", "[unit]") {
+  for (const Shape& shape : {Shape{}, Shape{.lines = true}, Shape{.lines = true, .gc = true, .vmstate = true}, Shape{.processes = true}, Shape{.only = "work"}, Shape{.ignore = "gsub|main.lua:11"}}) {
+    Recorder recorder(shape);
+    record_everything(recorder);
+    Profile& direct = recorder.profile();
+    Result<Profile> read_again = read(recorder.file(), shape);
+    REQUIRE(read_again);
+    direct.settle_names(), read_again->settle_names();
+    for (const Format& format : formats()) {
+      if (format.write == nullptr) continue;
+      INFO(format.name);
+      for (const WriteOptions& options : {WriteOptions{shape.lines, false}, WriteOptions{shape.lines, true}}) CHECK(written(*read_again, format, options) == written(direct, format, options));
+    }
+    CHECK(read_again->samples() == direct.samples());
+    CHECK(read_again->weight_ns() == direct.weight_ns());
+    CHECK(read_again->idle() == direct.idle());
+    CHECK(read_again->stops().total_ns() == direct.stops().total_ns());
+    CHECK(read_again->quality().calls_dropped == direct.quality().calls_dropped);
+    CHECK(read_again->quality().lua_broken == direct.quality().lua_broken);
+    for (std::size_t i = 1; i < loss_count; ++i) CHECK(read_again->losses(static_cast<Loss>(i)) == direct.losses(static_cast<Loss>(i)));
+    for (std::size_t i = 0; i < vm_state_count; ++i) CHECK(read_again->samples_in(static_cast<VmState>(i)) == direct.samples_in(static_cast<VmState>(i)));
+    CHECK(read_again->about.luas == direct.about.luas);
+    CHECK(read_again->about.rate == direct.about.rate);
+    CHECK(read_again->about.ticks == direct.about.ticks);
+    CHECK(read_again->about.complete);
+  }
+}
+
+TEST_CASE("of a raw recording, a window of time and a thread can be read", "[unit]") {
+  Recorder recorder;
+  record_everything(recorder);
+  const Result<Profile> all = read(recorder.file()), first = read(recorder.file(), {}, {.to_ns = 300 * ms}), rest = read(recorder.file(), {}, {.from_ns = 300 * ms + 1});
+  REQUIRE((all && first && rest));
+  CHECK(first->samples() > 0);
+  CHECK(first->samples() + rest->samples() == all->samples());
+  CHECK(first->about.duration_ns == 300 * ms);
+  CHECK(std::abs(first->about.ticks - 30) <= 1);
+  const Result<Profile> by_name = read(recorder.file(), {}, {.thread = "worker"}), by_number = read(recorder.file(), {}, {.thread = "101"});
+  REQUIRE((by_name && by_number));
+  REQUIRE(by_name->threads().size() == 1);
+  CHECK(by_name->threads().front().tid == 101);
+  CHECK(by_name->samples() == by_number->samples());
+  CHECK(by_name->samples() == 30);
+}
+
+TEST_CASE("each beginning of a raw recording is one of its samples", "[unit]") {
+  Recorder recorder;
+  record_everything(recorder);
+  const std::string file = recorder.file();
+  const std::int64_t all = looked_through(read(file));
+  std::int64_t before = -1;
+  int steps = 0;
+  for (std::size_t size = 0; size <= file.size(); ++size) {
+    Result<Profile> part = read(file.substr(0, size));
+    CHECK(part.has_value() == (size >= 8));
+    if (!part) continue;
+    CHECK(part->about.complete == (size == file.size()));
+    CHECK(part->samples() >= before);
+    steps += part->samples() != before;
+    before = part->samples();
+  }
+  CHECK(before == all);
+  CHECK(steps == 4);   // none, and one for each flush
+}
+
+TEST_CASE("no byte that is changed in a raw recording is believed", "[unit]") {
+  Recorder recorder;
+  record_everything(recorder);
+  const std::string file = recorder.file();
+  const std::int64_t all = read(file)->samples();
+  for (std::size_t at = 0; at < file.size(); ++at) {
+    for (const int bit : {0, 7}) {
+      std::string changed = file;
+      changed[at] = static_cast<char>(changed[at] ^ 1 << bit);
+      const Result<Profile> part = read(changed);
+      CHECK(part.has_value() == (at >= 8));
+      if (!part) continue;
+      CHECK(part->samples() < all);
+      CHECK(!part->about.complete);
+    }
+  }
+}
+
+TEST_CASE("whatever is in the blocks of a raw recording, what is read is a profile", "[unit]") {
+  Recorder recorder;
+  record_everything(recorder);
+  const std::vector<std::string> good = payloads(recorder.file());
+  REQUIRE(file_of(good) == recorder.file());
+  std::mt19937 random(11);
+  const auto any = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
+  int changed_samples = 0;
+  const std::int64_t all = read(recorder.file())->samples();
+  for (int i = 0; i < 1500; ++i) {
+    std::vector<std::string> bad = good;
+    std::string& payload = bad[any(bad.size())];
+    for (std::size_t changes = 1 + any(4); changes-- > 0 && !payload.empty();) {
+      const std::size_t at = any(payload.size());
+      switch (any(5)) {
+        case 0: payload[at] = static_cast<char>(random()); break;
+        case 1: payload[at] = static_cast<char>(0xff); break;
+        case 2: payload.erase(at, 1 + any(20)); break;
+        case 3: payload.insert(at, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"); break;
+        case 4: payload.insert(at, payload.substr(any(payload.size()), any(40))); break;
+      }
+    }
+    changed_samples += looked_through(read(file_of(bad))) != all;
+  }
+  CHECK(changed_samples > 500);
+}
+
+TEST_CASE("what is no raw recording is told so, and a later one", "[unit]") {
+  CHECK(!read(""));
+  CHECK(read("{\"$schema\":1}").error().text.find("no raw recording") != std::string::npos);
+  CHECK(read("LUASPY\x1a\x02").error().cause == Cause::unsupported);
+  // Records that are not known, and more in those that are, are skipped; a block may be empty.
+  Recorder recorder;
+  record_everything(recorder);
+  std::vector<std::string> blocks = payloads(recorder.file());
+  blocks.insert(blocks.begin(), {std::string(), std::string("\x63\x03xyz")});
+  blocks[2] += std::string("\x09\x03\x01zz", 5);
+  const Result<Profile> profile = read(file_of(blocks));
+  REQUIRE(profile);
+  CHECK(profile->samples() == recorder.profile().samples());
+  CHECK(profile->idle() == recorder.profile().idle() + 1);
+}
+
+TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
+  constexpr std::int64_t count = 3'600'000;
+  constexpr int leaves = 400;
+  const auto allocated = [] { return ::mallinfo2().uordblks + ::mallinfo2().hblkhd; };
+  // The stacks are there before, as a look hands them over, and so is the place for the file.
+  class File : public std::streambuf {
+   public:
+    File() { bytes.reserve(80'000'000); }
+    std::string bytes;
+
+   private:
+    std::streamsize xsputn(const char* more, std::streamsize n) override { return bytes.append(more, static_cast<std::size_t>(n)), n; }
+    int overflow(int c) override { return bytes += static_cast<char>(c), c; }
+  } file;
+  std::ostream out(&file);
+  StackTable stacks;
+  std::vector<Profile::Thread> threads = {{100, "lua5.4", 100, "lua5.4"}};
+  std::vector<StackTable::StackId> last, ids;
+  for (int leaf = 0; leaf < leaves; ++leaf) {
+    Stack stack;
+    for (int depth = 0; depth < 12; ++depth) stack.push_back(lua("function", "app/main.lua", depth + leaf % 20 * 20, depth * 7));
+    stack.push_back(lua("leaf", "app/main.lua", leaf, leaf + 1));
+    stacks.intern(stack, last);
+    ids.push_back(last.back());
+  }
+  const std::size_t before = allocated();
+  const auto began = std::chrono::steady_clock::now();
+  {
+    Profile profile(false);
+    Shaper shaper({}, stacks, profile.stacks());
+    RawWriter raw(stacks, threads, out);
+    const std::uint32_t thread = profile.index_of(threads[0]);
+    std::minstd_rand random(3);
+    std::int64_t at = 0;
+    Sample facts;
+    facts.vm_state = VmState::interpreting, facts.quality.stacks = facts.quality.with_lua = facts.quality.native_complete = 1;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t weight = ms - 50'000 + static_cast<std::int64_t>(random() % 100'000);
+      at += weight;
+      facts.stopped_ns = 20'000 + static_cast<std::int64_t>(random() % 20'000);
+      const StackTable::StackId stack = ids[random() % leaves];
+      profile.add(thread, {at, weight}, facts, *shaper.shaped(stack, facts.vm_state, threads[0]));
+      raw.sample(thread, {at, weight}, facts, stack);
+      if (i % 1000 == 999) raw.flush();
+    }
+    const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    const double a_sample = static_cast<double>(file.bytes.size()) / count;
+    std::cout << "an hour at 1 kHz: " << file.bytes.size() / 1'000'000 << " MB of file, " << a_sample << " bytes a sample; " << (allocated() - before) / 1000 << " kB of memory; written in " << took << " s\n";
+    CHECK(profile.samples() == count);
+    CHECK(a_sample < 18);
+    CHECK(allocated() - before < 3'000'000);
+  }
+  for (const bool keeps_order : {false, true}) {
+    std::istringstream in(file.bytes);
+    const std::size_t unread = allocated();
+    const auto start = std::chrono::steady_clock::now();
+    const Result<Profile> again = read_raw(in, {.lines = true}, {}, keeps_order);
+    const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::cout << "  read " << (keeps_order ? "in order" : "as counts") << " in " << took << " s, " << (allocated() - unread) / 1000 << " kB of memory\n";
+    REQUIRE(again);
+    CHECK(again->samples() == count);
+    CHECK(allocated() - unread < (keeps_order ? 9 * count + 3'000'000 : 3'000'000));
+  }
+}
+
+}  // namespace luaspy
