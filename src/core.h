@@ -17,6 +17,9 @@ class Core {
   virtual bool is_machine_code(const NativeFrame& frame) const = 0;   // the last of these
   // If it is LuaJIT's virtual machine that has called lj_trace_exit: where it has told which exit that is. Else nullptr.
   virtual const TraceExit* trace_exit(const NativeFrame&) const { return nullptr; }
+  // Is it one of the functions that a step or a full run of PUC's collector goes through? False where that cannot be told, and for LuaJIT, which says it
+  // in other ways.
+  virtual bool collects(const NativeFrame&) const { return false; }
   // Is it known by its name to carry a call and do nothing else?
   virtual bool carries(const NativeFrame& frame) const = 0;
   // Is it in the same module as a Lua core? Then it may be left out between two frames that mean something.

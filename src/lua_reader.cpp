@@ -59,8 +59,12 @@ void LuaReader::walk(const Memory& memory, const Memory& objects, const Register
     State& state = states_[state_count_++];
     state.activation = activation;
     state.walk.clear();
-    if (activation.lua.puc != nullptr) walk_puc(memory, objects, *activation.lua.puc, activation.L, limits_, state.walk);
-    else LuajitReader::read(memory, objects, registers, stack, activation, state_count_ == 1, state.luajit);
+    if (activation.lua.puc != nullptr) {
+      walk_puc(memory, objects, *activation.lua.puc, activation.L, limits_, state.walk);
+      state.errorJmp = memory.get<Address>(activation.L + activation.lua.puc->L_errorJmp).value_or(0);
+    } else {
+      LuajitReader::read(memory, objects, registers, stack, activation, state_count_ == 1, state.luajit);
+    }
   }
 }
 
@@ -92,7 +96,25 @@ VmState LuaReader::vm_state(const std::vector<NativeFrame>& natives, const Core&
   if (state_count_ == 0) return VmState::none;
   const State& state = states_[0];
   if (state.activation.lua.luajit != nullptr) return luajit_.vm_state(natives, core, state.activation, state.luajit);
-  return !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
+  const VmState calling = !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
+  return collects(natives, core) ? VmState::collecting : calling;
+}
+
+// Is a frame of the collector further in than that of the innermost call? Further out, it has called a finalizer.
+bool LuaReader::collects(const std::vector<NativeFrame>& natives, const Core& core) const {
+  const State& state = states_[0];
+  const LuaCall* const innermost = state.walk.calls.empty() ? nullptr : &state.walk.calls[0];
+  Address collector = 0;   // sp of the outermost of its frames
+  for (const NativeFrame& native : natives) {
+    const bool executes = core.executes_lua(native);
+    if (innermost == nullptr || innermost->is_lua ? executes : native.function == innermost->entry) return collector != 0;
+    if (executes) break;
+    if (core.collects(native)) collector = native.sp;
+  }
+  if (innermost == nullptr) return collector != 0;   // the host has called Lua's API
+  // A C function that is not called yet (5.2, luaD_precall), or has gone on to another by a jump, has no frame. But from 5.2 on finalizers are
+  // called protected (lgc.c, GCTM), and a protected call leaves its mark on the stack.
+  return collector != 0 && !innermost->is_lua && state.activation.lua.puc->bytecode != Bytecode::lua51 && (state.errorJmp == 0 || state.errorJmp > collector);
 }
 
 bool LuaReader::settle_functions(bool all) {

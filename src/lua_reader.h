@@ -89,8 +89,10 @@ class LuaReader {
   struct State {
     Activation activation;
     LuaWalk walk;
+    Address errorJmp = 0;   // PUC: the lua_longjmp of its innermost protected call, on the native stack
     LuajitReader::State luajit;
   };
+  bool collects(const std::vector<NativeFrame>& natives, const Core& core) const;
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   Address pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Frame label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);

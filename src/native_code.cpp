@@ -47,6 +47,12 @@ bool is_carrier(std::string_view name) {
   return std::ranges::find(carriers, name) != std::end(carriers);
 }
 
+// lgc.c
+bool is_collector(std::string_view name) {
+  name = without_suffix(name);
+  return name == "luaC_step" || name == "luaC_forcestep" || name == "luaC_fullgc" || name == "singlestep";
+}
+
 }  // namespace
 
 int interpreter_score(std::span<const std::byte> code) {
@@ -78,7 +84,7 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
     CoreImage core{image.start, image.end};
     if (const Module* const module = modules_.find(image.start)) {
       if (image.rows.front().luajit != nullptr) find_vm(core, *module);
-      else find_execute(core, *module);
+      else find_execute(core, *module), find_collector(core, *module, image.rows);
     }
     cores_.push_back(std::move(core));
   }
@@ -98,6 +104,31 @@ void NativeCode::find_execute(CoreImage& core, const Module& module) {
     core.execute_end = function.end;
     const std::optional<Symbol> symbol = module.symbol(function.start);
     if (symbol && without_suffix(demangled(symbol->name)) == "luaV_execute") break;
+  }
+}
+
+// Which row is right is known when a state is: with a wrong one nothing is found, or the same.
+void NativeCode::find_collector(CoreImage& core, const Module& module, const std::vector<Dialect>& rows) {
+  const auto read = [&](Unwinder::Range range) {
+    constexpr std::size_t largest = 1 << 18;
+    MachineFunction function;
+    if (range.start == 0 || range.end <= range.start || range.end - range.start > largest || !module.executes(range.start)) return function;
+    function.code.resize(range.end - range.start);
+    if (module.read(range.start, function.code)) function.start = range.start;
+    return function;
+  };
+  const MachineFunction execute = read({core.execute, core.execute_end});
+  for (const Dialect& row : rows) {
+    if (row.puc == nullptr || execute.start == 0) continue;
+    core.collector = find_collector_code(*row.puc, execute, [&](Address address) { return read(unwinder_.function(address)); });
+    if (core.collector.step == 0) continue;
+    std::vector<Address> joining;
+    for (const Unwinder::Range& range : unwinder_.functions(module)) {
+      if (joins_collector(*row.puc, core.collector, read(range))) joining.push_back(range.start);
+    }
+    core.collector.functions.insert(core.collector.functions.end(), joining.begin(), joining.end());
+    std::ranges::sort(core.collector.functions);
+    return;
   }
 }
 
@@ -150,6 +181,12 @@ bool NativeCode::executes_lua(const NativeFrame& frame) const {
   if (core->execute != 0 && frame.lookup >= core->execute && frame.lookup < core->execute_end) return true;
   // Its cold part has call frame information of its own; only a symbol says what it belongs to.
   return without_suffix(describe(frame).name) == "luaV_execute";
+}
+
+bool NativeCode::collects(const NativeFrame& frame) const {
+  const CoreImage* const core = frame.function != 0 ? core_of(frame.lookup) : nullptr;
+  if (core == nullptr || core->vm) return false;
+  return core->collector.has(frame.function) || is_collector(describe(frame).name);
 }
 
 bool NativeCode::carries(const NativeFrame& frame) const {

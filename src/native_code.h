@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "collector_code.h"
 #include "core.h"
 #include "luastate/detect.h"
 #include "luastate/luajit_vm.h"
@@ -30,6 +31,7 @@ class NativeCode : public Core {
   bool executes_lua(const NativeFrame& frame) const override;
   bool is_machine_code(const NativeFrame& frame) const override;
   const TraceExit* trace_exit(const NativeFrame& frame) const override;
+  bool collects(const NativeFrame& frame) const override;
   bool carries(const NativeFrame& frame) const override;
   bool in_core_module(const NativeFrame& frame) const override;
 
@@ -42,10 +44,12 @@ class NativeCode : public Core {
     Address start, end;
     Address execute = 0;      // luaV_execute
     Address execute_end = 0;
+    CollectorCode collector;          // PUC
     std::optional<VmCode> vm;
   };
   const CoreImage* core_of(Address address) const;
   void find_execute(CoreImage& core, const Module& module);
+  void find_collector(CoreImage& core, const Module& module, const std::vector<Dialect>& rows);
   void find_vm(CoreImage& core, const Module& module);
 
   const Modules& modules_;

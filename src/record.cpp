@@ -60,8 +60,7 @@ class Recorder : public Recording {
       : Recording({options.shape.lines, options.shape.gc, options.shape.vmstate, options.subprocesses, options.shape.only, options.shape.ignore}, !output.is_raw() && output.format().needs_order),
         options_(options), family_(family), output_(output), progress_(options.duration) {
     about_.luaspy = version;
-    about_.command = family.target().target().process().command();
-    about_.executable = family.target().target().process().executable();
+    tell_program();
     about_.pid = family.target().target().process().pid();
     about_.mode = name(options.mode);
     about_.rate = options.rate;
@@ -74,6 +73,7 @@ class Recorder : public Recording {
   }
 
   void look(const LoopCounts& counts) override {
+    if (counts.duration_ns >= program_ns_) tell_program(), program_ns_ += 200'000'000;
     if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
       next_ns_ = counts.duration_ns + every_ns_;
       tell_all(counts, false);
@@ -98,12 +98,19 @@ class Recorder : public Recording {
     settle_names();
     return output_.rewrite(profile(), write_options());
   }
+  // A launched program may be a wrapper that executes another; one that has ended tells nothing any more.
+  void tell_program() {
+    const Process& process = family_.target().target().process();
+    if (const std::string command = process.command(); !command.empty() && !process.executable().empty()) {
+      about_.command = command;
+      about_.executable = process.executable();
+    }
+  }
   void tell_all(const LoopCounts& counts, bool complete) {
     about_.luas = family_.rows();
     about_.duration_ns = counts.duration_ns;
     about_.ticks = counts.ticks;
     about_.complete = complete;
-    if (about_.command.empty()) about_.command = family_.target().target().process().command();
     tell(about_);
     if (output_.is_raw() && !output_.stream()) failed_ = output_.finish();
   }
@@ -113,6 +120,7 @@ class Recorder : public Recording {
   OutputFile& output_;
   Progress progress_;
   About about_;
+  std::int64_t program_ns_ = 0;
   std::int64_t every_ns_ = 0, next_ns_ = 0;   // 0: nothing is written before the end
   Result<void> failed_;                       // to write
 };

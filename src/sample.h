@@ -46,13 +46,13 @@ struct Quality {
   Quality& operator+=(const Quality& other);
 };
 
-// What the VM was doing. LuaJIT says it of itself (global_State.vmstate); of PUC Lua it is told by the innermost call.
+// What the VM was doing. LuaJIT says it of itself (global_State.vmstate); of PUC Lua it is told by the innermost call and the native frames in it.
 enum class VmState : std::uint8_t {
   none,          // no Lua runs on the thread
   interpreting,
   machine_code,  // LuaJIT: running a trace, or something that a trace called
   c,             // a C function that Lua called
-  collecting,    // LuaJIT: a step of the garbage collector
+  collecting,    // the garbage collector, but for the finalizers that it calls; PUC: where its code can be told (collector_code.h)
   exiting,       // LuaJIT: leaving a trace
   recording,     // LuaJIT: recording a trace
   optimising,    // LuaJIT: optimising it

@@ -7,4 +7,4 @@ cd "$(dirname "$0")/.."
 install_packages $build_packages lua5.4
 cmake --preset release -DLUASPY_TESTS=OFF
 cmake --build --preset release
-build/release/luaspy record --output demo.speedscope.json -- lua5.4 demo/orders.lua
+build/release/luaspy record --output demo.html -- lua5.4 demo/orders.lua

@@ -50,8 +50,8 @@ class Tables {
     return place->second;
   }
   void write(std::ostream& out) const {
-    out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n\"file\":[{}],\n\"line\":[{}]}},\n", fmt::join(kinds_, ","), fmt::join(texts_, ","), fmt::join(files_, ","),
-                       fmt::join(lines_, ","));
+    out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n", fmt::join(kinds_, ","), fmt::join(texts_, ","));
+    out << fmt::format("\"file\":[{}],\n\"line\":[{}]}},\n", fmt::join(files_, ","), fmt::join(lines_, ","));
     // The empty stack has no frame.
     out << fmt::format("\"nodes\":{{\"outer\":[{}],\n\"frame\":[-1{}{}]}},\n\"strings\":[", fmt::join(outer_, ","), frame_.size() > 1 ? "," : "",
                        fmt::join(frame_.begin() + 1, frame_.end(), ","));
@@ -153,9 +153,10 @@ Facts facts_of(const Profile& profile) {
   Facts facts;
   facts.emplace_back("Process", fmt::format("{}{}{}{}", about.pid, about.executable.empty() ? "" : " (", about.executable, about.executable.empty() ? "" : ")"));
   if (!about.luas.empty()) facts.emplace_back("Lua", fmt::format("{}", fmt::join(about.luas, ", ")));
-  facts.emplace_back("Recorded", fmt::format("{:%Y-%m-%d %H:%M} UTC, {:.{}f} s{}", fmt::gmtime(static_cast<std::time_t>(about.started_s)), seconds, seconds < 10 ? 2 : 1,
-                                             about.complete ? "" : ", until it was cut off"));
-  facts.emplace_back("Samples", fmt::format("{} of {} thread{}; asleep at {} ticks", profile.samples(), profile.threads().size(), profile.threads().size() == 1 ? "" : "s", profile.idle()));
+  facts.emplace_back("Recorded", fmt::format("{:%Y-%m-%d %H:%M} UTC, {:.{}f} s{}, by luaspy {}", fmt::gmtime(static_cast<std::time_t>(about.started_s)), seconds,
+                                             seconds < 10 ? 2 : 1, about.complete ? "" : ", until it was cut off", about.luaspy));
+  facts.emplace_back("Samples", fmt::format("{} of {} thread{}{}", profile.samples(), profile.threads().size(), profile.threads().size() == 1 ? "" : "s",
+                                            profile.idle() == 0 ? "" : fmt::format("; asleep at {} ticks", profile.idle())));
   facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for", seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0, about.rate));
   if (stops.count() != 0) {
     facts.emplace_back("Stood still", fmt::format("{:.0f} µs median, {:.0f} µs at the 99th percentile, {:.2f} % of the time", microseconds(stops.quantile_ns(0.5)),
@@ -167,7 +168,6 @@ Facts facts_of(const Profile& profile) {
   }
   facts.emplace_back("Lost", losses_of(profile));
   if (about.mode != "merged") facts.emplace_back("Mode", about.mode);
-  facts.emplace_back("luaspy", about.luaspy);
   return facts;
 }
 

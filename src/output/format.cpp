@@ -3,18 +3,26 @@
 #include <algorithm>
 #include <array>
 
+#include "output/callgrind.h"
+#include "output/chrometrace.h"
+#include "output/firefox.h"
 #include "output/flamegraph.h"
 #include "output/folded.h"
+#include "output/pprof.h"
 #include "output/speedscope.h"
 
 namespace luaspy {
 
 std::span<const Format> formats() {
   static constexpr std::array table = {
-      Format{"speedscope", ".speedscope.json", "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", true, write_speedscope},
       Format{"flamegraph", ".html", "open it in a browser", true, write_flamegraph},
+      Format{"speedscope", ".speedscope.json", "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", true, write_speedscope},
       Format{"raw", ".luaspy", "luaspy report FILE", false, nullptr},
       Format{"folded", ".folded", "flamegraph.pl FILE > flame.svg, or inferno-flamegraph, or any viewer of folded stacks", false, write_folded},
+      Format{"pprof", ".pb.gz", "go tool pprof -http : FILE, or upload it to Pyroscope or Parca", false, write_pprof},
+      Format{"chrometrace", ".trace.json", "open it at https://ui.perfetto.dev (nothing is uploaded)", true, write_chrometrace},
+      Format{"callgrind", ".callgrind", "kcachegrind FILE, or callgrind_annotate FILE", false, write_callgrind},
+      Format{"firefox", ".firefox.json", "open it at https://profiler.firefox.com (nothing is uploaded unless you share it)", true, write_firefox},
   };
   return table;
 }

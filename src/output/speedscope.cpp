@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "output/json_text.h"
 
 namespace luaspy {
 namespace {
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // speedscope adds up what has the same name, file and line: frames become such entries, numbered from 0.
 struct FrameTable {
@@ -24,8 +21,8 @@ FrameTable make_frames(const Profile& profile, bool lines) {
   std::map<std::string, std::size_t> known;
   for (const Frame& frame : profile.frames()) {
     const int line = lines ? frame.line : frame.line_defined;
-    std::string entry = "{\"name\":" + quoted(describe(frame, lines));
-    if (!frame.file.empty()) entry += ",\"file\":" + quoted(frame.file);
+    std::string entry = "{\"name\":" + json_text(describe(frame, lines));
+    if (!frame.file.empty()) entry += ",\"file\":" + json_text(frame.file);
     if (frame.kind == Frame::Kind::lua && line > 0) entry += fmt::format(",\"line\":{}", line);
     entry += '}';
     const auto [place, added] = known.emplace(entry, table.entries.size());
@@ -40,7 +37,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FrameTable& 
   std::int64_t total = 0;
   timeline.for_each([&](const Timeline::Run& run) { total += run.weight_ns; });
   const Profile::Thread& about = profile.threads()[thread];
-  out << "{\"type\":\"sampled\",\"name\":" << quoted(fmt::format("{} (thread {})", about.name, about.tid))
+  out << "{\"type\":\"sampled\",\"name\":" << json_text(fmt::format("{} (thread {})", about.name, about.tid))
       << ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":" << total << ",\n\"samples\":[";
   std::string_view separator;
   timeline.for_each([&](const Timeline::Run& run) {
@@ -59,7 +56,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FrameTable& 
 
 void write_speedscope(const Profile& profile, const WriteOptions& options, std::ostream& out) {
   const FrameTable frames = make_frames(profile, options.lines);
-  out << "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"luaspy\",\"name\":" << quoted(profile.about.command)
+  out << "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"luaspy\",\"name\":" << json_text(profile.about.command)
       << ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[";
   for (std::size_t i = 0; i < frames.entries.size(); ++i) out << (i == 0 ? "\n" : ",\n") << frames.entries[i];
   out << "]},\n\"profiles\":[";

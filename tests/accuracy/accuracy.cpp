@@ -33,6 +33,7 @@ struct Figures {
   std::int64_t incomplete = 0, unusable = 0, half_built = 0, broken = 0;
   std::int64_t inside = 0, inside_wrong = 0;  // pc in luaV_execute
   std::int64_t below = 0, below_wrong = 0;    // pc in what it calls, a Lua function innermost
+  std::int64_t collecting = 0, collecting_wrong = 0;  // the collector works; said so where it does not, or not said where it does
   std::int64_t unknown = 0;                   // the target could not be asked: a call in the middle of being moved
 };
 
@@ -221,6 +222,10 @@ class Judge {
                          witness.guarded()) +
              where_it_is());
     }
+    const bool collects = pieces_.sample.vm_state == VmState::collecting, collecting = witness.said().collecting != 0;
+    figures_.collecting += collecting;
+    figures_.collecting_wrong += collects != collecting;
+    if (collects != collecting) report((collects ? "said to collect" : "collects") + where_it_is());
     const Quality& quality = pieces_.sample.quality;
     figures_.incomplete += quality.native_complete == 0;
     figures_.unusable += quality.lua_unusable != 0 || quality.with_lua == 0;
@@ -349,12 +354,13 @@ bool passes(const Figures& figures) {
                           {figures.warm_wrong, figures.samples, 0.001, "running L, warm"},
                           {figures.incomplete, figures.samples, 0.001, "native part"},
                           {figures.unusable, figures.samples, 0.0005, "unusable stacks"},
+                          {figures.collecting_wrong, figures.samples, 0.003, "collector"},
                           {figures.half_built, figures.samples, 0.01, "half-built calls"},
                           {figures.inside_wrong, figures.inside, 0.015, "line inside luaV_execute"},
                           {figures.below_wrong, figures.below, 0.001, "line below it"},
                           {figures.failed_stops + figures.unknown, figures.samples, 0.01, "stops that tell nothing"},
                           {figures.looks_again, figures.samples, 0.05, "wrong predictions"}};
-  bool good = figures.samples != 0 && figures.inside != 0 && figures.below != 0;
+  bool good = figures.samples != 0 && figures.inside != 0 && figures.below != 0 && figures.collecting != 0;
   if (!good) fmt::print("  no figures\n");
   for (const Limit& limit : limits) {
     if (limit.wrong <= tolerance(limit.of, limit.allowed)) continue;
@@ -365,10 +371,11 @@ bool passes(const Figures& figures) {
 }
 
 void print(const std::string& name, const Figures& figures) {
-  fmt::print("{:<16} {:>7} {:>8.3f} {:>8.3f} {:>5} {:>8.3f} {:>8.3f} {:>8.3f} {:>7} {:>7.2f} {:>7} {:>7.2f} {:>5}\n", name, figures.samples,
+  fmt::print("{:<16} {:>7} {:>8.3f} {:>8.3f} {:>5} {:>8.3f} {:>8.3f} {:>8.3f} {:>7} {:>7.2f} {:>7} {:>7.2f} {:>7} {:>7.2f} {:>5}\n", name, figures.samples,
              percent(figures.cold_wrong, figures.samples), percent(figures.warm_wrong, figures.samples), figures.resuming,
              percent(figures.incomplete, figures.samples), 100 - percent(figures.unusable, figures.samples), 100 - percent(figures.half_built, figures.samples),
-             figures.inside, percent(figures.inside_wrong, figures.inside), figures.below, percent(figures.below_wrong, figures.below), figures.unknown);
+             figures.inside, percent(figures.inside_wrong, figures.inside), figures.below, percent(figures.below_wrong, figures.below), figures.collecting,
+             percent(figures.collecting_wrong, figures.samples), figures.unknown);
   std::fflush(stdout);
 }
 
@@ -419,8 +426,8 @@ int run(const std::vector<std::string>& words) {
     else rest.push_back(words[i]);
   }
   if (rest.size() < 2) return fmt::print(stderr, "usage: accuracy [--samples N] [--bursts N] [--verbose] DIRECTORY VERSION-SHAPE...\n"), 2;
-  fmt::print("{:<16} {:>7} {:>8} {:>8} {:>5} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>5}\n", "", "samples", "L cold %", "L warm %", "edge", "native %",
-             "unusab %", "half-b %", "inside", "line %", "below", "line %", "none");
+  fmt::print("{:<16} {:>7} {:>8} {:>8} {:>5} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>5}\n", "", "samples", "L cold %", "L warm %", "edge", "native %",
+             "unusab %", "half-b %", "inside", "line %", "below", "line %", "gc", "gc %", "none");
   for (std::size_t i = 1; i < rest.size(); ++i) good &= measure(rest[0], rest[i], samples, bursts, verbose);
   return good ? 0 : 1;
 }

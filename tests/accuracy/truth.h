@@ -9,6 +9,7 @@ struct luaspy_truth {
   const void *guarded;   /* the state of the innermost luaD_rawrunprotected; differs from `resumed` at its edges only */
   const void *main;      /* the main thread */
   long entering;         /* a call is being set up: L->ci and its fields are not yet of one piece */
+  long collecting;       /* in luaC_step or luaC_fullgc, and in no finalizer that they have called */
 };
 #ifndef __cplusplus
 extern volatile struct luaspy_truth luaspy_truth;

@@ -76,6 +76,24 @@ edit_coroutines() {
   edit ldo.c 2 "/ luaD_rawrunprotected \(/,/^}/{s/^  L->errorJmp = &lj;/& const void *outer_guarded = $T.guarded; $T.guarded = L; if ($T.main == 0) $T.main = L;/;s/^  L->errorJmp = lj\.previous;/  $T.guarded = outer_guarded; &/}"
 }
 
+# The collector works, but for its finalizers.
+edit_collector() {
+  local entry='luaC_step|luaC_fullgc' functions='luaC_step luaC_fullgc' parameters='lua_State *L, int emergency' arguments='L, emergency' name call='status = luaD_pcall\(L, dothecall, .*;'
+  case $1 in
+    5.1.*) parameters='lua_State *L' arguments='L' call='luaD_call\(L, L->top - 2, 0\);' ;;
+    5.2.*) entry+='|luaC_forcestep' functions+=' luaC_forcestep' ;;
+  esac
+  edit lgc.c "$(wc -w <<<"$functions")" "s/^void ($entry) \((lua_State \*L.*)\) \{/static void luaspy_\1 (\2) {/"
+  edit lgc.c 1 "s/^( +)($call)/\1$T.collecting = 0; \2 $T.collecting = 1;/"
+  for name in $functions; do
+    if [[ $name == luaC_fullgc ]]; then
+      echo "void $name ($parameters) { long outer = $T.collecting; $T.collecting = 1; luaspy_$name($arguments); $T.collecting = outer; }"
+    else
+      echo "void $name (lua_State *L) { long outer = $T.collecting; $T.collecting = 1; luaspy_$name(L); $T.collecting = outer; }"
+    fi
+  done >>lgc.c
+}
+
 build() {
   local name=$1 version=${1%-*} shape=${1##*-} dir=$out/build-$1 cc=gcc flags=(-O2) files
   local src=$targets/src/lua-$version
@@ -84,6 +102,7 @@ build() {
   edit_fetch "$version"
   edit_calls "$version"
   edit_coroutines "$version"
+  edit_collector "$version"
   echo "volatile struct luaspy_truth luaspy_truth;" >>ldo.c
   case $shape in
     O?) flags=("-$shape") ;;

@@ -54,8 +54,9 @@ Profile recursive() {
 
 // Names that would do something if they were taken for markup or script.
 Profile hostile() {
-  constexpr std::string_view names[] = {"<img src=x onerror=\"window.owned=1\">", "</script><script>window.owned=1</script>", "<!--<script>", "]]>", "\"onload=\"window.owned=1",
-                                        "javascript:window.owned=1", "\u202egpj.exe", "\u2028\u2029", "\xff\xfe", "${window.owned=1}", "&lt;b&gt;", "__proto__", "constructor", "toString"};
+  constexpr std::string_view names[] = {
+      "<img src=x onerror=\"window.owned=1\">", "</script><script>window.owned=1</script>", "</script x", "</SCRIPT/", "<!--<script ", "]]>", "\"onload=\"window.owned=1",
+      "javascript:window.owned=1", "\u202egpj.exe", "\u2028\u2029", "\xff\xfe", "${window.owned=1}", "&lt;b&gt;", "__proto__", "constructor", "toString"};
   Writing writing("</title></script><script>window.owned=1</script><img src=x onerror=window.owned=1>");
   Stack stack;
   for (const std::string_view name : names) {

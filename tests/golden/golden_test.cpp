@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "golden.h"
+#include "output/flamegraph.h"
 #include "output/format.h"
 #include "sample_profile.h"
 
@@ -33,6 +34,43 @@ TEST_CASE("speedscope", "[golden]") {
     std::int64_t total = 0;
     for (const nlohmann::json& weight : profile.at("weights")) total += weight.get<std::int64_t>();
     CHECK(profile.at("endValue") == total);
+  }
+}
+
+TEST_CASE("flame graph: what the page carries", "[golden]") {
+  const auto data_of = [](const std::string& page) {
+    const std::string begin = "id=\"data\">";
+    const std::size_t from = page.find(begin) + begin.size();
+    return page.substr(from, page.find("</script>", from) - from) + '\n';
+  };
+  golden::check("sample.flamegraph.json", data_of(written("flamegraph", {})));
+  CHECK(nlohmann::json::parse(data_of(written("flamegraph", {.lines = true}))).at("frames").at("line").at(2) == 12);
+  std::ostringstream difference;
+  write_flamegraph_diff(sample_profile(), sample_profile(), true, {}, difference);
+  golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
+}
+
+// pprof's are compressed: tests/formats/check.py compares what is in them with sample.pprof.txt.
+TEST_CASE("callgrind, chrometrace and firefox", "[golden]") {
+  golden::check("sample.callgrind", written("callgrind", {}));
+  golden::check("sample.trace.json", written("chrometrace", {}));
+  golden::check("sample.lines.trace.json", written("chrometrace", {.lines = true}));
+  golden::check("sample.firefox.json", written("firefox", {}));
+}
+
+TEST_CASE("the same profile gives the same pprof, whenever it is written", "[golden]") {
+  const std::string pprof = written("pprof", {});
+  CHECK(pprof == written("pprof", {}));
+  REQUIRE(pprof.size() > 8);
+  CHECK(pprof.substr(0, 8) == std::string("\x1f\x8b\x08\0\0\0\0\0", 8));   // RFC 1952: no time, no name
+}
+
+TEST_CASE("a profile without a sample can be written", "[golden]") {
+  for (const Format& format : formats()) {
+    if (format.write == nullptr) continue;
+    std::ostringstream out;
+    format.write(Profile(), {}, out);
+    if (format.extension.ends_with(".json")) CHECK(nlohmann::json::accept(out.str()));
   }
 }
 

@@ -49,7 +49,7 @@ void check(const Finished& finished, int status, const std::string& pattern) {
 // record and dump refuse in the same way.
 void check_both(const std::string& pid, int status, const std::string& pattern) {
   const Folder folder;
-  for (const Words& command : {Words{"dump", "--pid", pid}, Words{"record", "-d", "1", "-o", folder.path("profile"), "--pid", pid}}) {
+  for (const Words& command : {Words{"dump", "--pid", pid}, Words{"record", "-d", "1", "-o", folder.path("profile.speedscope.json"), "--pid", pid}}) {
     INFO(command[0] << " --pid " << pid);
     const Finished finished = luaspy(command);
     check(finished, status, pattern);
@@ -326,13 +326,13 @@ TEST_CASE("the target ends while it is recorded", "[commands]") {
   for (const bool killed : {false, true}) {
     Running running(lua({workload("share.lua"), "75", killed ? "0" : "1"}));
     running.read_until("READY");
-    Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile"), "--pid", pid_of(running)}));
+    Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
     await_recording(luaspy);
     if (killed) ::kill(running.pid(), SIGKILL);
     CHECK(luaspy.wait() == 0);
     INFO(read_file(folder.path("errors")));
     CHECK(read_file(folder.path("errors")).find("target has ended") != std::string::npos);
-    CHECK(check_speedscope(read_file(folder.path("profile"))) > 10);
+    CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 10);
     CHECK(running.wait() == (killed ? 137 : 0));
   }
 }
@@ -341,13 +341,13 @@ TEST_CASE("no thread stands still for more of the time than --max-stopped allows
   Running running(lua({workload("spin.lua"), "plain"}));
   running.read_until("READY");
   const Folder folder;
-  const Finished bounded = luaspy({"record", "-d", "3", "-r", "10000", "--max-stopped", "2", "-o", folder.path("profile"), "--pid", pid_of(running)});
+  const Finished bounded = luaspy({"record", "-d", "3", "-r", "10000", "--max-stopped", "2", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)});
   check(bounded, 0, "rate lowered to [0-9.]+ Hz .*more than 2 %");
   std::smatch match;
   REQUIRE(std::regex_search(bounded.err, match, std::regex("in all, ([0-9.]+) % of the time")));
   CHECK(std::stod(match[1]) < 5);   // without a bound 20 and more; on a machine that does other things too, the last stop may be a long one
   CHECK(std::regex_search(bounded.err, std::regex("lost: .*[0-9]{4,} skipped ticks")));
-  const Finished enough = luaspy({"record", "-d", "1", "-r", "10", "--max-stopped", "100", "-o", folder.path("profile"), "--pid", pid_of(running)});
+  const Finished enough = luaspy({"record", "-d", "1", "-r", "10", "--max-stopped", "100", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)});
   CHECK(enough.status == 0);
   CHECK(enough.err.find("rate lowered") == std::string::npos);
   CHECK(enough.err.find("skipped") == std::string::npos);
@@ -385,7 +385,7 @@ TEST_CASE("only data on standard output", "[commands]") {
   CHECK(folded.status == 0);
   CHECK(std::regex_match(folded.out, std::regex("([^\\n]+ [0-9]+\\n)+")));
   CHECK(folded.out.find("luaspy: ") == std::string::npos);
-  const Finished speedscope = luaspy({"record", "-d", "0.5", "-o", "-", "--pid", pid_of(running)});
+  const Finished speedscope = luaspy({"record", "-d", "0.5", "-f", "speedscope", "-o", "-", "--pid", pid_of(running)});
   CHECK(speedscope.status == 0);
   CHECK(check_speedscope(speedscope.out) > 5);
   CHECK(speedscope.err.find("samples of 1 thread") != std::string::npos);
@@ -406,7 +406,7 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   INFO(name);
   const Folder folder;
   const auto record = [&](const Words& command, const std::string& input = {}) {
-    return run(Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile"), "--"} + command, input);
+    return run(Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--"} + command, input);
   };
   for (int i = 0; i < 10; ++i) CHECK(record({"/bin/sh", "-c", "exit 7"}).status == 7);   // it may end before luaspy looks
   CHECK(record({"/bin/sh", "-c", "kill -TERM $$"}).status == 143);
@@ -422,16 +422,16 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   CHECK(echo.status == 0);
   CHECK(echo.out == "SOME INPUT\n");
   CHECK(echo.err.find("to stderr\n") != std::string::npos);
-  CHECK(check_speedscope(read_file(folder.path("profile"))) > 30);
+  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 30);
 }
 
 TEST_CASE("a launched command outlives the recording", "[commands]") {
   const Folder folder;
-  Running luaspy(with_errors(folder.path("errors"), Words{LUASPY_PROGRAM, "record", "-d", "0.2", "-r", "500", "-o", folder.path("profile"), "--"} +
+  Running luaspy(with_errors(folder.path("errors"), Words{LUASPY_PROGRAM, "record", "-d", "0.2", "-r", "500", "-o", folder.path("profile.speedscope.json"), "--"} +
                                                        lua({"-e", "io.write('READY\\n') io.flush() local n = 0 repeat n = n + 1 local f = io.open('" + folder.path("go") + "') until f print('END') os.exit(9)"})));
   luaspy.read_until("READY");
   luaspy.await("the summary", [&] { return read_file(folder.path("errors")).find("written:") != std::string::npos; });
-  CHECK(check_speedscope(read_file(folder.path("profile"))) > 10);
+  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 10);
   CHECK(luaspy.alive());   // waits for its command, which still works
   folder.write("go", "");
   luaspy.read_until("END");
@@ -443,12 +443,12 @@ TEST_CASE("signals end the recording and write it", "[commands]") {
   const int signal = GENERATE(SIGTERM, SIGINT, SIGHUP);
   Running running(lua({workload("spin.lua"), "plain"}));
   running.read_until("READY");
-  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile"), "--pid", pid_of(running)}));
+  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
   await_recording(luaspy);
   ::kill(luaspy.pid(), signal);
   CHECK(luaspy.wait() == 0);
   INFO("signal " << signal << "\n" << read_file(folder.path("errors")));
-  CHECK(check_speedscope(read_file(folder.path("profile"))) > 10);
+  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 10);
   CHECK(running.alive());
   CHECK(status_field(running.pid(), "TracerPid") == "0");
 }
@@ -456,13 +456,13 @@ TEST_CASE("signals end the recording and write it", "[commands]") {
 TEST_CASE("a signal to luaspy is not one to its command, and a second SIGINT ends luaspy at once", "[commands]") {
   const Folder folder;
   Killer killer;
-  Running luaspy(with_errors(folder.path("errors"), Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile"), "--", "/bin/sh", "-c", "echo $$; exec \"$@\"", "sh"} +
+  Running luaspy(with_errors(folder.path("errors"), Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--", "/bin/sh", "-c", "echo $$; exec \"$@\"", "sh"} +
                                                        lua({workload("spin.lua"), "plain"})));
   killer.pid = std::stoi(luaspy.read_until("READY").front());
   await_recording(luaspy);
   ::kill(luaspy.pid(), SIGINT);
   luaspy.await("the summary", [&] { return read_file(folder.path("errors")).find("written:") != std::string::npos; });
-  CHECK(check_speedscope(read_file(folder.path("profile"))) > 10);
+  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 10);
   CHECK(luaspy.alive());
   CHECK(::kill(killer.pid, 0) == 0);
   CHECK(status_field(killer.pid, "State") == "R");
@@ -482,7 +482,7 @@ TEST_CASE("a killed luaspy leaves the target running", "[commands]") {
   running.read_until("READY");
   for (int i = 0; i < 25; ++i) {
     {
-      Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "10000", "-o", folder.path("profile"), "--pid", pid_of(running)}));
+      Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "10000", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
       await_recording(luaspy);
       ::kill(luaspy.pid(), SIGKILL);
       CHECK(luaspy.wait() == 137);
@@ -501,7 +501,7 @@ TEST_CASE("the target's own signals arrive while it is recorded", "[commands]") 
   // A shell counts USR1 in a trap, between commands of its own: it is a target as good as any, with --mode native.
   Running running({"/bin/sh", "-c", "n=0; trap 'n=$((n+1)); echo got $n' USR1; echo READY; while :; do :; done"});
   running.read_until("READY");
-  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "--mode", "native", "-r", "10000", "-o", folder.path("profile"), "--pid", pid_of(running)}));
+  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "--mode", "native", "-r", "10000", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
   await_recording(luaspy);
   for (int i = 1; i <= 1000; ++i) {
     ::kill(running.pid(), SIGUSR1);

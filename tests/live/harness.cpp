@@ -154,6 +154,17 @@ std::string core_of_host(const std::string& name) { return find_host(name).core;
 
 std::string workload(const std::string& file) { return std::string(LUASPY_WORKLOADS) + "/" + file; }
 
+std::string place(const std::string& file, const std::string& definition) {
+  std::istringstream script(read_file(workload(file)));
+  int number = 0;
+  for (std::string line; std::getline(script, line);) {
+    ++number;
+    if (line.starts_with(definition)) return file + ":" + std::to_string(number) + ")";
+  }
+  FAIL("no line of " << file << " starts with: " << definition);
+  return {};
+}
+
 Finished run(const Words& command, const std::string& input) {
   const Child child = start(command, true);
   REQUIRE(::write(child.input, input.data(), input.size()) == static_cast<ssize_t>(input.size()));

@@ -28,6 +28,8 @@ Words command_of(const TargetSpec& luajit, Jit jit);   // of the luajit program,
 Words host(const std::string& name);
 std::string core_of_host(const std::string& name);
 std::string workload(const std::string& file);
+// How profiles end a function of a workload, whatever it was called through: "share.lua:39)". By what its first line starts with.
+std::string place(const std::string& file, const std::string& definition);
 
 struct Finished {
   int status = 0;        // as a shell tells it

@@ -6,24 +6,11 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <regex>
-#include <sstream>
 
 #include "harness.h"
 
 namespace luaspy::live {
 namespace {
-
-// As profiles show a function of share.lua, whatever it was called through: by file and line of definition.
-std::string place(const std::string& definition) {
-  std::istringstream script(read_file(workload("share.lua")));
-  int number = 0;
-  for (std::string line; std::getline(script, line);) {
-    ++number;
-    if (line.starts_with(definition)) return fmt::format("share.lua:{})", number);
-  }
-  FAIL("no line of share.lua starts with: " << definition);
-  return {};
-}
 
 // A number of the summary. Fails the test if the summary does not have it.
 double number(const std::string& summary, const std::string& pattern) {
@@ -63,7 +50,8 @@ struct Share {
 
 void check(const Share& share) {
   Words command = share.command;
-  command.insert(command.end(), {workload("share.lua"), std::to_string(share.percent), "2", share.work, share.library});
+  const char* const seconds = std::string_view(share.rate) == "100" ? "2" : "1";
+  command.insert(command.end(), {workload("share.lua"), std::to_string(share.percent), seconds, share.work, share.library});
   Running running(command);
   running.read_until("READY");
   // No duration: the program's own end is the recording's, so that both have seen the same time.
@@ -75,7 +63,7 @@ void check(const Share& share) {
   REQUIRE(recorded.status == 0);
   const double heavy_seconds = number(said, "heavy ([0-9.]+)"), light_seconds = number(said, "light ([0-9.]+)");
 
-  const std::string heavy_place = place("function heavy"), light_place = place("function light");
+  const std::string heavy_place = place("share.lua", "function heavy"), light_place = place("share.lua", "function light");
   std::int64_t heavy = 0, light = 0, both = 0, all = 0, payload = 0, payload_elsewhere = 0;
   for (const FoldedStack& stack : parse_folded(recorded.out)) {
     const auto has = [&](const std::string& ending) { return std::ranges::any_of(stack.frames, [&](const std::string& frame) { return frame.ends_with(ending); }); };

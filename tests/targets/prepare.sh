@@ -15,7 +15,7 @@ exec 8>"$out/lock" && flock 8 # two at once would build over each other
 # shellcheck source=SCRIPTDIR/debian.sh
 . "$here/debian.sh"
 
-# Every Lua is built with -O2; one of each minor version in all of these shapes as well.
+# Every Lua is built with -O2; the oldest and the newest in all of these shapes as well, others in some.
 shapes=(O0 O1 O3 Os lto clang cxx shared dlopened static static-pie nopie hidden nosections noehframe symbols)
 
 # Every LuaJIT is built in both pointer modes; the newest and an old one are also linked in all of these ways.
@@ -25,13 +25,15 @@ luajit_links=(symbols nopie static static-pie hidden nosections)
 
 jobs_wanted=()
 
-# job NAME COMMAND...: runs it in the background, two at a time, unless this very command has succeeded before.
+at_once=4 # what unpacks waits for the network most of the time; builds don't
+
+# job NAME COMMAND...: runs it in the background, $at_once at a time, unless this very command has succeeded before.
 job() {
   local name=$1; shift
   jobs_wanted+=("$name")
   [[ -e $out/stamp/$name && $(<"$out/stamp/$name") == "$*" ]] && return
   rm -f "$out/stamp/$name"
-  while (($(jobs -rp | wc -l) >= 2)); do wait -n || true; done
+  while (($(jobs -rp | wc -l) >= at_once)); do wait -n || true; done
   (set -x; "$@"; set +x; printf '%s' "$*" >"$out/stamp/$name") >"$out/log/$name.log" 2>&1 &
 }
 
@@ -119,7 +121,7 @@ build_library() {
   local dir=$out/build/lua-$1-lib src=$out/src/lua-$1 files
   mapfile -t files < <(lua_files "$src")
   rm -rf "$dir" && mkdir "$dir" && cd "$dir"
-  gcc "${posix[@]}" -g -O2 -fPIC -I "$src" -c "${files[@]}"
+  gcc "${posix[@]}" -O2 -fPIC -I "$src" -c "${files[@]}"
   ar rcs liblua.a ./*.o
   rm ./*.o
 }
@@ -142,7 +144,7 @@ build() {
     symbols) files=("${whole[@]}") link=(-rdynamic) ;;
     static | static-pie) files=("${whole[@]}") link=("-$shape" -s) ;;
     nopie) flags+=(-fno-pie) link+=(-no-pie) ;;
-    hidden | nosections) flags+=(-fvisibility=hidden) link=(-s) ;;
+    hidden | nosections) files=("${whole[@]}") link=(-s) ;;
     noehframe) flags+=(-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-exceptions -fomit-frame-pointer) ;;
     shared)
       gcc -shared -s -o "$dir/liblua.so" "${whole[@]}" -lm -ldl
@@ -303,11 +305,14 @@ workloads=$here/workloads/luajit
 job debian-dnsdist debian_host dnsdist bookworm-luajit bin/dnsdist $lib/libluajit-5.1.so.2 --version "LUA_PATH=$workloads/?.lua"
 sed "s|@usr@|$out/debian/bookworm-luajit2/usr|; s|@workloads@|$workloads|" "$workloads/host-nginx.conf" >"$out/build/nginx.conf"
 job debian-nginx debian_host nginx bookworm-luajit2 "sbin/nginx -e stderr -c $out/build/nginx.conf" $lib/libluajit-5.1.so.2 -v
+at_once=2
 for version in $versions; do job "lua-$version-lib" build_library "$version"; done
 for version in $luajits; do
   # Of the others Debian's own binaries have 64-bit references.
   case $version in *.20170501 | *.20220320 | *.tarantool* | *.newest) job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-DLUAJIT_ENABLE_GC64 ;; esac
-  job "luajit-$version-gc32" build_luajit "$version" gc32 CFLAGS=-DLUAJIT_DISABLE_GC64
+  # Of these only the fields are of interest, which others of their shape have elsewhere.
+  case $version in *.20230119 | *.20250117 | *.20251030) quick=("CCOPT=-O1 -fomit-frame-pointer") ;; *) quick=() ;; esac
+  job "luajit-$version-gc32" build_luajit "$version" gc32 CFLAGS=-DLUAJIT_DISABLE_GC64 "${quick[@]}"
 done
 job "luajit-$newest_luajit-pic" build_luajit "$newest_luajit" pic CFLAGS=-fPIC
 job "luajit-$newest_luajit-clang" build_luajit "$newest_luajit" clang CC=clang
@@ -317,8 +322,9 @@ wait
 for version in $versions; do
   job "lua-$version-O2" build "$version" O2
   case $version in
-    5.1.5 | 5.4.7 | "$newest") for shape in "${shapes[@]}"; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
-    5.3.6) for shape in O0 O3 lto clang shared static nopie hidden nosections noehframe; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
+    5.1.5 | "$newest") for shape in "${shapes[@]}"; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
+    5.4.7) for shape in O0 O3 lto clang shared dlopened static static-pie hidden nosections noehframe symbols; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
+    5.3.6) for shape in O0 clang shared static hidden nosections; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
   esac
 done
 for shape in "${luajit_links[@]}"; do

@@ -4,7 +4,9 @@
 const kindColours = {
   lua: "#f2b632", c: "#6cbdf0", native: "#a9b4c0", marker: "#e9e3d0", gc: "#e36a2e", jit: "#1d9c74",
 };
-const kindTexts = {lua: "Lua", c: "C called by Lua", native: "other native code", marker: "no function: waits, tail calls", gc: "garbage collector", jit: "JIT: machine code, compiler"};
+const kindTexts = {
+  lua: "Lua", c: "C called by Lua", native: "other native code", marker: "no function: waits, tail calls", gc: "garbage collector", jit: "JIT: machine code, compiler",
+};
 const stateColours = {
   "no Lua": "#a9b4c0", "interpreter": "#f2b632", "machine code": "#1d9c74", "C function": "#6cbdf0", "garbage collector": "#e36a2e", "trace exit": "#f0e25a",
   "recorder": "#d28bb4", "optimiser": "#b9a3ea", "assembler": "#8fd6c4", "asleep": "#dcdfe3",
@@ -12,7 +14,8 @@ const stateColours = {
 const manyColours = ["#f2b632", "#6cbdf0", "#2fb58a", "#f0e25a", "#d28bb4", "#e8895a", "#b9a3ea", "#8fd6c4", "#c2cf6b", "#f3b6a6", "#9bb7d9", "#cdb48a"];
 // Of a change: from much less to much more, in the middle what noise may have made.
 const changeColours = ["#3f8fd2", "#7db8e8", "#bcdcf5", "#d9dce0", "#fbd9a8", "#f2ac4e", "#e07b1a"];
-const changeTexts = ["less by half or more", "less by 10 % or more", "a little less", "no change, or within noise", "a little more", "more by 10 % or more", "more by half or more"];
+const changeTexts = ["less by half or more", "less by 10 % or more", "a little less", "no change, or within noise",
+  "a little more", "more by 10 % or more", "more by half or more"];
 const inkOnColour = "#101418";
 
 // Boxes beside each other with the same meaning still differ a little.
@@ -71,7 +74,7 @@ function makePainter(mode, data, layout, graph) {
     case "state": return layout.time ? {segments: (box, left, right) => timeSegments(layout, graph, box, left, right)}
       : {segments: (box, left, right) => shareSegments(data, sums(box), layout.item[box], left, right)};
     case "function": return byFrame((frame) => shaded(manyColours[hash(frames.text[frame]) % manyColours.length], frame));
-    case "module": return byFrame((frame) => (frames.file[frame] ? moduleColour(frames.file[frame]) : kindColours.marker));
+    case "module": return byFrame((frame) => fileColour(data, fileKey(data, frame)));
     case "change": return {fill: (box) => changeColours[3 + changeOf(data, sums(box), layout.item[box])]};
     default: return {fill: (box) => {
       const frame = layout.frame[box], kind = frames.kind[frame];
@@ -82,7 +85,18 @@ function makePainter(mode, data, layout, graph) {
   }
 }
 
-const moduleColour = (file) => manyColours[hash(file) % manyColours.length];
+const otherFiles = "other files";
+
+// The files with the most samples of their own have a colour each, the others one together. `sums`: of all threads.
+function colourFiles(data, sums) {
+  const samples = new Map();
+  data.frames.file.forEach((file, frame) => { if (file) samples.set(file, (samples.get(file) ?? 0) + sums.own[0][frame]); });
+  const files = [...samples].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([file]) => file);
+  data.fileColours = new Map(files.slice(0, manyColours.length).map((file, i) => [file, manyColours[i]]));
+}
+
+const fileKey = (data, frame) => (data.frames.file[frame] === "" ? "no function" : data.fileColours.has(data.frames.file[frame]) ? data.frames.file[frame] : otherFiles);
+const fileColour = (data, key) => data.fileColours.get(key) ?? (key === otherFiles ? kindColours.native : kindColours.marker);
 
 function classSums(data, sums, node) {
   const inState = [0, 0, 0, 0];
@@ -121,13 +135,15 @@ function legendOf(mode, data, tree, sums) {
   if (mode === "change") return changeColours.map((colour, i) => ({colour, text: changeTexts[i], samples: null}));
   if (mode === "function") return [{colour: manyColours[0], text: "each function its own; 12 colours for all, so different ones may share one", samples: null}];
   if (mode === "state") data.states.forEach((name, state) => count(name, tree.total[columns.state + state][0]));
-  else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(frames.file[frame] || "no function", sums.own[0][frame]);
-  else for (let node = 1; node < tree.frame.length; ++node) {
-    if (tree.own[0][node] === 0) continue;
-    statesOf(tree, node, tree.own).forEach((samples, state) => count(kindOfSample(frames.kind[tree.frame[node]], data.stateClass[state]), samples));
-  }
-  const colourOf = {state: (key) => stateColours[key], module: (key) => (key === "no function" ? kindColours.marker : moduleColour(key)), kind: (key) => kindColours[key]}[mode];
+  else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(fileKey(data, frame), sums.own[0][frame]);
+  else data.states.forEach((_, state) => {
+    const own = tree.own[columns.state + state], kindsOf = kinds.map((kind) => kindOfSample(kind, data.stateClass[state]));
+    const number = frames.kind.map((kind) => kinds.indexOf(kind));
+    const samples = [0, 0, 0, 0];
+    if (tree.total[columns.state + state][0] > 0) for (let node = 1; node < own.length; ++node) samples[number[tree.frame[node]]] += own[node];
+    samples.forEach((n, kind) => count(kindsOf[kind], n));
+  });
+  const colourOf = (key) => (mode === "state" ? stateColours[key] : mode === "kind" ? kindColours[key] : fileColour(data, key));
   const items = [...counts].map(([key, samples]) => ({colour: colourOf(key), text: mode === "kind" ? kindTexts[key] : key, samples}));
-  if (mode === "module") items.sort((a, b) => b.samples - a.samples).splice(8);
   return items;
 }

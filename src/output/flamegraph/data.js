@@ -36,6 +36,7 @@ function load(json) {
 // A tree of frames, each node after the one outside of it, the root first and without a frame. own[column][node], total[column][node].
 function makeTree(data, outer, frame, own) {
   const total = own.map((column) => {
+    if (!column.some(Boolean)) return column;
     const sums = column.slice();
     for (let node = sums.length - 1; node > 0; --node) sums[outer[node]] += sums[node];
     return sums;
@@ -74,11 +75,6 @@ function sumThreads(data, threads) {
 
 function stateOf(data, number) { return number & 1 ? data.states.length - 1 : number >> 1; }
 
-// Samples of a node by state.
-function statesOf(tree, node, sums = tree.total) {
-  return tree.data.states.map((_, state) => sums[tree.data.columns.state + state][node]);
-}
-
 // Visits the tree from the outside; `see` says whether to go on into the node, `leave` is called after its children if it did.
 function walk(tree, see, leave = () => {}) {
   const {start, list} = tree.children, stack = [0];
@@ -113,8 +109,8 @@ class Merged {
     this.data = data;
     this.outer = [0];
     this.frame = [-1];
-    this.own = Array.from({length: data.columns.count}, () => [0]);
     this.known = new Map();
+    this.added = [];   // node, and what of `sums` is its own, by turns
   }
   child(node, frame) {
     const key = node * this.data.frames.count + frame, known = this.known.get(key);
@@ -122,12 +118,16 @@ class Merged {
     this.known.set(key, this.outer.length);
     this.outer.push(node);
     this.frame.push(frame);
-    for (const column of this.own) column.push(0);
     return this.outer.length - 1;
   }
-  add(node, sums, from) { for (let c = 0; c < this.own.length; ++c) this.own[c][node] += sums[c][from]; }
-  tree() {
-    return makeTree(this.data, Int32Array.from(this.outer), Int32Array.from(this.frame), this.own.map((column) => Float64Array.from(column)));
+  add(node, from) { this.added.push(node, from); }
+  tree(sums) {
+    const own = sums.map((column) => {
+      const sum = new Float64Array(this.outer.length);
+      if (column.some(Boolean)) for (let i = 0; i < this.added.length; i += 2) sum[this.added[i]] += column[this.added[i + 1]];
+      return sum;
+    });
+    return makeTree(this.data, Int32Array.from(this.outer), Int32Array.from(this.frame), own);
   }
 }
 
@@ -136,10 +136,10 @@ function calleesOf(tree, nodes, frame) {
   const merged = new Merged(tree.data), {start, list} = tree.children, open = nodes.map((node) => [node, merged.child(0, frame)]);
   while (open.length) {
     const [node, at] = open.pop();
-    merged.add(at, tree.own, node);
+    merged.add(at, node);
     for (let i = start[node]; i < start[node + 1]; ++i) open.push([list[i], merged.child(at, tree.frame[list[i]])]);
   }
-  return merged.tree();
+  return merged.tree(tree.own);
 }
 
 // What calls the frame, inside out: the root's one child is the frame, its children are its callers.
@@ -148,9 +148,9 @@ function callersOf(tree, nodes, frame) {
   for (const node of nodes) {
     let at = merged.child(0, frame);
     for (let outer = tree.outer[node]; outer !== 0; outer = tree.outer[outer]) at = merged.child(at, tree.frame[outer]);
-    merged.add(at, tree.total, node);
+    merged.add(at, node);
   }
-  return merged.tree();
+  return merged.tree(tree.total);
 }
 
 // Samples and µs with a frame that matches, each once.

@@ -16,7 +16,7 @@ class Graph {
   }
 
   show(layout, painter, flip) {
-    Object.assign(this, {layout, painter, head: layout.time ? axisHeight : 0, focus: -1, hover: -1});
+    Object.assign(this, {layout, painter, flip, focus: -1, hover: -1});
     this.from = this.shown.from = 0, this.to = this.shown.to = layout.extent || 1;
     this.resize();
     this.scroller.scrollTop = layout.focusRow !== undefined ? (layout.focusRow + 1) * rowHeight - this.height / 2 : flip ? this.spacer.offsetHeight : 0;
@@ -28,8 +28,14 @@ class Graph {
     const ratio = devicePixelRatio || 1;
     this.canvas.width = Math.round(this.width * ratio), this.canvas.height = Math.round(this.height * ratio);
     this.canvas.style.height = this.height + "px";
-    this.spacer.style.height = Math.max(0, this.layout.rows.length * rowHeight + this.head + 4 - this.height) + "px";
+    this.spacer.style.height = Math.max(0, this.layout.rows.length * rowHeight + this.head - this.height) + "px";
     this.draw();
+  }
+
+  // Where the first row begins: below the axis, or so that flames stand on the ground.
+  get head() {
+    const axis = this.layout.time ? axisHeight : 0;
+    return this.flip ? Math.max(axis, this.height - this.layout.rows.length * rowHeight) : axis;
   }
 
   ask() {
@@ -77,7 +83,7 @@ class Graph {
     for (let row = first; row <= last; ++row) this.drawRow(row, row * rowHeight - top);
     for (const label of layout.labels) if (label.row >= first && label.row <= last) this.drawLabel(label.text, label.row * rowHeight - top);
     for (const box of new Set([this.hover, this.focus])) if (box >= 0) this.outline(box, top, box === this.focus);
-    if (this.head) this.drawAxis();
+    if (layout.time) this.drawAxis();
   }
 
   drawRow(row, y) {
@@ -160,7 +166,8 @@ class Graph {
     for (let i = 0; i < runs.length; i += runWidth) {
       now += runs[i + 4];
       const end = now + runs[i + 3];
-      if (end > shown.from && now < shown.to) columns.fill(stateOf(this.data, runs[i + 1]), Math.max(0, Math.floor((now - shown.from) * scale)), Math.ceil((end - shown.from) * scale));
+      const left = Math.max(0, Math.floor((now - shown.from) * scale)), right = Math.ceil((end - shown.from) * scale);
+      if (right > 0 && left < columns.length) columns.fill(stateOf(this.data, runs[i + 1]), left, right);
       now = end;
     }
     this.columns.set(index, columns);
@@ -169,7 +176,7 @@ class Graph {
 
   hit(event) {
     const bounds = this.canvas.getBoundingClientRect(), x = event.clientX - bounds.left, y = event.clientY - bounds.top;
-    if (y < this.head) return -1;
+    if (y < (this.layout.time ? axisHeight : 0)) return -1;
     const row = Math.floor((y - this.head + this.scroller.scrollTop) / rowHeight);
     return this.layout.at(row, this.shown.from + (x + 0.5) / this.scale);
   }

@@ -8,8 +8,13 @@ function matching(frames, query) {
 }
 
 // The address tells what is shown, so that it can be sent to somebody who has the file.
+let hashTimer = 0;
 function writeHash(page) {
-  if (!page.chart?.layout) return;
+  clearTimeout(hashTimer);
+  hashTimer = setTimeout(() => writeHashNow(page), 100);   // browsers refuse it if it is done too often
+}
+
+function writeHashNow(page) {
   const {state, chart, layout, zoomed} = page, words = new URLSearchParams();
   const usual = {view: "left", thread: "all", colour: page.data.comparison ? "change" : "kind", flip: false, width: "after", query: ""};
   for (const [name, value] of Object.entries(usual)) if (state[name] !== value) words.set(name, state[name]);

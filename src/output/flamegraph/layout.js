@@ -78,7 +78,8 @@ function layTree(layout, tree, width, {top, flip, skipRoot, rows}) {
   while (open.length) {
     const {node, x, depth, outer} = open.pop();
     const box = skipRoot && node === 0 ? -1 : layout.add(rowOf(depth), x, width[node], tree.frame[node], outer, node);
-    const inside = Array.from(list.subarray(start[node], start[node + 1])).filter((child) => width[child] > 0);
+    const inside = [];
+    for (let i = start[node]; i < start[node + 1]; ++i) if (width[list[i]] > 0) inside.push(list[i]);
     if (inside.length > 1) inside.sort(order);
     let end = x;
     for (const child of inside) end += width[child];
@@ -133,32 +134,40 @@ function layTime(data, threads, flip) {
   return layout.close();
 }
 
+// A box is made where its call begins; what was seen in it is the sum where it ends less the sum where it began.
 function layThread(layout, data, index, depth, rowOf) {
-  const {start, runs} = data.sets[0].threads[index], open = [];   // open[d]: the box at depth d
-  let now = start, last = 0;
-  for (let i = 0; i < runs.length; i += runWidth) {
-    const node = runs[i], state = stateOf(data, runs[i + 1]), samples = runs[i + 2], time = runs[i + 3];
-    if (runs[i + 4] > 0) now += runs[i + 4], last = 0;
-    let common = node, other = last;
-    while (common !== other) depth[common] > depth[other] ? (common = data.outer[common]) : depth[other] > depth[common] ? (other = data.outer[other])
-      : (common = data.outer[common], other = data.outer[other]);
-    for (let n = node, d = depth[node]; n !== common; n = data.outer[n], --d) open[d] = -1 - n;   // boxes to be made, from the outside
-    for (let d = 1; d <= depth[node]; ++d) {
-      if (open[d] < 0) {
-        const made = -1 - open[d];
-        open[d] = layout.add(rowOf(d), now, 0, data.frame[made], d === 1 ? -1 : open[d - 1], made);
-        layout.thread[open[d]] = index;
-      }
-      const box = open[d];
-      layout.width[box] += time;
+  const {start, runs} = data.sets[0].threads[index], open = [-1], seen = [0, 0, 0, 0];   // open[d]: the box at depth d; seen: samples by state class
+  let now = start, last = 0, samples = 0;
+  const close = (down) => {
+    while (open.length > down + 1) {
+      const box = open.pop();
+      layout.width[box] = now - layout.x[box];
       layout.samples[box] += samples;
-      layout.inState[4 * box + data.stateClass[state]] += samples;
+      for (let c = 0; c < 4; ++c) layout.inState[4 * box + c] += seen[c];
     }
-    if (depth[node] > 0) layout.own[open[depth[node]]] += samples;
-    now += time;
+  };
+  for (let i = 0; i < runs.length; i += runWidth) {
+    const node = runs[i], path = [];
+    let common = node, other = runs[i + 4] > 0 ? 0 : last;
+    while (common !== other) {
+      if (depth[common] >= depth[other]) path.push(common), common = data.outer[common];
+      else other = data.outer[other];
+    }
+    close(depth[common]);
+    now += runs[i + 4];
+    for (let n = path.length - 1; n >= 0; --n) {
+      const box = layout.add(rowOf(open.length), now, 0, data.frame[path[n]], open[open.length - 1], path[n]);
+      open.push(box);
+      layout.thread[box] = index, layout.samples[box] = -samples;
+      for (let c = 0; c < 4; ++c) layout.inState[4 * box + c] = -seen[c];
+    }
+    samples += runs[i + 2], seen[data.stateClass[stateOf(data, runs[i + 1])]] += runs[i + 2];
+    if (node !== 0) layout.own[open[open.length - 1]] += runs[i + 2];
+    now += runs[i + 3];
     last = node;
-    layout.extent = Math.max(layout.extent, now);
   }
+  close(0);
+  layout.extent = Math.max(layout.extent, now);
 }
 
 function threadText(thread) { return `${thread.process ? thread.process + ": " : ""}${thread.name} (thread ${thread.tid})`; }

@@ -41,11 +41,13 @@ class Page {
     const {data} = this;
     const [first] = data.sets, targets = first.target === this.now.target ? first.target : `${first.target} → ${this.now.target}`;
     byId("target").textContent = targets || "luaspy";
+    byId("target").title = byId("target").textContent;
     document.title = `${byId("target").textContent} - luaspy`;
     const fact = (name, value, className = "") => element("div", {className}, element("dt", {textContent: name}), element("dd", {textContent: value}));
     if (data.comparison) {
       const {by, scale} = data.comparison;
-      byId("facts").append(element("div", {}, fact("Compared", by === "time" ? "by time, as it was measured" : `by share of samples: what was before counts ${scale.toPrecision(3)} times`)));
+      const how = by === "time" ? "by time, as it was measured" : `by share of samples: what was before counts ${scale.toPrecision(3)} times`;
+      byId("facts").append(element("div", {}, fact("Compared", how)));
     }
     for (const set of data.sets) {
       const label = data.comparison ? [fact(set.label, "", "label")] : [];
@@ -63,15 +65,16 @@ class Page {
     for (const {i, thread, samples: n} of threads) byId("thread").append(option(String(i), `${threadText(thread)}: ${percent(n, all)}`));
     byId("thread-field").hidden = threads.length < 2 || data.comparison !== null;
     const colours = [["kind", "by kind"], ["state", "by what the VM did"], ["function", "by function"], ["module", "by file"]];
-    for (const [value, text] of data.comparison ? [["change", "by change"], ...colours.filter(([c]) => c !== "state")] : colours) byId("colour").append(option(value, text));
+    const offered = data.comparison ? [["change", "by change"], ...colours.filter(([value]) => value !== "state")] : colours;
+    for (const [value, text] of offered) byId("colour").append(option(value, text));
     byId("width-field").hidden = data.comparison === null;
     document.querySelector("[data-view=time]").hidden = data.comparison !== null;
   }
 
-  widthOf(tree) {
+  widthOf(tree, sums = tree.total) {
     const {comparison, columns} = this.data, byTime = comparison?.by === "time" ? 1 : 0;
-    if (!comparison || this.state.width === "after") return tree.total[byTime];
-    return tree.total[columns.before + byTime].map((value) => value * comparison.scale);
+    if (!comparison || this.state.width === "after") return sums[byTime];
+    return sums[columns.before + byTime].map((value) => value * comparison.scale);
   }
 
   search() {
@@ -102,6 +105,7 @@ class Page {
       const order = this.threads ?? this.threadOrder;
       this.layout = state.view === "time" ? layTime(data, order, state.flip) : layLeftHeavy(this.tree, this.widthOf(this.tree), state.flip);
     }
+    if (state.colour === "module") colourFiles(data, this.framesOf("all"));
     const painter = makePainter(state.colour, data, this.layout, this.chart);
     if (shape === this.shape) this.chart.painter = painter, this.chart.draw();
     else {
@@ -123,7 +127,7 @@ class Page {
     const key = JSON.stringify([state.fn, state.thread, state.width]);
     if (state.fn < 0 || this.related === key) return;
     const nodes = sums.outermost[state.fn], callers = callersOf(this.tree, nodes, state.fn), callees = calleesOf(this.tree, nodes, state.fn);
-    fillRelations(data, this, state.fn, callers, callees, this.all);
+    fillRelations(data, this, state.fn, {sums, callers, callees}, this.all);
     this.layout = laySandwich(callers, callees, [this.widthOf(callers), this.widthOf(callees)]);
     this.related = key;
     this.shape = null;

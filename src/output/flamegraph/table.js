@@ -96,17 +96,20 @@ function nameButton(data, frame, page) {
   return button;
 }
 
-// Callers and callees right next to the frame, by samples. The trees' root has one child: the frame.
-function fillRelations(data, page, frame, callers, callees, all) {
-  const of = callees.total[0][1] ?? 0, part = (samples) => `${count(samples)} · ${percent(samples, of)}`;
-  document.getElementById("chosen").textContent = `${data.frames.text[frame]}: own ${percent(callees.own[0][1] ?? 0, all)}, total ${percent(of, all)}`;
-  const list = (tree) => {
-    const {start, list: nodes} = tree.children;
-    return tree.outer.length < 2 ? [] : [...nodes.subarray(start[1], start[2])].filter((node) => tree.total[0][node] > 0).sort((a, b) => tree.total[0][b] - tree.total[0][a]);
+// Callers and callees right next to the frame. The trees' root has one child: the frame.
+function fillRelations(data, page, frame, {sums, callers, callees}, all) {
+  const of = page.widthOf(callees)[1] ?? 0, size = data.comparison?.by === "time" ? duration : count;
+  const item = (amount, what) => element("li", {}, element("span", {className: "share", textContent: `${size(amount)} · ${percent(amount, of)}`}), what);
+  const items = (tree) => {
+    const width = page.widthOf(tree), {start, list} = tree.children;
+    const nodes = tree.outer.length < 2 ? [] : [...list.subarray(start[1], start[2])].filter((node) => width[node] > 0).sort((a, b) => width[b] - width[a]);
+    return nodes.map((node) => item(width[node], nameButton(data, tree.frame[node], page)));
   };
-  const items = (tree) => list(tree).map((node) =>
-    element("li", {}, element("span", {className: "share", textContent: part(tree.total[0][node])}), nameButton(data, tree.frame[node], page)));
-  const own = (samples, text) => (samples > 0 ? [element("li", {}, element("span", {className: "share", textContent: part(samples)}), element("span", {className: "own", textContent: text}))] : []);
-  document.getElementById("callers").replaceChildren(...items(callers), ...own(callers.own[0][1] ?? 0, "nothing: outermost"));
-  document.getElementById("callees").replaceChildren(...own(callees.own[0][1] ?? 0, "itself"), ...items(callees));
+  const own = (tree, text) => {
+    const amount = page.widthOf(tree, tree.own)[1] ?? 0;
+    return amount > 0 ? [item(amount, element("span", {className: "own", textContent: text}))] : [];
+  };
+  byId("chosen").textContent = `${data.frames.text[frame]}: own ${percent(page.widthOf(null, sums.own)[frame], all)}, total ${percent(of, all)}`;
+  byId("callers").replaceChildren(...items(callers), ...own(callers, "nothing: outermost"));
+  byId("callees").replaceChildren(...own(callees, "itself"), ...items(callees));
 }

@@ -34,7 +34,8 @@ function numbers(head, rows) {
 function treeNumbers(page, box) {
   const tree = page.layout.tree(box), node = page.layout.item[box], one = page.threads !== null;
   const head = ["", "samples", "of all", ...(one ? ["of the thread"] : []), "time"];
-  const row = (title, sums) => [title, count(sums[0][node]), percent(sums[0][node], page.all), ...(one ? [percent(sums[0][node], page.tree.total[0][0])] : []), duration(sums[1][node])];
+  const ofThread = (samples) => (one ? [percent(samples, page.tree.total[0][0])] : []);
+  const row = (title, [samples, time]) => [title, count(samples[node]), percent(samples[node], page.all), ...ofThread(samples[node]), duration(time[node])];
   if (page.layout.inverted?.(box)) return numbers(head, [row("called from here", tree.total)]);
   return numbers(head, [...(page.layout.frame[box] >= 0 ? [row("own", tree.own)] : []), row("total", tree.total)]);
 }

@@ -1,0 +1,100 @@
+#include "output/callgrind.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <map>
+#include <unordered_map>
+
+#include "output/function_table.h"
+#include "output/recorded.h"
+#include "text.h"
+
+namespace luaspy {
+namespace {
+
+using Amount = Profile::Amount;
+
+void operator+=(Amount& sum, const Amount& amount) { sum.samples += amount.samples, sum.weight_ns += amount.weight_ns; }
+
+// The format has no escapes: what ends a line must not be in a name.
+std::string line_text(std::string_view text) { return printable(text, 1 << 16); }
+
+// "(1) name" where it is told first, "(1)" from then on.
+class Names {
+ public:
+  std::string operator()(const std::string& name) {
+    const auto [place, added] = known_.emplace(name, known_.size() + 1);
+    return added ? fmt::format("({}) {}", place->second, name) : fmt::format("({})", place->second);
+  }
+
+ private:
+  std::unordered_map<std::string, std::size_t> known_;
+};
+
+// A function, or a thread, which calls its outermost ones.
+struct Node {
+  std::string object, file, name;
+  int line = 0;                          // where it is defined
+  std::map<int, Amount> own;             // by line
+  struct Call {
+    std::size_t callee = 0;
+    int line = 0;                        // of the caller
+    auto operator<=>(const Call&) const = default;
+  };
+  std::map<Call, Amount> calls;
+};
+
+std::vector<Node> make_nodes(const Profile& profile, const FunctionTable& table) {
+  constexpr std::string_view unknown = "???";   // as Callgrind has it
+  std::vector<Node> nodes;
+  for (const auto& [text, frame] : table.functions) {
+    const bool is_lua = frame->kind == Frame::Kind::lua, has_module = !is_lua && !frame->file.empty();
+    nodes.push_back({is_lua ? "Lua" : has_module ? line_text(frame->file) : std::string(unknown), is_lua && !frame->file.empty() ? line_text(frame->file) : std::string(unknown),
+                     line_text(text), frame->line_defined, {}, {}});
+  }
+  for (const Profile::Thread& thread : profile.threads())
+    nodes.push_back({"threads", std::string(unknown), line_text(fmt::format("thread {} ({})", thread.name, thread.tid)), 0, {}, {}});
+  return nodes;
+}
+
+void count(const Profile& profile, const FunctionTable& table, std::vector<Node>& nodes) {
+  std::vector<std::size_t> last_seen(nodes.size());   // the number of the stack that it was seen on
+  std::size_t number = 0;
+  for (const auto& [of, amount] : profile.counts()) {
+    ++number;
+    std::size_t caller = table.functions.size() + of.thread;
+    int line = 0;
+    for (const Profile::FrameId id : profile.stack(profile.situations()[of.situation].stack)) {
+      const std::size_t callee = table.of_frame[id];
+      if (last_seen[callee] != number) nodes[caller].calls[{callee, line}] += amount;
+      last_seen[callee] = number;
+      caller = callee, line = line_of(profile.frames()[id]);
+    }
+    nodes[caller].own[line] += amount;
+  }
+}
+
+}  // namespace
+
+void write_callgrind(const Profile& profile, const WriteOptions&, std::ostream& out) {
+  const FunctionTable table(profile);
+  std::vector<Node> nodes = make_nodes(profile, table);
+  count(profile, table, nodes);
+  fmt::print(out, "# callgrind format\nversion: 1\ncreator: luaspy {}\npid: {}\ncmd: {}\n", line_text(profile.about.luaspy), profile.about.pid, line_text(profile.about.command));
+  for (const auto& [name, value] : recorded(profile)) fmt::print(out, "desc: {}: {}\n", name, line_text(value));
+  fmt::print(out, "positions: line\nevent: Samples : samples\nevent: Time : time in ns\nevents: Samples Time\nsummary: {} {}\n", profile.samples(), profile.weight_ns());
+  Names objects, files, functions;
+  for (const Node& node : nodes) {
+    fmt::print(out, "\nob={}\nfl={}\nfn={}\n", objects(node.object), files(node.file), functions(node.name));
+    for (const auto& [line, amount] : node.own) fmt::print(out, "{} {} {}\n", line, amount.samples, amount.weight_ns);
+    for (const auto& [call, amount] : node.calls) {
+      const Node& callee = nodes[call.callee];
+      // How often it was called is not known; the format wants a number, and that of the samples is as good as any.
+      fmt::print(out, "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n{} {} {}\n", objects(callee.object), files(callee.file), functions(callee.name), amount.samples, callee.line, call.line,
+                 amount.samples, amount.weight_ns);
+    }
+  }
+}
+
+}  // namespace luaspy

@@ -1,0 +1,126 @@
+#include "output/chrometrace.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "output/function_table.h"
+#include "output/json_text.h"
+#include "output/recorded.h"
+
+namespace luaspy {
+namespace {
+
+// Tracks of states are numbered apart from threads: more than any kernel's threads (proc(5): pid_max is at most 2^22).
+constexpr int first_state_track = 1 << 23;
+
+class Writer {
+ public:
+  Writer(const Profile& profile, const WriteOptions& options, std::ostream& out) : profile_(profile), functions_(profile, options.lines), out_(out) {
+    for (const auto& function : functions_.functions) {
+      constexpr std::array<std::string_view, 4> categories = {"lua", "c", "native", "marker"};   // Frame::Kind
+      names_.push_back(fmt::format("\"cat\":\"{}\",\"name\":{}", categories[static_cast<std::size_t>(function.frame->kind)], json_text(function.text)));
+    }
+  }
+
+  void write() {
+    out_ << "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"what\":\"samples: a slice is what samples without a break have in common\"";
+    std::set<std::string> told;   // keys of an object are different ones
+    for (const auto& [name, value] : recorded(profile_)) {
+      std::string key = name;
+      for (int i = 2; !told.insert(key).second; ++i) key = fmt::format("{} {}", name, i);
+      out_ << ',' << json_text(key) << ':' << json_text(value);
+    }
+    out_ << "},\n\"traceEvents\":[";
+    processes();
+    for (std::size_t thread = 0; thread < profile_.threads().size(); ++thread) {
+      const Profile::Thread& of = profile_.threads()[thread];
+      const int pid = process_of(profile_, of);
+      track(pid, of.tid, fmt::format("{} ({})", of.name, of.tid), 2 * thread);
+      stacks(thread, pid, of.tid);
+      track(pid, first_state_track + of.tid, fmt::format("{} ({}): state", of.name, of.tid), 2 * thread + 1);
+      states(thread, pid, first_state_track + of.tid);
+    }
+    out_ << "]}\n";
+  }
+
+ private:
+  std::ostream& event() { return out_ << std::exchange(separator_, ",\n"); }
+
+  void metadata(std::string_view what, int pid, int tid, const std::string& args) {
+    fmt::print(event(), "{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"{}\",\"args\":{{{}}}}}", pid, tid, what, args);
+  }
+
+  void processes() {
+    std::set<int> told;
+    for (const Profile::Thread& thread : profile_.threads()) {
+      const int pid = process_of(profile_, thread);
+      if (told.insert(pid).second) metadata("process_name", pid, pid, "\"name\":" + json_text(thread.process.empty() ? profile_.about.command : thread.process));
+    }
+  }
+
+  void track(int pid, int tid, const std::string& name, std::size_t order) {
+    metadata("thread_name", pid, tid, "\"name\":" + json_text(name));
+    metadata("thread_sort_index", pid, tid, fmt::format("\"sort_index\":{}", order));
+  }
+
+  // Times are in µs.
+  void slice(char phase, int pid, int tid, std::int64_t at_ns, std::string_view what = {}) {
+    fmt::print(event(), "{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{}.{:03}{}{}}}", phase, pid, tid, at_ns / 1000, at_ns % 1000, what.empty() ? "" : ",", what);
+  }
+
+  void stacks(std::size_t thread, int pid, int tid) {
+    std::vector<std::uint32_t> open, next;   // functions, outermost first
+    std::int64_t end = 0;
+    const auto close = [&](std::size_t depth) {
+      for (; open.size() > depth; open.pop_back()) slice('E', pid, tid, end);
+    };
+    profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
+      if (run.start_ns != end) close(0);
+      next.clear();
+      for (const Profile::FrameId id : profile_.stack(profile_.situations()[run.situation].stack)) next.push_back(functions_.of_frame[id]);
+      const auto differs = std::ranges::mismatch(open, next);
+      close(static_cast<std::size_t>(differs.in1 - open.begin()));
+      for (std::size_t depth = open.size(); depth < next.size(); ++depth) slice('B', pid, tid, run.start_ns, names_[next[depth]]);
+      std::swap(open, next);
+      end = run.start_ns + run.weight_ns;
+    });
+    close(0);
+  }
+
+  void states(std::size_t thread, int pid, int tid) {
+    std::string_view open;
+    std::int64_t end = 0;
+    const auto close = [&] {
+      if (!open.empty()) slice('E', pid, tid, end);
+      open = {};
+    };
+    profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
+      const Profile::Situation& situation = profile_.situations()[run.situation];
+      const std::string_view state = situation.asleep ? "asleep" : name(situation.vm_state);
+      if (run.start_ns != end || state != open) {
+        close();
+        slice('B', pid, tid, run.start_ns, fmt::format("\"cat\":\"state\",\"name\":\"{}\"", state));
+        open = state;
+      }
+      end = run.start_ns + run.weight_ns;
+    });
+    close();
+  }
+
+  const Profile& profile_;
+  FunctionTable functions_;
+  std::vector<std::string> names_;   // by function: a slice's category and name
+  std::ostream& out_;
+  std::string_view separator_ = "\n";
+};
+
+}  // namespace
+
+void write_chrometrace(const Profile& profile, const WriteOptions& options, std::ostream& out) { Writer(profile, options, out).write(); }
+
+}  // namespace luaspy

@@ -1,0 +1,258 @@
+#include "output/firefox.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "output/function_table.h"
+#include "output/json_text.h"
+#include "output/recorded.h"
+
+namespace luaspy {
+namespace {
+
+// Categories, by their place in `meta.categories`. The grey one is the default; the transparent one is for what waits.
+enum Category : int { other, lua, c_function, native, machine_code, compiler, collector, idle };
+constexpr std::string_view categories =
+    R"([{"name":"Other","color":"grey","subcategories":["Other"]},)"
+    R"({"name":"Lua","color":"yellow","subcategories":["Other"]},)"
+    R"({"name":"C function","color":"blue","subcategories":["Other"]},)"
+    R"({"name":"Native","color":"lightblue","subcategories":["Other"]},)"
+    R"({"name":"Machine code of LuaJIT","color":"green","subcategories":["Other"]},)"
+    R"({"name":"LuaJIT's compiler","color":"purple","subcategories":["Other","trace exit","recorder","optimiser","assembler"]},)"
+    R"({"name":"Garbage collector","color":"orange","subcategories":["Other"]},)"
+    R"({"name":"Idle","color":"transparent","subcategories":["Other"]}])";
+
+struct Kind {
+  Category category = other;
+  int subcategory = 0;
+  auto operator<=>(const Kind&) const = default;
+};
+
+Kind kind_of(const Frame& frame) {
+  constexpr std::array<Category, 4> of_kind = {lua, c_function, native, other};   // Frame::Kind
+  return {of_kind[static_cast<std::size_t>(frame.kind)]};
+}
+
+// What the innermost frame shows: the state of the VM, where that says more than the frame.
+Kind kind_of(const Profile::Situation& situation, const Frame& frame) {
+  if (situation.asleep) return {idle};
+  switch (situation.vm_state) {
+    case VmState::collecting: return {collector};
+    case VmState::machine_code: return {machine_code};
+    case VmState::exiting: return {compiler, 1};
+    case VmState::recording: return {compiler, 2};
+    case VmState::optimising: return {compiler, 3};
+    case VmState::assembling: return {compiler, 4};
+    case VmState::none:
+    case VmState::interpreting:
+    case VmState::c: break;
+  }
+  return kind_of(frame);
+}
+
+class Strings {
+ public:
+  std::size_t operator()(const std::string& text) {
+    const auto [place, added] = known_.emplace(text, all_.size());
+    if (added) all_.push_back(&place->first);
+    return place->second;
+  }
+  const std::vector<const std::string*>& all() const { return all_; }
+
+ private:
+  std::unordered_map<std::string, std::size_t> known_;   // its keys stay where they are
+  std::vector<const std::string*> all_;
+};
+
+// A table of the format: columns of equal length.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> names) : names_(std::move(names)), columns_(names_.size()) {}
+  template <typename... Values>
+  std::size_t add(const Values&... values) {
+    std::size_t column = 0;
+    (fmt::format_to(std::back_inserter(columns_[column++]), "{}{}", length_ == 0 ? "" : ",", values), ...);
+    return length_++;
+  }
+  void write(std::ostream& out) const {
+    out << '{';
+    for (std::size_t i = 0; i < names_.size(); ++i) out << '"' << names_[i] << "\":[" << columns_[i] << "],\n";
+    out << "\"length\":" << length_ << '}';
+  }
+
+ private:
+  std::vector<std::string> names_, columns_;
+  std::size_t length_ = 0;
+};
+
+// The tables of one thread, which has its own: what its samples need of the profile's.
+class ThreadTables {
+ public:
+  ThreadTables(const Profile& profile, const FunctionTable& table, Strings& strings) : profile_(profile), table_(table), strings_(strings) {}
+
+  // null for the empty stack.
+  std::string stack_of(Profile::SituationId id) {
+    const Profile::Situation& situation = profile_.situations()[id];
+    if (situation.stack == 0) return "null";
+    const StackTable::Node& node = profile_.stacks().nodes()[situation.stack];
+    return std::to_string(stack(situation.stack, kind_of(situation, profile_.frames()[node.frame])));
+  }
+
+  void write(std::ostream& out) const {
+    for (const auto& [name, table] : {std::pair{"stackTable", &stack_table_}, {"frameTable", &frame_table_}, {"funcTable", &func_table_}}) {
+      out << ",\n\"" << name << "\":";
+      table->write(out);
+    }
+  }
+
+ private:
+  std::size_t stack(Profile::StackId id, Kind kind) {
+    std::vector<Profile::StackId> missing;   // innermost first
+    for (Profile::StackId outer = id; outer != 0; outer = profile_.stacks().nodes()[outer].outer) {
+      missing.push_back(outer);
+      if (stacks_.contains({outer, outer == id ? kind : own_kind(outer)})) break;
+    }
+    std::string prefix = "null";
+    for (; !missing.empty(); missing.pop_back()) {
+      const Profile::StackId next = missing.back();
+      const Kind next_kind = next == id ? kind : own_kind(next);
+      const auto [place, added] = stacks_.try_emplace({next, next_kind});
+      if (added) place->second = stack_table_.add(frame(profile_.stacks().nodes()[next].frame, next_kind), prefix);
+      prefix = std::to_string(place->second);
+    }
+    return stacks_.at({id, kind});
+  }
+
+  Kind own_kind(Profile::StackId id) const { return kind_of(profile_.frames()[profile_.stacks().nodes()[id].frame]); }
+
+  std::size_t frame(Profile::FrameId id, Kind kind) {
+    const auto [place, added] = frames_.try_emplace({id, kind});
+    if (!added) return place->second;
+    const Frame& frame = profile_.frames()[id];
+    const int line = frame.kind == Frame::Kind::lua ? line_of(frame) : 0;
+    return place->second = frame_table_.add(-1, 0, static_cast<int>(kind.category), kind.subcategory, function(table_.of_frame[id]), "null", "null", line_text(line), "null");
+  }
+
+  std::size_t function(std::uint32_t id) {
+    const auto [place, added] = functions_.try_emplace(id);
+    if (!added) return place->second;
+    const Frame& frame = *table_.functions[id].frame;
+    const std::string file = frame.file.empty() ? "null" : std::to_string(strings_(frame.file));
+    return place->second = func_table_.add(strings_(frame.name), "false", "false", -1, file, line_text(frame.line_defined), "null");
+  }
+
+  static std::string line_text(int line) { return line > 0 ? std::to_string(line) : "null"; }
+
+  const Profile& profile_;
+  const FunctionTable& table_;
+  Strings& strings_;
+  std::map<std::pair<Profile::StackId, Kind>, std::size_t> stacks_;
+  std::map<std::pair<Profile::FrameId, Kind>, std::size_t> frames_;
+  std::unordered_map<std::uint32_t, std::size_t> functions_;
+  Table stack_table_{{"frame", "prefix"}};
+  Table frame_table_{{"address", "inlineDepth", "category", "subcategory", "func", "nativeSymbol", "innerWindowID", "line", "column"}};
+  Table func_table_{{"name", "isJS", "relevantForJS", "resource", "fileName", "lineNumber", "columnNumber"}};
+};
+
+// What the site takes for a sample: it lasts until the next one.
+struct Point {
+  const Timeline::Run* run = nullptr;   // nullptr: no sample
+  std::int64_t at_ns = 0, samples = 0;
+};
+
+// A run is its first samples, and the last one: the site draws a sample as if it began half-way from the one before. Where nothing was
+// sampled there is an empty stack that counts nothing.
+template <typename See>
+void each_point(const Timeline& timeline, See see) {
+  std::int64_t end = 0;
+  timeline.for_each([&](const Timeline::Run& run) {
+    if (run.start_ns != end) see(Point{nullptr, end, 0});
+    if (run.samples > 1) see(Point{&run, run.start_ns, run.samples - 1});
+    see(Point{&run, run.start_ns + (run.samples - 1) * (run.weight_ns / run.samples), 1});
+    end = run.start_ns + run.weight_ns;
+  });
+  see(Point{nullptr, end, 0});
+}
+
+std::string milliseconds(std::int64_t ns) { return fmt::format("{}.{:06}", ns / 1'000'000, ns % 1'000'000); }
+
+void write_samples(const Profile& profile, std::size_t thread, ThreadTables& tables, std::ostream& out) {
+  const Timeline& timeline = profile.timeline(thread);
+  std::unordered_map<Profile::SituationId, std::string> stacks;
+  const auto column = [&](std::string_view name, auto value) {
+    out << '"' << name << "\":[";
+    std::string_view separator;
+    each_point(timeline, [&](const Point& point) { out << std::exchange(separator, ",") << value(point); });
+    out << "],\n";
+  };
+  std::size_t length = 0;
+  out << "\"samples\":{";
+  column("stack", [&](const Point& point) {
+    ++length;
+    if (point.run == nullptr) return std::string("null");
+    const auto [place, added] = stacks.try_emplace(point.run->situation);
+    if (added) place->second = tables.stack_of(point.run->situation);
+    return place->second;
+  });
+  std::int64_t last = 0;
+  column("timeDeltas", [&](const Point& point) { return milliseconds(point.at_ns - std::exchange(last, point.at_ns)); });
+  column("weight", [](const Point& point) { return point.samples; });
+  fmt::print(out, "\"weightType\":\"samples\",\"length\":{}}}", length);
+}
+
+void write_thread(const Profile& profile, std::size_t thread, const FunctionTable& functions, Strings& strings, std::ostream& out) {
+  const Profile::Thread& of = profile.threads()[thread];
+  const int pid = process_of(profile, of);
+  fmt::print(out, "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,",
+             json_text(of.process.empty() ? profile.about.command : of.process));
+  fmt::print(out, "\"pausedRanges\":[],\"name\":{},\"isMainThread\":{},\"pid\":\"{}\",\"tid\":{},\n", json_text(of.name), of.tid == pid, pid, of.tid);
+  ThreadTables tables(profile, functions, strings);
+  write_samples(profile, thread, tables, out);
+  tables.write(out);
+  for (const char* empty : {R"("markers":{"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[],"length":0})",
+                            R"("resourceTable":{"lib":[],"name":[],"host":[],"type":[],"length":0})",
+                            R"("nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0})"})
+    out << ",\n" << empty;
+  out << '}';
+}
+
+void write_meta(const Profile& profile, std::ostream& out) {
+  const About& about = profile.about;
+  const double interval_ms = about.rate > 0 ? 1000 / about.rate : 1;
+  fmt::print(out, "\"meta\":{{\"version\":31,\"preprocessedProfileVersion\":56,\"product\":{},\"interval\":{},\"startTime\":{},\"profilingStartTime\":0,\"profilingEndTime\":{},",
+             json_text(about.command), interval_ms, about.started_s * 1000, milliseconds(about.duration_ns));
+  fmt::print(out, "\"processType\":0,\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,\"symbolicationNotSupported\":true,\"usesOnlyOneStackType\":true,"
+             "\"sourceCodeIsNotOnSearchfox\":true,\"keepProfileThreadOrder\":true,\"importedFrom\":{},\"platform\":\"X11\",\n",
+             json_text("luaspy " + about.luaspy));
+  out << "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},\"markerSchema\":[],\n\"categories\":" << categories
+      << ",\n\"extra\":[{\"label\":\"Recording\",\"entries\":[";
+  std::string_view separator = "\n";
+  for (const auto& [name, value] : recorded(profile))
+    out << std::exchange(separator, ",\n") << "{\"label\":" << json_text(name) << ",\"format\":\"string\",\"value\":" << json_text(value) << '}';
+  out << "]}]}";
+}
+
+}  // namespace
+
+void write_firefox(const Profile& profile, const WriteOptions&, std::ostream& out) {
+  const FunctionTable functions(profile);
+  Strings strings;
+  out << '{';
+  write_meta(profile, out);
+  out << ",\n\"libs\":[],\"pages\":[],\n\"threads\":[";
+  for (std::size_t thread = 0; thread < profile.threads().size(); ++thread) {
+    out << (thread == 0 ? "\n" : ",\n");
+    write_thread(profile, thread, functions, strings, out);
+  }
+  out << "],\n\"shared\":{\"stringArray\":[";
+  std::string_view separator = "\n";
+  for (const std::string* text : strings.all()) out << std::exchange(separator, ",\n") << json_text(*text);
+  out << "]}}\n";
+}
+
+}  // namespace luaspy

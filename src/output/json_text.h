@@ -1,0 +1,12 @@
+#pragma once
+// Text of a target as JSON.
+
+#include <string>
+#include <string_view>
+
+namespace luaspy {
+
+// In double quotes, escaped; bytes that are not UTF-8 become U+FFFD.
+std::string json_text(std::string_view text);
+
+}  // namespace luaspy

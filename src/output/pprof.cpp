@@ -1,0 +1,188 @@
+#include "output/pprof.h"
+
+#include <cmath>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "output/function_table.h"
+#include "output/gzip.h"
+#include "output/recorded.h"
+#include "text.h"
+
+namespace luaspy {
+namespace {
+
+// A message in protobuf's wire format (protobuf.dev/programming-guides/encoding). What is 0 or empty is not written: it is the default.
+class Message {
+ public:
+  void add(int field, std::uint64_t number) {
+    if (number == 0) return;
+    tag(field, 0);
+    varint(number);
+  }
+  void add(int field, std::int64_t number) { add(field, static_cast<std::uint64_t>(number)); }
+  void add(int field, std::string_view bytes) {
+    tag(field, 2);
+    varint(bytes.size());
+    bytes_ += bytes;
+  }
+  void add(int field, const Message& message) { add(field, std::string_view(message.bytes_)); }
+  void add(int field, std::span<const std::uint64_t> packed) {
+    Message numbers;
+    for (const std::uint64_t number : packed) numbers.varint(number);
+    add(field, numbers);
+  }
+
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void tag(int field, unsigned wire_type) { varint(static_cast<std::uint64_t>(field) << 3 | wire_type); }
+  void varint(std::uint64_t number) {
+    for (; number >= 0x80; number >>= 7) bytes_ += static_cast<char>(number | 0x80);
+    bytes_ += static_cast<char>(number);
+  }
+
+  std::string bytes_;
+};
+
+// Numbers of fields are profile.proto's.
+namespace field {
+enum Profile { sample_type = 1, sample, mapping, location, function, string_table, time_nanos = 9, duration_nanos, period_type, period, comment, default_sample_type };
+enum ValueType { type = 1, unit };
+enum Sample { location_id = 1, value, label };
+enum Label { key = 1, str };
+enum Mapping { mapping_id = 1, mapping_filename = 5, has_functions = 7, has_filenames, has_line_numbers, has_inline_frames };
+enum Location { id_of_location = 1, mapping_of_location, line = 4 };
+enum Line { function_id = 1, line_number };
+enum Function { id_of_function = 1, name, system_name, filename, start_line };
+}  // namespace field
+
+class Writer {
+ public:
+  Writer(const Profile& profile, std::ostream& out) : profile_(profile), out_(out) { string(""); }
+
+  void write() {
+    header();
+    functions();
+    locations();
+    for (const auto& [of, amount] : profile_.counts()) sample(of, amount);
+  }
+
+ private:
+  void put(int in_profile, const Message& message) {
+    Message whole;
+    whole.add(in_profile, message);
+    out_.add(whole.bytes());
+  }
+
+  // Strings are named by number. A new one is written at once: in which order fields come is free. They have to be UTF-8.
+  std::int64_t string(std::string_view text) {
+    const auto [place, added] = strings_.emplace(printable(text, 1 << 16), static_cast<std::int64_t>(strings_.size()));
+    if (added) {
+      Message whole;
+      whole.add(field::string_table, std::string_view(place->first));
+      out_.add(whole.bytes());
+    }
+    return place->second;
+  }
+
+  Message value_type(std::string_view type, std::string_view unit) {
+    Message message;
+    message.add(field::type, string(type));
+    message.add(field::unit, string(unit));
+    return message;
+  }
+
+  void header() {
+    put(field::sample_type, value_type("samples", "count"));
+    put(field::sample_type, value_type("time", "nanoseconds"));
+    put(field::period_type, value_type("time", "nanoseconds"));
+    Message rest;
+    const About& about = profile_.about;
+    if (about.rate > 0) rest.add(field::period, static_cast<std::int64_t>(std::llround(1e9 / about.rate)));
+    rest.add(field::time_nanos, about.started_s * 1'000'000'000);
+    rest.add(field::duration_nanos, about.duration_ns);
+    rest.add(field::default_sample_type, string("time"));
+    for (const auto& [name, value] : recorded(profile_)) rest.add(field::comment, string(name + ": " + value));
+    out_.add(rest.bytes());
+    mapping(about.executable);   // the first one is what pprof calls the main binary
+  }
+
+  // All that can be known of its addresses is told already: pprof does not go and look for symbols.
+  std::uint64_t mapping(std::string_view file) {
+    const std::uint64_t next = mappings_.size() + 1;
+    const auto [place, added] = mappings_.emplace(std::string(file.substr(file.rfind('/') + 1)), next);
+    if (!added) return place->second;
+    Message message;
+    message.add(field::mapping_id, next);
+    message.add(field::mapping_filename, string(file));
+    for (const int known : {field::has_functions, field::has_filenames, field::has_line_numbers, field::has_inline_frames}) message.add(known, std::uint64_t{1});
+    put(field::mapping, message);
+    return next;
+  }
+
+  // pprof and its like show and add up functions by name alone: that has to tell them apart.
+  void functions() {
+    for (std::size_t i = 0; i < functions_.functions.size(); ++i) {
+      const auto& [text, frame] = functions_.functions[i];
+      Message message;
+      message.add(field::id_of_function, std::uint64_t{i + 1});
+      message.add(field::name, string(text));
+      // Where both names are equal, pprof takes them for C++ to be demangled.
+      if (frame->name != text) message.add(field::system_name, string(frame->name));
+      if (frame->kind == Frame::Kind::lua) message.add(field::filename, string(frame->file));
+      message.add(field::start_line, std::int64_t{frame->line_defined});
+      put(field::function, message);
+    }
+  }
+
+  void locations() {
+    for (Profile::FrameId id = 0; id < profile_.frames().size(); ++id) {
+      const Frame& frame = profile_.frames()[id];
+      Message line, location;
+      line.add(field::function_id, std::uint64_t{functions_.of_frame[id]} + 1);
+      line.add(field::line_number, std::int64_t{line_of(frame)});
+      location.add(field::id_of_location, std::uint64_t{id} + 1);
+      if (frame.kind != Frame::Kind::lua && !frame.file.empty()) location.add(field::mapping_of_location, mapping(frame.file));
+      location.add(field::line, line);
+      put(field::location, location);
+    }
+  }
+
+  void sample(const Profile::ThreadSituation& of, const Profile::Amount& amount) {
+    const Profile::Situation& situation = profile_.situations()[of.situation];
+    const Profile::Thread& thread = profile_.threads()[of.thread];
+    const auto stack = profile_.stack(situation.stack);
+    std::vector<std::uint64_t> innermost_first;
+    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) innermost_first.push_back(std::uint64_t{*frame} + 1);
+    Message message;
+    message.add(field::location_id, innermost_first);
+    message.add(field::value, std::vector<std::uint64_t>{static_cast<std::uint64_t>(amount.samples), static_cast<std::uint64_t>(amount.weight_ns)});
+    const auto label = [&](std::string_view key, std::string_view value) {
+      Message text;
+      text.add(field::key, string(key));
+      text.add(field::str, string(value));
+      message.add(field::label, text);
+    };
+    label("thread", thread.name);
+    label("tid", std::to_string(thread.tid));
+    label("process", thread.process.empty() ? profile_.about.command : thread.process);
+    label("pid", std::to_string(process_of(profile_, thread)));
+    label("vm_state", name(situation.vm_state));
+    label("state", name(situation.asleep ? Sample::State::sleeping : Sample::State::running));
+    put(field::sample, message);
+  }
+
+  const Profile& profile_;
+  Gzip out_;
+  FunctionTable functions_{profile_};
+  std::unordered_map<std::string, std::int64_t> strings_;
+  std::unordered_map<std::string, std::uint64_t> mappings_;   // by the file's name, without its folder
+};
+
+}  // namespace
+
+void write_pprof(const Profile& profile, const WriteOptions&, std::ostream& out) { Writer(profile, out).write(); }
+
+}  // namespace luaspy

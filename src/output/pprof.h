@@ -1,0 +1,11 @@
+#pragma once
+// pprof's format, gzip over the protobuf message perftools.profiles.Profile (proto/profile.proto of github.com/google/pprof): a sample for each
+// thread, stack and state, of two values, samples and nanoseconds; thread, process and state are its labels.
+
+#include "output/format.h"
+
+namespace luaspy {
+
+void write_pprof(const Profile& profile, const WriteOptions& options, std::ostream& out);
+
+}  // namespace luaspy

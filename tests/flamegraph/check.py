@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Open flame graph pages in headless Chromium from files, use them, and look at what they show."""
+import argparse
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from browser import Failure, browse, run_check
+from pages import Data, ROW, percent
+
+ENTER, ESCAPE, DOWN, RIGHT = "\ue007", "\ue00c", "\ue015", "\ue014"
+# In front of every script: the colour of the picture at a place, read from a copy, as Chromium complains of canvases that are read themselves.
+HELPERS = """
+const colourAt = (x, y) => {
+  const pen = document.createElement('canvas').getContext('2d'), scale = canvas.width / canvas.clientWidth;
+  pen.drawImage(canvas, Math.floor(x * scale), Math.floor(y * scale), 1, 1, 0, 0, 1, 1);
+  return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+};
+"""
+# The page is at rest: no frame is asked for, and the picture stays what it is.
+SETTLED = """
+for (let last = '', now;; last = now) {
+  await new Promise(r => setTimeout(r, 30));
+  await nextFrame();
+  if ((now = canvas.toDataURL()) === last) return;
+}
+"""
+
+
+def equal(what, found, expected):
+    if found != expected:
+        raise Failure(f"{what}: {found!r} instead of {expected!r}")
+
+
+def contains(what, found, expected):
+    if expected not in found:
+        raise Failure(f"{what}: {expected!r} is not in {found!r}")
+
+
+class Page:
+    """A page in the browser."""
+
+    def __init__(self, browser, folder, name, address=""):
+        self.browser = browser
+        self.file = folder / f"{name}.html"
+        self.open(address)
+
+    def open(self, address=""):
+        self.browser.call("POST", "/url", {"url": "about:blank"})   # else another address would only move within the page
+        self.browser.call("POST", "/url", {"url": self.file.as_uri() + address})
+        self.script("await until(() => performance.getEntriesByName('drawn').length)")
+
+    @functools.cached_property
+    def data(self):
+        return Data(self.file)
+
+    def script(self, text, *arguments):
+        return self.browser.run(text, *arguments)
+
+    def text(self, selector):
+        return self.script("return document.querySelector(arguments[0]).textContent", selector)
+
+    def texts(self, selector):
+        return self.script("return all(arguments[0]).map(e => e.textContent)", selector)
+
+    def click(self, selector):
+        self.script("document.querySelector(arguments[0]).click()", selector)
+
+    def choose(self, id, value):
+        self.script("const e = document.getElementById(arguments[0]); e.value = arguments[1]; e.dispatchEvent(new Event('change'))", id, value)
+
+    def keys(self, selector, keys):
+        element = self.browser.call("POST", "/element", {"using": "css selector", "value": selector})
+        self.browser.call("POST", f"/element/{next(iter(element.values()))}/value", {"text": keys})
+
+    def settle(self):
+        self.script(SETTLED)
+
+    def pointer(self, x, y, *actions):
+        self.browser.call("POST", "/actions", {"actions": [{
+            "type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
+            "actions": [{"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)}] + [{"type": a, "button": 0} for a in actions]}]})
+
+    def point(self, path, *actions, before=False):
+        """The pointer on the middle of a box of the left-heavy view, which is not zoomed; pressed and released as `actions` say."""
+        begin, end, row = self.data.left_heavy(path, before)
+        left, top, width = self.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+        self.pointer(left + width * (begin + end) / 2, top + ROW * (row + 0.5), *actions)
+
+    def colour(self, path):
+        """Of the box, near its right end, where no text is."""
+        begin, end, row = self.data.left_heavy(path)
+        return self.script("return colourAt(canvas.clientWidth * arguments[0] - 4, arguments[1])", end, ROW * (row + 0.3))
+
+    def quiet(self):
+        lines = self.browser.call("POST", "/se/log", {"type": "browser"})
+        if lines:
+            raise Failure(f"{self.file.name}: on the console: {lines[0]['message']}")
+
+
+def check_first_sight(page, pictures):
+    page.settle()
+    equal("title", page.text("h1"), 'lua5.4 "my script".lua')
+    contains("facts", page.text("#facts"), "Lost2 late ticks, 1 thread ended")
+    equal("legend", dict(zip(page.texts("#legend li span:nth-child(2)"), page.texts("#legend .share"))),
+          {"Lua": "33.3 %", "C called by Lua": "16.7 %", "other native code": "16.7 %", "garbage collector": "16.7 %", "no function: waits, tail calls": "16.7 %"})
+    page.browser.screenshot(pictures / "left.png")
+
+
+def check_zoom(page):
+    work = ("main (lua5.4)", "main chunk (app/main.lua)", "work (app/main.lua:10)")
+    page.point(work)
+    tip = page.text("#tip")
+    for text in ("work (app/main.lua:10)", "Lua · app/main.lua:10", "own350.0 %", "total466.7 %", "garbage collector 25.0 %"):
+        contains("tip", tip, text)
+    page.point(work, "pointerDown", "pointerUp")
+    page.settle()
+    equal("zoomed to", page.texts("#crumbs button"), ["all", *work])
+    page.script("await until(() => location.hash.startsWith('#zoom='))")
+    contains("told", page.text("#detail"), "own 50.0 %, total 66.7 %, 4 samples")
+    # Zoomed, the box is as wide as the graph.
+    page.pointer(*page.script(f"const b = canvas.getBoundingClientRect(); return [b.right - 20, b.top + {3.5 * ROW}]"))
+    contains("told of the zoomed box", page.text("#detail"), "work (app/main.lua:10)")
+    address = page.script("return location.hash")
+    page.keys("body", ESCAPE)
+    equal("after Escape", page.texts("#crumbs button"), ["all"])
+    page.open(address)
+    equal("by address", page.texts("#crumbs button"), ["all", *work])
+    page.keys("body", "0")
+
+
+def check_keys(page):
+    page.script("document.getElementById('canvas').focus({focusVisible: true})")
+    page.keys("#canvas", DOWN + DOWN + DOWN)
+    contains("told at the focus", page.text("#detail"), "work (app/main.lua:10)")
+    page.keys("#canvas", RIGHT)
+    contains("told right of it", page.text("#detail"), "(...tail calls...)")
+    page.keys("#canvas", ENTER)
+    equal("zoomed by key", page.texts("#crumbs button")[-1], "(...tail calls...)")
+    page.keys("#canvas", ESCAPE)
+    page.keys("body", "?")
+    equal("help", page.script("return document.getElementById('help').open"), True)
+    page.click("#help button")
+
+
+def check_search(page, pattern, thread=None):
+    page.keys("body", "/")
+    equal("focus", page.script("return document.activeElement.id"), "search")
+    page.keys("#search", pattern)
+    part, whole = page.data.matched(pattern, thread)
+    if not 0 < part < whole:
+        raise Failure(f"{pattern} tells nothing")
+    equal(f"share of {pattern}", page.text("#matched"), f"{percent(part, whole)} matched")
+    page.keys("#search", ENTER)
+    if not re.search(pattern, page.text("#detail"), re.I):
+        raise Failure(f"next match: {page.text('#detail')!r}")
+    page.keys("#canvas", ESCAPE)
+    equal("after Escape", page.text("#matched"), "")
+    page.keys("body", "/")
+    page.keys("#search", "(((")   # no regular expression
+    equal("share of what is in no name", page.text("#matched"), "no match")
+    page.keys("#search", ESCAPE)
+
+
+def check_functions(page, function):
+    page.keys("body", "3")
+    own, total = page.data.functions()
+    whole = sum(own.values())
+    rows = page.script("return all('#table tbody tr').map(r => [...r.cells].map(c => c.textContent))")
+    equal("functions", {row[4]: row[:4] for row in rows},
+          {name: [percent(own[name], whole), percent(total[name], whole), str(own[name]), str(total[name])] for name in total})
+    equal("order", [int(row[2]) for row in rows], sorted((int(row[2]) for row in rows), reverse=True))
+    page.click("#table th:nth-child(4) button")
+    equal("hottest by total", int(page.text("#table tbody td:nth-child(4)")), max(total.values()))
+    page.keys("#filter", function[:5])
+    equal("filtered", page.texts("#table tbody .name"), [function])
+    page.click("#table tbody .name")
+    equal("head of the relations", page.text("#chosen"), f"{function}: own {percent(own[function], whole)}, total {percent(total[function], whole)}")
+    callers, callees = page.data.relations(function)
+    for selector, counts, nobody in (("#callers", callers, "nothing: outermost"), ("#callees", callees, "itself")):
+        found = dict(zip(page.texts(f"{selector} li > :nth-child(2)"), page.texts(f"{selector} .share")))
+        equal(selector, found, {name or nobody: f"{n} · {percent(n, total[function])}" for name, n in counts.items()})
+
+
+def check_views(page, pictures):
+    page.keys("body", "2")
+    equal("view", page.script("return document.querySelector('[data-view=time]').getAttribute('aria-pressed')"), "true")
+    # The second thread sleeps in its first sample, from 10 to 20 ms of 40; its lane begins behind the first one's.
+    depth = max(len(page.data.stacks[n]) for n in page.data.json["sets"][0]["threads"][0]["runs"][::5])
+    left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    page.pointer(left + width * 15 / 40, top + 22 + ROW * (depth + 2 + 2.5))
+    equal("in the order of time", page.text("#detail"), "[epoll_wait]: 1 samples, 10 ms, from 10 ms")
+    contains("tip", page.text("#tip"), "total116.7 %50.0 %10 ms")
+    page.choose("thread", "1")
+    page.keys("body", "1")
+    page.point(())
+    contains("one thread", page.text("#detail"), 'worker; "two" (thread 101): total 33.3 %, 2 samples')
+    page.choose("thread", "all")
+    page.choose("colour", "state")
+    contains("states", page.text("#legend"), "machine code16.7 %")
+    page.choose("colour", "kind")
+    light = page.script("return getComputedStyle(document.body).backgroundColor")
+    page.click("#theme")
+    dark = page.script("return getComputedStyle(document.body).backgroundColor")
+    corner = page.script("return colourAt(4, canvas.clientHeight - 4)")
+    equal("dark", (light, dark, max(corner) < 64), ("rgb(255, 255, 255)", "rgb(20, 23, 27)", True))
+    page.browser.screenshot(pictures / "dark.png")
+    page.click("#theme")
+
+
+def check_hostile(page):
+    for view in "123":
+        page.keys("body", view)
+    page.click("#table tbody .name")
+    page.settle()
+    equal("owned", page.script("return [window.owned === undefined, document.images.length, document.scripts.length, document.querySelectorAll('b').length]"), [True, 0, 2, 0])
+    names = page.texts("#table tbody .name")
+    contains("names", names, "</script><script>window.owned=1</script> (</script><script>window.owned=1</script>:1)")
+    contains("names", names, "__proto__ (__proto__:1)")
+    if any(ord(c) in range(0x202a, 0x202f) for name in names for c in name):
+        raise Failure("a name turns the direction of text")
+
+
+def check_large(page):
+    times = [page.script("return performance.getEntriesByName('drawn')[0].startTime")]
+    for view in ("time", "table"):
+        page.open(f"#view={view}")
+        times.append(page.script("return performance.getEntriesByName('drawn')[0].startTime"))
+    if max(times) > 10_000:
+        raise Failure(f"100,000 samples took {times} ms to open")
+    return "100,000 samples open in {:.0f} ms, in the order of time in {:.0f}, as functions in {:.0f}".format(*times)
+
+
+def check_difference(page, pictures):
+    main, slower, steady, gone = "main chunk (versions.lua)", "slower (versions.lua:4)", "steady (versions.lua:2)", "gone (versions.lua:6)"
+    page.settle()
+    page.browser.screenshot(pictures / "diff.png")
+    contains("facts", page.text("#facts"), "what was before counts 1.20 times")
+    page.point((main, slower))
+    for text in ("total50.0 %40.0 %+10.0+25 %", "samples600400"):
+        contains("tip of what became slower", page.text("#tip"), text)
+    page.point((main, steady))
+    contains("tip of what did not", page.text("#tip"), "total41.7 %50.0 %−8.3−17 %")
+    page.pointer(5, 5)
+    red, _, blue = page.colour((main, slower))
+    equal("slower is orange", red > blue + 60, True)
+    red, _, blue = page.colour((main, steady))
+    equal("a smaller share is blue", blue > red + 60, True)
+    page.choose("width", "before")
+    page.point((main, gone), before=True)
+    contains("tip of what is gone", page.text("#tip"), "total0.0 %10.0 %−10.0gone")
+    page.keys("body", "3")
+    rows = {row[4]: row[:2] for row in page.script("return all('#table tbody tr').map(r => [...r.cells].map(c => c.textContent))")}
+    equal("what is fresh", rows["fresh (versions.lua:6)"], ["8.3 %", "+8.3"])
+
+
+def check(args):
+    args.work.mkdir(parents=True, exist_ok=True)
+    work = args.work.resolve()
+    subprocess.run([args.writer, work], check=True)
+    with browse(work, HELPERS) as browser:
+        page = Page(browser, work, "sample")
+        check_first_sight(page, work)
+        check_zoom(page)
+        check_keys(page)
+        check_search(page, "gsub|epoll")
+        check_views(page, work)
+        page.quiet()
+        page = Page(browser, work, "recursive")
+        check_search(page, "^leaf")
+        check_functions(page, "walk (tree.lua:3)")
+        page.browser.screenshot(work / "functions.png")
+        page.quiet()
+        page = Page(browser, work, "hostile")
+        check_hostile(page)
+        page.quiet()
+        page = Page(browser, work, "large")
+        said = check_large(page)
+        page.quiet()
+        page = Page(browser, work, "diff")
+        check_difference(page, work)
+        page = Page(browser, work, "diff-time")
+        page.point(("main chunk (versions.lua)", "steady (versions.lua:2)"))
+        contains("by time", page.text("#tip"), "total5.00 s5.00 s0 µs")
+        page.quiet()
+    return said
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("writer", type=pathlib.Path, help="the program that writes the pages")
+    parser.add_argument("--work", type=pathlib.Path, required=True, help="directory for pages, log and pictures")
+    parser.add_argument("--limit", type=int, default=120, help="seconds for the whole run")
+    args = parser.parse_args()
+    run_check("flame graph", args.limit, lambda: check(args))
+
+
+if __name__ == "__main__":
+    main()

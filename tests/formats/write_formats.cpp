@@ -1,0 +1,173 @@
+// write_formats FOLDER: two profiles in the formats that check.py looks at, as NAME.FORMAT, and as NAME.facts what it has to find there: the golden
+// tests' sample, and a large one of many stacks, in which functions call themselves and each other, with gaps and hostile names.
+// write_formats --time SAMPLES: how long each format takes for so many samples of the large one, and how many bytes it is.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "golden/sample_profile.h"
+#include "output/format.h"
+#include "text.h"
+
+namespace luaspy {
+namespace {
+
+// The same numbers each time (a linear congruential generator; Knuth's MMIX).
+class Dice {
+ public:
+  unsigned operator()(unsigned sides) {
+    state_ = state_ * 6364136223846793005 + 1442695040888963407;
+    return static_cast<unsigned>(state_ >> 33) % sides;
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+std::vector<Frame> functions() {
+  std::vector<Frame> functions = {
+      {Frame::Kind::native, "_start", "busy", 0, 0},
+      {Frame::Kind::native, "malloc", "libc.so.6", 0, 0},
+      {Frame::Kind::c, "string.rep", "busy", 0, 0},
+      {Frame::Kind::c, "string.rep", "other.so", 0, 0},   // reads like the one before
+      {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0},
+      {Frame::Kind::marker, "[garbage collector]", {}, 0, 0},
+      {Frame::Kind::lua, "main chunk", "a.lua", 0, 0},
+      {Frame::Kind::lua, "main chunk", "b.lua", 0, 0},
+      {Frame::Kind::lua, "same", "a.lua", 10, 0},
+      {Frame::Kind::lua, "same", "a.lua", 20, 0},
+      {Frame::Kind::lua, "(1) fn=\nob=(2) \"quoted\" \xff\xc0\x80 \x1b[31m", "[string \"\n1 2 3\"]", 3, 0},
+      {Frame::Kind::lua, "std::map<int, char>::at(int)", "größe日本.lua", 4, 0},
+      {Frame::Kind::lua, "* 5", "+3 4", 5, 0},
+  };
+  for (int i = 0; i < 40; ++i) functions.push_back({Frame::Kind::lua, fmt::format("f{}", i), "many.lua", 10 * i + 1, 0});
+  return functions;
+}
+
+Profile busy_profile(int samples) {
+  Profile profile;
+  profile.about = {"0.1.0", "busy \"one\"\n\xff", "/opt/busy", 7, {"Lua 5.4.4", "LuaJIT 2.1"}, "merged", 1000, 10, 1'700'000'000, 0, samples, false};
+  const std::vector<Frame> all = functions();
+  const std::vector<Profile::Thread> threads = {{7, "busy", 7, "busy"}, {8, "wor\"ker\n\xff", 7, "busy"}, {9, "busy", 9, "child"}};
+  Dice dice;
+  std::int64_t at = 0;
+  std::vector<Stack> known;
+  for (int i = 0; i < 1000; ++i) {
+    Stack stack;
+    for (unsigned depth = dice(12); depth > 0; --depth) {
+      stack.push_back(all[dice(static_cast<unsigned>(all.size()))]);
+      Frame& frame = stack.back();
+      if (frame.kind == Frame::Kind::lua && dice(8) != 0) frame.line = frame.line_defined + static_cast<int>(dice(5)), frame.line_is_near = dice(4) == 0;
+    }
+    known.push_back(std::move(stack));
+  }
+  Sample sample;
+  for (int i = 0; i < samples; ++i) {
+    if (dice(3) != 0) sample.stack = known[dice(static_cast<unsigned>(known.size()))];
+    sample.state = dice(10) == 0 ? Sample::State::sleeping : Sample::State::running;
+    sample.vm_state = static_cast<VmState>(dice(vm_state_count));
+    const std::int64_t weight = 900'000 + dice(200'000);
+    at += weight + (dice(20) == 0 ? 1'000'001 : 0);
+    profile.add(threads[dice(100) == 0 ? 1 : dice(50) == 0 ? 2 : 0], {at, weight}, sample);
+  }
+  profile.about.duration_ns = at;
+  profile.add_loss(Loss::late, 3);
+  profile.settle_names();
+  return profile;
+}
+
+struct Costs {
+  std::int64_t own = 0, total = 0, own_ns = 0, total_ns = 0;
+  const Frame* frame = nullptr;
+};
+
+std::string as_json(const std::string& text) {
+  return nlohmann::json::parse(nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)).get<std::string>();
+}
+std::string as_line(const std::string& text) { return printable(text, 1 << 16); }
+
+// Counted anew here, the plain way; each text as JSON has it and as formats without escapes do.
+nlohmann::json facts(const Profile& profile) {
+  std::map<std::string, Costs> functions;
+  std::map<std::string, std::map<int, std::int64_t>> lines;
+  nlohmann::json threads = nlohmann::json::array();
+  std::map<std::string, std::int64_t> states;
+  for (const Profile::Thread& thread : profile.threads())
+    threads.push_back({{"name", as_json(thread.name)}, {"text", as_line(thread.name)}, {"tid", thread.tid}, {"pid", thread.pid}, {"samples", 0}, {"ns", 0}});
+  for (const auto& [of, amount] : profile.counts()) {
+    const Profile::Situation& situation = profile.situations()[of.situation];
+    nlohmann::json& thread = threads[of.thread];
+    thread["samples"] = thread["samples"].get<std::int64_t>() + amount.samples;
+    thread["ns"] = thread["ns"].get<std::int64_t>() + amount.weight_ns;
+    states[situation.asleep ? "asleep" : std::string(name(situation.vm_state))] += amount.samples;
+    std::set<std::string> seen;
+    const auto stack = profile.stack(situation.stack);
+    for (const Profile::FrameId id : stack) {
+      const Frame& frame = profile.frames()[id];
+      Costs& costs = functions[describe(frame, false)];
+      if (costs.frame == nullptr) costs.frame = &frame;
+      if (!seen.insert(describe(frame, false)).second) continue;
+      costs.total += amount.samples, costs.total_ns += amount.weight_ns;
+    }
+    if (stack.empty()) continue;
+    const Frame& innermost = profile.frames()[stack.back()];
+    Costs& costs = functions[describe(innermost, false)];
+    costs.own += amount.samples, costs.own_ns += amount.weight_ns;
+    lines[describe(innermost, false)][innermost.line > 0 ? innermost.line : innermost.line_defined] += amount.samples;
+  }
+  for (const Profile::Hot& hot : profile.hottest()) {
+    const Costs& costs = functions.at(describe(hot.function, false));
+    if (costs.own != hot.own || costs.total != hot.total) throw std::logic_error("hottest() counts otherwise");
+  }
+  nlohmann::json json = {{"samples", profile.samples()}, {"ns", profile.weight_ns()}, {"threads", threads}, {"states", states}, {"started_s", profile.about.started_s},
+                         {"duration_ns", profile.about.duration_ns}, {"rate", profile.about.rate}};
+  for (const auto& [text, costs] : functions) {
+    nlohmann::json of_lines = nlohmann::json::object();
+    for (const auto& [line, samples] : lines[text]) of_lines[std::to_string(line)] = samples;
+    json["functions"].push_back({{"json", as_json(text)}, {"text", as_line(text)}, {"name", as_json(costs.frame->name)}, {"file", as_json(costs.frame->file)},
+                                 {"line_defined", costs.frame->line_defined}, {"own", costs.own}, {"total", costs.total}, {"own_ns", costs.own_ns},
+                                 {"total_ns", costs.total_ns}, {"lines", of_lines}});
+  }
+  return json;
+}
+
+constexpr std::array checked = {"pprof", "chrometrace", "callgrind", "firefox"};
+
+void write(const Profile& profile, const std::string& path) {
+  std::ofstream(path + ".facts") << facts(profile);
+  for (const char* format : checked) {
+    std::ofstream out(path + '.' + format, std::ios::binary);
+    find_format(format)->write(profile, {}, out);
+  }
+}
+
+void time_formats(int samples) {
+  const Profile profile = busy_profile(samples);
+  for (const Format& format : formats()) {
+    if (format.write == nullptr) continue;
+    std::ofstream out("/dev/null", std::ios::binary);
+    const auto start = std::chrono::steady_clock::now();
+    format.write(profile, {}, out);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    std::ostringstream size;
+    format.write(profile, {}, size);
+    fmt::print("{:12} {:12} bytes {:7.3f} s\n", format.name, size.str().size(), taken.count());
+  }
+}
+
+}  // namespace
+}  // namespace luaspy
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "--time") return luaspy::time_formats(std::atoi(argv[2])), 0;
+  if (argc != 2) return 2;
+  luaspy::write(luaspy::sample_profile(), argv[1] + std::string("/sample"));
+  luaspy::write(luaspy::busy_profile(10'000), argv[1] + std::string("/busy"));
+}

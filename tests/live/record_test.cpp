@@ -1,0 +1,164 @@
+// The files that a recording ends in: while it runs, when luaspy is killed, under which name, and with what left out.
+
+#include <signal.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <regex>
+
+#include "harness.h"
+#include "output/raw.h"
+
+namespace luaspy::live {
+namespace {
+
+const char* const script =
+    "local function add(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end\n"
+    "local function join(n) local t = {} for i = 1, n do t[i] = tostring(i) end return #table.concat(t) end\n"
+    "print('READY') io.flush()\n"
+    "while true do add(20000) join(1000) end\n";
+
+// A program of two functions that work by turns.
+class TwoFunctions {
+ public:
+  explicit TwoFunctions(const std::string& name) : running_(command(name)) { running_.read_until("READY"); }
+  std::string pid() const { return std::to_string(running_.pid()); }
+  bool alive() const { return running_.alive(); }
+
+ private:
+  Words command(const std::string& name) {
+    Words words = target(name).command;
+    words.push_back(folder_.write("two.lua", script));
+    return words;
+  }
+  Folder folder_;
+  Running running_;
+};
+
+const char* const lua54 = "debian-lua5.4-bookworm";
+const char* const luajit = "debian-luajit-bookworm";
+
+bool has(const FoldedStack& stack, const std::string& start) {
+  return std::ranges::any_of(stack.frames, [&](const std::string& frame) { return frame.starts_with(start); });
+}
+
+std::uintmax_t size_of(const std::string& path) {
+  std::error_code none;
+  const std::uintmax_t size = std::filesystem::file_size(path, none);
+  return none ? 0 : size;
+}
+
+}  // namespace
+
+TEST_CASE("a killed luaspy leaves a raw recording that is whole up to its last flush", "[record]") {
+  const TwoFunctions target(lua54);
+  const Folder folder;
+  const std::string path = folder.path("raw.luaspy");
+  Running luaspy({LUASPY_PROGRAM, "record", "-r", "500", "--every", "0.2", "-o", path, "--pid", target.pid()});
+  const std::uintmax_t head = 8;
+  luaspy.await("something is flushed", [&] { return size_of(path) > head; });
+  const std::uintmax_t first = size_of(path);
+  luaspy.await("more is flushed", [&] { return size_of(path) > first; });
+  ::kill(luaspy.pid(), SIGKILL);
+  luaspy.wait();
+  std::ifstream file(path, std::ios::binary);
+  const Result<Profile> profile = read_raw(file, {.lines = true});
+  REQUIRE(profile);
+  CHECK(profile->samples() > 20);
+  CHECK(!profile->about.complete);
+  CHECK(profile->about.pid == std::stoi(target.pid()));
+  CHECK(profile->about.command.ends_with("two.lua"));
+  CHECK(profile->about.luas.size() == 1);
+  CHECK(profile->weight_ns() <= profile->about.duration_ns);
+  CHECK(profile->about.duration_ns >= 200'000'000);
+  CHECK(std::ranges::any_of(profile->frames(), [](const Frame& frame) { return frame.name == "add" && frame.line == 1; }));
+  CHECK(target.alive());
+}
+
+TEST_CASE("a file that is written while recording is whole whenever it is read", "[record]") {
+  const TwoFunctions target(lua54);
+  const Folder folder;
+  const std::string path = folder.path("profile.speedscope.json");
+  Running luaspy({LUASPY_PROGRAM, "record", "--every", "0.2", "-o", path, "--pid", target.pid()});
+  std::size_t samples = 0, versions = 0;
+  luaspy.await("three versions", [&] {
+    const std::string text = read_file(path);
+    if (text.empty()) return versions >= 3;   // not written yet
+    const nlohmann::json json = nlohmann::json::parse(text);   // throws if it is cut
+    const std::size_t now = json.at("profiles").at(0).at("samples").size();
+    CHECK(now >= samples);
+    versions += now > samples;
+    samples = now;
+    return versions >= 3;
+  });
+  ::kill(luaspy.pid(), SIGTERM);
+  CHECK(luaspy.wait() == 0);
+  CHECK(nlohmann::json::parse(read_file(path)).at("profiles").at(0).at("samples").size() >= samples);
+  CHECK(!std::filesystem::exists(path + ".part"));
+}
+
+TEST_CASE("samples that were not asked for are left out, and told", "[record]") {
+  const TwoFunctions target(lua54);
+  const auto recorded = [&](const Words& options) {
+    Words words = {"record", "-f", "folded", "-o", "-", "-d", "1", "--pid", target.pid()};
+    words.insert(words.end(), options.begin(), options.end());
+    const Finished finished = luaspy(words);
+    REQUIRE(finished.status == 0);
+    return finished;
+  };
+  const Finished only = recorded({"--only", "^add \\("}), ignore = recorded({"--ignore", "^(add|tostring) "});
+  REQUIRE(!parse_folded(only.out).empty());
+  REQUIRE(!parse_folded(ignore.out).empty());
+  for (const FoldedStack& stack : parse_folded(only.out)) CHECK(has(stack, "add ("));
+  for (const FoldedStack& stack : parse_folded(ignore.out)) {
+    CHECK(!has(stack, "add ("));
+    CHECK(!has(stack, "tostring [C]"));
+  }
+  for (const Finished& finished : {only, ignore}) CHECK(finished.err.find(" left out as asked") != std::string::npos);
+  CHECK(luaspy({"record", "--only", "(", "--pid", target.pid()}).status == 2);
+}
+
+TEST_CASE("the collector is a frame of its own if that is asked for", "[record]") {
+  const Folder folder;
+  Words command = command_of(target(luajit), Jit::off);
+  command.push_back(folder.write("garbage.lua", "print('READY') io.flush() local t while true do t = {{}, {}, {}} end"));
+  Running running(command);
+  running.read_until("READY");
+  const Finished finished = luaspy({"record", "--gc", "-f", "folded", "-o", "-", "-d", "1", "-r", "500", "--pid", std::to_string(running.pid())});
+  std::int64_t collecting = 0, all = 0;
+  for (const FoldedStack& stack : parse_folded(finished.out)) {
+    for (std::size_t i = 0; i + 1 < stack.frames.size(); ++i) CHECK(stack.frames[i] != "[garbage collector]");
+    all += stack.count;
+    if (stack.frames.back() == "[garbage collector]") collecting += stack.count;
+  }
+  INFO(collecting << " of " << all);
+  CHECK(collecting > all / 20);
+  CHECK(collecting < all);
+}
+
+TEST_CASE("a recording that nobody named overwrites none", "[record]") {
+  const TwoFunctions target(lua54);
+  const Folder folder;
+  for (int i = 0; i < 2; ++i) CHECK(run({"env", "-C", folder.path(), LUASPY_PROGRAM, "record", "-d", "0.2", "--pid", target.pid()}).status == 0);
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  const std::string name = fmt::format("luaspy-lua5.4-{}", target.pid());
+  CHECK(names == std::vector<std::string>{name + "-2.html", name + ".html"});
+}
+
+TEST_CASE("a terminal sees how far the recording is", "[record]") {
+  const TwoFunctions target(lua54);
+  const Folder folder;
+  const Finished finished = run({"script", "-qec", fmt::format("'{}' record -d 2 -o '{}' --pid {}", LUASPY_PROGRAM, folder.path("profile.folded"), target.pid()), "/dev/null"});
+  CHECK(finished.status == 0);
+  INFO(finished.out);
+  CHECK(std::regex_search(finished.out, std::regex("\r\\[#{8,16}\\.{8,16}\\] 1 of 2 s, [0-9]+ samples")));
+  CHECK(finished.out.find("\r\x1b[K") != std::string::npos);
+  CHECK(finished.out.find("written: ") != std::string::npos);
+}
+
+}  // namespace luaspy::live
