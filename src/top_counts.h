@@ -59,7 +59,7 @@ struct TopCounts {
   std::array<std::int64_t, loss_count> losses{};
   std::size_t threads_now = 0;      // seen in the last tick
   bool luajit = false;              // there is machine code, a compiler, and a VM that says what it does
-  bool sees_collector = false;      // it is known whether the collector runs: LuaJIT says so; PUC's functions have been seen by name
+  bool sees_collector = false;      // it is known whether the collector runs: LuaJIT says so; PUC's has been seen
 };
 
 // What is known of the target beside the samples.

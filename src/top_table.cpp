@@ -24,14 +24,6 @@ std::size_t hash_of_function(const Frame& frame) {
   return hash * 31 + static_cast<std::size_t>(frame.kind);
 }
 
-// PUC Lua's collector (lgc.c) is all behind functions of this name; they are seen where the program has symbols.
-bool collects(const Stack& stack) {
-  for (auto frame = stack.rbegin(); frame != stack.rend() && frame->kind == Frame::Kind::native; ++frame) {
-    if (frame->name.starts_with("luaC_")) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 TopTable::TopTable(std::int64_t window_ns) : window_(window_ns) {
@@ -131,19 +123,15 @@ TopActivity TopTable::activity_of(const Sample& sample) {
   switch (sample.vm_state) {
     case VmState::none: return TopActivity::no_lua;
     case VmState::machine_code: know_luajit(); return TopActivity::machine_code;
-    case VmState::collecting: know_luajit(); return TopActivity::collecting;
+    case VmState::collecting: counts_.sees_collector = true; return TopActivity::collecting;
     case VmState::exiting:
     case VmState::recording:
     case VmState::optimising:
     case VmState::assembling: know_luajit(); return TopActivity::compiling;
-    case VmState::interpreting:
-    case VmState::c: break;
+    case VmState::c: return TopActivity::c;
+    case VmState::interpreting: break;
   }
-  if (collects(sample.stack)) {
-    counts_.sees_collector = true;
-    return TopActivity::collecting;
-  }
-  return sample.vm_state == VmState::c ? TopActivity::c : TopActivity::lua;
+  return TopActivity::lua;
 }
 
 void TopTable::see(Index thread) {

@@ -49,9 +49,9 @@ std::vector<Node> make_nodes(const Profile& profile, const FunctionTable& table)
   constexpr std::string_view unknown = "???";   // as Callgrind has it
   std::vector<Node> nodes;
   for (const auto& [text, frame] : table.functions) {
-    const bool is_lua = frame->kind == Frame::Kind::lua, has_module = !is_lua && !frame->file.empty();
-    nodes.push_back({is_lua ? "Lua" : has_module ? line_text(frame->file) : std::string(unknown), is_lua && !frame->file.empty() ? line_text(frame->file) : std::string(unknown),
-                     line_text(text), frame->line_defined, {}, {}});
+    const bool is_lua = frame->kind == Frame::Kind::lua;
+    const std::string file = frame->file.empty() ? std::string(unknown) : line_text(frame->file);
+    nodes.push_back({is_lua ? "Lua" : file, is_lua ? file : std::string(unknown), line_text(text), frame->line_defined, {}, {}});
   }
   for (const Profile::Thread& thread : profile.threads())
     nodes.push_back({"threads", std::string(unknown), line_text(fmt::format("thread {} ({})", thread.name, thread.tid)), 0, {}, {}});
@@ -81,7 +81,8 @@ void write_callgrind(const Profile& profile, const WriteOptions&, std::ostream& 
   const FunctionTable table(profile);
   std::vector<Node> nodes = make_nodes(profile, table);
   count(profile, table, nodes);
-  fmt::print(out, "# callgrind format\nversion: 1\ncreator: luaspy {}\npid: {}\ncmd: {}\n", line_text(profile.about.luaspy), profile.about.pid, line_text(profile.about.command));
+  fmt::print(out, "# callgrind format\nversion: 1\ncreator: luaspy {}\npid: {}\ncmd: {}\n", line_text(profile.about.luaspy), profile.about.pid,
+             line_text(profile.about.command));
   for (const auto& [name, value] : recorded(profile)) fmt::print(out, "desc: {}: {}\n", name, line_text(value));
   fmt::print(out, "positions: line\nevent: Samples : samples\nevent: Time : time in ns\nevents: Samples Time\nsummary: {} {}\n", profile.samples(), profile.weight_ns());
   Names objects, files, functions;
@@ -91,8 +92,8 @@ void write_callgrind(const Profile& profile, const WriteOptions&, std::ostream& 
     for (const auto& [call, amount] : node.calls) {
       const Node& callee = nodes[call.callee];
       // How often it was called is not known; the format wants a number, and that of the samples is as good as any.
-      fmt::print(out, "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n{} {} {}\n", objects(callee.object), files(callee.file), functions(callee.name), amount.samples, callee.line, call.line,
-                 amount.samples, amount.weight_ns);
+      fmt::print(out, "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n", objects(callee.object), files(callee.file), functions(callee.name), amount.samples, callee.line);
+      fmt::print(out, "{} {} {}\n", call.line, amount.samples, amount.weight_ns);
     }
   }
 }

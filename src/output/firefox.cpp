@@ -224,7 +224,8 @@ void write_thread(const Profile& profile, std::size_t thread, const FunctionTabl
 void write_meta(const Profile& profile, std::ostream& out) {
   const About& about = profile.about;
   const double interval_ms = about.rate > 0 ? 1000 / about.rate : 1;
-  fmt::print(out, "\"meta\":{{\"version\":31,\"preprocessedProfileVersion\":56,\"product\":{},\"interval\":{},\"startTime\":{},\"profilingStartTime\":0,\"profilingEndTime\":{},",
+  out << "\"meta\":{\"version\":31,\"preprocessedProfileVersion\":56,";
+  fmt::print(out, "\"product\":{},\"interval\":{},\"startTime\":{},\"profilingStartTime\":0,\"profilingEndTime\":{},",
              json_text(about.command), interval_ms, about.started_s * 1000, milliseconds(about.duration_ns));
   fmt::print(out, "\"processType\":0,\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,\"symbolicationNotSupported\":true,\"usesOnlyOneStackType\":true,"
              "\"sourceCodeIsNotOnSearchfox\":true,\"keepProfileThreadOrder\":true,\"importedFrom\":{},\"platform\":\"X11\",\n",

@@ -79,7 +79,7 @@ class Set {
   Set(const Profile& profile, Tables& tables) : profile_(profile), tables_(tables), nodes_(profile.stacks().nodes().size()) {
     for (const Frame& frame : profile.frames()) frames_.push_back(tables.frame(frame));
     for (const Profile::Situation& situation : profile.situations())
-      situations_.push_back(fmt::format("{},{}", node_of(situation.stack), 2 * static_cast<unsigned>(state_of(situation)) + (situation.asleep ? 1 : 0)));
+      situations_.push_back(fmt::format("{},{}", node_of(situation.stack), 2 * static_cast<unsigned>(situation.vm_state) + (situation.asleep ? 1 : 0)));
   }
 
   void write_in_order(std::size_t thread, std::ostream& out) const {
@@ -113,17 +113,6 @@ class Set {
     std::uint32_t node = nodes_[stack];
     for (auto next = inside.rbegin(); next != inside.rend(); ++next) nodes_[*next] = node = tables_.node(node, frames_[profile_.stacks().nodes()[*next].frame]);
     return node;
-  }
-  // Of PUC Lua the collector is told by its functions, where they have names (lgc.c), as in top.
-  VmState state_of(const Profile::Situation& situation) const {
-    if (situation.vm_state != VmState::interpreting && situation.vm_state != VmState::c) return situation.vm_state;
-    const auto& nodes = profile_.stacks().nodes();
-    for (Profile::StackId id = situation.stack; id != 0; id = nodes[id].outer) {
-      const Frame& frame = profile_.frames()[nodes[id].frame];
-      if (frame.kind != Frame::Kind::native) break;
-      if (frame.name.starts_with("luaC_")) return VmState::collecting;
-    }
-    return situation.vm_state;
   }
 
   const Profile& profile_;

@@ -34,8 +34,8 @@ Counts count(const std::vector<FoldedStack>& stacks) {
       counts.automatic += collecting;
       continue;
     }
-    const bool forced = has(turns.collect) || has(turns.steps) || has(turns.finalize);
-    if ((forced || has(turns.idle)) && !has("os.clock [C]")) counts.counted += stack.count, counts.collecting += collecting;
+    const bool timed = has(turns.collect) || has(turns.finalize) || has(turns.idle);
+    if (timed && !has("os.clock [C]")) counts.counted += stack.count, counts.collecting += collecting;
     if (has(turns.finalizer)) counts.finalizers += stack.count, counts.finalizers_wrong += collecting;
     else if (has(turns.idle)) counts.idle_wrong += collecting;
     else if ((has(turns.collect) || has(turns.steps)) && has("collectgarbage [C]")) counts.forced += stack.count, counts.forced_missed += stack.count - collecting;
