@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "output/format.h"
@@ -116,7 +117,7 @@ std::string format_names(std::string_view separator) {
 
 void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise) {
   command.add_option("-o,--output", output, "File to write; - is standard output")->option_text("FILE");
-  command.add_option("-f,--format", format, fmt::format("Else by FILE's ending, or {}: {}", otherwise, format_names(", ")))
+  command.add_option("-f,--format", format, fmt::format("Else by FILE's ending, or {}:\n{}", otherwise, format_names(" ")))
       ->check(CLI::Validator([](std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); },
                              fmt::format("{{{}}}", format_names(","))))
       ->option_text("FORMAT");
@@ -283,6 +284,7 @@ UsageCommand usage_of(const CLI::App& app) {
     if (!option->get_lnames().empty()) told.word = option->get_lnames().front();
     if (option->get_items_expected_max() > 0) told.value = option->get_option_text();
     told.description = option->get_description();
+    std::ranges::replace(told.description, '\n', ' ');
     told.choices = choices;
   }
   return command;
