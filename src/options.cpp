@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <algorithm>
 #include <map>
 
 #include "output/format.h"
@@ -20,10 +21,10 @@ constexpr const char* about =
 
 constexpr const char* examples =
     "Examples:\n"
-    "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, for speedscope\n"
-    "  luaspy record -o slow.folded -- lua5.4 my.lua  start a program and record it until it ends\n"
+    "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, as a flame graph\n"
+    "  luaspy record -o my.luaspy -- lua5.4 my.lua    start a program, record all there is to know\n"
+    "  luaspy report my.luaspy                        what was hot; callers, lines, other formats\n"
     "  luaspy top --pid 1234                          which functions take the time, live\n"
-    "  luaspy record -f raw -o a.luaspy --pid 1234 -d 9 ; luaspy report a.luaspy --tree\n"
     "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
     "  luaspy ps                                      which processes run Lua?\n"
     "\n"
@@ -284,6 +285,7 @@ UsageCommand usage_of(const CLI::App& app) {
     if (!option->get_lnames().empty()) told.word = option->get_lnames().front();
     if (option->get_items_expected_max() > 0) told.value = option->get_option_text();
     told.description = option->get_description();
+    std::ranges::replace(told.description, '\n', ' ');
     std::ranges::replace(told.description, '\n', ' ');
     told.choices = choices;
   }

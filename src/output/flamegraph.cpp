@@ -85,15 +85,14 @@ class Set {
   void write_in_order(std::size_t thread, std::ostream& out) const {
     std::int64_t end_us = 0;
     bool first = true;
-    std::string runs;
     profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
       const std::int64_t start_us = run.start_ns / 1000;
-      if (first) runs = fmt::format("\"start\":{},\"runs\":[", start_us), end_us = start_us;
-      runs += fmt::format("{}{},{},{},{}", first ? "" : ",", situations_[run.situation], run.samples, (run.start_ns + run.weight_ns) / 1000 - start_us, start_us - end_us);
+      if (first) out << fmt::format("\"start\":{},\"runs\":[", start_us), end_us = start_us;
+      out << fmt::format("{}{},{},{},{}", first ? "" : ",", situations_[run.situation], run.samples, (run.start_ns + run.weight_ns) / 1000 - start_us, start_us - end_us);
       end_us = (run.start_ns + run.weight_ns) / 1000;
       first = false;
     });
-    out << (first ? "\"start\":0,\"runs\":[" : runs) << ']';
+    out << (first ? "\"start\":0,\"runs\":[]" : "]");
   }
   void write_counts(std::size_t thread, std::ostream& out) const {
     out << "\"start\":0,\"runs\":[";
