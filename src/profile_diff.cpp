@@ -201,7 +201,7 @@ ProfileDiff::Verdict verdict(const ProfileDiff::Row& row, double whole, double o
   if (row.before == 0) return Verdict::appeared;
   if (row.after == 0) return Verdict::vanished;
   if ((others - 1) * difference > 0 && std::abs(row.after - others * row.before) <= row.interval) return Verdict::like_others;
-  return difference > 0 ? Verdict::slower : Verdict::faster;
+  return row.after > others * row.before ? Verdict::slower : Verdict::faster;
 }
 
 }  // namespace

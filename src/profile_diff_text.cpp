@@ -15,10 +15,13 @@ std::string amount(double value, DiffBy by, bool with_sign) {
   return with_sign ? fmt::format("{:+.{}f}", shown_value, digits) : fmt::format("{:.{}f}", shown_value, digits);
 }
 
-std::string verdict_text(const ProfileDiff::Row& row) {
+// What most functions' shares changed by, if it is worth a word; else 1.
+double others(const ProfileDiff& diff) { return diff.others < 0.99 || diff.others > 1.01 ? diff.others : 1; }
+
+std::string verdict_text(const ProfileDiff::Row& row, double of_others) {
   switch (row.verdict) {
-    case Verdict::slower: return fmt::format("slower {:+.0f} %", 100 * (row.after / row.before - 1));
-    case Verdict::faster: return fmt::format("faster {:+.0f} %", 100 * (row.after / row.before - 1));
+    case Verdict::slower: return fmt::format("slower {:+.0f} %", 100 * (row.after / row.before / of_others - 1));
+    case Verdict::faster: return fmt::format("faster {:+.0f} %", 100 * (row.after / row.before / of_others - 1));
     case Verdict::like_others: return "as most";
     case Verdict::appeared: return "new";
     case Verdict::vanished: return "gone";
@@ -36,7 +39,9 @@ std::string how(const ProfileDiff& diff) {
   switch (diff.options.by) {
     case DiffBy::shares: {
       std::string text = "Shares of all samples, in percent: where one function gets slower, all others' shares get smaller. --by time compares seconds.\n";
-      if (diff.others < 0.99 || diff.others > 1.01) text += fmt::format("Most functions' shares changed by {:+.1f} %, as they do when others get slower or faster.\n", 100 * (diff.others - 1));
+      if (others(diff) != 1) {
+        text += fmt::format("Most functions' shares changed by {:+.1f} %, as they do when others get slower or faster; slower and faster are told against that.\n", 100 * (diff.others - 1));
+      }
       return text;
     }
     case DiffBy::time: return "Percent of the time of the recording, of all threads together: right if the load was the same. --by run compares runs of the same work.\n";
@@ -69,7 +74,7 @@ std::string diff_text(const ProfileDiff& diff, const TextStyle& style) {
     if (rows == static_cast<std::size_t>(style.top)) break;
     ++rows;
     text += fmt::format("{:>9} {:>9} {:>10} {}  {:<15}  {}\n", amount(row.before, diff.options.by, false), amount(row.after, diff.options.by, false), amount(row.difference(), diff.options.by, true),
-                        fill(plus_minus + amount(row.interval, diff.options.by, false), 8, Cut::right, style.charset), verdict_text(row), function_of(row, style));
+                        fill(plus_minus + amount(row.interval, diff.options.by, false), 8, Cut::right, style.charset), verdict_text(row, others(diff)), function_of(row, style));
   }
   if (rows < diff.rows.size()) text += fmt::format("{:>42}{} more (--top)\n", "", diff.rows.size() - rows);
   return text + "\n" + summary(diff);
