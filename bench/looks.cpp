@@ -168,7 +168,7 @@ class Luaspy : public Look {
       stopped += sample->stopped_ns;
       frames_ = static_cast<std::int64_t>(sample->stack.size());
       if (sample->loss != Loss::none || !has_lua(sample->stack)) ++lost_;
-      profile_.add({thread->tid(), thread->name()}, (now - last_).count(), *sample);
+      profile_.add({thread->tid(), thread->name()}, {(now - start_).count(), (now - last_).count()}, *sample);
     }
     last_ = now;
     sampler_.settle();
@@ -186,7 +186,8 @@ class Luaspy : public Look {
   Target target_;
   Sampler sampler_;
   Profile profile_;
-  Clock::time_point last_ = Clock::now();
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point last_ = start_;
 };
 
 cpu_set_t affinity() {
