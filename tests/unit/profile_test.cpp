@@ -156,17 +156,19 @@ TEST_CASE("a sample that repeats its thread's last one counts like it", "[unit]"
 
 TEST_CASE("many samples take little memory", "[unit]") {
   constexpr int count = 1'000'000;
+  std::vector<Sample> samples;
+  for (int i = 0; i < 200; ++i) samples.push_back(sample_of(stack_of(3, i * 79 % 200)));
   const std::size_t before = allocated();
   Profile equal, in_order, counted(false);
   Adder add_equal(equal, 10'000'000), add_in_order(in_order, 10'000'000), add_counted(counted, 10'000'000);
-  for (int i = 0; i < count; ++i) add_equal({1, "one"}, sample_of(stack_of(3, 1)));
+  for (int i = 0; i < count; ++i) add_equal({1, "one"}, samples[1]);
   CHECK(equal.samples() == count);
   CHECK(allocated() - before < 20'000);
-  for (int i = 0; i < count; ++i) add_in_order({1, "one"}, sample_of(stack_of(3, i % 200 * 79 % 200)), i % 1000);
+  for (int i = 0; i < count; ++i) add_in_order({1, "one"}, samples[static_cast<std::size_t>(i % 200)], i % 1000);
   CHECK(runs(in_order.timeline(0)).size() == count);
   CHECK(allocated() - before < 9 * count);
   const std::size_t with_order = allocated();
-  for (int i = 0; i < count; ++i) add_counted({1, "one"}, sample_of(stack_of(3, i % 200 * 79 % 200)));
+  for (int i = 0; i < count; ++i) add_counted({1, "one"}, samples[static_cast<std::size_t>(i % 200)]);
   CHECK(runs(counted.timeline(0)).empty());
   CHECK(allocated() - with_order < 100'000);
   CHECK(counted.counts().size() == 200);

@@ -1,0 +1,17 @@
+#!/usr/bin/env python3
+"""A picture of a flame graph: tools/page_picture.py PAGE.html PICTURE.png
+
+docs/flamegraph.png is made so, of what tools/try.sh leaves. Needs chromium and chromium-driver.
+"""
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+import browser  # noqa: E402
+
+page, picture = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+with tempfile.TemporaryDirectory() as work, browser.browse(pathlib.Path(work)) as window:
+    window.call("POST", "/url", {"url": page.as_uri()})
+    window.run("await until(() => performance.getEntriesByName('drawn').length)")
+    window.screenshot(picture)
