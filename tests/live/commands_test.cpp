@@ -163,7 +163,7 @@ TEST_CASE("wrong usage", "[commands]") {
   check(luaspy({"record", "-r", "10001", "--pid", self}), 2, "--rate");
   check(luaspy({"record", "--max-stopped", "0", "--pid", self}), 2, "--max-stopped");
   check(luaspy({"record", "-d", "0", "--pid", self}), 2, "--duration");
-  check(luaspy({"record", "-f", "pprof", "--pid", self}), 2, "--format");
+  check(luaspy({"record", "-f", "jpeg", "--pid", self}), 2, "--format");
   check(luaspy({"record", "--mode", "java", "--pid", self}), 2, "--mode");
   check(luaspy({"record", "--nonsense", "--pid", self}), 2, "--nonsense");
   check(luaspy({"dump", "--pid", "0"}), 2, "--pid");
