@@ -130,7 +130,10 @@ bool StackReader::finish(const Registers& registers, Sample& sample, Prediction&
   unwind(registers, sample.quality);
   // LuaJIT's C functions are known only now; where code has no tables they tell where functions start.
   const auto is_guess = [](const NativeFrame& frame) { return frame.step == Step::code || frame.step == Step::scan; };
-  if (note_entries() && std::ranges::any_of(natives_, is_guess)) unwind(registers, sample.quality);
+  if (note_entries()) {
+    if (std::ranges::any_of(natives_, is_guess)) unwind(registers, sample.quality);
+    else for (NativeFrame& frame : natives_) frame.function = unwinder_.function(frame.lookup).start;
+  }
   if (cut_ && sample.quality.native_complete == 0) {
     prediction.stack_end = 0;   // a walk had come to an end too early
     return false;

@@ -52,7 +52,7 @@ void check(Words command, Tolerance tolerance) {
   const Pairs pairs = read_pairs(folder.path("pairs"));
   REQUIRE(pairs.seen.size() > 50);
 
-  const Finished recorded = luaspy({"record", "-r", "1000", "--max-stopped", "100", "-d", "3", "-f", "speedscope", "-o", folder.path("profile"), "--mode", "lua", "--pid", std::to_string(running.pid())});
+  const Finished recorded = luaspy({"record", "-r", "1000", "--max-stopped", "100", "-d", "2", "-f", "speedscope", "-o", folder.path("profile"), "--mode", "lua", "--pid", std::to_string(running.pid())});
   INFO(Catch::StringMaker<Words>::convert(command) << "\n" << recorded.err);
   REQUIRE(recorded.status == 0);
   const nlohmann::json profile = nlohmann::json::parse(read_file(folder.path("profile")));

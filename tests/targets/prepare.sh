@@ -15,7 +15,7 @@ exec 8>"$out/lock" && flock 8 # two at once would build over each other
 # shellcheck source=SCRIPTDIR/debian.sh
 . "$here/debian.sh"
 
-# Every Lua is built with -O2; the oldest and the newest in all of these shapes as well, others in some.
+# Every Lua is built with -O2; the newest in all of these shapes as well, others in some.
 shapes=(O0 O1 O3 Os lto clang cxx shared dlopened static static-pie nopie hidden nosections noehframe symbols)
 
 # Every LuaJIT is built in both pointer modes; the newest and an old one are also linked in all of these ways.
@@ -309,12 +309,14 @@ at_once=2
 for version in $versions; do job "lua-$version-lib" build_library "$version"; done
 for version in $luajits; do
   # Of the others Debian's own binaries have 64-bit references.
-  case $version in *.20170501 | *.20220320 | *.tarantool* | *.newest) job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-DLUAJIT_ENABLE_GC64 ;; esac
+  case $version in
+    *.20170501 | *.20220320 | *.tarantool*) job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-DLUAJIT_ENABLE_GC64 ;;
+    *.newest) job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-fPIC ;; # shared objects are linked of these, too
+  esac
   # Of these only the fields are of interest, which others of their shape have elsewhere.
   case $version in *.20230119 | *.20250117 | *.20251030) quick=("CCOPT=-O1 -fomit-frame-pointer") ;; *) quick=() ;; esac
   job "luajit-$version-gc32" build_luajit "$version" gc32 CFLAGS=-DLUAJIT_DISABLE_GC64 "${quick[@]}"
 done
-job "luajit-$newest_luajit-pic" build_luajit "$newest_luajit" pic CFLAGS=-fPIC
 job "luajit-$newest_luajit-clang" build_luajit "$newest_luajit" clang CC=clang
 job "luajit-$newest_luajit-nounwind" build_luajit "$newest_luajit" nounwind CFLAGS=-DLUAJIT_NO_UNWIND
 job luajit-2.1.20220320-nojit build_luajit 2.1.20220320 nojit CFLAGS=-DLUAJIT_DISABLE_JIT # the newest doesn't compile so
@@ -322,15 +324,15 @@ wait
 for version in $versions; do
   job "lua-$version-O2" build "$version" O2
   case $version in
-    5.1.5 | "$newest") for shape in "${shapes[@]}"; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
-    5.4.7) for shape in O0 O3 lto clang shared dlopened static static-pie hidden nosections noehframe symbols; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
+    "$newest") for shape in "${shapes[@]}"; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
+    5.1.5 | 5.4.7) for shape in O0 O3 lto clang shared dlopened static static-pie hidden nosections noehframe symbols; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
     5.3.6) for shape in O0 clang shared static hidden nosections; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
   esac
 done
 for shape in "${luajit_links[@]}"; do
   for version in 2.1.20220320 "$newest_luajit"; do job "luajit-$version-$shape" link_luajit "$version" "$shape" gc64; done
 done
-for shape in shared dlopened; do job "luajit-$newest_luajit-$shape" link_luajit "$newest_luajit" "$shape" pic; done
+for shape in shared dlopened; do job "luajit-$newest_luajit-$shape" link_luajit "$newest_luajit" "$shape" gc64; done
 wait
 
 # What could be had, as tables.
