@@ -101,10 +101,10 @@ class Recorder : public Recording {
   // A launched program may be a wrapper that executes another; one that has ended tells nothing any more.
   void tell_program() {
     const Process& process = family_.target().target().process();
-    if (const std::string command = process.command(); !command.empty() && !process.executable().empty()) {
-      about_.command = command;
-      about_.executable = process.executable();
-    }
+    const std::string command = process.command(), executable = process.executable();
+    if (!executable.starts_with('/')) return;
+    about_.command = command;
+    about_.executable = executable;
   }
   void tell_all(const LoopCounts& counts, bool complete) {
     about_.luas = family_.rows();

@@ -150,6 +150,19 @@ TEST_CASE("a recording that nobody named overwrites none", "[record]") {
   CHECK(names == std::vector<std::string>{name + "-2.html", name + ".html"});
 }
 
+TEST_CASE("a launched program is called by its own command, when a wrapper has executed it and when it has ended", "[record]") {
+  const Folder folder;
+  const std::string file = folder.write("short.lua", "local t = os.clock() while os.clock() - t < 0.5 do end"), path = folder.path("profile.speedscope.json");
+  Words command = {"record", "-o", path, "--", "/usr/bin/env"};
+  for (const std::string& word : target(lua54).command) command.push_back(word);
+  command.push_back(file);
+  CHECK(luaspy(command).status == 0);
+  const std::string name = nlohmann::json::parse(read_file(path)).at("name");
+  INFO(name);
+  CHECK(name.ends_with("bin/lua5.4 " + file));
+  CHECK(name.find("env") == std::string::npos);
+}
+
 TEST_CASE("a terminal sees how far the recording is", "[record]") {
   const TwoFunctions target(lua54);
   const Folder folder;
