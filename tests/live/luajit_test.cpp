@@ -57,7 +57,7 @@ Recorded record(const Running& running) {
   Recorded recorded;
   std::int64_t samples = 0;
   for (int tries = 0; samples < 300 && tries < 30; ++tries) {
-    const Finished finished = luaspy({"record", "-r", "1000", "--max-stopped", "100", "-d", "0.7", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+    const Finished finished = luaspy({"record", "-r", "1000", "--max-stopped", "100", "-d", "0.5", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
     recorded.summaries += finished.err;
     if (finished.status == 11) continue;
     INFO(finished.err);

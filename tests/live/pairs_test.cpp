@@ -97,7 +97,7 @@ TEST_CASE("no caller and callee that the program has not seen itself", "[pairs]"
 }
 
 TEST_CASE("no caller and callee that a LuaJIT program has not seen itself", "[luajit_pairs]") {
-  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.newest-gc32",
+  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.newest-gc32",
                                     "luajit-2.1.tarantool2.6-gc32");
   const Jit jit = GENERATE(Jit::off, Jit::on);
   // A stack that is being moved is not readable: the base is of the old one. Traces may be left or entered just now.
