@@ -215,7 +215,8 @@ TEST_CASE("top stays when the target ends", "[top]") {
   terminal.type(busy.top() + "; echo sta''tus $?");
   terminal.await_text("the target has ended");
   CHECK(terminal.is_taken());
-  terminal.press("Enter");
+  terminal.await_text("hot (");
+  terminal.press("Home"), terminal.press("Enter");
   terminal.await_text("(its own work)");
   terminal.press("Escape");
   const std::string screen = terminal.await_text("cold (");
