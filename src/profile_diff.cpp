@@ -153,6 +153,9 @@ void pair_by(const Key& key, const FunctionTable& before, const FunctionTable& a
   }
 }
 
+// Two versions of a program mostly are in two folders, or in two files.
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 std::vector<Pair> pair_up(const FunctionTable& before, const FunctionTable& after) {
   std::vector<Pair> pairs;
   std::unordered_map<std::string, std::int64_t> known;
@@ -171,9 +174,14 @@ std::vector<Pair> pair_up(const FunctionTable& before, const FunctionTable& afte
   for (std::size_t i = 0; i < taken.size(); ++i) {
     if (!taken[i]) left_after.push_back(static_cast<std::int64_t>(i));
   }
+  const auto pair = [&](const auto& key) { pair_by(key, before, after, left_before, left_after, pairs); };
+  const auto is_named = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.name != "function"; };
   const auto is_function = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; };
-  pair_by([&](const Frame& frame) { return is_function(frame) && frame.name != "function" ? frame.name + '\n' + frame.file : std::string(); }, before, after, left_before, left_after, pairs);
-  pair_by([&](const Frame& frame) { return is_function(frame) ? fmt::format("{}:{}", frame.file, frame.line_defined) : std::string(); }, before, after, left_before, left_after, pairs);
+  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + frame.file : std::string(); });                                  // another line
+  pair([&](const Frame& frame) { return is_function(frame) ? fmt::format("{}:{}", frame.file, frame.line_defined) : std::string(); });          // another name
+  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + file_name(frame.file) : std::string(); });                       // another folder
+  pair([&](const Frame& frame) { return is_function(frame) ? fmt::format("{}:{}", file_name(frame.file), frame.line_defined) : std::string(); });
+  pair([&](const Frame& frame) { return is_named(frame) ? frame.name : std::string(); });                                                      // another file
   for (const std::int64_t i : left_before) pairs.push_back({i, -1, false});
   for (const std::int64_t i : left_after) pairs.push_back({-1, i, false});
   return pairs;

@@ -36,7 +36,7 @@ struct ProfileDiff {
   };
   struct Row {
     std::string before_text, after_text;   // describe(); one of them is empty if it was not seen there
-    bool moved = false;                    // another line, or another name, and the same function for all that can be told
+    bool moved = false;                    // another line, file or name, and the same function for all that can be told
     double before = 0, after = 0;          // shares (1 is all), s/s or s, as options.by has it
     double interval = 0;                   // of after - before, on both sides; holds for all rows together
     Verdict verdict = Verdict::none;

@@ -19,15 +19,16 @@ struct Program {
   double phase = 0;         // by how much the first half of the functions is preferred to the other in one phase, and the other way round
   int phase_samples = 400;
   int first_line = 1;       // where its functions are defined
+  std::string file = "a.lua";
 };
 
 Profile run(const Program& program, int samples, unsigned seed, int rate = 1000) {
   Profile profile;
   std::minstd_rand random(seed * 2654435761U + 17);
   std::vector<StackTable::StackId> stacks;
-  const StackTable::StackId root = profile.stacks().intern({0, profile.stacks().intern(Frame{Frame::Kind::lua, "main chunk", "a.lua", 0, 0})});
+  const StackTable::StackId root = profile.stacks().intern({0, profile.stacks().intern(Frame{Frame::Kind::lua, "main chunk", program.file, 0, 0})});
   for (std::size_t i = 0; i < program.costs.size(); ++i) {
-    const Frame frame = {Frame::Kind::lua, "f" + std::to_string(i), "a.lua", program.first_line + static_cast<int>(i) * 10, 0};
+    const Frame frame = {Frame::Kind::lua, "f" + std::to_string(i), program.file, program.first_line + static_cast<int>(i) * 10, 0};
     stacks.push_back(profile.stacks().intern({root, profile.stacks().intern(frame)}));
   }
   std::vector<double> one = program.costs, other = program.costs;
@@ -130,6 +131,19 @@ TEST_CASE("functions that moved are the same; those that came or went are told",
   CHECK(row_of(more, "f19")->verdict == Verdict::appeared);
   CHECK(row_of(more, "f19")->before_text.empty());
   CHECK(row_of(less, "f19")->verdict == Verdict::vanished);
+}
+
+TEST_CASE("two versions of a program are compared, wherever their files are", "[unit]") {
+  Program moved;
+  moved.first_line = 3;
+  for (const char* const file : {"/srv/new/a.lua", "b.lua"}) {
+    moved.file = file;
+    const ProfileDiff diff = profile_diff(run({}, 10'000, 1), run(moved, 10'000, 2), {});
+    CHECK(claims(diff) == 0);
+    CHECK(row_of(diff, "f0")->moved);
+    CHECK(row_of(diff, "f0")->before_text == "f0 (a.lua:1)");
+    CHECK(row_of(diff, "f0")->after_text == std::string("f0 (") + file + ":3)");
+  }
 }
 
 TEST_CASE("too little is not compared", "[unit]") {
