@@ -64,8 +64,8 @@ TEST_CASE("the collector's work is told from Lua's, and from its finalizers'", "
   REQUIRE(std::sscanf(said.c_str(), "collecting %lf other %lf", &collecting, &other) == 2);
   REQUIRE(counts.forced >= 20);
   REQUIRE(counts.finalizers >= 20);
-  CHECK(counts.forced_missed <= counts.forced / 20);           // collectgarbage itself
-  CHECK(counts.finalizers_wrong <= counts.finalizers / 20);    // the way to the finalizer
+  CHECK(counts.forced_missed <= 3 + counts.forced / 20);       // collectgarbage itself; there may be few
+  CHECK(counts.finalizers_wrong <= 3 + counts.finalizers / 20);   // the way to the finalizer
   CHECK(counts.idle_wrong == 0);
   CHECK(counts.automatic > 0);
   const double expected = collecting / (collecting + other), samples = static_cast<double>(counts.counted);
