@@ -37,7 +37,8 @@ constexpr const char* dump_examples =
     "Examples:\n"
     "  luaspy dump --pid 1234                what is every thread doing, and what does it wait for?\n"
     "  luaspy dump --pid 1234 --count 5      does it hang, or work?\n"
-    "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too";
+    "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too\n"
+    "  luaspy dump --core core.1234          what it was doing when it crashed, or when gcore ran";
 
 constexpr const char* report_notes =
     "Without a view to show: how it was recorded, the hottest functions and lines.\n"
@@ -192,7 +193,10 @@ void add_top(CLI::App& app, TopOptions& options) {
 void add_dump(CLI::App& app, DumpOptions& options) {
   CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
   dump.footer(dump_examples);
-  add_running(dump, options.target);
+  const auto [pid, name] = add_running(dump, options.target);
+  CLI::Option* const core = dump.add_option("--core", options.core, "A core file of a process, or of gcore, instead of a live one")->option_text("FILE");
+  dump.add_option("--exe", options.executable, "Where the program of the core file is now")->option_text("PATH")->needs(core);
+  dump.add_option("--sysroot", options.root, "Below which its libraries are (/)")->option_text("DIRECTORY")->needs(core);
   add_mode(dump, options.mode);
   dump.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   dump.add_flag("--locals", options.locals, "Names and values of parameters, locals, varargs and upvalues");
@@ -202,6 +206,7 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   dump.add_option("--count", options.count, "Look so often, and tell what moved: is it a hang?")->check(CLI::Range(1, 10000))->option_text("N");
   dump.add_option("--interval", options.interval, "Seconds between two looks (1)")->check(CLI::Range(0.0, 86400.0))->option_text("SECONDS");
   dump.add_flag("--json", options.json, "Print an object of JSON");
+  for (CLI::Option* const live : {pid, name, dump.get_option("--subprocesses"), dump.get_option("--count")}) core->excludes(live);
 }
 
 void add_ps(CLI::App& app, PsOptions& options) {
@@ -221,7 +226,7 @@ bool lacks_target(const Options& options) {
   switch (options.command) {
     case Options::Command::record: return lacks(options.record.target, or_command);
     case Options::Command::top: return lacks(options.top.target, or_command);
-    case Options::Command::dump: return lacks(options.dump.target, "");
+    case Options::Command::dump: return options.dump.core.empty() && lacks(options.dump.target, ", or --core FILE");
     case Options::Command::report:
     case Options::Command::ps:
     case Options::Command::completion:

@@ -44,6 +44,9 @@ struct RecordOptions {
 
 struct DumpOptions {
   TargetOptions target;
+  std::string core;        // a core file instead of a target
+  std::string executable;  // where its program is now; "": where it was
+  std::string root;        // where its other files are; "": /
   Mode mode = Mode::merged;
   bool traces = false;     // LuaJIT: frames of its machine code
   bool json = false;
