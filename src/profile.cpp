@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
-#include <unordered_set>
 
 namespace luaspy {
 Quality& Quality::operator+=(const Quality& other) {
@@ -94,31 +93,6 @@ void Profile::settle_names() {
     const auto& candidates = names.at(function_of(frame));
     frame.name = std::ranges::max_element(candidates, {}, [](const auto& candidate) { return candidate.second; })->first;
   }
-}
-
-std::vector<Profile::Hot> Profile::hottest() const {
-  std::map<std::string, Hot> functions;
-  std::vector<Hot*> by_frame(frames().size());
-  for (FrameId id = 0; id < frames().size(); ++id) {
-    Hot& hot = functions[describe(frames()[id], false)];
-    hot.function = frames()[id];
-    hot.function.line = 0;
-    hot.function.line_is_near = false;
-    by_frame[id] = &hot;
-  }
-  std::unordered_set<const Hot*> counted;
-  for (const auto& [id, amount] : stack_counts()) {
-    counted.clear();
-    const auto frames = stack(id);
-    for (const FrameId frame : frames) {
-      if (counted.insert(by_frame[frame]).second) by_frame[frame]->total += amount.samples;
-    }
-    if (!frames.empty()) by_frame[frames.back()]->own += amount.samples;
-  }
-  std::vector<Hot> hottest;
-  for (const auto& [text, hot] : functions) hottest.push_back(hot);
-  std::ranges::stable_sort(hottest, [](const Hot& a, const Hot& b) { return std::tie(a.own, a.total) > std::tie(b.own, b.total); });
-  return hottest;
 }
 
 std::string describe(const Frame& frame, bool lines) {

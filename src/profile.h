@@ -104,13 +104,6 @@ class Profile {
   // the one it was seen under most often. Call before writing.
   void settle_names();
 
-  struct Hot {
-    Frame function;                // line: 0
-    std::int64_t own = 0, total = 0;  // samples
-  };
-  // Functions by samples of their own, most first.
-  std::vector<Hot> hottest() const;
-
   About about;
 
  private:

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "output/function_table.h"
+#include "function_table.h"
 #include "output/gzip.h"
 #include "output/recorded.h"
 #include "text.h"
@@ -125,14 +125,15 @@ class Writer {
   // pprof and its like show and add up functions by name alone: that has to tell them apart.
   void functions() {
     for (std::size_t i = 0; i < functions_.functions.size(); ++i) {
-      const auto& [text, frame] = functions_.functions[i];
+      const Frame& function = functions_.functions[i];
+      const std::string& text = functions_.texts[i];
       Message message;
       message.add(field::id_of_function, std::uint64_t{i + 1});
       message.add(field::name, string(text));
       // Where both names are equal, pprof takes them for C++ to be demangled.
-      if (frame->name != text) message.add(field::system_name, string(frame->name));
-      if (frame->kind == Frame::Kind::lua) message.add(field::filename, string(frame->file));
-      message.add(field::start_line, std::int64_t{frame->line_defined});
+      if (function.name != text) message.add(field::system_name, string(function.name));
+      if (function.kind == Frame::Kind::lua) message.add(field::filename, string(function.file));
+      message.add(field::start_line, std::int64_t{function.line_defined});
       put(field::function, message);
     }
   }
@@ -176,7 +177,7 @@ class Writer {
 
   const Profile& profile_;
   Gzip out_;
-  FunctionTable functions_{profile_};
+  FunctionTable functions_ = functions_of(profile_, false);
   std::unordered_map<std::string, std::int64_t> strings_;
   std::unordered_map<std::string, std::uint64_t> mappings_;   // by the file's name, without its folder
 };
