@@ -255,7 +255,7 @@ void add_help(CLI::App& app, Options& options) {
 void add_commands(CLI::App& app, Options& options) {
   app.get_formatter()->column_width(26);
   app.footer(examples);
-  app.set_version_flag("--version", fmt::format("luaspy {}", version));
+  app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   add_record(app, options.record);
   add_report(app, options.report);
