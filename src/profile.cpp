@@ -14,6 +14,11 @@ Quality& Quality::operator+=(const Quality& other) {
   return *this;
 }
 
+Profile::Amount& Profile::Amount::operator+=(const Amount& other) {
+  samples += other.samples, weight_ns += other.weight_ns;
+  return *this;
+}
+
 void Profile::add(const Thread& thread, const Tick& tick, const Sample& sample) {
   const std::uint32_t index = index_of(thread);
   if (sample.loss != Loss::none) return add(index, tick, sample, 0);
@@ -39,8 +44,7 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
     track.at = {thread, intern(situation)};
     track.amount = &counts_[track.at];
   }
-  ++track.amount->samples;
-  track.amount->weight_ns += tick.weight_ns;
+  *track.amount += {1, tick.weight_ns};
   if (keeps_order_) track.timeline.add(track.at.situation, tick.at_ns, tick.weight_ns);
 }
 
@@ -60,8 +64,7 @@ std::map<Profile::StackId, Profile::Amount> Profile::stack_counts(std::optional<
   std::map<StackId, Amount> counts;
   for (const auto& [at, amount] : counts_) {
     if (thread && at.thread != *thread) continue;
-    Amount& sum = counts[situations_[at.situation].stack];
-    sum.samples += amount.samples, sum.weight_ns += amount.weight_ns;
+    counts[situations_[at.situation].stack] += amount;
   }
   return counts;
 }
@@ -109,6 +112,15 @@ std::string describe(const Frame& frame, bool lines) {
     case Frame::Kind::marker: break;
   }
   return frame.name;
+}
+
+std::string losses_text(const Profile& profile) {
+  std::string losses;
+  for (std::size_t i = 1; i < loss_count; ++i) {
+    const auto loss = static_cast<Loss>(i);
+    if (profile.losses(loss) != 0) losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", profile.losses(loss), name(loss));
+  }
+  return losses.empty() ? "nothing" : losses;
 }
 
 }  // namespace luaspy

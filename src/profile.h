@@ -61,6 +61,7 @@ class Profile {
   };
   struct Amount {
     std::int64_t samples = 0, weight_ns = 0;
+    Amount& operator+=(const Amount& other);
   };
 
   explicit Profile(bool keeps_order = true) : keeps_order_(keeps_order) {}
@@ -139,5 +140,8 @@ class Profile {
 // called, "name (module)" for other native ones. With `lines`, Lua frames show the current line ("~5" where it is
 // the nearest one known), else the one of definition.
 std::string describe(const Frame& frame, bool lines);
+
+// "3 late ticks, 1 refused"; "nothing".
+std::string losses_text(const Profile& profile);
 
 }  // namespace luaspy
