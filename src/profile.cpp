@@ -8,9 +8,7 @@
 
 namespace luaspy {
 Quality& Quality::operator+=(const Quality& other) {
-  stacks += other.stacks, with_lua += other.with_lua, native_complete += other.native_complete, not_joined += other.not_joined;
-  lua_broken += other.lua_broken, lua_unusable += other.lua_unusable, half_built += other.half_built, calls_dropped += other.calls_dropped;
-  relocated += other.relocated, fresh_mismatch += other.fresh_mismatch;
+  for (const auto number : quality_numbers) this->*number += other.*number;
   return *this;
 }
 

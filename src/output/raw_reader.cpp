@@ -207,7 +207,9 @@ class RawReader {
     if ((flags & raw::has_stop) != 0) facts.stopped_ns = fields.signed_number();
     if (!add_up(facts.stopped_ns) || !add_up(tick_.weight_ns)) return false;
     KnownThread& known = threads_[thread];
-    if ((flags & raw::has_quality) != 0) read_quality(fields, known.quality);
+    if ((flags & raw::has_quality) != 0) {
+      for (const auto number : quality_numbers) known.quality.*number = fields.small_number();
+    }
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;
     if (known.asked_for && is_in_window()) add(known, facts, has_loss ? 0 : nodes_[what]);
@@ -221,13 +223,6 @@ class RawReader {
     const std::optional<StackTable::StackId> shaped = shaper_.shaped(stack, facts.vm_state, known.thread);
     if (!shaped) facts.loss = Loss::left_out;
     profile_.add(known.index, tick, facts, shaped.value_or(0));
-  }
-
-  static void read_quality(Fields& fields, Quality& quality) {
-    for (std::int64_t* const number : {&quality.stacks, &quality.with_lua, &quality.native_complete, &quality.not_joined, &quality.lua_broken, &quality.lua_unusable,
-                                       &quality.half_built, &quality.calls_dropped, &quality.relocated, &quality.fresh_mismatch}) {
-      *number = fields.small_number();
-    }
   }
 
   bool read_loss(Fields fields) {
