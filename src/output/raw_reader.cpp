@@ -9,6 +9,7 @@
 #include "output/raw.h"
 #include "output/raw_format.h"
 #include "text.h"
+#include "varint.h"
 
 namespace luaspy {
 namespace {
@@ -27,15 +28,11 @@ class Fields {
   bool good() const { return good_; }
   bool empty() const { return bytes_.empty(); }
   std::uint64_t number(std::uint64_t most = any_number) {
-    std::uint64_t number = 0;
-    for (unsigned shift = 0; good_ && shift < 64; shift += 7) {
-      if (bytes_.empty()) break;
-      const auto byte = static_cast<std::uint8_t>(bytes_.front());
-      bytes_.remove_prefix(1);
-      number |= std::uint64_t{byte & 0x7fU} << shift;
-      if ((byte & 0x80) == 0) return number <= most ? number : bad();
-    }
-    return bad();
+    if (!good_) return 0;
+    auto next = bytes_.begin();
+    const std::optional<std::uint64_t> number = take_varint(next, bytes_.end());
+    bytes_.remove_prefix(static_cast<std::size_t>(next - bytes_.begin()));
+    return number && *number <= most ? *number : bad();
   }
   std::int64_t signed_number() { return static_cast<std::int64_t>(number()); }
   int small_number() { return static_cast<int>(number(any_int)); }

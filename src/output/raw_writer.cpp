@@ -7,17 +7,14 @@
 
 #include "output/raw.h"
 #include "output/raw_format.h"
+#include "varint.h"
 
 namespace luaspy {
 namespace {
 
 constexpr std::size_t block_size = 1 << 16;   // a block of this size is written without being asked for
 
-void put(std::string& bytes, std::uint64_t number) {
-  for (; number >= 0x80; number >>= 7) bytes += static_cast<char>(number | 0x80);
-  bytes += static_cast<char>(number);
-}
-
+void put(std::string& bytes, std::uint64_t number) { put_varint(bytes, number); }
 void put(std::string& bytes, std::int64_t number) { put(bytes, static_cast<std::uint64_t>(number)); }
 
 void put(std::string& bytes, std::string_view text) {
