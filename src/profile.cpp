@@ -20,14 +20,9 @@ Profile::Amount& Profile::Amount::operator+=(const Amount& other) {
 void Profile::add(const Thread& thread, const Tick& tick, const Sample& sample) {
   const std::uint32_t index = index_of(thread);
   if (sample.loss != Loss::none) return add(index, tick, sample, 0);
-  Track& track = tracks_[index];
-  if (!sample.again) {
-    stacks_.intern(sample.stack, track.last);
-    track.facts = {sample.state, Loss::none, false, {}, sample.vm_state, sample.stopped_ns, sample.quality};
-  } else {
-    track.facts.stopped_ns = sample.stopped_ns;
-  }
-  add(index, tick, track.facts, track.last.empty() ? 0 : track.last.back());
+  LastSample& last = tracks_[index].last;
+  const Sample& facts = last.take(sample, stacks_);
+  add(index, tick, facts, last.stack());
 }
 
 void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack) {

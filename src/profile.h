@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "last_sample.h"
 #include "sample.h"
 #include "stack_table.h"
 #include "stop_times.h"
@@ -73,7 +74,7 @@ class Profile {
   void add_loss(Loss loss, std::int64_t count = 1) { losses_[static_cast<std::size_t>(loss)] += count; }
   void add_idle(std::int64_t count = 1) { idle_ += count; }
 
-  // The same for who has threads and stacks by number already: `stack` is one of stacks(), `facts.stack` and `facts.again` are not looked at.
+  // The same for who has threads and stacks by number already: `stack` is one of stacks(), `facts.stack` and `facts.again` are not looked at (LastSample).
   std::uint32_t index_of(const Thread& thread);
   void add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack);
 
@@ -111,8 +112,7 @@ class Profile {
   // Of each thread, what makes the next sample cheap: the last one mostly is the same or nearly so.
   struct Track {
     Timeline timeline;
-    std::vector<StackId> last;   // the last sample's stack: see StackTable::intern
-    Sample facts;                // its other facts
+    LastSample last;
     ThreadSituation at;
     Amount* amount = nullptr;    // counts_[at]
   };
