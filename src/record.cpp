@@ -57,7 +57,7 @@ class Progress {
 class Recorder : public Recording {
  public:
   Recorder(const RecordOptions& options, Family& family, OutputFile& output)
-      : Recording({options.shape.lines, options.shape.gc, options.shape.vmstate, options.subprocesses, options.shape.only, options.shape.ignore}, !output.is_raw() && output.format().needs_order),
+      : Recording(options.shape, !output.is_raw() && output.format().needs_order),
         options_(options), family_(family), output_(output), progress_(options.duration) {
     about_.luaspy = version;
     tell_program();
@@ -93,7 +93,7 @@ class Recorder : public Recording {
   }
 
  private:
-  WriteOptions write_options() const { return {options_.shape.lines, options_.shape.threads}; }
+  WriteOptions write_options() const { return {options_.shape.lines, options_.threads}; }
   Result<void> flush() {
     settle_names();
     return output_.rewrite(profile(), write_options());
