@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <algorithm>
 #include <map>
 
 #include "output/format.h"
@@ -284,7 +283,6 @@ UsageCommand usage_of(const CLI::App& app) {
     if (!option->get_lnames().empty()) told.word = option->get_lnames().front();
     if (option->get_items_expected_max() > 0) told.value = option->get_option_text();
     told.description = option->get_description();
-    std::ranges::replace(told.description, '\n', ' ');
     std::ranges::replace(told.description, '\n', ' ');
     told.choices = choices;
   }

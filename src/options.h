@@ -25,7 +25,7 @@ struct RecordOptions {
   std::optional<double> duration;       // s
   double max_stopped = 10;              // % of the time that a thread may stand still
   std::string output;                   // "-": standard output; "": made of the target's name
-  std::string format;                   // "": from output's ending, else speedscope
+  std::string format;                   // "": from output's ending, else the first of formats()
   Mode mode = Mode::merged;
   bool traces = false;     // LuaJIT: frames of its machine code
   Shape shape;
