@@ -81,13 +81,12 @@ std::string stem_of(const std::string& path) {
   return name.ends_with(extension) && name.size() > extension.size() ? name.substr(0, name.size() - extension.size()) : name;
 }
 
-Result<int> write_format(const ReportOptions& options) {
-  // Opened before the recording is read: nothing is overwritten if there is none.
-  const Format* const format = options.format.empty() ? format_of_file(options.output) : find_format(options.format);
-  if (format->write == nullptr) return Error{Cause::usage, "Raw is what it is already: report makes other formats of it."};
-  const Result<Profile> profile = read_for(options, options.file, options.shape, format->needs_order);
+Result<int> write_format(const ReportOptions& options, const Format& format) {
+  if (format.write == nullptr) return Error{Cause::usage, "Raw is what it is already: report makes other formats of it."};
+  const Result<Profile> profile = read_for(options, options.file, options.shape, format.needs_order);
   if (!profile) return profile.error();
-  Result<OutputFile> output = OutputFile::open({options.output, std::string(format->name), stem_of(options.file)});
+  // Opened after the recording was read: nothing is overwritten if there is none.
+  Result<OutputFile> output = OutputFile::open({options.output, std::string(format.name), stem_of(options.file)});
   if (!output) return output.error();
   const Result<void> written = output->write(*profile, {options.shape.lines, options.threads});
   if (!written) return written.error();
@@ -180,7 +179,7 @@ Result<int> write_diff(const ReportOptions& options) {
   if (!before) return before.error();
   const Result<Profile> after = read_for(options, options.diff[1], options.shape, true);
   if (!after) return after.error();
-  const Format* const format = options.format.empty() ? format_of_file(options.output) : find_format(options.format);
+  const Format* const format = choose_format(options.format, options.output);
   std::string text;
   if (format == nullptr) {
     const TextStyle style = style_of(options);
@@ -208,7 +207,7 @@ Result<int> write_diff(const ReportOptions& options) {
 
 Result<int> report(const ReportOptions& options) {
   if (!options.diff.empty()) return write_diff(options);
-  if (!options.format.empty() || format_of_file(options.output) != nullptr) return write_format(options);
+  if (const Format* const format = choose_format(options.format, options.output)) return write_format(options, *format);
   return write_views(options);
 }
 
