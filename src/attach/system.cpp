@@ -174,7 +174,7 @@ void watch_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) handle(signal, on_end_signal);
   handle(SIGALRM, on_alarm);
   handle(SIGTSTP, on_suspend_signal);
-  ::signal(SIGPIPE, SIG_IGN);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);   // writing fails instead
   const itimerval period{{0, 100'000}, {0, 100'000}};
   ::setitimer(ITIMER_REAL, &period, nullptr);
 }

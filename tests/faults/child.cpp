@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -36,8 +37,13 @@ void give_up(const std::string& why) {
 }
 
 std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::string text;
+  std::array<char, 65536> buffer;
+  // A file of /proc may end to be in between: that is its end.
+  for (ssize_t count = 0; file >= 0 && (count = ::read(file, buffer.data(), buffer.size())) > 0;) text.append(buffer.data(), static_cast<std::size_t>(count));
+  if (file >= 0) ::close(file);
+  return text;
 }
 
 void write_file(const std::string& path, const std::string& text) {

@@ -129,9 +129,9 @@ void killed_while_raw(Campaign& campaign) {
   while (campaign.next()) {
     Victim& victim = victims.next();
     Folder folder;
-    Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "--every", "0.01", "-f", "raw", "-o", "profile", "--pid", victim.pid()}, folder);
+    Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "--every", "0.1", "-f", "raw", "-o", "profile", "--pid", victim.pid()}, folder);
     if (!luaspy.await_recording()) campaign.lost("the recording does not begin: " + luaspy.errors());
-    sleep_ms(campaign.random(15, 100));
+    sleep_ms(campaign.random(15, 400));
     const std::size_t flushed = luaspy.profile().size();
     luaspy.process().signal(SIGKILL);
     luaspy.process().wait(10);
@@ -151,8 +151,8 @@ void killed_while_rewriting(Campaign& campaign) {
   Victims victims(campaign, "busy");
   int written = 0;
   while (campaign.next()) {
-    Recording recording(campaign, victims.next(), {"--every", "0.01"});
-    sleep_ms(campaign.random(5, 100));
+    Recording recording(campaign, victims.next(), {"--every", "0.1"});
+    sleep_ms(campaign.random(5, 400));
     recording.luaspy->process().signal(SIGKILL);
     recording.luaspy->process().wait(10);
     // Nothing yet, or whole; a raw recording is read up to its last flush, which is tested above.
@@ -168,7 +168,7 @@ void disk_is_full(Campaign& campaign) {
   Victims victims(campaign, "busy");
   while (campaign.next()) {
     const auto most = static_cast<unsigned long>(campaign.random(1, 900));
-    Recording recording(campaign, victims.next(), campaign.chance(0.3) ? Words{"--every", "0.01"} : Words{}, {.most_bytes = most});
+    Recording recording(campaign, victims.next(), campaign.chance(0.3) ? Words{"--every", "0.1"} : Words{}, {.most_bytes = most});
     sleep_ms(campaign.random(30, 60));
     recording.luaspy->process().signal(SIGTERM);
     check_told(campaign, recording, fmt::format("a disk with {} bytes", most));
