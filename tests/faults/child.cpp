@@ -63,10 +63,11 @@ Child::Child(const Words& command, const Files& files) {
     started().insert(pid_);
     return;
   }
+  if (files.terminal) ::setsid();   // a terminal that the first of a session opens to read, too, is the session's
   const auto redirect = [](int from, int to) { return from >= 0 && ::dup2(from, to) == to; };
   const int output = files.output_fd >= 0 ? files.output_fd : ::open(files.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   bool good = redirect(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0) && redirect(output, 1) &&
-              redirect(::open(files.errors.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), 2);
+              redirect(::open(files.errors.c_str(), (files.terminal ? O_RDWR : O_WRONLY) | O_CREAT | O_APPEND | O_CLOEXEC, 0666), 2);
   if (files.most_bytes != 0) {
     const rlimit limit{files.most_bytes, files.most_bytes};
     good = good && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;

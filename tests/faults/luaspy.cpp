@@ -17,6 +17,7 @@ Words command(Words words, const std::string& profile) {
 }
 
 Child::Files with_errors(Child::Files files, const std::string& errors) {
+  if (files.terminal) return files;
   write_file(errors, "");
   std::filesystem::permissions(errors, std::filesystem::perms(0666));
   files.errors = errors;
