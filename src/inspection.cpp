@@ -131,6 +131,7 @@ void Inspector::read_collectors(ProcessLook& look) {
 void Inspector::explain(ProcessLook& look) {
   Process& process = session_.target().process();
   Waits waits(process, session_.target().memory());
+  const auto& threads = process.threads();   // asking again may list them anew
   std::vector<std::pair<pid_t, pid_t>> owners;
   for (ThreadLook& thread : look.threads) {
     thread.details.resize(thread.sample.stack.size());
@@ -139,8 +140,8 @@ void Inspector::explain(ProcessLook& look) {
       if (frame.kind == Frame::Kind::lua && frame.line > 0) thread.details[i].source = sources_.line(frame.file, frame.line);
     }
     if (thread.sample.state != Sample::State::sleeping) continue;
-    const auto of_process = std::ranges::find_if(process.threads(), [&](const auto& each) { return each->tid() == thread.tid; });
-    if (of_process == process.threads().end()) continue;
+    const auto of_process = std::ranges::find_if(threads, [&](const auto& each) { return each->tid() == thread.tid; });
+    if (of_process == threads.end()) continue;
     const ThreadState state = (*of_process)->state();
     if (state.kind != ThreadState::Kind::sleeping) continue;
     thread.wait = waits.explain(**of_process, state);
