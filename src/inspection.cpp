@@ -141,12 +141,13 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
 void Inspector::explain(ProcessLook& look) {
   Process& process = session_.target().process();
   Waits waits(process, session_.target().memory());
+  const auto& threads = process.threads();   // asking again may list them anew
   std::vector<std::pair<pid_t, pid_t>> owners;
   for (ThreadLook& thread : look.threads) {
     add_sources(sources_, thread);
     if (thread.sample.state != Sample::State::sleeping) continue;
-    const auto of_process = std::ranges::find_if(process.threads(), [&](const auto& each) { return each->tid() == thread.tid; });
-    if (of_process == process.threads().end()) continue;
+    const auto of_process = std::ranges::find_if(threads, [&](const auto& each) { return each->tid() == thread.tid; });
+    if (of_process == threads.end()) continue;
     const ThreadState state = (*of_process)->state();
     if (state.kind != ThreadState::Kind::sleeping) continue;
     thread.wait = waits.explain(**of_process, state);

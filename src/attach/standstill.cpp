@@ -11,12 +11,20 @@ Standstill::Standstill(Target& target) : target_(target) {
   for (int round = 0; round < most_rounds && news; ++round) {
     news = false;
     target.process().forget_threads();
-    for (const auto& thread : target.process().threads()) news |= !disturbed_ && add(*thread);
+    const auto& threads = target.process().threads();
+    news = forget_ended(threads);
+    for (const auto& thread : threads) news |= !disturbed_ && add(*thread);
     if (!disturbed_) continue;
     resume();   // one does not come: it may wait for those that stand still
     return;
   }
   disturbed_ = news;
+}
+
+// Listing the threads anew has ended the objects of those that are gone.
+bool Standstill::forget_ended(const std::vector<std::unique_ptr<Thread>>& threads) {
+  const auto is_gone = [&](const Member& member) { return std::ranges::none_of(threads, [&](const auto& thread) { return thread.get() == member.thread; }); };
+  return std::erase_if(members_, is_gone) != 0;
 }
 
 // True if the thread was not standing still before.

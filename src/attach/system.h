@@ -83,7 +83,7 @@ using Clock = std::chrono::steady_clock;
 // Sleeps until `deadline`. False if a signal came first.
 bool sleep_until(Clock::time_point deadline);
 
-// From now on SIGINT, SIGTERM and SIGHUP ask luaspy to end (a second SIGINT ends it at once, with status 130), SIGTSTP to stop, SIGPIPE and SIGXFSZ are
+// From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) ask luaspy to end (a second SIGINT ends it at once, with status 130), SIGTSTP to stop, SIGPIPE and SIGXFSZ are
 // ignored, and an alarm comes ten times a second, so that no wait for a thread lasts for ever.
 void watch_signals();
 // What a second SIGINT has to do before it ends luaspy; nullptr: nothing. Only what a signal handler may do.

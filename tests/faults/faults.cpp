@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <random>
 #include <string_view>
@@ -107,6 +108,7 @@ int main(int count, char** words) {
     for (const luaspy::faults::Fault& fault : luaspy::faults::table) fmt::print("{}\n", fault.name);
     return 0;
   }
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) std::signal(signal, SIG_DFL);   // a shell's background job ignores some
   luaspy::faults::adopt_orphans();
   return luaspy::faults::run(command);
 }

@@ -45,7 +45,7 @@ void killed(Campaign& campaign, int signal, const Words& command) {
     await_instant(campaign, luaspy);
     if (campaign.chance(0.5)) in_stops += signal_and_see(luaspy, victim, signal);
     else luaspy.process().signal(signal);
-    if (!luaspy.process().wait(30)) campaign.harmed(fmt::format("luaspy does not end after signal {}", signal));
+    if (!luaspy.process().wait(30)) campaign.harmed(fmt::format("luaspy does not end after signal {}: {}{}", signal, luaspy.errors(), luaspy.where()));
     victims.check();
   }
   campaign.remark(fmt::format("{} seen to be in a stop", in_stops));

@@ -29,6 +29,13 @@ Child::Files with_errors(Child::Files files, const std::string& errors) {
 Luaspy::Luaspy(const Words& words, const Folder& folder, Child::Files files)
     : profile_(folder.path("profile")), errors_(folder.path("errors")), process_(command(words, profile_), with_errors(std::move(files), errors_)) {}
 
+std::string Luaspy::where() const {
+  const std::string file = profile_ + ".where";
+  Child gdb({"gdb", "-nx", "-batch", "-p", std::to_string(process_.pid()), "-ex", "thread apply all bt 20"}, {.output = file});
+  (void)gdb.wait(60);
+  return read_file(file);
+}
+
 bool Luaspy::await_state(char letter) const {
   const double deadline = now_s() + 1;
   while (now_s() < deadline && process_.alive()) {

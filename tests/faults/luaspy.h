@@ -16,6 +16,9 @@ class Luaspy {
   std::string profile() const { return read_file(profile_); }
   const std::string& profile_path() const { return profile_; }
 
+  // Where its threads are, by gdb if there is one: for a luaspy that does not end.
+  std::string where() const;
+
   // Do all its threads show this state within a second? False if not, or if it has ended.
   bool await_state(char letter) const;
   // It has begun to record: signals end it as they should. False if it ended before.
