@@ -3,12 +3,13 @@
 #include <elf.h>
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
-#include <libelf.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "unwind/elf_headers.h"
 
 namespace luaspy {
 namespace {
@@ -72,35 +73,26 @@ bool Module::copy_from(const Memory& memory, const std::vector<Mapping>& mapping
 }
 
 bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
-  elf_version(EV_CURRENT);
-  // libelf does not write through the pointer of elf_memory.
-  Elf* const elf = elf_memory(reinterpret_cast<char*>(const_cast<std::byte*>(bytes_.data())), bytes_.size());
-  std::size_t count = 0;
-  bool usable = elf != nullptr && elf_kind(elf) == ELF_K_ELF && gelf_getclass(elf) == ELFCLASS64 && elf_getphdrnum(elf, &count) == 0;
+  const std::optional<ElfHeaders> headers = read_elf_headers(bytes_);
+  if (!headers) return false;
   const Mapping& first = mappings.front();
   bool have_bias = false;
-  std::vector<GElf_Phdr> headers;
-  for (std::size_t i = 0; usable && i < count; ++i) {
-    GElf_Phdr header;
-    if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) continue;
-    headers.push_back(header);
-    if (header.p_type == PT_LOAD && !have_bias && round_down(header.p_offset) <= first.offset && header.p_offset + header.p_filesz > first.offset) {
-      bias_ = first.start - first.offset + header.p_offset - header.p_vaddr;
+  for (const ProgramHeader& header : headers->segments) {
+    if (header.type == PT_LOAD && !have_bias && round_down(header.offset) <= first.offset && header.offset + header.file_size > first.offset) {
+      bias_ = first.start - first.offset + header.offset - header.address;
       have_bias = true;
     }
   }
-  for (const GElf_Phdr& header : headers) {
-    const Address start = header.p_vaddr + bias_;
-    if (header.p_type == PT_LOAD && header.p_filesz != 0) {
-      const std::uint64_t offset = by_address_ ? start - first.start : header.p_offset;
-      is_file_ &= offset == header.p_offset;
-      segments_.push_back({start, start + header.p_filesz, offset, (header.p_flags & PF_X) != 0});
+  for (const ProgramHeader& header : headers->segments) {
+    const Address start = header.address + bias_;
+    if (header.type == PT_LOAD && header.file_size != 0 && start + header.file_size > start) {
+      const std::uint64_t offset = by_address_ ? start - first.start : header.offset;
+      is_file_ &= offset == header.offset;
+      segments_.push_back({start, start + header.file_size, offset, (header.flags & PF_X) != 0});
     }
-    if (header.p_type == PT_GNU_EH_FRAME) eh_frame_hdr_ = start, eh_frame_hdr_size_ = header.p_memsz;
+    if (header.type == PT_GNU_EH_FRAME) eh_frame_hdr_ = start, eh_frame_hdr_size_ = header.memory_size;
   }
-  GElf_Ehdr header;
-  if (usable && gelf_getehdr(elf, &header) != nullptr && header.e_entry != 0) entry_ = header.e_entry + bias_;
-  if (elf != nullptr) elf_end(elf);
+  if (headers->entry != 0) entry_ = headers->entry + bias_;
   std::ranges::sort(segments_, {}, &Segment::start);
   return have_bias && !segments_.empty();
 }
