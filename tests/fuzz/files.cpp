@@ -74,7 +74,8 @@ void check_format(const Format& format, const Profile& profile, const WriteOptio
 }
 
 void check_views(const Profile& profile, const TextStyle& style) {
-  std::string text = summary_text(profile) + hottest_text(profile) + functions_text(profile, style) + lines_text(profile, style) + states_text(profile, style) + threads_text(profile, style);
+  expect_plain(summary_text(profile) + hottest_text(profile), "summaries have no control characters");
+  std::string text = functions_text(profile, style) + lines_text(profile, style) + states_text(profile, style) + threads_text(profile, style);
   const FunctionTable functions = functions_of(profile, style.top % 2 == 0);
   text += call_tree_text(call_tree(profile, functions, style.by), functions, 1, style);
   for (std::uint32_t i = 0; i < functions.functions.size() && i < 3; ++i) text += function_text(profile, functions, function_view(profile, functions, i, style.by), style);

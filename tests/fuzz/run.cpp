@@ -25,7 +25,7 @@ int run_all(const std::filesystem::path& corpus, std::string_view only) {
       run(target, bytes.first(bytes.size() / 2));
       ++inputs;
     }
-    std::printf("%s: %d inputs\n", std::string(target.name).c_str(), inputs);
+    std::printf("%s: %d inputs\n", std::string(target.name).c_str(), inputs), std::fflush(stdout);
     expect(inputs > 0, "there are inputs");
   }
   return 0;

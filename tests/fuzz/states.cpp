@@ -22,8 +22,8 @@ WalkLimits limits() {
 constexpr std::int64_t most_reads = 4'000'000, most_bytes = std::int64_t{1} << 30;
 
 struct Look {
-  Look(const Image& image, Input& input) : image(image), memory(image, input), stack_bytes(memory.bytes(image.stop.stack_start, image.stop.stack.size())),
-    reader(memory, memory, limits()) {
+  Look(const Image& from, Input& input)
+      : image(from), memory(from, input), stack_bytes(memory.bytes(from.stop.stack_start, from.stop.stack.size())), reader(memory, memory, limits()) {
     memory.bounded("locate", 1'000'000, 256 << 20, [&] {
       reader.try_rows(rows_for(image.stop.version));
       reader.locate(memory, image.stop.registers, stack(), {}, Locator::Unknown::read);
