@@ -20,8 +20,7 @@ std::string free_name(const std::string& stem, std::string_view extension) {
 
 Result<OutputFile> OutputFile::open(const Wanted& wanted) {
   OutputFile output;
-  output.format_ = find_format(wanted.format);
-  if (output.format_ == nullptr) output.format_ = format_of_file(wanted.path);
+  output.format_ = choose_format(wanted.format, wanted.path);
   if (output.format_ == nullptr) output.format_ = &formats().front();
   output.path_ = wanted.path.empty() ? free_name(wanted.stem, output.format_->extension) : wanted.path;
   if (output.to_stdout()) return output;

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "last_sample.h"
 #include "sample.h"
 #include "stack_table.h"
 #include "stop_times.h"
@@ -61,6 +62,7 @@ class Profile {
   };
   struct Amount {
     std::int64_t samples = 0, weight_ns = 0;
+    Amount& operator+=(const Amount& other);
   };
 
   explicit Profile(bool keeps_order = true) : keeps_order_(keeps_order) {}
@@ -72,7 +74,7 @@ class Profile {
   void add_loss(Loss loss, std::int64_t count = 1) { losses_[static_cast<std::size_t>(loss)] += count; }
   void add_idle(std::int64_t count = 1) { idle_ += count; }
 
-  // The same for who has threads and stacks by number already: `stack` is one of stacks(), `facts.stack` and `facts.again` are not looked at.
+  // The same for who has threads and stacks by number already: `stack` is one of stacks(), `facts.stack` and `facts.again` are not looked at (LastSample).
   std::uint32_t index_of(const Thread& thread);
   void add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack);
 
@@ -104,21 +106,13 @@ class Profile {
   // the one it was seen under most often. Call before writing.
   void settle_names();
 
-  struct Hot {
-    Frame function;                // line: 0
-    std::int64_t own = 0, total = 0;  // samples
-  };
-  // Functions by samples of their own, most first.
-  std::vector<Hot> hottest() const;
-
   About about;
 
  private:
   // Of each thread, what makes the next sample cheap: the last one mostly is the same or nearly so.
   struct Track {
     Timeline timeline;
-    std::vector<StackId> last;   // the last sample's stack: see StackTable::intern
-    Sample facts;                // its other facts
+    LastSample last;
     ThreadSituation at;
     Amount* amount = nullptr;    // counts_[at]
   };
@@ -146,5 +140,8 @@ class Profile {
 // called, "name (module)" for other native ones. With `lines`, Lua frames show the current line ("~5" where it is
 // the nearest one known), else the one of definition.
 std::string describe(const Frame& frame, bool lines);
+
+// "3 late ticks, 1 refused"; "nothing".
+std::string losses_text(const Profile& profile);
 
 }  // namespace luaspy

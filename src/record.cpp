@@ -57,7 +57,7 @@ class Progress {
 class Recorder : public Recording {
  public:
   Recorder(const RecordOptions& options, Family& family, OutputFile& output)
-      : Recording({options.shape.lines, options.shape.gc, options.shape.vmstate, options.subprocesses, options.shape.only, options.shape.ignore}, !output.is_raw() && output.format().needs_order),
+      : Recording(options.shape, !output.is_raw() && output.format().needs_order),
         options_(options), family_(family), output_(output), progress_(options.duration) {
     about_.luaspy = version;
     tell_program();
@@ -77,7 +77,7 @@ class Recorder : public Recording {
     if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
       next_ns_ = counts.duration_ns + every_ns_;
       tell_all(counts, false);
-      if (!output_.is_raw()) failed_ = flush();
+      if (!output_.is_raw()) failed_ = write();
     }
     progress_.show(profile(), counts.duration_ns);
   }
@@ -87,16 +87,15 @@ class Recorder : public Recording {
   Result<void> finish(const LoopCounts& counts) {
     tell_all(counts, true);
     progress_.clear();
-    settle_names();
-    if (output_.is_raw()) return output_.finish();
-    return options_.every ? output_.rewrite(profile(), write_options()) : output_.write(profile(), write_options());
+    return write();
   }
 
  private:
-  WriteOptions write_options() const { return {options_.shape.lines, options_.shape.threads}; }
-  Result<void> flush() {
+  Result<void> write() {
     settle_names();
-    return output_.rewrite(profile(), write_options());
+    if (output_.is_raw()) return output_.finish();
+    const WriteOptions write_options = {options_.shape.lines, options_.threads};
+    return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
   }
   // A launched program may be a wrapper that executes another; one that has ended tells nothing any more.
   void tell_program() {

@@ -25,8 +25,8 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}\n", seconds(counts.elapsed.all), luas, rate, target.rate,
                  share(counts.stopped.recent, elapsed), threads_text(counts, target, false), losses_text(counts));
   text += '#';
-  for (std::size_t i = 0; i < top_activity_count; ++i) {
-    const auto activity = static_cast<TopActivity>(i);
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    const auto activity = static_cast<Activity>(i);
     const Told known = told(counts, activity);
     const std::string part = known == Told::unknown ? "-" : fmt::format("{:.1f} %", share(counts.activity[i].recent, elapsed));
     if (known != Told::absent) fmt::format_to(out, " {} {},", name(activity), part);

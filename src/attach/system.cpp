@@ -140,14 +140,20 @@ Failure detach(pid_t tid, int signal) {
   return failure_if(::ptrace(PTRACE_DETACH, tid, nullptr, static_cast<long>(signal)) != 0);
 }
 
+Registers registers_of(const user_regs_struct& raw) {
+  const std::array values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi, raw.rbp, raw.rsp, raw.r8,
+                             raw.r9,  raw.r10, raw.r11, raw.r12, raw.r13, raw.r14, raw.r15, raw.rip};
+  static_assert(values.size() == register_count);
+  Registers registers;
+  for (unsigned number = 0; number < register_count; ++number) registers.set(number, values[number]);
+  return registers;
+}
+
 Failure read_registers(pid_t tid, Registers& registers) {
   user_regs_struct raw;
   iovec vector{&raw, sizeof raw};
   if (::ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &vector) != 0) return {errno};
-  const std::array values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi, raw.rbp, raw.rsp, raw.r8,
-                             raw.r9,  raw.r10, raw.r11, raw.r12, raw.r13, raw.r14, raw.r15, raw.rip};
-  static_assert(values.size() == register_count);
-  for (unsigned number = 0; number < register_count; ++number) registers.set(number, values[number]);
+  registers = registers_of(raw);
   return {};
 }
 

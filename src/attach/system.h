@@ -14,6 +14,8 @@
 
 #include "registers.h"
 
+struct user_regs_struct;   // sys/user.h
+
 namespace luaspy::system {
 
 // A system call's answer when it fails: the value that errno had. 0 means success.
@@ -66,6 +68,7 @@ Failure interrupt(pid_t tid);
 // Lets a stopped thread run untraced, delivering `signal` to it if not 0.
 Failure detach(pid_t tid, int signal);
 Failure read_registers(pid_t tid, Registers& registers);
+Registers registers_of(const user_regs_struct& raw);
 
 struct WaitStatus {
   enum class Kind { none, stopped, ended, interrupted } kind = Kind::none;

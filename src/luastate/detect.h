@@ -14,7 +14,7 @@ namespace luaspy {
 
 // An ELF image that holds a Lua core, or looks as if it did.
 struct LuaImage {
-  std::string path;
+  std::string path;             // printable
   Address start = 0, end = 0;   // of the image in the target
   std::string version;          // "5.4.4", or "5.4" if only the series is told; or "LuaJIT 2.1.0-beta3"
   std::string ident;            // the string that told it
@@ -25,6 +25,9 @@ struct LuaImage {
 
 // The rows for a version as an image tells it, best first.
 std::vector<Dialect> rows_for(const std::string& version);
+
+// All that there are, the newest series first: for a process whose files are not to be had.
+std::vector<Dialect> all_rows();
 
 // What tells a Lua core, as it was found in a file.
 struct LuaIdent {

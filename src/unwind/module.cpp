@@ -59,7 +59,9 @@ bool Module::copy_from(const Memory& memory, const std::vector<Mapping>& mapping
   for (const Mapping& mapping : mappings) {
     if (mapping.readable && !memory.read(mapping.start, {copy_.data() + (mapping.start - start), mapping.end - mapping.start})) {
       // A page beyond the file's end cannot be read; the rest can.
-      for (Address page = mapping.start; page < mapping.end; page += 4096) (void)memory.read(page, {copy_.data() + (page - start), 4096});
+      bool any = false;
+      for (Address page = mapping.start; page < mapping.end; page += 4096) any |= memory.read(page, {copy_.data() + (page - start), 4096});
+      if (!any) missing_.push_back({mapping.start, mapping.end});
     }
   }
   by_address_ = true;
@@ -85,7 +87,8 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
   }
   for (const ProgramHeader& header : headers->segments) {
     const Address start = header.address + bias_;
-    if (header.type == PT_LOAD && header.file_size != 0 && start + header.file_size > start) {
+    const bool missing = std::ranges::any_of(missing_, [&](const Code& each) { return start >= each.start && start < each.end; });
+    if (header.type == PT_LOAD && header.file_size != 0 && start + header.file_size > start && !missing) {
       const std::uint64_t offset = by_address_ ? start - first.start : header.offset;
       is_file_ &= offset == header.offset;
       segments_.push_back({start, start + header.file_size, offset, (header.flags & PF_X) != 0});
@@ -119,7 +122,7 @@ bool Module::read(Address address, std::span<std::byte> into) const {
     if (address < segment.start || address >= segment.end || into.size() > segment.end - address) continue;
     const std::uint64_t offset = segment.offset + (address - segment.start);
     if (offset > bytes_.size() || into.size() > bytes_.size() - offset) return false;
-    std::memcpy(into.data(), bytes_.data() + offset, into.size());
+    std::ranges::copy(bytes_.subspan(offset, into.size()), into.begin());   // also of no bytes at all
     return true;
   }
   return false;

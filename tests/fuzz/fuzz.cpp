@@ -15,9 +15,9 @@ double processor_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-constexpr FuzzTarget all[] = {{"bytecode", bytecode}, {"call_frames", call_frames}, {"detect", detect}, {"elf", elf},       {"heap", heap},
-                              {"locals", locals},     {"luajit", luajit},           {"machine_code", machine_code}, {"maps", maps}, {"puc", puc},
-                              {"raw", raw},           {"snapshots", snapshots},     {"source", source}};
+constexpr FuzzTarget all[] = {{"bytecode", bytecode}, {"call_frames", call_frames}, {"core", core},     {"detect", detect}, {"elf", elf},
+                              {"heap", heap},         {"locals", locals},           {"luajit", luajit}, {"machine_code", machine_code},
+                              {"maps", maps},         {"puc", puc},                 {"raw", raw},       {"snapshots", snapshots}, {"source", source}};
 
 }  // namespace
 

@@ -57,6 +57,7 @@ class Input {
 void elf(Bytes input);
 void call_frames(Bytes input);
 void maps(Bytes input);
+void core(Bytes input);
 void detect(Bytes input);
 void puc(Bytes input);
 void luajit(Bytes input);

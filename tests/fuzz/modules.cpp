@@ -168,7 +168,7 @@ void machine_code(Bytes bytes) {
   const Bytes code = input.bytes(1 << 14);
   for (std::size_t at = 0; at <= code.size(); ++at) {
     if (const auto instruction = read_instruction(code, at)) expect(instruction->length > 0 && instruction->length <= code.size() - at, "instructions are within the code");
-    if (at % 16 == 0) (void)shape_of_frame(code, at);
+    if (at % (1 + code.size() / 16) == 0) (void)shape_of_frame(code, at);
   }
   if (const std::optional<VmCode> vm = find_vm_code(base, code)) {
     expect(vm->start >= base && vm->end <= base + code.size() && vm->start <= vm->end, "the VM is within the code");
