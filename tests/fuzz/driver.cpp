@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
   } else if (const char* const name = std::getenv(variable); name != nullptr) {
     choose(name);
   }
-  if (chosen != nullptr) return 0;
+  if (chosen != nullptr) return luaspy::fuzz::prepare(), 0;
   std::fprintf(stderr, "fuzz TARGET [options] CORPUS…; targets:");
   for (const luaspy::fuzz::FuzzTarget& target : luaspy::fuzz::targets()) std::fprintf(stderr, " %s", std::string(target.name).c_str());
   std::fprintf(stderr, "\n");

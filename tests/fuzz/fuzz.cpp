@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "fake_memory.h"
 #include "text.h"
 
 namespace luaspy::fuzz {
@@ -22,6 +23,8 @@ constexpr FuzzTarget all[] = {{"bytecode", bytecode}, {"call_frames", call_frame
 }  // namespace
 
 std::span<const FuzzTarget> targets() { return all; }
+
+void prepare() { (void)images(); }
 
 void run(const FuzzTarget& target, Bytes input) {
   const double start = processor_seconds();

@@ -18,6 +18,8 @@ struct FuzzTarget {
 };
 std::span<const FuzzTarget> targets();
 
+// What all inputs have in common is read: it takes longer than one of them.
+void prepare();
 // One input through one target: it may take 2 s of processor time, sanitizers and all, and must end.
 void run(const FuzzTarget& target, Bytes input);
 

@@ -13,6 +13,7 @@ namespace luaspy::fuzz {
 namespace {
 
 int run_all(const std::filesystem::path& corpus, std::string_view only) {
+  prepare();
   for (const FuzzTarget& target : targets()) {
     if (!only.empty() && target.name != only) continue;
     int inputs = 0;
