@@ -143,14 +143,15 @@ void detect(Bytes bytes) {
   if (memory.size() == 0) return;
   const Address middle = base + std::min<std::size_t>(executable * 4096, memory.size());
   std::vector<Mapping> mappings;
-  if (middle > base) mappings.push_back({.start = base, .end = middle, .readable = true, .executable = true, .inode = 7, .path = "/input.so"});
-  if (middle < base + memory.size()) mappings.push_back({.start = middle, .end = base + memory.size(), .offset = middle - base, .readable = true, .inode = 7, .path = "/input.so"});
+  if (middle > base) mappings.push_back({.start = base, .end = middle, .readable = true, .executable = true, .inode = 7, .path = "/input\x1b[31m.so"});
+  if (middle < base + memory.size()) mappings.push_back({.start = middle, .end = base + memory.size(), .offset = middle - base, .readable = true, .inode = 7, .path = "/input\x1b[31m.so"});
   Detector detector;
   KnownImages known;
   const AddressSpace space(mappings);
   (void)detector.update(space, memory, &known);
   (void)detector.rows();
   for (const LuaImage& image : detector.images()) {
+    expect_printable(image.path, 200, "a path");
     expect_printable(image.version, 200, "a version");
     expect_printable(image.ident, 1000, "an ident");
     expect(rows_for(image.version).size() < 100, "rows are counted");

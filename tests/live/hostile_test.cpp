@@ -39,16 +39,10 @@ struct Hostile {
   Running running;
 };
 
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
 // Frames of Lua in it, outermost first.
 std::size_t lua_frames(const nlohmann::json& dump) {
   std::size_t frames = 0;
-  for (const nlohmann::json& frame : dump.at("threads").at(0).at("stack")) frames += frame.at("kind") == "lua";
+  for (const nlohmann::json& frame : dump.at("threads").at(0).at("frames")) frames += frame.at("kind") == "lua";
   return frames;
 }
 
@@ -68,8 +62,8 @@ TEST_CASE("hostile states and code: dumps are sound, and soon there", "[hostile]
   const std::size_t frames = lua_frames(dump);
   INFO(json.out.substr(0, 3000));
   // The main chunk, the coroutine's function and `outer`.
-  if (what == "names" || what == "elf" || what == "endless") CHECK(frames == 3);
-  if (what == "sizes") CHECK(frames == 2);
+  if (what == "names" || what == "elf" || what == "endless" || what == "backwards") CHECK(frames == 3);
+  if (what == "sizes") CHECK(frames == 2);   // `outer` is [unreadable]
   CHECK(frames < 1000);
   CHECK(target.running.alive());
 }
@@ -84,8 +78,8 @@ TEST_CASE("hostile names in every format", "[hostile]") {
     const Finished written = target.luaspy({"record", "--pid", "PID", "--duration", "0.2", "-f", format, "-o", "-"});
     if (format != std::string("flamegraph")) Hostile::check_text(written.out);
     if (format == std::string("speedscope") || format == std::string("chrometrace")) CHECK(nlohmann::json::accept(written.out));
-    CHECK(count(written.out, "window.owned") > 0);
-    CHECK(count(written.out, "<script>window") == (format == std::string("callgrind") ? 1 : 0) * count(written.out, "<script>window"));
+    CHECK(written.out.find("window.owned") != std::string::npos);
+    if (format == std::string("flamegraph")) CHECK(written.out.find("<script>window") == std::string::npos);
   }
   const std::string raw = target.folder.path("hostile.luaspy");
   target.luaspy({"record", "--pid", "PID", "--duration", "0.2", "-f", "raw", "-o", raw});
