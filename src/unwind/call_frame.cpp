@@ -105,11 +105,16 @@ struct Rule {
 
 constexpr std::size_t kept_count = callee_saved_registers.size() + 1;   // the last is the return address
 
-std::optional<std::size_t> kept(std::uint64_t number) {
-  if (number == rip) return kept_count - 1;
-  const auto found = std::ranges::find(callee_saved_registers, number);
-  return found != callee_saved_registers.end() ? std::optional(static_cast<std::size_t>(found - callee_saved_registers.begin())) : std::nullopt;
-}
+// By register: its place among those that are kept.
+constexpr std::uint8_t not_kept = 0xff;
+constexpr std::array<std::uint8_t, register_count> places = [] {
+  std::array<std::uint8_t, register_count> table{};
+  table.fill(not_kept);
+  for (std::size_t i = 0; i + 1 < kept_count; ++i) table[callee_saved_registers[i]] = static_cast<std::uint8_t>(i);
+  table[rip] = kept_count - 1;
+  return table;
+}();
+std::uint8_t kept(std::uint64_t number) { return number < register_count ? places[number] : not_kept; }
 
 struct Rules {
   // System V x86-64 ABI: what is not said stays as it is; of the return address something has to be said.
@@ -158,10 +163,10 @@ class Interpreter {
   std::int64_t factored(std::uint64_t offset) const { return static_cast<std::int64_t>(offset * static_cast<std::uint64_t>(entry_.data_factor)); }
   std::int64_t factored(std::int64_t offset) const { return factored(static_cast<std::uint64_t>(offset)); }
   void set(std::uint64_t number, const Rule& rule) {
-    if (const std::optional<std::size_t> which = kept(number)) rules_.registers[*which] = rule;
+    if (const std::uint8_t which = kept(number); which != not_kept) rules_.registers[which] = rule;
   }
   void restore(std::uint64_t number) {
-    if (const std::optional<std::size_t> which = kept(number)) rules_.registers[*which] = initial_.registers[*which];
+    if (const std::uint8_t which = kept(number); which != not_kept) rules_.registers[which] = initial_.registers[which];
   }
 
   bool move(unsigned opcode, EncodedBytes& bytes) {

@@ -168,9 +168,10 @@ void compare(const std::string& path, Counts& counts) {
   const FrameTable table(file, 0);
   ++counts.files;
   const std::int64_t differ_before = counts.differ;
-  for (const Address start : starts) {
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const Address start = starts[i], next = i + 1 < starts.size() ? starts[i + 1] : ~Address{0};
     ++counts.functions;
-    for (Address pc = start, end = 0; pc >= start; pc = end) {
+    for (Address pc = start, end = 0; pc < next; pc = end) {
       const Clock::time_point t0 = Clock::now();
       const FrameRow expected = reference.at(pc, end);
       const Clock::time_point t1 = Clock::now();
@@ -180,7 +181,7 @@ void compare(const std::string& path, Counts& counts) {
       ++counts.rows;
       counts.said += row.cfa != FrameRow::Cfa::unknown;
       if (row == expected && table.at(end - 1, start, ~Address{0}) == expected) continue;
-      if (counts.differ++ == differ_before) fmt::print("  {}: row at {:x} differs\n", path, pc);
+      if (counts.differ++ == differ_before) fmt::print(stderr, "  {}: row at {:x} differs\n", path, pc);
     }
   }
 }
