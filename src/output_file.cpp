@@ -29,13 +29,15 @@ Result<OutputFile> OutputFile::open(const Wanted& wanted) {
   return output;
 }
 
+bool OutputFile::is_file() const { return !to_stdout() && std::filesystem::is_regular_file(path_); }
+
 std::ostream& OutputFile::stream() {
   if (to_stdout()) return std::cout;
   return file_;
 }
 
 Result<void> OutputFile::rewrite(const Profile& profile, const WriteOptions& options) {
-  if (to_stdout() || !std::filesystem::is_regular_file(path_)) return write(profile, options);
+  if (!is_file()) return write(profile, options);
   const std::string part = path_ + ".part";
   std::error_code failed;
   std::ofstream file(part, std::ios::binary | std::ios::trunc);

@@ -107,13 +107,12 @@ std::string describe(const Frame& frame, bool lines) {
   return frame.name;
 }
 
-std::string losses_text(const Profile& profile) {
-  std::string losses;
+std::string losses_text(const LossCounts& losses) {
+  std::string text;
   for (std::size_t i = 1; i < loss_count; ++i) {
-    const auto loss = static_cast<Loss>(i);
-    if (profile.losses(loss) != 0) losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", profile.losses(loss), name(loss));
+    if (losses[i] != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", losses[i], name(static_cast<Loss>(i)));
   }
-  return losses.empty() ? "nothing" : losses;
+  return text.empty() ? "nothing" : text;
 }
 
 }  // namespace luaspy

@@ -95,6 +95,7 @@ class Profile {
   // Of a thread, by its index; empty if the profile does not keep the order.
   const Timeline& timeline(std::size_t thread) const { return tracks_[thread].timeline; }
 
+  const LossCounts& losses() const { return losses_; }
   std::int64_t losses(Loss loss) const { return losses_[static_cast<std::size_t>(loss)]; }
   std::int64_t total_losses() const;
   std::int64_t idle() const { return idle_; }   // ticks of sleeping threads that were not asked for
@@ -129,7 +130,7 @@ class Profile {
   std::unordered_map<int, std::uint32_t> thread_index_;         // by tid
   std::map<ThreadSituation, Amount> counts_;
   std::int64_t samples_ = 0;
-  std::array<std::int64_t, loss_count> losses_{};
+  LossCounts losses_{};
   std::array<std::int64_t, vm_state_count> vm_states_{};
   std::int64_t idle_ = 0;
   Quality quality_;
@@ -141,7 +142,7 @@ class Profile {
 // the nearest one known), else the one of definition.
 std::string describe(const Frame& frame, bool lines);
 
-// "3 late ticks, 1 refused"; "nothing".
-std::string losses_text(const Profile& profile);
+// By Loss. "3 late ticks, 1 refused"; "nothing".
+std::string losses_text(const LossCounts& losses);
 
 }  // namespace luaspy

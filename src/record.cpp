@@ -9,6 +9,7 @@
 
 #include "output_file.h"
 #include "recording.h"
+#include "say.h"
 #include "summary.h"
 #include "version.h"
 
@@ -40,12 +41,12 @@ class Progress {
       const auto full = static_cast<std::size_t>(std::min(passed / *duration_, 1.0) * width);
       bar = fmt::format("[{}{}] ", std::string(full, '#'), std::string(width - full, '.'));
     }
-    fmt::print(stderr, "\r{}{:.0f}{} s, {} samples\x1b[K", bar, passed, duration_ ? fmt::format(" of {:g}", *duration_) : "", profile.samples());
+    say("\r{}{:.0f}{} s, {} samples\x1b[K", bar, passed, duration_ ? fmt::format(" of {:g}", *duration_) : "", profile.samples());
     std::fflush(stderr);
     is_there_ = true;
   }
   void clear() {
-    if (std::exchange(is_there_, false)) fmt::print(stderr, "\r\x1b[K");
+    if (std::exchange(is_there_, false)) say("\r\x1b[K");
   }
 
  private:
@@ -125,10 +126,10 @@ class Recorder : public Recording {
 };
 
 void print_end(const Profile& profile, const OutputFile& output, bool target_ended, bool written) {
-  if (const std::string hottest = hottest_text(profile); !hottest.empty()) fmt::print(stderr, "\n{}\n", hottest);
-  fmt::print(stderr, "luaspy: {}", summary_text(profile));
-  if (target_ended) fmt::print(stderr, "  the target has ended\n");
-  if (written && !output.to_stdout()) fmt::print(stderr, "  written: {}\n  next: {}\n", output.path(), output.format().next_step);
+  if (const std::string hottest = hottest_text(profile); !hottest.empty()) say("\n{}\n", hottest);
+  say("luaspy: {}", summary_text(profile));
+  if (target_ended) say("  the target has ended\n");
+  if (written && !output.to_stdout()) say("  written: {}\n  next: {}\n", output.path(), output.format().next_step);
 }
 
 }  // namespace
@@ -147,14 +148,16 @@ Result<int> record(const RecordOptions& options) {
   Process& process = family.target().target().process();
   Result<OutputFile> output = OutputFile::open({options.output, options.format, stem_of(process)});
   if (!output) return output.error();
+  system::hold_end_at_once(output->is_file());   // a pipe's reader may take for ever
   system::watch_signals();
-  if (system::is_terminal(2)) fmt::print(stderr, "luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());
+  if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());
 
   Recorder recorder(options, family, *output);
   LoopCounts counts;
   run_loop(family, {options.rate, options.duration, options.max_stopped}, recorder, counts);
   const Result<void> written = recorder.finish(counts);
   print_end(recorder.profile(), *output, counts.target_ended, written.has_value());
+  system::hold_end_at_once(false);
   const int status = family.wait_for_exit();
   if (!written) return written.error();
   if (recorder.profile().samples() == 0 && !family.target().launched()) {

@@ -15,6 +15,7 @@
 #include "output_file.h"
 #include "profile_diff.h"
 #include "report_text.h"
+#include "say.h"
 #include "source_listing.h"
 #include "summary.h"
 
@@ -90,7 +91,7 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
   if (!output) return output.error();
   const Result<void> written = output->write(*profile, {options.shape.lines, options.threads});
   if (!written) return written.error();
-  if (!output->to_stdout()) fmt::print(stderr, "luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
+  if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
   return 0;
 }
 
@@ -193,7 +194,7 @@ Result<int> write_diff(const ReportOptions& options) {
     write_flamegraph_diff(*before, *after, by != DiffBy::shares, {options.shape.lines, options.threads}, output->stream());
     const Result<void> finished = output->finish();
     if (!finished) return finished.error();
-    if (!output->to_stdout()) fmt::print(stderr, "luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
+    if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
     return 0;
   } else {
     return Error{Cause::usage, fmt::format("A difference cannot be written as {}: as text, folded or flamegraph.", format->name)};

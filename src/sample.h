@@ -22,6 +22,7 @@ enum class Loss : std::uint8_t {
   left_out,      // by --only or --ignore
 };
 inline constexpr std::size_t loss_count = 9;
+using LossCounts = std::array<std::int64_t, loss_count>;
 
 constexpr std::string_view name(Loss loss) {
   constexpr std::array<std::string_view, loss_count> names = {

@@ -52,7 +52,7 @@ struct TopCounts {
   Span idle;                        // no thread ran
   std::array<Span, activity_count> activity{};   // what threads that run are doing
   Span stopped;                     // some thread of the target stood still
-  std::array<std::int64_t, loss_count> losses{};
+  LossCounts losses{};
   std::size_t threads_now = 0;      // seen in the last tick
   bool luajit = false;              // there is machine code, a compiler, and a VM that says what it does
   bool sees_collector = false;      // it is known whether the collector runs: LuaJIT says so; PUC's has been seen

@@ -111,7 +111,7 @@ class Drawing {
     const std::string of = fmt::format(" of {:g} Hz", target_.rate), number = lost == 0 ? "nothing" : fmt::format("{}", lost);
     // The first that has room; help tells losses by name.
     std::string text;
-    for (const std::string& rest : {of + still + losses_text(counts_), of + still + number, " Hz" + still + number}) {
+    for (const std::string& rest : {of + still + losses_text(counts_.losses), of + still + number, " Hz" + still + number}) {
       text = margin() + threads + dot() + rate_text + rest;
       if (columns(text) <= size_.width) break;
     }
@@ -347,20 +347,12 @@ void Drawing::help() {
   }};
   lines_.emplace_back();
   for (const auto& [key, what] : keys) lines_.push_back({{{margin() + fmt::format("{:<12} ", key), TopStyle::key}, {what}}});
-  lines_.push_back({{{margin() + fmt::format("{:<12} ", "lost"), TopStyle::key}, {losses_text(counts_)}}});
+  lines_.push_back({{{margin() + fmt::format("{:<12} ", "lost"), TopStyle::key}, {losses_text(counts_.losses)}}});
 }
 
 }  // namespace
 
 double share(std::int64_t part, std::int64_t of) { return of == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(of); }
-
-std::string losses_text(const TopCounts& counts) {
-  std::string text;
-  for (std::size_t i = 1; i < loss_count; ++i) {
-    if (counts.losses[i] != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counts.losses[i], name(static_cast<Loss>(i)));
-  }
-  return text.empty() ? "nothing" : text;
-}
 
 std::string threads_text(const TopCounts& counts, const TopTarget& target, bool since_start) {
   const auto ran = std::ranges::count_if(counts.threads, [&](const TopCounts::ThreadName& thread) { return (since_start ? thread.ran.all : thread.ran.recent) != 0; });

@@ -145,7 +145,7 @@ Facts facts_of(const Profile& profile) {
     facts.emplace_back("Stacks", fmt::format("{:.1f} % with Lua, native part complete {:.1f} %", percent(profile.quality().with_lua, profile.quality().stacks),
                                              percent(profile.quality().native_complete, profile.quality().stacks)));
   }
-  facts.emplace_back("Lost", losses_text(profile));
+  facts.emplace_back("Lost", losses_text(profile.losses()));
   if (about.mode != "merged") facts.emplace_back("Mode", about.mode);
   return facts;
 }

@@ -165,7 +165,7 @@ class Writer {
     };
     label("thread", thread.name);
     label("tid", std::to_string(thread.tid));
-    label("process", thread.process.empty() ? profile_.about.command : thread.process);
+    label("process", command_of(profile_, thread));
     label("pid", std::to_string(process_of(profile_, thread)));
     label("vm_state", name(situation.vm_state));
     label("state", name(situation.asleep ? Sample::State::sleeping : Sample::State::running));

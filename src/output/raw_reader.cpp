@@ -69,7 +69,7 @@ class RawReader {
 
   Profile finish(bool whole) {
     About& about = profile_.about;
-    about.duration_ns = std::max(about.duration_ns, at_ns_);
+    about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
     about.ticks = std::max(about.ticks, ticks_);
     if (window_.from_ns > 0 || window_.to_ns) {
       // Ticks at which all threads slept are not in the file one by one: they are taken to be as frequent everywhere.
@@ -185,7 +185,6 @@ class RawReader {
     tick_.weight_ns = fields.empty() ? passed : fields.signed_number();
     if (!fields.good() || static_cast<std::uint64_t>(tick_.at_ns + passed) > any_number) return false;
     tick_.at_ns += passed;
-    at_ns_ = tick_.at_ns;
     ++ticks_;
     return true;
   }
@@ -258,7 +257,7 @@ class RawReader {
   std::vector<KnownThread> threads_;
   std::size_t text_bytes_ = 0;                         // of frames and threads
   Tick tick_;
-  std::int64_t at_ns_ = 0, ticks_ = 0, summed_ns_ = 0;
+  std::int64_t ticks_ = 0, summed_ns_ = 0;
   Profile profile_;
   Shaper shaper_;
 };

@@ -131,7 +131,7 @@ TEST_CASE("a thread that sleeps on has the stack that it had; losses have no fun
   CHECK(times_of(counts, "[read]").own.all == 20 * ms);
   CHECK(counts.idle.all == 20 * ms);
   CHECK(counts.activity[static_cast<std::size_t>(Activity::c)].all == 0);   // it did not run
-  CHECK(losses_text(counts) == "3 late ticks, 1 refused");
+  CHECK(losses_text(counts.losses) == "3 late ticks, 1 refused");
   CHECK(counts.threads_now == 1);
 }
 
