@@ -15,6 +15,7 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t copy_limit = 256 << 20;
+constexpr std::size_t most_code = 256 << 20, most_targets = 8 << 20;   // that calls are looked for in; 64 MiB of them
 
 Address round_down(Address address) { return address & ~Address{4095}; }
 
@@ -88,16 +89,26 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
   for (const ProgramHeader& header : headers->segments) {
     const Address start = header.address + bias_;
     const bool missing = std::ranges::any_of(missing_, [&](const Code& each) { return start >= each.start && start < each.end; });
-    if (header.type == PT_LOAD && header.file_size != 0 && start + header.file_size > start && !missing) {
-      const std::uint64_t offset = by_address_ ? start - first.start : header.offset;
-      is_file_ &= offset == header.offset;
-      segments_.push_back({start, start + header.file_size, offset, (header.flags & PF_X) != 0});
-    }
+    if (header.type == PT_LOAD && !missing) add_segment(start, header.file_size, by_address_ ? start - first.start : header.offset, header.offset, (header.flags & PF_X) != 0);
     if (header.type == PT_GNU_EH_FRAME) eh_frame_hdr_ = start, eh_frame_hdr_size_ = header.memory_size;
   }
+  std::size_t there = 0;
+  for (const Segment& segment : segments_) {
+    if (eh_frame_hdr_ >= segment.start && eh_frame_hdr_ < segment.end) there = segment.end - eh_frame_hdr_;
+  }
+  eh_frame_hdr_size_ = std::min(eh_frame_hdr_size_, there);
   if (headers->entry != 0) entry_ = headers->entry + bias_;
   std::ranges::sort(segments_, {}, &Segment::start);
   return have_bias && !segments_.empty();
+}
+
+// Of a segment, what there are bytes for: a file may say anything.
+void Module::add_segment(Address start, std::uint64_t size, std::uint64_t offset, std::uint64_t file_offset, bool executable) {
+  if (offset >= bytes_.size()) return;
+  size = std::min<std::uint64_t>(size, bytes_.size() - offset);
+  if (size == 0 || start + size <= start) return;
+  is_file_ &= offset == file_offset;
+  segments_.push_back({start, start + size, offset, executable});
 }
 
 const FrameTable* Module::frames() const {
@@ -162,10 +173,12 @@ std::optional<Symbol> Module::symbol(Address address) const {
 const std::vector<Address>& Module::call_targets() const {
   if (call_targets_) return *call_targets_;
   std::vector<Address> targets;
+  std::size_t left = most_code;
   for (const Segment& segment : segments_) {
-    if (!segment.executable || segment.offset + (segment.end - segment.start) > bytes_.size()) continue;
-    const auto code = bytes_.subspan(segment.offset, segment.end - segment.start);
-    for (std::size_t i = 0; i + 5 <= code.size(); ++i) {
+    if (!segment.executable) continue;
+    const auto code = bytes_.subspan(segment.offset, std::min<std::size_t>(segment.end - segment.start, left));
+    left -= code.size();
+    for (std::size_t i = 0; i + 5 <= code.size() && targets.size() < most_targets; ++i) {
       if (std::to_integer<unsigned>(code[i]) != 0xe8) continue;
       const Address target = segment.start + i + 5 + static_cast<Address>(std::int64_t{luaspy::load<std::int32_t>(code, i + 1)});
       if (executes(target)) targets.push_back(target);
