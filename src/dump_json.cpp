@@ -5,6 +5,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "text.h"
+
 namespace luaspy {
 namespace {
 
@@ -113,7 +115,7 @@ Json to_json(const CoreFacts& core) {
   Json json = {{"file", core.path}};
   if (!core.end.empty()) json["ended_by"] = core.end;
   if (core.missing_bytes != 0) json["missing_bytes"] = core.missing_bytes;
-  for (const CoreFile::MissingFile& file : core.missing_files) json["missing_files"].push_back({{"file", file.path}, {"differs", file.differs}});
+  for (const CoreFile::MissingFile& file : core.missing_files) json["missing_files"].push_back({{"file", printable(file.path)}, {"differs", file.differs}});
   return json;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "attach/system.h"
 #include "dump.h"
 #include "options.h"
 #include "ps.h"
@@ -46,6 +47,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  luaspy::system::outlive_shorter_files();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

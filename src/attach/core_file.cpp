@@ -36,6 +36,14 @@ bool ends_in_core(int signal) {
   return std::ranges::find(signals, signal) != signals.end();
 }
 
+// What is no time that a thread can have run is none.
+template <typename Time>
+std::int64_t ns_of(const Time& time) {
+  constexpr std::int64_t most_s = 1'000'000'000, most_us = 1'000'000;
+  if (time.tv_sec < 0 || time.tv_sec > most_s || time.tv_usec < 0 || time.tv_usec > most_us) return 0;
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_usec * std::int64_t{1000};
+}
+
 // What a call that a stop or a signal has ended answers (Linux, include/linux/errno.h: ERESTARTSYS to ERESTART_RESTARTBLOCK; or EINTR).
 bool was_interrupted(std::int64_t answer) {
   constexpr std::int64_t interrupted = -4, first_restart = -516, last_restart = -512;
@@ -121,6 +129,7 @@ void CoreFile::read_note(std::uint32_t type, std::span<const std::byte> content)
       command_ = text_of(info.pr_psargs);
       while (command_.ends_with(' ')) command_.pop_back();
       if (command_.empty()) command_ = '[' + text_of(info.pr_fname) + ']';
+      command_ = printable(command_);
       return;
     }
     case NT_SIGINFO: {
@@ -143,8 +152,7 @@ void CoreFile::read_status(std::span<const std::byte> content) {
   Thread thread;
   thread.tid = status.pr_pid;
   thread.registers = system::registers_of(raw);
-  constexpr std::int64_t us = 1000;
-  thread.on_cpu_ns = (status.pr_utime.tv_sec + status.pr_stime.tv_sec) * 1'000'000 * us + (status.pr_utime.tv_usec + status.pr_stime.tv_usec) * us;
+  thread.on_cpu_ns = ns_of(status.pr_utime) + ns_of(status.pr_stime);
   const auto call = static_cast<std::int64_t>(raw.orig_rax);
   if (call >= 0 && was_interrupted(static_cast<std::int64_t>(raw.rax))) {
     thread.system_call = call;

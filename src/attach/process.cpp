@@ -8,10 +8,13 @@
 
 #include <algorithm>
 
+#include "text.h"
 #include "words.h"
 
 namespace luaspy {
 namespace {
+
+constexpr std::size_t most_shown = 1 << 16;   // bytes, of a command and a path
 
 std::string proc(pid_t pid, std::string_view file) { return fmt::format("/proc/{}/{}", pid, file); }
 
@@ -27,13 +30,20 @@ char state_in(std::string_view stat) {
   return end != stat.npos && end + 2 < stat.size() ? stat[end + 2] : '?';
 }
 
+// A thread's name, which it may have made of any bytes (prctl(2), PR_SET_NAME): newlines and escapes, too.
+std::string name_in(const std::string& comm_file) {
+  std::string name = system::read_file(comm_file).value_or("");
+  if (name.ends_with('\n')) name.pop_back();
+  return printable(name);
+}
+
 bool lives(char state) { return state != '?' && state != 'Z' && state != 'X'; }
 
 }  // namespace
 
 Thread::Thread(pid_t pid, pid_t tid)
     : tid_(tid),
-      name_(first_line(fmt::format("/proc/{}/task/{}/comm", pid, tid))),
+      name_(name_in(fmt::format("/proc/{}/task/{}/comm", pid, tid))),
       syscall_(system::open_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid), O_RDONLY)),
       schedstat_(system::open_file(fmt::format("/proc/{}/task/{}/schedstat", pid, tid), O_RDONLY)),
       stat_(system::open_file(fmt::format("/proc/{}/task/{}/stat", pid, tid), O_RDONLY)) {}
@@ -122,7 +132,7 @@ Result<Process> Process::open(pid_t pid) {
     std::string_view line = std::string_view(tasks).substr(at + 10);
     if (const pid_t tracer = number<pid_t>(next_word(line)); tracer != 0)
       return Error{Cause::already_traced, fmt::format("Process {} is already traced by process {} ({}); a process has one tracer at a time.",
-                                                      pid, tracer, first_line(proc(tracer, "comm")))};
+                                                      pid, tracer, name_in(proc(tracer, "comm")))};
   }
   const system::FileDescriptor image = system::open_file(proc(pid, "exe"), O_RDONLY);
   if (!image || !system::open_file(proc(pid, "mem"), O_RDONLY)) return explain_refusal(pid);
@@ -146,10 +156,10 @@ std::string command_of(pid_t pid) {
   std::string text = system::read_file(proc(pid, "cmdline")).value_or("");
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::ranges::replace(text, '\0', ' ');
-  return text.empty() ? '[' + first_line(proc(pid, "comm")) + ']' : text;
+  return text.empty() ? '[' + name_in(proc(pid, "comm")) + ']' : printable(text, most_shown);
 }
 
-std::string executable_of(pid_t pid) { return system::read_link(proc(pid, "exe")).value_or("?"); }
+std::string executable_of(pid_t pid) { return printable(system::read_link(proc(pid, "exe")).value_or("?"), most_shown); }
 
 AddressSpace Process::address_space() const { return AddressSpace::parse(system::read_file(path("maps")).value_or("")); }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -57,6 +58,16 @@ void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;   // without SA_RESTART: a wait has to end
   ::sigaction(signal, &action, nullptr);
+}
+
+// mmap(2): SIGBUS comes where a mapped file has no page any more. There is one of zeros from now on.
+void on_missing_page(int, siginfo_t* info, void*) {
+  const int error = errno;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) / page * page);
+  const bool put = info->si_code == BUS_ADRERR && ::mmap(address, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+  if (!put) ::signal(SIGBUS, SIG_DFL);   // it comes again, and ends luaspy
+  errno = error;
 }
 
 }  // namespace
@@ -193,6 +204,13 @@ void watch_signals() {
   for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);   // writing fails instead
   const itimerval period{{0, 100'000}, {0, 100'000}};
   ::setitimer(ITIMER_REAL, &period, nullptr);
+}
+
+void outlive_shorter_files() {
+  struct sigaction action {};
+  action.sa_sigaction = on_missing_page;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
 }
 
 void before_end_at_once(void (*action)()) { last_action = action; }

@@ -86,6 +86,8 @@ bool sleep_until(Clock::time_point deadline);
 // From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) ask luaspy to end (a second SIGINT ends it at once, with status 130), SIGTSTP to stop, SIGPIPE and SIGXFSZ are
 // ignored, and an alarm comes ten times a second, so that no wait for a thread lasts for ever.
 void watch_signals();
+// A target's files are read as they are mapped. From now on what is cut off from one meanwhile reads as zeros; else luaspy would be ended by SIGBUS.
+void outlive_shorter_files();
 // What a second SIGINT has to do before it ends luaspy; nullptr: nothing. Only what a signal handler may do.
 void before_end_at_once(void (*action)());
 // A second SIGINT waits, until hold_end_at_once(false): there is something to be written first.

@@ -6,12 +6,14 @@
 #include <optional>
 
 #include "luastate/layouts/luajit.h"
+#include "text.h"
 
 namespace luaspy {
 namespace {
 
 constexpr std::size_t chunk_size = 1 << 20;
 constexpr std::size_t overlap = 64;  // longer than what is read of an ident
+constexpr std::size_t longest_path = 1 << 12;   // PATH_MAX (limits.h); of what is shown of one
 constexpr std::size_t image_limit = 1 << 30;
 
 std::string_view word_at(std::string_view text, std::size_t at, std::string_view allowed) {
@@ -128,11 +130,11 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     }
     if (known != nullptr && read) known->emplace(key, best);
     if (!best) continue;
-    images_.push_back({image.path, image.start, image.end, best->version, best->text, best->strength == 3, rows_for(best->version)});
+    images_.push_back({printable(image.path, longest_path), image.start, image.end, best->version, best->text, best->strength == 3, rows_for(best->version)});
     changed = true;
   }
   changed |= std::erase_if(images_, [&](const LuaImage& image) {
-    return std::ranges::find(seen, Seen{image.start, image.path}) == seen.end();
+    return std::ranges::none_of(seen, [&](const Seen& entry) { return entry.start == image.start && printable(entry.path, longest_path) == image.path; });
   }) != 0;
   // Programs mention "Lua 5.3" without having one: that counts only where nothing better is.
   if (std::ranges::any_of(images_, &LuaImage::certain)) std::erase_if(images_, [](const LuaImage& image) { return !image.certain; });
@@ -152,7 +154,7 @@ std::vector<Dialect> Detector::rows() const {
 
 std::vector<std::string> Detector::searched() const {
   std::vector<std::string> paths;
-  for (const Seen& entry : seen_) paths.push_back(entry.path);
+  for (const Seen& entry : seen_) paths.push_back(printable(entry.path, longest_path));
   return paths;
 }
 

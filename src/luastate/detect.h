@@ -14,7 +14,7 @@ namespace luaspy {
 
 // An ELF image that holds a Lua core, or looks as if it did.
 struct LuaImage {
-  std::string path;
+  std::string path;             // printable
   Address start = 0, end = 0;   // of the image in the target
   std::string version;          // "5.4.4", or "5.4" if only the series is told; or "LuaJIT 2.1.0-beta3"
   std::string ident;            // the string that told it

@@ -2,13 +2,9 @@
 // What call frame information (DWARF 5, 6.4) says at one pc, in a form that leads from a frame to its caller in nanoseconds. x86-64.
 
 #include <compare>
-#include <memory>
 
 #include "frame.h"
-
-struct Elf;
-struct Dwarf_CFI_s;
-struct Dwarf_Frame_s;
+#include "unwind/elf_headers.h"
 
 namespace luaspy {
 
@@ -55,22 +51,21 @@ struct FrameRow {
   Stepped step(const NativeFrame& from, const Memory& stack, Registers& caller) const;
 };
 
-// The call frame information of an ELF file, read where it is asked for.
+// The call frame information of an ELF file (call_frame.h), read where it is asked for.
 class FrameTable {
  public:
   // `file`: its bytes, which have to outlive this. `bias`: what its addresses differ by from the target's.
   FrameTable(std::span<const std::byte> file, Address bias);
-  FrameTable(const FrameTable&) = delete;
-  FrameTable& operator=(const FrameTable&) = delete;
-  ~FrameTable();
 
   // What is said at `pc`, which is in the function [start, end), in addresses of the target. Its CFA is unknown if that cannot be told.
   FrameRow at(Address pc, Address start, Address end) const;
 
  private:
-  Elf* elf_ = nullptr;
-  Dwarf_CFI_s* frames_ = nullptr;
-  Address bias_;
+  FrameTable(std::span<const std::byte> file, const ElfHeaders& headers, Address bias);
+
+  LoadedBytes bytes_;
+  Address header_ = 0, bias_;   // of .eh_frame_hdr, as the file has it
+  std::uint64_t header_size_ = 0;
 };
 
 }  // namespace luaspy

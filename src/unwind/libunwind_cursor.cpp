@@ -14,6 +14,8 @@ struct Source {
   const Modules& modules;
   const Memory* stack = nullptr;  // none outside of a step: tables are searched then, too
   Registers registers;
+  int reads_left = 0;             // until the step or the search has to end: call frame information may be as long as a file
+  static constexpr int most_reads = 1 << 16;
 };
 
 Source& source(void* argument) { return *static_cast<Source*>(argument); }
@@ -53,9 +55,10 @@ void put_unwind_info(unw_addr_space_t, unw_proc_info_t*, void*) {}
 int no_dynamic_info(unw_addr_space_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
 
 int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int write, void* argument) {
-  const Source& from = source(argument);
+  Source& from = source(argument);
   const auto bytes = std::as_writable_bytes(std::span(value, 1));
   if (write != 0) return -UNW_EREADONLYREG;
+  if (from.reads_left-- <= 0) return -UNW_EINVAL;
   if (from.stack != nullptr && from.stack->read(address, bytes)) return 0;
   const Module* const module = from.modules.find(address);
   return module != nullptr && module->read(address, bytes) ? 0 : -UNW_EINVAL;
@@ -86,7 +89,7 @@ Registers read_cursor(unw_cursor_t& cursor) {
 }  // namespace
 
 struct LibunwindCursor::Space {
-  explicit Space(const Modules& modules) : source{modules, nullptr, {}} {
+  explicit Space(const Modules& modules) : source{modules, nullptr, {}, 0} {
     accessors.find_proc_info = find_proc_info;
     accessors.put_unwind_info = put_unwind_info;
     accessors.get_dyn_info_list_addr = no_dynamic_info;
@@ -130,6 +133,7 @@ void LibunwindCursor::forget() {
 
 bool LibunwindCursor::find(Address address, Address& start, Address& end) const {
   unw_proc_info_t info{};
+  space_->source.reads_left = Source::most_reads;
   if (find_proc_info(space_->space, address, &info, 0, &space_->source) != 0) return false;
   start = info.start_ip;
   end = info.end_ip;
@@ -139,6 +143,7 @@ bool LibunwindCursor::find(Address address, Address& start, Address& end) const 
 Stepped LibunwindCursor::step(const NativeFrame& from, Address lookup, const Memory& stack, Registers& caller) {
   Source& reads = space_->source;
   reads.stack = &stack;
+  reads.reads_left = Source::most_reads;
   if (!goes_on_) {
     reads.registers = from.registers;
     reads.registers.set(rip, lookup);  // libunwind takes the first frame's pc for one that was not calling

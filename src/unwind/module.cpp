@@ -3,17 +3,19 @@
 #include <elf.h>
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
-#include <libelf.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "unwind/elf_headers.h"
+
 namespace luaspy {
 namespace {
 
 constexpr std::size_t copy_limit = 256 << 20;
+constexpr std::size_t most_code = 256 << 20, most_targets = 8 << 20;   // that calls are looked for in; 64 MiB of them
 
 Address round_down(Address address) { return address & ~Address{4095}; }
 
@@ -74,38 +76,39 @@ bool Module::copy_from(const Memory& memory, const std::vector<Mapping>& mapping
 }
 
 bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
-  elf_version(EV_CURRENT);
-  // libelf does not write through the pointer of elf_memory.
-  Elf* const elf = elf_memory(reinterpret_cast<char*>(const_cast<std::byte*>(bytes_.data())), bytes_.size());
-  std::size_t count = 0;
-  bool usable = elf != nullptr && elf_kind(elf) == ELF_K_ELF && gelf_getclass(elf) == ELFCLASS64 && elf_getphdrnum(elf, &count) == 0;
+  const std::optional<ElfHeaders> headers = read_elf_headers(bytes_);
+  if (!headers) return false;
   const Mapping& first = mappings.front();
   bool have_bias = false;
-  std::vector<GElf_Phdr> headers;
-  for (std::size_t i = 0; usable && i < count; ++i) {
-    GElf_Phdr header;
-    if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) continue;
-    headers.push_back(header);
-    if (header.p_type == PT_LOAD && !have_bias && round_down(header.p_offset) <= first.offset && header.p_offset + header.p_filesz > first.offset) {
-      bias_ = first.start - first.offset + header.p_offset - header.p_vaddr;
+  for (const ProgramHeader& header : headers->segments) {
+    if (header.type == PT_LOAD && !have_bias && round_down(header.offset) <= first.offset && header.offset + header.file_size > first.offset) {
+      bias_ = first.start - first.offset + header.offset - header.address;
       have_bias = true;
     }
   }
-  for (const GElf_Phdr& header : headers) {
-    const Address start = header.p_vaddr + bias_;
+  for (const ProgramHeader& header : headers->segments) {
+    const Address start = header.address + bias_;
     const bool missing = std::ranges::any_of(missing_, [&](const Code& each) { return start >= each.start && start < each.end; });
-    if (header.p_type == PT_LOAD && header.p_filesz != 0 && !missing) {
-      const std::uint64_t offset = by_address_ ? start - first.start : header.p_offset;
-      is_file_ &= offset == header.p_offset;
-      segments_.push_back({start, start + header.p_filesz, offset, (header.p_flags & PF_X) != 0});
-    }
-    if (header.p_type == PT_GNU_EH_FRAME) eh_frame_hdr_ = start, eh_frame_hdr_size_ = header.p_memsz;
+    if (header.type == PT_LOAD && !missing) add_segment(start, header.file_size, by_address_ ? start - first.start : header.offset, header.offset, (header.flags & PF_X) != 0);
+    if (header.type == PT_GNU_EH_FRAME) eh_frame_hdr_ = start, eh_frame_hdr_size_ = header.memory_size;
   }
-  GElf_Ehdr header;
-  if (usable && gelf_getehdr(elf, &header) != nullptr && header.e_entry != 0) entry_ = header.e_entry + bias_;
-  if (elf != nullptr) elf_end(elf);
+  std::size_t there = 0;
+  for (const Segment& segment : segments_) {
+    if (eh_frame_hdr_ >= segment.start && eh_frame_hdr_ < segment.end) there = segment.end - eh_frame_hdr_;
+  }
+  eh_frame_hdr_size_ = std::min(eh_frame_hdr_size_, there);
+  if (headers->entry != 0) entry_ = headers->entry + bias_;
   std::ranges::sort(segments_, {}, &Segment::start);
   return have_bias && !segments_.empty();
+}
+
+// Of a segment, what there are bytes for: a file may say anything.
+void Module::add_segment(Address start, std::uint64_t size, std::uint64_t offset, std::uint64_t file_offset, bool executable) {
+  if (offset >= bytes_.size()) return;
+  size = std::min<std::uint64_t>(size, bytes_.size() - offset);
+  if (size == 0 || start + size <= start) return;
+  is_file_ &= offset == file_offset;
+  segments_.push_back({start, start + size, offset, executable});
 }
 
 const FrameTable* Module::frames() const {
@@ -130,7 +133,7 @@ bool Module::read(Address address, std::span<std::byte> into) const {
     if (address < segment.start || address >= segment.end || into.size() > segment.end - address) continue;
     const std::uint64_t offset = segment.offset + (address - segment.start);
     if (offset > bytes_.size() || into.size() > bytes_.size() - offset) return false;
-    std::memcpy(into.data(), bytes_.data() + offset, into.size());
+    std::ranges::copy(bytes_.subspan(offset, into.size()), into.begin());   // also of no bytes at all
     return true;
   }
   return false;
@@ -170,10 +173,12 @@ std::optional<Symbol> Module::symbol(Address address) const {
 const std::vector<Address>& Module::call_targets() const {
   if (call_targets_) return *call_targets_;
   std::vector<Address> targets;
+  std::size_t left = most_code;
   for (const Segment& segment : segments_) {
-    if (!segment.executable || segment.offset + (segment.end - segment.start) > bytes_.size()) continue;
-    const auto code = bytes_.subspan(segment.offset, segment.end - segment.start);
-    for (std::size_t i = 0; i + 5 <= code.size(); ++i) {
+    if (!segment.executable) continue;
+    const auto code = bytes_.subspan(segment.offset, std::min<std::size_t>(segment.end - segment.start, left));
+    left -= code.size();
+    for (std::size_t i = 0; i + 5 <= code.size() && targets.size() < most_targets; ++i) {
       if (std::to_integer<unsigned>(code[i]) != 0xe8) continue;
       const Address target = segment.start + i + 5 + static_cast<Address>(std::int64_t{luaspy::load<std::int32_t>(code, i + 1)});
       if (executes(target)) targets.push_back(target);

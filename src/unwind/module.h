@@ -42,7 +42,7 @@ class Module {
 
   Address entry() const { return entry_; }   // e_entry: the program's first instruction, or the dynamic linker's; 0 without one
 
-  // PT_GNU_EH_FRAME: address in the target of .eh_frame_hdr; 0 without one. Its size in bytes.
+  // PT_GNU_EH_FRAME: address in the target of .eh_frame_hdr; 0 without one. How many bytes of it there are.
   Address eh_frame_hdr() const { return eh_frame_hdr_; }
   std::size_t eh_frame_hdr_size() const { return eh_frame_hdr_size_; }
   // Its call frame information; nullptr if its bytes are not there as a file.
@@ -71,6 +71,7 @@ class Module {
   bool map_file(int file);
   bool copy_from(const Memory& memory, const std::vector<Mapping>& mappings);
   bool read_program_headers(const std::vector<Mapping>& mappings);
+  void add_segment(Address start, std::uint64_t size, std::uint64_t offset, std::uint64_t file_offset, bool executable);
   void open_symbols() const;
 
   std::string path_;

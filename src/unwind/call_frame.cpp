@@ -1,0 +1,367 @@
+#include "unwind/call_frame.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "unwind/encoded_bytes.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t most_instructions = 1 << 14;   // of one function: luaV_execute's are a few hundred
+constexpr std::size_t deepest_remembered = 16;
+constexpr std::int32_t near = 128;                   // how far below the CFA a function saves registers, as a rule; it does so in one piece
+
+// LSB 5.0, table 10.5: DW_EH_PE_*. Neither indirect nor relative to anything but itself: linkers write no others.
+std::optional<Address> take_pointer(EncodedBytes& bytes, unsigned encoding, bool is_length = false) {
+  const Address here = bytes.at();
+  const unsigned relative = encoding & 0xf0;
+  std::uint64_t value = 0;
+  switch (encoding & 0x0f) {
+    case 0x00: case 0x04: case 0x0c: value = bytes.take<std::uint64_t>(); break;
+    case 0x01: value = bytes.uleb(); break;
+    case 0x02: value = bytes.take<std::uint16_t>(); break;
+    case 0x03: value = bytes.take<std::uint32_t>(); break;
+    case 0x09: value = static_cast<std::uint64_t>(bytes.sleb()); break;
+    case 0x0a: value = static_cast<std::uint64_t>(std::int64_t{bytes.take<std::int16_t>()}); break;
+    case 0x0b: value = static_cast<std::uint64_t>(std::int64_t{bytes.take<std::int32_t>()}); break;
+    default: return std::nullopt;
+  }
+  if (!bytes.good() || (relative != 0 && relative != 0x10)) return std::nullopt;
+  return relative == 0x10 && !is_length ? here + value : value;
+}
+
+// LSB 5.0, 10.6.1.1.1: what the letters of a CIE's augmentation stand for. False: some letter is not known, and so is what follows.
+bool read_augmentation(EncodedBytes& cie, std::string_view letters, CallFrameEntry& entry) {
+  if (letters.empty()) return true;
+  if (letters.front() != 'z') return false;
+  EncodedBytes data(cie.skip(cie.uleb()), cie.at());
+  for (const char letter : letters.substr(1)) {
+    switch (letter) {
+      case 'R': entry.encoding = data.take<std::uint8_t>(); break;
+      case 'L': (void)data.take<std::uint8_t>(); break;
+      case 'P': {
+        const unsigned encoding = data.take<std::uint8_t>() & 0x0f;   // only its length is of interest
+        if (!take_pointer(data, encoding)) return false;
+        break;
+      }
+      case 'S': entry.interrupted = true; break;
+      default: return false;
+    }
+  }
+  return data.good();
+}
+
+bool read_cie(const LoadedBytes& loaded, Address at, CallFrameEntry& entry, bool& has_augmentation) {
+  EncodedBytes header(loaded.from(at), at);
+  const std::uint32_t length = header.take<std::uint32_t>();
+  EncodedBytes cie(header.skip(length), at + 4);
+  if (!header.good() || cie.take<std::uint32_t>() != 0) return false;
+  const std::uint8_t version = cie.take<std::uint8_t>();
+  if (version != 1 && version != 3) return false;
+  constexpr std::size_t longest = 8;
+  char letters[longest];
+  std::size_t count = 0;
+  for (char letter; (letter = static_cast<char>(cie.take<std::uint8_t>())) != '\0';) {
+    if (count == longest) return false;
+    letters[count++] = letter;
+  }
+  entry.code_factor = cie.uleb();
+  entry.data_factor = cie.sleb();
+  entry.return_address = version == 1 ? cie.take<std::uint8_t>() : cie.uleb();
+  has_augmentation = count != 0;
+  if (!read_augmentation(cie, {letters, count}, entry) || !cie.good()) return false;
+  entry.initial = cie.rest();
+  return true;
+}
+
+std::optional<CallFrameEntry> read_fde(const LoadedBytes& loaded, Address at) {
+  EncodedBytes header(loaded.from(at), at);
+  const std::uint32_t length = header.take<std::uint32_t>();
+  EncodedBytes fde(header.skip(length), at + 4);
+  const std::uint32_t back = fde.take<std::uint32_t>();   // to the CIE, from this field on
+  CallFrameEntry entry;
+  bool has_augmentation = false;
+  if (!header.good() || !fde.good() || back == 0 || !read_cie(loaded, at + 4 - back, entry, has_augmentation)) return std::nullopt;
+  const std::optional<Address> start = take_pointer(fde, entry.encoding), size = take_pointer(fde, entry.encoding, true);
+  if (!start || !size) return std::nullopt;
+  if (has_augmentation) (void)fde.skip(fde.uleb());
+  if (!fde.good()) return std::nullopt;
+  entry.start = *start, entry.end = *start + *size;
+  entry.instructions = fde.rest();
+  entry.instructions_at = fde.at();
+  return entry;
+}
+
+// What is known of a register of the caller.
+struct Rule {
+  enum class Kind : std::uint8_t { same, undefined, at_cfa, in_register, expression, computed };   // the last: a value, not the place of one
+  Kind kind = Kind::same;
+  std::int64_t value = 0;                   // at_cfa: offset; in_register: number
+  std::span<const std::byte> expression;
+};
+
+constexpr std::size_t kept_count = callee_saved_registers.size() + 1;   // the last is the return address
+
+// By register: its place among those that are kept.
+constexpr std::uint8_t not_kept = 0xff;
+constexpr std::array<std::uint8_t, register_count> places = [] {
+  std::array<std::uint8_t, register_count> table{};
+  table.fill(not_kept);
+  for (std::size_t i = 0; i + 1 < kept_count; ++i) table[callee_saved_registers[i]] = static_cast<std::uint8_t>(i);
+  table[rip] = kept_count - 1;
+  return table;
+}();
+std::uint8_t kept(std::uint64_t number) { return number < register_count ? places[number] : not_kept; }
+
+struct Rules {
+  // System V x86-64 ABI: what is not said stays as it is; of the return address something has to be said.
+  Rules() { registers.back().kind = Rule::Kind::undefined; }
+  enum class Cfa : std::uint8_t { unknown, offset, expression } cfa = Cfa::unknown;
+  std::uint64_t cfa_register = 0;
+  std::int64_t cfa_offset = 0;
+  std::span<const std::byte> cfa_expression;
+  std::array<Rule, kept_count> registers;
+};
+
+// DWARF 5, 6.4.2: a CIE's instructions and an FDE's, as far as they hold at one pc.
+class Interpreter {
+ public:
+  explicit Interpreter(const CallFrameEntry& entry) : entry_(entry) {}
+
+  // False: something is not as it may be, or it is too much.
+  bool run(Address pc) {
+    if (!execute(EncodedBytes(entry_.initial), ~Address{0})) return false;
+    initial_ = rules_;
+    location_ = entry_.start;
+    remembered_.clear();
+    return execute(EncodedBytes(entry_.instructions, entry_.instructions_at), pc);
+  }
+  const Rules& rules() const { return rules_; }
+
+ private:
+  bool execute(EncodedBytes bytes, Address pc) {
+    while (!bytes.empty()) {
+      const unsigned opcode = bytes.take<std::uint8_t>(), low = opcode & 0x3f;
+      if (++steps_ > most_instructions) return false;
+      switch (opcode & 0xc0) {
+        case DW_CFA_advance_loc: advance(low); break;
+        case DW_CFA_offset: set(low, {Rule::Kind::at_cfa, factored(bytes.uleb()), {}}); break;
+        case DW_CFA_restore: restore(low); break;
+        default:
+          if (!move(opcode, bytes) && !define_cfa(opcode, bytes) && !define_register(opcode, bytes) && !keep_state(opcode)) return false;
+      }
+      if (bad_ || !bytes.good()) return false;
+      if (location_ > pc) return true;
+    }
+    return true;
+  }
+
+  void advance(std::uint64_t delta) { location_ += delta * entry_.code_factor; }
+  std::int64_t factored(std::uint64_t offset) const { return static_cast<std::int64_t>(offset * static_cast<std::uint64_t>(entry_.data_factor)); }
+  std::int64_t factored(std::int64_t offset) const { return factored(static_cast<std::uint64_t>(offset)); }
+  void set(std::uint64_t number, const Rule& rule) {
+    if (const std::uint8_t which = kept(number); which != not_kept) rules_.registers[which] = rule;
+  }
+  void restore(std::uint64_t number) {
+    if (const std::uint8_t which = kept(number); which != not_kept) rules_.registers[which] = initial_.registers[which];
+  }
+
+  bool move(unsigned opcode, EncodedBytes& bytes) {
+    switch (opcode) {
+      case DW_CFA_nop: return true;
+      case DW_CFA_advance_loc1: return advance(bytes.take<std::uint8_t>()), true;
+      case DW_CFA_advance_loc2: return advance(bytes.take<std::uint16_t>()), true;
+      case DW_CFA_advance_loc4: return advance(bytes.take<std::uint32_t>()), true;
+      case DW_CFA_set_loc: {
+        const std::optional<Address> to = take_pointer(bytes, entry_.encoding);
+        bad_ |= !to || *to < location_;
+        if (!bad_) location_ = *to;
+        return true;
+      }
+      case DW_CFA_GNU_args_size: return (void)bytes.uleb(), true;
+      default: return false;
+    }
+  }
+
+  void cfa_is(std::uint64_t number, std::int64_t offset) {
+    rules_.cfa = Rules::Cfa::offset, rules_.cfa_register = number, rules_.cfa_offset = offset;
+  }
+
+  bool define_cfa(unsigned opcode, EncodedBytes& bytes) {
+    switch (opcode) {
+      case DW_CFA_def_cfa:
+      case DW_CFA_def_cfa_sf: {
+        const std::uint64_t number = bytes.uleb();
+        cfa_is(number, opcode == DW_CFA_def_cfa ? static_cast<std::int64_t>(bytes.uleb()) : factored(bytes.sleb()));
+        return true;
+      }
+      case DW_CFA_def_cfa_register: bad_ |= rules_.cfa != Rules::Cfa::offset; return rules_.cfa_register = bytes.uleb(), true;
+      case DW_CFA_def_cfa_offset: bad_ |= rules_.cfa != Rules::Cfa::offset; return rules_.cfa_offset = static_cast<std::int64_t>(bytes.uleb()), true;
+      case DW_CFA_def_cfa_offset_sf: bad_ |= rules_.cfa != Rules::Cfa::offset; return rules_.cfa_offset = factored(bytes.sleb()), true;
+      case DW_CFA_def_cfa_expression: rules_.cfa = Rules::Cfa::expression; return rules_.cfa_expression = bytes.skip(bytes.uleb()), true;
+      default: return false;
+    }
+  }
+
+  bool define_register(unsigned opcode, EncodedBytes& bytes) {
+    using Kind = Rule::Kind;
+    if (opcode < DW_CFA_offset_extended || opcode == DW_CFA_remember_state || opcode == DW_CFA_restore_state) return false;
+    const std::uint64_t number = bytes.uleb();
+    switch (opcode) {
+      case DW_CFA_offset_extended: return set(number, {Kind::at_cfa, factored(bytes.uleb()), {}}), true;
+      case DW_CFA_offset_extended_sf: return set(number, {Kind::at_cfa, factored(bytes.sleb()), {}}), true;
+      case DW_CFA_restore_extended: return restore(number), true;
+      case DW_CFA_undefined: return set(number, {Kind::undefined, 0, {}}), true;
+      case DW_CFA_same_value: return set(number, {Kind::same, 0, {}}), true;
+      case DW_CFA_register: return set(number, {Kind::in_register, static_cast<std::int64_t>(bytes.uleb()), {}}), true;
+      case DW_CFA_expression: return set(number, {Kind::expression, 0, bytes.skip(bytes.uleb())}), true;
+      case DW_CFA_val_offset: case DW_CFA_val_offset_sf: return set(number, {Kind::computed, 0, {}}), (void)bytes.uleb(), true;
+      case DW_CFA_val_expression: return set(number, {Kind::computed, 0, {}}), (void)bytes.skip(bytes.uleb()), true;
+      default: return false;
+    }
+  }
+
+  bool keep_state(unsigned opcode) {
+    if (opcode == DW_CFA_remember_state) {
+      if (remembered_.size() == deepest_remembered) return false;
+      return remembered_.push_back(rules_), true;
+    }
+    if (opcode != DW_CFA_restore_state || remembered_.empty()) return false;
+    rules_ = remembered_.back();
+    return remembered_.pop_back(), true;
+  }
+
+  const CallFrameEntry& entry_;
+  Rules rules_, initial_;
+  std::vector<Rules> remembered_;
+  Address location_ = 0;
+  std::size_t steps_ = 0;
+  bool bad_ = false;
+};
+
+struct Based {
+  std::uint8_t number;
+  std::int32_t offset;
+};
+
+std::optional<std::int32_t> small(std::int64_t value) {
+  if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  return static_cast<std::int32_t>(value);
+}
+
+std::optional<Based> based(std::uint64_t number, std::int64_t offset) {
+  const std::optional<std::int32_t> near_enough = small(offset);
+  if (number >= register_count || !near_enough) return std::nullopt;
+  return Based{static_cast<std::uint8_t>(number), *near_enough};
+}
+
+// Takes DW_OP_breg0 to 31, or DW_OP_bregx.
+std::optional<Based> take_based(EncodedBytes& expression) {
+  const unsigned operation = expression.take<std::uint8_t>();
+  std::uint64_t number = operation - unsigned{DW_OP_breg0};
+  if (operation == DW_OP_bregx) number = expression.uleb();
+  else if (operation < DW_OP_breg0 || operation > DW_OP_breg31) return std::nullopt;
+  const std::int64_t offset = expression.sleb();
+  return expression.good() ? based(number, offset) : std::nullopt;
+}
+
+// GNU ld, elf_x86_64_eh_frame_plt: sp + 8 + (((pc & 15) >= n) << 3). What comes after sp + 8; n.
+std::optional<std::uint8_t> pushed_in_plt(std::span<const std::byte> rest) {
+  constexpr std::array<std::uint8_t, 9> pattern = {DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit0, DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus};
+  constexpr std::size_t n = 4;
+  if (rest.size() != pattern.size()) return std::nullopt;
+  const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(rest[i]); };
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (i != n && byte(i) != pattern[i]) return std::nullopt;
+  }
+  if (byte(n) < DW_OP_lit0 || byte(n) > DW_OP_lit31) return std::nullopt;
+  return static_cast<std::uint8_t>(byte(n) - DW_OP_lit0);
+}
+
+bool put_cfa(const Rules& rules, FrameRow& row) {
+  std::optional<Based> base;
+  FrameRow::Cfa form = FrameRow::Cfa::offset;
+  if (rules.cfa == Rules::Cfa::offset) base = based(rules.cfa_register, rules.cfa_offset);
+  if (rules.cfa == Rules::Cfa::expression) {
+    EncodedBytes expression(rules.cfa_expression);
+    base = take_based(expression);
+    const std::span<const std::byte> rest = expression.rest();
+    const std::optional<std::uint8_t> pushed = pushed_in_plt(rest);
+    if (base && base->number == rsp && pushed) form = FrameRow::Cfa::plt, row.pushed = *pushed;
+    else if (rest.size() == 1 && rest[0] == std::byte{DW_OP_deref}) form = FrameRow::Cfa::word;
+    else if (!rest.empty()) return false;
+  }
+  if (!base) return false;
+  row.cfa = form, row.number = base->number, row.offset = base->offset;
+  return true;
+}
+
+std::optional<FrameRow::Slot> slot_of(const Rule& rule) {
+  using Where = FrameRow::Where;
+  switch (rule.kind) {
+    case Rule::Kind::same: return FrameRow::Slot{0, 0, Where::same};
+    case Rule::Kind::undefined: return FrameRow::Slot{0, 0, Where::undefined};
+    case Rule::Kind::at_cfa: {
+      const std::optional<std::int32_t> offset = small(rule.value);
+      return offset ? std::optional(FrameRow::Slot{*offset, 0, Where::at_cfa}) : std::nullopt;
+    }
+    case Rule::Kind::in_register:
+      if (static_cast<std::uint64_t>(rule.value) >= register_count) return std::nullopt;
+      return FrameRow::Slot{0, static_cast<std::uint8_t>(rule.value), Where::in_register};
+    case Rule::Kind::expression: {
+      EncodedBytes expression(rule.expression);
+      const std::optional<Based> base = take_based(expression);
+      return base && expression.empty() ? std::optional(FrameRow::Slot{base->offset, base->number, Where::at_register}) : std::nullopt;
+    }
+    case Rule::Kind::computed: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool put_slots(const Rules& rules, FrameRow& row) {
+  std::int32_t lowest = 0, highest = std::numeric_limits<std::int32_t>::min();
+  for (std::size_t i = 0; i < kept_count; ++i) {
+    const std::optional<FrameRow::Slot> slot = slot_of(rules.registers[i]);
+    if (!slot) return false;
+    (i + 1 < kept_count ? row.saved[i] : row.return_address) = *slot;
+    if (slot->where == FrameRow::Where::at_cfa) lowest = std::min(lowest, slot->offset), highest = std::max(highest, slot->offset);
+  }
+  if (lowest >= -near && highest <= -8) row.lowest = lowest;
+  return true;
+}
+
+}  // namespace
+
+// LSB 5.0, 10.6.2: pairs of a function's start and its FDE's address, sorted, both sdata4 relative to the header. Every linker writes that form.
+std::optional<CallFrameEntry> find_entry(const LoadedBytes& loaded, Address header, std::uint64_t header_size, Address pc) {
+  EncodedBytes bytes(loaded.from(header), header);
+  const std::uint32_t form = bytes.take<std::uint32_t>();
+  (void)bytes.take<std::uint32_t>();   // where .eh_frame begins
+  const std::uint64_t count = bytes.take<std::uint32_t>();
+  constexpr std::size_t pair = 8;
+  if (form != 0x3b031b01 && form != 0x3b033b01) return std::nullopt;
+  if (!bytes.good() || count * pair > bytes.rest().size() || count * pair + 12 > header_size) return std::nullopt;
+  const auto address = [&](std::size_t at) { return header + static_cast<Address>(std::int64_t{load<std::int32_t>(bytes.rest(), at)}); };
+  std::size_t low = 0, high = count;   // the first that starts behind pc is one of these
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (address(middle * pair) <= pc) low = middle + 1;
+    else high = middle;
+  }
+  if (low == 0) return std::nullopt;
+  std::optional<CallFrameEntry> entry = read_fde(loaded, address((low - 1) * pair + 4));
+  return entry && pc >= entry->start && pc < entry->end ? entry : std::nullopt;
+}
+
+FrameRow row_at(const CallFrameEntry& entry, Address pc) {
+  Interpreter interpreter(entry);
+  FrameRow row;
+  row.interrupted = entry.interrupted;
+  if (entry.return_address != rip || !interpreter.run(pc)) return {};
+  return put_cfa(interpreter.rules(), row) && put_slots(interpreter.rules(), row) ? row : FrameRow{};
+}
+
+}  // namespace luaspy

@@ -1,0 +1,48 @@
+// Core files: an input is one, and all of it is hostile (core).
+
+#include "attach/core_file.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "stack_reader.h"
+
+namespace luaspy::fuzz {
+namespace {
+
+void look_at(const CoreFile& core) {
+  expect_printable(core.command(), 500, "a core's command");
+  WalkLimits limits;
+  limits.count_left_out = true;
+  StackReader reader(core, core, {}, limits);
+  if (reader.images().empty()) reader.try_all_rows();
+  int threads = 0;
+  for (const CoreFile::Thread& thread : core.threads()) {
+    if (threads++ == 4) break;
+    StackReader::Prediction predicted;
+    Sample sample;
+    if (!reader.read(thread.registers, predicted, false)) continue;
+    reader.finish(thread.registers, sample, predicted);
+    expect(sample.stack.size() < 10'000, "a stack is bounded");
+    for (const Frame& frame : sample.stack) {
+      expect_printable(frame.name, 2000, "a frame's name");
+      expect_printable(frame.file, 2000, "a frame's file");
+    }
+  }
+  for (const CoreFile::MissingFile& file : core.missing_files()) expect(file.path.size() < 1 << 20, "a path is bounded");
+}
+
+}  // namespace
+
+void core(Bytes bytes) {
+  const int file = ::memfd_create("core", MFD_CLOEXEC);
+  expect(file >= 0 && ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "the input is a file");
+  const Result<std::unique_ptr<CoreFile>> core = CoreFile::open({fmt::format("/proc/self/fd/{}", file), "", ""});
+  if (core) look_at(**core);
+  else expect_printable(core.error().text, 1000, "an error");
+  ::close(file);
+}
+
+}  // namespace luaspy::fuzz

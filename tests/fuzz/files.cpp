@@ -1,0 +1,138 @@
+// Files: raw recordings and all that is made of them (raw), the target's source (source).
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "call_tree.h"
+#include "function_view.h"
+#include "fuzz.h"
+#include "output/flamegraph.h"
+#include "output/format.h"
+#include "output/raw.h"
+#include "output/raw_format.h"
+#include "profile_diff.h"
+#include "report_text.h"
+#include "source_lines.h"
+#include "source_listing.h"
+#include "summary.h"
+
+namespace luaspy::fuzz {
+namespace {
+
+void put_u32(std::string& out, std::uint64_t number) {
+  for (int i = 0; i < 4; ++i) out += static_cast<char>(number >> 8 * i & 0xff);
+}
+
+// What no fuzzer finds by itself, the sums of blocks, is put there for it.
+std::string recording_of(std::string_view records, std::size_t cut) {
+  std::string file = std::string(raw::magic) + static_cast<char>(raw_version);
+  for (const std::string_view block : {records.substr(0, cut), records.substr(cut)}) {
+    put_u32(file, block.size());
+    put_u32(file, crc32(0, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(block.size())));
+    file += block;
+  }
+  return file;
+}
+
+// Lines of text as a terminal and other programs may have them.
+void expect_plain(std::string_view text, const char* what) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t'; };
+  expect(std::ranges::none_of(text, is_control), what);
+  std::string one_line(text);
+  std::ranges::replace(one_line, '\n', ' ');
+  std::ranges::replace(one_line, '\t', ' ');
+  expect_printable(one_line, one_line.size(), what);
+}
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+std::string written(const Format& format, const Profile& profile, const WriteOptions& options) {
+  std::ostringstream out;
+  format.write(profile, options, out);
+  return out.str();
+}
+
+void check_format(const Format& format, const Profile& profile, const WriteOptions& options) {
+  const std::string text = written(format, profile, options);
+  if (format.name == "folded" || format.name == "callgrind") expect_plain(text, "text has no control characters");
+  if (format.name == "speedscope" || format.name == "chrometrace") expect(nlohmann::json::accept(text), "JSON is JSON");
+  if (format.name == "flamegraph") {
+    static const std::string empty = written(format, Profile(), {});
+    for (const std::string_view tag : {"</script", "<script", "<!--"}) expect(count(text, tag) == count(empty, tag), "the page has the elements that it has of itself");
+  }
+}
+
+void check_views(const Profile& profile, const TextStyle& style) {
+  expect_plain(summary_text(profile) + hottest_text(profile), "summaries have no control characters");
+  std::string text = functions_text(profile, style) + lines_text(profile, style) + states_text(profile, style) + threads_text(profile, style);
+  const FunctionTable functions = functions_of(profile, style.top % 2 == 0);
+  text += call_tree_text(call_tree(profile, functions, style.by), functions, 1, style);
+  for (std::uint32_t i = 0; i < functions.functions.size() && i < 3; ++i) text += function_text(profile, functions, function_view(profile, functions, i, style.by), style);
+  for (const Frame& frame : profile.frames()) {
+    if (frame.kind != Frame::Kind::lua) continue;
+    text += source_listing("one\ntwo\nthree\n", line_costs(profile, frame.file, style.by), total_cost(profile, style.by), style);
+    break;
+  }
+  expect_plain(text, "reports have no control characters");
+  if (style.charset == Charset::ascii) expect(std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }), "ASCII is ASCII");
+}
+
+}  // namespace
+
+void raw(Bytes bytes) {
+  Input input(bytes);
+  const auto flags = input.take<std::uint8_t>(), more = input.take<std::uint8_t>();
+  const std::string_view records = input.text(1 << 20);
+  Shape shape;
+  shape.lines = (flags & 1) != 0, shape.gc = (flags & 2) != 0, shape.vmstate = (flags & 4) != 0, shape.processes = (flags & 8) != 0;
+  if ((flags & 16) != 0) shape.ignore = "a(b|c)*";
+  RawWindow window;
+  if ((flags & 32) != 0) window.from_ns = more * 1'000'000, window.to_ns = more * 3'000'000;
+  std::istringstream file((flags & 64) != 0 ? std::string(records) : recording_of(records, std::min<std::size_t>(more * 16, records.size())));
+  Result<Profile> profile = read_raw(file, shape, window, true);
+  if (!profile) return expect_printable(profile.error().text, 1000, "an error");
+  profile->settle_names();
+  const WriteOptions options = {(more & 1) != 0, (more & 2) != 0};
+  for (const Format& format : formats()) {
+    if (format.write != nullptr) check_format(format, *profile, options);
+  }
+  check_views(*profile, {(more & 4) != 0 ? By::time : By::samples, 5 + more % 8, (more & 8) != 0 ? Charset::ascii : Charset::utf8});
+  const DiffBy by = static_cast<DiffBy>(more % 3);
+  expect_plain(diff_text(profile_diff(*profile, *profile, {by, (more & 16) != 0}), {}), "differences have no control characters");
+  expect_plain(diff_folded(*profile, *profile, by, true), "folded differences have no control characters");
+  std::ostringstream page;
+  write_flamegraph_diff(*profile, *profile, (more & 32) != 0, options, page);
+}
+
+// The file is this process's: it is read as a target's is.
+void source(Bytes bytes) {
+  Input input(bytes);
+  const int line = input.take<std::int16_t>();
+  const std::string_view text = input.text(1 << 16);
+  static const std::string path = [] {
+    std::string name = "/tmp/luaspy-fuzz-XXXXXX";
+    ::close(::mkstemp(name.data()));
+    std::atexit([] { (void)::unlink(path.c_str()); });
+    return name;
+  }();
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  SourceLines lines(::getpid());
+  for (const int each : {line, line + 1, 1, 2, static_cast<int>(line_starts(text).size())}) {
+    if (const std::optional<SourceLine> found = lines.line(path, each)) expect_printable(found->text, 4 * 120 + 3, "a line of source");
+  }
+  const std::map<int, LineCost> costs = {{line, {{1, 1}, false}}, {1, {{0, 1}, true}}};
+  expect_plain(source_listing(text, costs, 2, {}), "listings have no control characters");
+}
+
+}  // namespace luaspy::fuzz

@@ -1,0 +1,47 @@
+#include "fuzz.h"
+
+#include <time.h>
+
+#include <cstdio>
+
+#include "fake_memory.h"
+#include "text.h"
+
+namespace luaspy::fuzz {
+namespace {
+
+double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+constexpr FuzzTarget all[] = {{"bytecode", bytecode}, {"call_frames", call_frames}, {"core", core},     {"detect", detect}, {"elf", elf},
+                              {"heap", heap},         {"locals", locals},           {"luajit", luajit}, {"machine_code", machine_code},
+                              {"maps", maps},         {"puc", puc},                 {"raw", raw},       {"snapshots", snapshots}, {"source", source}};
+
+}  // namespace
+
+std::span<const FuzzTarget> targets() { return all; }
+
+void prepare() { (void)images(); }
+
+void run(const FuzzTarget& target, Bytes input) {
+  const double start = processor_seconds();
+  target.run(input);
+  expect(processor_seconds() - start < 2, "an input takes less than 2 s");
+}
+
+void expect(bool holds, const char* claim) {
+  if (holds) return;
+  std::fprintf(stderr, "FAILED: %s\n", claim);
+  std::abort();
+}
+
+void expect_printable(std::string_view text, std::size_t most, const char* what) {
+  if (text.size() <= most && printable(text, text.size()) == text) return;
+  std::fprintf(stderr, "%s, %zu bytes: %s\n", what, text.size(), printable(text, 1000).c_str());
+  expect(false, "text is printable, and of bounded length");
+}
+
+}  // namespace luaspy::fuzz

@@ -1,0 +1,74 @@
+#pragma once
+// What fuzz targets share. One program has all of them: run.cpp runs files through a target, driver.cpp lets libFuzzer do it.
+
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+
+#include "memory.h"
+
+namespace luaspy::fuzz {
+
+using Bytes = std::span<const std::byte>;
+
+struct FuzzTarget {
+  std::string_view name;
+  void (*run)(Bytes input);
+};
+std::span<const FuzzTarget> targets();
+
+// What all inputs have in common is read: it takes longer than one of them.
+void prepare();
+// One input through one target: it may take 2 s of processor time, sanitizers and all, and must end.
+void run(const FuzzTarget& target, Bytes input);
+
+// A claim that does not hold ends the program: libFuzzer keeps the input.
+void expect(bool holds, const char* claim);
+// Valid UTF-8 without control characters, of `most` bytes at the most.
+void expect_printable(std::string_view text, std::size_t most, const char* what);
+
+// What an input says, taken from its front. 0 where it ends.
+class Input {
+ public:
+  explicit Input(Bytes bytes) : bytes_(bytes) {}
+  bool empty() const { return bytes_.empty(); }
+  Bytes rest() const { return bytes_; }
+  Bytes bytes(std::size_t most) {
+    const Bytes taken = bytes_.first(std::min(most, bytes_.size()));
+    bytes_ = bytes_.subspan(taken.size());
+    return taken;
+  }
+  template <typename T>
+  T take() {
+    T value{};
+    const Bytes taken = bytes(sizeof value);
+    std::memcpy(&value, taken.data(), taken.size());
+    return value;
+  }
+  std::string_view text(std::size_t most) {
+    const Bytes taken = bytes(most);
+    return {reinterpret_cast<const char*>(taken.data()), taken.size()};
+  }
+
+ private:
+  Bytes bytes_;
+};
+
+// The targets, by file.
+void elf(Bytes input);
+void call_frames(Bytes input);
+void maps(Bytes input);
+void core(Bytes input);
+void detect(Bytes input);
+void puc(Bytes input);
+void luajit(Bytes input);
+void locals(Bytes input);
+void heap(Bytes input);
+void snapshots(Bytes input);
+void bytecode(Bytes input);
+void machine_code(Bytes input);
+void raw(Bytes input);
+void source(Bytes input);
+
+}  // namespace luaspy::fuzz

@@ -1,0 +1,41 @@
+// Runs inputs through their targets, without a fuzzer: fuzz_corpora DIRECTORY [TARGET], where DIRECTORY/TARGET/… are a target's inputs. A target without
+// inputs is a failure. Each input is also cut short and torn: what a corpus covers stays covered when the input's form changes a little.
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "fuzz.h"
+
+namespace luaspy::fuzz {
+namespace {
+
+int run_all(const std::filesystem::path& corpus, std::string_view only) {
+  prepare();
+  for (const FuzzTarget& target : targets()) {
+    if (!only.empty() && target.name != only) continue;
+    int inputs = 0;
+    run(target, {});
+    for (const auto& entry : std::filesystem::directory_iterator(corpus / target.name)) {
+      std::ifstream in(entry.path(), std::ios::binary);
+      const std::string text{std::istreambuf_iterator<char>(in), {}};
+      const Bytes bytes = std::as_bytes(std::span(text));
+      run(target, bytes);
+      run(target, bytes.first(bytes.size() / 2));
+      ++inputs;
+    }
+    std::printf("%s: %d inputs\n", std::string(target.name).c_str(), inputs), std::fflush(stdout);
+    expect(inputs > 0, "there are inputs");
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace luaspy::fuzz
+
+int main(int count, char** arguments) {
+  if (count < 2) return 2;
+  return luaspy::fuzz::run_all(arguments[1], count > 2 ? arguments[2] : "");
+}

@@ -1,0 +1,156 @@
+// lua_States in hostile memory: which run, their calls, names and bytecode (puc, luajit), variables and values (locals), traces (snapshots), all coroutines
+// (heap). An input: the number of a saved stop, then changes to its memory (fake_memory.h).
+
+#include "coroutines.h"
+#include "fake_memory.h"
+#include "lua_reader.h"
+#include "luastate/luajit_trace.h"
+#include "luastate/variables.h"
+#include "merge.h"
+
+namespace luaspy::fuzz {
+namespace {
+
+WalkLimits limits() {
+  WalkLimits limits;
+  limits.count_left_out = true;
+  return limits;
+}
+
+// What a look at one thread may read. A walk of a stack of 500 calls takes 4 reads a call, names of 500 functions some 20 each; what is counted of a stack
+// that is deeper is at most 1 000 000 calls (LUAI_MAXCCALLS, luai_maxcstack).
+constexpr std::int64_t most_reads = 4'000'000, most_bytes = std::int64_t{1} << 30;
+
+struct Look {
+  Look(const Image& from, Input& input)
+      : image(from), memory(from, input), stack_bytes(memory.bytes(from.stop.stack_start, from.stop.stack.size())), reader(memory, memory, limits()) {
+    memory.bounded("locate", 1'000'000, 256 << 20, [&] {
+      reader.try_rows(rows_for(image.stop.version));
+      reader.locate(memory, image.stop.registers, stack(), {}, Locator::Unknown::read);
+    });
+    memory.bounded("walk", most_reads, most_bytes, [&] {
+      reader.walk(memory, memory, image.stop.registers, stack());
+      reader.refine(image.stop.natives, image.stop.registers, image.stop, memory);
+    });
+    memory.bounded("label", most_reads, most_bytes, [&] {
+      merged = merge(image.stop.natives, reader.segments(), image.stop, {});
+      reader.judge(merged, quality);
+      frames = reader.label(merged, image.stop.natives, image.stop, memory);
+    });
+  }
+  Locator::ThreadStack stack() const { return {image.stop.stack_start, stack_bytes}; }
+
+  const Image& image;
+  FakeMemory memory;
+  std::vector<std::byte> stack_bytes;
+  LuaReader reader;
+  Merged merged;
+  Quality quality;
+  Stack frames;
+};
+
+void expect_sound(const Frame& frame) {
+  expect_printable(frame.name, 2000, "a frame's name");
+  expect_printable(frame.file, 2000, "a frame's file");
+  expect(frame.line >= 0 && frame.line_defined >= 0, "lines are not negative");
+}
+
+void look_at(const Image& image, Input& input) {
+  const Look look(image, input);
+  expect(look.reader.active().size() <= 1000, "some states are active");
+  expect(look.frames.size() < 5000, "a stack is bounded");
+  for (const Frame& frame : look.frames) expect_sound(frame);
+}
+
+}  // namespace
+
+void puc(Bytes bytes) {
+  Input input(bytes);
+  look_at(images()[input.take<std::uint8_t>() % puc_images()], input);
+}
+
+void luajit(Bytes bytes) {
+  Input input(bytes);
+  const std::size_t first = puc_images(), count = images().size() - first;
+  look_at(images()[first + input.take<std::uint8_t>() % count], input);
+}
+
+void locals(Bytes bytes) {
+  Input input(bytes);
+  const Image& image = images()[input.take<std::uint8_t>() % images().size()];
+  const bool verbose = input.take<std::uint8_t>() % 8 == 7;
+  Look look(image, input);
+  const ValueLimits values = verbose ? verbose_limits : ValueLimits{};
+  const LuaWalk* walk = nullptr;
+  std::optional<VariableReader> variables;
+  int calls = 0;
+  for (const LuaReader::Labelled& labelled : look.reader.labelled()) {
+    if (labelled.state == nullptr || calls++ == 30) continue;
+    if (labelled.walk != walk) {
+      walk = labelled.walk;
+      variables.emplace(look.memory, labelled.state->lua, labelled.state->G, labelled.state->L, *walk, look.reader.names(), values);
+    }
+    look.memory.bounded("variables", 2'000'000, 256 << 20, [&] {
+      const CallVariables found = variables->variables(labelled.call, labelled.pc);
+      expect(found.variables.size() <= values.variables + 1, "variables are counted");
+      for (const Variable& variable : found.variables) {
+        expect_printable(variable.name, 1000, "a variable's name");
+        expect_printable(variable.value, 8 * values.text_bytes, "a value");
+      }
+    });
+  }
+}
+
+void snapshots(Bytes bytes) {
+  Input input(bytes);
+  const std::size_t first = puc_images(), count = images().size() - first;
+  const Image& image = images()[first + input.take<std::uint8_t>() % count];
+  const std::uint16_t where = input.take<std::uint16_t>();
+  Look look(image, input);
+  if (look.reader.active().empty()) return;
+  const Activation& state = look.reader.active().front();
+  if (state.lua.luajit == nullptr) return;
+  Traces traces(look.memory);
+  look.memory.bounded("traces", 2'000'000, 256 << 20, [&] {
+    const Trace* trace = traces.numbered(*state.lua.luajit, state.G, 1 + where % 8);
+    if (trace == nullptr) trace = traces.find(*state.lua.luajit, state.G, image.stop.registers.pc());
+    if (trace == nullptr) return;
+    const Trace copy = *trace;
+    const Address base = look.memory.get<Address>(state.L + state.lua.luajit->L_base).value_or(0);
+    for (std::uint32_t i = 0; i < 16; ++i) {
+      const Address pc = copy.mcode + (copy.size != 0 ? (where + i * 64) % copy.size : 0);
+      for (const InlinedCode& code : {traces.decode(state.G, state.L, copy, pc, base, look.memory), traces.at_exit(state.G, state.L, copy, where / 16 + i, base, look.memory)})
+        expect(code.frames.size() <= 1000, "inlined frames are counted");
+    }
+  });
+}
+
+void heap(Bytes bytes) {
+  Input input(bytes);
+  const Image& image = images()[input.take<std::uint8_t>() % images().size()];
+  Look look(image, input);
+  std::vector<Mapping> mappings;
+  for (const Image::Run& run : image.runs) {
+    if (!mappings.empty() && mappings.back().end >= (run.start & ~Address{4095})) mappings.back().end = (run.end() + 4095) & ~Address{4095};
+    else mappings.push_back({.start = run.start & ~Address{4095}, .end = (run.end() + 4095) & ~Address{4095}, .readable = true, .writable = true});
+  }
+  const AddressSpace space(mappings);
+  std::vector<std::vector<Activation>> active = {look.reader.active()};
+  look.memory.bounded("coroutines", 8'000'000, most_bytes, [&] {
+    Coroutines coroutines(look.memory, {.copy_bytes = 64 << 20, .walk = limits(), .most_coroutines = 1 << 10});
+    look.reader.know(space);
+    look.reader.find_states(space);
+    coroutines.learn(space, look.reader.global_states());
+    coroutines.copy();
+    if (!coroutines.settle(active)) return;
+    for (const StateReport& report : coroutines.report(look.reader.names(), image.stop)) {
+      for (const CoroutineGroup& group : report.groups) {
+        expect(group.count > 0 && group.stack.size() < 5000, "coroutines have bounded stacks");
+        for (const Frame& frame : group.stack) expect_sound(frame);
+        expect_sound(group.began);
+      }
+    }
+  });
+}
+
+}  // namespace luaspy::fuzz
