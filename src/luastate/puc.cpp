@@ -108,7 +108,11 @@ class Walker {
     if (func == 0) return believable;
     // 5.1 does not say that a hook runs; a function with varargs moves up when it starts (ltm.c, luaT_adjustvarargs).
     const bool may_be_elsewhere = layout_.status.hooked == 0 || (call.is_lua && call.func > func && call.is_vararg);
-    if (believable && (call.func == func || may_be_elsewhere)) return true;
+    if (believable && (call.func == func || may_be_elsewhere)) {
+      // Called by an instruction it runs in its caller's luaV_execute, which says so last (5.2, 5.3: CIST_REENTRY).
+      if (call.func == func && !is_array() && !layout_.recurses_per_call) call.fresh = false;
+      return true;
+    }
     LuaCall entering;
     entering.ci = ci_;
     entering.func = func;

@@ -9,8 +9,11 @@ namespace {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// string.gsub → gsub; "method 'x'" does not occur: names are bare.
-std::string short_name(const std::string& name) { return name.substr(name.find_last_of(".:") + 1); }
+// string.gsub → gsub; a C function that has no name is called by its address in its module.
+std::string short_name(const std::string& name) {
+  if (name == "for iterator") return "iterator";
+  return name.find("+0x") != std::string::npos ? "unnamed" : name.substr(name.find_last_of(".:") + 1);
+}
 
 // The C functions that catch errors (lbaselib.c, lcorolib.c), by the names that the script gives them.
 bool catches(const Shown& frame) {
@@ -69,11 +72,12 @@ Judge::Verdict Judge::judge(const Look& look) {
   }
   if (has_previous_ && look.stack == previous_.stack) {
     previous_.vm_state = look.vm_state;
-    counts_.impossible += verdict.impossible.empty() ? 0 : 1;
+    counts_.impossible += was_impossible_;
     return verdict;
   }
   verdict.impossible = impossible(look);
-  counts_.impossible += verdict.impossible.empty() ? 0 : 1;
+  was_impossible_ = !verdict.impossible.empty();
+  counts_.impossible += was_impossible_;
   if (has_previous_) verdict.wrong = step_from(previous_, look);
   counts_.wrong += verdict.wrong.empty() ? 0 : 1;
   previous_ = look;
@@ -109,7 +113,8 @@ std::string Judge::impossible_pair(const Shown& caller, const Shown& callee) con
   const auto pair = [&] { return fmt::format("{} (line {}) does not call {}", by, caller.line, callee.tail ? "(tail) " + name : name); };
   if (called != nullptr && (called->from.contains("*") || called->from.contains(by))) return {};
   if (callee.tail || (is_luajit_ && called != nullptr && called->tailed)) return called != nullptr && called->tailed ? std::string() : pair();
-  if (caller.kind == Frame::Kind::c) return pair();
+  // pcall and require are given C functions, too.
+  if (caller.kind == Frame::Kind::c) return callee.kind == Frame::Kind::c && (by == "pcall" || by == "require") ? std::string() : pair();
   if (calling == nullptr) return {};   // a piece that was loaded
   if (scripts_.mentions(caller.file, caller.line, name)) return {};
   if (called != nullptr && scripts_.mentions(caller.file, caller.line, "any_phase")) return {};

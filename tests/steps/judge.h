@@ -66,7 +66,7 @@ class Judge {
   const Scripts& scripts_;
   bool is_luajit_;
   Counts counts_;
-  bool has_previous_ = false;
+  bool has_previous_ = false, was_impossible_ = false;
   Look previous_;
   std::map<Address, ShownStack> suspended_;   // by coroutine: what it was doing when it yielded
 };

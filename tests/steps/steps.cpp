@@ -132,6 +132,10 @@ class Campaign {
     const Sample& sample = looker_.look();
     const Look now = look_of(looker_.reader(), sample, "libc");
     const ShownStack before = previous_;
+    if (getenv("TRACE") && phase_ == getenv("TRACE") && now.stack != before) {
+      const NativeFrame& n = looker_.reader().natives()[0];
+      fmt::print("{} {} | {}+{:#x}\n", counts().tried, text_of(now.stack), looker_.reader().native_code().describe(n).name, n.pc - n.function);
+    }
     const Judge::Verdict verdict = judge_.judge(now);
     if (!now.lost) previous_ = now.stack;
     if (!verdict.wrong.empty()) report(fmt::format("{}: {}: {}\n            → {}", phase_, verdict.wrong, text_of(before), text_of(now.stack)));

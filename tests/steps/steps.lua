@@ -66,7 +66,7 @@ local function thrower(n) -- from: pcall
   thrower(n - 1)
   return n
 end
-local function indexer(n)
+local function indexer(n) -- from: pcall
   local nothing
   return (nothing[n])
 end
@@ -294,10 +294,10 @@ local function callbacks()
   for i in iterate, {}, 0 do -- iterate
     text = text .. i
   end
-  for k, v in pairs({1, x = 2}) do -- next
+  for k, v in pairs({1, x = 2}) do -- next iterator
     text = text .. k
   end
-  for word in string.gmatch("a b", "%a") do -- gmatch_iterator
+  for word in string.gmatch("a b", "%a") do -- iterator unnamed
     text = text .. word
   end
 end
@@ -313,7 +313,7 @@ called_by_loaded = function(n) -- from: loaded
   return (leaf(n))
 end
 local function loads()
-  local chunk = load("local r = called_by_loaded(1) return r", "=loaded")
+  local chunk = load("local r = called_by_loaded(1) return r", "=loaded") -- loadstring
   chunk() -- loaded
   if not is_51 then
     pieces_given = 0

@@ -1,5 +1,5 @@
 -- Of Luas with variables that are closed; see steps.lua.
-local function closer(object, message) -- from: error throws_through close gives_with_closer
+local function closer(object, message) -- from: pcall close
   local n = 1
   return n
 end
@@ -25,7 +25,7 @@ local function gives_with_closer() -- from: resume
   local a <close> = closable()
   coroutine.yield(1) -- closer
 end
-local function gives_in_closer(object) -- from: pcall
+local function gives_in_closer(object) 
   coroutine.yield(2)
 end
 local function yields_while_closing() -- from: resume
