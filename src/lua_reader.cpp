@@ -195,7 +195,8 @@ void LuaReader::settle_innermost(State& state, const std::vector<NativeFrame>& n
   const Bytecode bytecode = state.activation.lua.puc->bytecode;
   const Address known_pc = live_pc_.sure_pc(*execute, memory);
   if (bytecode == Bytecode::lua51) {
-    walk.innermost_left_out = execute != natives.begin() && caller != nullptr && known_pc != 0 && known_pc == caller->saved_pc && !call.has_pc(known_pc);
+    const bool is_other = !call.has_pc(known_pc) || call.tail;   // in a recursion a mark of tail calls is what was there before
+    walk.innermost_left_out = execute != natives.begin() && caller != nullptr && known_pc != 0 && known_pc == caller->saved_pc && is_other;
     return;
   }
   if (execute == natives.begin()) live_pc_.learn_executed(*execute, call.ci, memory);   // at work on it, but for a few instructions

@@ -27,6 +27,7 @@ class Walker {
     constexpr std::uint8_t yielded = 1;   // LUA_YIELD (lua.h)
     has_yielded_ = load<std::uint8_t>(fields, layout_.L_status) == yielded;
     if (layout_.L_savedpc != no_field) live_savedpc_ = load<Address>(fields, layout_.L_savedpc);
+    has_hooks_ = memory_.get<std::uint8_t>(L_ + layout_.L_hookmask).value_or(0) != 0;
     base_func_ = memory_.get<Address>(base_ci_ + layout_.ci_func).value_or(stack_);
     relocating_ = base_func_ != stack_;
     stack_bytes_ = stack_bytes();
@@ -106,8 +107,8 @@ class Walker {
     if (!caller.has_pc(caller.saved_pc) || caller.hooked || caller.finalizer) return believable;
     const Address func = called_slot(caller);
     if (func == 0) return believable;
-    // 5.1 does not say that a hook runs; a function with varargs moves up when it starts (ltm.c, luaT_adjustvarargs).
-    const bool may_be_elsewhere = layout_.status.hooked == 0 || (call.is_lua && call.func > func && call.is_vararg);
+    // 5.1 does not say that a hook runs, only that there is one; a function with varargs moves up when it starts (ltm.c, luaT_adjustvarargs).
+    const bool may_be_elsewhere = (layout_.status.hooked == 0 && has_hooks_) || (call.is_lua && call.func > func && call.is_vararg);
     if (believable && (call.func == func || may_be_elsewhere)) {
       // Called by an instruction it runs in its caller's luaV_execute, which says so last (5.2, 5.3: CIST_REENTRY).
       if (call.func == func && !is_array() && !layout_.recurses_per_call) call.fresh = false;
@@ -137,7 +138,9 @@ class Walker {
     if (!is_callee) {
       const std::optional<std::uint32_t> instruction = plausible_pointer(caller.saved_pc, 4) ? objects_.get<std::uint32_t>(caller.saved_pc - 4) : std::nullopt;
       if (!instruction || !is_tail_call(layout_.bytecode, *instruction)) return false;
-      if (is_whole ? called_slot(caller) != call.func : caller.closure != call.closure) return false;
+      // 5.1 changes the caller's base first.
+      const bool is_called = is_whole ? called_slot(caller) == call.func : caller.closure == call.closure;
+      if (!is_called && (!is_array() || has_hooks_)) return false;
     }
     call.fresh = caller.fresh;
     call.tail = true;
@@ -271,7 +274,7 @@ class Walker {
   std::array<std::byte, 256> state_;
   Address stack_ = 0, stack_last_ = 0, ci_ = 0, base_ci_ = 0, base_func_ = 0, stack_bytes_ = 0, live_savedpc_ = 0;
   std::uint32_t status_ = 0;
-  bool relocating_ = false, has_yielded_ = false;
+  bool relocating_ = false, has_hooks_ = false, has_yielded_ = false;
 };
 
 // 5.1's fresh calls are known only with their callers.

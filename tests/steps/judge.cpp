@@ -38,14 +38,17 @@ Look look_of(const StackReader& reader, const Sample& sample, const std::string&
       continue;
     }
     if (frame.kind == Frame::Kind::native) {
-      native |= !look.stack.empty() && (library.empty() || frame.file.find(library) == std::string::npos);
+      // Between __longjmp's instructions the registers are of two frames.
+      const bool is_unknown = frame.name == "[unknown code]";
+      look.native_incomplete |= is_unknown;
+      native |= !look.stack.empty() && !is_unknown && (library.empty() || frame.file.find(library) == std::string::npos);
       continue;
     }
     look.native_between |= native;
     const LuaReader::Labelled* const label = i < labelled.size() && labelled[i].state != nullptr ? &labelled[i] : nullptr;
     const bool on_trace = label != nullptr && label->walk->calls[label->call].on_trace;
     look.stack.push_back({frame.kind, std::exchange(tail, false), frame.line_is_near, on_trace, frame.name, frame.kind == Frame::Kind::lua ? base_name(frame.file) : "",
-                          frame.line_defined, frame.line, label != nullptr ? label->state->L : 0});
+                          frame.line_defined, frame.line, label != nullptr ? label->state->L : 0, label != nullptr ? label->walk->calls[label->call].entry : 0});
   }
   return look;
 }
@@ -130,12 +133,20 @@ std::string Judge::step_from(const Look& before, const Look& now) {
     if (from[i].line != to[i].line) return fmt::format("the line of {} moved", from[i].name);
   }
   if (removed + added <= 1) return {};
-  if (removed == 1 && added == 1 && to.back().tail) return {};
+  if (removed == 1 && added == 1 && (to.back().tail || is_tailed(to.back()))) return {};
   if (allowed(before, now, common)) return {};
   return fmt::format("{} frames less, {} more", removed, added);
 }
 
-// More than one frame at once. Errors: luaD_pcall and its like set L->ci to what it was before the call. Coroutines: lua_resume and what ends it.
+// LuaJIT leaves no mark of tail calls.
+bool Judge::is_tailed(const Shown& frame) const {
+  const Function* const function = frame.kind == Frame::Kind::lua ? scripts_.find(frame.file, frame.line_defined) : nullptr;
+  return is_luajit_ && function != nullptr && function->tailed;
+}
+
+// More than one frame at once. Errors: luaD_pcall and its like set L->ci to what it was before the call (ldo.c). Coroutines: lua_resume, and luaD_throw for
+// a yield. Call hooks: luaD_precall calls them before luaV_execute begins with the function. LuaJIT's traces: what they have inlined is known by snapshots
+// only (lj_snap.c), between which a trace may call and return several times.
 bool Judge::allowed(const Look& before, const Look& now, std::size_t common) {
   const ShownStack &from = before.stack, &to = now.stack;
   const auto all_of_one = [&](const ShownStack& stack) {
@@ -143,6 +154,12 @@ bool Judge::allowed(const Look& before, const Look& now, std::size_t common) {
       return frame.L == stack[common].L;
     });
   };
+  const auto in_trace = [](const Look& look) {
+    return look.vm_state == VmState::machine_code || look.vm_state == VmState::exiting || std::ranges::any_of(look.stack, &Shown::near);
+  };
+  if (in_trace(before) || in_trace(now)) return ++counts_.allowed["trace"], true;
+  const Function* const innermost = to.empty() ? nullptr : scripts_.find(to.back().file, to.back().line_defined);
+  if (from.size() == common && to.size() == common + 2 && innermost != nullptr && innermost->name == "hook") return ++counts_.allowed["hook"], true;
   if (to.size() == common && common > 0) {
     const ShownStack left(from.begin() + static_cast<std::ptrdiff_t>(common), from.end());
     if (all_of_one(from) && short_name(from.back().name) == "yield") {
@@ -154,8 +171,10 @@ bool Judge::allowed(const Look& before, const Look& now, std::size_t common) {
   }
   if (from.size() == common && common > 0 && all_of_one(to)) {
     ShownStack resumed(to.begin() + static_cast<std::ptrdiff_t>(common), to.end());
-    ShownStack& waits = suspended_[to.back().L];
-    if (!waits.empty() && resumed.size() + 1 == waits.size()) waits.pop_back();
+    const auto known = suspended_.find(to.back().L);
+    if (known == suspended_.end()) return ++counts_.allowed["resume"], true;   // it yielded before the steps that were looked at
+    ShownStack waits = known->second;
+    if (resumed.size() + 1 == waits.size()) waits.pop_back();
     if (resumed == waits) return ++counts_.allowed["resume"], true;
   }
   return false;

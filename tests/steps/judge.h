@@ -19,10 +19,10 @@ struct Shown {
   bool on_trace = false;
   std::string name, file;
   int line_defined = 0, line = 0;
-  Address L = 0;
+  Address L = 0, entry = 0;   // its coroutine; C: its code
 
   bool same_function(const Shown& other) const {
-    return kind == other.kind && line_defined == other.line_defined && file == other.file && L == other.L && (kind == Frame::Kind::lua || name == other.name);
+    return kind == other.kind && line_defined == other.line_defined && file == other.file && L == other.L && entry == other.entry;
   }
   bool operator==(const Shown&) const = default;
 };
@@ -48,8 +48,7 @@ class Judge {
   Judge(const Scripts& scripts, bool is_luajit) : scripts_(scripts), is_luajit_(is_luajit) {}
 
   // Steps were left out: what comes next has no predecessor.
-  void forget() { has_previous_ = false; }
-  // `where` is added to what is reported.
+  void forget() { has_previous_ = false, suspended_.clear(); }
   struct Verdict {
     std::string wrong, impossible;   // empty: it is not
   };
@@ -61,6 +60,7 @@ class Judge {
   std::string impossible(const Look& look) const;
   std::string impossible_pair(const Shown& caller, const Shown& callee) const;
   std::string step_from(const Look& before, const Look& now);
+  bool is_tailed(const Shown& frame) const;
   bool allowed(const Look& before, const Look& now, std::size_t common);
 
   const Scripts& scripts_;

@@ -1,9 +1,9 @@
 // Is what a tick shows right at every instruction? Real Luas run steps.lua a machine instruction at a time; after each, the same pieces as in
 // Sampler read registers and memory, and judge.cpp holds the stack against the one before.
 //
-//   steps [STEPS] [NAME...] [--verbose]
+//   steps [STEPS] [NAME...] [--no-jit] [--verbose]
 //
-// STEPS (30000) instructions of each Lua of TARGETS whose name has one of the NAMEs in it; without names, some of each version. The phases of the
+// STEPS (6000) instructions of each Lua that is prepared whose name has one of the NAMEs in it; without names, of one of each version. The phases of the
 // script share them evenly; what is left of a phase comes in its next round. A line each; status 1 if a figure is above its bound.
 
 #include <fmt/format.h>
@@ -18,6 +18,11 @@
 
 namespace luaspy::steps {
 namespace {
+
+// One of each version, as distributions or their makers build it; all of them are stripped.
+const std::vector<std::string> usual = {"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "lua-5.4.2-O2",
+                                        "debian-lua5.4-bookworm", "debian-lua5.4-sid",      "debian-lua5.5-sid",      "debian-luajit-bookworm",
+                                        "debian-luajit-experimental"};
 
 constexpr int cold_rate = 64;   // a look that knows nothing of the looks before comes so often
 
@@ -43,7 +48,8 @@ std::vector<Spec> read_specs(const std::string& table) {
 }
 
 struct Options {
-  std::int64_t steps = 30'000;
+  std::int64_t steps = 6'000;
+  bool jit = true;
   bool verbose = false;
   std::vector<std::string> names;
 };
@@ -83,10 +89,11 @@ class Looker {
 class Campaign {
  public:
   Campaign(const Spec& spec, const Options& options, const Scripts& scripts)
-      : options_(options), program_(words_of(spec)), looker_(program_), judge_(scripts, spec.version.starts_with("LuaJIT")) {}
+      : options_(options), program_(words_of(spec, options.jit)), looker_(program_), judge_(scripts, spec.version.starts_with("LuaJIT")) {}
 
-  static std::vector<std::string> words_of(const Spec& spec) {
+  static std::vector<std::string> words_of(const Spec& spec, bool jit) {
     std::vector<std::string> words = spec.command;
+    if (!jit && spec.version.starts_with("LuaJIT")) words.push_back("-joff");
     words.push_back(LUASPY_TESTS "/steps/steps.lua");
     return words;
   }
@@ -113,7 +120,7 @@ class Campaign {
  private:
   // Some steps of a phase from `offset` on.
   bool step_phase(std::int64_t& offset) {
-    constexpr std::int64_t window = 2000;
+    const std::int64_t window = std::clamp<std::int64_t>(options_.steps / 24, 200, 2000);
     std::string written;
     judge_.forget();
     for (std::int64_t i = 0; i < offset; ++i) {
@@ -132,10 +139,6 @@ class Campaign {
     const Sample& sample = looker_.look();
     const Look now = look_of(looker_.reader(), sample, "libc");
     const ShownStack before = previous_;
-    if (getenv("TRACE") && phase_ == getenv("TRACE") && now.stack != before) {
-      const NativeFrame& n = looker_.reader().natives()[0];
-      fmt::print("{} {} | {}+{:#x}\n", counts().tried, text_of(now.stack), looker_.reader().native_code().describe(n).name, n.pc - n.function);
-    }
     const Judge::Verdict verdict = judge_.judge(now);
     if (!now.lost) previous_ = now.stack;
     if (!verdict.wrong.empty()) report(fmt::format("{}: {}: {}\n            → {}", phase_, verdict.wrong, text_of(before), text_of(now.stack)));
@@ -195,6 +198,7 @@ int run(const std::vector<std::string>& words) {
   Options options;
   for (const std::string& word : words) {
     if (word == "--verbose") options.verbose = true;
+    else if (word == "--no-jit") options.jit = false;
     else if (std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; })) options.steps = std::stoll(word);
     else options.names.push_back(word);
   }
@@ -203,7 +207,9 @@ int run(const std::vector<std::string>& words) {
   bool good = true;
   fmt::print("{:<28} {:>8} {:>6} {:>6} {:>10} {:>6} {:>6} {:>6}  allowed\n", "", "steps", "phases", "wrong", "impossible", "lost", "native", "cold");
   for (const Spec& spec : specs) {
-    if (std::ranges::any_of(options.names, [&](const std::string& name) { return spec.name.find(name) != std::string::npos; })) good &= measure(spec, options);
+    const bool wanted = options.names.empty() ? std::ranges::find(usual, spec.name) != usual.end()
+                                              : std::ranges::any_of(options.names, [&](const std::string& name) { return spec.name.find(name) != std::string::npos; });
+    if (wanted) good &= measure(spec, options);
   }
   return good ? 0 : 1;
 }

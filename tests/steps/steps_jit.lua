@@ -72,9 +72,9 @@ local function jit_gives() -- from: wrapped
   end
 end
 local function jit_coroutines()
-  local wrapped = coroutine.wrap(jit_gives)
+  local wrapped = coroutine.wrap(jit_gives) -- unnamed
   for i = 1, 12 do
-    wrapped()
+    wrapped() -- unnamed
   end
 end
 local function jit_allocates()
@@ -96,8 +96,8 @@ local function qsort_called()
 end
 jit.off(qsort_called)
 local function jit_ffi()
-  numbers[0], numbers[3] = numbers[3], numbers[0]
-  qsort_called()
+  numbers[0], numbers[3] = numbers[3], numbers[0] -- unnamed __index __newindex
+  qsort_called() -- unnamed __index __newindex
 end
 -- Each time anew.
 local function flushed(phase)
