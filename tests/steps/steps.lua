@@ -52,9 +52,9 @@ local function tail_callable(n) -- tailed
 end
 local function tails()
   local r = tail_even(4)
-  r = tail_native(r)
+  r = tail_native(r) -- abs
   r = tail_extra(1, 2, 3)
-  r = tail_extra(tail_native(2), 2)
+  r = tail_extra(tail_native(2), 2) -- abs
   r = tail_callable(2)
   return (r)
 end

@@ -3,7 +3,7 @@ local ffi = require("ffi")
 ffi.cdef("void qsort(void *base, size_t count, size_t size, int (*compare)(const int *, const int *));")
 jit.opt.start("hotloop=4", "hotexit=3")
 
-local function jit_leaf(n)
+local function jit_leaf(n) -- tailed
   return n + 1
 end
 local function jit_middle(n)
