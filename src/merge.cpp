@@ -1,6 +1,7 @@
 #include "merge.h"
 
 #include <algorithm>
+#include <span>
 
 namespace luaspy {
 namespace {
@@ -97,8 +98,7 @@ class Merger {
   // A C function's frame has been reached, whose call is `call`, and no luaV_execute inside of it: Lua calls that it has made are being set up,
   // or an error has ended them (ldo.c: luaD_throw leaves luaV_execute, luaD_pcall then sets L->ci). Not where luaV_execute is not known.
   bool leave_out_not_running(std::size_t call) {
-    const auto begin = walk().calls.begin();
-    const bool has_lua = std::any_of(begin + static_cast<std::ptrdiff_t>(next_call_), begin + static_cast<std::ptrdiff_t>(call), [](const LuaCall& each) { return each.is_lua; });
+    const bool has_lua = std::ranges::any_of(std::span(walk().calls).subspan(next_call_, call - next_call_), &LuaCall::is_lua);
     if (walk().has_owners || !has_lua || !executes_from(native_)) return false;
     merged_.not_running += static_cast<int>(call - next_call_);
     next_call_ = call;

@@ -130,19 +130,22 @@ class Walker {
   bool replaces_caller(LuaCall& call) {
     const bool links = layout_.tt_size == 4;
     const Address caller_ci = outer(ci_);
-    if (!links || !call.is_lua || call.saved_pc != call.code || caller_ci == 0 || caller_ci == base_ci_ || relocating_) return false;
+    if (!links || !call.is_lua || caller_ci == 0 || caller_ci == base_ci_ || relocating_) return false;
     LuaCall caller;
     const bool is_whole = read(caller_ci, false, caller);
     if (!caller.is_lua || caller.hooked || caller.finalizer) return false;
-    const bool is_callee = caller.saved_pc == call.code;   // nothing else calls from a function's entry
+    const bool at_entry = call.saved_pc == call.code;
+    const bool is_callee = at_entry && caller.saved_pc == call.code;   // nothing else calls from a function's entry
     if (!is_callee) {
       const std::optional<std::uint32_t> instruction = plausible_pointer(caller.saved_pc, 4) ? objects_.get<std::uint32_t>(caller.saved_pc - 4) : std::nullopt;
       if (!instruction || !is_tail_call(layout_.bytecode, *instruction)) return false;
-      // 5.1 changes the caller's base first.
-      const bool is_called = is_whole ? called_slot(caller) == call.func : caller.closure == call.closure;
-      if (!is_called && (!is_array() || has_hooks_)) return false;
+      // Where it is called it never runs; its saved pc may be of the call before. 5.1 changes the caller's base first.
+      const bool is_called = is_whole && called_slot(caller) == call.func;
+      const bool is_moved = at_entry && ((!is_whole && caller.closure == call.closure) || (is_array() && !has_hooks_));
+      if (!is_called && !is_moved) return false;
     }
     call.fresh = caller.fresh;
+    call.saved_pc = call.code;
     call.tail = true;
     if (layout_.ci_tailcalls != no_field) call.lost_tail_calls = std::max(caller.lost_tail_calls + (is_callee ? 0 : 1), 1);
     return true;

@@ -26,6 +26,32 @@ const std::vector<std::string> usual = {"debian-lua5.1-bookworm", "debian-lua5.2
 
 constexpr int cold_rate = 64;   // a look that knows nothing of the looks before comes so often
 
+// What is known to be left, in 100,000 steps of this script.
+struct Known {
+  std::string_view version;
+  int wrong, impossible;
+};
+constexpr Known known[] = {
+    // A debug hook's call is linked before its function is written, and not told by the caller's instruction; __call in a tail call.
+    {"5.1", 4, 4},
+    {"5.2", 0, 6},
+    {"5.3", 0, 6},
+    // CIST_TAIL is the one of the CallInfo's last call until luaV_execute clears it (lvm.c up to 5.4.2, OP_CALL).
+    {"5.4.0", 8, 8},
+    {"5.4.1", 8, 8},
+    {"5.4.2", 8, 8},
+    {"5.4", 0, 0},
+    {"5.5", 0, 0},
+    // The stack is being moved; a C function has returned another one, which is in its slot before BASE is its caller's.
+    {"LuaJIT", 6, 12},
+};
+bool passes(const Counts& counts, const std::string& version) {
+  const auto* const row = std::ranges::find_if(known, [&](const Known& each) { return version.starts_with(each.version); });
+  const auto allowed = [&](std::int64_t figure) { return figure * std::max<std::int64_t>(counts.tried, 100'000) / 100'000; };
+  return row != std::end(known) && counts.tried != 0 && counts.wrong <= allowed(row->wrong) && counts.impossible <= allowed(row->impossible) &&
+         counts.lost <= 20 + counts.tried / 2000 && counts.cold_differs <= 2 + counts.tried / cold_rate / 200;
+}
+
 struct Spec {
   std::string name, version;
   std::vector<std::string> command;
@@ -191,7 +217,9 @@ bool measure(const Spec& spec, const Options& options) {
              counts.native_incomplete, counts.cold_differs, allowed);
   campaign.print_reports();
   std::fflush(stdout);
-  return counts.wrong == 0 && counts.impossible == 0;
+  const bool good = passes(counts, spec.version);
+  if (!good) fmt::print("  FAILED: above its bound; --verbose tells what and where\n");
+  return good;
 }
 
 int run(const std::vector<std::string>& words) {

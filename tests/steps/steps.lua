@@ -254,7 +254,7 @@ end
 local function length(a)
   return leaf(1)
 end
-local function to_text(a) -- from: tostring
+local function to_text(a) -- tailed; from: tostring
   local n = leaf(1)
   return "text"
 end

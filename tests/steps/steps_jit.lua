@@ -85,14 +85,14 @@ local function jit_allocates()
   end
   return t
 end
-local function compare(a, b) -- from: qsort_called
-  return jit_leaf(a[0]) - jit_leaf(b[0])
+local function compare(a, b) -- from: qsort qsort_called
+  return jit_leaf(a[0]) - jit_leaf(b[0]) -- unnamed __index
 end
 local numbers = ffi.new("int[4]", {4, 3, 2, 1})
 local compare_pointer = ffi.cast("int (*)(const int *, const int *)", compare)
 jit.off(compare)
 local function qsort_called()
-  ffi.C.qsort(numbers, 4, 4, compare_pointer) -- compare
+  ffi.C.qsort(numbers, 4, 4, compare_pointer) -- compare unnamed __index
 end
 jit.off(qsort_called)
 local function jit_ffi()
