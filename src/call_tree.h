@@ -1,7 +1,7 @@
 #pragma once
 // The calls of a profile as a tree, from the outermost function inwards.
 
-#include "functions.h"
+#include "text_style.h"
 
 namespace luaspy {
 

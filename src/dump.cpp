@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "core_look.h"
 #include "dump_json.h"
 #include "dump_text.h"
 #include "family.h"
@@ -15,22 +16,28 @@ namespace {
 // A stream, not stdio: that gives up when a signal interrupts it.
 void print(const std::string& text) { std::cout << text << std::flush; }
 
-// Signals wake it before its time: an alarm comes ten times a second (see system::watch_signals).
-void pause(double seconds) {
+// Signals wake it before its time: an alarm comes ten times a second (see system::watch_signals). Threads that did not stop in time do so meanwhile.
+void pause(const Family& family, double seconds) {
   const auto end = system::Clock::now() + std::chrono::duration_cast<system::Clock::duration>(std::chrono::duration<double>(seconds));
-  while (system::Clock::now() < end && system::end_requested() == 0) (void)system::sleep_until(end);
+  while (system::Clock::now() < end && system::end_requested() == 0) {
+    for (const auto& session : family.sessions()) session->target().let_go_pending();
+    (void)system::sleep_until(end);
+  }
 }
+
+InspectOptions inspect_options(const DumpOptions& options) { return {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines}; }
+
+Error incomplete() { return {Cause::output, "Cannot write all of the dump: no space, or closed by its reader."}; }
 
 using Looks = std::vector<ProcessLook>;   // at one process, in the order of time
 
 // At each process, the target first; without those that ended before they could be looked at. Text is printed as it comes.
 std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
   std::vector<Inspector> inspectors;
-  const InspectOptions to_inspect = {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines};
-  for (const auto& session : family.sessions()) inspectors.emplace_back(*session, to_inspect);
+  for (const auto& session : family.sessions()) inspectors.emplace_back(*session, inspect_options(options));
   std::vector<Looks> all(inspectors.size());
   for (int i = 0; i < options.count && system::end_requested() == 0; ++i) {
-    if (i != 0) pause(options.interval);
+    if (i != 0) pause(family, options.interval);
     for (std::size_t which = 0; which < all.size(); ++which) {
       ProcessLook look = inspectors[which].look();
       if (look.threads.empty()) continue;
@@ -42,9 +49,25 @@ std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
   return all;
 }
 
+// Of a core file.
+Result<int> dump_core(const DumpOptions& options) {
+  const Result<std::unique_ptr<CoreFile>> core = CoreFile::open({options.core, options.executable, options.root});
+  if (!core) return core.error();
+  CoreLookOptions look_options;
+  look_options.inspect = inspect_options(options);
+  look_options.merging = {options.mode, options.traces};
+  look_options.limits.count_left_out = true;
+  const Result<ProcessLook> look = look_at(**core, options.core, look_options);
+  if (!look) return look.error();
+  print(options.json ? to_json({{*look}}, options.coroutines) : to_text(*look, options.coroutines));
+  if (!std::cout) return incomplete();
+  return 0;
+}
+
 }  // namespace
 
 Result<int> dump(const DumpOptions& options) {
+  if (!options.core.empty()) return dump_core(options);
   SamplerOptions sampler_options;
   sampler_options.merging = {options.mode, options.traces};
   sampler_options.idle = true;
@@ -63,7 +86,7 @@ Result<int> dump(const DumpOptions& options) {
   for (const Looks& looks : all) {
     if (!options.json && looks.size() > 1) print(to_text(movements(looks), looks));
   }
-  if (!std::cout) return Error{Cause::output, "Cannot write all of the dump: no space, or closed by its reader."};
+  if (!std::cout) return incomplete();
   StackReader& reader = family.sessions().front()->sampler().reader();
   if (options.mode != Mode::native && !reader.images().empty() && !reader.has_state()) {
     return Error{Cause::not_initialised, fmt::format("{} is mapped in process {}, but there is no lua_State in its memory: Lua is not initialised yet.",

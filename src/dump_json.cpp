@@ -109,6 +109,14 @@ Json to_json(const StateReport& state, bool with_coroutines) {
   return json;
 }
 
+Json to_json(const CoreFacts& core) {
+  Json json = {{"file", core.path}};
+  if (!core.end.empty()) json["ended_by"] = core.end;
+  if (core.missing_bytes != 0) json["missing_bytes"] = core.missing_bytes;
+  for (const CoreFile::MissingFile& file : core.missing_files) json["missing_files"].push_back({{"file", file.path}, {"differs", file.differs}});
+  return json;
+}
+
 // What a look has beside the process: it is another one in each.
 void add_look(const ProcessLook& look, bool with_coroutines, Json& json) {
   json["threads"] = Json::array();
@@ -130,6 +138,7 @@ Json to_json(const Movement& movement) {
 Json to_json(const std::vector<ProcessLook>& looks, bool with_coroutines) {
   const ProcessLook& look = looks.front();
   Json json = {{"pid", look.pid}, {"command", look.command}};
+  if (look.core) json["core"] = to_json(*look.core);
   json["lua"] = Json::array();
   for (const LuaImage& image : look.images) json["lua"].push_back({{"version", image.version}, {"file", image.path}});
   json["rows"] = look.rows;

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "profile.h"
+#include "text.h"
 
 namespace luaspy {
 namespace {
@@ -25,9 +26,19 @@ void print_frame(Out out, const Frame& frame, const FrameDetail* detail) {
   if (detail->variables) print_variables(out, *detail->variables);
 }
 
+// `rows`: by the states seen, if no file told which Lua it is.
+void print_core(Out out, const CoreFacts& core, const std::vector<std::string>& rows) {
+  fmt::format_to(out, "Core file {}{}\n", core.path, core.end.empty() ? "" : ": ended by " + core.end);
+  if (core.missing_bytes != 0) fmt::format_to(out, "It was cut off: {:.1f} MB of memory are missing\n", static_cast<double>(core.missing_bytes) / 1e6);
+  for (const CoreFile::MissingFile& file : core.missing_files) {
+    fmt::format_to(out, "Native frames in {} are missing: {}\n", printable(file.path), file.differs ? "the file that is there now is another one" : "the file is not to be had (--exe, --sysroot)");
+  }
+  if (!rows.empty()) fmt::format_to(out, "{}, by its states in memory\n", fmt::join(rows, ", "));
+}
+
 void print_thread(Out out, const ThreadLook& thread) {
   const Sample& sample = thread.sample;
-  fmt::format_to(out, "\nThread {} \"{}\" ({}{})\n", thread.tid, thread.name, name(sample.state),
+  fmt::format_to(out, "\nThread {}{} ({}{})\n", thread.tid, thread.name.empty() ? "" : fmt::format(" \"{}\"", thread.name), name(sample.state),
                  sample.vm_state == VmState::none ? "" : fmt::format("; in the {}", name(sample.vm_state)));
   if (sample.loss != Loss::none) fmt::format_to(out, "    no stack: {}\n", name(sample.loss));
   for (std::size_t i = sample.stack.size(); i-- > 0;) {
@@ -108,9 +119,11 @@ std::string describe(const Movement& movement, const ThreadLook* last) {
 }  // namespace
 
 std::string to_text(const ProcessLook& look, bool with_coroutines) {
+  constexpr std::size_t most_command = 4096;   // bytes
   std::string text;
   const Out out(text);
-  fmt::format_to(out, "Process {}: {}\n", look.pid, look.command);
+  fmt::format_to(out, "Process {}: {}\n", look.pid, printable(look.command, most_command));
+  if (look.core) print_core(out, *look.core, look.images.empty() ? look.rows : std::vector<std::string>{});
   for (const LuaImage& image : look.images) fmt::format_to(out, "{} in {}\n", image.name(), image.path);
   for (const ThreadLook& thread : look.threads) print_thread(out, thread);
   for (const StateReport& state : look.states) print_state(out, state, with_coroutines);

@@ -1,7 +1,7 @@
 #pragma once
 // One function of a profile: who calls it, and what it calls.
 
-#include "functions.h"
+#include "text_style.h"
 #include "result.h"
 
 namespace luaspy {

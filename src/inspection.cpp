@@ -4,6 +4,38 @@
 
 namespace luaspy {
 
+std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits) {
+  std::map<const LuaWalk*, VariableReader> of_states;
+  std::vector<FrameDetail> details;
+  for (const LuaReader::Labelled& frame : reader.lua().labelled()) {
+    FrameDetail& detail = details.emplace_back();
+    if (frame.state == nullptr) continue;
+    const Activation& state = *frame.state;
+    const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), state.lua, state.G, state.L, *frame.walk, reader.lua().names(), limits);
+    detail.variables = variables->second.variables(frame.call, frame.pc);
+  }
+  return details;
+}
+
+// The target may run meanwhile.
+void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look) {
+  for (const auto& [G, lua] : reader.lua().global_states()) {
+    StateReport& report = look.states.emplace_back();
+    report.G = G;
+    report.lua = name_of(lua);
+    report.collector = read_collector(memory, lua, G);
+  }
+  std::ranges::sort(look.states, {}, &StateReport::G);
+}
+
+void add_sources(SourceLines& sources, ThreadLook& thread) {
+  thread.details.resize(thread.sample.stack.size());
+  for (std::size_t i = 0; i < thread.details.size(); ++i) {
+    const Frame& frame = thread.sample.stack[i];
+    if (frame.kind == Frame::Kind::lua && frame.line > 0) thread.details[i].source = sources.line(frame.file, frame.line);
+  }
+}
+
 std::optional<Sample> Inspector::look_at(Thread& thread) {
   constexpr int tries = 20;   // one that moves while it is read asleep is looked at again
   std::optional<Sample> sample;
@@ -35,7 +67,12 @@ ProcessLook Inspector::look() {
     if (std::optional<Sample> sample = look_at(*thread)) look.threads.push_back({thread->tid(), thread->name(), std::move(*sample), {}, {}, times});
   }
   if (options_.locals || options_.coroutines) look_in_standstill(look);
-  if (look.states.empty()) read_collectors(look);
+  if (look.states.empty()) {
+    read_collectors(session_.target().memory(), session_.sampler().reader(), look);
+    for (StateReport& report : look.states) {
+      if (const auto hooked = hooked_.find(report.G); hooked != hooked_.end()) report.hooked = static_cast<std::int64_t>(hooked->second.size());
+    }
+  }
   explain(look);
   look.images = session_.sampler().reader().images();
   look.rows = session_.sampler().reader().lua().rows();
@@ -87,7 +124,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     thread->sample = sampler.look(member);
     if (thread->sample.loss != Loss::none) continue;   // the reader still has the thread before
     active.push_back(sampler.reader().lua().active());
-    if (options_.locals) thread->details = read_variables();
+    if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values);
   }
   if (options_.coroutines && exact_) learn(coroutines), coroutines.keep();
   else if (options_.coroutines) coroutines.copy();
@@ -101,43 +138,12 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
   return undisturbed && whole;
 }
 
-// Of the thread looked at last.
-std::vector<FrameDetail> Inspector::read_variables() {
-  StackReader& reader = session_.sampler().reader();
-  std::map<const LuaWalk*, VariableReader> of_states;
-  std::vector<FrameDetail> details;
-  for (const LuaReader::Labelled& frame : reader.lua().labelled()) {
-    FrameDetail& detail = details.emplace_back();
-    if (frame.state == nullptr) continue;
-    const Activation& state = *frame.state;
-    const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), state.lua, state.G, state.L, *frame.walk, reader.lua().names(), options_.values);
-    detail.variables = variables->second.variables(frame.call, frame.pc);
-  }
-  return details;
-}
-
-// What the collectors of the Luas seen say of themselves. The target may run meanwhile.
-void Inspector::read_collectors(ProcessLook& look) {
-  for (const auto& [G, lua] : session_.sampler().reader().lua().global_states()) {
-    StateReport& report = look.states.emplace_back();
-    report.G = G;
-    report.lua = name_of(lua);
-    report.collector = read_collector(session_.target().memory(), lua, G);
-    if (const auto hooked = hooked_.find(G); hooked != hooked_.end()) report.hooked = static_cast<std::int64_t>(hooked->second.size());
-  }
-  std::ranges::sort(look.states, {}, &StateReport::G);
-}
-
 void Inspector::explain(ProcessLook& look) {
   Process& process = session_.target().process();
   Waits waits(process, session_.target().memory());
   std::vector<std::pair<pid_t, pid_t>> owners;
   for (ThreadLook& thread : look.threads) {
-    thread.details.resize(thread.sample.stack.size());
-    for (std::size_t i = 0; i < thread.details.size(); ++i) {
-      const Frame& frame = thread.sample.stack[i];
-      if (frame.kind == Frame::Kind::lua && frame.line > 0) thread.details[i].source = sources_.line(frame.file, frame.line);
-    }
+    add_sources(sources_, thread);
     if (thread.sample.state != Sample::State::sleeping) continue;
     const auto of_process = std::ranges::find_if(process.threads(), [&](const auto& each) { return each->tid() == thread.tid; });
     if (of_process == process.threads().end()) continue;

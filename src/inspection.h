@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/core_file.h"
 #include "attach/waiting.h"
 #include "coroutines.h"
 #include "luastate/variables.h"
@@ -31,6 +32,14 @@ struct ThreadLook {
   Thread::Times times{};              // since it began
 };
 
+// What is said of a core file beside its threads.
+struct CoreFacts {
+  std::string path;
+  std::string end;                    // "signal 11 (Segmentation fault) at 0x0"; empty: the process was alive
+  std::uint64_t missing_bytes = 0;    // of its memory: the file was cut off
+  std::vector<CoreFile::MissingFile> missing_files;
+};
+
 struct ProcessLook {
   int pid = 0;
   std::string command;
@@ -43,6 +52,7 @@ struct ProcessLook {
   // Of a look at variables or coroutines, for which all running threads stand still at once:
   std::int64_t stood_still_ns = 0;    // 0: none had to
   bool disturbed = false;             // a sleeping thread woke each time meanwhile: what was read may not fit together
+  std::optional<CoreFacts> core;      // of a core file, not of a live process
 };
 
 struct InspectOptions {
@@ -50,6 +60,13 @@ struct InspectOptions {
   ValueLimits values{};
   bool coroutines = false;
 };
+
+// What these add is the same for a live process (Inspector) and a core file (core_look.h).
+// Of each frame of the look that `reader` made last.
+std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits);
+// What the collectors of the Luas seen say of themselves, into look.states.
+void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look);
+void add_sources(SourceLines& sources, ThreadLook& thread);
 
 class Inspector {
  public:
@@ -64,8 +81,6 @@ class Inspector {
   void learn(Coroutines& coroutines);
   bool try_standstill(ProcessLook& look, Coroutines& coroutines, int tried);
   bool learns_in_standstill(const Standstill& standstill, int tried) const;
-  std::vector<FrameDetail> read_variables();
-  void read_collectors(ProcessLook& look);
   void explain(ProcessLook& look);
 
   Session& session_;

@@ -5,11 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <algorithm>
 #include <map>
 
 #include "output/format.h"
-#include "shape.h"
 #include "version.h"
 
 namespace luaspy {
@@ -37,7 +35,8 @@ constexpr const char* dump_examples =
     "Examples:\n"
     "  luaspy dump --pid 1234                what is every thread doing, and what does it wait for?\n"
     "  luaspy dump --pid 1234 --count 5      does it hang, or work?\n"
-    "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too";
+    "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too\n"
+    "  luaspy dump --core core.1234          what it was doing when it crashed, or when gcore ran";
 
 constexpr const char* report_notes =
     "Without a view to show: how it was recorded, the hottest functions and lines.\n"
@@ -124,12 +123,12 @@ void add_output(CLI::App& command, std::string& output, std::string& format, con
       ->option_text("FORMAT");
 }
 
-void add_shape(CLI::App& command, ShapeOptions& options) {
-  command.add_flag("--lines", options.lines, "Frames show the line being executed, not the function's");
-  command.add_flag("--threads", options.threads, "In folded output, a root frame for each thread");
-  command.add_flag("--vmstate", options.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
-  command.add_flag("--gc", options.gc, "An innermost frame where garbage is collected");
-  add_patterns(command, options.only, options.ignore);
+void add_shape(CLI::App& command, Shape& shape, bool& threads) {
+  command.add_flag("--lines", shape.lines, "Frames show the line being executed, not the function's");
+  command.add_flag("--threads", threads, "In folded output, a root frame for each thread");
+  command.add_flag("--vmstate", shape.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
+  command.add_flag("--gc", shape.gc, "An innermost frame where garbage is collected");
+  add_patterns(command, shape.only, shape.ignore);
 }
 
 void add_record(CLI::App& app, RecordOptions& options) {
@@ -142,7 +141,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_output(record, options.output, options.format, std::string(formats().front().name));
   add_subprocesses(record, options.subprocesses);
   add_mode(record, options.mode);
-  add_shape(record, options.shape);
+  add_shape(record, options.shape, options.threads);
   record.add_option("--every", options.every, "Write the file so often while recording, too")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
@@ -170,8 +169,8 @@ void add_report(CLI::App& app, ReportOptions& options) {
   report.add_option("--thread", options.thread, "Of one thread only: its number, or a part of its name")->option_text("THREAD");
   report.add_option("--from", options.from, "From so many seconds after the start on; -5: before the end")->option_text("SECONDS");
   report.add_option("--to", options.to, "Until then")->option_text("SECONDS");
-  add_shape(report, options.shape);
-  report.add_flag("--processes", options.processes, "A root frame for each process");
+  add_shape(report, options.shape, options.threads);
+  report.add_flag("--processes", options.shape.processes, "A root frame for each process");
 }
 
 void add_top(CLI::App& app, TopOptions& options) {
@@ -192,7 +191,10 @@ void add_top(CLI::App& app, TopOptions& options) {
 void add_dump(CLI::App& app, DumpOptions& options) {
   CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
   dump.footer(dump_examples);
-  add_running(dump, options.target);
+  const auto [pid, name] = add_running(dump, options.target);
+  CLI::Option* const core = dump.add_option("--core", options.core, "A core file of a process, or of gcore, instead of a live one")->option_text("FILE");
+  dump.add_option("--exe", options.executable, "Where the program of the core file is now")->option_text("PATH")->needs(core);
+  dump.add_option("--sysroot", options.root, "Below which its libraries are (/)")->option_text("DIRECTORY")->needs(core);
   add_mode(dump, options.mode);
   dump.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   dump.add_flag("--locals", options.locals, "Names and values of parameters, locals, varargs and upvalues");
@@ -202,6 +204,7 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   dump.add_option("--count", options.count, "Look so often, and tell what moved: is it a hang?")->check(CLI::Range(1, 10000))->option_text("N");
   dump.add_option("--interval", options.interval, "Seconds between two looks (1)")->check(CLI::Range(0.0, 86400.0))->option_text("SECONDS");
   dump.add_flag("--json", options.json, "Print an object of JSON");
+  for (CLI::Option* const live : {pid, name, dump.get_option("--subprocesses"), dump.get_option("--count")}) core->excludes(live);
 }
 
 void add_ps(CLI::App& app, PsOptions& options) {
@@ -221,7 +224,7 @@ bool lacks_target(const Options& options) {
   switch (options.command) {
     case Options::Command::record: return lacks(options.record.target, or_command);
     case Options::Command::top: return lacks(options.top.target, or_command);
-    case Options::Command::dump: return lacks(options.dump.target, "");
+    case Options::Command::dump: return options.dump.core.empty() && lacks(options.dump.target, ", or --core FILE");
     case Options::Command::report:
     case Options::Command::ps:
     case Options::Command::completion:
@@ -250,7 +253,7 @@ void add_help(CLI::App& app, Options& options) {
 void add_commands(CLI::App& app, Options& options) {
   app.get_formatter()->column_width(26);
   app.footer(examples);
-  app.set_version_flag("--version", fmt::format("luaspy {}", version));
+  app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   add_record(app, options.record);
   add_report(app, options.report);
@@ -286,7 +289,6 @@ UsageCommand usage_of(const CLI::App& app) {
     if (option->get_items_expected_max() > 0) told.value = option->get_option_text();
     told.description = option->get_description();
     std::ranges::replace(told.description, '\n', ' ');
-    std::ranges::replace(told.description, '\n', ' ');
     told.choices = choices;
   }
   return command;
@@ -317,6 +319,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
       {"record", Options::Command::record}, {"report", Options::Command::report},         {"top", Options::Command::top},      {"dump", Options::Command::dump},
       {"ps", Options::Command::ps},         {"completion", Options::Command::completion}, {"manual", Options::Command::manual}};
   options.command = commands.at(app.get_subcommands().front()->get_name());
+  options.record.shape.processes = options.record.subprocesses;
   if (lacks_target(options) || lacks_recording(options)) {
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;

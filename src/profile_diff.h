@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "functions.h"
+#include "text_style.h"
 
 namespace luaspy {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Tables of a profile: functions, lines, VM states, threads.
 
-#include "functions.h"
+#include "text_style.h"
 
 namespace luaspy {
 

@@ -52,7 +52,9 @@ std::vector<std::size_t> line_starts(std::string_view text) {
   return starts;
 }
 
-SourceLines::SourceLines(pid_t pid) : pid_(pid), started_ns_(start_of(pid)) {}
+SourceLines::SourceLines(pid_t pid) : SourceLines(pid, start_of(pid)) {}
+
+SourceLines SourceLines::of_core(std::int64_t known_until_ns) { return {::getpid(), known_until_ns}; }
 
 SourceLines::File SourceLines::read(const std::string& name) const {
   File file;

@@ -23,11 +23,14 @@ std::vector<std::size_t> line_starts(std::string_view text);
 class SourceLines {
  public:
   explicit SourceLines(pid_t pid);
+  // Files as luaspy itself finds them; those written after `known_until_ns`, of the real-time clock, have changed.
+  static SourceLines of_core(std::int64_t known_until_ns);
 
   // Line `line`, from 1, of a file named as in Frame::file. nullopt: no such file or line, not to be read, no plain file, larger than 4 MiB.
   std::optional<SourceLine> line(const std::string& file, int line);
 
  private:
+  SourceLines(pid_t pid, std::int64_t started_ns) : pid_(pid), started_ns_(started_ns) {}
   struct File {
     std::string text;
     std::vector<std::size_t> lines;   // where each begins

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "functions.h"
+#include "text_style.h"
 #include "result.h"
 
 namespace luaspy {

@@ -37,10 +37,10 @@ Unwinder::End unwind_natives(const Registers& registers, const Memory& stack, co
   return unwinder.unwind(registers, stack, &rule, natives, native_limit);
 }
 
-StackReader::StackReader(Process& process, const Memory& memory, MergeOptions merging, WalkLimits limits)
-    : process_(process),
+StackReader::StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits)
+    : mapped_(mapped),
       merging_(merging),
-      modules_(memory, [&process](const Mapping& mapping) { return process.open_mapped(mapping).release(); }),
+      modules_(memory, [&mapped](const Mapping& mapping) { return mapped.open_mapped(mapping).release(); }),
       unwinder_(modules_),
       native_(modules_, unwinder_),
       lua_(memory, objects_, limits),
@@ -50,7 +50,7 @@ StackReader::StackReader(Process& process, const Memory& memory, MergeOptions me
 }
 
 void StackReader::refresh() {
-  AddressSpace space = process_.address_space();
+  AddressSpace space = mapped_.address_space();
   const bool new_code = code_starts(space) != code_starts(space_);
   space_ = std::move(space);
   lua_.know(space_);

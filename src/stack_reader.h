@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/process.h"
+#include "attach/mapped.h"
 #include "attach/snapshot.h"
 #include "lua_reader.h"
 #include "native_code.h"
@@ -20,9 +20,11 @@ Unwinder::End unwind_natives(const Registers& registers, const Memory& stack, co
 
 class StackReader {
  public:
-  // `process` and `memory` have to outlive it.
-  StackReader(Process& process, const Memory& memory, MergeOptions merging, WalkLimits limits);
+  // `mapped` and `memory` have to outlive it.
+  StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits);
 
+  // Looks for states of every Lua, whatever files are mapped.
+  void try_all_rows() { lua_.try_rows(all_rows()); }
   // Reads the target's mappings again and looks for Lua in what is new.
   void refresh();
   // The same, if a stack had addresses that no mapping explains. Call between ticks.
@@ -76,7 +78,7 @@ class StackReader {
   void predict(bool complete, Prediction& prediction);
   Locator::ThreadStack stack() const { return {snapshot_.stack_start(), snapshot_.stack()}; }
 
-  Process& process_;
+  const Mapped& mapped_;
   MergeOptions merging_;
   AddressSpace space_;
   Detector detector_;

@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <tuple>
+
+#include "function_table.h"
 
 namespace luaspy {
 namespace {
 
 using Text = std::back_insert_iterator<std::string>;
-
-double percent(std::int64_t part, std::int64_t of) { return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of); }
 
 void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   const StopTimes& stops = profile.stops();
@@ -64,11 +65,18 @@ void add_quality(const Quality& quality, Text out) {
 std::string hottest_text(const Profile& profile) {
   constexpr std::size_t most = 10;
   if (profile.samples() == 0) return {};
+  const FunctionTable functions = functions_of(profile, false);
+  const std::vector<Cost> all = costs(profile, functions, By::samples);
+  std::vector<std::uint32_t> order = most_expensive(all);
+  // Those of equal cost by name.
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    return std::tie(all[b].own, all[b].total, functions.texts[a]) < std::tie(all[a].own, all[a].total, functions.texts[b]);
+  });
   std::string text = "   %Own  %Total  Function\n";
-  std::size_t shown = 0;
-  for (const Profile::Hot& hot : profile.hottest()) {
-    if (hot.own == 0 || shown++ == most) break;
-    text += fmt::format("  {:5.1f}   {:5.1f}  {}\n", percent(hot.own, profile.samples()), percent(hot.total, profile.samples()), describe(hot.function, false));
+  for (std::size_t i = 0; i < std::min(order.size(), most); ++i) {
+    const Cost& of = all[order[i]];
+    if (of.own == 0) break;
+    text += fmt::format("  {:5.1f}   {:5.1f}  {}\n", percent(of.own, profile.samples()), percent(of.total, profile.samples()), functions.texts[order[i]]);
   }
   return text;
 }
@@ -83,12 +91,7 @@ std::string summary_text(const Profile& profile) {
                  profile.threads().size() == 1 ? "" : "s", ticks_a_second, about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
   add_stops(profile, ticks_a_second, out);
   if (profile.quality().stacks != 0) add_vm_states(profile, out), add_quality(profile.quality(), out);
-  std::string losses;
-  for (std::size_t i = 1; i < loss_count; ++i) {
-    const auto loss = static_cast<Loss>(i);
-    if (profile.losses(loss) != 0) losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", profile.losses(loss), name(loss));
-  }
-  fmt::format_to(out, "  lost: {}; thread asleep at {} ticks\n", losses.empty() ? "nothing" : losses, profile.idle());
+  fmt::format_to(out, "  lost: {}; thread asleep at {} ticks\n", losses_text(profile.losses()), profile.idle());
   return text;
 }
 

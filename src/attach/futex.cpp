@@ -59,7 +59,7 @@ pid_t thread_numbered(pid_t pid, pid_t number_inside) {
   return 0;
 }
 
-FutexWait explain_futex(pid_t pid, const std::array<std::uint64_t, 6>& arguments, const Memory& memory) {
+FutexWait explain_futex(const std::function<pid_t(pid_t)>& live, const std::array<std::uint64_t, 6>& arguments, const Memory& memory) {
   FutexWait wait{arguments[0]};
   const auto operation = static_cast<std::uint32_t>(arguments[1]);
   const auto expected = static_cast<std::uint32_t>(arguments[2]);
@@ -79,11 +79,11 @@ FutexWait explain_futex(pid_t pid, const std::array<std::uint64_t, 6>& arguments
   if (locks) {
     const std::optional<std::uint32_t> word = memory.get<std::uint32_t>(wait.address);   // futex(2): the holder's tid
     wait.kind = FutexWait::Kind::mutex;
-    if (word) wait.owner = thread_numbered(pid, static_cast<pid_t>(*word & FUTEX_TID_MASK));
+    if (word) wait.owner = live(static_cast<pid_t>(*word & FUTEX_TID_MASK));
     return wait;
   }
   if (!waits) return wait;
-  wait.owner = thread_numbered(pid, mutex_owner(memory, wait.address, expected));
+  wait.owner = live(mutex_owner(memory, wait.address, expected));
   if (wait.owner != 0) {
     wait.kind = FutexWait::Kind::mutex;
     return wait;
@@ -92,7 +92,7 @@ FutexWait explain_futex(pid_t pid, const std::array<std::uint64_t, 6>& arguments
   const bool is_private = (operation & FUTEX_PRIVATE_FLAG) != 0;
   constexpr std::uint32_t lowest = 3;   // smaller values are those of locks and counters
   if (is_private || expected < lowest || memory.get<std::uint32_t>(wait.address) != expected) return wait;
-  wait.owner = thread_numbered(pid, static_cast<pid_t>(expected));
+  wait.owner = live(static_cast<pid_t>(expected));
   if (wait.owner != 0) wait.kind = FutexWait::Kind::join;
   return wait;
 }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "memory.h"
@@ -20,7 +21,8 @@ struct FutexWait {
 };
 
 // The arguments are those of the system call.
-FutexWait explain_futex(pid_t pid, const std::array<std::uint64_t, 6>& arguments, const Memory& memory);
+// `live`: luaspy's number for the live thread that the process knows by this one; 0 if it has none.
+FutexWait explain_futex(const std::function<pid_t(pid_t)>& live, const std::array<std::uint64_t, 6>& arguments, const Memory& memory);
 
 // Which thread of the process goes by this number in its own PID namespace; 0 if none does.
 pid_t thread_numbered(pid_t pid, pid_t number_inside);

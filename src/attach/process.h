@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "address_space.h"
-#include "attach/system.h"
+#include "attach/mapped.h"
 #include "result.h"
 
 namespace luaspy {
@@ -50,7 +49,7 @@ class Thread {
 // Where /proc/PID/exe points; "?" if that cannot be read.
 std::string executable_of(pid_t pid);
 
-class Process {
+class Process : public Mapped {
  public:
   // Checks that the process exists, is alive, 64-bit and ours to look at. An Error names the one cause and what mends it.
   static Result<Process> open(pid_t pid);
@@ -59,15 +58,15 @@ class Process {
   bool alive() const;
   std::string command() const;     // its arguments, separated by spaces; the name in brackets if it has none
   std::string executable() const { return executable_of(pid_); }
-  AddressSpace address_space() const;
+  AddressSpace address_space() const override;
 
   // Tells which threads there are now. The same Thread objects stay for the same threads.
   const std::vector<std::unique_ptr<Thread>>& threads();
   // A thread was found to have ended: the next threads() looks anew.
   void forget_threads() { list_again_ = true; }
 
-  // The file behind a mapping, opened for reading whatever mount namespace it lives in; empty if it is not to be had.
-  system::FileDescriptor open_mapped(const Mapping& mapping) const;
+  // Whatever mount namespace the file lives in.
+  system::FileDescriptor open_mapped(const Mapping& mapping) const override;
 
  private:
   explicit Process(pid_t pid);

@@ -14,6 +14,8 @@
 
 #include "registers.h"
 
+struct user_regs_struct;   // sys/user.h
+
 namespace luaspy::system {
 
 // A system call's answer when it fails: the value that errno had. 0 means success.
@@ -66,6 +68,7 @@ Failure interrupt(pid_t tid);
 // Lets a stopped thread run untraced, delivering `signal` to it if not 0.
 Failure detach(pid_t tid, int signal);
 Failure read_registers(pid_t tid, Registers& registers);
+Registers registers_of(const user_regs_struct& raw);
 
 struct WaitStatus {
   enum class Kind { none, stopped, ended, interrupted } kind = Kind::none;
@@ -80,11 +83,13 @@ using Clock = std::chrono::steady_clock;
 // Sleeps until `deadline`. False if a signal came first.
 bool sleep_until(Clock::time_point deadline);
 
-// From now on SIGINT, SIGTERM and SIGHUP ask luaspy to end (a second SIGINT ends it at once, with status 130), SIGTSTP to stop, SIGPIPE is
+// From now on SIGINT, SIGTERM and SIGHUP ask luaspy to end (a second SIGINT ends it at once, with status 130), SIGTSTP to stop, SIGPIPE and SIGXFSZ are
 // ignored, and an alarm comes ten times a second, so that no wait for a thread lasts for ever.
 void watch_signals();
 // What a second SIGINT has to do before it ends luaspy; nullptr: nothing. Only what a signal handler may do.
 void before_end_at_once(void (*action)());
+// A second SIGINT waits, until hold_end_at_once(false): there is something to be written first.
+void hold_end_at_once(bool hold);
 // The signal that asked luaspy to end; 0 if none did.
 int end_requested();
 // Ctrl-Z (SIGTSTP) came. A luaspy that is stopped while a thread of the target stands still would keep it so: suspend() is for

@@ -208,7 +208,7 @@ bool Waits::explain_sleep(long call, const ThreadState& state, Wait& wait, Detai
 }
 
 void Waits::explain_futex_wait(const ThreadState& state, Wait& wait, Details& details) {
-  const FutexWait futex = explain_futex(process_.pid(), state.arguments, memory_);
+  const FutexWait futex = explain_futex([this](pid_t inside) { return thread_numbered(process_.pid(), inside); }, state.arguments, memory_);
   wait.futex = futex.address;
   if (futex.kind == FutexWait::Kind::join) {
     wait.joined_thread = futex.owner;

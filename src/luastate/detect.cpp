@@ -82,6 +82,15 @@ std::vector<Dialect> rows_for(const std::string& version) {
   return rows;
 }
 
+std::vector<Dialect> all_rows() {
+  std::vector<Dialect> rows;
+  for (const Layout& row : layouts()) rows.push_back({&row, nullptr});
+  std::ranges::reverse(rows);
+  const std::vector<Dialect> luajit = rows_for("LuaJIT");
+  rows.insert(rows.end(), luajit.begin(), luajit.end());
+  return rows;
+}
+
 bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImages* known) {
   struct Image {
     Address start, end;

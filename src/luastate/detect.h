@@ -26,6 +26,9 @@ struct LuaImage {
 // The rows for a version as an image tells it, best first.
 std::vector<Dialect> rows_for(const std::string& version);
 
+// All that there are, the newest series first: for a process whose files are not to be had.
+std::vector<Dialect> all_rows();
+
 // What tells a Lua core, as it was found in a file.
 struct LuaIdent {
   std::string version, text;

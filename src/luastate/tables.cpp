@@ -104,6 +104,8 @@ std::optional<TableParts> read_nodes(const Memory& memory, TableForm form, Addre
   TableParts parts;
   parts.nodes = *nodes;
   parts.node_count = plausible_pointer(*nodes) ? std::uint32_t{1} << *log2 : 0;
+  // ltable.c: tables without a hash part share dummynode, a constant of the program. Of a core file whose program is not to be had it is missing.
+  if (parts.node_count == 1 && !memory.get<std::uint64_t>(*nodes)) parts.node_count = 0;
   return parts;
 }
 

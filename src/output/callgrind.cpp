@@ -6,7 +6,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "output/function_table.h"
+#include "function_table.h"
 #include "output/recorded.h"
 #include "text.h"
 
@@ -14,8 +14,6 @@ namespace luaspy {
 namespace {
 
 using Amount = Profile::Amount;
-
-void operator+=(Amount& sum, const Amount& amount) { sum.samples += amount.samples, sum.weight_ns += amount.weight_ns; }
 
 // The format has no escapes: what ends a line must not be in a name.
 std::string line_text(std::string_view text) { return printable(text, 1 << 16); }
@@ -48,10 +46,11 @@ struct Node {
 std::vector<Node> make_nodes(const Profile& profile, const FunctionTable& table) {
   constexpr std::string_view unknown = "???";   // as Callgrind has it
   std::vector<Node> nodes;
-  for (const auto& [text, frame] : table.functions) {
-    const bool is_lua = frame->kind == Frame::Kind::lua;
-    const std::string file = frame->file.empty() ? std::string(unknown) : line_text(frame->file);
-    nodes.push_back({is_lua ? "Lua" : file, is_lua ? file : std::string(unknown), line_text(text), frame->line_defined, {}, {}});
+  for (std::size_t i = 0; i < table.functions.size(); ++i) {
+    const Frame& function = table.functions[i];
+    const bool is_lua = function.kind == Frame::Kind::lua;
+    const std::string file = function.file.empty() ? std::string(unknown) : line_text(function.file);
+    nodes.push_back({is_lua ? "Lua" : file, is_lua ? file : std::string(unknown), line_text(table.texts[i]), function.line_defined, {}, {}});
   }
   for (const Profile::Thread& thread : profile.threads())
     nodes.push_back({"threads", std::string(unknown), line_text(fmt::format("thread {} ({})", thread.name, thread.tid)), 0, {}, {}});
@@ -78,7 +77,7 @@ void count(const Profile& profile, const FunctionTable& table, std::vector<Node>
 }  // namespace
 
 void write_callgrind(const Profile& profile, const WriteOptions&, std::ostream& out) {
-  const FunctionTable table(profile);
+  const FunctionTable table = functions_of(profile, false);
   std::vector<Node> nodes = make_nodes(profile, table);
   count(profile, table, nodes);
   fmt::print(out, "# callgrind format\nversion: 1\ncreator: luaspy {}\npid: {}\ncmd: {}\n", line_text(profile.about.luaspy), profile.about.pid,

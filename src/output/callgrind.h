@@ -3,7 +3,7 @@
 //
 // Functions that have callers take their inclusive cost from the calls to them, in callgrind_annotate and in KCachegrind alike. So each thread
 // is a function that calls its outermost ones, and of a stack in which a function is more than once only its outermost call counts: inclusive
-// costs are those of Profile::hottest().
+// costs are those that costs() counts.
 
 #include "output/format.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "output/function_table.h"
+#include "function_table.h"
 #include "output/json_text.h"
 #include "output/recorded.h"
 
@@ -20,10 +20,11 @@ constexpr int first_state_track = 1 << 23;
 
 class Writer {
  public:
-  Writer(const Profile& profile, const WriteOptions& options, std::ostream& out) : profile_(profile), functions_(profile, options.lines), out_(out) {
-    for (const auto& function : functions_.functions) {
+  Writer(const Profile& profile, const WriteOptions& options, std::ostream& out) : profile_(profile), functions_(functions_of(profile, options.lines)), out_(out) {
+    for (std::size_t i = 0; i < functions_.functions.size(); ++i) {
       constexpr std::array<std::string_view, 4> categories = {"lua", "c", "native", "marker"};   // Frame::Kind
-      names_.push_back(fmt::format("\"cat\":\"{}\",\"name\":{}", categories[static_cast<std::size_t>(function.frame->kind)], json_text(function.text)));
+      const auto kind = static_cast<std::size_t>(functions_.functions[i].kind);
+      names_.push_back(fmt::format("\"cat\":\"{}\",\"name\":{}", categories[kind], json_text(functions_.texts[i])));
     }
   }
 
@@ -59,7 +60,7 @@ class Writer {
     std::set<int> told;
     for (const Profile::Thread& thread : profile_.threads()) {
       const int pid = process_of(profile_, thread);
-      if (told.insert(pid).second) metadata("process_name", pid, pid, "\"name\":" + json_text(thread.process.empty() ? profile_.about.command : thread.process));
+      if (told.insert(pid).second) metadata("process_name", pid, pid, "\"name\":" + json_text(command_of(profile_, thread)));
     }
   }
 

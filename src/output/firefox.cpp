@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "output/function_table.h"
+#include "function_table.h"
 #include "output/json_text.h"
 #include "output/recorded.h"
 
@@ -141,7 +141,7 @@ class ThreadTables {
   std::size_t function(std::uint32_t id) {
     const auto [place, added] = functions_.try_emplace(id);
     if (!added) return place->second;
-    const Frame& frame = *table_.functions[id].frame;
+    const Frame& frame = table_.functions[id];
     const std::string file = frame.file.empty() ? "null" : std::to_string(strings_(frame.file));
     return place->second = func_table_.add(strings_(frame.name), "false", "false", -1, file, line_text(frame.line_defined), "null");
   }
@@ -209,7 +209,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FunctionTabl
   const Profile::Thread& of = profile.threads()[thread];
   const int pid = process_of(profile, of);
   fmt::print(out, "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,",
-             json_text(of.process.empty() ? profile.about.command : of.process));
+             json_text(command_of(profile, of)));
   fmt::print(out, "\"pausedRanges\":[],\"name\":{},\"isMainThread\":{},\"pid\":\"{}\",\"tid\":{},\n", json_text(of.name), of.tid == pid, pid, of.tid);
   ThreadTables tables(profile, functions, strings);
   write_samples(profile, thread, tables, out);
@@ -241,7 +241,7 @@ void write_meta(const Profile& profile, std::ostream& out) {
 }  // namespace
 
 void write_firefox(const Profile& profile, const WriteOptions&, std::ostream& out) {
-  const FunctionTable functions(profile);
+  const FunctionTable functions = functions_of(profile, false);
   Strings strings;
   out << '{';
   write_meta(profile, out);

@@ -5,10 +5,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "output/function_table.h"
+#include "function_table.h"
 #include "output/gzip.h"
 #include "output/recorded.h"
 #include "text.h"
+#include "varint.h"
 
 namespace luaspy {
 namespace {
@@ -19,29 +20,25 @@ class Message {
   void add(int field, std::uint64_t number) {
     if (number == 0) return;
     tag(field, 0);
-    varint(number);
+    put_varint(bytes_, number);
   }
   void add(int field, std::int64_t number) { add(field, static_cast<std::uint64_t>(number)); }
   void add(int field, std::string_view bytes) {
     tag(field, 2);
-    varint(bytes.size());
+    put_varint(bytes_, bytes.size());
     bytes_ += bytes;
   }
   void add(int field, const Message& message) { add(field, std::string_view(message.bytes_)); }
   void add(int field, std::span<const std::uint64_t> packed) {
     Message numbers;
-    for (const std::uint64_t number : packed) numbers.varint(number);
+    for (const std::uint64_t number : packed) put_varint(numbers.bytes_, number);
     add(field, numbers);
   }
 
   const std::string& bytes() const { return bytes_; }
 
  private:
-  void tag(int field, unsigned wire_type) { varint(static_cast<std::uint64_t>(field) << 3 | wire_type); }
-  void varint(std::uint64_t number) {
-    for (; number >= 0x80; number >>= 7) bytes_ += static_cast<char>(number | 0x80);
-    bytes_ += static_cast<char>(number);
-  }
+  void tag(int field, unsigned wire_type) { put_varint(bytes_, static_cast<std::uint64_t>(field) << 3 | wire_type); }
 
   std::string bytes_;
 };
@@ -125,14 +122,15 @@ class Writer {
   // pprof and its like show and add up functions by name alone: that has to tell them apart.
   void functions() {
     for (std::size_t i = 0; i < functions_.functions.size(); ++i) {
-      const auto& [text, frame] = functions_.functions[i];
+      const Frame& function = functions_.functions[i];
+      const std::string& text = functions_.texts[i];
       Message message;
       message.add(field::id_of_function, std::uint64_t{i + 1});
       message.add(field::name, string(text));
       // Where both names are equal, pprof takes them for C++ to be demangled.
-      if (frame->name != text) message.add(field::system_name, string(frame->name));
-      if (frame->kind == Frame::Kind::lua) message.add(field::filename, string(frame->file));
-      message.add(field::start_line, std::int64_t{frame->line_defined});
+      if (function.name != text) message.add(field::system_name, string(function.name));
+      if (function.kind == Frame::Kind::lua) message.add(field::filename, string(function.file));
+      message.add(field::start_line, std::int64_t{function.line_defined});
       put(field::function, message);
     }
   }
@@ -167,7 +165,7 @@ class Writer {
     };
     label("thread", thread.name);
     label("tid", std::to_string(thread.tid));
-    label("process", thread.process.empty() ? profile_.about.command : thread.process);
+    label("process", command_of(profile_, thread));
     label("pid", std::to_string(process_of(profile_, thread)));
     label("vm_state", name(situation.vm_state));
     label("state", name(situation.asleep ? Sample::State::sleeping : Sample::State::running));
@@ -176,7 +174,7 @@ class Writer {
 
   const Profile& profile_;
   Gzip out_;
-  FunctionTable functions_{profile_};
+  FunctionTable functions_ = functions_of(profile_, false);
   std::unordered_map<std::string, std::int64_t> strings_;
   std::unordered_map<std::string, std::uint64_t> mappings_;   // by the file's name, without its folder
 };

@@ -58,7 +58,9 @@ bool Module::copy_from(const Memory& memory, const std::vector<Mapping>& mapping
   for (const Mapping& mapping : mappings) {
     if (mapping.readable && !memory.read(mapping.start, {copy_.data() + (mapping.start - start), mapping.end - mapping.start})) {
       // A page beyond the file's end cannot be read; the rest can.
-      for (Address page = mapping.start; page < mapping.end; page += 4096) (void)memory.read(page, {copy_.data() + (page - start), 4096});
+      bool any = false;
+      for (Address page = mapping.start; page < mapping.end; page += 4096) any |= memory.read(page, {copy_.data() + (page - start), 4096});
+      if (!any) missing_.push_back({mapping.start, mapping.end});
     }
   }
   by_address_ = true;
@@ -91,7 +93,8 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
   }
   for (const GElf_Phdr& header : headers) {
     const Address start = header.p_vaddr + bias_;
-    if (header.p_type == PT_LOAD && header.p_filesz != 0) {
+    const bool missing = std::ranges::any_of(missing_, [&](const Code& each) { return start >= each.start && start < each.end; });
+    if (header.p_type == PT_LOAD && header.p_filesz != 0 && !missing) {
       const std::uint64_t offset = by_address_ ? start - first.start : header.p_offset;
       is_file_ &= offset == header.p_offset;
       segments_.push_back({start, start + header.p_filesz, offset, (header.p_flags & PF_X) != 0});

@@ -83,6 +83,7 @@ class Module {
   void* mapped_ = nullptr;
   std::size_t mapped_size_ = 0;
   std::vector<std::byte> copy_;
+  std::vector<Code> missing_;      // what copy_ lacks: a core's code, whose file is not to be had
   bool by_address_ = false;        // bytes_ is laid out as in memory
   bool is_file_ = true;            // bytes_ is laid out as in the file; may be both
   std::span<const std::byte> bytes_;

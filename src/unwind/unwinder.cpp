@@ -65,6 +65,7 @@ std::uint32_t Unwinder::number_of(const FrameRow& row) const {
 }
 
 Unwinder::Range Unwinder::function_without_tables(const Module& module, Address address) const {
+  if (!module.executes(address)) return {};   // its bytes are missing: the nearest function that something tells of may be any
   const std::vector<Address>& targets = module.call_targets();
   const auto next = std::ranges::upper_bound(targets, address);
   Range range;
@@ -144,6 +145,8 @@ Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule
   libunwind_.leave();
   interrupted = false;
   if (is_entry(frame)) return Stepped::root;
+  // Its bytes are missing: what looks like a return address above may be any old one.
+  if (const Module* const module = modules_.find(frame.lookup); module != nullptr && !module->executes(frame.lookup)) return Stepped::unknown;
   next.step = Step::code;
   if (step_by_code(frame, stack, caller)) return Stepped::caller;
   next.step = Step::scan;

@@ -12,24 +12,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "dice.h"
+#include "function_table.h"
 #include "golden/sample_profile.h"
 #include "output/format.h"
 #include "text.h"
 
 namespace luaspy {
 namespace {
-
-// The same numbers each time (a linear congruential generator; Knuth's MMIX).
-class Dice {
- public:
-  unsigned operator()(unsigned sides) {
-    state_ = state_ * 6364136223846793005 + 1442695040888963407;
-    return static_cast<unsigned>(state_ >> 33) % sides;
-  }
-
- private:
-  std::uint64_t state_ = 1;
-};
 
 std::vector<Frame> functions() {
   std::vector<Frame> functions = {
@@ -122,9 +112,11 @@ nlohmann::json facts(const Profile& profile) {
     costs.own += amount.samples, costs.own_ns += amount.weight_ns;
     lines[describe(innermost, false)][innermost.line > 0 ? innermost.line : innermost.line_defined] += amount.samples;
   }
-  for (const Profile::Hot& hot : profile.hottest()) {
-    const Costs& costs = functions.at(describe(hot.function, false));
-    if (costs.own != hot.own || costs.total != hot.total) throw std::logic_error("hottest() counts otherwise");
+  const FunctionTable table = functions_of(profile, false);
+  const std::vector<Cost> counted = costs(profile, table, By::samples);
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const Costs& expected = functions.at(table.texts[i]);
+    if (counted[i].own != expected.own || counted[i].total != expected.total) throw std::logic_error("costs() counts otherwise");
   }
   nlohmann::json json = {{"samples", profile.samples()}, {"ns", profile.weight_ns()}, {"threads", threads}, {"states", states}, {"started_s", profile.about.started_s},
                          {"duration_ns", profile.about.duration_ns}, {"rate", profile.about.rate}};

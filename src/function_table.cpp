@@ -1,6 +1,4 @@
-#include "functions.h"
-
-#include <fmt/format.h>
+#include "function_table.h"
 
 #include <algorithm>
 #include <numeric>
@@ -46,9 +44,6 @@ std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, 
 std::int64_t cost(const Profile::Amount& amount, By by) { return by == By::samples ? amount.samples : amount.weight_ns; }
 std::int64_t total_cost(const Profile& profile, By by) { return by == By::samples ? profile.samples() : profile.weight_ns(); }
 double percent(std::int64_t part, std::int64_t of) { return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of); }
-std::string cost_text(std::int64_t cost, By by) { return by == By::samples ? fmt::format("{}", cost) : fmt::format("{:.2f} s", static_cast<double>(cost) / 1e9); }
-std::string_view cost_heading(By by) { return by == By::samples ? "Samples" : "Time"; }
-std::string shown(const std::string& text, const TextStyle& style) { return displayable(text, style.charset); }
 
 std::vector<std::uint32_t> most_expensive(const std::vector<Cost>& costs) {
   std::vector<std::uint32_t> order(costs.size());
@@ -56,5 +51,7 @@ std::vector<std::uint32_t> most_expensive(const std::vector<Cost>& costs) {
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return std::tie(costs[a].own, costs[a].total) > std::tie(costs[b].own, costs[b].total); });
   return order;
 }
+
+int line_of(const Frame& frame) { return frame.line > 0 ? frame.line : frame.line_defined; }
 
 }  // namespace luaspy

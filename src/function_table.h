@@ -1,24 +1,14 @@
 #pragma once
-// The functions of a profile, or their lines, and what each of them cost: what every text of `report` is made of.
+// The functions of a profile, or their lines, and what each of them cost: what every text of `report`, and most formats, are made of.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "display_text.h"
 #include "profile.h"
 
 namespace luaspy {
-
-enum class By : std::uint8_t { samples, time };
-
-// How reports are written.
-struct TextStyle {
-  By by = By::samples;
-  int top = 20;                 // rows of a table
-  Charset charset = Charset::utf8;
-};
 
 // Frames that describe() calls the same are one function, or with `lines` one line of a function.
 struct FunctionTable {
@@ -27,6 +17,8 @@ struct FunctionTable {
   std::vector<std::uint32_t> of_frame;      // by Profile::FrameId
 };
 FunctionTable functions_of(const Profile& profile, bool lines);
+
+enum class By : std::uint8_t { samples, time };
 
 // Samples, or ns. `total` counts a sample once, however often the function is on its stack.
 struct Cost {
@@ -38,14 +30,11 @@ std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, 
 std::int64_t cost(const Profile::Amount& amount, By by);
 std::int64_t total_cost(const Profile& profile, By by);
 double percent(std::int64_t part, std::int64_t of);
-// "365", or "3.65 s".
-std::string cost_text(std::int64_t cost, By by);
-// "Samples", or "Time".
-std::string_view cost_heading(By by);
-// A function's text as a terminal may have it.
-std::string shown(const std::string& text, const TextStyle& style);
 
 // Indexes of `costs`, the most expensive first: by what they cost themselves, then in all.
 std::vector<std::uint32_t> most_expensive(const std::vector<Cost>& costs);
+
+// Where in its file a frame is: the line being executed if that was recorded, else where the function is defined; 0 if neither is known.
+int line_of(const Frame& frame);
 
 }  // namespace luaspy
