@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "luastate/bytecode.h"
+
 namespace luaspy {
 
 Frame marker(std::string text) { return {Frame::Kind::marker, std::move(text), {}, 0, 0}; }
@@ -80,6 +82,7 @@ void LuaReader::refine(const std::vector<NativeFrame>& natives, const Registers&
   for (std::size_t i = 0; i < state_count_; ++i) {
     State& state = states_[i];
     if (state.activation.lua.luajit != nullptr) luajit_.refine(natives, registers, core, objects, state.activation, i == 0, limits_, state.luajit, state.walk);
+    else if (i == 0) settle_innermost(state, natives, core, objects);
   }
 }
 
@@ -172,6 +175,41 @@ void LuaReader::learn_pcs(const Merged& merged, const std::vector<NativeFrame>& 
       if (!innermost) live_pc_.learn(natives[frame.native], call, memory);
     }
     innermost = false;
+  }
+}
+
+// A call's set-up and its end change the stack's slots and CallInfo in the order that a compiler chose: for some instructions the innermost call is one
+// and another. luaV_execute's own variables are of one piece.
+void LuaReader::settle_innermost(State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
+  LuaWalk& walk = state.walk;
+  if (walk.calls.empty() || walk.innermost_dropped != 0) return;
+  LuaCall& call = walk.calls[0];
+  if (!call.is_lua) {
+    // From 5.4 on luaD_poscall puts the results where the function was before L->ci is the caller's (ldo.c).
+    walk.innermost_left_out = !natives.empty() && core.in_core_module(natives[0]) && core.describe_entry(call.entry).name == "[unknown code]";
+    return;
+  }
+  const auto execute = std::ranges::find_if(natives, [&](const NativeFrame& frame) { return core.executes_lua(frame); });
+  if (execute == natives.end()) return;
+  const LuaCall* const caller = walk.caller_of(0);
+  const Bytecode bytecode = state.activation.lua.puc->bytecode;
+  const Address known_pc = live_pc_.sure_pc(*execute, memory);
+  if (bytecode == Bytecode::lua51) {
+    const bool is_other = !call.has_pc(known_pc) || call.tail;   // in a recursion a mark of tail calls is what was there before
+    walk.innermost_left_out = execute != natives.begin() && caller != nullptr && known_pc != 0 && known_pc == caller->saved_pc && is_other;
+    return;
+  }
+  if (execute == natives.begin()) live_pc_.learn_executed(*execute, call.ci, memory);   // at work on it, but for a few instructions
+  const Address executed = live_pc_.executed(*execute, memory);
+  if (executed == 0) return;
+  walk.innermost_left_out = caller != nullptr && executed == caller->ci;
+  const bool writes_first = bytecode == Bytecode::lua54 || bytecode == Bytecode::lua55;
+  if (!writes_first || call.tail || executed != call.ci || execute == natives.begin()) return;
+  // luaD_pretailcall puts the callee where its caller was, and tells so last. Not all compilers keep pc in a place of its own meanwhile.
+  const Address saved_pc = memory.get<Address>(call.ci + state.activation.lua.puc->ci_savedpc).value_or(0);
+  for (const Address pc : {saved_pc, known_pc}) {
+    if (!plausible_pointer(pc, 4) || call.has_pc(pc) || pc == call.code) continue;
+    call.tail |= is_tail_call(bytecode, names_.memory().get<std::uint32_t>(pc - 4).value_or(0));
   }
 }
 

@@ -50,7 +50,8 @@ class LuaReader {
   std::vector<Address> cframes() const;
   const Trace* trace_at(Address pc);
   bool on_trace() const { return state_count_ != 0 && states_[0].activation.lua.luajit != nullptr && states_[0].luajit.jit_base != 0; }
-  // Then, with them, LuaJIT's calls: where the innermost frame is, and what a trace has inlined, is known only now.
+  // Then, with them, LuaJIT's calls: where the innermost frame is, and what a trace has inlined, is known only now. Of PUC's, whether the
+  // innermost one has begun.
   void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& objects);
   // The walks are made. `all` were touched: their functions are known from now on. Else: are those that were known the same still?
   bool settle_functions(bool all);
@@ -94,6 +95,7 @@ class LuaReader {
   };
   bool collects(const std::vector<NativeFrame>& natives, const Core& core) const;
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
+  void settle_innermost(State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Address pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Frame label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Frame label_native(const NativeFrame& native, const Core& core);

@@ -1,6 +1,7 @@
 #include "merge.h"
 
 #include <algorithm>
+#include <span>
 
 namespace luaspy {
 namespace {
@@ -40,8 +41,8 @@ class Merger {
   bool is_anchor(const NativeFrame& native) const { return core_.executes_lua(native) || c_call_of(native) < call_count(); }
 
   void run_segment(std::size_t end) {
-    next_call_ = 0;
-    for (const LuaCall& call : walk().calls) merged_.fresh_calls += call.fresh && (call.is_lua || walk().has_owners);
+    next_call_ = walk().innermost_left_out ? 1 : 0;
+    for (std::size_t i = next_call_; i < call_count(); ++i) merged_.fresh_calls += walk().calls[i].fresh && (walk().calls[i].is_lua || walk().has_owners);
     std::size_t last_anchor = end;
     for (std::size_t n = native_; n < end; ++n) {
       if (is_anchor(natives_[n])) last_anchor = n;
@@ -58,7 +59,9 @@ class Merger {
         take_lua_calls(native_ == last_anchor);
       } else if (const std::size_t call = c_call_of(native); call < call_count()) {
         release(Where::inside);
-        while (next_call_ < call) take_call(MergedFrame::no_native);
+        if (!leave_out_not_running(call)) {
+          while (next_call_ < call) take_call(MergedFrame::no_native);
+        }
         if (mode_ == Mode::native) push_native(native_);
         take_call(native_);
         if (native_ == last_anchor) take_rest();
@@ -82,13 +85,28 @@ class Merger {
     for (; native_ < end && natives_[native_].sp < segments_[segment_].boundary; ++native_) hold(native_);
     release(Where::inside);
     if (call_count() != 0) {
-      if (native_ != 0) {
+      // A coroutine between lua_resume and luaV_execute (ldo.c, unroll, or a call's set-up), or after longjmp has ended it.
+      if (native_ != 0 && (walk().has_owners || !executes_from(native_))) {
         merged_.joined = false;
         if (mode_ != Mode::lua) push_call(MergedFrame::Kind::not_joined, MergedFrame::no_native);
       }
       take_rest();
     }
     for (; native_ < end; ++native_) hold(native_);
+  }
+
+  // A C function's frame has been reached, whose call is `call`, and no luaV_execute inside of it: Lua calls that it has made are being set up,
+  // or an error has ended them (ldo.c: luaD_throw leaves luaV_execute, luaD_pcall then sets L->ci). Not where luaV_execute is not known.
+  bool leave_out_not_running(std::size_t call) {
+    const bool has_lua = std::ranges::any_of(std::span(walk().calls).subspan(next_call_, call - next_call_), &LuaCall::is_lua);
+    if (walk().has_owners || !has_lua || !executes_from(native_)) return false;
+    merged_.not_running += static_cast<int>(call - next_call_);
+    next_call_ = call;
+    return true;
+  }
+
+  bool executes_from(std::size_t native) const {
+    return std::any_of(natives_.begin() + static_cast<std::ptrdiff_t>(native), natives_.end(), [&](const NativeFrame& frame) { return core_.executes_lua(frame); });
   }
 
   // luaV_execute owns the Lua calls down to the first fresh one; C calls before them have no native frame (they are being

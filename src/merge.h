@@ -54,6 +54,7 @@ struct Merged {
   int execute_frames = 0;              // native frames of the VM, LuaJIT's only if they own calls
   int fresh_calls = 0;                 // calls that say they entered one
   int unpaired_c_calls = 0;            // C functions without a native frame of their own
+  int not_running = 0;                 // Lua calls, and what they called, that no luaV_execute runs: not yet, or not any more
   bool joined = true;                  // false: Lua calls were there, and no native frame that could own them
 };
 

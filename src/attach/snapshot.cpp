@@ -27,7 +27,8 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
   open_ = true;
   stack_start_ = stack;
   stack_size_ = stack_bytes;
-  if (stack_.size() < stack_bytes) stack_.resize(stack_bytes);
+  below_ = stack_bytes != 0 ? std::min<std::size_t>(red_zone, stack % page_size) : 0;   // the page below may be a guard
+  if (stack_.size() < red_zone + stack_bytes) stack_.resize(red_zone + stack_bytes);
   pages_.clear();
   last_ = 0;
   used_ = 0;
@@ -35,7 +36,8 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
   if (pool_.size() < most * page_size) pool_.resize(most * page_size);   // requests point into it: it must not move until they are read
 
   requests_.clear();
-  if (stack_bytes != 0) requests_.push_back({stack, {stack_.data(), stack_bytes}});
+  std::byte* const lowest = stack_.data() + (red_zone - below_);
+  if (stack_bytes != 0) requests_.push_back({stack - below_, {lowest, below_ + stack_bytes}});
   Address start = 0, end = 0;   // of the range being made
   for (const Used& used : std::span(predicted).first(most)) {
     std::uint64_t blocks = used.now | used.before;
@@ -57,7 +59,7 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
   for (const Request& request : requests_) {
     if (request.done) continue;
     const Address last = request.address + request.into.size();
-    if (request.address == stack && request.into.data() == stack_.data()) stack_size_ = 0;
+    if (request.into.data() == lowest) stack_size_ = below_ = 0;
     else std::erase_if(pages_, [&](const Page& page) { return page.address + page_size > request.address && page.address < last; });
   }
 }
@@ -82,9 +84,9 @@ bool Snapshot::read(Address address, std::span<std::byte> into) const {
   if (address + into.size() < address) return false;
   while (!into.empty()) {
     std::size_t count = std::min(into.size(), page_of(address) + page_size - address);
-    if (address >= stack_start_ && address < stack_start_ + stack_size_) {
+    if (address >= stack_start_ - below_ && address < stack_start_ + stack_size_) {
       count = std::min(into.size(), stack_start_ + stack_size_ - address);
-      std::memcpy(into.data(), stack_.data() + (address - stack_start_), count);
+      std::memcpy(into.data(), stack_.data() + (address + red_zone - stack_start_), count);
     } else if (!read_piece(address, into.first(count))) {
       return false;
     }

@@ -25,7 +25,8 @@ class Snapshot : public Memory {
 
   explicit Snapshot(const Memory& target) : target_(target) {}
 
-  // Forgets everything and opens it for a new stop. `stack` … `stack + stack_bytes`, and what is predicted, are read at once.
+  // Forgets everything and opens it for a new stop. `stack` … `stack + stack_bytes`, and what is predicted, are read at once; and some bytes below `stack`,
+  // where registers are that a function's end has taken from the stack already.
   void open(Address stack, std::size_t stack_bytes, const Prediction& predicted);
   void close() { open_ = false; }
 
@@ -38,7 +39,7 @@ class Snapshot : public Memory {
   void predict(Prediction& prediction) const;
   // The part of the stack range that could be read, without a copy.
   Address stack_start() const { return stack_start_; }
-  std::span<const std::byte> stack() const { return {stack_.data(), stack_size_}; }
+  std::span<const std::byte> stack() const { return {stack_.data() + red_zone, stack_size_}; }
 
  private:
   struct Page {
@@ -54,10 +55,12 @@ class Snapshot : public Memory {
   bool read_piece(Address address, std::span<std::byte> into) const;
 
   const Memory& target_;
+  static constexpr std::size_t red_zone = 128;   // System V x86-64 ABI, 3.2.2
   bool open_ = false;
+  std::size_t below_ = 0;                // bytes read below stack_start_
   Address stack_start_ = 0;
   std::size_t stack_size_ = 0;
-  std::vector<std::byte> stack_;
+  std::vector<std::byte> stack_ = std::vector<std::byte>(red_zone);   // from red_zone bytes below stack_start_ on
   mutable std::vector<Page> pages_;      // ascending
   mutable std::size_t last_ = 0;         // index into pages_: the one found last
   mutable std::vector<std::byte> pool_;

@@ -8,6 +8,7 @@ namespace luaspy {
 namespace {
 
 constexpr int certain = 64;   // scores stop here, so that they can change when a module is replaced
+constexpr int sure = 8;
 
 }  // namespace
 
@@ -28,10 +29,32 @@ void LivePc::learn(const NativeFrame& execute, const LuaCall& call, const Memory
   if (!call.has_pc(call.saved_pc)) return;
   Evidence& evidence = by_function_[execute.function];
   const auto now = values(execute, stack);
-  for (std::size_t i = 0; i < places; ++i) {
-    if (now[i] == call.saved_pc) evidence.score[i] = std::min(evidence.score[i] + 1, certain);
-    else evidence.score[i] = std::max(evidence.score[i] - 2, 0);  // a place that holds it by chance holds something else next time
-  }
+  learn(evidence.score, now, call.saved_pc, 2);
+  learn(evidence.executed, now, call.ci, 8);
+}
+
+void LivePc::learn_executed(const NativeFrame& execute, Address ci, const Memory& stack) {
+  learn(by_function_[execute.function].executed, values(execute, stack), ci, 8);
+}
+
+// A place that holds it by chance holds something else next time.
+void LivePc::learn(Scores& scores, const std::array<Address, places>& now, Address value, int penalty) {
+  for (std::size_t i = 0; i < places; ++i) scores[i] = now[i] == value ? std::min(scores[i] + 1, certain) : std::max(scores[i] - penalty, 0);
+}
+
+Address LivePc::surest(const Scores& scores, const std::array<Address, places>& now, int needed) {
+  const auto best = std::ranges::max_element(scores);
+  return *best >= needed ? now[static_cast<std::size_t>(best - scores.begin())] : 0;
+}
+
+Address LivePc::executed(const NativeFrame& execute, const Memory& stack) const {
+  const auto known = by_function_.find(execute.function);
+  return known != by_function_.end() ? surest(known->second.executed, values(execute, stack), certain / 2) : 0;
+}
+
+Address LivePc::sure_pc(const NativeFrame& execute, const Memory& stack) const {
+  const auto known = by_function_.find(execute.function);
+  return known != by_function_.end() ? surest(known->second.score, values(execute, stack), sure) : 0;
 }
 
 Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller, const Prototype* prototype, const Memory& stack,
@@ -45,9 +68,8 @@ Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& ca
   const auto now = values(execute, stack);
   // luaV_execute still has the caller's pc: luaD_precall is setting the call up, and its saved pc may be of another call that the
   // same CallInfo was used for.
-  const auto surest = static_cast<std::size_t>(std::ranges::max_element(evidence.score) - evidence.score.begin());
-  const bool is_sure = evidence.score[surest] >= 8;
-  if (!innermost && is_sure && caller != nullptr && now[surest] == caller->saved_pc && !call.has_pc(now[surest])) return call.code;
+  const Address likely = surest(evidence.score, now, sure);
+  if (!innermost && likely != 0 && caller != nullptr && likely == caller->saved_pc && !call.has_pc(likely)) return call.code;
   // OP_NEWTABLE allocates before it saves pc, having stepped over its extra argument (lvm.c of 5.4 and 5.5); gcc keeps pc in
   // the frame then, where nothing else tells which slot it is.
   const auto registers = std::span(now).first(callee_saved_registers.size());

@@ -85,7 +85,9 @@ LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Addr
   for (const std::uint64_t link : {pc, saved_pc}) {
     if (link == 0 || (linked && (link != pc || type_of(link) != frame_lua)) || !leads_outside(memory, layout, L, base, link)) continue;
     const auto slot = memory.get<std::uint64_t>(base - (layout.gc64 ? 16 : 8)).value_or(0);
-    entering.push_back({base - 8, link, layout.gc64 ? object_of(layout, slot, luajit::gct_function) : slot & 0xffffffff, 0, 0});
+    const Address at = layout.gc64 ? base - 24 : base - 12;   // of a continuation's frame: its caller's pc is written first
+    const Address continuation_pc = type_of(link) == frame_cont ? read_ref(memory, layout, at).value_or(0) : 0;
+    entering.push_back({base - 8, link, layout.gc64 ? object_of(layout, slot, luajit::gct_function) : slot & 0xffffffff, 0, continuation_pc});
     return {base, 0, entering};
   }
   return linked ? LuajitTop{base, 0, {}} : LuajitTop{};  // what it had called is gone, L->base may still be of that

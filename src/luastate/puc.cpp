@@ -27,6 +27,7 @@ class Walker {
     constexpr std::uint8_t yielded = 1;   // LUA_YIELD (lua.h)
     has_yielded_ = load<std::uint8_t>(fields, layout_.L_status) == yielded;
     if (layout_.L_savedpc != no_field) live_savedpc_ = load<Address>(fields, layout_.L_savedpc);
+    has_hooks_ = memory_.get<std::uint8_t>(L_ + layout_.L_hookmask).value_or(0) != 0;
     base_func_ = memory_.get<Address>(base_ci_ + layout_.ci_func).value_or(stack_);
     relocating_ = base_func_ != stack_;
     stack_bytes_ = stack_bytes();
@@ -106,9 +107,13 @@ class Walker {
     if (!caller.has_pc(caller.saved_pc) || caller.hooked || caller.finalizer) return believable;
     const Address func = called_slot(caller);
     if (func == 0) return believable;
-    // 5.1 does not say that a hook runs; a function with varargs moves up when it starts (ltm.c, luaT_adjustvarargs).
-    const bool may_be_elsewhere = layout_.status.hooked == 0 || (call.is_lua && call.func > func && call.is_vararg);
-    if (believable && (call.func == func || may_be_elsewhere)) return true;
+    // 5.1 does not say that a hook runs, only that there is one; a function with varargs moves up when it starts (ltm.c, luaT_adjustvarargs).
+    const bool may_be_elsewhere = (layout_.status.hooked == 0 && has_hooks_) || (call.is_lua && call.func > func && call.is_vararg);
+    if (believable && (call.func == func || may_be_elsewhere)) {
+      // Called by an instruction it runs in its caller's luaV_execute, which says so last (5.2, 5.3: CIST_REENTRY).
+      if (call.func == func && !is_array() && !layout_.recurses_per_call) call.fresh = false;
+      return true;
+    }
     LuaCall entering;
     entering.ci = ci_;
     entering.func = func;
@@ -125,17 +130,22 @@ class Walker {
   bool replaces_caller(LuaCall& call) {
     const bool links = layout_.tt_size == 4;
     const Address caller_ci = outer(ci_);
-    if (!links || !call.is_lua || call.saved_pc != call.code || caller_ci == 0 || caller_ci == base_ci_ || relocating_) return false;
+    if (!links || !call.is_lua || caller_ci == 0 || caller_ci == base_ci_ || relocating_) return false;
     LuaCall caller;
     const bool is_whole = read(caller_ci, false, caller);
     if (!caller.is_lua || caller.hooked || caller.finalizer) return false;
-    const bool is_callee = caller.saved_pc == call.code;   // nothing else calls from a function's entry
+    const bool at_entry = call.saved_pc == call.code;
+    const bool is_callee = at_entry && caller.saved_pc == call.code;   // nothing else calls from a function's entry
     if (!is_callee) {
       const std::optional<std::uint32_t> instruction = plausible_pointer(caller.saved_pc, 4) ? objects_.get<std::uint32_t>(caller.saved_pc - 4) : std::nullopt;
       if (!instruction || !is_tail_call(layout_.bytecode, *instruction)) return false;
-      if (is_whole ? called_slot(caller) != call.func : caller.closure != call.closure) return false;
+      // Where it is called it never runs; its saved pc may be of the call before. 5.1 changes the caller's base first.
+      const bool is_called = is_whole && called_slot(caller) == call.func;
+      const bool is_moved = at_entry && ((!is_whole && caller.closure == call.closure) || (is_array() && !has_hooks_));
+      if (!is_called && !is_moved) return false;
     }
     call.fresh = caller.fresh;
+    call.saved_pc = call.code;
     call.tail = true;
     if (layout_.ci_tailcalls != no_field) call.lost_tail_calls = std::max(caller.lost_tail_calls + (is_callee ? 0 : 1), 1);
     return true;
@@ -267,7 +277,7 @@ class Walker {
   std::array<std::byte, 256> state_;
   Address stack_ = 0, stack_last_ = 0, ci_ = 0, base_ci_ = 0, base_func_ = 0, stack_bytes_ = 0, live_savedpc_ = 0;
   std::uint32_t status_ = 0;
-  bool relocating_ = false, has_yielded_ = false;
+  bool relocating_ = false, has_hooks_ = false, has_yielded_ = false;
 };
 
 // 5.1's fresh calls are known only with their callers.

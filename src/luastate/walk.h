@@ -44,6 +44,7 @@ struct LuaWalk {
   std::vector<LuaCall> calls;      // innermost first
   End end = End::complete;
   int innermost_dropped = 0;       // calls being set up or torn down at the instant of the stop
+  bool innermost_left_out = false; // calls[0] is set up or torn down: not to be shown
   int dropped = 0;                 // other calls that could not be believed
   bool relocated = false;          // the stack was being moved
   bool has_owners = false;         // LuaJIT: each call says which C frame of the VM it runs in

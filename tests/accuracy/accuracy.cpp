@@ -194,12 +194,19 @@ class Judge {
     const std::vector<Segment> segments = pieces_.segments();
     if (segments.empty() || segments[0].walk->calls.empty()) return Place::elsewhere;
     const LuaWalk& walk = *segments[0].walk;
-    if (walk.innermost_dropped != 0 || !walk.calls[0].is_lua || pieces_.natives().empty()) return Place::elsewhere;
+    const std::size_t first = walk.innermost_left_out ? 1 : 0;
+    if (walk.innermost_dropped != 0 || walk.calls.size() <= first || !walk.calls[first].is_lua || pieces_.natives().empty()) return Place::elsewhere;
     return pieces_.executes(pieces_.natives()[0]) ? Place::inside : Place::below;
   }
 
+  // The innermost one that is shown.
+  const LuaCall& innermost_call() const {
+    const LuaWalk& walk = *pieces_.segments()[0].walk;
+    return walk.calls[walk.innermost_left_out ? 1 : 0];
+  }
+
   bool agrees(const std::vector<Line>& lines) const {
-    const LuaCall& call = pieces_.segments()[0].walk->calls[0];
+    const LuaCall& call = innermost_call();
     const Frame* const frame = innermost();
     return frame != nullptr && frame->kind == Frame::Kind::lua && std::ranges::find(lines, Line{call.proto, frame->line}) != lines.end();
   }
@@ -272,7 +279,7 @@ class Judge {
     if (agrees(*now)) return count(where, true, {});
     const Frame* const frame = innermost();
     pending_.push_back(
-        {where, {pieces_.segments()[0].walk->calls[0].proto, frame != nullptr ? frame->line : 0}, witness.said().pc, 0, describe(registers, witness, *now)});
+        {where, {innermost_call().proto, frame != nullptr ? frame->line : 0}, witness.said().pc, 0, describe(registers, witness, *now)});
   }
 
   // What was said too early is right if the target tells the same within a few steps.
@@ -296,7 +303,7 @@ class Judge {
 
   std::string describe(const Registers& registers, const Witness& witness, const std::vector<Line>& now) const {
     const Frame* const frame = innermost();
-    const LuaCall& call = pieces_.segments()[0].walk->calls[0];
+    const LuaCall& call = innermost_call();
     std::string text = fmt::format("said {}:{} proto {:#x}", frame != nullptr ? frame->name : "nothing", frame != nullptr ? frame->line : 0, call.proto);
     text += fmt::format(", is");
     for (const Line& line : now) text += fmt::format(" {}{}", line.line, line.proto == call.proto ? "" : fmt::format(" of {:#x}", line.proto));

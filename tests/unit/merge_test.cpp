@@ -117,6 +117,45 @@ TEST_CASE("a coroutine's frames are inside its resumer's", "[unit]") {
   CHECK(text(merge(natives, {{&inner, 0x120}, {&outer, 0x170}}, core, {Mode::merged})) == "c0.0 c1.0 c1.1 n6");
 }
 
+TEST_CASE("a coroutine that is being resumed, or has just yielded, runs in no luaV_execute", "[unit]") {
+  const FakeCore core;
+  LuaWalk inner, outer;
+  inner.calls = {c(0x7000), lua(false), lua(true)};
+  outer.calls = {c(0x5000), lua(true)};
+  const std::vector<NativeFrame> natives = {native(0x2500, 0x100), native(0x2600, 0x110), native(0x5000, 0x140), native(0x1000, 0x150), native(0x9000, 0x180)};
+  const Merged merged = merge(natives, {{&inner, 0x120}, {&outer, 0x170}}, core, {Mode::merged});
+  CHECK(text(merged) == "n0 n1 c0.0 c0.1 c0.2 c1.0 c1.1 n4");
+  CHECK(merged.joined);
+}
+
+TEST_CASE("Lua calls that no luaV_execute runs are not shown", "[unit]") {
+  const FakeCore core;
+  LuaWalk walk;
+  walk.calls = {c(0x7000), lua(false), lua(true), c(0x5000), lua(true)};   // error, called by two Lua functions in a pcall, called by Lua
+  const std::vector<NativeFrame> unwound = {native(0x2500, 0x110), native(0x5000, 0x140), native(0x1000, 0x150), native(0x9000, 0x180)};
+  SECTION("an error has ended them") {
+    const Merged merged = merge(unwound, {{&walk, 0x170}}, core, {Mode::merged});
+    CHECK(text(merged) == "n0 c0.3 c0.4 n3");
+    CHECK(merged.not_running == 3);
+  }
+  SECTION("C functions may run in frames that are not known as theirs") {
+    walk.calls = {c(0x7000), c(0x7100), c(0x5000), lua(true)};
+    CHECK(text(merge(unwound, {{&walk, 0x170}}, core, {Mode::merged})) == "n0 c0.0 c0.1 c0.2 c0.3 n3");
+  }
+  SECTION("they are where luaV_execute is not known") {
+    const std::vector<NativeFrame> unknown = {native(0x2500, 0x110), native(0x5000, 0x140), native(0x2700, 0x150), native(0x9000, 0x180)};
+    CHECK(text(merge(unknown, {{&walk, 0x170}}, core, {Mode::merged})) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 n3");
+  }
+  SECTION("nor is one that is being set up, whatever its CallInfo says") {
+    walk.calls = {lua(true), lua(false), lua(true)};
+    walk.innermost_left_out = true;
+    const std::vector<NativeFrame> natives = {native(0x2200, 0x100), native(0x1000, 0x110), native(0x9000, 0x180)};
+    const Merged merged = merge(natives, {{&walk, 0x170}}, core, {Mode::merged});
+    CHECK(text(merged) == "n0 c0.1 c0.2 n2");
+    CHECK(merged.fresh_calls == 1);
+  }
+}
+
 TEST_CASE("LuaJIT's calls say which C frame of the VM they run in", "[unit]") {
   const FakeCore core;
   LuaWalk walk;

@@ -78,6 +78,21 @@ TEST_CASE("a closed snapshot answers for nothing that it has not read", "[snapsh
   CHECK(right(snapshot, 0x80400, 0x10));
 }
 
+// A function's end takes registers from the stack, and call frame information goes on to say where they were.
+TEST_CASE("a closed snapshot has what lies right below the stack", "[snapshot]") {
+  const Counted memory;
+  Snapshot snapshot(memory);
+  for (const Address sp : {Address{0x80010}, Address{0x80200}, Address{0x81000}}) {
+    snapshot.open(sp, 0x800, {});
+    snapshot.close();
+    const std::size_t below = std::min<std::size_t>(sp % Snapshot::page_size, 128);
+    CHECK(snapshot.stack_start() == sp);
+    CHECK(snapshot.stack().size() == 0x800);
+    CHECK(right(snapshot, sp - below, below + 0x800));
+    CHECK(!right(snapshot, sp - below - 1, 1));
+  }
+}
+
 TEST_CASE("what is used no more is predicted once more, and then no longer", "[snapshot]") {
   const Counted memory;
   Snapshot snapshot(memory);

@@ -1,0 +1,248 @@
+// Is what a tick shows right at every instruction? Real Luas run steps.lua a machine instruction at a time; after each, the same pieces as in
+// Sampler read registers and memory, and judge.cpp holds the stack against the one before.
+//
+//   steps [STEPS] [NAME...] [--no-jit] [--verbose]
+//
+// STEPS (6000) instructions of each Lua that is prepared whose name has one of the NAMEs in it; without names, of one of each version. The phases of the
+// script share them evenly; what is left of a phase comes in its next round. A line each; status 1 if a figure is above its bound.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "judge.h"
+#include "stepped.h"
+
+namespace luaspy::steps {
+namespace {
+
+// One of each version, as distributions or their makers build it; all of them are stripped.
+const std::vector<std::string> usual = {"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "lua-5.4.2-O2",
+                                        "debian-lua5.4-bookworm", "debian-lua5.4-sid",      "debian-lua5.5-sid",      "debian-luajit-bookworm",
+                                        "debian-luajit-experimental"};
+
+constexpr int cold_rate = 64;   // a look that knows nothing of the looks before comes so often
+
+// What is known to be left, in 100,000 steps of this script.
+struct Known {
+  std::string_view version;
+  int wrong, impossible;
+};
+constexpr Known known[] = {
+    // A debug hook's call is linked before its function is written, and not told by the caller's instruction; __call in a tail call.
+    {"5.1", 4, 4},
+    {"5.2", 0, 6},
+    {"5.3", 0, 6},
+    // CIST_TAIL is the one of the CallInfo's last call until luaV_execute clears it (lvm.c up to 5.4.2, OP_CALL).
+    {"5.4.0", 8, 8},
+    {"5.4.1", 8, 8},
+    {"5.4.2", 8, 8},
+    {"5.4", 0, 0},
+    {"5.5", 0, 0},
+    // The stack is being moved; a C function has returned another one, which is in its slot before BASE is its caller's.
+    {"LuaJIT", 6, 12},
+};
+bool passes(const Counts& counts, const std::string& version) {
+  const auto* const row = std::ranges::find_if(known, [&](const Known& each) { return version.starts_with(each.version); });
+  const auto allowed = [&](std::int64_t figure) { return figure * std::max<std::int64_t>(counts.tried, 100'000) / 100'000; };
+  return row != std::end(known) && counts.tried != 0 && counts.wrong <= allowed(row->wrong) && counts.impossible <= allowed(row->impossible) &&
+         counts.lost <= 20 + counts.tried / 2000 && counts.cold_differs <= 2 + counts.tried / cold_rate / 200;
+}
+
+struct Spec {
+  std::string name, version;
+  std::vector<std::string> command;
+};
+
+std::vector<Spec> read_specs(const std::string& table) {
+  std::vector<Spec> specs;
+  std::ifstream file(table);
+  for (std::string line; std::getline(file, line);) {
+    std::vector<std::string> columns;
+    std::istringstream stream(line);
+    for (std::string column; std::getline(stream, column, '\t');) columns.push_back(column);
+    if (columns.size() < 4) continue;
+    Spec spec{columns[0], columns[1], {}};
+    std::istringstream words(columns[3]);
+    for (std::string word; words >> word;) spec.command.push_back(word);
+    specs.push_back(spec);
+  }
+  return specs;
+}
+
+struct Options {
+  std::int64_t steps = 6'000;
+  bool jit = true;
+  bool verbose = false;
+  std::vector<std::string> names;
+};
+
+// What a tick does at the instant at which the program stands.
+class Looker {
+ public:
+  explicit Looker(Stepped& program) : program_(program), reader_(program.process(), program.memory(), {}, {}) {}
+
+  const Sample& look() {
+    take(predicted_, true);
+    reader_.settle();
+    return sample_;
+  }
+  const Sample& look_cold() {
+    StackReader::Prediction nothing;
+    take(nothing, false);
+    return sample_;
+  }
+  const StackReader& reader() const { return reader_; }
+
+ private:
+  void take(StackReader::Prediction& predicted, bool hurry) {
+    sample_ = {};
+    do {
+      if (!reader_.read(program_.registers(), predicted, hurry)) sample_.loss = Loss::unreadable;
+      reader_.close();
+    } while (sample_.loss == Loss::none && !reader_.finish(program_.registers(), sample_, predicted));
+  }
+
+  Stepped& program_;
+  StackReader reader_;
+  StackReader::Prediction predicted_;
+  Sample sample_;
+};
+
+class Campaign {
+ public:
+  Campaign(const Spec& spec, const Options& options, const Scripts& scripts)
+      : options_(options), program_(words_of(spec, options.jit)), looker_(program_), judge_(scripts, spec.version.starts_with("LuaJIT")) {}
+
+  static std::vector<std::string> words_of(const Spec& spec, bool jit) {
+    std::vector<std::string> words = spec.command;
+    if (!jit && spec.version.starts_with("LuaJIT")) words.push_back("-joff");
+    words.push_back(LUASPY_TESTS "/steps/steps.lua");
+    return words;
+  }
+
+  bool run() {
+    std::map<std::string, std::int64_t> offsets;   // into each phase: where its next round goes on
+    while (counts().tried < options_.steps) {
+      phase_ = program_.run_to_write();
+      if (phase_.empty()) return false;
+      if (phase_ == "end") continue;
+      phases_.insert(phase_);
+      if (!step_phase(offsets[phase_])) return false;
+    }
+    return true;
+  }
+
+  const Counts& counts() const { return judge_.counts(); }
+  std::size_t phases() const { return phases_.size(); }
+  std::int64_t whole_phases() const { return whole_phases_; }
+  void print_reports() const {
+    for (const auto& [text, report] : reports_) fmt::print("    {:>5} × {}\n              in {}\n", report.count, text, report.first);
+  }
+
+ private:
+  // Some steps of a phase from `offset` on.
+  bool step_phase(std::int64_t& offset) {
+    const std::int64_t window = std::clamp<std::int64_t>(options_.steps / 24, 200, 2000);
+    std::string written;
+    judge_.forget();
+    for (std::int64_t i = 0; i < offset; ++i) {
+      if (!program_.step(written)) return false;
+      if (!written.empty()) return offset = 0, ++whole_phases_, true;
+    }
+    for (std::int64_t i = 0; i < window && counts().tried < options_.steps; ++i, ++offset) {
+      if (!program_.step(written)) return false;
+      if (!written.empty()) return offset = 0, ++whole_phases_, true;
+      look();
+    }
+    return true;
+  }
+
+  void look() {
+    const Sample& sample = looker_.look();
+    const Look now = look_of(looker_.reader(), sample, "libc");
+    const ShownStack before = previous_;
+    const Judge::Verdict verdict = judge_.judge(now);
+    if (!now.lost) previous_ = now.stack;
+    if (!verdict.wrong.empty()) report(fmt::format("{}: {}: {}\n            → {}", phase_, verdict.wrong, text_of(before), text_of(now.stack)));
+    if (!verdict.impossible.empty()) report(fmt::format("{}: {}: {}", phase_, verdict.impossible, text_of(now.stack)));
+    if (now.lost) report(fmt::format("{}: lost: {}", phase_, text_of(now.stack)));
+    if (now.native_incomplete) report(fmt::format("{}: native part incomplete: {}", phase_, text_of(now.stack)));
+    if (counts().tried % cold_rate != 0) return;
+    const Look cold = look_of(looker_.reader(), looker_.look_cold(), "libc");
+    if (cold.stack == now.stack && cold.lost == now.lost) return;
+    ++judge_.counts().cold_differs;
+    report(fmt::format("{}: cold differs: {}\n            → {}", phase_, text_of(now.stack), text_of(cold.stack)));
+  }
+
+  // Once for each text, with the place where it was first.
+  void report(const std::string& text) {
+    if (!options_.verbose) return;
+    Report& report = reports_[text];
+    if (report.count++ != 0) return;
+    for (std::size_t i = 0; i < std::min<std::size_t>(looker_.reader().natives().size(), 4); ++i) {
+      const NativeFrame& native = looker_.reader().natives()[i];
+      const Frame& frame = looker_.reader().native_code().describe(native);
+      report.first += fmt::format("{}{}+{:#x}", i == 0 ? "" : " < ", frame.name, native.pc - native.function);
+    }
+  }
+
+  const Options& options_;
+  Stepped program_;
+  Looker looker_;
+  Judge judge_;
+  std::string phase_;
+  std::set<std::string> phases_;
+  std::int64_t whole_phases_ = 0;
+  ShownStack previous_;
+  struct Report {
+    int count = 0;
+    std::string first;
+  };
+  std::map<std::string, Report> reports_;
+};
+
+bool measure(const Spec& spec, const Options& options) {
+  const Scripts scripts({LUASPY_TESTS "/steps/steps.lua", LUASPY_TESTS "/steps/steps_module.lua", LUASPY_TESTS "/steps/steps_close.lua",
+                         LUASPY_TESTS "/steps/steps_jit.lua"});
+  Campaign campaign(spec, options, scripts);
+  if (!campaign.run()) return fmt::print("{}: ended\n", spec.name), false;
+  const Counts& counts = campaign.counts();
+  std::string allowed;
+  for (const auto& [event, count] : counts.allowed) allowed += fmt::format(" {} {}", event, count);
+  fmt::print("{:<28} {:>8} {:>6} {:>6} {:>10} {:>6} {:>6} {:>6} {}\n", spec.name, counts.tried, campaign.whole_phases(), counts.wrong, counts.impossible, counts.lost,
+             counts.native_incomplete, counts.cold_differs, allowed);
+  campaign.print_reports();
+  std::fflush(stdout);
+  const bool good = passes(counts, spec.version);
+  if (!good) fmt::print("  FAILED: above its bound; --verbose tells what and where\n");
+  return good;
+}
+
+int run(const std::vector<std::string>& words) {
+  Options options;
+  for (const std::string& word : words) {
+    if (word == "--verbose") options.verbose = true;
+    else if (word == "--no-jit") options.jit = false;
+    else if (std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; })) options.steps = std::stoll(word);
+    else options.names.push_back(word);
+  }
+  std::vector<Spec> specs = read_specs(LUASPY_TARGETS "/targets.tsv");
+  for (Spec& spec : read_specs(LUASPY_TARGETS "/luajits.tsv")) specs.push_back(std::move(spec));
+  bool good = true;
+  fmt::print("{:<28} {:>8} {:>6} {:>6} {:>10} {:>6} {:>6} {:>6}  allowed\n", "", "steps", "phases", "wrong", "impossible", "lost", "native", "cold");
+  for (const Spec& spec : specs) {
+    const bool wanted = options.names.empty() ? std::ranges::find(usual, spec.name) != usual.end()
+                                              : std::ranges::any_of(options.names, [&](const std::string& name) { return spec.name.find(name) != std::string::npos; });
+    if (wanted) good &= measure(spec, options);
+  }
+  return good ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace luaspy::steps
+
+int main(int argc, char** argv) { return luaspy::steps::run({argv + 1, argv + argc}); }
