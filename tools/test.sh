@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . tools/packages.sh
 # shellcheck disable=SC2086 # a list of words
-install_packages $build_packages catch2 gcc libc6-dev protobuf-compiler make clang python3 python3-jsonschema tmux zsh fish groff-base $(package_of gcore gdb-minimal) $(package_of npm npm) chromium chromium-driver ca-certificates debian-archive-keyring xz-utils bzip2
+install_packages $build_packages catch2 gcc libc6-dev musl-tools protobuf-compiler make clang python3 python3-jsonschema tmux zsh fish groff-base $(package_of gcore gdb-minimal) $(package_of npm npm) chromium chromium-driver ca-certificates debian-archive-keyring xz-utils bzip2
 # Of debug information what a backtrace needs: all of it would take a fifth of the time.
 cmake --preset dev -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -g1 -DNDEBUG"
 cmake --build --preset dev
