@@ -105,7 +105,8 @@ std::string Process::path(const char* file) const { return proc(pid_, file); }
 Result<Process> Process::open(pid_t pid) {
   if (!has_own_proc()) return explain_absence(pid);
   const std::optional<std::string> status = system::read_file(proc(pid, "stat"));
-  if (!status) return ::access(fmt::format("/proc/{}", pid).c_str(), F_OK) == 0 ? explain_refusal(pid) : explain_absence(pid);
+  struct stat folder {};   // with hidepid=1 it is there, and may not be entered
+  if (!status) return ::stat(fmt::format("/proc/{}", pid).c_str(), &folder) == 0 ? explain_refusal(pid) : explain_absence(pid);
   const std::size_t comm_end = status->rfind(')');
   std::string_view rest = std::string_view(*status).substr(std::min(comm_end + 1, status->size()));
   const std::string_view state = next_word(rest);
@@ -113,7 +114,10 @@ Result<Process> Process::open(pid_t pid) {
   if (state == "Z" || state == "X")
     return Error{Cause::no_such_process, fmt::format("Process {} is a zombie: it has ended, and its parent {} has not collected it yet.", pid, parent)};
   Process process(pid);
-  if (pid == 2 || parent == 2) return Error{Cause::unsupported, fmt::format("Process {} is a kernel thread; it runs no Lua.", pid)};
+  // proc(5): (9) flags, four fields behind the parent. Process 2 is kthreadd in the first process namespace only.
+  constexpr unsigned kernel_thread = 0x00200000;   // PF_KTHREAD, include/linux/sched.h
+  skip_words(rest, 9 - 4 - 1);
+  if ((number<unsigned>(next_word(rest)) & kernel_thread) != 0) return Error{Cause::unsupported, fmt::format("Process {} is a kernel thread; it runs no Lua.", pid)};
 
   const std::string tasks = system::read_file(proc(pid, "status")).value_or("");
   if (const std::size_t at = tasks.find("TracerPid:"); at != std::string::npos) {

@@ -86,7 +86,7 @@ Finished dump_as(const Words& who, pid_t pid, const Words& options = {}) { retur
 void check_stack(const Finished& finished) {
   INFO(finished.status << "\n" << finished.out << finished.err);
   CHECK(finished.status == 0);
-  for (const char* const name : {"rest (", "by_upvalue (", "by_local (", "by_global (", "main chunk ("}) CHECK(finished.out.find(name) != std::string::npos);
+  for (const char* const name : {"rest (", "by_upvalue (", "inner (", "method (", "by_global (", "main chunk ("}) CHECK(finished.out.find(name) != std::string::npos);
 }
 
 void check_refused(const Finished& finished, const std::string& pattern, int status = 4) {
@@ -106,7 +106,7 @@ void check_recording(const Words& who, pid_t pid, double complete = 99) {
     std::string names;
     for (const std::string& frame : stack.frames) names += frame.substr(0, frame.find(' ')) + ';';
     all += stack.count;
-    if (names.find("by_global;") != names.npos && names.find("by_local;by_upvalue;rest;") != names.npos) right += stack.count;
+    if (names.find("main;") != names.npos && names.find("by_global;method;call;inner;by_upvalue;rest;") != names.npos) right += stack.count;
   }
   CHECK(all > 5);
   CHECK(right == all);
@@ -309,7 +309,7 @@ TEST_CASE("luaspy opens no connection, harms no process and writes no file but t
   // elfutils fetches debug information from there if it is asked to.
   const Words debug_server = {"env", "DEBUGINFOD_URLS=http://127.0.0.1:9"};
   check_stack(run(debug_server + confine + Words{"network", "harm", "writes", "--"} + program + Words{"dump", "--coroutines", "--locals"} + pid));
-  for (const Words& command : {Words{"ps", "--states"}, Words{"top", "--batch", "--interval", "0.2", "-n", "2"} + pid}) {
+  for (const Words& command : {Words{"ps", "--states"}, Words{"top", "--batch", "--interval", "0.3", "--count", "1"} + pid}) {
     const Finished finished = run(debug_server + confine + Words{command[0] == "ps" ? "internet" : "network", "harm", "writes", "--"} + program + command);
     INFO(command[0] << finished.out << finished.err);
     CHECK(finished.status == 0);
