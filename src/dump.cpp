@@ -17,10 +17,13 @@ namespace {
 // A stream, not stdio: that gives up when a signal interrupts it.
 void print(const std::string& text) { std::cout << text << std::flush; }
 
-// Signals wake it before its time: an alarm comes ten times a second (see system::watch_signals).
-void pause(double seconds) {
+// Signals wake it before its time: an alarm comes ten times a second (see system::watch_signals). Threads that did not stop in time do so meanwhile.
+void pause(const Family& family, double seconds) {
   const auto end = system::Clock::now() + std::chrono::duration_cast<system::Clock::duration>(std::chrono::duration<double>(seconds));
-  while (system::Clock::now() < end && system::end_requested() == 0) (void)system::sleep_until(end);
+  while (system::Clock::now() < end && system::end_requested() == 0) {
+    for (const auto& session : family.sessions()) session->target().let_go_pending();
+    (void)system::sleep_until(end);
+  }
 }
 
 InspectOptions inspect_options(const DumpOptions& options) { return {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines}; }
@@ -35,7 +38,7 @@ std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
   for (const auto& session : family.sessions()) inspectors.emplace_back(*session, inspect_options(options));
   std::vector<Looks> all(inspectors.size());
   for (int i = 0; i < options.count && system::end_requested() == 0; ++i) {
-    if (i != 0) pause(options.interval);
+    if (i != 0) pause(family, options.interval);
     for (std::size_t which = 0; which < all.size(); ++which) {
       ProcessLook look = inspectors[which].look();
       if (look.threads.empty()) continue;

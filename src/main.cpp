@@ -9,6 +9,7 @@
 #include "ps.h"
 #include "record.h"
 #include "report.h"
+#include "say.h"
 #include "top.h"
 
 namespace {
@@ -38,7 +39,7 @@ int run(int argc, char** argv) {
   if (!options) return exit_code;
   const luaspy::Result<int> status = run_command(*options);
   if (status) return *status;
-  fmt::print(stderr, "luaspy: {}\n", status.error().text);
+  luaspy::say("luaspy: {}\n", status.error().text);
   return static_cast<int>(status.error().cause);
 }
 
@@ -48,7 +49,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "luaspy: internal error: {}\n", error.what());
+    luaspy::say("luaspy: internal error: {}\n", error.what());
     return static_cast<int>(luaspy::Cause::internal);
   }
 }

@@ -5,11 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <algorithm>
 #include <map>
 
 #include "output/format.h"
-#include "shape.h"
 #include "version.h"
 
 namespace luaspy {
@@ -125,12 +123,12 @@ void add_output(CLI::App& command, std::string& output, std::string& format, con
       ->option_text("FORMAT");
 }
 
-void add_shape(CLI::App& command, ShapeOptions& options) {
-  command.add_flag("--lines", options.lines, "Frames show the line being executed, not the function's");
-  command.add_flag("--threads", options.threads, "In folded output, a root frame for each thread");
-  command.add_flag("--vmstate", options.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
-  command.add_flag("--gc", options.gc, "An innermost frame where garbage is collected");
-  add_patterns(command, options.only, options.ignore);
+void add_shape(CLI::App& command, Shape& shape, bool& threads) {
+  command.add_flag("--lines", shape.lines, "Frames show the line being executed, not the function's");
+  command.add_flag("--threads", threads, "In folded output, a root frame for each thread");
+  command.add_flag("--vmstate", shape.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
+  command.add_flag("--gc", shape.gc, "An innermost frame where garbage is collected");
+  add_patterns(command, shape.only, shape.ignore);
 }
 
 void add_record(CLI::App& app, RecordOptions& options) {
@@ -143,7 +141,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_output(record, options.output, options.format, std::string(formats().front().name));
   add_subprocesses(record, options.subprocesses);
   add_mode(record, options.mode);
-  add_shape(record, options.shape);
+  add_shape(record, options.shape, options.threads);
   record.add_option("--every", options.every, "Write the file so often while recording, too")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
@@ -171,8 +169,8 @@ void add_report(CLI::App& app, ReportOptions& options) {
   report.add_option("--thread", options.thread, "Of one thread only: its number, or a part of its name")->option_text("THREAD");
   report.add_option("--from", options.from, "From so many seconds after the start on; -5: before the end")->option_text("SECONDS");
   report.add_option("--to", options.to, "Until then")->option_text("SECONDS");
-  add_shape(report, options.shape);
-  report.add_flag("--processes", options.processes, "A root frame for each process");
+  add_shape(report, options.shape, options.threads);
+  report.add_flag("--processes", options.shape.processes, "A root frame for each process");
 }
 
 void add_top(CLI::App& app, TopOptions& options) {
@@ -255,7 +253,7 @@ void add_help(CLI::App& app, Options& options) {
 void add_commands(CLI::App& app, Options& options) {
   app.get_formatter()->column_width(26);
   app.footer(examples);
-  app.set_version_flag("--version", fmt::format("luaspy {}", version));
+  app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   add_record(app, options.record);
   add_report(app, options.report);
@@ -291,7 +289,6 @@ UsageCommand usage_of(const CLI::App& app) {
     if (option->get_items_expected_max() > 0) told.value = option->get_option_text();
     told.description = option->get_description();
     std::ranges::replace(told.description, '\n', ' ');
-    std::ranges::replace(told.description, '\n', ' ');
     told.choices = choices;
   }
   return command;
@@ -322,6 +319,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
       {"record", Options::Command::record}, {"report", Options::Command::report},         {"top", Options::Command::top},      {"dump", Options::Command::dump},
       {"ps", Options::Command::ps},         {"completion", Options::Command::completion}, {"manual", Options::Command::manual}};
   options.command = commands.at(app.get_subcommands().front()->get_name());
+  options.record.shape.processes = options.record.subprocesses;
   if (lacks_target(options) || lacks_recording(options)) {
     exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "merge.h"
 #include "result.h"
+#include "shape.h"
 #include "usage.h"
 
 namespace luaspy {
@@ -18,28 +19,20 @@ struct TargetOptions {
   std::vector<std::string> command;
 };
 
-// What of a recording is shown, and how: see Shape and WriteOptions.
-struct ShapeOptions {
-  bool vmstate = false;                 // a root frame for what the VM was doing
-  bool lines = false;                   // frames show the current line
-  bool threads = false;                 // folded: a root frame for each thread
-  bool gc = false;                      // a frame where garbage is collected
-  std::string only, ignore;             // patterns
-};
-
 struct RecordOptions {
   TargetOptions target;
   double rate = 100;                    // Hz
   std::optional<double> duration;       // s
   double max_stopped = 10;              // % of the time that a thread may stand still
   std::string output;                   // "-": standard output; "": made of the target's name
-  std::string format;                   // "": from output's ending, else speedscope
+  std::string format;                   // "": from output's ending, else the first of formats()
   Mode mode = Mode::merged;
   bool traces = false;     // LuaJIT: frames of its machine code
-  ShapeOptions shape;
+  Shape shape;
+  bool threads = false;                 // folded: a root frame for each thread
   std::optional<double> every;          // s: the file is written anew so often; raw: flushed
   bool idle = false;                    // sample sleeping threads too
-  bool subprocesses = false;            // the target's descendants that run Lua, too
+  bool subprocesses = false;            // the target's descendants that run Lua, too; then shape.processes is set
 };
 
 struct DumpOptions {
@@ -81,8 +74,8 @@ struct ReportOptions {
   std::vector<std::string> diff;        // or two: before and after
   std::string output;                   // "-" or "": standard output for text; else as RecordOptions::output
   std::string format;                   // "": from output's ending, else text
-  ShapeOptions shape;
-  bool processes = false;               // a root frame for each process
+  Shape shape;
+  bool threads = false;                 // folded: a root frame for each thread
   std::string thread;                   // its number or a part of its name; "": all
   std::optional<double> from, to;       // s since the start; negative: before the end
   std::string function;                 // callers and callees of it

@@ -20,8 +20,7 @@ std::string free_name(const std::string& stem, std::string_view extension) {
 
 Result<OutputFile> OutputFile::open(const Wanted& wanted) {
   OutputFile output;
-  output.format_ = find_format(wanted.format);
-  if (output.format_ == nullptr) output.format_ = format_of_file(wanted.path);
+  output.format_ = choose_format(wanted.format, wanted.path);
   if (output.format_ == nullptr) output.format_ = &formats().front();
   output.path_ = wanted.path.empty() ? free_name(wanted.stem, output.format_->extension) : wanted.path;
   if (output.to_stdout()) return output;
@@ -30,13 +29,15 @@ Result<OutputFile> OutputFile::open(const Wanted& wanted) {
   return output;
 }
 
+bool OutputFile::is_file() const { return !to_stdout() && std::filesystem::is_regular_file(path_); }
+
 std::ostream& OutputFile::stream() {
   if (to_stdout()) return std::cout;
   return file_;
 }
 
 Result<void> OutputFile::rewrite(const Profile& profile, const WriteOptions& options) {
-  if (to_stdout() || !std::filesystem::is_regular_file(path_)) return write(profile, options);
+  if (!is_file()) return write(profile, options);
   const std::string part = path_ + ".part";
   std::error_code failed;
   std::ofstream file(part, std::ios::binary | std::ios::trunc);

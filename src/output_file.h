@@ -27,6 +27,7 @@ class OutputFile {
   Result<void> finish();
 
   bool to_stdout() const { return path_ == "-"; }
+  bool is_file() const;   // no device, no pipe
   bool is_raw() const { return format_->write == nullptr; }
   const std::string& path() const { return path_; }
   const Format& format() const { return *format_; }

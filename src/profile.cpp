@@ -8,23 +8,21 @@
 
 namespace luaspy {
 Quality& Quality::operator+=(const Quality& other) {
-  stacks += other.stacks, with_lua += other.with_lua, native_complete += other.native_complete, not_joined += other.not_joined;
-  lua_broken += other.lua_broken, lua_unusable += other.lua_unusable, half_built += other.half_built, calls_dropped += other.calls_dropped;
-  relocated += other.relocated, fresh_mismatch += other.fresh_mismatch;
+  for (const auto number : quality_numbers) this->*number += other.*number;
+  return *this;
+}
+
+Profile::Amount& Profile::Amount::operator+=(const Amount& other) {
+  samples += other.samples, weight_ns += other.weight_ns;
   return *this;
 }
 
 void Profile::add(const Thread& thread, const Tick& tick, const Sample& sample) {
   const std::uint32_t index = index_of(thread);
   if (sample.loss != Loss::none) return add(index, tick, sample, 0);
-  Track& track = tracks_[index];
-  if (!sample.again) {
-    stacks_.intern(sample.stack, track.last);
-    track.facts = {sample.state, Loss::none, false, {}, sample.vm_state, sample.stopped_ns, sample.quality};
-  } else {
-    track.facts.stopped_ns = sample.stopped_ns;
-  }
-  add(index, tick, track.facts, track.last.empty() ? 0 : track.last.back());
+  LastSample& last = tracks_[index].last;
+  const Sample& facts = last.take(sample, stacks_);
+  add(index, tick, facts, last.stack());
 }
 
 void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack) {
@@ -39,8 +37,7 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
     track.at = {thread, intern(situation)};
     track.amount = &counts_[track.at];
   }
-  ++track.amount->samples;
-  track.amount->weight_ns += tick.weight_ns;
+  *track.amount += {1, tick.weight_ns};
   if (keeps_order_) track.timeline.add(track.at.situation, tick.at_ns, tick.weight_ns);
 }
 
@@ -60,8 +57,7 @@ std::map<Profile::StackId, Profile::Amount> Profile::stack_counts(std::optional<
   std::map<StackId, Amount> counts;
   for (const auto& [at, amount] : counts_) {
     if (thread && at.thread != *thread) continue;
-    Amount& sum = counts[situations_[at.situation].stack];
-    sum.samples += amount.samples, sum.weight_ns += amount.weight_ns;
+    counts[situations_[at.situation].stack] += amount;
   }
   return counts;
 }
@@ -109,6 +105,14 @@ std::string describe(const Frame& frame, bool lines) {
     case Frame::Kind::marker: break;
   }
   return frame.name;
+}
+
+std::string losses_text(const LossCounts& losses) {
+  std::string text;
+  for (std::size_t i = 1; i < loss_count; ++i) {
+    if (losses[i] != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", losses[i], name(static_cast<Loss>(i)));
+  }
+  return text.empty() ? "nothing" : text;
 }
 
 }  // namespace luaspy

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "last_sample.h"
 #include "sample.h"
 #include "stack_table.h"
 #include "stop_times.h"
@@ -61,6 +62,7 @@ class Profile {
   };
   struct Amount {
     std::int64_t samples = 0, weight_ns = 0;
+    Amount& operator+=(const Amount& other);
   };
 
   explicit Profile(bool keeps_order = true) : keeps_order_(keeps_order) {}
@@ -72,7 +74,7 @@ class Profile {
   void add_loss(Loss loss, std::int64_t count = 1) { losses_[static_cast<std::size_t>(loss)] += count; }
   void add_idle(std::int64_t count = 1) { idle_ += count; }
 
-  // The same for who has threads and stacks by number already: `stack` is one of stacks(), `facts.stack` and `facts.again` are not looked at.
+  // The same for who has threads and stacks by number already: `stack` is one of stacks(), `facts.stack` and `facts.again` are not looked at (LastSample).
   std::uint32_t index_of(const Thread& thread);
   void add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack);
 
@@ -93,6 +95,7 @@ class Profile {
   // Of a thread, by its index; empty if the profile does not keep the order.
   const Timeline& timeline(std::size_t thread) const { return tracks_[thread].timeline; }
 
+  const LossCounts& losses() const { return losses_; }
   std::int64_t losses(Loss loss) const { return losses_[static_cast<std::size_t>(loss)]; }
   std::int64_t total_losses() const;
   std::int64_t idle() const { return idle_; }   // ticks of sleeping threads that were not asked for
@@ -110,8 +113,7 @@ class Profile {
   // Of each thread, what makes the next sample cheap: the last one mostly is the same or nearly so.
   struct Track {
     Timeline timeline;
-    std::vector<StackId> last;   // the last sample's stack: see StackTable::intern
-    Sample facts;                // its other facts
+    LastSample last;
     ThreadSituation at;
     Amount* amount = nullptr;    // counts_[at]
   };
@@ -128,7 +130,7 @@ class Profile {
   std::unordered_map<int, std::uint32_t> thread_index_;         // by tid
   std::map<ThreadSituation, Amount> counts_;
   std::int64_t samples_ = 0;
-  std::array<std::int64_t, loss_count> losses_{};
+  LossCounts losses_{};
   std::array<std::int64_t, vm_state_count> vm_states_{};
   std::int64_t idle_ = 0;
   Quality quality_;
@@ -139,5 +141,8 @@ class Profile {
 // called, "name (module)" for other native ones. With `lines`, Lua frames show the current line ("~5" where it is
 // the nearest one known), else the one of definition.
 std::string describe(const Frame& frame, bool lines);
+
+// By Loss. "3 late ticks, 1 refused"; "nothing".
+std::string losses_text(const LossCounts& losses);
 
 }  // namespace luaspy

@@ -11,6 +11,7 @@
 #include "attach/refusal.h"
 #include "attach/system.h"
 #include "lua_processes.h"
+#include "say.h"
 #include "text.h"
 
 namespace luaspy {
@@ -114,7 +115,7 @@ Result<int> ps(const PsOptions& options) {
   } else {
     if (found.processes.empty()) notes = "No process that runs Lua.\n" + notes;
     else std::cout << table_of(found.processes, system::terminal_width(1)) << std::flush;
-    fmt::print(stderr, "{}{}", refusals, notes);
+    say("{}{}", refusals, notes);
   }
   if (!std::cout) return Error{Cause::output, "Cannot write all of the list: no space, or closed by its reader."};
   return 0;

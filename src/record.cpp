@@ -10,6 +10,7 @@
 #include "attach/refusal.h"
 #include "output_file.h"
 #include "recording.h"
+#include "say.h"
 #include "summary.h"
 #include "version.h"
 
@@ -41,12 +42,12 @@ class Progress {
       const auto full = static_cast<std::size_t>(std::min(passed / *duration_, 1.0) * width);
       bar = fmt::format("[{}{}] ", std::string(full, '#'), std::string(width - full, '.'));
     }
-    fmt::print(stderr, "\r{}{:.0f}{} s, {} samples\x1b[K", bar, passed, duration_ ? fmt::format(" of {:g}", *duration_) : "", profile.samples());
+    say("\r{}{:.0f}{} s, {} samples\x1b[K", bar, passed, duration_ ? fmt::format(" of {:g}", *duration_) : "", profile.samples());
     std::fflush(stderr);
     is_there_ = true;
   }
   void clear() {
-    if (std::exchange(is_there_, false)) fmt::print(stderr, "\r\x1b[K");
+    if (std::exchange(is_there_, false)) say("\r\x1b[K");
   }
 
  private:
@@ -58,7 +59,7 @@ class Progress {
 class Recorder : public Recording {
  public:
   Recorder(const RecordOptions& options, Family& family, OutputFile& output)
-      : Recording({options.shape.lines, options.shape.gc, options.shape.vmstate, options.subprocesses, options.shape.only, options.shape.ignore}, !output.is_raw() && output.format().needs_order),
+      : Recording(options.shape, !output.is_raw() && output.format().needs_order),
         options_(options), family_(family), output_(output), progress_(options.duration) {
     about_.luaspy = version;
     tell_program();
@@ -78,7 +79,7 @@ class Recorder : public Recording {
     if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
       next_ns_ = counts.duration_ns + every_ns_;
       tell_all(counts, false);
-      if (!output_.is_raw()) failed_ = flush();
+      if (!output_.is_raw()) failed_ = write();
     }
     progress_.show(profile(), counts.duration_ns);
   }
@@ -88,16 +89,15 @@ class Recorder : public Recording {
   Result<void> finish(const LoopCounts& counts) {
     tell_all(counts, true);
     progress_.clear();
-    settle_names();
-    if (output_.is_raw()) return output_.finish();
-    return options_.every ? output_.rewrite(profile(), write_options()) : output_.write(profile(), write_options());
+    return write();
   }
 
  private:
-  WriteOptions write_options() const { return {options_.shape.lines, options_.shape.threads}; }
-  Result<void> flush() {
+  Result<void> write() {
     settle_names();
-    return output_.rewrite(profile(), write_options());
+    if (output_.is_raw()) return output_.finish();
+    const WriteOptions write_options = {options_.shape.lines, options_.threads};
+    return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
   }
   // A launched program may be a wrapper that executes another; one that has ended tells nothing any more.
   void tell_program() {
@@ -127,10 +127,10 @@ class Recorder : public Recording {
 };
 
 void print_end(const Profile& profile, const OutputFile& output, bool target_ended, bool written) {
-  if (const std::string hottest = hottest_text(profile); !hottest.empty()) fmt::print(stderr, "\n{}\n", hottest);
-  fmt::print(stderr, "luaspy: {}", summary_text(profile));
-  if (target_ended) fmt::print(stderr, "  the target has ended\n");
-  if (written && !output.to_stdout()) fmt::print(stderr, "  written: {}\n  next: {}\n", output.path(), output.format().next_step);
+  if (const std::string hottest = hottest_text(profile); !hottest.empty()) say("\n{}\n", hottest);
+  say("luaspy: {}", summary_text(profile));
+  if (target_ended) say("  the target has ended\n");
+  if (written && !output.to_stdout()) say("  written: {}\n  next: {}\n", output.path(), output.format().next_step);
 }
 
 }  // namespace
@@ -149,8 +149,9 @@ Result<int> record(const RecordOptions& options) {
   Process& process = family.target().target().process();
   Result<OutputFile> output = OutputFile::open({options.output, options.format, stem_of(process)});
   if (!output) return output.error();
+  system::hold_end_at_once(output->is_file());   // a pipe's reader may take for ever
   system::watch_signals();
-  if (system::is_terminal(2)) fmt::print(stderr, "luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());
+  if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());
 
   Recorder recorder(options, family, *output);
   LoopCounts counts;
@@ -159,6 +160,7 @@ Result<int> record(const RecordOptions& options) {
   const bool refused = recorder.profile().losses(Loss::refused) != 0;
   const Error cause = refused ? explain_no_stop(process.pid()) : Error{};
   print_end(recorder.profile(), *output, counts.target_ended, written.has_value());
+  system::hold_end_at_once(false);
   const int status = family.wait_for_exit();
   if (!written) return written.error();
   if (refused && recorder.profile().samples() == 0 && !family.target().launched()) return cause;

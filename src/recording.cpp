@@ -8,27 +8,22 @@ void Recording::write_raw(std::ostream& out) { raw_ = std::make_unique<RawWriter
 
 void Recording::add(Session& of, const luaspy::Thread& thread, const Tick& tick, Sample& sample) {
   const std::uint32_t index = index_of(of, thread);
-  KnownThread& known = known_[index];
   Sample lost;
-  if (sample.loss != Loss::none) {
-    lost.loss = sample.loss;
-    lost.stopped_ns = sample.stopped_ns;
-  } else if (!sample.again) {
-    stacks_.intern(sample.stack, known.last);
-    known.facts = {sample.state, Loss::none, false, {}, sample.vm_state, 0, sample.quality};
-  }
-  Sample& facts = sample.loss != Loss::none ? lost : known.facts;
-  facts.stopped_ns = sample.stopped_ns;
-  const StackTable::StackId stack = facts.loss != Loss::none || known.last.empty() ? 0 : known.last.back();
-  std::optional<StackTable::StackId> shaped = 0;
-  if (facts.loss == Loss::none) shaped = shaper_.shaped(stack, facts.vm_state, threads_[index]);
-  if (!shaped) {
+  lost.loss = sample.loss;
+  lost.stopped_ns = sample.stopped_ns;
+  if (sample.loss == Loss::none) {
+    LastSample& last = known_[index].last;
+    const Sample& facts = last.take(sample, stacks_);
+    const std::optional<StackTable::StackId> shaped = shaper_.shaped(last.stack(), facts.vm_state, threads_[index]);
+    if (shaped) return count(index, tick, facts, last.stack(), *shaped);
     lost.loss = Loss::left_out;
-    lost.stopped_ns = facts.stopped_ns;
   }
-  const Sample& told = shaped ? facts : lost;
-  profile_.add(known.index, tick, told, shaped.value_or(0));
-  if (raw_) raw_->sample(index, tick, told, shaped ? stack : 0);
+  count(index, tick, lost, 0, 0);
+}
+
+void Recording::count(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack, StackTable::StackId shaped) {
+  profile_.add(known_[thread].index, tick, facts, shaped);
+  if (raw_) raw_->sample(thread, tick, facts, stack);
 }
 
 void Recording::add_idle(Session&, const luaspy::Thread&, const Tick&) {

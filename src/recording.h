@@ -31,11 +31,12 @@ class Recording : public SampleSink {
  private:
   struct KnownThread {
     std::uint32_t index = 0;                     // in the profile
-    std::vector<StackTable::StackId> last;       // the last sample's stack: see StackTable::intern
-    Sample facts;                                // its other facts
+    LastSample last;
   };
 
   std::uint32_t index_of(Session& of, const luaspy::Thread& thread);
+  // `stack` is one as found, `shaped` one of the profile.
+  void count(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack, StackTable::StackId shaped);
 
   StackTable stacks_;                            // as found
   std::vector<Profile::Thread> threads_;

@@ -15,6 +15,7 @@
 #include "output_file.h"
 #include "profile_diff.h"
 #include "report_text.h"
+#include "say.h"
 #include "source_listing.h"
 #include "summary.h"
 
@@ -68,8 +69,6 @@ Result<Profile> read_for(const ReportOptions& options, const std::string& path, 
   return profile;
 }
 
-Shape shape_of(const ReportOptions& options, bool lines) { return {lines, options.shape.gc, options.shape.vmstate, options.processes, options.shape.only, options.shape.ignore}; }
-
 TextStyle style_of(const ReportOptions& options) {
   std::setlocale(LC_CTYPE, "");
   const bool utf8 = std::string_view(nl_langinfo(CODESET)) == "UTF-8";
@@ -83,17 +82,16 @@ std::string stem_of(const std::string& path) {
   return name.ends_with(extension) && name.size() > extension.size() ? name.substr(0, name.size() - extension.size()) : name;
 }
 
-Result<int> write_format(const ReportOptions& options) {
-  // Opened before the recording is read: nothing is overwritten if there is none.
-  const Format* const format = options.format.empty() ? format_of_file(options.output) : find_format(options.format);
-  if (format->write == nullptr) return Error{Cause::usage, "Raw is what it is already: report makes other formats of it."};
-  const Result<Profile> profile = read_for(options, options.file, shape_of(options, options.shape.lines), format->needs_order);
+Result<int> write_format(const ReportOptions& options, const Format& format) {
+  if (format.write == nullptr) return Error{Cause::usage, "Raw is what it is already: report makes other formats of it."};
+  const Result<Profile> profile = read_for(options, options.file, options.shape, format.needs_order);
   if (!profile) return profile.error();
-  Result<OutputFile> output = OutputFile::open({options.output, std::string(format->name), stem_of(options.file)});
+  // Opened after the recording was read: nothing is overwritten if there is none.
+  Result<OutputFile> output = OutputFile::open({options.output, std::string(format.name), stem_of(options.file)});
   if (!output) return output.error();
-  const Result<void> written = output->write(*profile, {options.shape.lines, options.shape.threads});
+  const Result<void> written = output->write(*profile, {options.shape.lines, options.threads});
   if (!written) return written.error();
-  if (!output->to_stdout()) fmt::print(stderr, "luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
+  if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
   return 0;
 }
 
@@ -147,7 +145,9 @@ std::string tree_view(const ReportOptions& options, const Profile& profile, cons
 
 Result<int> write_views(const ReportOptions& options) {
   const TextStyle style = style_of(options);
-  const Result<Profile> profile = read_for(options, options.file, shape_of(options, true), false);
+  Shape shape = options.shape;
+  shape.lines = true;
+  const Result<Profile> profile = read_for(options, options.file, shape, false);
   if (!profile) return profile.error();
   std::string text;
   const auto add = [&](const std::string& view) { text += (text.empty() || view.empty() ? "" : "\n") + view; };
@@ -176,12 +176,11 @@ Result<int> write_views(const ReportOptions& options) {
 
 Result<int> write_diff(const ReportOptions& options) {
   const DiffBy by = options.by == "samples" ? DiffBy::shares : options.by == "time" ? DiffBy::time : DiffBy::run;
-  const Shape shape = shape_of(options, options.shape.lines);
-  const Result<Profile> before = read_for(options, options.diff[0], shape, true);
+  const Result<Profile> before = read_for(options, options.diff[0], options.shape, true);
   if (!before) return before.error();
-  const Result<Profile> after = read_for(options, options.diff[1], shape, true);
+  const Result<Profile> after = read_for(options, options.diff[1], options.shape, true);
   if (!after) return after.error();
-  const Format* const format = options.format.empty() ? format_of_file(options.output) : find_format(options.format);
+  const Format* const format = choose_format(options.format, options.output);
   std::string text;
   if (format == nullptr) {
     const TextStyle style = style_of(options);
@@ -192,10 +191,10 @@ Result<int> write_diff(const ReportOptions& options) {
   } else if (format->name == "flamegraph") {
     Result<OutputFile> output = OutputFile::open({options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
     if (!output) return output.error();
-    write_flamegraph_diff(*before, *after, by != DiffBy::shares, {options.shape.lines, options.shape.threads}, output->stream());
+    write_flamegraph_diff(*before, *after, by != DiffBy::shares, {options.shape.lines, options.threads}, output->stream());
     const Result<void> finished = output->finish();
     if (!finished) return finished.error();
-    if (!output->to_stdout()) fmt::print(stderr, "luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
+    if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
     return 0;
   } else {
     return Error{Cause::usage, fmt::format("A difference cannot be written as {}: as text, folded or flamegraph.", format->name)};
@@ -209,7 +208,7 @@ Result<int> write_diff(const ReportOptions& options) {
 
 Result<int> report(const ReportOptions& options) {
   if (!options.diff.empty()) return write_diff(options);
-  if (!options.format.empty() || format_of_file(options.output) != nullptr) return write_format(options);
+  if (const Format* const format = choose_format(options.format, options.output)) return write_format(options, *format);
   return write_views(options);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <map>
 
 namespace luaspy {
@@ -31,28 +32,22 @@ std::string table(const Profile& profile, const FunctionTable& functions, const 
   return text;
 }
 
-// What a reader wants to tell apart. JIT compiler: what LuaJIT does beside running the program.
-enum class Doing : std::uint8_t { interpreting, machine_code, c, collecting, compiling, no_lua, asleep };
-constexpr std::size_t doing_count = 7;
-constexpr std::array<std::string_view, doing_count> doing_names = {"interpreter", "machine code", "C function", "garbage collector", "JIT compiler", "no Lua", "asleep"};
-constexpr std::array<std::string_view, doing_count> doing_headings = {"Interp", "Machine", "C", "GC", "JIT", "NoLua", "Asleep"};
+// An activity, or that the thread was asleep: its index, and what it is called. Where shares are equal, in this order.
+struct Doing {
+  std::size_t index = 0;
+  std::string_view name, heading;
+};
+constexpr std::size_t index_of(Activity activity) { return static_cast<std::size_t>(activity); }
+constexpr std::size_t asleep = activity_count, doing_count = activity_count + 1;
+constexpr std::array<Doing, doing_count> all_doings = {{{index_of(Activity::lua), "interpreter", "Interp"},
+                                                        {index_of(Activity::machine_code), "machine code", "Machine"},
+                                                        {index_of(Activity::c), "C function", "C"},
+                                                        {index_of(Activity::collecting), "garbage collector", "GC"},
+                                                        {index_of(Activity::compiling), "JIT compiler", "JIT"},
+                                                        {index_of(Activity::no_lua), "no Lua", "NoLua"},
+                                                        {asleep, "asleep", "Asleep"}}};
 
-Doing doing(const Profile::Situation& situation) {
-  if (situation.asleep) return Doing::asleep;
-  switch (situation.vm_state) {
-    case VmState::none: return Doing::no_lua;
-    case VmState::interpreting: return Doing::interpreting;
-    case VmState::machine_code: return Doing::machine_code;
-    case VmState::c: return Doing::c;
-    case VmState::collecting: return Doing::collecting;
-    case VmState::exiting:
-    case VmState::recording:
-    case VmState::optimising:
-    case VmState::assembling: break;
-  }
-  return Doing::compiling;
-}
-
+// By index.
 using Doings = std::array<std::int64_t, doing_count>;
 
 }  // namespace
@@ -72,19 +67,17 @@ std::string states_text(const Profile& profile, const TextStyle& style) {
   std::map<std::uint32_t, Doings> by_function;
   for (const auto& [at, amount] : profile.counts()) {
     const Profile::Situation& situation = profile.situations()[at.situation];
-    const auto index = static_cast<std::size_t>(doing(situation));
+    const std::size_t index = situation.asleep ? asleep : index_of(activity_of(situation.vm_state));
     all[index] += cost(amount, style.by);
     if (situation.stack != 0) by_function[functions.of_frame[profile.stacks().nodes()[situation.stack].frame]][index] += cost(amount, style.by);
   }
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < doing_count; ++i) {
-    if (all[i] != 0) order.push_back(i);
-  }
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return all[i]; });
+  std::vector<Doing> order;
+  std::ranges::copy_if(all_doings, std::back_inserter(order), [&](const Doing& doing) { return all[doing.index] != 0; });
+  std::ranges::stable_sort(order, std::greater(), [&](const Doing& doing) { return all[doing.index]; });
   std::string text = fmt::format("  Share {:>9}  State\n", cost_heading(style.by)), heading = "   %Own";
-  for (const std::size_t i : order) {
-    text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(all[i], whole), cost_text(all[i], style.by), doing_names[i]);
-    heading += fmt::format(" {:>7}", doing_headings[i]);
+  for (const Doing& doing : order) {
+    text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(all[doing.index], whole), cost_text(all[doing.index], style.by), doing.name);
+    heading += fmt::format(" {:>7}", doing.heading);
   }
   text += "\n" + heading + "  Function (file:line); shares of all\n";
   const auto sum = [](const Doings& doings) { std::int64_t result = 0; for (const std::int64_t one : doings) result += one; return result; };
@@ -93,7 +86,7 @@ std::string states_text(const Profile& profile, const TextStyle& style) {
   if (rows.size() > static_cast<std::size_t>(style.top)) rows.resize(static_cast<std::size_t>(style.top));
   for (const auto& [function, doings] : rows) {
     text += fmt::format("  {:5.1f}", percent(sum(doings), whole));
-    for (const std::size_t i : order) text += doings[i] == 0 ? "       -" : fmt::format(" {:7.1f}", percent(doings[i], whole));
+    for (const Doing& doing : order) text += doings[doing.index] == 0 ? "       -" : fmt::format(" {:7.1f}", percent(doings[doing.index], whole));
     text += "  " + shown(functions.texts[function], style) + "\n";
   }
   return text;

@@ -22,6 +22,7 @@ enum class Loss : std::uint8_t {
   left_out,      // by --only or --ignore
 };
 inline constexpr std::size_t loss_count = 9;
+using LossCounts = std::array<std::int64_t, loss_count>;
 
 constexpr std::string_view name(Loss loss) {
   constexpr std::array<std::string_view, loss_count> names = {
@@ -44,7 +45,12 @@ struct Quality {
   std::int64_t fresh_mismatch = 0;      // native luaV_execute frames and fresh Lua calls differ in number
 
   Quality& operator+=(const Quality& other);
+  bool operator==(const Quality& other) const = default;
 };
+// All of its numbers, in the order in which raw recordings have them.
+inline constexpr std::array quality_numbers = {&Quality::stacks,     &Quality::with_lua,     &Quality::native_complete, &Quality::not_joined, &Quality::lua_broken,
+                                               &Quality::lua_unusable, &Quality::half_built, &Quality::calls_dropped,   &Quality::relocated,  &Quality::fresh_mismatch};
+static_assert(sizeof(Quality) == quality_numbers.size() * sizeof(std::int64_t));
 
 // What the VM was doing. LuaJIT says it of itself (global_State.vmstate); of PUC Lua it is told by the innermost call and the native frames in it.
 enum class VmState : std::uint8_t {
@@ -64,6 +70,32 @@ constexpr std::string_view name(VmState state) {
   constexpr std::array<std::string_view, vm_state_count> names = {"no Lua",     "interpreter", "machine code", "C function", "garbage collector",
                                                                   "trace exit", "recorder",    "optimiser",    "assembler"};
   return names[static_cast<std::size_t>(state)];
+}
+
+// What people want to tell apart of it.
+enum class Activity : std::uint8_t {
+  lua,           // interpreted
+  c,             // a C function that Lua called
+  machine_code,
+  collecting,
+  compiling,     // what LuaJIT does beside running the program
+  no_lua,        // native code on a thread on which no Lua runs
+};
+inline constexpr std::size_t activity_count = 6;
+
+constexpr Activity activity_of(VmState state) {
+  switch (state) {
+    case VmState::none: return Activity::no_lua;
+    case VmState::interpreting: return Activity::lua;
+    case VmState::machine_code: return Activity::machine_code;
+    case VmState::c: return Activity::c;
+    case VmState::collecting: return Activity::collecting;
+    case VmState::exiting:
+    case VmState::recording:
+    case VmState::optimising:
+    case VmState::assembling: break;
+  }
+  return Activity::compiling;
 }
 
 // When a tick was.

@@ -41,6 +41,7 @@ std::optional<Sample> Sampler::sample(Thread& thread) {
   if (run_count != 0 && run_count == memo.run_count) return options_.idle ? std::optional(again()) : std::nullopt;
   const ThreadState state = thread.state();
   memo.slept = state.kind == ThreadState::Kind::sleeping;
+  memo.awake = memo.slept ? 0 : memo.awake + 1;
   memo.run_count = 0;
   switch (state.kind) {
     case ThreadState::Kind::running: return look_at_running(thread, memo);
@@ -57,8 +58,12 @@ std::optional<Sample> Sampler::sample(Thread& thread) {
   return sample;
 }
 
-// All that happens while the thread stands still.
-Loss Sampler::stop_and_read(Thread& thread, PerThread& memo, Registers& registers, std::int64_t& stopped_ns) {
+// All that happens while the thread stands still. nullopt: it fell asleep before it was stopped, which would have ended its system call. That is
+// asked again here, on the thread's own CPU, where it cannot go on meanwhile; but not of a thread that is never seen to sleep.
+std::optional<Loss> Sampler::stop_and_read(Thread& thread, PerThread& memo, Registers& registers, std::int64_t& stopped_ns) {
+  constexpr int awake_for_long = 1000;
+  const bool may_sleep = memo.awake < awake_for_long || stopped_ns != 0;
+  if (may_sleep && thread.state().kind == ThreadState::Kind::sleeping) return std::nullopt;
   Target::Stop stop(target_, thread.tid());
   switch (stop.outcome()) {
     case Target::Stop::Outcome::stopped: break;
@@ -84,11 +89,25 @@ std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) 
   }
   Registers registers;
   do {
-    const auto look = [&] { sample.loss = stop_and_read(thread, memo, registers, sample.stopped_ns); };
+    std::optional<Loss> loss;
+    const auto look = [&] { loss = stop_and_read(thread, memo, registers, sample.stopped_ns); };
     if (options_.near != nullptr) options_.near->run(memo.cpu, std::ref(look));
     else look();
     reader_.close();
+    if (!loss) return fell_asleep(thread, memo, sample.stopped_ns);
+    sample.loss = *loss;
   } while (sample.loss == Loss::none && !reader_.finish(registers, sample, memo.predicted));
+  return sample;
+}
+
+std::optional<Sample> Sampler::fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns) {
+  memo.slept = true;
+  memo.awake = 0;
+  if (!options_.idle && stopped_ns == 0) return std::nullopt;
+  Sample sample;
+  if (options_.idle) sample = look_at_sleeping(thread, thread.state(), memo);
+  else sample.loss = Loss::moved;   // after a first stop
+  sample.stopped_ns = stopped_ns;
   return sample;
 }
 

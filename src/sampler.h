@@ -44,11 +44,13 @@ class Sampler {
     int cpu = -1;                     // where it ran when that was asked last
     system::Clock::time_point cpu_asked;
     bool slept = false;               // when it was looked at last
+    int awake = 0;                    // looks since then
     std::uint64_t run_count = 0;      // counted while, or before, it slept: it sleeps on while the count is the same; 0: not known
   };
 
   std::optional<Sample> look_at_running(Thread& thread, PerThread& memo);
-  Loss stop_and_read(Thread& thread, PerThread& memo, Registers& registers, std::int64_t& stopped_ns);
+  std::optional<Loss> stop_and_read(Thread& thread, PerThread& memo, Registers& registers, std::int64_t& stopped_ns);
+  std::optional<Sample> fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns);
   void finish_sleeping(Thread& thread, const ThreadState& state, const Registers& registers, bool readable, Sample& sample, StackReader::Prediction& predicted);
   Sample look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
 

@@ -11,6 +11,7 @@ std::optional<std::regex> compiled(const std::string& pattern) {
 }
 
 Frame marker(std::string text) { return {Frame::Kind::marker, std::move(text), {}, 0, 0}; }
+Frame state_marker(VmState state) { return marker(fmt::format("[{}]", name(state))); }
 
 }  // namespace
 
@@ -27,11 +28,12 @@ Shaper::Shaper(const Shape& shape, const StackTable& source, StackTable& into)
     : shape_(shape), only_(compiled(shape.only)), ignore_(compiled(shape.ignore)), source_(source), into_(into) {}
 
 std::optional<Shaper::StackId> Shaper::shaped(StackId stack, VmState vm_state, const Profile::Thread& thread) {
-  if (only_ && !has_match(only_, has_only_, stack)) return {};
-  if (ignore_ && has_match(ignore_, has_ignored_, stack)) return {};
+  if (only_ && !has_match(*only_, has_only_, stack)) return {};
+  if (ignore_ && has_match(*ignore_, has_ignored_, stack)) return {};
   const StackId shaped_stack = shaped(stack, root_of(vm_state, thread));
   if (!shape_.gc || vm_state != VmState::collecting) return shaped_stack;
-  return into_.intern({shaped_stack, into_.intern(marker("[garbage collector]"))});
+  if (collector_ == not_yet) collector_ = into_.intern(state_marker(vm_state));
+  return into_.intern({shaped_stack, collector_});
 }
 
 Shaper::Root& Shaper::root_of(VmState vm_state, const Profile::Thread& thread) {
@@ -39,22 +41,27 @@ Shaper::Root& Shaper::root_of(VmState vm_state, const Profile::Thread& thread) {
   Root& root = place->second;
   if (!added) return root;
   if (shape_.processes) root.stack = into_.intern({root.stack, into_.intern(marker(fmt::format("[process {} {}]", thread.pid, thread.process)))});
-  if (shape_.vmstate) root.stack = into_.intern({root.stack, into_.intern(marker(fmt::format("[{}]", name(vm_state))))});
+  if (shape_.vmstate) root.stack = into_.intern({root.stack, into_.intern(state_marker(vm_state))});
   root.shaped.push_back(root.stack);
   return root;
 }
 
 // From the nearest outer stack that is known, inwards.
-Shaper::StackId Shaper::shaped(StackId stack, Root& root) {
-  root.shaped.resize(source_.nodes().size(), not_yet);
+template <typename Value, typename Next>
+Value Shaper::climb(std::vector<Value>& known, Value unknown, StackId stack, Next next) {
+  known.resize(source_.nodes().size(), unknown);
   chain_.clear();
-  for (; root.shaped[stack] == not_yet; stack = source_.nodes()[stack].outer) chain_.push_back(stack);
-  StackId outer = root.shaped[stack];
+  for (; known[stack] == unknown; stack = source_.nodes()[stack].outer) chain_.push_back(stack);
+  Value value = known[stack];
   for (; !chain_.empty(); chain_.pop_back()) {
-    outer = into_.intern({outer, shaped_frame(source_.nodes()[chain_.back()].frame)});
-    root.shaped[chain_.back()] = outer;
+    value = next(value, source_.nodes()[chain_.back()].frame);
+    known[chain_.back()] = value;
   }
-  return outer;
+  return value;
+}
+
+Shaper::StackId Shaper::shaped(StackId stack, Root& root) {
+  return climb(root.shaped, not_yet, stack, [this](StackId outer, StackTable::FrameId frame) { return into_.intern({outer, shaped_frame(frame)}); });
 }
 
 StackTable::FrameId Shaper::shaped_frame(StackTable::FrameId frame) {
@@ -66,18 +73,11 @@ StackTable::FrameId Shaper::shaped_frame(StackTable::FrameId frame) {
   return known = into_.intern(shown);
 }
 
-bool Shaper::has_match(const std::optional<std::regex>& pattern, std::vector<std::int8_t>& known, StackId stack) const {
-  known.resize(source_.nodes().size(), -1);
-  known[0] = 0;
-  std::vector<StackId> chain;
-  for (; known[stack] < 0; stack = source_.nodes()[stack].outer) chain.push_back(stack);
-  std::int8_t matches = known[stack];
-  for (; !chain.empty(); chain.pop_back()) {
-    const Frame& frame = source_.frames()[source_.nodes()[chain.back()].frame];
-    if (matches == 0 && std::regex_search(describe(frame, frame.line != 0), *pattern)) matches = 1;
-    known[chain.back()] = matches;
-  }
-  return matches != 0;
+bool Shaper::has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack) {
+  return climb(known, std::int8_t{-1}, stack, [&](std::int8_t outer, StackTable::FrameId id) {
+    const Frame& frame = source_.frames()[id];
+    return static_cast<std::int8_t>(outer != 0 || std::regex_search(describe(frame, frame.line != 0), pattern));
+  }) != 0;
 }
 
 }  // namespace luaspy

@@ -42,7 +42,10 @@ class Shaper {
   Root& root_of(VmState vm_state, const Profile::Thread& thread);
   StackId shaped(StackId stack, Root& root);
   StackTable::FrameId shaped_frame(StackTable::FrameId frame);
-  bool has_match(const std::optional<std::regex>& pattern, std::vector<std::int8_t>& known, StackId stack) const;
+  bool has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack);
+  // What `known` says of `stack`. Of a stack that it says `unknown` of, that is next(what it says of the stack outside, the innermost frame).
+  template <typename Value, typename Next>
+  Value climb(std::vector<Value>& known, Value unknown, StackId stack, Next next);
 
   Shape shape_;
   std::optional<std::regex> only_, ignore_;
@@ -50,7 +53,8 @@ class Shaper {
   StackTable& into_;
   std::map<std::pair<int, VmState>, Root> roots_;         // by process and state, where these have a frame
   std::vector<StackTable::FrameId> frames_;               // by frame of `source`
-  std::vector<std::int8_t> has_only_, has_ignored_;       // by stack of `source`: -1 not known
+  StackTable::FrameId collector_ = not_yet;               // of `into`
+  std::vector<std::int8_t> has_only_{0}, has_ignored_{0}; // by stack of `source`: -1 not known
   std::vector<StackId> chain_;                            // of the last call; kept for its memory
 };
 

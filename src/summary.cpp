@@ -91,12 +91,7 @@ std::string summary_text(const Profile& profile) {
                  profile.threads().size() == 1 ? "" : "s", ticks_a_second, about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
   add_stops(profile, ticks_a_second, out);
   if (profile.quality().stacks != 0) add_vm_states(profile, out), add_quality(profile.quality(), out);
-  std::string losses;
-  for (std::size_t i = 1; i < loss_count; ++i) {
-    const auto loss = static_cast<Loss>(i);
-    if (profile.losses(loss) != 0) losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", profile.losses(loss), name(loss));
-  }
-  fmt::format_to(out, "  lost: {}; thread asleep at {} ticks\n", losses.empty() ? "nothing" : losses, profile.idle());
+  fmt::format_to(out, "  lost: {}; thread asleep at {} ticks\n", losses_text(profile.losses()), profile.idle());
   return text;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "varint.h"
+
 namespace luaspy {
 
 void Timeline::add(std::uint32_t situation, std::int64_t at_ns, std::int64_t weight_ns) {
@@ -17,27 +19,16 @@ void Timeline::add(std::uint32_t situation, std::int64_t at_ns, std::int64_t wei
 
 void Timeline::put(const Run& run) {
   const std::int64_t gap = run.start_ns - written_end_ns_;
-  put(run.situation);
-  put(static_cast<std::uint64_t>(run.samples) << 1 | (gap != 0));
-  put(static_cast<std::uint64_t>(run.weight_ns));
-  if (gap != 0) put(static_cast<std::uint64_t>(gap));
+  put_varint(bytes_, run.situation);
+  put_varint(bytes_, static_cast<std::uint64_t>(run.samples) << 1 | (gap != 0));
+  put_varint(bytes_, static_cast<std::uint64_t>(run.weight_ns));
+  if (gap != 0) put_varint(bytes_, static_cast<std::uint64_t>(gap));
   written_end_ns_ = run.start_ns + run.weight_ns;
-}
-
-void Timeline::put(std::uint64_t number) {
-  for (; number >= 0x80; number >>= 7) bytes_.push_back(static_cast<std::uint8_t>(number | 0x80));
-  bytes_.push_back(static_cast<std::uint8_t>(number));
 }
 
 void Timeline::for_each(const std::function<void(const Run&)>& see) const {
   auto byte = bytes_.begin();
-  const auto next = [&] {
-    std::uint64_t number = 0;
-    for (unsigned shift = 0;; shift += 7) {
-      number |= static_cast<std::uint64_t>(*byte & 0x7f) << shift;
-      if ((*byte++ & 0x80) == 0) return number;
-    }
-  };
+  const auto next = [&] { return take_varint(byte, bytes_.end()).value_or(0); };
   std::int64_t end = 0;
   while (byte != bytes_.end()) {
     Run run;

@@ -22,11 +22,10 @@ class Timeline {
   void for_each(const std::function<void(const Run&)>& see) const;
 
  private:
-  void put(std::uint64_t number);
   void put(const Run& run);
 
-  // Of each run that is over: situation, samples times two, weight, as numbers of 7 bits a byte, the lowest first, all but the last byte with
-  // the high bit set. Where nothing was sampled before it, samples times two is one more, and how long that lasted follows.
+  // Of each run that is over: situation, samples times two, weight (varint.h). Where nothing was sampled before it, samples times two is one
+  // more, and how long that lasted follows.
   // A deque grows by small pieces: a vector would take three times its size at the moment when it doubles.
   std::deque<std::uint8_t> bytes_;
   std::int64_t written_end_ns_ = 0;   // of the last run among the bytes

@@ -11,6 +11,7 @@
 
 #include "attach/refusal.h"
 #include "command_output.h"
+#include "say.h"
 #include "top_feed.h"
 #include "top_plain.h"
 #include "top_screen.h"
@@ -179,7 +180,7 @@ int wait_for_command(Family& family, CommandOutput* output) {
   Session& session = family.target();
   if (!session.launched()) return 0;
   if (output != nullptr) output->pour();
-  if (!session.ended()) fmt::print(stderr, "luaspy: process {} runs on; luaspy ends when it does\n", session.target().process().pid());
+  if (!session.ended()) say("luaspy: process {} runs on; luaspy ends when it does\n", session.target().process().pid());
   while (!session.ended()) {
     if (system::suspend_requested()) system::suspend();
     if (output != nullptr) output->pour();
@@ -204,7 +205,7 @@ Result<Family> open(const TopOptions& options) {
 
 Result<int> top(const TopOptions& options) {
   const bool plain = options.batch || !TopScreen::is_possible();
-  if (plain && !options.batch) fmt::print(stderr, "luaspy: standard output is no terminal that can show a screen: tables, as with --batch\n");
+  if (plain && !options.batch) say("luaspy: standard output is no terminal that can show a screen: tables, as with --batch\n");
   std::optional<CommandOutput> output;
   if (!plain && options.target.pid == 0) {
     Result<CommandOutput> diverted = CommandOutput::divert();

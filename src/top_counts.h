@@ -11,10 +11,6 @@
 
 namespace luaspy {
 
-// What a thread that runs is doing. "No Lua": native code on a thread on which no Lua runs.
-enum class TopActivity : std::uint8_t { lua, c, machine_code, collecting, compiling, no_lua };
-inline constexpr std::size_t top_activity_count = 6;
-
 struct TopCounts {
   using Function = std::uint32_t;   // index into functions
   using Line = std::uint32_t;       // index into lines
@@ -54,9 +50,9 @@ struct TopCounts {
   Span elapsed;
   Span ticks;                       // a number
   Span idle;                        // no thread ran
-  std::array<Span, top_activity_count> activity{};
+  std::array<Span, activity_count> activity{};   // what threads that run are doing
   Span stopped;                     // some thread of the target stood still
-  std::array<std::int64_t, loss_count> losses{};
+  LossCounts losses{};
   std::size_t threads_now = 0;      // seen in the last tick
   bool luajit = false;              // there is machine code, a compiler, and a VM that says what it does
   bool sees_collector = false;      // it is known whether the collector runs: LuaJIT says so; PUC's has been seen

@@ -111,7 +111,7 @@ class Drawing {
     const std::string of = fmt::format(" of {:g} Hz", target_.rate), number = lost == 0 ? "nothing" : fmt::format("{}", lost);
     // The first that has room; help tells losses by name.
     std::string text;
-    for (const std::string& rest : {of + still + losses_text(counts_), of + still + number, " Hz" + still + number}) {
+    for (const std::string& rest : {of + still + losses_text(counts_.losses), of + still + number, " Hz" + still + number}) {
       text = margin() + threads + dot() + rate_text + rest;
       if (columns(text) <= size_.width) break;
     }
@@ -137,13 +137,13 @@ class Drawing {
       line.spans.push_back({fmt::format("{} ", what), style});
       line.spans.push_back({!known ? "-" : share_text(value) + (pressed == 0 ? " %" : "%"), TopStyle::bold});
     };
-    for (std::size_t i = 0; i < top_activity_count; ++i) {
-      const auto activity = static_cast<TopActivity>(i);
+    for (std::size_t i = 0; i < activity_count; ++i) {
+      const auto activity = static_cast<Activity>(i);
       const Told known = told(counts_, activity);
       if (known == Told::absent) continue;
       std::string_view what = name(activity);
-      if (pressed == 2 && activity == TopActivity::machine_code) what = "code";
-      if (pressed == 2 && activity == TopActivity::compiling) what = "JIT";
+      if (pressed == 2 && activity == Activity::machine_code) what = "code";
+      if (pressed == 2 && activity == Activity::compiling) what = "JIT";
       part(what, share(view_.part(counts_.activity[i]), elapsed_), known == Told::yes, style_of(i));
     }
     part("idle", share(view_.part(counts_.idle), elapsed_), true, TopStyle::idle);
@@ -347,20 +347,12 @@ void Drawing::help() {
   }};
   lines_.emplace_back();
   for (const auto& [key, what] : keys) lines_.push_back({{{margin() + fmt::format("{:<12} ", key), TopStyle::key}, {what}}});
-  lines_.push_back({{{margin() + fmt::format("{:<12} ", "lost"), TopStyle::key}, {losses_text(counts_)}}});
+  lines_.push_back({{{margin() + fmt::format("{:<12} ", "lost"), TopStyle::key}, {losses_text(counts_.losses)}}});
 }
 
 }  // namespace
 
 double share(std::int64_t part, std::int64_t of) { return of == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(of); }
-
-std::string losses_text(const TopCounts& counts) {
-  std::string text;
-  for (std::size_t i = 1; i < loss_count; ++i) {
-    if (counts.losses[i] != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counts.losses[i], name(static_cast<Loss>(i)));
-  }
-  return text.empty() ? "nothing" : text;
-}
 
 std::string threads_text(const TopCounts& counts, const TopTarget& target, bool since_start) {
   const auto ran = std::ranges::count_if(counts.threads, [&](const TopCounts::ThreadName& thread) { return (since_start ? thread.ran.all : thread.ran.recent) != 0; });
@@ -368,19 +360,19 @@ std::string threads_text(const TopCounts& counts, const TopTarget& target, bool 
   return fmt::format("{}{} thread{}, {} ran", processes, counts.threads_now, counts.threads_now == 1 ? "" : "s", ran);
 }
 
-std::string_view name(TopActivity activity) {
-  static constexpr std::array<std::string_view, top_activity_count> names = {"Lua", "C", "machine code", "GC", "compiler", "no Lua"};
+std::string_view name(Activity activity) {
+  static constexpr std::array<std::string_view, activity_count> names = {"Lua", "C", "machine code", "GC", "compiler", "no Lua"};
   return names[static_cast<std::size_t>(activity)];
 }
 
-Told told(const TopCounts& counts, TopActivity activity) {
+Told told(const TopCounts& counts, Activity activity) {
   switch (activity) {
-    case TopActivity::machine_code: return counts.luajit ? Told::yes : Told::absent;
-    case TopActivity::compiling:
-    case TopActivity::no_lua: return counts.activity[static_cast<std::size_t>(activity)].all != 0 ? Told::yes : Told::absent;
-    case TopActivity::collecting: return counts.sees_collector ? Told::yes : Told::unknown;
-    case TopActivity::lua:
-    case TopActivity::c: break;
+    case Activity::machine_code: return counts.luajit ? Told::yes : Told::absent;
+    case Activity::compiling:
+    case Activity::no_lua: return counts.activity[static_cast<std::size_t>(activity)].all != 0 ? Told::yes : Told::absent;
+    case Activity::collecting: return counts.sees_collector ? Told::yes : Told::unknown;
+    case Activity::lua:
+    case Activity::c: break;
   }
   return Told::yes;
 }

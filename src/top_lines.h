@@ -33,11 +33,10 @@ std::vector<TopLine> draw_top(TopView& view, const TopCounts& counts, const TopT
 
 // Also what the plain tables have.
 double share(std::int64_t part, std::int64_t of);                // %; 0 of nothing
-std::string losses_text(const TopCounts& counts);                // "12 late ticks, 1 refused"; "nothing"
 std::string threads_text(const TopCounts& counts, const TopTarget& target, bool since_start);   // "4 threads, 2 ran"
-std::string_view name(TopActivity activity);
+std::string_view name(Activity activity);
 // Not known, so not claimed: PUC Lua's collector where no symbols are. Not there: machine code of PUC Lua.
 enum class Told { yes, unknown, absent };
-Told told(const TopCounts& counts, TopActivity activity);
+Told told(const TopCounts& counts, Activity activity);
 
 }  // namespace luaspy

@@ -23,10 +23,10 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   const std::string luas = target.luas.empty() ? "" : printable(fmt::format("{}", fmt::join(target.luas, ", "))) + ", ";
   const double rate = elapsed == 0 ? 0 : static_cast<double>(counts.ticks.recent) / seconds(elapsed);
   fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}\n", seconds(counts.elapsed.all), luas, rate, target.rate,
-                 share(counts.stopped.recent, elapsed), threads_text(counts, target, false), losses_text(counts));
+                 share(counts.stopped.recent, elapsed), threads_text(counts, target, false), losses_text(counts.losses));
   text += '#';
-  for (std::size_t i = 0; i < top_activity_count; ++i) {
-    const auto activity = static_cast<TopActivity>(i);
+  for (std::size_t i = 0; i < activity_count; ++i) {
+    const auto activity = static_cast<Activity>(i);
     const Told known = told(counts, activity);
     const std::string part = known == Told::unknown ? "-" : fmt::format("{:.1f} %", share(counts.activity[i].recent, elapsed));
     if (known != Told::absent) fmt::format_to(out, " {} {},", name(activity), part);

@@ -119,19 +119,9 @@ std::shared_ptr<const TopTable::Path> TopTable::path_of(Index thread, const Stac
   return path;
 }
 
-TopActivity TopTable::activity_of(const Sample& sample) {
-  switch (sample.vm_state) {
-    case VmState::none: return TopActivity::no_lua;
-    case VmState::machine_code: know_luajit(); return TopActivity::machine_code;
-    case VmState::collecting: counts_.sees_collector = true; return TopActivity::collecting;
-    case VmState::exiting:
-    case VmState::recording:
-    case VmState::optimising:
-    case VmState::assembling: know_luajit(); return TopActivity::compiling;
-    case VmState::c: return TopActivity::c;
-    case VmState::interpreting: break;
-  }
-  return TopActivity::lua;
+void TopTable::learn_from(Activity activity) {
+  if (activity == Activity::machine_code || activity == Activity::compiling) know_luajit();
+  if (activity == Activity::collecting) counts_.sees_collector = true;
 }
 
 void TopTable::see(Index thread) {
@@ -148,10 +138,11 @@ void TopTable::add(const Thread& thread, std::int64_t weight_ns, const Sample& s
   const Index index = index_of(thread);
   see(index);
   PerThread& memo = threads_[index];
-  Look look = {clock_ + weight_ns, weight_ns, nullptr, index, TopActivity::lua, false, sample.stopped_ns};
+  Look look = {clock_ + weight_ns, weight_ns, nullptr, index, Activity::lua, false, sample.stopped_ns};
   if (sample.loss == Loss::none) {
     if (!sample.again) {
-      memo.activity = activity_of(sample);
+      memo.activity = activity_of(sample.vm_state);
+      learn_from(memo.activity);
       if (memo.path == nullptr || memo.path->stack != sample.stack) memo.path = path_of(index, sample.stack);
     }
     look.path = memo.path;

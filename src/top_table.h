@@ -44,7 +44,7 @@ class TopTable {
     std::int64_t end = 0, weight = 0;   // ns; end: on the clock of all ticks
     std::shared_ptr<const Path> path;
     Index thread = 0;
-    TopActivity activity = TopActivity::lua;
+    Activity activity = Activity::lua;
     bool ran = false;
     std::int64_t stopped = 0;
   };
@@ -54,7 +54,7 @@ class TopTable {
   };
   struct PerThread {
     std::shared_ptr<const Path> path;
-    TopActivity activity = TopActivity::lua;
+    Activity activity = Activity::lua;
     std::uint64_t seen = 0;         // the number of the tick
   };
   using Member = std::int64_t TopCounts::Span::*;
@@ -64,7 +64,7 @@ class TopTable {
   Index line_of(Index function, const Frame& frame);
   Index entry_of(TopCounts::Entry::Kind kind, Index a, Index b);
   std::shared_ptr<const Path> path_of(Index thread, const Stack& stack);
-  TopActivity activity_of(const Sample& sample);
+  void learn_from(Activity activity);
   void note_name(Index function, const std::string& name);
   void count(const Look& look, Member span, std::int64_t sign);
   void see(Index thread);

@@ -5,19 +5,22 @@
 namespace luaspy {
 
 // A thread that sleeps when it is looked at may wake before the last one is stopped, and threads make threads: so until a round finds no news.
-Standstill::Standstill(Target& target) {
+Standstill::Standstill(Target& target) : target_(target) {
   constexpr int most_rounds = 20;
   bool news = true;
   for (int round = 0; round < most_rounds && news; ++round) {
     news = false;
     target.process().forget_threads();
-    for (const auto& thread : target.process().threads()) news |= add(target, *thread);
+    for (const auto& thread : target.process().threads()) news |= !disturbed_ && add(*thread);
+    if (!disturbed_) continue;
+    resume();   // one does not come: it may wait for those that stand still
+    return;
   }
   disturbed_ = news;
 }
 
 // True if the thread was not standing still before.
-bool Standstill::add(Target& target, Thread& thread) {
+bool Standstill::add(Thread& thread) {
   const auto known = std::ranges::find(members_, &thread, &Member::thread);
   if (known != members_.end() && known->stop != nullptr) return false;
   const std::uint64_t run_count = thread.run_count();
@@ -25,7 +28,7 @@ bool Standstill::add(Target& target, Thread& thread) {
   Member member{&thread, thread.state(), run_count, nullptr};
   if (member.state.kind == ThreadState::Kind::ended) return false;
   if (member.state.kind == ThreadState::Kind::running) {
-    member.stop = std::make_unique<Target::Stop>(target, thread.tid());
+    member.stop = std::make_unique<Target::Stop>(target_, thread.tid());
     if (member.stop->outcome() == Target::Stop::Outcome::ended) return false;
     disturbed_ |= member.stop->outcome() != Target::Stop::Outcome::stopped;
   }
@@ -49,6 +52,7 @@ std::chrono::nanoseconds Standstill::resume() {
   for (Member& member : members_) {
     if (member.stop != nullptr) longest = std::max(longest, member.stop->resume());
   }
+  target_.let_go_pending();
   return longest;
 }
 

@@ -11,8 +11,11 @@ namespace luaspy {
 
 class Standstill {
  public:
-  // Stops what runs, until nothing runs or has come anew: some 20 µs a running thread.
+  // Stops what runs, until nothing runs or has come anew: some 20 µs a running thread. If one does not come, all run again, and it is disturbed.
   explicit Standstill(Target& target);
+  Standstill(const Standstill&) = delete;
+  Standstill& operator=(const Standstill&) = delete;
+  ~Standstill() { resume(); }
 
   struct Member {
     Thread* thread = nullptr;            // of the target's Process: valid until that lists its threads anew
@@ -30,8 +33,9 @@ class Standstill {
   std::chrono::nanoseconds resume();
 
  private:
-  bool add(Target& target, Thread& thread);
+  bool add(Thread& thread);
 
+  Target& target_;
   std::vector<Member> members_;
   bool disturbed_ = false;
 };

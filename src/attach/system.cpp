@@ -32,10 +32,17 @@ volatile std::sig_atomic_t end_signal = 0;
 std::atomic<void (*)()> last_action = nullptr;
 static_assert(decltype(last_action)::is_always_lock_free);
 
+volatile std::sig_atomic_t end_at_once_held = 0, end_at_once_wanted = 0;
+
+void end_at_once() {
+  if (void (*const action)() = last_action) action();
+  ::_exit(128 + SIGINT);
+}
+
 void on_end_signal(int signal) {
   if (signal == SIGINT && end_signal == SIGINT) {
-    if (void (*const action)() = last_action) action();
-    ::_exit(128 + SIGINT);
+    if (end_at_once_held == 0) end_at_once();
+    end_at_once_wanted = 1;
   }
   end_signal = signal;
 }
@@ -189,12 +196,17 @@ void watch_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) handle(signal, on_end_signal);
   handle(SIGALRM, on_alarm);
   handle(SIGTSTP, on_suspend_signal);
-  ::signal(SIGPIPE, SIG_IGN);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);   // writing fails instead
   const itimerval period{{0, 100'000}, {0, 100'000}};
   ::setitimer(ITIMER_REAL, &period, nullptr);
 }
 
 void before_end_at_once(void (*action)()) { last_action = action; }
+
+void hold_end_at_once(bool hold) {
+  end_at_once_held = hold ? 1 : 0;
+  if (!hold && end_at_once_wanted != 0) end_at_once();
+}
 
 bool suspend_requested() { return suspend_signal != 0; }
 

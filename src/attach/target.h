@@ -12,7 +12,8 @@ namespace luaspy {
 class Target {
  public:
   // `patience`: how long a thread may take to stop. It takes long where it is in an uninterruptible sleep (a parent in
-  // vfork, a stuck file system), or where the machine is overloaded.
+  // vfork, a stuck file system), or where the machine is overloaded. While another one stands still there is none: it would have to wait, too,
+  // and may be what the first one waits for (in exec).
   Target(Process process, std::chrono::milliseconds patience)
       : process_(std::move(process)), memory_(process_.pid()), patience_(patience) {}
 
@@ -46,6 +47,8 @@ class Target {
 
    private:
     Outcome wait(bool block);
+    bool begin();
+    void follow_exec();
 
     Target& target_;
     pid_t tid_;
@@ -61,7 +64,8 @@ class Target {
   LiveMemory memory_;
   std::chrono::milliseconds patience_;
   std::optional<int> exit_status_;
-  std::vector<pid_t> pending_;  // seized and interrupted, not yet seen to stop
+  std::vector<pid_t> pending_;  // seized and interrupted, not yet seen to stop; or killed while they stood still, not yet seen to end
+  std::vector<pid_t> held_;     // threads that stand still
 };
 
 }  // namespace luaspy

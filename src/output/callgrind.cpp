@@ -15,8 +15,6 @@ namespace {
 
 using Amount = Profile::Amount;
 
-void operator+=(Amount& sum, const Amount& amount) { sum.samples += amount.samples, sum.weight_ns += amount.weight_ns; }
-
 // The format has no escapes: what ends a line must not be in a name.
 std::string line_text(std::string_view text) { return printable(text, 1 << 16); }
 

@@ -60,7 +60,7 @@ class Writer {
     std::set<int> told;
     for (const Profile::Thread& thread : profile_.threads()) {
       const int pid = process_of(profile_, thread);
-      if (told.insert(pid).second) metadata("process_name", pid, pid, "\"name\":" + json_text(thread.process.empty() ? profile_.about.command : thread.process));
+      if (told.insert(pid).second) metadata("process_name", pid, pid, "\"name\":" + json_text(command_of(profile_, thread)));
     }
   }
 

@@ -209,7 +209,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FunctionTabl
   const Profile::Thread& of = profile.threads()[thread];
   const int pid = process_of(profile, of);
   fmt::print(out, "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,",
-             json_text(of.process.empty() ? profile.about.command : of.process));
+             json_text(command_of(profile, of)));
   fmt::print(out, "\"pausedRanges\":[],\"name\":{},\"isMainThread\":{},\"pid\":\"{}\",\"tid\":{},\n", json_text(of.name), of.tid == pid, pid, of.tid);
   ThreadTables tables(profile, functions, strings);
   write_samples(profile, thread, tables, out);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "function_table.h"
 #include "output/flamegraph_page.h"
 
 namespace luaspy {
@@ -123,21 +124,11 @@ class Set {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-std::string losses_of(const Profile& profile) {
-  std::string losses;
-  for (std::size_t i = 1; i < loss_count; ++i) {
-    const auto loss = static_cast<Loss>(i);
-    if (profile.losses(loss) != 0) losses += fmt::format("{}{} {}", losses.empty() ? "" : ", ", profile.losses(loss), name(loss));
-  }
-  return losses.empty() ? "nothing" : losses;
-}
-
 Facts facts_of(const Profile& profile) {
   const About& about = profile.about;
   const StopTimes& stops = profile.stops();
   const double seconds = static_cast<double>(about.duration_ns) / 1e9;
   const auto microseconds = [](std::int64_t ns) { return static_cast<double>(ns) / 1e3; };
-  const auto percent = [](std::int64_t part, std::int64_t of) { return of == 0 ? 0.0 : 100 * static_cast<double>(part) / static_cast<double>(of); };
   Facts facts;
   facts.emplace_back("Process", fmt::format("{}{}{}{}", about.pid, about.executable.empty() ? "" : " (", about.executable, about.executable.empty() ? "" : ")"));
   if (!about.luas.empty()) facts.emplace_back("Lua", fmt::format("{}", fmt::join(about.luas, ", ")));
@@ -154,7 +145,7 @@ Facts facts_of(const Profile& profile) {
     facts.emplace_back("Stacks", fmt::format("{:.1f} % with Lua, native part complete {:.1f} %", percent(profile.quality().with_lua, profile.quality().stacks),
                                              percent(profile.quality().native_complete, profile.quality().stacks)));
   }
-  facts.emplace_back("Lost", losses_of(profile));
+  facts.emplace_back("Lost", losses_text(profile.losses()));
   if (about.mode != "merged") facts.emplace_back("Mode", about.mode);
   return facts;
 }

@@ -32,7 +32,8 @@ const Format* find_format(std::string_view name) {
   return found != formats().end() ? &*found : nullptr;
 }
 
-const Format* format_of_file(std::string_view file_name) {
+const Format* choose_format(std::string_view name, std::string_view file_name) {
+  if (const Format* const named = find_format(name)) return named;
   const auto found = std::ranges::find_if(formats(), [&](const Format& format) { return file_name.ends_with(format.extension); });
   return found != formats().end() ? &*found : nullptr;
 }

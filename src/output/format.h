@@ -25,7 +25,7 @@ struct Format {
 std::span<const Format> formats();
 // By name; nullptr if there is none.
 const Format* find_format(std::string_view name);
-// By the ending of a file's name; nullptr if none has it.
-const Format* format_of_file(std::string_view file_name);
+// By name or, where that is none, by the ending of a file's name; nullptr if neither says it.
+const Format* choose_format(std::string_view name, std::string_view file_name);
 
 }  // namespace luaspy

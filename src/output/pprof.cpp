@@ -9,6 +9,7 @@
 #include "output/gzip.h"
 #include "output/recorded.h"
 #include "text.h"
+#include "varint.h"
 
 namespace luaspy {
 namespace {
@@ -19,29 +20,25 @@ class Message {
   void add(int field, std::uint64_t number) {
     if (number == 0) return;
     tag(field, 0);
-    varint(number);
+    put_varint(bytes_, number);
   }
   void add(int field, std::int64_t number) { add(field, static_cast<std::uint64_t>(number)); }
   void add(int field, std::string_view bytes) {
     tag(field, 2);
-    varint(bytes.size());
+    put_varint(bytes_, bytes.size());
     bytes_ += bytes;
   }
   void add(int field, const Message& message) { add(field, std::string_view(message.bytes_)); }
   void add(int field, std::span<const std::uint64_t> packed) {
     Message numbers;
-    for (const std::uint64_t number : packed) numbers.varint(number);
+    for (const std::uint64_t number : packed) put_varint(numbers.bytes_, number);
     add(field, numbers);
   }
 
   const std::string& bytes() const { return bytes_; }
 
  private:
-  void tag(int field, unsigned wire_type) { varint(static_cast<std::uint64_t>(field) << 3 | wire_type); }
-  void varint(std::uint64_t number) {
-    for (; number >= 0x80; number >>= 7) bytes_ += static_cast<char>(number | 0x80);
-    bytes_ += static_cast<char>(number);
-  }
+  void tag(int field, unsigned wire_type) { put_varint(bytes_, static_cast<std::uint64_t>(field) << 3 | wire_type); }
 
   std::string bytes_;
 };
@@ -168,7 +165,7 @@ class Writer {
     };
     label("thread", thread.name);
     label("tid", std::to_string(thread.tid));
-    label("process", thread.process.empty() ? profile_.about.command : thread.process);
+    label("process", command_of(profile_, thread));
     label("pid", std::to_string(process_of(profile_, thread)));
     label("vm_state", name(situation.vm_state));
     label("state", name(situation.asleep ? Sample::State::sleeping : Sample::State::running));

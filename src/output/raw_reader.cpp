@@ -9,6 +9,7 @@
 #include "output/raw.h"
 #include "output/raw_format.h"
 #include "text.h"
+#include "varint.h"
 
 namespace luaspy {
 namespace {
@@ -27,15 +28,11 @@ class Fields {
   bool good() const { return good_; }
   bool empty() const { return bytes_.empty(); }
   std::uint64_t number(std::uint64_t most = any_number) {
-    std::uint64_t number = 0;
-    for (unsigned shift = 0; good_ && shift < 64; shift += 7) {
-      if (bytes_.empty()) break;
-      const auto byte = static_cast<std::uint8_t>(bytes_.front());
-      bytes_.remove_prefix(1);
-      number |= std::uint64_t{byte & 0x7fU} << shift;
-      if ((byte & 0x80) == 0) return number <= most ? number : bad();
-    }
-    return bad();
+    if (!good_) return 0;
+    auto next = bytes_.begin();
+    const std::optional<std::uint64_t> number = take_varint(next, bytes_.end());
+    bytes_.remove_prefix(static_cast<std::size_t>(next - bytes_.begin()));
+    return number && *number <= most ? *number : bad();
   }
   std::int64_t signed_number() { return static_cast<std::int64_t>(number()); }
   int small_number() { return static_cast<int>(number(any_int)); }
@@ -72,7 +69,7 @@ class RawReader {
 
   Profile finish(bool whole) {
     About& about = profile_.about;
-    about.duration_ns = std::max(about.duration_ns, at_ns_);
+    about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
     about.ticks = std::max(about.ticks, ticks_);
     if (window_.from_ns > 0 || window_.to_ns) {
       // Ticks at which all threads slept are not in the file one by one: they are taken to be as frequent everywhere.
@@ -188,7 +185,6 @@ class RawReader {
     tick_.weight_ns = fields.empty() ? passed : fields.signed_number();
     if (!fields.good() || static_cast<std::uint64_t>(tick_.at_ns + passed) > any_number) return false;
     tick_.at_ns += passed;
-    at_ns_ = tick_.at_ns;
     ++ticks_;
     return true;
   }
@@ -207,7 +203,9 @@ class RawReader {
     if ((flags & raw::has_stop) != 0) facts.stopped_ns = fields.signed_number();
     if (!add_up(facts.stopped_ns) || !add_up(tick_.weight_ns)) return false;
     KnownThread& known = threads_[thread];
-    if ((flags & raw::has_quality) != 0) read_quality(fields, known.quality);
+    if ((flags & raw::has_quality) != 0) {
+      for (const auto number : quality_numbers) known.quality.*number = fields.small_number();
+    }
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;
     if (known.asked_for && is_in_window()) add(known, facts, has_loss ? 0 : nodes_[what]);
@@ -221,13 +219,6 @@ class RawReader {
     const std::optional<StackTable::StackId> shaped = shaper_.shaped(stack, facts.vm_state, known.thread);
     if (!shaped) facts.loss = Loss::left_out;
     profile_.add(known.index, tick, facts, shaped.value_or(0));
-  }
-
-  static void read_quality(Fields& fields, Quality& quality) {
-    for (std::int64_t* const number : {&quality.stacks, &quality.with_lua, &quality.native_complete, &quality.not_joined, &quality.lua_broken, &quality.lua_unusable,
-                                       &quality.half_built, &quality.calls_dropped, &quality.relocated, &quality.fresh_mismatch}) {
-      *number = fields.small_number();
-    }
   }
 
   bool read_loss(Fields fields) {
@@ -266,7 +257,7 @@ class RawReader {
   std::vector<KnownThread> threads_;
   std::size_t text_bytes_ = 0;                         // of frames and threads
   Tick tick_;
-  std::int64_t at_ns_ = 0, ticks_ = 0, summed_ns_ = 0;
+  std::int64_t ticks_ = 0, summed_ns_ = 0;
   Profile profile_;
   Shaper shaper_;
 };

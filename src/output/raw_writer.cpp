@@ -3,22 +3,18 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "output/raw.h"
 #include "output/raw_format.h"
+#include "varint.h"
 
 namespace luaspy {
 namespace {
 
 constexpr std::size_t block_size = 1 << 16;   // a block of this size is written without being asked for
 
-void put(std::string& bytes, std::uint64_t number) {
-  for (; number >= 0x80; number >>= 7) bytes += static_cast<char>(number | 0x80);
-  bytes += static_cast<char>(number);
-}
-
+void put(std::string& bytes, std::uint64_t number) { put_varint(bytes, number); }
 void put(std::string& bytes, std::int64_t number) { put(bytes, static_cast<std::uint64_t>(number)); }
 
 void put(std::string& bytes, std::string_view text) {
@@ -29,11 +25,6 @@ void put(std::string& bytes, std::string_view text) {
 
 void put_u32(std::string& bytes, std::size_t number) {
   for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift & 0xff);
-}
-
-std::array<std::int64_t, 10> numbers(const Quality& quality) {
-  return {quality.stacks,     quality.with_lua,      quality.native_complete, quality.not_joined, quality.lua_broken, quality.lua_unusable,
-          quality.half_built, quality.calls_dropped, quality.relocated,       quality.fresh_mismatch};
 }
 
 std::map<std::string, std::string> words(const About& about) {
@@ -119,7 +110,7 @@ void RawWriter::tick(const Tick& tick) {
 void RawWriter::sample(std::uint32_t thread, const Tick& at, const Sample& facts, StackTable::StackId stack) {
   catch_up();
   tick(at);
-  const bool is_stack = facts.loss == Loss::none, new_quality = is_stack && numbers(facts.quality) != numbers(qualities_[thread]);
+  const bool is_stack = facts.loss == Loss::none, new_quality = is_stack && facts.quality != qualities_[thread];
   body_.clear();
   put(body_, std::uint64_t{thread});
   put(body_, (facts.state == Sample::State::sleeping ? raw::asleep : 0) | (facts.stopped_ns != 0 ? raw::has_stop : 0) | (new_quality ? raw::has_quality : 0) |
@@ -128,7 +119,7 @@ void RawWriter::sample(std::uint32_t thread, const Tick& at, const Sample& facts
   else put(body_, static_cast<std::uint64_t>(facts.loss));
   if (facts.stopped_ns != 0) put(body_, facts.stopped_ns);
   if (new_quality) {
-    for (const std::int64_t number : numbers(facts.quality)) put(body_, number);
+    for (const auto number : quality_numbers) put(body_, facts.quality.*number);
     qualities_[thread] = facts.quality;
   }
   add_record(raw::sample, body_);

@@ -25,5 +25,6 @@ std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile
 }
 
 int process_of(const Profile& profile, const Profile::Thread& thread) { return thread.pid != 0 ? thread.pid : static_cast<int>(profile.about.pid); }
+const std::string& command_of(const Profile& profile, const Profile::Thread& thread) { return thread.process.empty() ? profile.about.command : thread.process; }
 
 }  // namespace luaspy

@@ -14,5 +14,7 @@ std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile
 
 // A thread's process, which is the target where the thread does not say.
 int process_of(const Profile& profile, const Profile::Thread& thread);
+// Its command, too.
+const std::string& command_of(const Profile& profile, const Profile::Thread& thread);
 
 }  // namespace luaspy

@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from browser import Failure, browse, run_check
-from pages import Data, ROW, percent
+from pages import Data, ROW, RUN, percent
 
 ENTER, ESCAPE, DOWN, RIGHT = "\ue007", "\ue00c", "\ue015", "\ue014"
 # In front of every script: the colour of the picture at a place, read from a copy, as Chromium complains of canvases that are read themselves.
@@ -189,7 +189,7 @@ def check_views(page, pictures):
     page.keys("body", "2")
     equal("view", page.script("return document.querySelector('[data-view=time]').getAttribute('aria-pressed')"), "true")
     # The second thread sleeps in its first sample, from 10 to 20 ms of 40; its lane begins behind the first one's.
-    depth = max(len(page.data.stacks[n]) for n in page.data.json["sets"][0]["threads"][0]["runs"][::5])
+    depth = max(len(page.data.stacks[n]) for n in page.data.json["sets"][0]["threads"][0]["runs"][::RUN])
     left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
     page.pointer(left + width * 15 / 40, top + 22 + ROW * (depth + 2 + 2.5))
     equal("in the order of time", page.text("#detail"), "[epoll_wait]: 1 samples, 10 ms, from 10 ms")

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "dice.h"
 #include "golden/sample_profile.h"
 #include "output/flamegraph.h"
 
@@ -69,21 +70,17 @@ Profile hostile() {
 // 100,000 samples, no two in a row of the same stack, 30 to 90 frames deep.
 Profile large() {
   Writing writing("large.lua");
-  std::uint64_t random = 1;
-  const auto below = [&](std::uint64_t limit) {
-    random = random * 6364136223846793005U + 1442695040888963407U;   // Knuth, MMIX
-    return (random >> 33U) % limit;
-  };
+  Dice dice;
   std::vector<Profile::FrameId> functions;
   for (int i = 0; i < 300; ++i) functions.push_back(writing.profile.stacks().intern(lua(fmt::format("function_{}", i), fmt::format("module_{}.lua", i % 20), 1 + i)));
   std::vector<Profile::StackId> stack = {0};
   for (int i = 0; i < 100'000; ++i) {
-    for (std::uint64_t less = below(4); less != 0 && stack.size() > 30; --less) stack.pop_back();
+    for (unsigned less = dice(4); less != 0 && stack.size() > 30; --less) stack.pop_back();
     do {
       // Few different callees for each function, as in programs.
-      const std::size_t callee = (stack.back() * 7 + stack.size() * 3 + below(3)) % functions.size();
+      const std::size_t callee = (stack.back() * 7 + stack.size() * 3 + dice(3)) % functions.size();
       stack.push_back(writing.profile.stacks().intern({stack.back(), functions[callee]}));
-    } while (stack.size() < 30 || (below(2) == 0 && stack.size() < 90));
+    } while (stack.size() < 30 || (dice(2) == 0 && stack.size() < 90));
     writing.add(stack.back(), i % 5 == 0 ? VmState::machine_code : VmState::interpreting);
   }
   return std::move(writing.profile);

@@ -39,12 +39,13 @@ class Sums:
 
 def text_format(text):
     """A message as protoc --decode shows it: by name of its fields, all that it holds of each."""
-    escapes = {"n": b"\n", "t": b"\t", "r": b"\r"}
+    escapes = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
+
+    def one(match):
+        return escapes.get(match[1]) or (bytes([int(match[1], 8)]) if match[1].isdigit() else match[1])
 
     def unescaped(string):
-        def one(match):
-            return escapes.get(match[1]) or (bytes([int(match[1], 8)]) if match[1].isdigit() else match[1].encode())
-        return re.sub(rb"\\([0-7]{3}|.)", lambda match: one([None, match[1].decode()]), string.encode()).decode()
+        return re.sub(rb"\\([0-7]{3}|.)", one, string.encode()).decode()
 
     stack = [collections.defaultdict(list)]
     for line in text.splitlines():
@@ -144,8 +145,7 @@ def check_callgrind(path, facts, annotate):
             found[text] = cost
         return found
 
-    own, threads = {}, {}
-    own = without_file({name: cost for name, cost in shown().items()}, threads)
+    own = without_file(shown(), {})
     equal({name: cost for name, cost in own.items() if cost[0] > 0}, expected("own", "own_ns"), "own costs")
     threads = {}
     equal(without_file(shown("--inclusive=yes"), threads), expected("total", "total_ns"), "inclusive costs")
@@ -171,8 +171,10 @@ def check_chrometrace(path, facts):
         for event in events:
             time = round(event["ts"] * 1000)
             assert time >= last, f"{place}: back in time at {event}"
-            if open_slices:
-                times.add(open_slices, 0 if is_state else time - last) if not is_state else states.update({open_slices[-1]: time - last})
+            if open_slices and is_state:
+                states[open_slices[-1]] += time - last
+            elif open_slices:
+                times.add(open_slices, time - last)
             last = time
             if event["ph"] == "B":
                 open_slices.append(event["name"])

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "dice.h"
 #include "function_table.h"
 #include "golden/sample_profile.h"
 #include "output/format.h"
@@ -19,18 +20,6 @@
 
 namespace luaspy {
 namespace {
-
-// The same numbers each time (a linear congruential generator; Knuth's MMIX).
-class Dice {
- public:
-  unsigned operator()(unsigned sides) {
-    state_ = state_ * 6364136223846793005 + 1442695040888963407;
-    return static_cast<unsigned>(state_ >> 33) % sides;
-  }
-
- private:
-  std::uint64_t state_ = 1;
-};
 
 std::vector<Frame> functions() {
   std::vector<Frame> functions = {

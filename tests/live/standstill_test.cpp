@@ -4,6 +4,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <string>
 
 #include "harness.h"
 
@@ -38,6 +39,38 @@ TEST_CASE("nothing moves in a standstill", "[family]") {
     last = before;
   }
   CHECK(whole >= 25);
+}
+
+// The kernel ends all other threads first, and a traced one has not ended before its tracer has heard of it.
+TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
+  const std::string who = GENERATE("first", "second"), held = GENERATE("first", "second");
+  INFO(who << " executes, " << held << " stands still");
+  const Folder folder;
+  Running program({compile(folder, "execs"), who});
+  const pid_t second = std::stoi(program.read_until("READY").at(0));
+  Result<Process> process = Process::open(program.pid());
+  REQUIRE(process);
+  Target target(std::move(*process), std::chrono::seconds(2));
+  const pid_t tid = held == "first" ? program.pid() : second;
+  {
+    Target::Stop stop(target, tid);
+    REQUIRE(stop.outcome() == Target::Stop::Outcome::stopped);
+    program.send("\n");
+    // Killed where it stands, if another one executes; else it executes once it runs again.
+    if (who != held) program.await("it has been killed", [&] { return Thread(program.pid(), tid).state_letter() != 't'; });
+  }
+  program.await("the new program says AGAIN", [&] {
+    target.let_go_pending();
+    return target.process().executable().ends_with("execs") && read_file("/proc/" + std::to_string(program.pid()) + "/cmdline").ends_with(std::string("again\0", 6));
+  });
+  program.read_until("AGAIN");
+  // It can be stopped, and runs again.
+  for (int round = 0; round < 3; ++round) {
+    Target::Stop stop(target, program.pid());
+    CHECK(stop.outcome() == Target::Stop::Outcome::stopped);
+  }
+  CHECK(!target.has_pending());
+  program.await("it runs", [&] { return Thread(program.pid(), program.pid()).state_letter() == 'R'; });
 }
 
 }  // namespace luaspy::live

@@ -11,18 +11,8 @@ class Reader:
         self.strings, self.frames, self.threads, self.stacks = [], [], [], [()]
         self.counts, self.about = {}, {}
 
-    @staticmethod
-    def numbers(body):
-        number = shift = 0
-        for byte in body:
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                yield number
-                number = shift = 0
-
     def record(self, kind, body):
-        fields = list(self.numbers(body)) if kind not in (1, 2) else []
+        fields = numbers(body) if kind not in (1, 2) else []
         if kind == 1:
             key, rest = text(body)
             self.about[key] = text(rest)[0]
@@ -39,23 +29,11 @@ class Reader:
             self.counts[fields[2]] = self.counts.get(fields[2], 0) + 1
 
     def block(self, payload):
-        at = 0
-
-        def number():
-            nonlocal at
-            result = shift = 0
-            while True:
-                byte = payload[at]
-                at += 1
-                result |= (byte & 0x7F) << shift
-                shift += 7
-                if byte < 0x80:
-                    return result
-
-        while at < len(payload):
-            kind, size = number(), number()
-            self.record(kind, payload[at:at + size])
-            at += size
+        while payload:
+            kind, rest = number(payload)
+            size, rest = number(rest)
+            self.record(kind, rest[:size])
+            payload = rest[size:]
 
     def file(self, data):
         assert data[:8] == b"LUASPY\x1a\x01", "no raw recording"
@@ -85,15 +63,28 @@ class Reader:
                 frame[1] = min((name for name in names if names[name] == most), key=lambda name: name.encode())
 
 
-def text(data):
-    size = shift = at = 0
-    while True:
-        byte = data[at]
-        at += 1
-        size |= (byte & 0x7F) << shift
+def number(data):
+    """A number, and what follows it."""
+    result = shift = 0
+    for at, byte in enumerate(data):
+        result |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            return data[at:at + size].decode(), data[at + size:]
+            return result, data[at + 1:]
+    raise ValueError("a number does not end")
+
+
+def numbers(data):
+    found = []
+    while data:
+        one, data = number(data)
+        found.append(one)
+    return found
+
+
+def text(data):
+    size, rest = number(data)
+    return rest[:size].decode(), rest[size:]
 
 
 def shown(kind, name, file, _, line, near):

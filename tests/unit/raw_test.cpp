@@ -162,8 +162,7 @@ TEST_CASE("from a raw recording every format is what a recording would have writ
     CHECK(read_again->weight_ns() == direct.weight_ns());
     CHECK(read_again->idle() == direct.idle());
     CHECK(read_again->stops().total_ns() == direct.stops().total_ns());
-    CHECK(read_again->quality().calls_dropped == direct.quality().calls_dropped);
-    CHECK(read_again->quality().lua_broken == direct.quality().lua_broken);
+    CHECK(read_again->quality() == direct.quality());
     for (std::size_t i = 1; i < loss_count; ++i) CHECK(read_again->losses(static_cast<Loss>(i)) == direct.losses(static_cast<Loss>(i)));
     for (std::size_t i = 0; i < vm_state_count; ++i) CHECK(read_again->samples_in(static_cast<VmState>(i)) == direct.samples_in(static_cast<VmState>(i)));
     CHECK(read_again->about.luas == direct.about.luas);

@@ -99,8 +99,8 @@ TEST_CASE("what is too old is not recent any more, and counts since the beginnin
   CHECK(times_of(counts, "f (a.lua:10)").own.recent == 500 * ms);
   CHECK(times_of(counts, "f (a.lua:10)").own.all == second);
   CHECK(times_of(counts, "string.gsub [C]").own.recent == 500 * ms);
-  CHECK(counts.activity[static_cast<std::size_t>(TopActivity::c)].recent == 500 * ms);
-  CHECK(counts.activity[static_cast<std::size_t>(TopActivity::lua)].all == second);
+  CHECK(counts.activity[static_cast<std::size_t>(Activity::c)].recent == 500 * ms);
+  CHECK(counts.activity[static_cast<std::size_t>(Activity::lua)].all == second);
   CHECK(counts.stopped.recent == 10 * ms);
   for (int i = 0; i < 200; ++i) table.add_idle(first), table.end_tick(10 * ms);
   CHECK(counts.idle.recent == second);
@@ -130,8 +130,8 @@ TEST_CASE("a thread that sleeps on has the stack that it had; losses have no fun
   const TopCounts& counts = table.counts();
   CHECK(times_of(counts, "[read]").own.all == 20 * ms);
   CHECK(counts.idle.all == 20 * ms);
-  CHECK(counts.activity[static_cast<std::size_t>(TopActivity::c)].all == 0);   // it did not run
-  CHECK(losses_text(counts) == "3 late ticks, 1 refused");
+  CHECK(counts.activity[static_cast<std::size_t>(Activity::c)].all == 0);   // it did not run
+  CHECK(losses_text(counts.losses) == "3 late ticks, 1 refused");
   CHECK(counts.threads_now == 1);
 }
 
@@ -152,16 +152,16 @@ TEST_CASE("a function has the name that it is called by most", "[top]") {
 TEST_CASE("the collector is told where it is known, and else not claimed", "[top]") {
   TopTable table(second);
   tick(table, sample_of({main_chunk, f, native("lua5.4+0x100")}));
-  CHECK(told(table.counts(), TopActivity::collecting) == Told::unknown);
-  CHECK(told(table.counts(), TopActivity::machine_code) == Told::absent);
+  CHECK(told(table.counts(), Activity::collecting) == Told::unknown);
+  CHECK(told(table.counts(), Activity::machine_code) == Told::absent);
   tick(table, sample_of({main_chunk, f, native("lua5.4+0x100"), native("lua5.4+0x200")}, VmState::collecting));
-  CHECK(told(table.counts(), TopActivity::collecting) == Told::yes);
-  CHECK(told(table.counts(), TopActivity::machine_code) == Told::absent);
-  CHECK(table.counts().activity[static_cast<std::size_t>(TopActivity::collecting)].all == 10 * ms);
+  CHECK(told(table.counts(), Activity::collecting) == Told::yes);
+  CHECK(told(table.counts(), Activity::machine_code) == Told::absent);
+  CHECK(table.counts().activity[static_cast<std::size_t>(Activity::collecting)].all == 10 * ms);
   tick(table, sample_of({main_chunk, f}));
-  CHECK(table.counts().activity[static_cast<std::size_t>(TopActivity::lua)].all == 20 * ms);
+  CHECK(table.counts().activity[static_cast<std::size_t>(Activity::lua)].all == 20 * ms);
   tick(table, sample_of({main_chunk, f}, VmState::machine_code));
-  CHECK(told(table.counts(), TopActivity::machine_code) == Told::yes);
+  CHECK(told(table.counts(), Activity::machine_code) == Told::yes);
 }
 
 TEST_CASE("threads share functions, and are told apart where that is asked for", "[top]") {

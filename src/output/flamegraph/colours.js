@@ -47,8 +47,7 @@ function kindOfSample(kind, stateClass) {
 
 // The change of a node, -3 to 3. Samples are counts of chance events: what is less than two standard deviations is told as no change.
 function changeOf(data, sums, node) {
-  const {columns, comparison} = data, byTime = comparison.by === "time" ? 1 : 0;
-  const after = sums[columns.samples + byTime][node], before = sums[columns.before + byTime][node] * comparison.scale;
+  const {columns} = data, {after, before} = compared(data, sums, node);
   const variance = after * after / Math.max(1, sums[columns.samples][node]) + before * before / Math.max(1, sums[columns.before][node]);
   const difference = after - before;
   if (difference * difference < 4 * variance || difference === 0) return 0;
@@ -144,6 +143,5 @@ function legendOf(mode, data, tree, sums) {
     samples.forEach((n, kind) => count(kindsOf[kind], n));
   });
   const colourOf = (key) => (mode === "state" ? stateColours[key] : mode === "kind" ? kindColours[key] : fileColour(data, key));
-  const items = [...counts].map(([key, samples]) => ({colour: colourOf(key), text: mode === "kind" ? kindTexts[key] : key, samples}));
-  return items;
+  return [...counts].map(([key, samples]) => ({colour: colourOf(key), text: mode === "kind" ? kindTexts[key] : key, samples}));
 }

@@ -73,6 +73,12 @@ function sumThreads(data, threads) {
   return makeTree(data, data.outer, data.frame, own);
 }
 
+function samplesOf(thread) {
+  let sum = 0;
+  for (let i = 2; i < thread.runs.length; i += runWidth) sum += thread.runs[i];
+  return sum;
+}
+
 function stateOf(data, number) { return number & 1 ? data.states.length - 1 : number >> 1; }
 
 // Visits the tree from the outside; `see` says whether to go on into the node, `leave` is called after its children if it did.

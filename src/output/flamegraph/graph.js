@@ -56,9 +56,10 @@ class Graph {
       this.draw();
       if (part < 1 && this.moving === step) requestAnimationFrame(step);
     };
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.moving = step;
-    step(matchMedia("(prefers-reduced-motion: reduce)").matches ? Infinity : start);
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) requestAnimationFrame(step);
+    step(still ? Infinity : start);
+    if (!still) requestAnimationFrame(step);
   }
 
   lookAt(box) { this.look(this.layout.x[box], this.layout.x[box] + this.layout.width[box]); }

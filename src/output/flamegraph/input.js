@@ -25,13 +25,15 @@ function writeHashNow(page) {
   try { history.replaceState(null, "", "#" + text); } catch { /* an address that may not be changed, as in some frames */ }
 }
 
+const colours = () => [...byId("colour").options].map((option) => option.value);
+
 // What does not fit this profile is left out. Returns the zoom.
 function readHash(page) {
   const words = new URLSearchParams(location.hash.slice(1)), {state, data} = page;
   const choose = (name, allowed) => { if (allowed.includes(words.get(name))) state[name] = words.get(name); };
   choose("view", data.comparison ? ["left", "table"] : ["left", "time", "table"]);
   choose("thread", ["all", ...(data.comparison ? [] : page.now.threads.map((_, i) => String(i)))]);
-  choose("colour", [...byId("colour").options].map((option) => option.value));
+  choose("colour", colours());
   choose("width", ["after", "before"]);
   state.flip = words.get("flip") === "true";
   state.query = words.get("query") ?? "";
@@ -78,8 +80,8 @@ function nextMatch(page, by) {
 }
 
 function nextColour(page) {
-  const colours = [...byId("colour").options].map((option) => option.value);
-  page.set({colour: colours[(colours.indexOf(page.state.colour) + 1) % colours.length]});
+  const all = colours();
+  page.set({colour: all[(all.indexOf(page.state.colour) + 1) % all.length]});
 }
 
 function relateTold(page) {

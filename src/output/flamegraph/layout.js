@@ -119,7 +119,6 @@ function layTime(data, threads, flip) {
   const depth = depthOf(data, new Float64Array(data.outer.length).fill(1)).depth;
   // inState: samples by state class, four for each box.
   Object.assign(layout, {samples: new Int32Array(1024), own: new Int32Array(1024), thread: new Int32Array(1024), inState: new Int32Array(4096), time: true});
-  layout.lanes = [];
   let top = 0;
   for (const index of threads) {
     const thread = data.sets[0].threads[index];
@@ -128,7 +127,6 @@ function layTime(data, threads, flip) {
     layout.labels.push({row: top, text: threadText(thread)});
     layout.rows[top] = [];
     layThread(layout, data, index, depth, flip ? (d) => top + 1 + rows - d : (d) => top + d);
-    layout.lanes.push({thread: index, from: top, to: top + rows + 1});
     top += rows + 2;
   }
   return layout.close();

@@ -57,8 +57,7 @@ class Page {
 
   choices() {
     const {data} = this, option = (value, text) => element("option", {value, textContent: text});
-    const samples = (thread) => { let sum = 0; for (let i = 2; i < thread.runs.length; i += runWidth) sum += thread.runs[i]; return sum; };
-    const threads = this.now.threads.map((thread, i) => ({i, thread, samples: samples(thread)})).sort((a, b) => b.samples - a.samples);
+    const threads = this.now.threads.map((thread, i) => ({i, thread, samples: samplesOf(thread)})).sort((a, b) => b.samples - a.samples);
     this.threadOrder = threads.map(({i}) => i);
     const all = threads.reduce((sum, t) => sum + t.samples, 0);
     byId("thread").append(option("all", `all ${threads.length} (${count(all)} samples)`));

@@ -4,9 +4,9 @@ class FunctionTable {
   constructor(data, page) {
     Object.assign(this, {data, page, limit: 250, sort: 0, descending: true, filter: ""});
     this.body = document.querySelector("#table tbody");
-    this.more = document.getElementById("more");
+    this.more = byId("more");
     this.more.addEventListener("click", () => { this.limit = Infinity; this.fill(); });
-    document.getElementById("filter").addEventListener("input", (event) => { this.filter = event.target.value.toLowerCase(); this.fill(); });
+    byId("filter").addEventListener("input", (event) => { this.filter = event.target.value.toLowerCase(); this.fill(); });
     this.columns = data.comparison ? this.comparedColumns() : this.plainColumns();
     this.head();
   }

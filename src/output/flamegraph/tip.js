@@ -41,9 +41,7 @@ function treeNumbers(page, box) {
 }
 
 function timeNumbers(page, box) {
-  const {layout, data} = page, thread = data.sets[0].threads[layout.thread[box]];
-  let all = 0;
-  for (let i = 2; i < thread.runs.length; i += runWidth) all += thread.runs[i];
+  const {layout, data} = page, all = samplesOf(data.sets[0].threads[layout.thread[box]]);
   const row = (title, samples, time) => [title, count(samples), percent(samples, page.all), percent(samples, all), time];
   return numbers(["", "samples", "of all", "of the thread", "time"], [
     row("own", layout.own[box], ""), row("total", layout.samples[box], duration(layout.width[box])),

@@ -1,0 +1,63 @@
+#pragma once
+// A campaign: rounds of one fault after the other, each with a random instant, and what was harmed or lost.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "child.h"
+
+namespace luaspy::faults {
+
+struct Count {
+  int rounds = 0, harmed = 0, lost = 0;
+};
+
+class Campaign {
+ public:
+  struct Options {
+    double seconds = 0;   // for each fault; 0: `rounds` of each
+    int rounds = 0;
+    std::uint64_t seed = 0;
+  };
+  explicit Campaign(const Options& options) : options_(options) {}
+
+  // A fault begins: its random numbers depend on the seed and on its name only. `share`: of the usual seconds or rounds.
+  void begin(const std::string& fault, double share);
+  // Another round? Call it before each.
+  bool next();
+  const Count& count() const { return count_; }
+  const std::string& remarks() const { return remarks_; }
+
+  // What a round found. Printed at once, with what it takes to repeat it.
+  void harmed(const std::string& why);
+  void lost(const std::string& why);
+  // A figure that the fault's line ends in.
+  void remark(const std::string& text) { remarks_ += (remarks_.empty() ? "" : ", ") + text; }
+
+  int round() const { return count_.rounds; }
+  double random(double least, double most) { return std::uniform_real_distribution(least, most)(random_); }
+  bool chance(double probability) { return random(0, 1) < probability; }
+
+ private:
+  void tell(const char* what, const std::string& why) const;
+
+  Options options_;
+  std::mt19937_64 random_;
+  Count count_;
+  std::string fault_, remarks_;
+  double end_s_ = 0;
+  int rounds_ = 0;
+};
+
+// A line of the table in faults.cpp.
+struct Fault {
+  const char* name;
+  void (*run)(Campaign&);
+  double share = 1;          // of the time or the rounds
+  bool needs_root = false;   // to happen at all
+};
+
+}  // namespace luaspy::faults

@@ -1,0 +1,69 @@
+#pragma once
+// Processes of a campaign: started, waited for with a bound, ended by pid. Errors of the machine (no fork, no file) end the campaign.
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace luaspy::faults {
+
+using Words = std::vector<std::string>;
+
+// Ends the campaign, with a reason.
+[[noreturn]] void give_up(const std::string& why);
+
+std::string read_file(const std::string& path);   // empty if there is none
+void write_file(const std::string& path, const std::string& text);
+
+class Child {
+ public:
+  struct Files {
+    std::string output = "/dev/null", errors = "/dev/null";
+    int output_fd = -1;              // instead of `output`
+    unsigned long most_bytes = 0;    // RLIMIT_FSIZE, if not 0
+    bool terminal = false;           // `errors` is a terminal, which becomes the one that it can be hung up from
+    uid_t user = 0;                  // if not 0: it runs as this one, in no group
+  };
+  Child(const Words& command, const Files& files);
+  explicit Child(const Words& command) : Child(command, Files()) {}
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child();   // kills what has not ended
+
+  pid_t pid() const { return pid_; }
+  bool alive() const;
+  void signal(int number) const;
+  // Its status, as a shell tells it; nullopt if it has not ended after so many seconds.
+  std::optional<int> wait(double seconds);
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+};
+
+// Orphans below the campaign become its children (prctl(2), PR_SET_CHILD_SUBREAPER). Those that have ended are collected; how many run a
+// program of this name?
+void adopt_orphans();
+int orphans_that_run(const std::string& name);
+
+// A folder of its own below the system's temporary one that other users may read, gone with the object.
+class Folder {
+ public:
+  Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder();
+  std::string path(const std::string& file) const { return path_ + "/" + file; }
+  const std::string& path() const { return path_; }
+  Words names() const;   // of what is in it, sorted
+
+ private:
+  std::string path_;
+};
+
+void sleep_ms(double ms);   // to the microsecond: the last moments are spent looking at the clock
+double now_s();
+
+}  // namespace luaspy::faults

@@ -1,0 +1,62 @@
+// luaspy is ended at random instants of attaching, stopping, reading and resuming.
+
+#include "kills.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include "luaspy.h"
+#include "victim.h"
+
+namespace luaspy::faults {
+namespace {
+
+// Half of the instants are within the attaching, which takes some 15 ms.
+double instant_ms(Campaign& campaign) { return campaign.chance(0.5) ? campaign.random(0, 20) : campaign.random(0, 80); }
+
+// luaspy stands still for a moment, so that it can be seen whether the signal comes while it holds a thread.
+bool signal_and_see(const Luaspy& luaspy, const Victim& victim, int signal) {
+  luaspy.process().signal(SIGSTOP);
+  const bool stopped = luaspy.await_state('T');
+  const bool held = stopped && victim.held().traced > 0;
+  luaspy.process().signal(signal);
+  luaspy.process().signal(SIGCONT);
+  return held;
+}
+
+void killed(Campaign& campaign, int signal, const Words& command) {
+  Victims victims(campaign, "busy");
+  int in_stops = 0;
+  while (campaign.next()) {
+    Victim& victim = victims.next();
+    Folder folder;
+    Words words = command;
+    for (std::string& word : words) {
+      if (word == "PID") word = victim.pid();
+    }
+    Luaspy luaspy(words, folder);
+    sleep_ms(instant_ms(campaign));
+    if (campaign.chance(0.5)) in_stops += signal_and_see(luaspy, victim, signal);
+    else luaspy.process().signal(signal);
+    if (!luaspy.process().wait(30)) campaign.harmed(fmt::format("luaspy does not end after signal {}", signal));
+    victims.check();
+  }
+  campaign.remark(fmt::format("{} seen to be in a stop", in_stops));
+}
+
+const Words fast = {"record", "-r", "5000", "--max-stopped", "100", "-f", "folded", "-o", "profile", "--pid", "PID"};
+const Words usual = {"record", "-f", "folded", "-o", "profile", "--pid", "PID"};
+const Words dump = {"dump", "--locals", "--coroutines", "--count", "1000", "--interval", "0.001", "--pid", "PID"};
+const Words top = {"top", "--batch", "-r", "5000", "--pid", "PID"};
+
+}  // namespace
+
+void kill_at_5_khz(Campaign& campaign) { killed(campaign, SIGKILL, fast); }
+void kill_at_100_hz(Campaign& campaign) { killed(campaign, SIGKILL, usual); }
+void kill_dump(Campaign& campaign) { killed(campaign, SIGKILL, dump); }
+void kill_top(Campaign& campaign) { killed(campaign, SIGKILL, top); }
+void term_at_5_khz(Campaign& campaign) { killed(campaign, SIGTERM, fast); }
+void int_at_5_khz(Campaign& campaign) { killed(campaign, SIGINT, fast); }
+void term_dump(Campaign& campaign) { killed(campaign, SIGTERM, dump); }
+
+}  // namespace luaspy::faults
