@@ -83,6 +83,8 @@ std::string mend(const TraceCase& of) {
   return "run luaspy with sudo.";
 }
 
+std::string ids_text(const std::array<uid_t, 3>& ids) { return fmt::format("real {}, effective {}, saved {}", ids[0], ids[1], ids[2]); }
+
 std::string capable_refused(const TraceCase& of) {
   if (of.contained && (of.target->user_namespace.empty() || of.target->user_namespace != of.luaspy.user_namespace))
     return "luaspy is in a user namespace of its own, and that process is not in it; " + mend(of);
@@ -103,12 +105,13 @@ std::string why_refused(const TraceCase& of) {
   if (all(theirs.users, theirs.users[0]) && theirs.users[0] != user)
     return fmt::format("it belongs to user {}, luaspy runs as user {}; {}", theirs.users[0], user, mend(of));
   if (!all(theirs.users, user))
-    return fmt::format("it has the rights of another user (real {}, effective {}, saved {}; luaspy runs as {}); {}", theirs.users[0], theirs.users[1], theirs.users[2], user, mend(of));
+    return fmt::format("it has the rights of another user ({}; luaspy runs as {}); {}", ids_text(theirs.users), user, mend(of));
   if (!all(theirs.groups, group))
-    return fmt::format("it has the rights of another group (real {}, effective {}, saved {}; luaspy runs as {}); {}", theirs.groups[0], theirs.groups[1], theirs.groups[2], group, mend(of));
+    return fmt::format("it has the rights of another group ({}; luaspy runs as {}); {}", ids_text(theirs.groups), group, mend(of));
   if (!of.dumpable) return "it is not dumpable (it changed its user, its file may not be read, or it forbids it with prctl); " + mend(of);
   if (!theirs.user_namespace.empty() && theirs.user_namespace != of.luaspy.user_namespace) return "it lives in another user namespace; " + mend(of);
-  if ((theirs.permitted & ~of.luaspy.effective) != 0) return fmt::format("it has capabilities that luaspy lacks ({:#x}, see capsh --decode); {}", theirs.permitted & ~of.luaspy.effective, mend(of));
+  if (const std::uint64_t lacked = theirs.permitted & ~of.luaspy.effective; lacked != 0)
+    return fmt::format("it has capabilities that luaspy lacks ({:#x}, see capsh --decode); {}", lacked, mend(of));
   if (of.yama_scope == only_administrators) return "kernel.yama.ptrace_scope is 2 (administrators only); " + mend(of);
   if (of.yama_scope == only_related)
     return "kernel.yama.ptrace_scope is 1 (only a process's ancestors may trace it); " + mend(of) + " Or: sudo sysctl kernel.yama.ptrace_scope=0";
@@ -121,11 +124,16 @@ Error explain_refusal(pid_t pid) { return {Cause::permission, fmt::format("No pe
 bool has_own_proc() { return system::read_link("/proc/self").value_or("") == std::to_string(::getpid()); }
 
 Error explain_absence(pid_t pid) {
-  if (::access("/proc/sys", F_OK) != 0 && !has_own_proc()) return {Cause::permission, "/proc is not there: luaspy reads all that it knows of processes from it. Mount it: mount -t proc proc /proc"};
-  if (!has_own_proc())
-    return {Cause::permission, "/proc is that of another process namespace: its numbers are not those that luaspy may trace. Mount this one's own (unshare --mount-proc, nsenter -m)."};
-  if (const system::Failure failure = system::find_process(pid); failure && !failure.not_permitted()) return {Cause::no_such_process, fmt::format("There is no process {}.", pid)};
-  return {Cause::permission, fmt::format("No permission to trace process {}: /proc is mounted with hidepid, which hides it from user {}; {}", pid, ::geteuid(), mend(trace_case_of(pid)))};
+  if (!has_own_proc()) {
+    if (::access("/proc/sys", F_OK) != 0)
+      return {Cause::permission, "/proc is not there: luaspy reads all that it knows of processes from it. Mount it: mount -t proc proc /proc"};
+    return {Cause::permission, "/proc is that of another process namespace: its numbers are not those that luaspy may trace. "
+                               "Mount this one's own (unshare --mount-proc, nsenter -m)."};
+  }
+  if (const system::Failure failure = system::find_process(pid); failure && !failure.not_permitted())
+    return {Cause::no_such_process, fmt::format("There is no process {}.", pid)};
+  return {Cause::permission, fmt::format("No permission to trace process {}: /proc is mounted with hidepid, which hides it from user {}; {}", pid, ::geteuid(),
+                                         mend(trace_case_of(pid)))};
 }
 
 Error explain_no_stop(pid_t pid) {
@@ -135,7 +143,8 @@ Error explain_no_stop(pid_t pid) {
                                "--cap-add=SYS_PTRACE or --security-opt seccomp=unconfined.", failure.text()));
   const std::string status = system::read_file(fmt::format("/proc/{}/status", pid)).value_or("");
   std::string_view tracer = field(status, "\nTracerPid:");
-  if (const pid_t by = number<pid_t>(next_word(tracer)); by != 0 && by != ::getpid()) return {Cause::already_traced, because(fmt::format("process {} traces it.", by)).text};
+  if (const pid_t by = number<pid_t>(next_word(tracer)); by != 0 && by != ::getpid())
+    return {Cause::already_traced, because(fmt::format("process {} traces it.", by)).text};
   if (!status.empty() && !system::open_file(fmt::format("/proc/{}/mem", pid), O_RDONLY)) return because(why_refused(trace_case_of(pid)));
   return because("another process traced them meanwhile (a debugger, strace).");
 }

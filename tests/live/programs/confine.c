@@ -49,13 +49,18 @@ static int add_rule(const char *rule) {
                {"sched_setattr", SYS_sched_setattr}, {"sched_setscheduler", SYS_sched_setscheduler}, {"sched_setaffinity", SYS_sched_setaffinity},
                {"perf_event_open", SYS_perf_event_open}, {"setitimer", SYS_setitimer}};
   const unsigned all = 0xffffffff, kill = SECCOMP_RET_KILL_PROCESS;
-  if (strcmp(rule, "network") == 0) return refuse(SYS_socket, kill), refuse(SYS_socketpair, kill), refuse(SYS_connect, kill), refuse(SYS_sendto, kill), refuse(SYS_io_uring_setup, kill), 1;
+  if (strcmp(rule, "network") == 0) {
+    const long all_kinds[] = {SYS_socket, SYS_socketpair, SYS_connect, SYS_sendto, SYS_sendmsg, SYS_io_uring_setup};
+    for (size_t i = 0; i < sizeof all_kinds / sizeof *all_kinds; ++i) refuse(all_kinds[i], kill);
+    return 1;
+  }
   if (strcmp(rule, "internet") == 0) return refuse_unless(SYS_socket, 0, all, (const unsigned[]){AF_UNIX}, 1), refuse(SYS_io_uring_setup, kill), 1;
   if (strcmp(rule, "writes") == 0) {
     const unsigned reading[] = {O_RDONLY};
     refuse_unless(SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC, reading, 1);
     refuse_unless(SYS_open, 1, O_ACCMODE | O_CREAT | O_TRUNC, reading, 1);
-    const long others[] = {SYS_creat, SYS_rename, SYS_renameat, SYS_renameat2, SYS_unlink, SYS_unlinkat, SYS_mkdir, SYS_mkdirat, SYS_link, SYS_linkat, SYS_symlink, SYS_symlinkat, SYS_chmod, SYS_fchmod, SYS_fchmodat, SYS_truncate};
+    const long others[] = {SYS_creat, SYS_rename,  SYS_renameat,  SYS_renameat2, SYS_unlink, SYS_unlinkat, SYS_mkdir,    SYS_mkdirat,
+                           SYS_link,  SYS_linkat,  SYS_symlink,   SYS_symlinkat, SYS_chmod,  SYS_fchmod,   SYS_fchmodat, SYS_truncate};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i) refuse(others[i], kill);
     return 1;
   }
@@ -63,7 +68,9 @@ static int add_rule(const char *rule) {
     const unsigned requests[] = {PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH, PTRACE_GETREGSET}, self = (unsigned)getpid();
     refuse_unless(SYS_ptrace, 0, all, requests, 4);
     refuse_unless(SYS_tgkill, 0, all, &self, 1);
-    const long others[] = {SYS_process_vm_writev, SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_process_madvise, SYS_setuid, SYS_setresuid, SYS_setns, SYS_bpf, SYS_perf_event_open};
+    const long others[] = {SYS_process_vm_writev,  SYS_kill,            SYS_tkill,  SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
+                           SYS_pidfd_send_signal,  SYS_process_madvise, SYS_setuid, SYS_setresuid,       SYS_setns,
+                           SYS_bpf,                SYS_perf_event_open};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i) refuse(others[i], kill);
     return 1;
   }
