@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "attach/process.h"
+#include "attach/refusal.h"
 #include "lua_processes.h"
 #include "text.h"
 #include "words.h"
@@ -108,6 +109,7 @@ Result<int> choose_named(const std::string& name) {
 }  // namespace
 
 Result<int> choose_target(const TargetOptions& options) {
+  if ((options.any || !options.name.empty()) && !has_own_proc()) return explain_absence(0);
   if (options.any) return choose_only();
   if (!options.name.empty()) return choose_named(options.name);
   return options.pid;

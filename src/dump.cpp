@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "attach/refusal.h"
 #include "core_look.h"
 #include "dump_json.h"
 #include "dump_text.h"
@@ -64,6 +65,22 @@ Result<int> dump_core(const DumpOptions& options) {
   return 0;
 }
 
+// Threads that ran and could not be stopped: an Error if there was nothing else to look at, else a note.
+Result<void> check_refused(const std::vector<Looks>& all) {
+  std::optional<Error> cause;
+  bool any_stack = false;
+  for (const Looks& looks : all) {
+    for (const ThreadLook& thread : looks.back().threads) {
+      any_stack |= thread.sample.loss == Loss::none;
+      if (thread.sample.loss == Loss::refused && !cause) cause = explain_no_stop(looks.back().pid);
+    }
+  }
+  if (!cause) return {};
+  if (!any_stack) return *cause;
+  fmt::print(stderr, "luaspy: {}\n", cause->text);
+  return {};
+}
+
 }  // namespace
 
 Result<int> dump(const DumpOptions& options) {
@@ -87,6 +104,7 @@ Result<int> dump(const DumpOptions& options) {
     if (!options.json && looks.size() > 1) print(to_text(movements(looks), looks));
   }
   if (!std::cout) return incomplete();
+  if (const Result<void> looked = check_refused(all); !looked) return looked.error();
   StackReader& reader = family.sessions().front()->sampler().reader();
   if (options.mode != Mode::native && !reader.images().empty() && !reader.has_state()) {
     return Error{Cause::not_initialised, fmt::format("{} is mapped in process {}, but there is no lua_State in its memory: Lua is not initialised yet.",

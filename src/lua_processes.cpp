@@ -13,6 +13,7 @@
 #include "attach/live_memory.h"
 #include "attach/mapped_files.h"
 #include "attach/process.h"
+#include "attach/refusal.h"
 #include "luastate/locate.h"
 #include "text.h"
 #include "words.h"

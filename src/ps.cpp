@@ -8,6 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "attach/refusal.h"
 #include "attach/system.h"
 #include "lua_processes.h"
 #include "say.h"
@@ -101,6 +102,7 @@ std::string unseen_text(const std::vector<Unseen>& unseen) {
 }
 
 Result<int> ps(const PsOptions& options) {
+  if (!has_own_proc()) return explain_absence(0);
   LuaProcesses found = find_lua_processes(options.states);
   measure_cpu(found.processes);
   std::string notes = unseen_text(found.unseen);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "attach/refusal.h"
 #include "output_file.h"
 #include "recording.h"
 #include "say.h"
@@ -156,10 +157,14 @@ Result<int> record(const RecordOptions& options) {
   LoopCounts counts;
   run_loop(family, {options.rate, options.duration, options.max_stopped}, recorder, counts);
   const Result<void> written = recorder.finish(counts);
+  const bool refused = recorder.profile().losses(Loss::refused) != 0;
+  const Error cause = refused ? explain_no_stop(process.pid()) : Error{};
   print_end(recorder.profile(), *output, counts.target_ended, written.has_value());
   system::hold_end_at_once(false);
   const int status = family.wait_for_exit();
   if (!written) return written.error();
+  if (refused && recorder.profile().samples() == 0 && !family.target().launched()) return cause;
+  if (refused) fmt::print(stderr, "  refused: {}\n", cause.text);
   if (recorder.profile().samples() == 0 && !family.target().launched()) {
     return Error{Cause::no_samples, "No samples: the target was idle all the time. --idle samples sleeping threads too."};
   }

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <thread>
 
+#include "attach/refusal.h"
 #include "command_output.h"
 #include "say.h"
 #include "top_feed.h"
@@ -238,6 +239,9 @@ Result<int> top(const TopOptions& options) {
   }
   system::before_end_at_once(nullptr);
   const int status = wait_for_command(family, output ? &*output : nullptr);
+  TopCounts last;
+  feed.copy(last, target);
+  if (last.losses[static_cast<std::size_t>(Loss::refused)] != 0) fmt::print(stderr, "luaspy: {}\n", explain_no_stop(target.pid).text);
   if (!taken) return Error{Cause::output, "Cannot write all of the tables: no space, or closed by their reader."};
   return status;
 }

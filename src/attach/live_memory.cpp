@@ -46,10 +46,15 @@ void LiveMemory::read_batch(std::span<Request> requests) const {
 }
 
 bool LiveMemory::read_through_file(Address address, std::span<std::byte> into) const {
-  if (!file_) file_ = system::open_file("/proc/" + std::to_string(pid_) + "/mem", O_RDONLY);
-  if (!file_) return false;
-  use_file_ = true;
-  return system::read_at(file_, address, into);
+  for (const bool again : {false, true}) {
+    if (!file_ || again) file_ = system::open_file("/proc/" + std::to_string(pid_) + "/mem", O_RDONLY);
+    if (!file_) return false;
+    use_file_ = true;
+    bool is_gone = false;
+    if (system::read_at(file_, address, into, &is_gone)) return true;
+    if (!is_gone) return false;   // else the process has executed another program
+  }
+  return false;
 }
 
 }  // namespace luaspy

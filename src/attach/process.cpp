@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "attach/refusal.h"
 #include "text.h"
 #include "words.h"
 
@@ -112,12 +113,10 @@ Process::Process(pid_t pid) : pid_(pid), task_(system::open_file(path("task"), O
 std::string Process::path(const char* file) const { return proc(pid_, file); }
 
 Result<Process> Process::open(pid_t pid) {
+  if (!has_own_proc()) return explain_absence(pid);
   const std::optional<std::string> status = system::read_file(proc(pid, "stat"));
-  if (!status) {
-    if (::access(fmt::format("/proc/{}", pid).c_str(), F_OK) != 0)
-      return Error{Cause::no_such_process, fmt::format("There is no process {}.", pid)};
-    return explain_refusal(pid);
-  }
+  struct stat folder {};   // with hidepid=1 it is there, and may not be entered
+  if (!status) return ::stat(fmt::format("/proc/{}", pid).c_str(), &folder) == 0 ? explain_refusal(pid) : explain_absence(pid);
   const std::size_t comm_end = status->rfind(')');
   std::string_view rest = std::string_view(*status).substr(std::min(comm_end + 1, status->size()));
   const std::string_view state = next_word(rest);
@@ -125,7 +124,10 @@ Result<Process> Process::open(pid_t pid) {
   if (state == "Z" || state == "X")
     return Error{Cause::no_such_process, fmt::format("Process {} is a zombie: it has ended, and its parent {} has not collected it yet.", pid, parent)};
   Process process(pid);
-  if (pid == 2 || parent == 2) return Error{Cause::unsupported, fmt::format("Process {} is a kernel thread; it runs no Lua.", pid)};
+  // proc(5): (9) flags, four fields behind the parent. Process 2 is kthreadd in the first process namespace only.
+  constexpr unsigned kernel_thread = 0x00200000;   // PF_KTHREAD, include/linux/sched.h
+  skip_words(rest, 9 - 4 - 1);
+  if ((number<unsigned>(next_word(rest)) & kernel_thread) != 0) return Error{Cause::unsupported, fmt::format("Process {} is a kernel thread; it runs no Lua.", pid)};
 
   const std::string tasks = system::read_file(proc(pid, "status")).value_or("");
   if (const std::size_t at = tasks.find("TracerPid:"); at != std::string::npos) {
@@ -197,47 +199,23 @@ const std::vector<std::unique_ptr<Thread>>& Process::threads() {
   return threads_;
 }
 
-// map_files needs a capability but is right for deleted and replaced files; /proc/PID/root is right for other mount
-// namespaces. Device and inode tell whether the file there is still the one that is mapped.
+// map_files needs a capability in the first user namespace, but is right for deleted and replaced files; /proc/PID/exe needs none and is right for
+// the program itself; /proc/PID/root is right for other mount namespaces, and where a process has changed its root only, luaspy sees the path
+// from its own (fs/d_path.c). The inode tells whether the file there is still the one that is mapped; the device does not: overlayfs and btrfs
+// show another one in maps than stat(2) does. Module compares what it can.
 system::FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
   system::FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end), O_RDONLY);
   if (file) return file;
-  for (const std::string& candidate : {proc(pid, "root") + mapping.path, mapping.path}) {
-    file = system::open_file(candidate, O_RDONLY);
+  for (const std::string& candidate : {proc(pid, "exe"), proc(pid, "root") + mapping.path, mapping.path}) {
     struct stat status {};
-    if (file && ::fstat(file.number(), &status) == 0 && status.st_ino == mapping.inode) return file;
+    // Whatever has the path now is not to be opened to look: a FIFO would wake its writer, a device do anything.
+    if (::stat(candidate.c_str(), &status) != 0 || status.st_ino != mapping.inode || !S_ISREG(status.st_mode)) continue;
+    file = system::open_file(candidate, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    if (file && ::fstat(file.number(), &status) == 0 && status.st_ino == mapping.inode && S_ISREG(status.st_mode)) return file;
   }
   return {};
 }
 
 system::FileDescriptor Process::open_mapped(const Mapping& mapping) const { return luaspy::open_mapped(pid_, mapping); }
-
-Error explain_refusal(pid_t pid) {
-  const auto status_field = [](pid_t of, std::string_view name) {
-    const std::string text = system::read_file(proc(of, "status")).value_or("");
-    const std::size_t at = text.find(name);
-    if (at == std::string::npos) return std::string();
-    std::string_view rest = std::string_view(text).substr(at + name.size());
-    return std::string(next_word(rest));
-  };
-  const auto refused = [&](std::string why) { return Error{Cause::permission, fmt::format("No permission to trace process {}: {}", pid, why)}; };
-  const uid_t owner = number<uid_t>(status_field(pid, "\nUid:"));
-  const bool may_trace_any = (number<std::uint64_t>("0x" + status_field(::getpid(), "\nCapEff:")) >> 19 & 1) != 0;  // CAP_SYS_PTRACE
-  const int scope = number<int>(first_line("/proc/sys/kernel/yama/ptrace_scope"));
-  const std::string again = "run luaspy with sudo.";
-  if (scope == 3) return refused("kernel.yama.ptrace_scope is 3, which forbids tracing until the next boot.");
-  if (!may_trace_any) {
-    if (scope == 2) return refused("kernel.yama.ptrace_scope is 2 (administrators only); " + again);
-    if (owner != ::geteuid()) return refused(fmt::format("it belongs to user {}, luaspy runs as user {}; {}", owner, ::geteuid(), again));
-    if (scope == 1)
-      return refused("kernel.yama.ptrace_scope is 1 (only a process's ancestors may trace it); " + again +
-                     " Or: sudo sysctl kernel.yama.ptrace_scope=0");
-    return refused("it is not dumpable (it changed its user, or forbids it with prctl), or has capabilities that luaspy lacks; " + again);
-  }
-  const std::optional<std::string> theirs = system::read_link(proc(pid, "ns/user"));
-  if (theirs && *theirs != system::read_link("/proc/self/ns/user").value_or(""))
-    return refused("it lives in another user namespace; run luaspy in that one, or as root outside of any.");
-  return refused("a security module (SELinux, AppArmor, seccomp) forbids it; in a container, start it with --cap-add=SYS_PTRACE.");
-}
 
 }  // namespace luaspy

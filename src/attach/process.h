@@ -86,7 +86,4 @@ std::vector<pid_t> children_of(pid_t pid);
 system::FileDescriptor open_mapped(pid_t pid, const Mapping& mapping);
 std::string command_of(pid_t pid);
 
-// Why luaspy may not trace `pid`: the one cause among those that Linux has, and the command that mends it.
-Error explain_refusal(pid_t pid);
-
 }  // namespace luaspy

@@ -147,9 +147,18 @@ Failure read_memory(pid_t pid, std::span<const iovec> local, std::span<const iov
   return failure_if(count < 0);
 }
 
-bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into) {
+bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into, bool* is_gone) {
   const ssize_t count = ::pread(file.number(), into.data(), into.size(), static_cast<off_t>(address));
+  if (is_gone != nullptr) *is_gone = count == 0 && !into.empty();
   return count >= 0 && static_cast<std::size_t>(count) == into.size();
+}
+
+Failure find_process(pid_t pid) { return failure_if(::kill(pid, 0) != 0); }
+
+// There is no process 0 to trace: a kernel that looks for it says so (ESRCH), a filter in front of it something else.
+Failure may_stop() {
+  const Failure failure = seize(0);
+  return failure.no_such_process() ? Failure{} : failure;
 }
 
 Failure seize(pid_t tid) { return failure_if(::ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0); }

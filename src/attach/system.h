@@ -60,9 +60,13 @@ std::vector<pid_t> numeric_entries(const std::string& directory, Failure* failur
 
 // Bytes read; a failure if none could be. The kernel stops at the first remote range that it cannot read.
 Failure read_memory(pid_t pid, std::span<const iovec> local, std::span<const iovec> remote, std::size_t& bytes_read);
-// From an open /proc/PID/mem.
-bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into);
+// From an open /proc/PID/mem. `is_gone`: the memory that it was opened for is not there any more (fs/proc/base.c, mem_rw()).
+bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into, bool* is_gone = nullptr);
 
+// Whether there is a process of that number, whatever /proc shows; not_permitted: there is one of somebody else's.
+Failure find_process(pid_t pid);
+// Whether ptrace(2) is there for luaspy at all; asked of no process.
+Failure may_stop();
 Failure seize(pid_t tid);
 Failure interrupt(pid_t tid);
 // Lets a stopped thread run untraced, delivering `signal` to it if not 0.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "unwind/elf_headers.h"
 
@@ -23,8 +24,13 @@ Address round_down(Address address) { return address & ~Address{4095}; }
 
 Module::~Module() {
   if (dwfl_ != nullptr) dwfl_end(dwfl_);
+  unmap_file();
+}
+
+void Module::unmap_file() {
   if (mapped_ != nullptr) ::munmap(mapped_, mapped_size_);
   if (file_ >= 0) ::close(file_);
+  mapped_ = nullptr, file_ = -1, bytes_ = {};
 }
 
 std::string_view Module::file_name() const {
@@ -36,7 +42,9 @@ std::unique_ptr<Module> Module::load(const std::vector<Mapping>& mappings, const
   std::unique_ptr<Module> module(new Module);
   module->path_ = mappings.front().path;
   const bool has_file = mappings.front().inode != 0;
-  const bool have_bytes = (has_file && module->map_file(opener(mappings.front()))) || module->copy_from(memory, mappings);
+  bool have_bytes = has_file && module->map_file(opener(mappings.front()));
+  if (have_bytes && !module->is_what_is_mapped(memory, mappings.front())) module->unmap_file(), have_bytes = false;
+  have_bytes = have_bytes || module->copy_from(memory, mappings);
   if (!have_bytes || !module->read_program_headers(mappings)) return nullptr;
   return module;
 }
@@ -51,6 +59,17 @@ bool Module::map_file(int file) {
   mapped_size_ = static_cast<std::size_t>(status.st_size);
   bytes_ = {static_cast<const std::byte*>(mapped), mapped_size_};
   return true;
+}
+
+// Files are told by their inodes, and another file system can have the same one: the ELF header, the program headers and mostly the build-id
+// are compared. Nothing changes them in memory.
+bool Module::is_what_is_mapped(const Memory& memory, const Mapping& first) const {
+  constexpr std::size_t compared = 1024;
+  std::array<std::byte, compared> in_memory;
+  if (first.writable || first.offset >= bytes_.size()) return true;
+  const std::size_t size = std::min<std::size_t>({compared, bytes_.size() - first.offset, first.end - first.start});
+  if (!memory.read(first.start, std::span(in_memory).first(size))) return true;
+  return std::equal(in_memory.begin(), in_memory.begin() + static_cast<std::ptrdiff_t>(size), bytes_.begin() + static_cast<std::ptrdiff_t>(first.offset));
 }
 
 bool Module::copy_from(const Memory& memory, const std::vector<Mapping>& mappings) {

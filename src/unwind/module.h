@@ -69,6 +69,8 @@ class Module {
   };
   Module() = default;
   bool map_file(int file);
+  bool is_what_is_mapped(const Memory& memory, const Mapping& first) const;
+  void unmap_file();
   bool copy_from(const Memory& memory, const std::vector<Mapping>& mappings);
   bool read_program_headers(const std::vector<Mapping>& mappings);
   void add_segment(Address start, std::uint64_t size, std::uint64_t offset, std::uint64_t file_offset, bool executable);

@@ -144,7 +144,7 @@ Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule
   if (stepped == Stepped::caller && (innermost || caller.sp() > frame.sp)) return stepped;
   libunwind_.leave();
   interrupted = false;
-  if (is_entry(frame)) return Stepped::root;
+  if (is_entry(frame.lookup)) return Stepped::root;
   // Its bytes are missing: what looks like a return address above may be any old one.
   if (const Module* const module = modules_.find(frame.lookup); module != nullptr && !module->executes(frame.lookup)) return Stepped::unknown;
   next.step = Step::code;
@@ -173,10 +173,10 @@ Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, boo
 
 // Where there is no call frame information to say that it has no caller (static programs without .eh_frame_hdr): the code at which a
 // program starts calls main's caller, and nothing calls it.
-bool Unwinder::is_entry(const NativeFrame& frame) const {
+bool Unwinder::is_entry(Address address) const {
   constexpr Address longest = 64;  // crt1.o's _start is 38 to 48 bytes
-  const Module* const module = modules_.find(frame.lookup);
-  return module != nullptr && module->entry() != 0 && frame.lookup >= module->entry() && frame.lookup < module->entry() + longest;
+  const Module* const module = modules_.find(address);
+  return module != nullptr && module->entry() != 0 && address >= module->entry() && address < module->entry() + longest;
 }
 
 bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const {
@@ -250,7 +250,8 @@ Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& calle
     const Address target = address + static_cast<Address>(std::int64_t{displacement});
     // Code that a program makes calls its functions as it calls none of its own: nothing else says where they start.
     if (module == nullptr) return target >= callee.function && target <= callee.lookup && callee.lookup - target < (1 << 14) ? Match::strong : Match::none;
-    if (module != callees) return reaches_through_plt(*module, target, callee) ? Match::strong : Match::none;
+    // musl's _start calls a function of the program that ends in a jump to the library: crt1.c, __libc_start_main.c.
+    if (module != callees) return reaches_through_plt(*module, target, callee) || is_entry(address - 1) ? Match::strong : Match::none;
     if (callee.function == 0) return target <= callee.lookup && callee.lookup - target < (1 << 16) ? Match::weak : Match::none;
     return target == callee.function ? Match::strong : Match::weak;
   }

@@ -1,0 +1,96 @@
+// Whatever a machine is set to: the cause that why_refused() names is the one that ptrace(2) has.
+
+#include <catch2/catch.hpp>
+
+#include "attach/refusal.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::uint64_t sys_ptrace = 1 << 19;
+
+Rights user(uid_t id) { return {{id, id, id}, {id, id, id}, 0, 0, "user:[1]"}; }
+
+// An ordinary user and a process of the same one.
+TraceCase same_user(int scope) {
+  TraceCase of;
+  of.pid = 7;
+  of.luaspy = user(1000);
+  of.target = user(1000);
+  of.owner = 1000;
+  of.yama_scope = scope;
+  return of;
+}
+
+bool says(const TraceCase& of, const std::string& text) {
+  const std::string why = why_refused(of);
+  INFO(why);
+  CHECK(why.find(text) != why.npos);
+  return why.find(text) != why.npos;
+}
+
+}  // namespace
+
+TEST_CASE("kernel.yama.ptrace_scope", "[refusal]") {
+  CHECK(says(same_user(0), "a security module"));
+  CHECK(says(same_user(1), "ptrace_scope is 1"));
+  CHECK(says(same_user(1), "sudo. Or: sudo sysctl kernel.yama.ptrace_scope=0"));
+  CHECK(says(same_user(2), "ptrace_scope is 2 (administrators only); run luaspy with sudo."));
+  CHECK(says(same_user(3), "ptrace_scope is 3, which forbids tracing until the next boot."));
+  // 3 holds for root, too; 1 and 2 don't.
+  for (const int scope : {1, 2, 3}) {
+    TraceCase of = same_user(scope);
+    of.luaspy = user(0);
+    of.luaspy.effective = sys_ptrace;
+    CHECK(says(of, scope == 3 ? "ptrace_scope is 3" : "a security module"));
+  }
+  // What would stand in the way without Yama is named first: the setting alone would not help.
+  for (const int scope : {0, 1, 2}) {
+    TraceCase of = same_user(scope);
+    of.target = user(0);
+    CHECK(says(of, "belongs to user 0, luaspy runs as user 1000; run luaspy with sudo."));
+    of = same_user(scope);
+    of.dumpable = false;
+    CHECK(says(of, "not dumpable"));
+  }
+}
+
+TEST_CASE("who may trace whom", "[refusal]") {
+  TraceCase of = same_user(0);
+  of.target->users = {1000, 0, 0};
+  CHECK(says(of, "rights of another user (real 1000, effective 0, saved 0; luaspy runs as 1000)"));
+  of = same_user(0);
+  of.target->groups = {1000, 42, 42};
+  CHECK(says(of, "rights of another group (real 1000, effective 42"));
+  of = same_user(0);
+  of.target->permitted = 0x3000;
+  CHECK(says(of, "capabilities that luaspy lacks (0x3000"));
+  of = same_user(0);
+  of.target->user_namespace = "user:[2]";
+  CHECK(says(of, "another user namespace"));
+  of = same_user(0);
+  of.target.reset();
+  of.owner = 33;
+  CHECK(says(of, "belongs to user 33, luaspy runs as user 1000, and /proc is mounted with hidepid"));
+}
+
+TEST_CASE("what mends it depends on who luaspy is", "[refusal]") {
+  TraceCase of = same_user(0);
+  of.target = user(33);
+  CHECK(says(of, "; run luaspy with sudo."));
+  of.no_new_privileges = true;
+  CHECK(says(of, "sudo does not work in there"));
+  of.luaspy = user(0);
+  CHECK(says(of, "--cap-add=SYS_PTRACE"));
+  of.contained = true;
+  CHECK(says(of, "outside of its user namespace"));
+  of.luaspy.effective = sys_ptrace;
+  of.target->user_namespace.clear();
+  CHECK(says(of, "luaspy is in a user namespace of its own, and that process is not in it"));
+  of.contained = false;
+  CHECK(says(of, "a security module (SELinux, AppArmor) forbids it"));
+  of.filtered = true;
+  CHECK(says(of, "or the seccomp filter that luaspy runs under"));
+}
+
+}  // namespace luaspy
