@@ -18,11 +18,6 @@ namespace {
 
 const bool root = ::geteuid() == 0;
 
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 // What makes a command another user's, for a test that is root; an ordinary one runs it as itself.
 Words as_user(int user = 65534) {
   if (!root) return {};
