@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::uint64_t sys_ptrace = std::uint64_t{1} << 19;   // CAP_SYS_PTRACE, linux/capability.h
 
-std::string first_line(const std::string& path) {
-  std::string text = system::read_file(path).value_or("");
-  text.resize(std::min(text.find('\n'), text.size()));
-  return text;
-}
-
 // What follows "Name:" in /proc/PID/status (proc(5)).
 std::string_view field(std::string_view status, std::string_view name) {
   const std::size_t at = status.find(name);
@@ -44,7 +38,7 @@ Rights rights_in(std::string_view status, pid_t pid) {
 
 // user_namespaces(7): the first one maps every number to itself.
 bool is_contained() {
-  const std::string map = first_line("/proc/self/uid_map");
+  const std::string map = system::read_file("/proc/self/uid_map").value_or("");
   std::string_view rest = map;
   const auto inside = next_word(rest), outside = next_word(rest), length = next_word(rest);
   return !map.empty() && (inside != "0" || outside != "0" || length != "4294967295");
@@ -65,7 +59,8 @@ TraceCase trace_case_of(pid_t pid) {
   found.filtered = next_word(filters) == "2";   // SECCOMP_MODE_FILTER
   found.no_new_privileges = next_word(no_new) == "1";
   found.contained = is_contained();
-  found.yama_scope = number<int>(first_line("/proc/sys/kernel/yama/ptrace_scope"));
+  const std::string scope = system::read_file("/proc/sys/kernel/yama/ptrace_scope").value_or("");
+  found.yama_scope = number<int>(scope);
   struct stat folder {};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &folder) == 0) found.owner = folder.st_uid;
   if (const std::optional<std::string> theirs = system::read_file(fmt::format("/proc/{}/status", pid))) {
