@@ -38,9 +38,24 @@ class Loop {
       for (const auto& session : family_.sessions()) session->sampler().settle();
     }
     counts_.duration_ns = to_ns(Clock::now() - start_);
+    let_go();
   }
 
  private:
+  // A thread that did not stop in time would stand still while the profile is written.
+  void let_go() {
+    constexpr std::chrono::seconds patience(1);
+    const Clock::time_point deadline = Clock::now() + patience;
+    for (bool pending = true; pending && Clock::now() < deadline;) {
+      pending = false;
+      for (const auto& session : family_.sessions()) {
+        session->sampler().settle();
+        pending |= session->target().has_pending();
+      }
+      if (pending) (void)system::sleep_until(Clock::now() + std::chrono::milliseconds(1));
+    }
+  }
+
   void tick(Clock::time_point now) {
     const Tick tick = {to_ns(now - start_), to_ns(now - std::exchange(last_, now))};
     ++counts_.ticks;

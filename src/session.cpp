@@ -52,6 +52,7 @@ bool Session::ended() {
 
 int Session::wait_for_exit() {
   while (launched_ && !ended()) {
+    sampler_.settle();   // a thread that did not stop in time may do so now; signals wake the wait
     const system::WaitStatus status = system::wait_for(target_.process().pid(), true);
     if (status.kind == system::WaitStatus::Kind::ended) exit_status_ = status.exit_status.value_or(0);
   }

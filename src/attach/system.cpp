@@ -195,7 +195,10 @@ bool sleep_until(Clock::time_point deadline) {
 }
 
 void watch_signals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) handle(signal, on_end_signal);
+  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_end_signal);
+  struct sigaction hangup {};
+  ::sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) handle(SIGHUP, on_end_signal);   // nohup(1)
   handle(SIGALRM, on_alarm);
   handle(SIGTSTP, on_suspend_signal);
   for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);   // writing fails instead

@@ -63,6 +63,7 @@ Child::Child(const Words& command, const Files& files) {
     started().insert(pid_);
     return;
   }
+  for (const int number : {SIGINT, SIGQUIT, SIGHUP}) ::signal(number, number == files.ignored ? SIG_IGN : SIG_DFL);   // a shell's background job ignores some
   if (files.terminal) ::setsid();   // a terminal that the first of a session opens to read, too, is the session's
   const auto redirect = [](int from, int to) { return from >= 0 && ::dup2(from, to) == to; };
   const int output = files.output_fd >= 0 ? files.output_fd : ::open(files.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

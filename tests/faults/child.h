@@ -24,6 +24,7 @@ class Child {
     int output_fd = -1;              // instead of `output`
     unsigned long most_bytes = 0;    // RLIMIT_FSIZE, if not 0
     bool terminal = false;           // `errors` is a terminal, which becomes the one that it can be hung up from
+    int ignored = 0;                 // a signal that it ignores, as under nohup
     uid_t user = 0;                  // if not 0: it runs as this one, in no group
   };
   Child(const Words& command, const Files& files);

@@ -79,7 +79,7 @@ void changes_user(Campaign& campaign) { profile_while(campaign, "user", 65534); 
 
 void ends(Campaign& campaign) {
   while (campaign.next()) {
-    const std::string works = std::to_string(static_cast<int>(campaign.random(1, 300)));
+    const std::string works = std::to_string(static_cast<int>(campaign.random(1, 60)));
     Victim victim(campaign.chance(0.5) ? Lua::puc : Lua::luajit, "ends", works);
     Folder folder;
     Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "-d", "20", "-f", "folded", "-o", "profile", "--pid", victim.pid()}, folder);
@@ -107,7 +107,7 @@ void is_launched_and_ends(Campaign& campaign) {
     Folder folder;
     const std::string board = folder.path("board"), said = folder.path("said");
     write_file(board, std::string(sizeof(Board), '\0'));
-    const std::string works = std::to_string(static_cast<int>(campaign.random(1, 300)));
+    const std::string works = std::to_string(static_cast<int>(campaign.random(1, 60)));
     Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "-f", "folded", "-o", "profile", "--", victim_program(campaign.chance(0.5) ? Lua::puc : Lua::luajit), board, "ends", works},
                   folder, {.output = said});
     const std::optional<int> status = luaspy.process().wait(30);

@@ -46,6 +46,7 @@ constexpr std::array table = {
     Fault{"profile: SIGTERM, SIGHUP, SIGINT", asked_to_end, 2},
     Fault{"profile: a second SIGINT", asked_twice},
     Fault{"profile: terminal closed", terminal_is_closed},
+    Fault{"profile: SIGHUP under nohup", nohup, 0.3},
     Fault{"profile: -9 while raw is written", killed_while_raw},
     Fault{"profile: -9 while --every writes", killed_while_rewriting},
     Fault{"profile: disk full", disk_is_full},

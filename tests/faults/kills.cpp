@@ -11,8 +11,15 @@
 namespace luaspy::faults {
 namespace {
 
-// Half of the instants are within the attaching, which takes some 15 ms.
-double instant_ms(Campaign& campaign) { return campaign.chance(0.5) ? campaign.random(0, 20) : campaign.random(0, 80); }
+// Some instants are within the attaching, which takes some 15 ms, most are between ticks and in stops.
+void await_instant(Campaign& campaign, const Luaspy& luaspy) {
+  if (campaign.chance(0.3)) {
+    sleep_ms(campaign.random(0, 20));
+    return;
+  }
+  (void)luaspy.await_recording();
+  sleep_ms(campaign.random(0, 40));
+}
 
 // luaspy stands still for a moment, so that it can be seen whether the signal comes while it holds a thread.
 bool signal_and_see(const Luaspy& luaspy, const Victim& victim, int signal) {
@@ -35,7 +42,7 @@ void killed(Campaign& campaign, int signal, const Words& command) {
       if (word == "PID") word = victim.pid();
     }
     Luaspy luaspy(words, folder);
-    sleep_ms(instant_ms(campaign));
+    await_instant(campaign, luaspy);
     if (campaign.chance(0.5)) in_stops += signal_and_see(luaspy, victim, signal);
     else luaspy.process().signal(signal);
     if (!luaspy.process().wait(30)) campaign.harmed(fmt::format("luaspy does not end after signal {}", signal));

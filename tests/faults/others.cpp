@@ -104,7 +104,7 @@ void has_blocked_threads(Campaign& campaign) {
     Victim& victim = victims.next();
     Folder folder;
     const bool dump = campaign.round() % 3 == 0;
-    Luaspy luaspy(dump ? Words{"dump", "--locals", "--coroutines", "--count", "20", "--interval", "0.005", "--pid", victim.pid()}
+    Luaspy luaspy(dump ? Words{"dump", "--locals", "--coroutines", "--count", "5", "--interval", "0.005", "--pid", victim.pid()}
                        : Words{"record", "-r", "5000", "--max-stopped", "100", "--idle", "-d", "0.2", "-f", "folded", "-o", "profile", "--pid", victim.pid()},
                   folder);
     const std::optional<int> status = luaspy.process().wait(30);
@@ -123,7 +123,7 @@ void blocks_all_the_time(Campaign& campaign) {
     Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "--threads", "--mode", "native", "-d", "0.3", "-f", "folded", "-o", "profile", "--pid", victim.pid()}, folder);
     const std::optional<int> status = luaspy.process().wait(30);
     if (status != 0) campaign.lost("luaspy says: " + luaspy.errors());
-    stops += samples_in(luaspy.profile(), "thread " + victim.pid() == "" ? "" : "short");
+    stops += samples_in(luaspy.profile(), "short");
     if (const std::optional<std::string> why = victim.harm()) campaign.harmed(*why);
   }
   const auto interrupted = static_cast<double>(victim.board().interrupted), calls = static_cast<double>(victim.board().calls);

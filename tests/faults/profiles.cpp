@@ -128,6 +128,20 @@ void asked_twice(Campaign& campaign) {
   campaign.remark(fmt::format("{} ended at once", at_once));
 }
 
+// Who starts luaspy so that it ignores SIGHUP wants it to go on.
+void nohup(Campaign& campaign) {
+  Victims victims(campaign, "busy");
+  while (campaign.next()) {
+    Recording recording(campaign, victims.next(), {}, {.ignored = SIGHUP});
+    sleep_ms(campaign.random(1, 30));
+    recording.luaspy->process().signal(SIGHUP);
+    if (recording.luaspy->process().wait(0.2)) campaign.lost("SIGHUP ended a recording under nohup");
+    recording.luaspy->process().signal(SIGTERM);
+    check_whole(campaign, recording, recording.luaspy->process().wait(30));
+    victims.check();
+  }
+}
+
 // Its summary goes nowhere then.
 void terminal_is_closed(Campaign& campaign) {
   Victims victims(campaign, "busy");

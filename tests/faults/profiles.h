@@ -8,6 +8,7 @@ void has_the_same_output(Campaign& campaign);
 
 void asked_to_end(Campaign& campaign);
 void asked_twice(Campaign& campaign);
+void nohup(Campaign& campaign);
 void terminal_is_closed(Campaign& campaign);
 void killed_while_raw(Campaign& campaign);
 void killed_while_rewriting(Campaign& campaign);

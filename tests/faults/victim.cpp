@@ -32,9 +32,9 @@ LuaSource source(Lua lua) {
   return found;
 }
 
-void compile(const Words& command) {
-  Child compiler(command, {.errors = "/dev/stderr"});
-  if (compiler.wait(60) != 0) give_up("cannot compile " + command.back());
+void compile(const Folder& folder, const Words& command) {
+  Child compiler(command, {.errors = folder.path("errors")});
+  if (compiler.wait(60) != 0) give_up("cannot compile: " + read_file(folder.path("errors")));
 }
 
 // Compiled once in a campaign.
@@ -47,14 +47,14 @@ struct Programs {
     const Words options = {"gcc", "-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"};
     Words command = options;
     command.insert(command.end(), {"-shared", "-fPIC", "-o", folder.path("plugin.so"), sources + "plugin.c"});
-    compile(command);
+    compile(folder, command);
     for (const Lua lua : {Lua::puc, Lua::luajit}) {
       const LuaSource from = source(lua);
       std::string& program = path[lua == Lua::luajit] = folder.path(lua == Lua::puc ? "victim" : "victim-luajit");
       command = options;
       command.insert(command.end(), {"-Wl,-E", "-I" + from.folder, "-I" + from.folder + "/src", "-o", program, sources + "victim.c", sources + "modes.c", sources + "signals.c",
                                      from.library, "-lm", "-ldl"});
-      compile(command);
+      compile(folder, command);
     }
   }
 };

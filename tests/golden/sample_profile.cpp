@@ -1,12 +1,6 @@
 #include "sample_profile.h"
 
 namespace luaspy {
-namespace {
-
-Frame lua(std::string name, std::string file, int defined, int line) { return {Frame::Kind::lua, std::move(name), std::move(file), defined, line}; }
-Frame native(std::string name, std::string file) { return {Frame::Kind::native, std::move(name), std::move(file), 0, 0}; }
-
-}  // namespace
 
 Profile sample_profile() {
   Profile profile;

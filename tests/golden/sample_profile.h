@@ -5,6 +5,9 @@
 
 namespace luaspy {
 
+inline Frame lua(std::string name, std::string file, int defined, int line) { return {Frame::Kind::lua, std::move(name), std::move(file), defined, line}; }
+inline Frame native(std::string name, std::string file) { return {Frame::Kind::native, std::move(name), std::move(file), 0, 0}; }
+
 Profile sample_profile();
 
 }  // namespace luaspy

@@ -1,6 +1,7 @@
 // Whole screens of top, in each of their forms.
 
 #include "golden.h"
+#include "sample_profile.h"
 #include "top_lines.h"
 #include "top_plain.h"
 #include "top_table.h"
@@ -9,9 +10,6 @@ namespace luaspy {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
-
-Frame lua(std::string name, std::string file, int defined, int line) { return {Frame::Kind::lua, std::move(name), std::move(file), defined, line}; }
-Frame native(std::string name, std::string file) { return {Frame::Kind::native, std::move(name), std::move(file), 0, 0}; }
 
 TopCounts sample_counts() {
   TopTable table(2000 * ms);

@@ -22,20 +22,6 @@
 namespace luaspy::live {
 namespace {
 
-const char* const lua54 = "debian-lua5.4-bookworm";
-const char* const luajit = "debian-luajit-bookworm";
-
-Words lua(const Words& arguments, const std::string& name = lua54) {
-  Words command = target(name).command;
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return command;
-}
-
-Words operator+(Words left, const Words& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
 std::string pid_of(const Running& running) { return std::to_string(running.pid()); }
 
 void check(const Finished& finished, int status, const std::string& pattern) {

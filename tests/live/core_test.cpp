@@ -18,10 +18,7 @@ using Json = nlohmann::json;
 const Words details = {"--locals", "--coroutines"};
 
 Json dump_core(const std::string& core, const Words& options = {}) {
-  Words words = {"dump", "--json", "--core", core};
-  words.insert(words.end(), details.begin(), details.end());
-  words.insert(words.end(), options.begin(), options.end());
-  const Finished finished = luaspy(words);
+  const Finished finished = luaspy(Words{"dump", "--json", "--core", core} + details + options);
   INFO(finished.err);
   REQUIRE(finished.status == 0);
   return Json::parse(finished.out);
@@ -34,9 +31,7 @@ Words in(const Folder& folder, Words command) {
   const std::string copy = folder.path("program");
   std::filesystem::copy_file(*program, copy);
   *program = copy;
-  Words words = {"/bin/sh", "-c", "cd \"$0\" && ulimit -c unlimited && exec \"$@\"", folder.path()};
-  words.insert(words.end(), command.begin(), command.end());
-  return words;
+  return Words{"/bin/sh", "-c", "cd \"$0\" && ulimit -c unlimited && exec \"$@\"", folder.path()} + command;
 }
 
 std::string core_in(const Folder& folder) {
@@ -112,9 +107,7 @@ void check_cut(const Json& live, const Folder& folder, const std::string& core) 
   constexpr std::size_t parts = 24;
   for (std::size_t i = 0; i < parts; ++i) {
     std::ofstream(cut, std::ios::binary) << std::string_view(whole).substr(0, whole.size() * i / parts);
-    Words words = {"dump", "--json", "--core", cut, "--exe", folder.path("moved")};
-    words.insert(words.end(), details.begin(), details.end());
-    const Finished finished = luaspy(words);
+    const Finished finished = luaspy(Words{"dump", "--json", "--core", cut, "--exe", folder.path("moved")} + details);
     INFO(i << " of " << parts << ": " << finished.err);
     CHECK((finished.status == 0 || finished.status == 2 || finished.status == 5 || finished.status == 6));
     if (finished.status != 0) {
@@ -132,9 +125,7 @@ void check_cut(const Json& live, const Folder& folder, const std::string& core) 
 
 void check_waiting(const Words& command) {
   const Folder folder;
-  Words words = in(folder, command);
-  words.push_back(workload("core.lua"));
-  Running running(words);
+  Running running(in(folder, command) + Words{workload("core.lua")});
   running.read_until("READY");
   await_sleep(running);
   const Json live = dump(running.pid(), details);
@@ -175,9 +166,7 @@ TEST_CASE("a core file of LuaJIT is as the process was", "[core]") {
 
 TEST_CASE("a core file of a trace has the functions that are inlined into it", "[core]") {
   const Folder folder;
-  Words command = in(folder, command_of(target("debian-luajit-bookworm"), Jit::on));
-  for (const std::string& word : {workload("core.lua"), std::string("work")}) command.push_back(word);
-  Running running(command);
+  Running running(in(folder, command_of(target(luajit), Jit::on)) + Words{workload("core.lua"), "work"});
   running.read_until("READY");
   running.await("it runs machine code", [&] { return dump(running.pid()).at("threads").at(0).at("vm_state") == "machine code"; });
   std::vector<std::string> seen;

@@ -9,14 +9,6 @@
 namespace luaspy::live {
 namespace {
 
-const char* const lua54 = "debian-lua5.4-bookworm";
-
-Words lua(const Words& arguments, const std::string& name = lua54) {
-  Words command = target(name).command;
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return command;
-}
-
 std::string dump_text(const Running& running, Words options = {}) {
   options.insert(options.begin(), {"dump", "--pid", std::to_string(running.pid())});
   const Finished finished = luaspy(options);

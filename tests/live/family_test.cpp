@@ -12,8 +12,6 @@
 namespace luaspy::live {
 namespace {
 
-const char* const lua54 = "debian-lua5.4-bookworm";
-
 std::string word(const Words& words) {
   std::string text;
   for (const std::string& each : words) text += '\'' + each + "' ";

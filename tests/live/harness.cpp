@@ -148,6 +148,15 @@ Words command_of(const TargetSpec& luajit, Jit jit) {
   return command;
 }
 
+Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+Words lua(const Words& arguments, const std::string& name) {
+  return target(name).command + arguments;
+}
+
 Words host(const std::string& name) { return find_host(name).command; }
 
 std::string core_of_host(const std::string& name) { return find_host(name).core; }

@@ -12,6 +12,7 @@
 namespace luaspy::live {
 
 using Words = std::vector<std::string>;
+Words operator+(Words left, const Words& right);
 
 // A line of targets.tsv, hosts.tsv, or their LuaJIT counterparts, which tests/targets/prepare.sh writes.
 struct TargetSpec {
@@ -25,6 +26,8 @@ const std::vector<TargetSpec>& luajits();
 const TargetSpec& target(const std::string& name);   // of both
 enum class Jit { on, off };
 Words command_of(const TargetSpec& luajit, Jit jit);   // of the luajit program, which has the option
+inline constexpr const char *lua54 = "debian-lua5.4-bookworm", *luajit = "debian-luajit-bookworm";
+Words lua(const Words& arguments, const std::string& name = lua54);   // the command of a target, with arguments
 Words host(const std::string& name);
 std::string core_of_host(const std::string& name);
 std::string workload(const std::string& file);

@@ -15,11 +15,6 @@
 namespace luaspy::live {
 namespace {
 
-Words operator+(Words left, const Words& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
 // A connection to a unix socket; the server may need a while to listen.
 class Connection {
  public:

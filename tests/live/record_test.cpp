@@ -38,9 +38,6 @@ class TwoFunctions {
   Running running_;
 };
 
-const char* const lua54 = "debian-lua5.4-bookworm";
-const char* const luajit = "debian-luajit-bookworm";
-
 bool has(const FoldedStack& stack, const std::string& start) {
   return std::ranges::any_of(stack.frames, [&](const std::string& frame) { return frame.starts_with(start); });
 }

@@ -13,7 +13,7 @@ namespace luaspy::live {
 namespace {
 
 // Half of the time is work's, by what its loop counts to: `rounds` of 10 are as much as the other two take together.
-std::string script(int rounds, double seconds) {
+std::string script_of(int rounds, double seconds) {
   return fmt::format(R"lua(
 local function count(n)
   local x = 0.5
@@ -80,13 +80,13 @@ TEST_CASE("two runs of a script do not differ, and one in which a function takes
   const Folder folder;
   // A difference of 4.5 % of all samples takes some 9,000: how long that is depends on how much of the CPU luaspy gets.
   constexpr double enough = 10000, tried = 2;
-  const std::string again = recorded(folder, "again", script(10, tried));
+  const std::string again = recorded(folder, "again", script_of(10, tried));
   const auto seconds_for = [&](double seconds, std::int64_t samples) { return std::clamp(enough * seconds / static_cast<double>(std::max<std::int64_t>(samples, 1)), tried, 40.0); };
   std::string first, slower;
   std::int64_t samples = 0;
   double seconds = seconds_for(tried, samples_in(again));
   for (int attempt = 0; attempt < 3 && samples < 8500; ++attempt) {
-    first = recorded(folder, "first", script(10, seconds)), slower = recorded(folder, "slower", script(12, seconds));
+    first = recorded(folder, "first", script_of(10, seconds)), slower = recorded(folder, "slower", script_of(12, seconds));
     samples = std::min(samples_in(first), samples_in(slower));
     seconds = seconds_for(seconds, samples);
   }

@@ -12,9 +12,6 @@
 namespace luaspy::live {
 namespace {
 
-const char* const lua54 = "debian-lua5.4-bookworm";
-const char* const luajit = "debian-luajit-bookworm";
-
 // `hot` takes 70 % of its CPU time and `cold` the rest, by its own clock, which it asks rarely.
 const char* const program = R"(
 local clock, rounds = os.clock, jit and 5000000 or 500000   -- some ms

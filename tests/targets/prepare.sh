@@ -1,11 +1,11 @@
 #!/bin/bash
 # Prepares the real Lua and LuaJIT programs that the live and oracle tests watch: Debian's own binaries, and builds of
 # Debian's sources in many shapes. Nothing is installed, everything lands in OUTDIR, and what is there
-# already is not made again. README.md beside this file says what comes from where.
+# already is not made again. With "fetch" it ends when all is there that comes over the network. README.md beside this file says what comes from where.
 set -euo pipefail
 
 die() { printf 'prepare.sh: %s\n' "$*" >&2; exit 2; }
-[[ $# == 1 ]] || die "usage: prepare.sh OUTDIR"
+[[ $# == 1 || ${2-} == fetch ]] || die "usage: prepare.sh OUTDIR [fetch]"
 mkdir -p "$1"
 out=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
@@ -276,6 +276,7 @@ while read -ra line; do
   fi
 done < <(grep '^[0-9l]' "$here/sources.txt")
 wait
+if [[ ${2-} == fetch ]]; then report; exit; fi
 unpacked() { local label; for label; do if have "source-$label"; then cat "$out/src/$label.version"; fi; done | sort -uV; }
 versions=$(unpacked "${labels[@]}")
 newest=$(tail -n 1 <<<"$versions")
