@@ -44,7 +44,7 @@ std::int64_t ns_of(const Time& time) {
   return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_usec * std::int64_t{1000};
 }
 
-// What a call that a stop or a signal has ended answers (Linux, include/linux/errno.h: ERESTARTSYS to ERESTART_RESTARTBLOCK; or EINTR).
+// What a call that a stop or a signal has ended answers (Linux: ERESTARTSYS to ERESTART_RESTARTBLOCK; or EINTR).
 bool was_interrupted(std::int64_t answer) {
   constexpr std::int64_t interrupted = -4, first_restart = -516, last_restart = -512;
   return answer == interrupted || (answer >= first_restart && answer <= last_restart);

@@ -39,7 +39,7 @@ bool Target::Stop::begin() {
   return true;
 }
 
-// A thread that was in exec when it was interrupted has become the leader, and stands still under that number (ptrace(2), "execve(2) under ptrace").
+// A thread that was in exec when it was interrupted has become the leader, and stands still under that number (ptrace, section 2: "execve(2) under ptrace").
 // It is another program by now.
 void Target::Stop::follow_exec() {
   const pid_t leader = target_.process_.pid();

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t most_instructions = 1 << 14;   // of one function: luaV_execute's are a few hundred
 constexpr std::size_t deepest_remembered = 16;
-constexpr std::int32_t near = 128;                   // how far below the CFA a function saves registers, as a rule; it does so in one piece
 
 // LSB 5.0, table 10.5: DW_EH_PE_*. Neither indirect nor relative to anything but itself: linkers write no others.
 std::optional<Address> take_pointer(EncodedBytes& bytes, unsigned encoding, bool is_length = false) {
@@ -329,7 +328,7 @@ bool put_slots(const Rules& rules, FrameRow& row) {
     (i + 1 < kept_count ? row.saved[i] : row.return_address) = *slot;
     if (slot->where == FrameRow::Where::at_cfa) lowest = std::min(lowest, slot->offset), highest = std::max(highest, slot->offset);
   }
-  if (lowest >= -near && highest <= -8) row.lowest = lowest;
+  if (lowest >= -FrameRow::near && highest <= -8) row.lowest = lowest;
   return true;
 }
 

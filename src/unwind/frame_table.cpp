@@ -7,9 +7,6 @@
 namespace luaspy {
 namespace {
 
-// How far below the CFA a row that has `lowest` reaches.
-constexpr std::size_t near = 128;
-
 // A register that is neither the same nor in the piece of the stack that was read; false if it cannot be read.
 bool restore_rare(const NativeFrame& from, const Memory& stack, Address cfa, unsigned which, const FrameRow::Slot& slot, Registers& caller) {
   using Where = FrameRow::Where;

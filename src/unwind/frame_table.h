@@ -36,12 +36,14 @@ struct FrameRow {
     auto operator<=>(const Slot&) const = default;
   };
 
+  static constexpr std::int32_t near = 128;   // bytes: where a function saves registers as a rule; it does so in one piece
+
   Cfa cfa = Cfa::unknown;
   std::uint8_t number = 0;       // Register that the CFA is relative to
   std::uint8_t pushed = 0;       // plt: bytes from an entry's start up to where it has pushed
   bool interrupted = false;      // a signal handler's return: its caller was not calling
   std::int32_t offset = 0;
-  std::int32_t lowest = 0;       // the lowest offset of those at_cfa if all are words between it and the CFA, and near; else 0
+  std::int32_t lowest = 0;       // the lowest offset of those at_cfa if all are words between it and the CFA, and at most `near` below; else 0
   std::array<Slot, callee_saved_registers.size()> saved{};  // of callee_saved_registers
   Slot return_address{};
   auto operator<=>(const FrameRow&) const = default;

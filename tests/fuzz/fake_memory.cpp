@@ -21,7 +21,7 @@ Image load(const std::filesystem::path& path) {
   return image;
 }
 
-std::vector<Image>& all() {
+std::vector<Image>& loaded_images() {
   static std::vector<Image> loaded = [] {
     std::vector<std::filesystem::path> paths;
     for (const auto& entry : std::filesystem::directory_iterator(LUASPY_TESTS "/replay/stops")) paths.push_back(entry.path());
@@ -35,10 +35,10 @@ std::vector<Image>& all() {
 
 }  // namespace
 
-const std::vector<Image>& images() { return all(); }
+const std::vector<Image>& images() { return loaded_images(); }
 
 std::size_t puc_images() {
-  static const auto count = static_cast<std::size_t>(std::ranges::count_if(all(), [](const Image& image) { return !image.stop.version.starts_with("LuaJIT"); }));
+  static const auto count = static_cast<std::size_t>(std::ranges::count_if(loaded_images(), [](const Image& image) { return !image.stop.version.starts_with("LuaJIT"); }));
   return count;
 }
 
@@ -78,7 +78,7 @@ bool FakeMemory::change(Input& input) {
 }
 
 Image::Run* FakeMemory::run_of(Address address) const {
-  std::vector<Image::Run>& runs = all()[static_cast<std::size_t>(&image_ - all().data())].runs;
+  std::vector<Image::Run>& runs = loaded_images()[static_cast<std::size_t>(&image_ - loaded_images().data())].runs;
   const auto after = std::ranges::upper_bound(runs, address, {}, &Image::Run::start);
   return after == runs.begin() || address >= std::prev(after)->end() ? nullptr : &*std::prev(after);
 }

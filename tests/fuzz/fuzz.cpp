@@ -16,13 +16,13 @@ double processor_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-constexpr FuzzTarget all[] = {{"bytecode", bytecode}, {"call_frames", call_frames}, {"core", core},     {"detect", detect}, {"elf", elf},
+constexpr FuzzTarget all_targets[] = {{"bytecode", bytecode}, {"call_frames", call_frames}, {"core", core},     {"detect", detect}, {"elf", elf},
                               {"heap", heap},         {"locals", locals},           {"luajit", luajit}, {"machine_code", machine_code},
                               {"maps", maps},         {"puc", puc},                 {"raw", raw},       {"snapshots", snapshots}, {"source", source}};
 
 }  // namespace
 
-std::span<const FuzzTarget> targets() { return all; }
+std::span<const FuzzTarget> targets() { return all_targets; }
 
 void prepare() { (void)images(); }
 
