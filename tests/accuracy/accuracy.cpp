@@ -194,19 +194,19 @@ class Judge {
     const std::vector<Segment> segments = pieces_.segments();
     if (segments.empty() || segments[0].walk->calls.empty()) return Place::elsewhere;
     const LuaWalk& walk = *segments[0].walk;
-    const std::size_t first = walk.innermost_left_out ? 1 : 0;
-    if (walk.innermost_dropped != 0 || walk.calls.size() <= first || !walk.calls[first].is_lua || pieces_.natives().empty()) return Place::elsewhere;
+    if (walk.innermost_dropped != 0 || !walk.calls[0].is_lua || pieces_.natives().empty() || !shows_innermost()) return Place::elsewhere;
     return pieces_.executes(pieces_.natives()[0]) ? Place::inside : Place::below;
   }
 
-  // The innermost one that is shown.
-  const LuaCall& innermost_call() const {
-    const LuaWalk& walk = *pieces_.segments()[0].walk;
-    return walk.calls[walk.innermost_left_out ? 1 : 0];
+  // A call that is being set up, or that an error has ended, is not: steps/ looks at these.
+  bool shows_innermost() const {
+    const auto& labelled = pieces_.reader().lua().labelled();
+    const auto last = std::find_if(labelled.rbegin(), labelled.rend(), [](const LuaReader::Labelled& frame) { return frame.state != nullptr; });
+    return last != labelled.rend() && last->state->L == pieces_.active()[0].L && last->call == 0;
   }
 
   bool agrees(const std::vector<Line>& lines) const {
-    const LuaCall& call = innermost_call();
+    const LuaCall& call = pieces_.segments()[0].walk->calls[0];
     const Frame* const frame = innermost();
     return frame != nullptr && frame->kind == Frame::Kind::lua && std::ranges::find(lines, Line{call.proto, frame->line}) != lines.end();
   }
@@ -279,7 +279,7 @@ class Judge {
     if (agrees(*now)) return count(where, true, {});
     const Frame* const frame = innermost();
     pending_.push_back(
-        {where, {innermost_call().proto, frame != nullptr ? frame->line : 0}, witness.said().pc, 0, describe(registers, witness, *now)});
+        {where, {pieces_.segments()[0].walk->calls[0].proto, frame != nullptr ? frame->line : 0}, witness.said().pc, 0, describe(registers, witness, *now)});
   }
 
   // What was said too early is right if the target tells the same within a few steps.
@@ -303,7 +303,7 @@ class Judge {
 
   std::string describe(const Registers& registers, const Witness& witness, const std::vector<Line>& now) const {
     const Frame* const frame = innermost();
-    const LuaCall& call = innermost_call();
+    const LuaCall& call = pieces_.segments()[0].walk->calls[0];
     std::string text = fmt::format("said {}:{} proto {:#x}", frame != nullptr ? frame->name : "nothing", frame != nullptr ? frame->line : 0, call.proto);
     text += fmt::format(", is");
     for (const Line& line : now) text += fmt::format(" {}{}", line.line, line.proto == call.proto ? "" : fmt::format(" of {:#x}", line.proto));
