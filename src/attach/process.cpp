@@ -19,12 +19,6 @@ constexpr std::size_t most_shown = 1 << 16;   // bytes, of a command and a path
 
 std::string proc(pid_t pid, std::string_view file) { return fmt::format("/proc/{}/{}", pid, file); }
 
-std::string first_line(const std::string& path) {
-  std::string text = system::read_file(path).value_or("");
-  text.resize(std::min(text.find('\n'), text.size()));
-  return text;
-}
-
 // proc(5): "pid (comm) state …"; comm may hold spaces and parentheses. '?' if there is none.
 char state_in(std::string_view stat) {
   const std::size_t end = stat.rfind(')');
