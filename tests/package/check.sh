@@ -11,7 +11,7 @@ files="bin/luaspy share/man/man1/luaspy.1.gz share/bash-completion/completions/l
 "$cmake" --install "$build" --prefix "$work/installed" > "$work/log"
 for file in $files; do [ -s "$work/installed/$file" ] || wrong "cmake --install leaves out $file"; done
 version=$("$work/installed/bin/luaspy" --version)
-for word in "luaspy 0" "built by" libunwind libdw "Lua 5.1.0" "Lua 5.5" LuaJIT; do
+for word in "luaspy 0" "built by" libunwind libdw "5.1.0" "5.5.0" LuaJIT; do
   case $version in *"$word"*) ;; *) wrong "--version does not say '$word': $version" ;; esac
 done
 
