@@ -51,6 +51,8 @@ AddressSpace AddressSpace::parse(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   std::ranges::sort(mappings, {}, &Mapping::start);
+  Address end = 0;
+  std::erase_if(mappings, [&](const Mapping& mapping) { return mapping.start < end || (end = mapping.end, false); });   // what overlaps is not believed
   return AddressSpace(std::move(mappings));
 }
 

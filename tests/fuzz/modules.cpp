@@ -125,8 +125,8 @@ void maps(Bytes bytes) {
   (void)locator.find_main_thread(memory, space);
   Address last = 0;
   for (const Mapping& mapping : space.mappings()) {
-    expect(mapping.start < mapping.end && mapping.start >= last, "mappings ascend");
-    last = mapping.start;
+    expect(mapping.start < mapping.end && mapping.start >= last, "mappings ascend, and are disjoint");
+    last = mapping.end;
     (void)space.find(mapping.start);
     (void)space.find(mapping.end);
     (void)modules.find(mapping.start);
