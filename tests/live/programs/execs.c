@@ -41,8 +41,8 @@ int main(int count, char **words) {
   }
   if (pthread_create(&thread, NULL, second, (void *)&number) != 0) return 1;
   while (number == 0) {}
+  if (pthread_create(&asker, NULL, ask, NULL) != 0) return 1;   /* before READY: from then on any thread may be held */
   printf("%d\nREADY\n", number);
   fflush(stdout);
-  if (pthread_create(&asker, NULL, ask, NULL) != 0) return 1;
   spin("first");
 }
