@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . tools/packages.sh
 # shellcheck disable=SC2086 # a list of words
-install_packages $build_packages catch2 gcc libc6-dev musl-tools protobuf-compiler make clang python3 python3-jsonschema tmux zsh fish groff-base $(package_of gcore gdb-minimal) $(package_of npm npm) chromium chromium-driver ca-certificates debian-archive-keyring xz-utils bzip2
+install_packages $build_packages catch2 gcc libc6-dev musl-tools dpkg-dev file protobuf-compiler make clang python3 python3-jsonschema tmux zsh fish groff-base $(package_of gcore gdb-minimal) $(package_of npm npm) chromium chromium-driver ca-certificates debian-archive-keyring xz-utils bzip2
 cmake --preset dev -DCMAKE_UNITY_BUILD=ON   # several files at once: half the time; .ci/run has compiled them one by one
 # The network is waited for while the compilers work. What fails is tried again, and told, by the test.
 tests/targets/prepare.sh "$(pwd)/build/dev/targets" fetch > build/dev/fetch.log 2>&1 &
