@@ -261,7 +261,8 @@ const CoreFile::File& CoreFile::look_up(const FileRange& range) const {
   if (file.deleted) return file;
   system::FileDescriptor opened = system::open_file(file.at, O_RDONLY | O_NONBLOCK);
   struct stat status {};
-  if (!opened || ::fstat(opened.number(), &status) != 0 || !S_ISREG(status.st_mode)) return file;
+  // Files of /proc and the like have no size, and reading one may take for ever.
+  if (!opened || ::fstat(opened.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return file;
   file.state = File::State::usable;
   const auto first = std::ranges::find_if(ranges_, [&](const FileRange& each) { return each.file == range.file && each.offset == 0; });
   const Segment* const segment = first != ranges_.end() ? segment_at(first->start) : nullptr;

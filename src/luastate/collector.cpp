@@ -55,12 +55,13 @@ CollectorState read_collector(const Memory& memory, const Dialect& lua, Address 
     const Layout& layout = *lua.puc;
     phase = memory.get<std::uint8_t>(G + layout.G_gcstate);
     white = memory.get<std::uint8_t>(G + layout.G_currentwhite);
-    state.bytes = memory.get<std::int64_t>(G + layout.G_totalbytes).value_or(0);
+    std::uint64_t total = memory.get<std::uint64_t>(G + layout.G_totalbytes).value_or(0);
     if (layout.G_GCdebt != no_field) {
-      const std::int64_t debt = memory.get<std::int64_t>(G + layout.G_GCdebt).value_or(0);
+      const std::uint64_t debt = memory.get<std::uint64_t>(G + layout.G_GCdebt).value_or(0);
       // lstate.h, gettotalbytes: 5.5 counts GCdebt the other way round.
-      state.bytes += layout.bytecode == Bytecode::lua55 ? -debt : debt;
+      total += layout.bytecode == Bytecode::lua55 ? -debt : debt;
     }
+    state.bytes = static_cast<std::int64_t>(total);
     state.mode = mode_of(layout, layout.G_gckind != no_field ? memory.get<std::uint8_t>(G + layout.G_gckind).value_or(0) : 0);
   }
   if (!phase || !white) return state;
