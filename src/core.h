@@ -24,6 +24,8 @@ class Core {
   virtual bool carries(const NativeFrame& frame) const = 0;
   // Is it in the same module as a Lua core? Then it may be left out between two frames that mean something.
   virtual bool in_core_module(const NativeFrame& frame) const = 0;
+  // May there be code at this address, as far as the mappings tell?
+  virtual bool may_be_code(Address) const { return true; }
   // The machine code of the luaV_execute that `frame` is in; empty if it is not to be had.
   virtual std::vector<std::byte> code(const NativeFrame& frame) const = 0;
   // How a person reads it: by symbol, else by module and the function's start in it, else by module. Never by a raw pc, so that

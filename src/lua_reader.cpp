@@ -186,7 +186,7 @@ void LuaReader::settle_innermost(State& state, const std::vector<NativeFrame>& n
   LuaCall& call = walk.calls[0];
   if (!call.is_lua) {
     // From 5.4 on luaD_poscall puts the results where the function was before L->ci is the caller's (ldo.c).
-    walk.innermost_left_out = !natives.empty() && core.in_core_module(natives[0]) && core.describe_entry(call.entry).name == "[unknown code]";
+    walk.innermost_left_out = !natives.empty() && core.in_core_module(natives[0]) && !core.may_be_code(call.entry);
     return;
   }
   const auto execute = std::ranges::find_if(natives, [&](const NativeFrame& frame) { return core.executes_lua(frame); });

@@ -34,6 +34,7 @@ class NativeCode : public Core {
   bool collects(const NativeFrame& frame) const override;
   bool carries(const NativeFrame& frame) const override;
   bool in_core_module(const NativeFrame& frame) const override;
+  bool may_be_code(Address address) const override { return modules_.find(address) != nullptr || modules_.executes(address); }
 
   std::vector<std::byte> code(const NativeFrame& frame) const override;
   const Frame& describe(const NativeFrame& frame) const override;

@@ -87,7 +87,7 @@ void is_debugged_by_gdb(Campaign& campaign) {
     Child gdb({"gdb", "-nx", "-batch", "-p", victim.pid(), "-ex", "bt 3", "-ex", "detach"}, {.output = folder.path("gdb"), .errors = folder.path("gdb")});
     const std::optional<int> status = gdb.wait(60);
     if (!status) campaign.harmed("gdb does not end");
-    else if (*status == 127) campaign.remark("no gdb here");
+    else if (*status == 127) campaign.lost("there is no gdb to try it with");
     const std::string said = read_file(folder.path("gdb"));
     seen += said.find("#0 ") != std::string::npos, ++rounds;
     luaspy.process().signal(SIGINT);
