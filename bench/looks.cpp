@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "attach/near_thread.h"
+#include "near_thread.h"
 #include "profile.h"
 #include "sampler.h"
 

@@ -72,7 +72,7 @@ class CoreLook {
       sample.loss = Loss::unreadable;
       return look;
     }
-    reader_.finish(thread.registers, sample, predicted);
+    reader_.finish(sample, predicted);
     active_.push_back(reader_.lua().active());
     if (options_.inspect.locals) look.details = read_variables(reader_, options_.inspect.values);
     if (sleeps) sample.stack.push_back({Frame::Kind::marker, system_call_name(thread.system_call), {}, 0, 0});

@@ -21,7 +21,7 @@ void print(const std::string& text) { std::cout << text << std::flush; }
 void pause(const Family& family, double seconds) {
   const auto end = system::Clock::now() + std::chrono::duration_cast<system::Clock::duration>(std::chrono::duration<double>(seconds));
   while (system::Clock::now() < end && system::end_requested() == 0) {
-    for (const auto& session : family.sessions()) session->target().let_go_pending();
+    for (const auto& session : family.sessions()) session->target().tracer().let_go_pending();
     (void)system::sleep_until(end);
   }
 }

@@ -30,6 +30,7 @@ void Family::update() {
   if (begin < find_at_) return;
   std::erase_if(sessions_, [&](std::unique_ptr<Session>& session) {
     if (!is_gone(*session)) return false;
+    if (before_drop_) before_drop_(*session);
     std::ranges::copy(session->sampler().reader().lua().rows(), std::inserter(rows_, rows_.end()));
     if (session.get() == target_) ended_target_ = std::move(session);
     return true;

@@ -1,6 +1,7 @@
 #pragma once
 // What a command looks at: the target, and with --subprocesses those of its descendants that run Lua, followed as they appear and end.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -24,6 +25,8 @@ class Family {
   // Call between ticks: looks for new descendants, as often as it costs next to nothing (each 100 ms, or less often), and drops those that
   // have ended. One that lives shorter than that is never seen.
   void update();
+  // What is to be done before a session is dropped.
+  void before_drop(std::function<void(Session&)> act) { before_drop_ = std::move(act); }
   // Has the target ended, and all descendants that run Lua too?
   bool ended();
   // The target's own exit status, if it was started by us; waits for it. Else 0.
@@ -53,6 +56,7 @@ class Family {
   std::map<pid_t, Candidate> candidates_;
   std::set<std::string> rows_;              // of those that have ended
   system::Clock::time_point find_at_{};
+  std::function<void(Session&)> before_drop_;
 };
 
 }  // namespace luaspy

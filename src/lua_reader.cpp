@@ -36,25 +36,30 @@ void LuaReader::try_rows(std::vector<Dialect> rows) {
   locator_.forget();
   luajit_.forget();
   known_functions_.clear();
+  seen_.clear();
   locator_.try_rows(std::move(rows));
 }
 
-void LuaReader::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, std::span<const Activation> states, bool all) {
+void LuaReader::read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before, bool all, Found& found) {
   static const KnownFunctions none;
+  found.all = all;
+  locator_.locate(memory, registers, stack, before, all ? Locator::Unknown::read : Locator::Unknown::defer, found.active, found.deferred);
   const KnownFunctions& known = all ? none : known_functions_;
-  for (const Activation& state : states) {
-    if (!Locator::is_state(memory, state)) continue;
+  for (const Activation& state : found.active) {
     if (state.lua.puc != nullptr) touch_puc(memory, *state.lua.puc, state.L, limits_, known);
     else LuajitReader::touch(memory, registers, stack, state, limits_, known);
   }
 }
 
-bool LuaReader::missed(std::span<const Activation> touched) {
-  const bool missed = locator_.missed(names_.memory());
-  return missed || std::ranges::any_of(active_, [&](const Activation& state) { return std::ranges::find(touched, state.L, &Activation::L) == touched.end(); });
+bool LuaReader::missed(const Found& found) const {
+  return !found.deferred.empty() && locator_.is_missed(names_.memory(), found.deferred, [&](Address G) { return seen_.contains(G); });
 }
 
-void LuaReader::walk(const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack) {
+void LuaReader::walk(const Found& found, const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack) {
+  active_ = found.active;
+  constexpr std::size_t most_seen = 4096;   // a program may make states without end
+  if (seen_.size() > most_seen) seen_.clear();
+  for (const Activation& state : active_) seen_[state.G] = state.lua;
   if (states_.size() < active_.size()) states_.resize(active_.size());
   state_count_ = 0;
   for (const Activation& activation : active_) {
@@ -278,7 +283,7 @@ Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& nat
 
 std::vector<std::string> LuaReader::rows() const {
   std::vector<std::string> names;
-  for (const auto& [G, row] : locator_.global_states()) {
+  for (const auto& [G, row] : seen_) {
     const std::string name = name_of(row);
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }

@@ -33,19 +33,20 @@ class LuaReader {
   // The target's mappings, as far as they are known now: where a lua_State can be.
   void know(const AddressSpace& space) { locator_.know(space); }
 
-  // Which states run on the thread. In the stop, or, of a stop in which touch() was told the right ones, after it. `memory` is the snapshot;
-  // `stack` the thread's stack in it.
-  void locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before,
-              Locator::Unknown unknown) {
-    locator_.locate(memory, registers, stack, before, unknown, active_);
-  }
-  // In the stop: touches what the walks of these states will need. `all`: functions that are known, too.
-  void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, std::span<const Activation> states, bool all);
+  // Which states run on a thread, as far as the stop has found them.
+  struct Found {
+    std::vector<Activation> active;   // innermost first
+    std::vector<Address> deferred;    // words of the stack that may be further ones
+    bool all = false;                 // none was deferred, and the functions that were known have been touched, too
+  };
+  // In the stop: finds them, and touches what their walks will need. `memory` is the snapshot; `stack` the thread's stack in it. One thread at a time may
+  // do this, while another one is at what comes after a stop.
+  void read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before, bool all, Found& found);
 
-  // After it. True if locate() found other states than were touched, or has missed one that it had deferred.
-  bool missed(std::span<const Activation> touched);
+  // After it. Did the stop miss a state that runs there?
+  bool missed(const Found& found) const;
   // PUC's calls, and what of LuaJIT's is needed for the native frames. `objects`: the snapshot, and where it has nothing, the memory as it is now.
-  void walk(const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack);
+  void walk(const Found& found, const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack);
   // What the native frames need: LuaJIT's C frames of the VM, and the trace that has `pc`, nullptr if there is none.
   std::vector<Address> cframes() const;
   const Trace* trace_at(Address pc);
@@ -72,16 +73,16 @@ class LuaReader {
 
   VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core) const;
 
-  // The states of the last locate(), innermost first.
+  // The states of the last walk(), innermost first.
   const std::vector<Activation>& active() const { return active_; }
   // The entries of the C functions that are being called.
   std::vector<Address> c_entries() const;
   // Every Lua of the process that is known, by its global_State: those whose states have run on the stacks looked at, and after find_states()
-  // those that no stack mentions.
+  // those that no stack mentions. Not while another thread may be in read().
   const std::unordered_map<Address, Dialect>& global_states() const { return locator_.global_states(); }
   void find_states(const AddressSpace& space) { locator_.find_states(names_.memory(), space); }
   Names& names() { return names_; }
-  bool saw_state() const { return !locator_.global_states().empty(); }
+  bool saw_state() const { return !seen_.empty(); }
   // Searches all of the target's writable memory for a main thread.
   bool finds_state(const AddressSpace& space) const { return locator_.find_main_thread(names_.memory(), space) != 0; }
   std::vector<std::string> rows() const;   // "Lua 5.4.3-5.4.9": in use, by the states seen
@@ -100,7 +101,8 @@ class LuaReader {
   Frame label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Frame label_native(const NativeFrame& native, const Core& core);
 
-  Locator locator_;
+  Locator locator_;                              // read() changes it
+  std::unordered_map<Address, Dialect> seen_;    // by global_State: of the states that were walked
   LivePc live_pc_;
   Names names_;
   LuajitReader luajit_;

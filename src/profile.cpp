@@ -29,10 +29,11 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
   if (facts.stopped_ns != 0) stops_.add(facts.stopped_ns);
   if (facts.loss != Loss::none) return add_loss(facts.loss);
   quality_ += facts.quality;
+  waiting_ += facts.state == Sample::State::waiting;
   ++vm_states_[static_cast<std::size_t>(facts.vm_state)];
   ++samples_;
   Track& track = tracks_[thread];
-  const Situation situation = {stack, facts.vm_state, facts.state == Sample::State::sleeping};
+  const Situation situation = {stack, facts.vm_state, facts.state != Sample::State::running};
   if (track.amount == nullptr || situations_[track.at.situation] != situation) {
     track.at = {thread, intern(situation)};
     track.amount = &counts_[track.at];

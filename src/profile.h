@@ -52,7 +52,7 @@ class Profile {
   struct Situation {
     StackId stack = 0;
     VmState vm_state = VmState::none;
-    bool asleep = false;
+    bool asleep = false;          // or waiting for a CPU, as its stack says then
     auto operator<=>(const Situation&) const = default;
   };
   struct ThreadSituation {
@@ -73,6 +73,7 @@ class Profile {
   void add(const Thread& thread, const Tick& tick, const Sample& sample);
   void add_loss(Loss loss, std::int64_t count = 1) { losses_[static_cast<std::size_t>(loss)] += count; }
   void add_idle(std::int64_t count = 1) { idle_ += count; }
+  void add_waiting(std::int64_t count) { waiting_ += count; }
 
   // The same for who has threads and stacks by number already: `stack` is one of stacks(), `facts.stack` and `facts.again` are not looked at (LastSample).
   std::uint32_t index_of(const Thread& thread);
@@ -99,6 +100,8 @@ class Profile {
   std::int64_t losses(Loss loss) const { return losses_[static_cast<std::size_t>(loss)]; }
   std::int64_t total_losses() const;
   std::int64_t idle() const { return idle_; }   // ticks of sleeping threads that were not asked for
+  // Ticks of threads that could have run and had no CPU; with them, those that are samples.
+  std::int64_t waiting() const { return waiting_; }
   std::int64_t samples_in(VmState state) const { return vm_states_[static_cast<std::size_t>(state)]; }
   const Quality& quality() const { return quality_; }
   const StopTimes& stops() const { return stops_; }
@@ -132,7 +135,7 @@ class Profile {
   std::int64_t samples_ = 0;
   LossCounts losses_{};
   std::array<std::int64_t, vm_state_count> vm_states_{};
-  std::int64_t idle_ = 0;
+  std::int64_t idle_ = 0, waiting_ = 0;
   Quality quality_;
   StopTimes stops_;
 };

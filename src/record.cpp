@@ -139,7 +139,6 @@ Result<int> record(const RecordOptions& options) {
   SamplerOptions sampler_options;
   sampler_options.merging = {options.mode, options.traces};
   sampler_options.idle = options.idle;
-  sampler_options.near = std::make_shared<NearThread>();
   Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses);
   if (!opened) return opened.error();
   Family& family = *opened;

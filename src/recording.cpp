@@ -26,12 +26,18 @@ void Recording::count(std::uint32_t thread, const Tick& tick, const Sample& fact
   if (raw_) raw_->sample(thread, tick, facts, stack);
 }
 
-void Recording::add_idle(Session&, const luaspy::Thread&, const Tick&) {
-  profile_.add_idle();
-  if (raw_) raw_->idle(1);
+void Recording::add_idle(Session&, const luaspy::Thread&, const Tick&, std::int64_t count) {
+  profile_.add_idle(count);
+  if (raw_) raw_->idle(count);
+}
+
+void Recording::add_waiting(Session&, const luaspy::Thread&, const Tick&, std::int64_t count) {
+  profile_.add_waiting(count);
+  if (raw_) raw_->waiting(count);
 }
 
 void Recording::add_loss(Loss loss, std::int64_t count) {
+  if (count == 0) return;
   profile_.add_loss(loss, count);
   if (raw_) raw_->loss(loss, count);
 }

@@ -20,7 +20,8 @@ class Recording : public SampleSink {
   void write_raw(std::ostream& out);
 
   void add(Session& of, const luaspy::Thread& thread, const Tick& tick, Sample& sample) override;
-  void add_idle(Session& of, const luaspy::Thread& thread, const Tick& tick) override;
+  void add_idle(Session& of, const luaspy::Thread& thread, const Tick& tick, std::int64_t count) override;
+  void add_waiting(Session& of, const luaspy::Thread& thread, const Tick& tick, std::int64_t count) override;
   void add_loss(Loss loss, std::int64_t count) override;
 
   const Profile& profile() const { return profile_; }

@@ -20,14 +20,16 @@ enum class Loss : std::uint8_t {
   unreadable,    // its stack could not be read
   moved,         // a sleeping thread ran while it was being read
   left_out,      // by --only or --ignore
+  elsewhere,     // it was on another CPU than who was to stop it: such a stop comes at the next system call
+  incomplete,    // more ran there than the stop has read
 };
-inline constexpr std::size_t loss_count = 9;
+inline constexpr std::size_t loss_count = 11;
 using LossCounts = std::array<std::int64_t, loss_count>;
 
 constexpr std::string_view name(Loss loss) {
   constexpr std::array<std::string_view, loss_count> names = {
       "", "late ticks", "skipped ticks", "not stopped in time", "refused", "thread ended", "stack unreadable", "woke while being read",
-      "left out as asked"};
+      "left out as asked", "on another CPU", "not read whole"};
   return names[static_cast<std::size_t>(loss)];
 }
 
@@ -43,13 +45,15 @@ struct Quality {
   std::int64_t calls_dropped = 0;       // other calls that could not be believed
   std::int64_t relocated = 0;           // the Lua stack was being moved
   std::int64_t fresh_mismatch = 0;      // native luaV_execute frames and fresh Lua calls differ in number
+  std::int64_t at_system_call = 0;      // the stop came at the return from a system call
+  std::int64_t remote = 0;              // it was stopped from another CPU, as luaspy may not use its own
 
   Quality& operator+=(const Quality& other);
   bool operator==(const Quality& other) const = default;
 };
 // All of its numbers, in the order in which raw recordings have them.
 inline constexpr std::array quality_numbers = {&Quality::stacks,     &Quality::with_lua,     &Quality::native_complete, &Quality::not_joined, &Quality::lua_broken,
-                                               &Quality::lua_unusable, &Quality::half_built, &Quality::calls_dropped,   &Quality::relocated,  &Quality::fresh_mismatch};
+                                               &Quality::lua_unusable, &Quality::half_built, &Quality::calls_dropped,   &Quality::relocated,  &Quality::fresh_mismatch, &Quality::at_system_call, &Quality::remote};
 static_assert(sizeof(Quality) == quality_numbers.size() * sizeof(std::int64_t));
 
 // What the VM was doing. LuaJIT says it of itself (global_State.vmstate); of PUC Lua it is told by the innermost call and the native frames in it.
@@ -105,7 +109,11 @@ struct Tick {
 };
 
 struct Sample {
-  enum class State : std::uint8_t { running, sleeping } state = State::running;
+  enum class State : std::uint8_t {
+    running,     // it executed
+    sleeping,    // it waits for something, or is stopped
+    waiting,     // it could run, and had no CPU
+  } state = State::running;
   Loss loss = Loss::none;
   bool again = false;                   // the thread has slept on since its last sample: stack, VM state and quality are that one's, and not told again
   Stack stack;                          // outermost first; empty with a loss
@@ -114,6 +122,8 @@ struct Sample {
   Quality quality;
 };
 
-constexpr std::string_view name(Sample::State state) { return state == Sample::State::running ? "running" : "sleeping"; }
+constexpr std::string_view name(Sample::State state) {
+  return state == Sample::State::running ? "running" : state == Sample::State::sleeping ? "sleeping" : "waiting for a CPU";
+}
 
 }  // namespace luaspy

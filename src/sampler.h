@@ -1,12 +1,10 @@
 #pragma once
-// ONE TICK of one thread: does it run, the stop, what is read in it, and what becomes of that once the thread runs again.
-// This is the page to read first; everything else is a detail of one of its lines.
+// ONE LOOK at one thread: does it run, the stop, what is read in it, and what becomes of that once the thread runs again. Who looks when, and from
+// which CPU, is the stoppers' business (stoppers.h); dump and the tests look by themselves, with sample().
 
 #include <map>
-#include <memory>
 #include <optional>
 
-#include "attach/near_thread.h"
 #include "attach/standstill.h"
 #include "stack_reader.h"
 
@@ -16,7 +14,6 @@ struct SamplerOptions {
   MergeOptions merging;
   bool idle = false;                // sample sleeping threads too
   WalkLimits limits;
-  std::shared_ptr<NearThread> near{};   // stops each thread from its own CPU: worth it for more than a few stops. One for all samplers: it claims CPUs
   std::chrono::milliseconds patience{50};  // how long a thread may take to stop
 };
 
@@ -24,9 +21,29 @@ class Sampler {
  public:
   Sampler(Target& target, SamplerOptions options);
 
-  // One look at one thread. nullopt: it sleeps, and sleeping threads were not asked for.
-  // A running thread is stopped, a sleeping one is read as it is: interrupting it would end its system call. Its stack is told once: while
-  // it sleeps on, samples say `again`.
+  // What one look has read of one thread: made in the stop, finished later.
+  struct Look {
+    explicit Look(const Memory& target) : reading(target) {}
+    StackReader::Look reading;
+    ThreadState state;                 // of one that sleeps: what it waits in
+    char letter = '?';                 // the same: its state, as ps(1) shows it
+    bool at_system_call = false;       // it was stopped at the return from a system call
+    Thread::Schedule schedule;         // as of the stop
+    system::Clock::time_point seen;    // when it was seen to stand still
+    std::int64_t stopped_ns = 0;       // how long it stood still, from the request on
+    std::int64_t held_ns = 0;          // the same, from `seen` on
+  };
+
+  // In these two, finish() may be at work in another thread. The caller has the lock of reader().
+  // Stops a thread that executes, reads, lets it run. Loss::none: there is something to finish.
+  Loss stop_and_read(Tracer& tracer, Thread& thread, const StackReader::Prediction& predicted, Look& look);
+  // Reads one that sleeps, as `state` says, without a stop: that would end its system call. Loss::moved: it ran meanwhile.
+  Loss read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted, Look& look);
+  // What was read as a sample. Its loss is `incomplete` if the stop had not read what it should have; the next looks take care then.
+  Sample finish(const Look& look, StackReader::Prediction& predicted);
+
+  // A look from begin to end. nullopt: it sleeps, and sleeping threads were not asked for.
+  // A running thread is stopped, a sleeping one is read as it is. Its stack is reported once; while it stays asleep, later samples only set `again`.
   std::optional<Sample> sample(Thread& thread);
 
   // A look at a thread that stands still, with others: what it read, and whatever else is asked of reader().snapshot(), is of the same instant
@@ -37,27 +54,28 @@ class Sampler {
   void settle();
 
   StackReader& reader() { return reader_; }
+  const SamplerOptions& options() const { return options_; }
 
  private:
   struct PerThread {
     StackReader::Prediction predicted;
-    int cpu = -1;                     // where it ran when that was asked last
-    system::Clock::time_point cpu_asked;
     bool slept = false;               // when it was looked at last
     int awake = 0;                    // looks since then
     std::uint64_t run_count = 0;      // counted while, or before, it slept: it sleeps on while the count is the same; 0: not known
   };
 
   std::optional<Sample> look_at_running(Thread& thread, PerThread& memo);
-  std::optional<Loss> stop_and_read(Thread& thread, PerThread& memo, Registers& registers, std::int64_t& stopped_ns);
   std::optional<Sample> fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns);
-  void finish_sleeping(Thread& thread, const ThreadState& state, const Registers& registers, bool readable, Sample& sample, StackReader::Prediction& predicted);
   Sample look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
 
   Target& target_;
   SamplerOptions options_;
   StackReader reader_;
+  Look look_;                         // of sample() and look()
   std::map<pid_t, PerThread> threads_;
 };
+
+// A sample of a thread that stays asleep.
+Sample asleep_again();
 
 }  // namespace luaspy

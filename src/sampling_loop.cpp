@@ -1,83 +1,130 @@
 #include "sampling_loop.h"
 
+#include <random>
 #include <utility>
 
-#include "pacer.h"
-#include "stop_budget.h"
+#include "stoppers.h"
 
 namespace luaspy {
 namespace {
 
 using Clock = system::Clock;
+using system::to_ns;
+using namespace std::chrono_literals;
 
-std::int64_t to_ns(Clock::duration duration) { return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count(); }
 
 class Loop {
  public:
   Loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts)
-      : family_(family), options_(options), sink_(sink), counts_(counts), pacer_(options.rate), budget_(options.max_stopped / 100) {}
+      : family_(family), options_(options), sink_(sink), counts_(counts), grid_(options.rate, Clock::now(), std::random_device{}()), start_(grid_.time_of(0)) {}
 
   void run() {
-    while (system::end_requested() == 0 && !sink_.has_enough()) {
-      const std::optional<Pacer::Missed> missed = pacer_.wait();
-      const Clock::time_point now = Clock::now();
-      counts_.duration_ns = to_ns(now - start_);
-      if (options_.duration && now - start_ >= std::chrono::duration<double>(*options_.duration)) break;
-      if (missed) {
-        sink_.add_loss(Loss::late, missed->late);
-        sink_.add_loss(Loss::skipped, missed->skipped);
-        tick(now);
+    family_.before_drop([&](Session& session) { forget(session); });
+    while (!ends()) {
+      begin();
+      while (!ends() && !system::suspend_requested()) {
+        (void)system::sleep_until(next_look());
+        look();
       }
-      sink_.look(counts_);
-      if (target_ended(now)) {
-        counts_.target_ended = true;
-        break;
-      }
-      if (system::suspend_requested()) suspend();
-      family_.update();
-      for (const auto& session : family_.sessions()) session->sampler().settle();
+      end();
+      if (!ends() && system::suspend_requested()) suspend();
     }
-    counts_.duration_ns = to_ns(Clock::now() - start_);
-    let_go();
+    family_.before_drop({});
+    counts_.duration_ns = duration_ns();
   }
 
  private:
-  // A thread that did not stop in time would stand still while the profile is written.
-  void let_go() {
-    constexpr std::chrono::seconds patience(1);
-    const Clock::time_point deadline = Clock::now() + patience;
-    for (bool pending = true; pending && Clock::now() < deadline;) {
-      pending = false;
-      for (const auto& session : family_.sessions()) {
-        session->sampler().settle();
-        pending |= session->target().has_pending();
+  bool ends() const {
+    return counts_.target_ended || system::end_requested() != 0 || sink_.has_enough() || (options_.duration && duration_ns() >= static_cast<std::int64_t>(*options_.duration * 1e9));
+  }
+  std::int64_t duration_ns() const { return to_ns(Clock::now() - start_); }
+
+  void begin() {
+    stoppers_ = std::make_unique<Stoppers>(grid_, options_.max_stopped, family_.target().sampler().options().idle);
+    skipped_ = 0, ticks_before_ = counts_.ticks;
+    stoppers_->watch(family_.sessions());
+  }
+
+  // Soon after a tick, so that the next one knows what this one has read; several ticks at once where they are many.
+  Clock::time_point next_look() const {
+    constexpr Clock::duration most_often = 2ms, least_often = 100ms, most_behind = 2ms;
+    const Clock::time_point now = Clock::now();
+    const Clock::duration behind = 1ms + std::min<Clock::duration>(grid_.interval() / 4, most_behind);
+    const Clock::time_point next = std::max(grid_.time_of(grid_.after(now)) + behind, now + most_often);
+    Clock::time_point end = now + least_often;
+    if (options_.duration) end = std::min(end, start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(*options_.duration * 1e9)));
+    return std::min(next, end);
+  }
+
+  void look() {
+    const Clock::time_point now = Clock::now();
+    take(now);
+    stoppers_->watch_over();
+    sink_.look(counts_);
+    if (target_ended(now)) counts_.target_ended = true;
+    family_.update();
+    for (const auto& session : family_.sessions()) session->sampler().settle();
+    stoppers_->watch(family_.sessions());
+    stoppers_->keep_off();
+  }
+
+  void end() {
+    stoppers_->stop();
+    take(Clock::now());
+    stoppers_ = nullptr;
+    sink_.look(counts_);
+  }
+
+  // A session is about to go: what was found of it is taken first.
+  void forget(const Session& session) {
+    if (stoppers_ == nullptr) return;
+    stoppers_->watch(family_.sessions(), &session);
+    take(Clock::now());
+  }
+
+  void take(Clock::time_point until) {
+    stoppers_->drain(until, [&](Found& found) { take(found); });
+    for (const auto& watch : stoppers_->watched()) {
+      const Tick tick{to_ns(until - start_), 0};
+      if (const std::int64_t idle = watch->idle.exchange(0)) sink_.add_idle(watch->session, *watch->thread, tick, idle);
+      if (const std::int64_t waited = watch->waited.exchange(0)) sink_.add_waiting(watch->session, *watch->thread, tick, waited);
+      sink_.add_loss(Loss::late, watch->late.exchange(0));
+      sink_.add_loss(Loss::elsewhere, watch->elsewhere.exchange(0));
+      sink_.add_loss(Loss::not_stopped, watch->not_stopped.exchange(0));
+    }
+    const std::int64_t skipped = stoppers_->skipped();
+    sink_.add_loss(Loss::skipped, skipped - std::exchange(skipped_, skipped));
+    counts_.ticks = ticks_before_ + stoppers_->ticks();
+    counts_.duration_ns = to_ns(until - start_);
+  }
+
+  void take(Found& found) {
+    Watch& watch = *found.watch;
+    Session& session = watch.session;
+    Sample sample;
+    switch (found.kind) {
+      case Found::Kind::look: {
+        auto predicted = std::make_shared<StackReader::Prediction>(*watch.prediction);   // only this thread changes it
+        sample = session.sampler().finish(found.look, *predicted);
+        const std::lock_guard lock(watch.prediction_lock);
+        watch.prediction = std::move(predicted);
+        break;
       }
-      if (pending) (void)system::sleep_until(Clock::now() + std::chrono::milliseconds(1));
+      case Found::Kind::asleep_again: sample = asleep_again(); break;
+      case Found::Kind::waiting:
+        sample.state = Sample::State::waiting;
+        sample.stack.push_back({Frame::Kind::marker, "[waiting for a CPU]", {}, 0, 0});
+        break;
+      case Found::Kind::loss:
+        sample.loss = found.loss;
+        if (found.loss == Loss::ended) session.target().process().forget_threads();
+        break;
     }
-  }
-
-  void tick(Clock::time_point now) {
-    const Tick tick = {to_ns(now - start_), to_ns(now - std::exchange(last_, now))};
-    ++counts_.ticks;
-    for (const auto& session : family_.sessions()) {
-      for (const auto& thread : session->target().process().threads()) look_at(*session, *thread, tick);
-    }
-    budget_.end_tick(to_ns(now - start_));
-    pacer_.pause_until(start_ + std::chrono::nanoseconds(budget_.paid_at()));
-  }
-
-  void look_at(Session& session, Thread& thread, const Tick& tick) {
-    std::optional<Sample> sample = session.sampler().sample(thread);
-    if (!sample) {
-      sink_.add_idle(session, thread, tick);
-      return;
-    }
-    if (sample->stopped_ns != 0) {
-      counts_.stops.add(sample->stopped_ns);
-      budget_.add(thread.tid(), sample->stopped_ns);
-    }
-    thread_ended_ |= sample->loss == Loss::ended;
-    sink_.add(session, thread, tick, *sample);
+    sample.stopped_ns = found.stopped_ns;
+    sample.quality.remote = found.remote && found.kind == Found::Kind::look;
+    if (found.kind == Found::Kind::loss && found.loss == Loss::none) return;
+    thread_ended_ |= sample.loss == Loss::ended;
+    sink_.add(session, *watch.thread, {to_ns(found.at - start_), found.weight_ns}, sample);
   }
 
   // Asking costs more than a look at a thread; a thread that has ended says it, too.
@@ -91,23 +138,22 @@ class Loop {
     return family_.ended();
   }
 
-  // The pause is nobody's time, and ticks that fall into it are none.
+  // The pause is charged to no thread; its ticks are not counted.
   void suspend() {
     sink_.before_suspend();
     system::suspend();
     sink_.after_suspend();
-    pacer_ = Pacer(options_.rate);
-    last_ = Clock::now();
   }
 
   Family& family_;
   const LoopOptions& options_;
   SampleSink& sink_;
   LoopCounts& counts_;
-  Pacer pacer_;
-  StopBudget budget_;
-  const Clock::time_point start_ = Clock::now();
-  Clock::time_point last_ = start_, asked_ = start_;
+  TickGrid grid_;
+  const Clock::time_point start_;
+  std::unique_ptr<Stoppers> stoppers_;
+  std::int64_t skipped_ = 0, ticks_before_ = 0;
+  Clock::time_point asked_ = start_;
   bool thread_ended_ = false;
 };
 

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "family.h"
-#include "stop_times.h"
 
 namespace luaspy {
 
@@ -16,7 +15,6 @@ struct LoopOptions {
 
 // What a run has come to so far.
 struct LoopCounts {
-  StopTimes stops;
   std::int64_t ticks = 0;
   std::int64_t duration_ns = 0;         // up to the last tick
   bool target_ended = false;
@@ -28,8 +26,9 @@ class SampleSink {
   virtual ~SampleSink() = default;
   // One tick of one thread: a stack or a loss.
   virtual void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) = 0;
-  // A tick of a thread that sleeps, and sleeping ones were not asked for.
-  virtual void add_idle(Session& of, const Thread& thread, const Tick& tick) = 0;
+  // Ticks of a thread that slept, or could run and had no CPU, and those were not asked for.
+  virtual void add_idle(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) = 0;
+  virtual void add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) = 0;
   // Ticks that were not made.
   virtual void add_loss(Loss loss, std::int64_t count) = 0;
   // After each tick, and ten times a second.
@@ -41,7 +40,6 @@ class SampleSink {
 };
 
 // The thread that calls it should be the one that hears signals (see system::watch_signals, to be called before): all others block them.
-// Where `sampler.near` is given, it leaves the CPUs to the target.
 void run_loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
 
 }  // namespace luaspy

@@ -45,16 +45,16 @@ bool Session::ended() {
   if (!launched_) return !target_.process().alive();
   if (!exit_status_) exit_status_ = target_.exit_status();
   if (exit_status_) return true;
-  const system::WaitStatus status = system::wait_for(target_.process().pid(), false);
+  const system::WaitStatus status = system::wait_for_end(target_.process().pid());
   if (status.kind == system::WaitStatus::Kind::ended) exit_status_ = status.exit_status.value_or(0);
   return exit_status_.has_value();
 }
 
 int Session::wait_for_exit() {
+  constexpr std::chrono::milliseconds look_again(100);
   while (launched_ && !ended()) {
-    sampler_.settle();   // a thread that did not stop in time may do so now; signals wake the wait
-    const system::WaitStatus status = system::wait_for(target_.process().pid(), true);
-    if (status.kind == system::WaitStatus::Kind::ended) exit_status_ = status.exit_status.value_or(0);
+    sampler_.settle();   // a thread that did not stop in time may do so now
+    system::await_end(target_.process().pid(), look_again);
   }
   return exit_status_.value_or(0);
 }

@@ -1,6 +1,8 @@
 #include "stack_reader.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "vm_frames.h"
 
@@ -44,24 +46,48 @@ StackReader::StackReader(const Mapped& mapped, const Memory& memory, MergeOption
       unwinder_(modules_),
       native_(modules_, unwinder_),
       lua_(memory, objects_, limits),
-      snapshot_(memory),
+      own_look_(memory),
       objects_(memory) {
   refresh();
+}
+
+bool StackReader::lock_soon() {
+  constexpr std::chrono::microseconds patience(100);
+  if (!locked_.test_and_set(std::memory_order_acquire)) return true;
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (locked_.test_and_set(std::memory_order_acquire)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+  }
+  return true;
+}
+
+void StackReader::lock() {
+  while (locked_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
 }
 
 void StackReader::refresh() {
   AddressSpace space = mapped_.address_space();
   const bool new_code = code_starts(space) != code_starts(space_);
+  lock();
   space_ = std::move(space);
   lua_.know(space_);
+  unlock();
   stale_ = false;
   if (!new_code) return;
   refreshes_in_vain_ = 0;
   modules_.update(space_);
   unwinder_.forget();
   if (!detector_.update(space_, modules_.memory())) return;
+  lock();
   lua_.try_rows(detector_.rows());
+  unlock();
   native_.update(detector_.images());
+}
+
+void StackReader::try_all_rows() {
+  lock();
+  lua_.try_rows(all_rows());
+  unlock();
 }
 
 // A target that maps and unmaps all the time must not make luaspy read its mappings at every tick: the more often nothing
@@ -74,27 +100,26 @@ void StackReader::settle() {
   settles_to_skip_ = (1 << std::min(refreshes_in_vain_, 6)) - 1;
 }
 
-bool StackReader::read(const Registers& registers, const Prediction& predicted, bool hurry) {
+bool StackReader::read(Look& look, const Registers& registers, const Prediction& predicted, bool hurry) {
+  look.registers = registers;
   const std::size_t whole = stack_size(registers.sp());
   const Address known_size = predicted.stack_end - registers.sp();   // huge if it lies below
-  cut_ = hurry && predicted.stack_end != 0 && known_size < whole;
-  snapshot_.open(registers.sp(), cut_ ? known_size : whole, predicted.memory);
+  look.cut = hurry && predicted.stack_end != 0 && known_size < whole;
+  Snapshot& snapshot = look.snapshot;
+  snapshot.open(registers.sp(), look.cut ? known_size : whole, predicted.memory);
   // A guess at a stack's size may reach beyond it: its first page is there.
-  if (snapshot_.stack().empty()) snapshot_.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
-  if (snapshot_.stack().empty()) return false;
-  careful_ = !hurry || careful_looks_ > 0;
-  if (hurry && careful_) --careful_looks_;
-  if (careful_) lua_.locate(snapshot_, registers, stack(), {predicted.stack_start, predicted.stack}, Locator::Unknown::read);
-  lua_.touch(snapshot_, registers, stack(), careful_ ? lua_.active() : predicted.states, careful_);
+  if (snapshot.stack().empty()) snapshot.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
+  if (snapshot.stack().empty()) return false;
+  const bool careful = !hurry || careful_looks_ > 0;
+  if (hurry && careful) --careful_looks_;
+  lua_.read(snapshot, registers, {snapshot.stack_start(), snapshot.stack()}, {predicted.stack_start, predicted.stack}, careful, look.found);
   return true;
 }
 
-// Did other states run than were predicted? A target that makes its coroutines at ever new addresses is looked at with care the more often that is
+// Did other states run than the stop has found? A target that makes its coroutines at ever new addresses is looked at with care the more often that is
 // so: looking again would see less of those that live for microseconds.
-bool StackReader::missed(const Registers& registers, const Prediction& predicted) {
-  if (careful_) return false;
-  lua_.locate(snapshot_, registers, stack(), {predicted.stack_start, predicted.stack}, Locator::Unknown::defer);
-  if (!lua_.missed(predicted.states)) {
+bool StackReader::missed(const Look& look) {
+  if (!lua_.missed(look.found)) {
     if (++hurried_looks_ % 1024 == 0) next_careful_looks_ = std::max(next_careful_looks_ / 4, fewest_careful_looks);
     return false;
   }
@@ -112,34 +137,37 @@ std::size_t StackReader::stack_size(Address sp) const {
   }
   if (mapping == nullptr || !mapping->readable) return blind_stack_bytes;
   const bool bounded = mapping->path == "[stack]" || mapping->end - mapping->start <= most_thread_stack;
-  return std::min<std::size_t>(mapping->end - sp, bounded ? most_stack_bytes : fiber_stack_bytes_);
+  return std::min<std::size_t>(mapping->end - sp, bounded ? most_stack_bytes : fiber_stack_bytes_.load());
 }
 
 void StackReader::unwind(const Registers& registers, Quality& quality) {
-  quality.native_complete = unwind_natives(registers, snapshot_, modules_, unwinder_, native_, lua_, natives_) == Unwinder::End::root;
-  lua_.refine(natives_, registers, native_, both_);
+  const Snapshot& snapshot = look_->snapshot;
+  quality.native_complete = unwind_natives(registers, snapshot, modules_, unwinder_, native_, lua_, natives_) == Unwinder::End::root;
+  lua_.refine(natives_, registers, native_, SnapshotThenLater(snapshot, objects_));
 }
 
-bool StackReader::finish(const Registers& registers, Sample& sample, Prediction& prediction) {
-  if (missed(registers, prediction)) return false;
+bool StackReader::finish(const Look& look, Sample& sample, Prediction& prediction) {
+  look_ = &look;
+  if (missed(look)) return false;
+  const Snapshot& snapshot = look.snapshot;
   objects_.open(0, 0, prediction.objects);
-  lua_.walk(snapshot_, both_, registers, stack());
+  lua_.walk(look.found, snapshot, SnapshotThenLater(snapshot, objects_), look.registers, {snapshot.stack_start(), snapshot.stack()});
   sample.quality = {};
   sample.quality.stacks = 1;
   note_entries();
-  unwind(registers, sample.quality);
+  unwind(look.registers, sample.quality);
   // LuaJIT's C functions are known only now; where code has no tables they tell where functions start.
   const auto is_guess = [](const NativeFrame& frame) { return frame.step == Step::code || frame.step == Step::scan; };
   if (note_entries()) {
-    if (std::ranges::any_of(natives_, is_guess)) unwind(registers, sample.quality);
+    if (std::ranges::any_of(natives_, is_guess)) unwind(look.registers, sample.quality);
     else for (NativeFrame& frame : natives_) frame.function = unwinder_.function(frame.lookup).start;
   }
-  if (cut_ && sample.quality.native_complete == 0) {
+  if (look.cut && sample.quality.native_complete == 0) {
     prediction.stack_end = 0;   // a walk had come to an end too early
     return false;
   }
-  if (!lua_.settle_functions(careful_) && !careful_) {
-    careful_looks_ = std::max(careful_looks_, 1);
+  if (!lua_.settle_functions(look.found.all) && !look.found.all) {
+    careful_looks_ = std::max(careful_looks_.load(), 1);
     return false;
   }
   predict(sample.quality.native_complete != 0, prediction);
@@ -147,7 +175,7 @@ bool StackReader::finish(const Registers& registers, Sample& sample, Prediction&
   const Merged merged = merge(natives_, lua_.segments(), native_, merging_);
   lua_.judge(merged, sample.quality);
   sample.vm_state = lua_.vm_state(natives_, native_);
-  sample.stack = lua_.label(merged, natives_, native_, snapshot_);
+  sample.stack = lua_.label(merged, natives_, native_, snapshot);
   return true;
 }
 
@@ -159,23 +187,17 @@ bool StackReader::note_entries() {
 
 void StackReader::predict(bool complete, Prediction& prediction) {
   constexpr Address above_root = 256;   // bytes that the outermost frame may be asked for
-  snapshot_.predict(prediction.memory);
+  const Snapshot& snapshot = look_->snapshot;
+  snapshot.predict(prediction.memory);
   objects_.predict(prediction.objects);
-  constexpr std::size_t most_states = 8;
-  std::vector<Activation>& states = prediction.states;
-  for (std::size_t i = lua_.active().size(); i-- > 0;) {
-    const Activation& state = lua_.active()[i];
-    std::erase_if(states, [&](const Activation& old) { return old.L == state.L; });
-    states.insert(states.begin(), state);
-  }
-  states.resize(std::min(states.size(), std::max(most_states, lua_.active().size())));
   constexpr std::size_t most_kept = 256 << 10;
-  const auto kept = snapshot_.stack().first(std::min(snapshot_.stack().size(), most_kept));
+  const auto kept = snapshot.stack().first(std::min(snapshot.stack().size(), most_kept));
   prediction.stack.assign(kept.begin(), kept.end());
-  prediction.stack_start = snapshot_.stack_start();
+  prediction.stack_start = snapshot.stack_start();
   prediction.stack_end = complete ? natives_.back().sp + above_root : 0;
   // What a fiber's stack needs is learned: too little cuts it, too much takes time in the stop.
-  if (!complete && snapshot_.stack().size() == fiber_stack_bytes_) fiber_stack_bytes_ = std::min(2 * fiber_stack_bytes_, most_stack_bytes);
+  const std::size_t fiber_bytes = fiber_stack_bytes_;
+  if (!complete && snapshot.stack().size() == fiber_bytes) fiber_stack_bytes_ = std::min(2 * fiber_bytes, most_stack_bytes);
 }
 
 }  // namespace luaspy

@@ -2,6 +2,7 @@
 // From registers and memory to a stack: what is read while a thread stands still, and what becomes of it once it runs again.
 // It knows the target's mappings and files; which thread, when, and how it is stopped is the sampler's business.
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ class StackReader {
   StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits);
 
   // Looks for states of every Lua, whatever files are mapped.
-  void try_all_rows() { lua_.try_rows(all_rows()); }
+  void try_all_rows();
   // Reads the target's mappings again and looks for Lua in what is new.
   void refresh();
   // The same, if a stack had addresses that no mapping explains. Call between ticks.
@@ -34,21 +35,40 @@ class StackReader {
   struct Prediction {
     Snapshot::Prediction memory;    // in the stop, beside the stack
     Snapshot::Prediction objects;   // after it
-    std::vector<Activation> states; // that ran there lately, the last ones first
     std::vector<std::byte> stack;   // as it was then, and where it began
     Address stack_start = 0;
     Address stack_end = 0;          // behind the thread's outermost frame; 0: not known
   };
 
+  // What one stop has read.
+  struct Look {
+    explicit Look(const Memory& target) : snapshot(target) {}
+    Snapshot snapshot;
+    Registers registers;
+    LuaReader::Found found;
+    bool cut = false;               // what lies above the predicted end of the stack was left out
+  };
+
   // In the stop: reads, and what decides what to read. The native stack, and what the walks of the states that run need. False if there
-  // is no stack to read. `hurry`: somebody stands still meanwhile; that things are as the prediction has them is then left for finish().
-  bool read(const Registers& registers, const Prediction& predicted, bool hurry);
-  // After it: what is read from now on comes from the copy.
-  void close() { snapshot_.close(); }
+  // is no stack to read. `hurry`: somebody stands still meanwhile; what is hardly ever wrong is then left for finish() to find out. What is read of
+  // `look` from now on comes from its copy, after look.snapshot.close(). To be called by one thread at a time, with lock() held if there
+  // are several.
+  bool read(Look& look, const Registers& registers, const Prediction& predicted, bool hurry);
+
+  // The same with a look of the reader's own, for who looks at one thread after the other.
+  bool read(const Registers& registers, const Prediction& predicted, bool hurry) { return read(own_look_, registers, predicted, hurry); }
+  void close() { own_look_.snapshot.close(); }
+  bool finish(Sample& sample, Prediction& prediction) { return finish(own_look_, sample, prediction); }
+
+  // Everything below is for one thread, which may be another than the one that reads.
 
   // The stack, outermost first, what the VM was doing, and how good it all is. `prediction` is brought up to date. False: it was wrong, and
-  // what was read is worth nothing; look again, the next look does not rely on it.
-  bool finish(const Registers& registers, Sample& sample, Prediction& prediction);
+  // what was read is worth nothing; look again, the next looks do not rely on it. `look` has to live for as long as what is asked of this look.
+  bool finish(const Look& look, Sample& sample, Prediction& prediction);
+
+  // Who reads in a stop must not wait for somebody who was taken off his CPU: lock_soon() tries for some µs.
+  bool lock_soon();
+  void unlock() { locked_.clear(std::memory_order_release); }
 
   const std::vector<LuaImage>& images() const { return detector_.images(); }
   std::vector<std::string> searched() const { return detector_.searched(); }
@@ -67,16 +87,16 @@ class StackReader {
   const Modules& modules() const { return modules_; }
   const AddressSpace& space() const { return space_; }
   const Unwinder& unwinder() const { return unwinder_; }
-  const Snapshot& snapshot() const { return snapshot_; }
+  const Snapshot& snapshot() const { return look_->snapshot; }
 
  private:
   static constexpr int fewest_careful_looks = 64, most_careful_looks = 1 << 14;
+  void lock();
   std::size_t stack_size(Address sp) const;
-  bool missed(const Registers& registers, const Prediction& predicted);
+  bool missed(const Look& look);
   void unwind(const Registers& registers, Quality& quality);
   bool note_entries();   // true if there were new ones
   void predict(bool complete, Prediction& prediction);
-  Locator::ThreadStack stack() const { return {snapshot_.stack_start(), snapshot_.stack()}; }
 
   const Mapped& mapped_;
   MergeOptions merging_;
@@ -86,14 +106,14 @@ class StackReader {
   Unwinder unwinder_;
   NativeCode native_;
   LuaReader lua_;
-  Snapshot snapshot_;   // of the stop
-  Snapshot objects_;    // what the walks read right after it, of what does not change while it lives
-  SnapshotThenLater both_{snapshot_, objects_};
+  Look own_look_;
+  const Look* look_ = &own_look_;   // the one finished last
+  Snapshot objects_;    // what the walks read after the stop, of what does not change while it lives
   std::vector<NativeFrame> natives_;   // keeps its room from one look to the next
-  std::size_t fiber_stack_bytes_ = 64 << 10;   // read of a stack whose bounds no mapping tells
-  bool cut_ = false;                                 // the last read() left out what lies above the predicted end of the stack
-  bool careful_ = false;                             // the last read() settled in the stop which states run
-  int careful_looks_ = 8, next_careful_looks_ = fewest_careful_looks, hurried_looks_ = 0;
+  std::atomic_flag locked_;                         // read() uses space_ and what of lua_ it may
+  std::atomic<std::size_t> fiber_stack_bytes_ = 64 << 10;   // read of a stack whose bounds no mapping tells
+  std::atomic<int> careful_looks_ = 8;              // still to be made: those that settle in the stop which states run
+  int next_careful_looks_ = fewest_careful_looks, hurried_looks_ = 0;
   bool stale_ = false;
   int settles_to_skip_ = 0, refreshes_in_vain_ = 0;
 };

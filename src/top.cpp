@@ -194,7 +194,6 @@ Result<Family> open(const TopOptions& options) {
   SamplerOptions sampler;
   sampler.merging = {options.mode, false};
   sampler.idle = options.idle;
-  sampler.near = std::make_shared<NearThread>();
   Result<Family> family = Family::open(options.target, sampler, options.subprocesses);
   if (!family || family->target().launched() || options.mode == Mode::native) return family;
   if (const Result<void> lua = family->check_lua(); !lua) return lua.error();

@@ -49,7 +49,8 @@ struct TopCounts {
 
   Span elapsed;
   Span ticks;                       // a number
-  Span idle;                        // no thread ran
+  Span idle;                        // no thread ran, or could have
+  Span waiting;                     // of all threads together: could have run, and had no CPU
   std::array<Span, activity_count> activity{};   // what threads that run are doing
   Span stopped;                     // some thread of the target stood still
   LossCounts losses{};

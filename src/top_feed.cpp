@@ -12,15 +12,18 @@ TopTable::Thread name_of(Session& session, const Thread& thread) { return {sessi
 TopFeed::TopFeed(Family& family, TopTarget target) : family_(family), table_(static_cast<std::int64_t>(target.window * 1e9)), target_(std::move(target)) {}
 
 void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
-  weight_ns_ = tick.weight_ns;
   const std::lock_guard lock(mutex_);
   table_.add(name_of(of, thread), tick.weight_ns, sample);
 }
 
-void TopFeed::add_idle(Session& of, const Thread& thread, const Tick& tick) {
-  weight_ns_ = tick.weight_ns;
+void TopFeed::add_idle(Session& of, const Thread& thread, const Tick&, std::int64_t) {
   const std::lock_guard lock(mutex_);
   table_.add_idle(name_of(of, thread));
+}
+
+void TopFeed::add_waiting(Session& of, const Thread& thread, const Tick&, std::int64_t count) {
+  const std::lock_guard lock(mutex_);
+  table_.add_waiting(name_of(of, thread), count);
 }
 
 void TopFeed::add_loss(Loss loss, std::int64_t count) {
@@ -31,11 +34,9 @@ void TopFeed::add_loss(Loss loss, std::int64_t count) {
 
 void TopFeed::look(const LoopCounts& counts) {
   if (counts.ticks != ticks_) {
-    // A tick of no thread has told no weight.
-    const std::int64_t weight = weight_ns_ != 0 ? weight_ns_ : counts.duration_ns - duration_ns_;
     const std::lock_guard lock(mutex_);
-    table_.end_tick(weight);
-    ticks_ = counts.ticks, duration_ns_ = counts.duration_ns, weight_ns_ = 0;
+    table_.end_tick(counts.duration_ns - duration_ns_, counts.ticks - ticks_);
+    ticks_ = counts.ticks, duration_ns_ = counts.duration_ns;
   }
   constexpr std::chrono::milliseconds ask_again(250);
   if (system::Clock::now() - luas_asked_ > ask_again) ask_luas();

@@ -18,7 +18,8 @@ class TopFeed : public SampleSink {
 
   // The sampling side.
   void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) override;
-  void add_idle(Session& of, const Thread& thread, const Tick& tick) override;
+  void add_idle(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) override;
+  void add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) override;
   void add_loss(Loss loss, std::int64_t count) override;
   void look(const LoopCounts& counts) override;
   bool has_enough() override { return enough_; }
@@ -49,7 +50,7 @@ class TopFeed : public SampleSink {
   TopTable table_;
   TopTarget target_;
   // Of the sampling side alone.
-  std::int64_t ticks_ = 0, duration_ns_ = 0, weight_ns_ = 0;
+  std::int64_t ticks_ = 0, duration_ns_ = 0;
   system::Clock::time_point luas_asked_{};
 
   std::atomic<bool> enough_ = false, over_ = false;

@@ -147,6 +147,7 @@ class Drawing {
       part(what, share(view_.part(counts_.activity[i]), elapsed_), known == Told::yes, style_of(i));
     }
     part("idle", share(view_.part(counts_.idle), elapsed_), true, TopStyle::idle);
+    if (view_.part(counts_.waiting) != 0) part(pressed == 0 ? "waiting for a CPU" : "no CPU", share(view_.part(counts_.waiting), elapsed_), true, TopStyle::idle);
     return line;
   }
 

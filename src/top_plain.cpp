@@ -31,6 +31,7 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
     const std::string part = known == Told::unknown ? "-" : fmt::format("{:.1f} %", share(counts.activity[i].recent, elapsed));
     if (known != Told::absent) fmt::format_to(out, " {} {},", name(activity), part);
   }
+  if (counts.waiting.recent != 0) fmt::format_to(out, " waiting for a CPU {:.1f} %,", share(counts.waiting.recent, elapsed));
   fmt::format_to(out, " idle {:.1f} %\n  %Own  %Total   OwnTime  TotalTime  Function (file:line)\n", share(counts.idle.recent, elapsed));
   std::vector<TopRow> rows = top_rows(counts, {});
   std::erase_if(rows, [](const TopRow& row) { return row.times.total.recent == 0; });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 namespace luaspy {
 namespace {
@@ -132,6 +133,11 @@ void TopTable::see(Index thread) {
 
 void TopTable::add_idle(const Thread& thread) { see(index_of(thread)); }
 
+void TopTable::add_waiting(const Thread& thread, std::int64_t count) {
+  see(index_of(thread));
+  waiting_ += count;
+}
+
 void TopTable::add(const Thread& thread, std::int64_t weight_ns, const Sample& sample) {
   if (sample.loss != Loss::none) add_loss(sample.loss);
   if (sample.loss == Loss::ended) return;
@@ -150,6 +156,7 @@ void TopTable::add(const Thread& thread, std::int64_t weight_ns, const Sample& s
     look.ran = sample.state == Sample::State::running;
   }
   ran_ |= sample.state == Sample::State::running;
+  waiting_ += sample.state == Sample::State::waiting;
   count(look, &TopCounts::Span::recent, 1);
   count(look, &TopCounts::Span::all, 1);
   looks_.push_back(std::move(look));
@@ -165,14 +172,15 @@ void TopTable::count(const Look& look, Member span, std::int64_t sign) {
   counts_.entries[look.path->own_line].times.own.*span += weight;
 }
 
-void TopTable::end_tick(std::int64_t weight_ns) {
+void TopTable::end_tick(std::int64_t weight_ns, std::int64_t ticks) {
   clock_ += weight_ns;
   const auto count_tick = [&](const Tick& tick, Member span, std::int64_t sign) {
     counts_.elapsed.*span += sign * tick.weight;
-    counts_.ticks.*span += sign;
+    counts_.ticks.*span += sign * tick.count;
+    counts_.waiting.*span += sign * tick.waiting * tick.weight / std::max<std::int64_t>(tick.count, 1);
     if (tick.idle) counts_.idle.*span += sign * tick.weight;
   };
-  const Tick tick = {clock_, weight_ns, !ran_};
+  const Tick tick = {clock_, weight_ns, !ran_ && waiting_ == 0, ticks, std::exchange(waiting_, 0)};
   count_tick(tick, &TopCounts::Span::recent, 1);
   count_tick(tick, &TopCounts::Span::all, 1);
   ticks_.push_back(tick);
@@ -189,7 +197,7 @@ void TopTable::reset() {
   ticks_.clear();
   for (TopCounts::Entry& entry : counts_.entries) entry.times = {};
   for (TopCounts::ThreadName& thread : counts_.threads) thread.ran = {};
-  counts_.elapsed = counts_.ticks = counts_.idle = counts_.stopped = {};
+  counts_.elapsed = counts_.ticks = counts_.idle = counts_.waiting = counts_.stopped = {};
   counts_.activity = {};
   counts_.losses = {};
 }

@@ -22,9 +22,11 @@ class TopTable {
   // One tick of one thread. `weight_ns`: since the tick before.
   void add(const Thread& thread, std::int64_t weight_ns, const Sample& sample);
   void add_idle(const Thread& thread);
+  // It could have run, and had no CPU, at so many ticks.
+  void add_waiting(const Thread& thread, std::int64_t count);
   void add_loss(Loss loss, std::int64_t count = 1) { counts_.losses[static_cast<std::size_t>(loss)] += count; }
-  // All threads have been looked at. What is too old to be recent is taken out of it.
-  void end_tick(std::int64_t weight_ns);
+  // All threads have been looked at, `ticks` times since this was called last. What is too old to be recent is taken out of it.
+  void end_tick(std::int64_t weight_ns, std::int64_t ticks = 1);
   // The target's VM is LuaJIT's: it says what it does.
   void know_luajit() { counts_.luajit = counts_.sees_collector = true; }
   // Begins anew: nothing has been sampled yet.
@@ -51,6 +53,7 @@ class TopTable {
   struct Tick {
     std::int64_t end = 0, weight = 0;
     bool idle = false;
+    std::int64_t count = 1, waiting = 0;   // of ticks; of threads' ticks that had no CPU
   };
   struct PerThread {
     std::shared_ptr<const Path> path;
@@ -78,6 +81,7 @@ class TopTable {
   std::uint64_t tick_ = 1;
   std::size_t seen_ = 0;
   bool ran_ = false;                // some thread, in the tick under way
+  std::int64_t waiting_ = 0;        // Tick::waiting of it
   std::unordered_multimap<std::size_t, Index> function_index_;   // by hash
   std::unordered_map<std::uint64_t, Index> line_index_;          // by function and line
   std::array<std::unordered_map<std::uint64_t, Index>, 4> entry_index_;   // by kind, then by both numbers

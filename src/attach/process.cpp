@@ -41,7 +41,8 @@ Thread::Thread(pid_t pid, pid_t tid)
       name_(name_in(fmt::format("/proc/{}/task/{}/comm", pid, tid))),
       syscall_(system::open_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid), O_RDONLY)),
       schedstat_(system::open_file(fmt::format("/proc/{}/task/{}/schedstat", pid, tid), O_RDONLY)),
-      stat_(system::open_file(fmt::format("/proc/{}/task/{}/stat", pid, tid), O_RDONLY)) {}
+      stat_(system::open_file(fmt::format("/proc/{}/task/{}/stat", pid, tid), O_RDONLY)),
+      pid_(pid) {}
 
 ThreadState Thread::state() const {
   std::array<char, 256> buffer;
@@ -73,33 +74,50 @@ char Thread::state_letter() const {
   return state_in(system::reread(stat_, buffer));
 }
 
-// proc(5): (39) processor. Field 3 is the one behind the name.
-int Thread::cpu() const {
-  constexpr int fields_between = 39 - 3;
+// proc(5): (39) processor. Field 3, the letter, is the one behind the name.
+Thread::Place Thread::place() const {
+  constexpr int fields_between = 39 - 4;
   std::array<char, 1024> buffer;
   std::string_view text = system::reread(stat_, buffer);
+  Place place{state_in(text), -1};
   const std::size_t end = text.rfind(')');
-  if (end == text.npos) return -1;
+  if (end == text.npos || place.letter == '?') return {};
   text.remove_prefix(end + 1);
-  for (int i = 0; i < fields_between; ++i) (void)next_word(text);
+  for (int i = 0; i < fields_between + 1; ++i) (void)next_word(text);
   const std::string_view word = next_word(text);
-  return word.empty() ? -1 : number<int>(word);
+  if (!word.empty()) place.cpu = number<int>(word);
+  return place;
+}
+
+int Thread::cpu() const { return place().cpu; }
+
+// kernel/sched/debug.c, proc_sched_show_task(): "se.exec_start   :   702193.708324", in ms.
+std::optional<std::int64_t> Thread::counted_at() const {
+  if (!sched_) sched_ = system::open_file(fmt::format("/proc/{}/task/{}/sched", pid_, tid_), O_RDONLY);
+  std::array<char, 512> buffer;
+  const std::string_view text = system::reread(sched_, buffer);
+  const std::size_t name = text.find("se.exec_start"), colon = text.find(':', name);
+  if (name == text.npos || colon == text.npos) return std::nullopt;
+  std::string_view rest = text.substr(colon + 1);
+  const std::string_view value = next_word(rest);
+  const std::size_t point = value.find('.');
+  if (point == value.npos || value.size() - point != 7) return std::nullopt;
+  return number<std::int64_t>(value.substr(0, point)) * 1'000'000 + number<std::int64_t>(value.substr(point + 1));
+}
+
+Thread::Schedule Thread::schedule() const {
+  std::array<char, 128> buffer;
+  std::string_view text = system::reread(schedstat_, buffer);
+  Schedule schedule;
+  schedule.on_cpu = number<std::int64_t>(next_word(text));
+  schedule.waited_for_cpu = number<std::int64_t>(next_word(text));
+  schedule.runs = number<std::uint64_t>(next_word(text));
+  return schedule;
 }
 
 Thread::Times Thread::times() const {
-  std::array<char, 128> buffer;
-  std::string_view text = system::reread(schedstat_, buffer);
-  Times times;
-  times.on_cpu = number<std::int64_t>(next_word(text));
-  times.waited_for_cpu = number<std::int64_t>(next_word(text));
-  return times;
-}
-
-std::uint64_t Thread::run_count() const {
-  std::array<char, 128> buffer;
-  std::string_view text = system::reread(schedstat_, buffer);
-  (void)next_word(text), (void)next_word(text);   // time on a CPU, and time waited for one
-  return number<std::uint64_t>(next_word(text));
+  const Schedule now = schedule();
+  return {now.on_cpu, now.waited_for_cpu};
 }
 
 Process::Process(pid_t pid) : pid_(pid), task_(system::open_file(path("task"), O_RDONLY | O_DIRECTORY)) {}
@@ -171,7 +189,7 @@ std::vector<pid_t> children_of(pid_t pid) {
 
 // Listing task/ is the expensive part of a tick with many threads. Its link count tells most changes, and a thread that another one replaced
 // is found to have ended (forget_threads); what neither tells waits for the next listing.
-const std::vector<std::unique_ptr<Thread>>& Process::threads() {
+const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   struct stat status {};
   if (::fstat(task_.number(), &status) != 0) {
     threads_.clear();
@@ -183,10 +201,10 @@ const std::vector<std::unique_ptr<Thread>>& Process::threads() {
   list_again_ = false;
   thread_count_ = status.st_nlink;
   listed_ = time;
-  std::vector<std::unique_ptr<Thread>> now;
+  std::vector<std::shared_ptr<Thread>> now;
   for (const pid_t tid : system::numeric_entries(path("task"))) {
     const auto known = std::ranges::find_if(threads_, [&](const auto& thread) { return thread != nullptr && thread->tid() == tid; });
-    std::unique_ptr<Thread> thread = known != threads_.end() ? std::move(*known) : std::make_unique<Thread>(pid_, tid);
+    std::shared_ptr<Thread> thread = known != threads_.end() ? std::move(*known) : std::make_shared<Thread>(pid_, tid);
     if (lives(thread->state_letter())) now.push_back(std::move(thread));
   }
   threads_ = std::move(now);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,17 +34,35 @@ class Thread {
   char state_letter() const;
   // The CPU that it ran on last; -1 if it is gone.
   int cpu() const;
-  // How long it has been on a CPU, and how long it could have run and had none, ns; and how often it was given one (schedstat, Documentation/scheduler/sched-stats.rst); 0 if the kernel does not tell.
+  // How long it has been on a CPU, and how long it could have run and had none, ns (schedstat, Documentation/scheduler/sched-stats.rst); 0 if the kernel
+  // does not tell.
   struct Times {
     std::int64_t on_cpu = 0, waited_for_cpu = 0;
   };
   Times times() const;
-  std::uint64_t run_count() const;
+  // All three of schedstat's numbers, in one read of 1 µs.
+  struct Schedule {
+    std::int64_t on_cpu = 0, waited_for_cpu = 0;   // ns
+    std::uint64_t runs = 0;                        // times it was given a CPU; 0 if the kernel does not tell
+  };
+  Schedule schedule() const;
+  std::uint64_t run_count() const { return schedule().runs; }
+  // Its letter and the CPU that it is on, or was on last, in one read: 3 µs.
+  struct Place {
+    char letter = '?';
+    int cpu = -1;
+  };
+  Place place() const;
+  // When it was given the CPU, or had its time on it counted last, ns of the scheduler's clock: what executed until now has just been counted. nullopt
+  // if the kernel does not tell (/proc/TID/sched, CONFIG_SCHED_DEBUG). 20 µs.
+  std::optional<std::int64_t> counted_at() const;
 
  private:
   pid_t tid_;
   std::string name_;
   system::FileDescriptor syscall_, schedstat_, stat_;
+  mutable system::FileDescriptor sched_;   // opened when it is asked for
+  pid_t pid_;
 };
 
 // Where /proc/PID/exe points; "?" if that cannot be read.
@@ -61,7 +80,7 @@ class Process : public Mapped {
   AddressSpace address_space() const override;
 
   // Tells which threads there are now. The same Thread objects stay for the same threads.
-  const std::vector<std::unique_ptr<Thread>>& threads();
+  const std::vector<std::shared_ptr<Thread>>& threads();
   // A thread was found to have ended: the next threads() looks anew.
   void forget_threads() { list_again_ = true; }
 
@@ -74,7 +93,7 @@ class Process : public Mapped {
 
   pid_t pid_;
   system::FileDescriptor task_;   // the directory of threads
-  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<std::shared_ptr<Thread>> threads_;
   std::uint64_t thread_count_ = 0;
   system::Clock::time_point listed_;
   bool list_again_ = false;

@@ -22,7 +22,7 @@ Standstill::Standstill(Target& target) : target_(target) {
 }
 
 // Listing the threads anew has ended the objects of those that are gone.
-bool Standstill::forget_ended(const std::vector<std::unique_ptr<Thread>>& threads) {
+bool Standstill::forget_ended(const std::vector<std::shared_ptr<Thread>>& threads) {
   const auto is_gone = [&](const Member& member) { return std::ranges::none_of(threads, [&](const auto& thread) { return thread.get() == member.thread; }); };
   return std::erase_if(members_, is_gone) != 0;
 }
@@ -60,7 +60,7 @@ std::chrono::nanoseconds Standstill::resume() {
   for (Member& member : members_) {
     if (member.stop != nullptr) longest = std::max(longest, member.stop->resume());
   }
-  target_.let_go_pending();
+  target_.tracer().let_go_pending();
   return longest;
 }
 

@@ -34,7 +34,7 @@ class Standstill {
 
  private:
   bool add(Thread& thread);
-  bool forget_ended(const std::vector<std::unique_ptr<Thread>>& threads);
+  bool forget_ended(const std::vector<std::shared_ptr<Thread>>& threads);
 
   Target& target_;
   std::vector<Member> members_;

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -176,11 +177,13 @@ Registers registers_of(const user_regs_struct& raw) {
   return registers;
 }
 
-Failure read_registers(pid_t tid, Registers& registers) {
+Failure read_registers(pid_t tid, Registers& registers, bool* at_system_call) {
   user_regs_struct raw;
   iovec vector{&raw, sizeof raw};
   if (::ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &vector) != 0) return {errno};
   registers = registers_of(raw);
+  // An interrupt puts a negative number there (arch/x86/entry/entry_64.S).
+  if (at_system_call != nullptr) *at_system_call = static_cast<std::int64_t>(raw.orig_rax) >= 0;
   return {};
 }
 
@@ -195,6 +198,24 @@ WaitStatus wait_for(pid_t tid, bool block) {
   // signal-delivery-stop, whose signal would be lost if it were not passed on.
   const bool event = status >> 16 != 0;
   return {WaitStatus::Kind::stopped, event ? 0 : WSTOPSIG(status)};
+}
+
+// WNOWAIT leaves a stop to the thread that it belongs to. An end is heard for good by waitpid(2).
+WaitStatus wait_for_end(pid_t child) {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0) return {errno == EINTR ? WaitStatus::Kind::interrupted : WaitStatus::Kind::ended};
+  if (info.si_pid == 0 || (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED)) return {};
+  return wait_for(child, false);
+}
+
+void await_end(pid_t child, std::chrono::milliseconds patience) {
+  const FileDescriptor end(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  if (!end) {
+    (void)sleep_until(Clock::now() + std::min(patience, std::chrono::milliseconds(20)));
+    return;
+  }
+  pollfd ended{end.number(), POLLIN, 0};
+  (void)::poll(&ended, 1, static_cast<int>(patience.count()));
 }
 
 bool sleep_until(Clock::time_point deadline) {

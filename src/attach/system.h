@@ -71,7 +71,8 @@ Failure seize(pid_t tid);
 Failure interrupt(pid_t tid);
 // Lets a stopped thread run untraced, delivering `signal` to it if not 0.
 Failure detach(pid_t tid, int signal);
-Failure read_registers(pid_t tid, Registers& registers);
+// `at_system_call`: the thread stopped at the return from a system call (orig_rax is its number), not where an interrupt met it.
+Failure read_registers(pid_t tid, Registers& registers, bool* at_system_call = nullptr);
 Registers registers_of(const user_regs_struct& raw);
 
 struct WaitStatus {
@@ -82,8 +83,14 @@ struct WaitStatus {
 // Waits for the state change of a traced thread or a child. With `block` false: none if there is no change yet.
 // `interrupted` when a signal came to luaspy first.
 WaitStatus wait_for(pid_t tid, bool block);
+// How a child of luaspy's has ended; kind none while it has not. It takes no stop: waitpid(2) by any thread of a process takes the stops of what
+// another of its threads traces, and that thread would wait for ever.
+WaitStatus wait_for_end(pid_t child);
+// Waits until the child has ended, a signal comes, or so long.
+void await_end(pid_t child, std::chrono::milliseconds patience);
 
 using Clock = std::chrono::steady_clock;
+inline std::int64_t to_ns(Clock::duration duration) { return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count(); }
 // Sleeps until `deadline`. False if a signal came first.
 bool sleep_until(Clock::time_point deadline);
 

@@ -4,14 +4,18 @@
 
 namespace luaspy {
 
-void Target::let_go_pending() {
-  for (const pid_t tid : std::vector(pending_)) {
-    Stop stop(*this, tid);
+void Tracer::let_go_pending() {
+  for (const Pending& pending : std::vector(pending_)) {
+    Stop stop(*this, *pending.target, pending.tid);
   }
 }
 
-Target::Stop::Stop(Target& target, pid_t tid) : target_(target), tid_(tid), requested_(system::Clock::now()) {
-  const bool was_pending = std::erase(target.pending_, tid) != 0;
+bool Tracer::has_pending(pid_t tid) const { return std::ranges::find(pending_, tid, &Pending::tid) != pending_.end(); }
+
+Stop::Stop(Target& target, pid_t tid) : Stop(target.tracer(), target, tid) {}
+
+Stop::Stop(Tracer& tracer, Target& target, pid_t tid) : tracer_(tracer), target_(target), tid_(tid), requested_(system::Clock::now()) {
+  const bool was_pending = std::erase_if(tracer.pending_, [&](const Tracer::Pending& pending) { return pending.tid == tid; }) != 0;
   if (was_pending) outcome_ = wait(false);
   // What was pending may be gone, and its number be that of a thread which nobody traces: after exec the leader's is.
   const bool anew = !was_pending || (outcome_ == Outcome::pending && system::interrupt(tid));
@@ -20,16 +24,16 @@ Target::Stop::Stop(Target& target, pid_t tid) : target_(target), tid_(tid), requ
     outcome_ = wait(true);
   }
   if (outcome_ == Outcome::ended) follow_exec();
-  if (outcome_ == Outcome::pending) target.pending_.push_back(tid_);
+  if (outcome_ == Outcome::pending) tracer.pending_.push_back({&target, tid_});
   if (outcome_ != Outcome::stopped) return;
-  target.held_.push_back(tid_);
-  if (tid_ != tid || system::read_registers(tid_, registers_)) {
+  tracer.held_.push_back(tid_);
+  if (tid_ != tid || system::read_registers(tid_, registers_, &at_system_call_)) {
     resume();
     outcome_ = Outcome::ended;
   }
 }
 
-bool Target::Stop::begin() {
+bool Stop::begin() {
   if (const system::Failure failure = system::seize(tid_)) {
     outcome_ = failure.no_such_process() ? Outcome::ended : Outcome::refused;
     return false;
@@ -41,42 +45,42 @@ bool Target::Stop::begin() {
 
 // A thread that was in exec when it was interrupted has become the leader, and stands still under that number (ptrace, section 2: "execve(2) under ptrace").
 // It is another program by now.
-void Target::Stop::follow_exec() {
+void Stop::follow_exec() {
   const pid_t leader = target_.process_.pid();
-  if (tid_ == leader || std::ranges::find(target_.held_, leader) != target_.held_.end() || system::interrupt(leader)) return;
+  if (tid_ == leader || std::ranges::find(tracer_.held_, leader) != tracer_.held_.end() || system::interrupt(leader)) return;
   tid_ = leader;
   outcome_ = wait(true);
 }
 
-// The wait blocks: that is the fastest way to see the stop, above all when luaspy shares the thread's CPU. The alarm that
-// the sampler keeps running (see Sampler) ends it for a thread that does not come.
-Target::Stop::Outcome Target::Stop::wait(bool block) {
+// The wait blocks: that is the fastest way to see the stop, above all when luaspy shares the thread's CPU.
+Stop::Outcome Stop::wait(bool block) {
+  if (block) tracer_.waits_since_ = requested_.time_since_epoch().count();
   for (;;) {
     const system::WaitStatus status = system::wait_for(tid_, block);
+    if (status.kind == system::WaitStatus::Kind::interrupted && tracer_.held_.empty() && system::Clock::now() - requested_ <= tracer_.patience_) continue;
+    tracer_.waits_since_ = 0;
     switch (status.kind) {
       case system::WaitStatus::Kind::stopped:
         signal_ = status.signal;
         return Outcome::stopped;
       case system::WaitStatus::Kind::ended:
-        if (tid_ == target_.process_.pid()) target_.exit_status_ = status.exit_status;
+        if (tid_ == target_.process_.pid()) target_.exit_status_ = status.exit_status.value_or(-1);
         return Outcome::ended;
       case system::WaitStatus::Kind::none:
-        return Outcome::pending;
-      case system::WaitStatus::Kind::interrupted:
-        if (!target_.held_.empty() || system::Clock::now() - requested_ > target_.patience_) return Outcome::pending;
+      case system::WaitStatus::Kind::interrupted: return Outcome::pending;
     }
   }
 }
 
-std::chrono::nanoseconds Target::Stop::resume() {
+std::chrono::nanoseconds Stop::resume() {
   if (outcome_ != Outcome::stopped) return stood_still_;
   // It fails if the thread was killed where it stood. Its end has to be heard then: until it is, exec by another thread does not go on, and
   // the target's parent is not told of its end.
   const bool killed = static_cast<bool>(system::detach(tid_, signal_));
   outcome_ = Outcome::ended;
   stood_still_ = system::Clock::now() - requested_;
-  std::erase(target_.held_, tid_);
-  if (killed) target_.pending_.push_back(tid_);
+  std::erase(tracer_.held_, tid_);
+  if (killed) tracer_.pending_.push_back({&target_, tid_});
   return stood_still_;
 }
 

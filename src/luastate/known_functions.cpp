@@ -1,17 +1,20 @@
 #include "luastate/known_functions.h"
 
 namespace luaspy {
-namespace {
-
-constexpr std::size_t most = 1 << 15;   // places; a program may make closures without end
-
-}  // namespace
 
 std::size_t KnownFunctions::slot_of(Address closure) const {
-  const std::size_t mask = closures_.size() - 1;
+  constexpr std::size_t mask = places - 1;
   std::size_t at = closure * 0x9e37'79b9'7f4a'7c15 >> 32 & mask;
-  while (closures_[at] != 0 && closures_[at] != closure) at = (at + 1) & mask;
-  return at;
+  for (;;) {
+    const Address there = closures_[at].load(std::memory_order_relaxed);
+    if (there == 0 || there == closure) return at;
+    at = (at + 1) & mask;
+  }
+}
+
+void KnownFunctions::clear() {
+  for (std::atomic<Address>& closure : closures_) closure.store(0, std::memory_order_relaxed);
+  count_ = 0;
 }
 
 bool KnownFunctions::confirm(const LuaWalk& walk) {
@@ -26,28 +29,13 @@ bool KnownFunctions::confirm(const LuaWalk& walk) {
 void KnownFunctions::add(const LuaWalk& walk) {
   for (const LuaCall& call : walk.calls) {
     if (call.closure == 0) continue;
-    if (!has(call.closure) && 2 * ++count_ > closures_.size()) grow();
+    if (!has(call.closure) && 2 * ++count_ > places) {
+      clear();
+      count_ = 1;
+    }
     const std::size_t at = slot_of(call.closure);
-    closures_[at] = call.closure;
     whats_[at] = what(call);
-  }
-}
-
-void KnownFunctions::grow() {
-  if (closures_.size() == most) {
-    clear();
-    count_ = 1;   // the one that is being added
-    return;
-  }
-  const std::vector<Address> closures(std::move(closures_));
-  const std::vector<What> whats(std::move(whats_));
-  closures_.assign(2 * closures.size(), 0);
-  whats_.assign(2 * closures.size(), {});
-  for (std::size_t i = 0; i < closures.size(); ++i) {
-    if (closures[i] == 0) continue;
-    const std::size_t at = slot_of(closures[i]);
-    closures_[at] = closures[i];
-    whats_[at] = whats[i];
+    closures_[at].store(call.closure, std::memory_order_relaxed);
   }
 }
 

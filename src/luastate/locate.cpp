@@ -150,7 +150,7 @@ void Locator::meet(Address word, bool as_before, const ThreadStack& stack, Unkno
   if (word - stack.start < stack.bytes.size()) return;
   const bool seen = has_been_state(word);
   if (!seen && (as_before || !worth_reading(word))) return;
-  if (!seen && unknown == Unknown::defer) deferred_.push_back(word);
+  if (!seen && unknown == Unknown::defer) deferred_->push_back(word);
   else if (std::ranges::find(chunk_, word) == chunk_.end() && std::ranges::find(candidates_, word, &Candidate::L) == candidates_.end()) chunk_.push_back(word);
 }
 
@@ -266,7 +266,7 @@ void Locator::collect(const Memory& memory, Unknown unknown) {
     if (has_been_state(word)) {
       std::array<std::byte, head_size> head;
       if (memory.read(word, head)) add_candidate(memory, word, head);
-      else if (unknown == Unknown::defer) deferred_.push_back(word);
+      else if (unknown == Unknown::defer) deferred_->push_back(word);
     } else {
       requests[count] = {word, heads[count], false};
       ++count;
@@ -290,25 +290,40 @@ void Locator::add_candidate(const Memory& memory, Address L, std::span<const std
   candidates_.push_back({L, G, anchor & ~fields.anchor_flags, lua});
 }
 
-bool Locator::missed(const Memory& memory) {
-  candidates_.clear();
-  std::ranges::sort(deferred_);
-  deferred_.erase(std::unique(deferred_.begin(), deferred_.end()), deferred_.end());
-  for (std::size_t i = 0; i < deferred_.size(); i += chunk_words) {
-    const auto part = std::span(deferred_).subspan(i, std::min(chunk_words, deferred_.size() - i));
-    chunk_.assign(part.begin(), part.end());
-    collect(memory, Unknown::read);
+bool Locator::is_missed(const Memory& memory, std::span<const Address> deferred, const std::function<bool(Address)>& is_known) const {
+  std::vector<Address> words(deferred.begin(), deferred.end());
+  std::ranges::sort(words);
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  std::array<std::array<std::byte, head_size>, chunk_words> heads;
+  std::array<Memory::Request, chunk_words> requests;
+  for (std::size_t at = 0; at < words.size(); at += chunk_words) {
+    const std::size_t count = std::min(chunk_words, words.size() - at);
+    for (std::size_t i = 0; i < count; ++i) requests[i] = {words[at + i], heads[i], false};
+    memory.read_batch(std::span(requests).first(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!requests[i].done) continue;
+      for (const Dialect& row : rows_) {
+        const StateFields fields = fields_of(row);
+        if (load<std::uint8_t>(heads[i], fields.tt) != fields.tag) continue;
+        const Address G = load_G(fields, heads[i]);
+        if (is_known(G)) return true;
+        if (!plausible_pointer(G)) continue;
+        if (row.puc != nullptr && fits(memory, *row.puc, words[at + i], heads[i])) return true;
+        LuajitLayout layout = row.luajit != nullptr ? *row.luajit : LuajitLayout{};
+        if (row.luajit != nullptr && find_globals(memory, words[at + i], layout)) return true;
+      }
+    }
   }
-  deferred_.clear();
-  return !candidates_.empty();
+  return false;
 }
 
 void Locator::locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before, Unknown unknown,
-                     std::vector<Activation>& active) {
+                     std::vector<Activation>& active, std::vector<Address>& deferred) {
   active.clear();
   candidates_.clear();
   chunk_.clear();
-  deferred_.clear();
+  deferred.clear();
+  deferred_ = &deferred;
   if (rows_.empty()) return;
   if (seen_states_.empty()) forget_states();
   // While a stack moves, a row may fail to fit for an instant: what looked like a state is asked again, wherever it stands, but not for ever.

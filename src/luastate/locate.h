@@ -50,17 +50,18 @@ class Locator {
   // not be asked again: what runs now has been resumed by frames that were not there then, or it ran then, too.
   enum class Unknown {
     read,    // the other ones are read at once
-    defer,   // they, and states that `memory` cannot answer for, are taken for no states; missed() tells whether that was right
+    defer,   // they, and states that `memory` cannot answer for, are taken for no states; is_missed() tells whether that was right
   };
 
   // The states running on the thread, innermost first, into `active` (which is cleared). Empty: no Lua runs there. `before`: the same
-  // stack as the last look at it saw it; empty if there was none.
+  // stack as the last look at it saw it; empty if there was none. `deferred`: the words that were deferred.
   void locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before, Unknown unknown,
-              std::vector<Activation>& active);
+              std::vector<Activation>& active, std::vector<Address>& deferred);
 
-  // After a look that deferred: reads what it left out, in the memory as it is now. True if there is a lua_State among it: it may have run on
-  // this stack, and the look is worth nothing.
-  bool missed(const Memory& memory);
+  // After a look that deferred: looks for a lua_State among what it left out, in the memory as it is now. True if there is one: it may have run on
+  // this stack, and the look is worth nothing. `is_known`: whether there is a global_State at an address. It may be asked while another
+  // thread is in locate().
+  bool is_missed(const Memory& memory, std::span<const Address> deferred, const std::function<bool(Address)>& is_known) const;
 
   // Is this, of which a look has told, a state still? For memory that may have been freed since.
   static bool is_state(const Memory& memory, const Activation& state);
@@ -116,7 +117,7 @@ class Locator {
   bool doubtful_ = false;          // the last look met what looked like a state of a global_State that is not known, and did not fit
   int doubts_left_ = most_doubts;
   std::vector<Address> chunk_;     // words to read next
-  std::vector<Address> deferred_;
+  std::vector<Address>* deferred_ = nullptr;   // of the locate() under way
   std::vector<Candidate> candidates_;
 };
 

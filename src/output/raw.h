@@ -29,6 +29,7 @@ class RawWriter {
   void sample(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack);
   void loss(Loss loss, std::int64_t count);
   void idle(std::int64_t count);
+  void waiting(std::int64_t count);
   // What has changed of it since the last time.
   void about(const About& about);
 

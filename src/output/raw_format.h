@@ -10,7 +10,7 @@ inline constexpr std::string_view magic = "LUASPY\x1a";   // the version follows
 inline constexpr std::size_t largest_block = 1 << 26;     // bytes of payload: no writer makes one of that size
 inline constexpr std::size_t longest_string = 1 << 16;
 
-enum Record : std::uint8_t { about = 1, string, frame, stack, thread, tick, sample, loss, idle };
+enum Record : std::uint8_t { about = 1, string, frame, stack, thread, tick, sample, loss, idle, waiting };
 
 // Sample records: bits of their flags; the VM state is above them.
 inline constexpr std::uint64_t asleep = 1, has_stop = 2, has_quality = 4, has_loss = 8;

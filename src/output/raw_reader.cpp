@@ -102,6 +102,7 @@ class RawReader {
       case raw::sample: return read_sample(fields);
       case raw::loss: return read_loss(fields);
       case raw::idle: return read_idle(fields);
+      case raw::waiting: return read_waiting(fields);
       default: return true;
     }
   }
@@ -232,6 +233,12 @@ class RawReader {
   bool read_idle(Fields fields) {
     const int count = fields.small_number();
     if (fields.good() && is_in_window()) profile_.add_idle(count);
+    return fields.good();
+  }
+
+  bool read_waiting(Fields fields) {
+    const int count = fields.small_number();
+    if (fields.good() && is_in_window()) profile_.add_waiting(count);
     return fields.good();
   }
 

@@ -97,7 +97,9 @@ void RawWriter::catch_up() {
   }
 }
 
-void RawWriter::tick(const Tick& tick) {
+// Stoppers of several CPUs make one tick, each at its own time.
+void RawWriter::tick(const Tick& at) {
+  const Tick tick{std::max(at.at_ns, tick_.at_ns), at.weight_ns};
   if (tick.at_ns == tick_.at_ns && tick.weight_ns == tick_.weight_ns) return;
   idle_is_over();
   body_.clear();
@@ -113,7 +115,7 @@ void RawWriter::sample(std::uint32_t thread, const Tick& at, const Sample& facts
   const bool is_stack = facts.loss == Loss::none, new_quality = is_stack && facts.quality != qualities_[thread];
   body_.clear();
   put(body_, std::uint64_t{thread});
-  put(body_, (facts.state == Sample::State::sleeping ? raw::asleep : 0) | (facts.stopped_ns != 0 ? raw::has_stop : 0) | (new_quality ? raw::has_quality : 0) |
+  put(body_, (facts.state != Sample::State::running ? raw::asleep : 0) | (facts.stopped_ns != 0 ? raw::has_stop : 0) | (new_quality ? raw::has_quality : 0) |
                  (is_stack ? 0 : raw::has_loss) | static_cast<std::uint64_t>(facts.vm_state) << raw::vm_state_shift);
   if (is_stack) put(body_, std::uint64_t{stack});
   else put(body_, static_cast<std::uint64_t>(facts.loss));
@@ -134,6 +136,12 @@ void RawWriter::loss(Loss loss, std::int64_t count) {
 }
 
 void RawWriter::idle(std::int64_t count) { idle_ += count; }
+
+void RawWriter::waiting(std::int64_t count) {
+  body_.clear();
+  put(body_, count);
+  add_record(raw::waiting, body_);
+}
 
 void RawWriter::idle_is_over() {
   if (idle_ == 0) return;

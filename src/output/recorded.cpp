@@ -18,6 +18,7 @@ std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile
     if (profile.losses(loss) != 0) facts.emplace_back(name(loss), std::to_string(profile.losses(loss)));
   }
   if (profile.idle() != 0) facts.emplace_back("idle", std::to_string(profile.idle()));
+  if (profile.waiting() != 0) facts.emplace_back("waiting for a CPU", std::to_string(profile.waiting()));
   if (profile.stops().count() != 0)
     facts.emplace_back("stopped", fmt::format("{} times, {:.1f} µs mostly, {:.3f} s in all", profile.stops().count(),
                                               static_cast<double>(profile.stops().quantile_ns(0.5)) / 1e3, static_cast<double>(profile.stops().total_ns()) / 1e9));

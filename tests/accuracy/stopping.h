@@ -68,8 +68,9 @@ class Pieces {
     if (!reader_.read(registers, predicted_, true)) return false;
     cold_active.clear();
     Locator cold;
+    std::vector<Address> deferred;
     cold.try_rows(reader_.rows_to_try());
-    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, {}, Locator::Unknown::read, cold_active);
+    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, {}, Locator::Unknown::read, cold_active, deferred);
     return true;
   }
 
@@ -77,7 +78,7 @@ class Pieces {
   bool finish() {
     reader_.close();
     sample = {};
-    if (!reader_.finish(registers_, sample, predicted_)) return false;
+    if (!reader_.finish(sample, predicted_)) return false;
     agreement_.look(reader_, registers_);
     reader_.settle();
     return true;

@@ -24,7 +24,7 @@ void look_at(const CoreFile& core) {
     StackReader::Prediction predicted;
     Sample sample;
     if (!reader.read(thread.registers, predicted, false)) continue;
-    reader.finish(thread.registers, sample, predicted);
+    reader.finish(sample, predicted);
     expect(sample.stack.size() < 10'000, "a stack is bounded");
     for (const Frame& frame : sample.stack) {
       expect_printable(frame.name, 2000, "a frame's name");

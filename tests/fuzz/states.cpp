@@ -26,10 +26,10 @@ struct Look {
       : image(from), memory(from, input), stack_bytes(memory.bytes(from.stop.stack_start, from.stop.stack.size())), reader(memory, memory, limits()) {
     memory.bounded("locate", 1'000'000, 256 << 20, [&] {
       reader.try_rows(rows_for(image.stop.version));
-      reader.locate(memory, image.stop.registers, stack(), {}, Locator::Unknown::read);
+      reader.read(memory, image.stop.registers, stack(), {}, true, found);
     });
     memory.bounded("walk", most_reads, most_bytes, [&] {
-      reader.walk(memory, memory, image.stop.registers, stack());
+      reader.walk(found, memory, memory, image.stop.registers, stack());
       reader.refine(image.stop.natives, image.stop.registers, image.stop, memory);
     });
     memory.bounded("label", most_reads, most_bytes, [&] {
@@ -44,6 +44,7 @@ struct Look {
   FakeMemory memory;
   std::vector<std::byte> stack_bytes;
   LuaReader reader;
+  LuaReader::Found found;
   Merged merged;
   Quality quality;
   Stack frames;

@@ -28,8 +28,9 @@ void CoroutineWatcher::locate(const Registers& registers, std::vector<Activation
   const Mapping* const stack = space.find(registers.sp());
   REQUIRE(stack != nullptr);
   std::vector<std::byte> bytes(stack->end - registers.sp());
+  std::vector<Address> deferred;
   REQUIRE(target_.memory().read(registers.sp(), bytes));
-  locator_.locate(target_.memory(), registers, {registers.sp(), bytes}, {}, Locator::Unknown::read, active);
+  locator_.locate(target_.memory(), registers, {registers.sp(), bytes}, {}, Locator::Unknown::read, active, deferred);
 }
 
 CoroutineLookup CoroutineWatcher::look(int tries) {

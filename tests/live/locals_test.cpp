@@ -72,7 +72,7 @@ class Looker {
   std::optional<Look> read(const Registers& registers, const ValueLimits& limits) {
     Sample sample;
     StackReader::Prediction none;
-    if (!reader_.read(registers, none, false) || !reader_.finish(registers, sample, none)) return std::nullopt;
+    if (!reader_.read(registers, none, false) || !reader_.finish(sample, none)) return std::nullopt;
     Look look;
     const auto& frames = reader_.lua().labelled();
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {

@@ -60,7 +60,7 @@ TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
     if (who != held) program.await("it has been killed", [&] { return Thread(program.pid(), tid).state_letter() != 't'; });
   }
   program.await("the new program says AGAIN", [&] {
-    target.let_go_pending();
+    target.tracer().let_go_pending();
     return target.process().executable().ends_with("execs") && read_file("/proc/" + std::to_string(program.pid()) + "/cmdline").ends_with(std::string("again\0", 6));
   });
   program.read_until("AGAIN");
@@ -69,7 +69,7 @@ TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
     Target::Stop stop(target, program.pid());
     CHECK(stop.outcome() == Target::Stop::Outcome::stopped);
   }
-  CHECK(!target.has_pending());
+  CHECK(!target.tracer().has_pending());
   program.await("it runs", [&] { return Thread(program.pid(), program.pid()).state_letter() == 'R'; });
 }
 

@@ -59,8 +59,9 @@ int run(int pid, const char* from) {
   if (stack == nullptr) return std::cerr << "no stack\n", 1;
   snapshot.open(stop.registers.sp(), stack->end - stop.registers.sp(), {});
   const Locator::ThreadStack words = {snapshot.stack_start(), snapshot.stack()};
-  reader.locate(recorder, stop.registers, words, {}, Locator::Unknown::read);
-  reader.walk(recorder, recorder, stop.registers, words);
+  LuaReader::Found found;
+  reader.read(recorder, stop.registers, words, {}, true, found);
+  reader.walk(found, recorder, recorder, stop.registers, words);
   for (const Address entry : reader.c_entries()) unwinder.note_entry(entry);
   unwind_natives(stop.registers, recorder, modules, unwinder, native, reader, stop.natives);
   reader.refine(stop.natives, stop.registers, native, recorder);

@@ -58,17 +58,21 @@ TEST_CASE("a look that defers says so when it has missed a state, and finds it t
     Locator locator, fresh;
     locator.try_rows(rows_for(stop.version));
     fresh.try_rows(rows_for(stop.version));
-    locator.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::read, careful);
+    std::vector<Address> deferred;
+    const auto none = [](Address) { return false; };
+    locator.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::read, careful, deferred);
     REQUIRE(!careful.empty());
-    CHECK(!locator.missed(stop.memory));
+    CHECK(deferred.empty());
 
-    fresh.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::defer, hurried);
+    fresh.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::defer, hurried, deferred);
     CHECK(hurried.empty());
-    CHECK(fresh.missed(stop.memory));
+    CHECK(fresh.is_missed(stop.memory, deferred, none));
+    CHECK(fresh.is_missed(stop.memory, deferred, [&](Address G) { return G == careful.front().G; }));
+    fresh.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::read, hurried, deferred);
     // Known as a state, it is found even where the stack is as it was before.
     for (const Locator::ThreadStack& before : {Locator::ThreadStack{}, stack}) {
-      fresh.locate(stop.memory, stop.registers, stack, before, Locator::Unknown::defer, hurried);
-      CHECK(!fresh.missed(stop.memory));
+      fresh.locate(stop.memory, stop.registers, stack, before, Locator::Unknown::defer, hurried, deferred);
+      CHECK(!fresh.is_missed(stop.memory, deferred, none));
       REQUIRE(hurried.size() == careful.size());
       for (std::size_t i = 0; i < careful.size(); ++i) CHECK(hurried[i].L == careful[i].L);
     }
@@ -124,7 +128,8 @@ Activation innermost(const SavedStop& stop) {
   Locator locator;
   locator.try_rows(rows_for(stop.version));
   std::vector<Activation> active;
-  locator.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, Locator::Unknown::read, active);
+  std::vector<Address> deferred;
+  locator.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, Locator::Unknown::read, active, deferred);
   REQUIRE(!active.empty());
   return active.front();
 }

@@ -160,9 +160,9 @@ class Padded : public Memory {
 };
 
 // `stopped`: what the stop has read; `objects`: that, and what was read after it.
-Outcome finish(const SavedStop& stop, LuaReader& reader, const Memory& stopped, const Memory& objects) {
+Outcome finish(const SavedStop& stop, LuaReader& reader, const LuaReader::Found& found, const Memory& stopped, const Memory& objects) {
   const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
-  reader.walk(stopped, objects, stop.registers, stack);
+  reader.walk(found, stopped, objects, stop.registers, stack);
   reader.refine(stop.natives, stop.registers, stop, objects);
   const Merged merged = merge(stop.natives, reader.segments(), stop, {});
   Outcome outcome;
@@ -182,8 +182,9 @@ WalkLimits limits() {
 Outcome replay(const SavedStop& stop) {
   LuaReader reader(stop.memory, stop.memory, limits());
   reader.try_rows(rows_for(stop.version));
-  reader.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, Locator::Unknown::read);
-  return finish(stop, reader, stop.memory, stop.memory);
+  LuaReader::Found found;
+  reader.read(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, true, found);
+  return finish(stop, reader, found, stop.memory, stop.memory);
 }
 
 Outcome replay_through_snapshot(const SavedStop& stop) {
@@ -193,10 +194,10 @@ Outcome replay_through_snapshot(const SavedStop& stop) {
   const Padded padded(stop.memory);
   Snapshot snapshot(padded);
   snapshot.open(stop.stack_start, stop.stack.size(), {});
-  reader.locate(snapshot, stop.registers, stack, {}, Locator::Unknown::read);
-  reader.touch(snapshot, stop.registers, stack, reader.active(), true);
+  LuaReader::Found found;
+  reader.read(snapshot, stop.registers, stack, {}, true, found);
   snapshot.close();
-  return finish(stop, reader, snapshot, SnapshotThenLater(snapshot, stop.memory));
+  return finish(stop, reader, found, snapshot, SnapshotThenLater(snapshot, stop.memory));
 }
 
 }  // namespace luaspy::replay

@@ -103,7 +103,7 @@ class Looker {
     do {
       if (!reader_.read(program_.registers(), predicted, hurry)) sample_.loss = Loss::unreadable;
       reader_.close();
-    } while (sample_.loss == Loss::none && !reader_.finish(program_.registers(), sample_, predicted));
+    } while (sample_.loss == Loss::none && !reader_.finish(sample_, predicted));
   }
 
   Stepped& program_;

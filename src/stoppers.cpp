@@ -1,0 +1,521 @@
+#include "stoppers.h"
+
+#include <semaphore.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
+#include <optional>
+
+#include "attach/own_cpu.h"
+
+namespace luaspy {
+namespace {
+
+using Clock = system::Clock;
+using system::to_ns;
+using namespace std::chrono_literals;
+
+}  // namespace
+
+// What it finds goes through a ring: one thread puts in, another one takes out, neither waits.
+class Stoppers::Stopper {
+ public:
+  Stopper(Stoppers& all, int cpu, int place) : all_(all), cpu_(cpu), phase_(place % 4) {}
+  ~Stopper() {
+    if (exists_) pthread_join(thread_, nullptr);
+    sem_destroy(&wanted_);
+  }
+
+  int cpu() const { return cpu_; }
+  bool active() const { return active_; }
+  bool real_time() const { return real_time_; }
+  std::int64_t waits_since() const { return tracer_.waits_since(); }
+  bool has_pending() const { return has_pending_; }
+
+  void activate() {
+    asked_again_ = true;
+    if (active_.exchange(true)) return;
+    if (!exists_) begin();
+    else sem_post(&wanted_);
+  }
+  void end() {
+    ends_ = true;
+    sem_post(&wanted_);
+  }
+  void interrupt() {
+    if (exists_) pthread_kill(thread_, SIGALRM);
+  }
+  bool has_ended() const { return ended_ || !exists_; }
+
+  // The main thread's end of the ring.
+  Found* front() { return taken_ == put_.load(std::memory_order_acquire) ? nullptr : ring_[taken_ % ring_size].get(); }
+  void pop() { taken_.store(taken_ + 1, std::memory_order_release); }
+
+ private:
+  static constexpr std::size_t ring_size = 128;
+
+  void begin();
+  static void* main(void* self);
+  void run();
+  void park();
+  void tick(std::int64_t number, Clock::time_point due);
+  void consider(const std::shared_ptr<Watch>& watch, std::int64_t number);
+  void settle_candidates(std::int64_t number, bool in_time);
+  bool executes(const Watch& watch, const Thread::Schedule& now, bool alone);
+  void stop(const std::shared_ptr<Watch>& watch, const Thread::Schedule& before, std::int64_t number, bool remote);
+  void look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number);
+  void account(Watch& watch, std::int64_t number, const Thread::Schedule& now, bool slept);
+  bool is_pending(Watch& watch, std::int64_t number);
+  Found* open_found(const std::shared_ptr<Watch>& watch, std::int64_t number);
+  void put() { put_.store(put_ + 1, std::memory_order_release); }
+  void waits(const std::shared_ptr<Watch>& watch, std::int64_t number, const Thread::Schedule& now);
+
+  struct Candidate {
+    std::shared_ptr<Watch> watch;
+    Thread::Schedule now;
+    bool remote;
+  };
+
+  Stoppers& all_;
+  const int cpu_;
+  const int phase_;
+  pthread_t thread_{};
+  bool exists_ = false;
+  std::atomic<bool> active_ = false, ends_ = false, ended_ = false, real_time_ = false, has_pending_ = false, asked_again_ = false;
+  sem_t wanted_{};
+  Tracer tracer_{50ms};
+  std::vector<Candidate> candidates_;
+  Clock::time_point woke_;
+  std::int64_t weight_ns_ = 0;              // of the thread being accounted for
+  std::unique_ptr<Thread> own_thread_;
+  std::optional<std::int64_t> clock_offset_;   // system::Clock minus the scheduler's clock, ns
+  Clock::time_point offset_asked_;
+  std::array<std::unique_ptr<Found>, ring_size> ring_;
+  std::atomic<std::size_t> put_ = 0, taken_ = 0;
+};
+
+void Stoppers::Stopper::begin() {
+  sem_init(&wanted_, 0, 0);
+  // Signals are the main thread's to hear of; SIGALRM ends a wait.
+  sigset_t all, before;
+  sigfillset(&all);
+  sigdelset(&all, SIGALRM);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  exists_ = pthread_create(&thread_, nullptr, main, this) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!exists_) active_ = false;
+}
+
+void* Stoppers::Stopper::main(void* self) {
+  static_cast<Stopper*>(self)->run();
+  return nullptr;
+}
+
+void Stoppers::Stopper::run() {
+  (void)stay_on({cpu_});
+  real_time_ = come_at_once();
+  own_thread_ = std::make_unique<Thread>(::getpid(), ::gettid());
+  constexpr Clock::duration linger = 2s;
+  Clock::time_point needed = Clock::now();
+  std::int64_t number = 0;
+  const auto phase = all_.grid_.interval() * phase_ / 16;   // so that stoppers of one process do not meet
+  while (!ends_) {
+    number = std::max(number + 1, all_.grid_.after(Clock::now() - phase));
+    const Clock::time_point due = all_.grid_.time_of(number) + phase;
+    while (!ends_ && !system::sleep_until(due)) {
+    }
+    if (ends_) break;
+    woke_ = Clock::now();
+    tick(number, due);
+    if (tracer_.has_pending()) tracer_.let_go_pending();
+    has_pending_ = tracer_.has_pending();
+    if (asked_again_.exchange(false) || has_pending_) needed = woke_;
+    if (woke_ - needed > linger) {
+      park();
+      needed = Clock::now();
+    }
+  }
+  for (const Clock::time_point end = Clock::now() + 1s; tracer_.has_pending() && Clock::now() < end;) {
+    tracer_.let_go_pending();
+    if (tracer_.has_pending()) (void)system::sleep_until(Clock::now() + 1ms);
+  }
+  ended_ = true;
+}
+
+// Nothing of the target has executed here for long. Whoever sleeps is looked after by another one.
+void Stoppers::Stopper::park() {
+  Stopper* const other = all_.active_other_than(cpu_);
+  if (other == nullptr) return;
+  active_ = false;
+  for (const auto& watch : *all_.roster()) {
+    if (watch->cpu == cpu_) watch->cpu = other->cpu();
+  }
+  while (!ends_ && !active_) (void)sem_wait(&wanted_);
+}
+
+void Stoppers::Stopper::tick(std::int64_t number, Clock::time_point due) {
+  if (!all_.begin_tick(number, woke_)) return;
+  // Who wakes late comes when the target lets him: at the end of its slices, and at system calls that make the kernel look at the clock.
+  constexpr Clock::duration at_once = 150us;
+  const bool in_time = real_time_ || woke_ - due < at_once;
+  const std::shared_ptr<const Roster> roster = all_.roster();
+  candidates_.clear();
+  for (const std::shared_ptr<Watch>& watch : *roster) {
+    if (!watch->claim.try_take()) continue;
+    if (watch->tick < number && (watch->cpu == cpu_ || !watch->slept) && !is_pending(*watch, number)) consider(watch, number);
+    else watch->claim.give_back();
+  }
+  settle_candidates(number, in_time);
+}
+
+// One that did not stop in time is its stopper's until it does.
+bool Stoppers::Stopper::is_pending(Watch& watch, std::int64_t number) {
+  if (watch.pending_at == -1) return false;
+  if (watch.pending_at != cpu_) return true;
+  if (!tracer_.has_pending(watch.thread->tid())) {
+    watch.pending_at = -1;
+    return false;
+  }
+  ++watch.not_stopped;
+  account(watch, number, watch.schedule, false);
+  return true;
+}
+
+// A claim is kept for candidates, and given back for all others.
+void Stoppers::Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number) {
+  const bool mine = watch->cpu == cpu_;
+  const Thread::Schedule now = watch->thread->schedule();
+  const bool ran = now.runs == 0 || now.runs != watch->schedule.runs;
+  if (mine && watch->slept && !ran) {
+    account(*watch, number, now, true);
+    if (!all_.idle_) ++watch->idle;
+    else if (Found* const found = open_found(watch, number)) found->kind = Found::Kind::asleep_again, put();
+    return watch->claim.give_back();
+  }
+  if (!mine && !ran) return watch->claim.give_back();   // still where it was
+  const Thread::Place place = watch->thread->place();
+  if (place.letter == 'R' && place.cpu == cpu_) {
+    watch->cpu = cpu_;
+    asked_again_ = true;
+    candidates_.push_back({watch, now, false});
+    return;
+  }
+  if (place.letter == 'R' && mine) {
+    if (all_.need(place.cpu)) {
+      watch->cpu = place.cpu;
+      watch->moved = true;
+    } else {
+      candidates_.push_back({watch, now, true});
+      asked_again_ = true;
+      return;
+    }
+  } else if (mine && (place.letter == '?' || place.letter == 'Z' || place.letter == 'X')) {
+    account(*watch, number, now, true);
+    watch->tick = std::numeric_limits<std::int64_t>::max();
+    if (Found* const found = open_found(watch, number)) found->kind = Found::Kind::loss, found->loss = Loss::ended, put();
+  } else if (mine) {
+    look_at_sleeping(watch, now, number);
+  }
+  watch->claim.give_back();
+}
+
+void Stoppers::Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number) {
+  if (!all_.idle_) {
+    ++watch->idle;
+    account(*watch, number, now, true);
+    return;
+  }
+  const ThreadState state = watch->thread->state();
+  account(*watch, number, now, state.kind == ThreadState::Kind::sleeping);
+  Found* const found = open_found(watch, number);
+  if (found == nullptr) return;
+  found->loss = Loss::moved;
+  Sampler& sampler = watch->session.sampler();
+  if (state.kind == ThreadState::Kind::sleeping && sampler.reader().lock_soon()) {
+    std::shared_ptr<const StackReader::Prediction> predicted;
+    {
+      const std::lock_guard lock(watch->prediction_lock);
+      predicted = watch->prediction;
+    }
+    found->loss = sampler.read_asleep(*watch->thread, state, *predicted, found->look);
+    sampler.reader().unlock();
+    if (found->loss == Loss::none) found->kind = Found::Kind::look;
+  }
+  if (found->loss != Loss::none) watch->slept = false;   // to be read at the next tick
+  put();
+}
+
+// Of the threads of this CPU that could run, at most one did: until this one woke.
+void Stoppers::Stopper::settle_candidates(std::int64_t number, bool in_time) {
+  const Candidate* executing = nullptr;
+  for (const Candidate& candidate : candidates_) {
+    if (executing == nullptr && (candidate.remote || executes(*candidate.watch, candidate.now, candidates_.size() == 1))) executing = &candidate;
+    else waits(candidate.watch, number, candidate.now);
+  }
+  if (executing != nullptr) {
+    if (in_time) {
+      stop(executing->watch, executing->now, number, executing->remote);
+    } else {
+      ++executing->watch->late;
+      account(*executing->watch, number, executing->now, false);
+    }
+  }
+  for (const Candidate& candidate : candidates_) candidate.watch->claim.give_back();
+}
+
+void Stoppers::Stopper::waits(const std::shared_ptr<Watch>& watch, std::int64_t number, const Thread::Schedule& now) {
+  account(*watch, number, now, false);
+  if (!all_.idle_) {
+    ++watch->waited;
+    return;
+  }
+  if (Found* const found = open_found(watch, number)) found->kind = Found::Kind::waiting, put();
+}
+
+// Who has had the CPU all the time since the last tick has it now. Else the time that its time on the CPU was counted tells: when it was taken off.
+bool Stoppers::Stopper::executes(const Watch& watch, const Thread::Schedule& now, bool alone) {
+  const std::int64_t on_cpu = now.on_cpu - watch.schedule.on_cpu;
+  if (now.runs != 0 && on_cpu == 0) return false;
+  constexpr std::int64_t off_at_most = 300'000;   // ns: by luaspy's own doing
+  if (alone && on_cpu >= to_ns(woke_ - watch.at) - off_at_most) return true;
+  constexpr Clock::duration ask_again = 200ms;   // the clocks run apart by some 100 ns a ms at most
+  if (!clock_offset_ || woke_ - offset_asked_ > ask_again) {
+    const std::optional<std::int64_t> own = own_thread_->counted_at();
+    if (!own) return true;   // the kernel does not tell: what the stop finds out has to do
+    clock_offset_ = to_ns(woke_.time_since_epoch()) - *own;
+    offset_asked_ = woke_;
+  }
+  const std::optional<std::int64_t> counted = watch.thread->counted_at();
+  constexpr std::int64_t just_now = 60'000;   // ns: waking takes some µs, the offset is some µs old
+  return !counted || *counted + *clock_offset_ > to_ns(woke_.time_since_epoch()) - just_now;
+}
+
+void Stoppers::Stopper::stop(const std::shared_ptr<Watch>& watch, const Thread::Schedule& before, std::int64_t number, bool remote) {
+  account(*watch, number, before, false);
+  Found* const found = open_found(watch, number);
+  Sampler& sampler = watch->session.sampler();
+  if (found == nullptr || !sampler.reader().lock_soon()) {
+    ++watch->late;   // the main thread does not keep up
+    return;
+  }
+  std::shared_ptr<const StackReader::Prediction> predicted;
+  if (watch->prediction_lock.try_lock()) {
+    predicted = watch->prediction;
+    watch->prediction_lock.unlock();
+  } else {
+    static const auto none = std::make_shared<const StackReader::Prediction>();
+    predicted = none;
+  }
+  const Clock::time_point requested = Clock::now();
+  found->loss = sampler.stop_and_read(tracer_, *watch->thread, *predicted, found->look);
+  sampler.reader().unlock();
+  const Sampler::Look& look = found->look;
+  found->stopped_ns = look.stopped_ns;
+  found->remote = remote;
+  found->kind = found->loss == Loss::none ? Found::Kind::look : Found::Kind::loss;
+  if (found->loss == Loss::not_stopped) watch->pending_at = cpu_;
+  if (look.stopped_ns != 0) {
+    const std::int64_t runs = static_cast<std::int64_t>(look.schedule.runs - before.runs), waited = look.schedule.waited_for_cpu - before.waited_for_cpu;
+    constexpr std::int64_t tolerated = 20'000;   // ns
+    // The CPU that the stopper has left may go to somebody else first: that wait is not of luaspy's making, and its ticks find the thread waiting.
+    const std::int64_t taken = std::max<std::int64_t>(waited - to_ns(requested - woke_) - tolerated, 0);
+    found->stopped_ns = std::max(look.stopped_ns - taken, look.held_ns);
+    if (const std::int64_t missed = all_.grid_.after(look.seen) - 1 - number; taken != 0 && missed > 0) {
+      watch->waited += missed;
+      watch->tick = number + missed;
+    }
+    if (before.runs != 0 && runs == 0 && !remote) {
+      // It went on where it was: nobody has taken its CPU. The interrupt came from another one.
+      found->kind = Found::Kind::loss;
+      found->loss = Loss::elsewhere;
+    } else if (waited > to_ns(look.seen - woke_) + tolerated) {
+      found->kind = Found::Kind::waiting;   // and so it had no CPU when the tick came
+      found->stopped_ns = look.held_ns;
+    }
+    watch->schedule = look.schedule;
+    all_.add_stop(watch->thread->tid(), found->stopped_ns);
+    if (found->kind == Found::Kind::waiting && !all_.idle_) {
+      ++watch->waited;
+      found->kind = Found::Kind::loss;
+      found->loss = Loss::none;   // only the time that it stood still counts
+    }
+  }
+  put();
+}
+
+// The ticks since its last one that nobody made of this thread, and this one.
+void Stoppers::Stopper::account(Watch& watch, std::int64_t number, const Thread::Schedule& now, bool slept) {
+  const std::int64_t skipped = all_.skipped_;
+  const std::int64_t missed = std::max<std::int64_t>(number - watch.tick - 1 - (skipped - watch.skipped_seen), 0);
+  (watch.slept && slept && !all_.idle_ ? watch.idle : watch.moved ? watch.elsewhere : watch.late) += missed;
+  weight_ns_ = to_ns(woke_ - watch.at);
+  watch.moved = false;
+  watch.skipped_seen = skipped;
+  watch.tick = number;
+  watch.at = woke_;
+  watch.schedule = now;
+  watch.slept = slept;
+}
+
+Found* Stoppers::Stopper::open_found(const std::shared_ptr<Watch>& watch, std::int64_t number) {
+  if (put_ - taken_.load(std::memory_order_acquire) == ring_size) return nullptr;
+  std::unique_ptr<Found>& place = ring_[put_ % ring_size];
+  const Memory& memory = watch->session.target().memory();
+  if (place == nullptr || place->watch == nullptr || &place->watch->session != &watch->session) place = std::make_unique<Found>(memory);
+  place->watch = watch;
+  place->number = number;
+  place->at = woke_;
+  place->weight_ns = weight_ns_;
+  place->kind = Found::Kind::loss;
+  place->loss = Loss::none;
+  place->stopped_ns = 0;
+  place->remote = false;
+  return place.get();
+}
+
+Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle)
+    : grid_(grid), idle_(idle), usable_(usable_cpus()), stoppers_(usable_.size()), budget_(max_stopped / 100), start_(grid.time_of(0)) {}
+
+Stoppers::~Stoppers() { stop(); }
+
+void Stoppers::stop() {
+  const std::vector<Stopper*> stoppers = all();
+  for (Stopper* const stopper : stoppers) stopper->end();
+  for (Stopper* const stopper : stoppers) {
+    while (!stopper->has_ended()) {
+      stopper->interrupt();
+      (void)system::sleep_until(Clock::now() + 1ms);
+    }
+  }
+}
+
+bool Stoppers::is_usable(int cpu) const { return std::ranges::binary_search(usable_, cpu); }
+
+bool Stoppers::need(int cpu) {
+  const auto place = std::ranges::lower_bound(usable_, cpu);
+  if (place == usable_.end() || *place != cpu) return false;
+  const auto index = static_cast<std::size_t>(place - usable_.begin());
+  const std::lock_guard lock(stoppers_lock_);
+  std::unique_ptr<Stopper>& stopper = stoppers_[index];
+  if (stopper == nullptr) stopper = std::make_unique<Stopper>(*this, cpu, static_cast<int>(index));
+  stopper->activate();
+  return stopper->active();
+}
+
+Stoppers::Stopper* Stoppers::active_other_than(int cpu) const {
+  const std::lock_guard lock(stoppers_lock_);
+  for (const auto& stopper : stoppers_) {
+    if (stopper != nullptr && stopper->active() && stopper->cpu() != cpu) return stopper.get();
+  }
+  return nullptr;
+}
+
+bool Stoppers::on_time() const {
+  return std::ranges::all_of(all(), [](const Stopper* stopper) { return stopper->real_time(); });
+}
+
+bool Stoppers::begin_tick(std::int64_t number, Clock::time_point now) {
+  const std::lock_guard lock(budget_lock_);
+  if (number <= last_tick_) return !skips_;   // another one has begun it
+  if (!skips_) budget_.end_tick(last_tick_at_);
+  last_tick_ = number;
+  const std::int64_t at = to_ns(now - start_);
+  skips_ = at < budget_.paid_at();
+  if (!skips_) last_tick_at_ = at;
+  ++(skips_ ? skipped_ : ticks_);
+  return !skips_;
+}
+
+void Stoppers::add_stop(int tid, std::int64_t ns) {
+  const std::lock_guard lock(budget_lock_);
+  budget_.add(tid, ns);
+}
+
+void Stoppers::watch(const std::vector<std::unique_ptr<Session>>& sessions, const Session* but) {
+  auto next = std::make_shared<Roster>();
+  const Clock::time_point now = Clock::now();
+  bool same = true;
+  std::size_t kept = 0;
+  for (const auto& session : sessions) {
+    if (session == nullptr || session.get() == but) continue;   // some may be being dropped
+    for (const std::shared_ptr<Thread>& thread : session->target().process().threads()) {
+      const auto known = watches_.find(thread.get());
+      if (known != watches_.end()) {
+        next->push_back(known->second);
+        ++kept;
+        continue;
+      }
+      same = false;
+      auto watch = std::make_shared<Watch>(*session, thread, grid_.after(now) - 1, now);
+      watch->skipped_seen = skipped_;
+      // One that executes where luaspy may not go is looked after from elsewhere.
+      if (!need(watch->cpu) && !usable_.empty()) watch->cpu = usable_.front(), (void)need(usable_.front());
+      next->push_back(std::move(watch));
+    }
+  }
+  if (same && kept == main_roster_->size()) return;
+  const std::shared_ptr<const Roster> old = std::exchange(main_roster_, next);
+  watches_.clear();
+  for (const auto& watch : *next) watches_[watch->thread.get()] = watch;
+  std::atomic_store(&roster_, main_roster_);
+  // Who is being looked at is waited for: its session may be gone when this returns.
+  for (const auto& watch : *old) {
+    if (watches_.contains(watch->thread.get())) continue;
+    while (!watch->claim.try_take()) {
+      watch_over();
+      (void)system::sleep_until(Clock::now() + 100us);
+    }
+  }
+}
+
+std::vector<Stoppers::Stopper*> Stoppers::all() const {
+  const std::lock_guard lock(stoppers_lock_);
+  std::vector<Stopper*> all;
+  for (const auto& stopper : stoppers_) {
+    if (stopper != nullptr) all.push_back(stopper.get());
+  }
+  return all;
+}
+
+void Stoppers::drain(Clock::time_point until, const std::function<void(Found&)>& take) {
+  const std::vector<Stopper*> stoppers = all();
+  for (;;) {
+    Stopper* first = nullptr;
+    for (Stopper* const stopper : stoppers) {
+      if (stopper->front() == nullptr || stopper->front()->at > until) continue;
+      if (first == nullptr || stopper->front()->number < first->front()->number) first = stopper;
+    }
+    if (first == nullptr) return;
+    take(*first->front());
+    first->pop();
+  }
+}
+
+void Stoppers::watch_over() {
+  constexpr std::int64_t wait_at_most = 50'000'000;   // ns
+  const std::int64_t now = to_ns(Clock::now().time_since_epoch());
+  for (Stopper* const stopper : all()) {
+    const std::int64_t since = stopper->waits_since();
+    if (since != 0 && now - since > wait_at_most) stopper->interrupt();
+  }
+}
+
+void Stoppers::keep_off() {
+  std::vector<int> busy;
+  for (const auto& watch : *main_roster_) {
+    if (!watch->slept && is_usable(watch->cpu)) busy.push_back(watch->cpu);
+  }
+  std::ranges::sort(busy);
+  busy.erase(std::unique(busy.begin(), busy.end()), busy.end());
+  if (busy == kept_off_) return;
+  std::vector<int> others;
+  std::ranges::set_difference(usable_, busy, std::back_inserter(others));
+  (void)stay_on(others.empty() ? usable_ : others);
+  kept_off_ = std::move(busy);
+}
+
+}  // namespace luaspy
