@@ -1,8 +1,8 @@
 // What the workload of bias.py calls: system calls of several kinds, each timed by the time stamp counter.
 //
-// A Lua loads this as a module (any PUC Lua and LuaJIT: only functions whose binary interface never changed are used, hence no
-// Lua headers), LuaJIT also through its ffi. What was counted is in a file that bias.py reads while this runs:
-// slot 0: cycles per ms, cycles of an os.clock(); slot 1 + i: the i-th thread. bias.py has the same numbers.
+// Every PUC Lua and LuaJIT can load this as a module: it uses only functions whose binary interface is the same in all
+// versions, and so needs no headers of Lua. LuaJIT calls it through its ffi, too. The counters are in a file that
+// measure.py reads meanwhile: slot 0 has the cycles per ms, slot 1 + i belongs to the i-th thread.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -19,12 +19,13 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-enum { nothing, cpu_clock, null_write, wake, send_one, recv_one, lua_clock, kinds };
+enum { nothing, cpu_clock, null_write, wake, send_one, recv_one, lua_clock, lua_nothing, kinds };
 enum { words = 64, slots = 65, first_calls = 256 };
 
 struct lua_State;
 typedef int (*Function)(struct lua_State *);
 extern long luaL_checkinteger(struct lua_State *, int) __attribute__((weak));
+extern double luaL_checknumber(struct lua_State *, int) __attribute__((weak));
 extern const char *luaL_checklstring(struct lua_State *, int, size_t *) __attribute__((weak));
 extern void lua_pushcclosure(struct lua_State *, Function, int) __attribute__((weak));
 extern void lua_pushnumber(struct lua_State *, double) __attribute__((weak));
@@ -32,10 +33,10 @@ extern void lua_createtable(struct lua_State *, int, int) __attribute__((weak));
 extern void lua_setfield(struct lua_State *, int, const char *) __attribute__((weak));
 extern struct lua_State *luaL_newstate(void) __attribute__((weak));
 extern int luaL_loadstring(struct lua_State *, const char *) __attribute__((weak));
-extern int lua_pcall(struct lua_State *, int, int, int) __attribute__((weak));                            // 5.1, LuaJIT
-extern int lua_pcallk(struct lua_State *, int, int, int, long, void *) __attribute__((weak));             // 5.2 and later
-extern void luaL_openlibs(struct lua_State *) __attribute__((weak));                                      // up to 5.4
-extern void luaL_openselectedlibs(struct lua_State *, int, int) __attribute__((weak));                    // 5.5
+extern int lua_pcall(struct lua_State *, int, int, int) __attribute__((weak));   // 5.1, LuaJIT
+extern int lua_pcallk(struct lua_State *, int, int, int, long, void *) __attribute__((weak));   // 5.2 and later
+extern void luaL_openlibs(struct lua_State *) __attribute__((weak));   // up to 5.4
+extern void luaL_openselectedlibs(struct lua_State *, int, int) __attribute__((weak));   // 5.5
 
 // Calls [calls], cycles of those believed [sum] and their number [believed], by kind.
 struct Slot {
@@ -63,14 +64,14 @@ ONE_CALL void bias_call_send(void) { if (send(pair[0], "x", 1, 0) != 1) abort();
 ONE_CALL void bias_call_recv(void) { char one; if (recv(pair[1], &one, 1, 0) != 1) abort(); KEEP_FRAME; }
 
 static void (*const calls[kinds])(void) = {bias_call_nothing, bias_call_clock, bias_call_write, bias_call_futex,
-                                           bias_call_send, bias_call_recv, bias_call_nothing};
+                                           bias_call_send, bias_call_recv, NULL, NULL};
 
 static int by_size(const void *a, const void *b) {
   int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
   return left < right ? -1 : left > right;
 }
 
-// A call that took 8 times the median of the thread's first ones was preempted, or stopped: it counts as an average one.
+// A call that took 8 times the median of the thread's first ones was preempted or stopped: it counts as an average one.
 static void count(int kind, int64_t cycles) {
   int64_t number = slot->calls[kind]++;
   if (number < first_calls) {
@@ -131,14 +132,10 @@ static int cycles(struct lua_State *lua) {
   return 1;
 }
 
-// os.clock() is timed once by Lua, and counted by it.
-static int set_cost(struct lua_State *lua) {
-  shared[0][1] = luaL_checkinteger(lua, 1);
-  return 0;
-}
-
-static int add_calls(struct lua_State *lua) {
-  slot->calls[lua_clock] += luaL_checkinteger(lua, 1);
+// What Lua times: the kind, and what cycles() said before.
+static int timed_by_lua(struct lua_State *lua) {
+  unsigned on;
+  count((int)luaL_checkinteger(lua, 1), (int64_t)(__rdtscp(&on) - (uint64_t)luaL_checknumber(lua, 2)));
   return 0;
 }
 
@@ -149,9 +146,13 @@ static void *run(void *source) {
     luaL_openselectedlibs(lua, ~0, 0);
   else
     luaL_openlibs(lua);
-  if (luaL_loadstring(lua, source) != 0 || (lua_pcallk ? lua_pcallk(lua, 0, 0, 0, 0, NULL) : lua_pcall(lua, 0, 0, 0)) != 0)
-    abort();
-  return NULL;
+  if (luaL_loadstring(lua, source) == 0) {
+    if (lua_pcallk)
+      lua_pcallk(lua, 0, 0, 0, 0, NULL);
+    else
+      lua_pcall(lua, 0, 0, 0);
+  }
+  abort();   // it works for ever
 }
 
 // Another thread with a state of its own, which runs a text.
@@ -169,8 +170,8 @@ static int open_file(struct lua_State *lua) {
 
 __attribute__((visibility("default"))) int luaopen_bias(struct lua_State *lua) {
   static const struct { const char *name; Function function; } all[] = {
-      {"open", open_file}, {"timed", timed}, {"cycles", cycles}, {"set_cost", set_cost}, {"add_calls", add_calls}, {"start", start}};
-  lua_createtable(lua, 0, 6);
+      {"open", open_file}, {"timed", timed}, {"cycles", cycles}, {"timed_by_lua", timed_by_lua}, {"start", start}};
+  lua_createtable(lua, 0, 5);
   for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
     lua_pushcclosure(lua, all[i].function, 0);
     lua_setfield(lua, -2, all[i].name);

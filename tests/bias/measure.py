@@ -11,7 +11,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KINDS = ["nothing", "clock", "write", "futex", "send", "recv", "os.clock"]   # as in bias.c
+KINDS = ["nothing", "clock", "write", "futex", "send", "recv", "os.clock", "nothing of Lua"]   # as in bias.c
 WORDS, SLOTS = 64, 65
 NOBODY = 65534
 
@@ -63,18 +63,20 @@ class Result:
     summary: str
 
     def from_perf(self):
-        """How many standard deviations luaspy's share is from perf's; what both have together is the best guess of their spread."""
+        """How many standard deviations luaspy's share is from perf's, by what both have together."""
         if not self.luaspy.samples or not self.perf.samples:
             return math.nan
         share = (self.luaspy.hits + self.perf.hits + 1) / (self.luaspy.samples + self.perf.samples + 2)
-        return (self.luaspy.share - self.perf.share) / math.sqrt(share * (1 - share) * (1 / self.luaspy.samples + 1 / self.perf.samples))
+        variance = share * (1 - share) * (1 / self.luaspy.samples + 1 / self.perf.samples)
+        return (self.luaspy.share - self.perf.share) / math.sqrt(variance)
 
     def from_clock(self):
-        """The same from the target's own clock, which errs by a tenth of what it says: it does not see the way into the call."""
+        """The same from the target's clock, which errs by a tenth of what it says: it does not see the way into the call."""
         if not self.luaspy.samples or math.isnan(self.clock):
             return math.nan
         share = min(1.0, max(self.clock, 1 / self.luaspy.samples))
-        return (self.luaspy.share - self.clock) / math.sqrt(share * (1 - share) / self.luaspy.samples + (0.1 * self.clock) ** 2)
+        variance = share * (1 - share) / self.luaspy.samples + (0.1 * self.clock) ** 2
+        return (self.luaspy.share - self.clock) / math.sqrt(variance)
 
     def truth(self):
         """perf's share and the clock's, each by what it can tell: of a few samples in the call the clock knows more."""
@@ -106,10 +108,9 @@ class Counters:
         index, total = KINDS.index(call), 0.0
         for slot in Counters.threads(slots):
             calls, sums, believed = (slot[1 + i * len(KINDS):1 + (i + 1) * len(KINDS)] for i in range(3))
-            if call == "os.clock":
-                total += calls[index] * slots[0][1]
-            elif believed[index]:
-                empty = sums[0] / believed[0] if believed[0] else 0
+            if believed[index]:
+                less = 7 if call == "os.clock" else 0
+                empty = sums[less] / believed[less] if believed[less] else 0
                 total += calls[index] * max(0.0, sums[index] / believed[index] - empty)
         return total / per_ns
 
@@ -219,10 +220,29 @@ def belongs(frames, call, calls):
     return call in named[:1] if named else call == calls[0]
 
 
+@contextlib.contextmanager
+def perf_started(pid, data):
+    """perf, which samples all threads of a process from now on. SIGINT ends it."""
+    (control, say), (hear, answer) = os.pipe(), os.pipe()
+    command = ["perf", "record", "-q", "-g", "-e", "cpu-clock", "-F", "997", "-o", data, "-p", str(pid),
+               "-D", "-1", "--control", f"fd:{control},{answer}"]
+    try:
+        with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(control, answer)) as perf:
+            os.close(answer)
+            answer = -1
+            os.write(say, b"enable\n")
+            if not os.read(hear, 100).startswith(b"ack"):
+                raise SystemExit("perf does not start")
+            yield perf
+    finally:
+        for end in (control, say, hear) + (answer,) * (answer >= 0):
+            os.close(end)
+
+
 class Workplace:
     """A folder that any user may use, with what is compiled for the workloads."""
 
-    def __init__(self, luaspy, use_perf=True):
+    def __init__(self, luaspy, use_perf=True, held=-1):
         self.folder = tempfile.mkdtemp(prefix="luaspy-bias-")
         os.chmod(self.folder, 0o777)
         self.module = self.folder + "/bias.so"
@@ -230,7 +250,7 @@ class Workplace:
         self.spinner = self.folder + "/spinner"
         subprocess.run(["cc", "-x", "c", "-o", self.spinner, "-"], input=b"int main(void) { for (;;) {} }", check=True)
         self.script = shutil.copy(HERE + "/work.lua", self.folder)
-        self.luaspy = shutil.copy(luaspy, self.folder)
+        self.luaspy = ["taskset", "-c", str(held)] * (held >= 0) + [shutil.copy(luaspy, self.folder)]
         self.perf = use_perf and os.geteuid() == 0 and bool(shutil.which("perf"))
         for name in os.listdir(self.folder):
             os.chmod(f"{self.folder}/{name}", 0o755)
@@ -257,12 +277,12 @@ class Workplace:
             for _ in range(cell.spinners):
                 stack.enter_context(started([self.spinner]))
             if self.perf:
-                perf = stack.enter_context(started(["perf", "record", "-q", "-g", "-e", "cpu-clock", "-F", "997", "-o", data,
-                                                    "-p", str(target.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            before, cpu_before, time_before = counters.read(), cpu_ns(target.pid, Counters.threads(counters.read())), time.monotonic()
-            run = subprocess.run([self.luaspy, "record", "--pid", str(target.pid), "-d", str(seconds), "-r", str(cell.rate),
-                                  "-f", "folded", "-o", profile], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                 cwd=self.folder, **who)
+                perf = stack.enter_context(perf_started(target.pid, data))
+            before, time_before = counters.read(), time.monotonic()
+            cpu_before = cpu_ns(target.pid, Counters.threads(before))
+            run = subprocess.run(self.luaspy + ["record", "--pid", str(target.pid), "-d", str(seconds), "-r", str(cell.rate),
+                                                "-f", "folded", "-o", profile],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=self.folder, **who)
             after, wall = counters.read(), time.monotonic() - time_before
             cpu = cpu_ns(target.pid, Counters.threads(after)) - cpu_before
             if run.returncode != 0 and not os.path.exists(profile):
@@ -277,7 +297,8 @@ class Workplace:
         for call in cell.calls():
             clock = (Counters.ns_in(after, call) - Counters.ns_in(before, call)) / cpu
             found = folded(profile, call)
-            results.append(Result(cell, call, found, truths.get(call, Share()), clock, found.samples / max(1, ticks), run.stderr))
+            executing = found.samples / max(1, ticks)
+            results.append(Result(cell, call, found, truths.get(call, Share()), clock, executing, run.stderr))
         return results
 
 

@@ -1,6 +1,6 @@
 -- work.lua MODULE COUNTERS KIND MICROSECONDS THREADS: computes for MICROSECONDS on average, calls, and so on for ever.
--- KIND is a call of bias.c, `socket` (send and recv in turns), or `os.clock`. The lengths vary from half to one and a half of the
--- average, so that they never keep step with a sampler. READY is printed when all has been measured and warmed.
+-- KIND is a call of bias.c, `socket` (send and recv in turns), or `os.clock`. The lengths vary from half to one and a
+-- half of the average, so that they never keep step with a sampler. READY is printed when all is warm.
 local module, counters, kind, microseconds, threads = (table.unpack or unpack)(arg, 1, 5)
 microseconds, threads = tonumber(microseconds), tonumber(threads)
 package.cpath = module
@@ -16,7 +16,7 @@ end
 
 local source = [[
 local bias, timed, kind, rounds_each, numbers = ...
-local clock = os.clock
+local clock, cycles, timed_by_lua = os.clock, bias.cycles, bias.timed_by_lua
 
 local function compute(rounds)
   local x = 0
@@ -42,9 +42,14 @@ end
 run["os.clock"] = function(rounds)
   for i = 1, rounds do
     compute(length())
+    local before = cycles()
     clock()
+    timed_by_lua(6, before)
+    if i % 16 == 0 then
+      before = cycles()
+      timed_by_lua(7, before)
+    end
   end
-  bias.add_calls(rounds)
 end
 return compute, length, run[kind] or function(rounds)
   local number = numbers[kind]
@@ -71,30 +76,16 @@ local each = math.max(1, microseconds * rounds / (best * 1e6))
 local length, run
 compute, length, run = load(source)(bias, timed, kind, each, numbers)
 
--- What Lua alone can time: the median of os.clock, less that of a C function which asks for nothing.
-local function median(call)
-  local all = {}
-  for i = 1, 999 do
-    compute(length() % 2000)
-    local before = bias.cycles()
-    call()
-    all[i] = bias.cycles() - before
-  end
-  table.sort(all)
-  return all[500]
-end
-if kind == "os.clock" then
-  bias.set_cost(math.floor(median(os.clock) - median(bias.cycles)))
-end
-
 for i = 1, 999 do timed(0) end
+for i = 1, 300 do bias.timed_by_lua(7, bias.cycles()) end
 run(300)
 if threads > 1 then
   local file = assert(io.open(arg[0]))
   local text = file:read("*a")
   file:close()
   for i = 2, threads do
-    bias.start(string.format("bias_thread = %q arg = {[0] = %q, %q, %q, %q, %q, '1'}\n", "yes", arg[0], module, counters, kind, microseconds) .. text)
+    local words = "bias_thread = true arg = {[0] = %q, %q, %q, %q, '%d', '1'}\n"
+    bias.start(words:format(arg[0], module, counters, kind, microseconds) .. text)
   end
 end
 if not bias_thread then
