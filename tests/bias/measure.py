@@ -142,8 +142,8 @@ def limited(pid, percent):
     version1 = "/sys/fs/cgroup/cpu"
     root = version1 if os.path.exists(version1 + "/cpu.cfs_quota_us") else "/sys/fs/cgroup"
     group = f"{root}/luaspy-bias-{pid}"
-    os.mkdir(group)
     try:
+        os.mkdir(group)
         if root == version1:
             write_file(group + "/cpu.cfs_period_us", 100000)
             write_file(group + "/cpu.cfs_quota_us", percent * 1000)
@@ -152,6 +152,9 @@ def limited(pid, percent):
                 write_file(root + "/cgroup.subtree_control", "+cpu")
             write_file(group + "/cpu.max", f"{percent * 1000} 100000")
         write_file(group + "/cgroup.procs", pid)
+    except OSError as error:
+        raise SystemExit(f"a quota cannot be set: {error}") from error
+    try:
         yield
     finally:
         with contextlib.suppress(OSError):
