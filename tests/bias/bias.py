@@ -6,6 +6,7 @@ import dataclasses
 import math
 import os
 import re
+import signal
 import sys
 
 sys.dont_write_bytecode = True   # this folder may be read-only, and belongs to the sources
@@ -207,6 +208,7 @@ def main():
     parser.add_argument("--slice", help="only some of the runs, FROM-TO, counted from 0, TO not included")
     parser.add_argument("--output", help="append the results to this file, separated by tabs")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))   # ctest's timeout: nothing that was started stays
     return markdown(options.luaspy) if options.form == "markdown" else run(options)
 
 
