@@ -41,13 +41,16 @@ void LuaReader::try_rows(std::vector<Dialect> rows) {
 }
 
 void LuaReader::read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before, bool all, Found& found) {
-  static const KnownFunctions none;
   found.all = all;
   locator_.locate(memory, registers, stack, before, all ? Locator::Unknown::read : Locator::Unknown::defer, found.active, found.deferred);
-  const KnownFunctions& known = all ? none : known_functions_;
+  touch(memory, registers, stack, found, all ? nullptr : &known_functions_);
+}
+
+void LuaReader::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Found& found, const KnownFunctions* known) const {
+  static const KnownFunctions none;
   for (const Activation& state : found.active) {
-    if (state.lua.puc != nullptr) touch_puc(memory, *state.lua.puc, state.L, limits_, known);
-    else LuajitReader::touch(memory, registers, stack, state, limits_, known);
+    if (state.lua.puc != nullptr) touch_puc(memory, *state.lua.puc, state.L, limits_, known != nullptr ? *known : none);
+    else LuajitReader::touch(memory, registers, stack, state, limits_, known != nullptr ? *known : none);
   }
 }
 

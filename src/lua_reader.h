@@ -42,6 +42,8 @@ class LuaReader {
   // In the stop: finds them, and touches what their walks will need. `memory` is the snapshot; `stack` the thread's stack in it. One thread at a time may
   // do this, while another one is at what comes after a stop.
   void read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before, bool all, Found& found);
+  // Right after it: touches what read() did not, as the functions were known. `memory`: the snapshot, and then the memory as it is now.
+  void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Found& found) const { touch(memory, registers, stack, found, nullptr); }
 
   // After it. Did the stop miss a state that runs there?
   bool missed(const Found& found) const;
@@ -94,6 +96,7 @@ class LuaReader {
     Address errorJmp = 0;   // PUC: the lua_longjmp of its innermost protected call, on the native stack
     LuajitReader::State luajit;
   };
+  void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Found& found, const KnownFunctions* known) const;
   bool collects(const std::vector<NativeFrame>& natives, const Core& core) const;
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   void settle_innermost(State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);

@@ -49,7 +49,7 @@ Loss Sampler::stop_and_read(Tracer& tracer, Thread& thread, const StackReader::P
   const bool readable = reader_.read(look.reading, stop.registers(), predicted, true);
   look.stopped_ns = stop.resume().count();
   look.held_ns = (system::Clock::now() - look.seen).count();
-  look.reading.snapshot.close();
+  reader_.read_after(look.reading, predicted);
   return readable ? Loss::none : Loss::unreadable;
 }
 
@@ -59,7 +59,7 @@ Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackR
   look.state = state;
   look.stopped_ns = look.held_ns = 0;
   const bool readable = state.sp != 0 && reader_.read(look.reading, registers_of(state), predicted, false);
-  look.reading.snapshot.close();
+  reader_.read_after(look.reading, predicted);
   look.letter = thread.state_letter();
   if (thread.state() != state || thread.run_count() != look.schedule.runs) return Loss::moved;
   return readable ? Loss::none : Loss::unreadable;

@@ -102,6 +102,8 @@ void StackReader::settle() {
 
 bool StackReader::read(Look& look, const Registers& registers, const Prediction& predicted, bool hurry) {
   look.registers = registers;
+  look.objects.open(0, 0, {});   // empty
+  look.objects.close();
   const std::size_t whole = stack_size(registers.sp());
   const Address known_size = predicted.stack_end - registers.sp();   // huge if it lies below
   look.cut = hurry && predicted.stack_end != 0 && known_size < whole;
@@ -114,6 +116,13 @@ bool StackReader::read(Look& look, const Registers& registers, const Prediction&
   if (hurry && careful) --careful_looks_;
   lua_.read(snapshot, registers, {snapshot.stack_start(), snapshot.stack()}, {predicted.stack_start, predicted.stack}, careful, look.found);
   return true;
+}
+
+void StackReader::read_after(Look& look, const Prediction& predicted) const {
+  look.snapshot.close();
+  look.objects.open(0, 0, predicted.objects);
+  if (!look.found.all) lua_.touch(SnapshotThenLater(look.snapshot, look.objects), look.registers, {look.snapshot.stack_start(), look.snapshot.stack()}, look.found);
+  look.objects.close();
 }
 
 // Did other states run than the stop has found? A target that makes its coroutines at ever new addresses is looked at with care the more often that is
@@ -143,15 +152,17 @@ std::size_t StackReader::stack_size(Address sp) const {
 void StackReader::unwind(const Registers& registers, Quality& quality) {
   const Snapshot& snapshot = look_->snapshot;
   quality.native_complete = unwind_natives(registers, snapshot, modules_, unwinder_, native_, lua_, natives_) == Unwinder::End::root;
-  lua_.refine(natives_, registers, native_, SnapshotThenLater(snapshot, objects_));
+  const SnapshotThenLater later(look_->objects, objects_);
+  lua_.refine(natives_, registers, native_, SnapshotThenLater(snapshot, later));
 }
 
 bool StackReader::finish(const Look& look, Sample& sample, Prediction& prediction) {
   look_ = &look;
   if (missed(look)) return false;
   const Snapshot& snapshot = look.snapshot;
-  objects_.open(0, 0, prediction.objects);
-  lua_.walk(look.found, snapshot, SnapshotThenLater(snapshot, objects_), look.registers, {snapshot.stack_start(), snapshot.stack()});
+  objects_.open(0, 0, {});
+  const SnapshotThenLater later(look.objects, objects_);
+  lua_.walk(look.found, snapshot, SnapshotThenLater(snapshot, later), look.registers, {snapshot.stack_start(), snapshot.stack()});
   sample.quality = {};
   sample.quality.stacks = 1;
   note_entries();
@@ -189,7 +200,7 @@ void StackReader::predict(bool complete, Prediction& prediction) {
   constexpr Address above_root = 256;   // bytes that the outermost frame may be asked for
   const Snapshot& snapshot = look_->snapshot;
   snapshot.predict(prediction.memory);
-  objects_.predict(prediction.objects);
+  look_->objects.predict(prediction.objects);
   constexpr std::size_t most_kept = 256 << 10;
   const auto kept = snapshot.stack().first(std::min(snapshot.stack().size(), most_kept));
   prediction.stack.assign(kept.begin(), kept.end());

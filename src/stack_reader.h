@@ -42,8 +42,9 @@ class StackReader {
 
   // What one stop has read.
   struct Look {
-    explicit Look(const Memory& target) : snapshot(target) {}
+    explicit Look(const Memory& target) : snapshot(target), objects(target) {}
     Snapshot snapshot;
+    Snapshot objects;               // what was read right after it, of what does not change while it lives
     Registers registers;
     LuaReader::Found found;
     bool cut = false;               // what lies above the predicted end of the stack was left out
@@ -54,6 +55,8 @@ class StackReader {
   // `look` from now on comes from its copy, after look.snapshot.close(). To be called by one thread at a time, with lock() held if there
   // are several.
   bool read(Look& look, const Registers& registers, const Prediction& predicted, bool hurry);
+  // Right after the stop, closes the snapshot and reads what objects the stop has taken for known: soon they may be others.
+  void read_after(Look& look, const Prediction& predicted) const;
 
   // The same with a look of the reader's own, for who looks at one thread after the other.
   bool read(const Registers& registers, const Prediction& predicted, bool hurry) { return read(own_look_, registers, predicted, hurry); }
@@ -108,7 +111,7 @@ class StackReader {
   LuaReader lua_;
   Look own_look_;
   const Look* look_ = &own_look_;   // the one finished last
-  Snapshot objects_;    // what the walks read after the stop, of what does not change while it lives
+  Snapshot objects_;              // what is read while a look is finished
   std::vector<NativeFrame> natives_;   // keeps its room from one look to the next
   std::atomic_flag locked_;                         // read() uses space_ and what of lua_ it may
   std::atomic<std::size_t> fiber_stack_bytes_ = 64 << 10;   // read of a stack whose bounds no mapping tells

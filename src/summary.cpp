@@ -94,7 +94,7 @@ std::string summary_text(const Profile& profile) {
   fmt::format_to(out, "  lost: {}; thread asleep at {} ticks\n", losses_text(profile.losses()), profile.idle());
   if (profile.waiting() != 0) {
     const std::int64_t could_run = profile.waiting() + profile.quality().stacks + profile.total_losses();
-    fmt::format_to(out, "  waited for a CPU at {:.0f} % of the ticks at which a thread could have run\n", percent(profile.waiting(), could_run));
+    fmt::format_to(out, "  waited for a CPU at {} ticks, {:.0f} % of those at which a thread could have run\n", profile.waiting(), percent(profile.waiting(), could_run));
   }
   return text;
 }

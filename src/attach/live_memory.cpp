@@ -46,6 +46,7 @@ void LiveMemory::read_batch(std::span<Request> requests) const {
 }
 
 bool LiveMemory::read_through_file(Address address, std::span<std::byte> into) const {
+  const std::lock_guard lock(file_lock_);
   for (const bool again : {false, true}) {
     if (!file_ || again) file_ = system::open_file("/proc/" + std::to_string(pid_) + "/mem", O_RDONLY);
     if (!file_) return false;

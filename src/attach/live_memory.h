@@ -1,11 +1,15 @@
 #pragma once
 // The memory of a live process, through process_vm_readv, or /proc/PID/mem where that is refused.
 
+#include <atomic>
+#include <mutex>
+
 #include "attach/system.h"
 #include "memory.h"
 
 namespace luaspy {
 
+// Several threads may read at once.
 class LiveMemory : public Memory {
  public:
   explicit LiveMemory(pid_t pid) : pid_(pid) {}
@@ -18,7 +22,8 @@ class LiveMemory : public Memory {
 
   pid_t pid_;
   mutable system::FileDescriptor file_;  // /proc/PID/mem, opened when process_vm_readv is not to be had
-  mutable bool use_file_ = false;
+  mutable std::atomic<bool> use_file_ = false;
+  mutable std::mutex file_lock_;
 };
 
 }  // namespace luaspy

@@ -5,6 +5,8 @@
 // The places that one stop needed are nearly always those that the next one needs (the stack's top, the CallInfo nodes, the Lua stack), so
 // they are fetched in one batch at the start. A wrong prediction costs a read, never a wrong byte.
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "memory.h"
@@ -73,6 +75,13 @@ class SnapshotThenLater : public Memory {
  public:
   SnapshotThenLater(const Memory& snapshot, const Memory& later) : snapshot_(snapshot), later_(later) {}
   bool read(Address address, std::span<std::byte> into) const override { return snapshot_.read(address, into) || later_.read(address, into); }
+  void touch(Address address, std::size_t size) const override {
+    std::array<std::byte, 512> bytes;
+    for (std::size_t at = 0; at < size; at += bytes.size()) {
+      const std::size_t count = std::min(size - at, bytes.size());
+      if (!snapshot_.read(address + at, std::span(bytes).first(count))) later_.touch(address + at, count);
+    }
+  }
 
  private:
   const Memory& snapshot_;
