@@ -181,8 +181,8 @@ class Host:
                                        start_new_session=True, preexec_fn=lambda: enter(str(root), str(folder), as_user))
         if "request" in self.recipe:
             connection = self.connect(folder, process)
-            size = str(len(work + seconds))
-            connection.sendall(self.recipe["request"].replace("@size@", size).replace("@work@", work).replace("@run@", seconds).encode())
+            script = self.recipe.get("script", "").replace("@work@", work).replace("@run@", seconds)
+            connection.sendall(self.recipe["request"].replace("@size@", str(len(script))).replace("@script@", script).encode())
             process.connection = connection  # lives as long as the process
         return self.await_ready(folder, process)
 
@@ -223,12 +223,19 @@ class Host:
             if not descendants() or (process.poll() not in (None, 0)):
                 break
             time.sleep(0.05)
-        raise Unavailable("does not get to work: " + self.said(folder))
+        raise Unavailable("does not get to work: " + self.said(folder, process))
 
     @staticmethod
-    def said(folder):
-        text = (folder / "output").read_text(errors="replace").strip().splitlines()
-        return " / ".join(text[-4:])[-400:] or "it says nothing"
+    def said(folder, process=None):
+        """The last of what the host wrote, and of what it answered."""
+        text = (folder / "output").read_text(errors="replace").strip().splitlines()[-4:]
+        if connection := getattr(process, "connection", None):
+            connection.setblocking(False)
+            try:
+                text.append(connection.recv(1000).decode(errors="replace"))
+            except OSError:
+                pass
+        return " / ".join(text)[-600:] or "it says nothing"
 
 
 # ---------------------------------------------------------------- the judge
@@ -294,7 +301,7 @@ class Judge:
             self.fault("native and Lua frames not joined", count, stack)
         for _, function, shown in own:
             # What C calls has no name.
-            if shown != function and not (shown == "function" and function in (*CALLBACKS, "descend", "run")):
+            if function != "?" and shown != function and not (shown == "function" and function in (*CALLBACKS, "descend", "run")):
                 self.fault(f"{function} is called {shown}", count, stack)
                 break
         part = next((name for name in names if name in PARTS), None)
