@@ -29,6 +29,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 PARTS = {"lua_part": 50, "callback_part": 30, "coroutine_part": 20}
 CHAIN = ["run", "work", "slice"]  # what stands above each part, outermost first
 CALLBACKS = {"replace": "gsub", "before": "sort"}  # who calls them, from C
+# What has most of each part's time, and percent of it, at least: without these a stack has lost its inner half.
+INNER = {"lua_part": ({"spin"}, 80), "callback_part": (set(CALLBACKS), 40), "coroutine_part": ({"descend"}, 50)}
 NOT_JOINED = "[native and Lua frames not joined]"
 DEPTH = 21  # frames of descend in a coroutine, at most
 ELSEWHERE = 2.0  # percent of the samples that may be outside of the parts, if a recipe says nothing else
@@ -273,6 +275,7 @@ class Judge:
         self.verdict = verdict
         self.recipe = recipe
         self.counts = dict.fromkeys(PARTS, 0)
+        self.inner = dict.fromkeys(PARTS, 0)
         self.wrong = {}  # what is wrong: [samples, an example]
 
     def fault(self, kind, count, example):
@@ -305,11 +308,15 @@ class Judge:
                 self.fault(f"{function} is called {shown}", count, stack)
                 break
         part = next((name for name in names if name in PARTS), None)
+        if part is None and self.recipe.get("scheduled") and "descend" in names:
+            part = "coroutine_part"
+            names, own = [*CHAIN, part, *names], [(-1, "", "")] * 4 + own
         if part is None:
             if set(names) & {*CALLBACKS, "descend", "spin"}:
                 self.fault("a part's function without its part", count, stack)
             return
         self.counts[part] += count
+        self.inner[part] += count if INNER[part][0] & set(names) else 0
         at = names.index(part)
         if names[:at] != CHAIN:
             self.fault("not below run, work, slice", count, stack)
@@ -349,6 +356,11 @@ class Judge:
             tolerance = 2 + 400 * (goal / 100 * (1 - goal / 100) / total) ** 0.5 + (allowed * goal / 100 if allowed > ELSEWHERE else 0)
             if abs(verdict.shares[part] - goal) > tolerance:
                 verdict.faults.append(f"{part} has {verdict.shares[part]:.1f} %, not {goal} ± {tolerance:.1f}")
+        for part, (inner, least) in INNER.items():
+            share = 100 * self.inner[part] / max(self.counts[part], 1)
+            verdict.summary += f"\n  {'/'.join(sorted(inner))} in {share:.1f} % of {part}"
+            if share < least:
+                verdict.faults.append(f"{'/'.join(sorted(inner))} in {share:.1f} % of {part} only")
         if verdict.elsewhere > allowed + 400 * (allowed / 100 / total) ** 0.5:
             verdict.faults.append(f"{verdict.elsewhere:.1f} % outside of the parts")
         if verdict.with_lua < min(98, 100 - allowed):
@@ -380,7 +392,10 @@ def judge_host(host, luaspy, workdir, rates):
     """Verdicts of one host, a rate each."""
     host.unpack(workdir)
     try:
-        working = host.start(workdir)
+        try:
+            working = host.start(workdir)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise Unavailable(f"cannot be started: {error}") from error
         truth = working.lua or host.recipe.get("lua", "")
         verdicts = []
         for rate, seconds in rates:

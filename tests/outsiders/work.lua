@@ -12,18 +12,18 @@ end
 
 local function replace(word)
   local x = 0.5
-  for i = 1, 20 do x = x * 1.0000001 + #word % 3 end
+  for i = 1, 50 do x = x * 1.0000001 + #word % 3 end
   return x > 0 and word or nil
 end
 
 local function before(a, b)
   local x = 0.5
-  for i = 1, 20 do x = x * 1.0000001 + i % 3 end
+  for i = 1, 50 do x = x * 1.0000001 + i % 3 end
   return a + x * 0 < b
 end
 
 local function descend(depth)
-  local x = depth == 0 and spin(200) or descend(depth - 1)
+  local x = depth == 0 and spin(1000) or descend(depth - 1)
   return x + 1
 end
 
@@ -44,11 +44,17 @@ local function callback_part(rounds)
   return length
 end
 
+-- The last coroutines, more and more of them: most are soon in memory that was not there when luaspy first looked.
+local kept, oldest, most = {}, 1, 100
+
 local function coroutine_part(rounds)
   local x = 0
-  for _ = 1, rounds do
+  for round = 1, rounds do
     local resume = coroutine.wrap(descend)
     x = x + resume(20)
+    kept[oldest] = resume
+    oldest = oldest % most + 1
+    if round % 4 == 0 and most < 20000 then most = most + 1 end
   end
   return x
 end
