@@ -31,6 +31,7 @@ CHAIN = ["run", "work", "slice"]  # what stands above each part, outermost first
 CALLBACKS = {"replace": "gsub", "before": "sort"}  # who calls them, from C
 # What has most of each part's time, and percent of it, at least: without these a stack has lost its inner half.
 INNER = {"lua_part": ({"spin"}, 80), "callback_part": (set(CALLBACKS), 40), "coroutine_part": ({"descend"}, 50)}
+RIGHT = "right"
 NOT_JOINED = "[native and Lua frames not joined]"
 DEPTH = 21  # frames of descend in a coroutine, at most
 ELSEWHERE = 2.0  # percent of the samples that may be outside of the parts, if a recipe says nothing else
@@ -244,13 +245,13 @@ class Host:
 
 
 def lines_of_functions():
-    """The line of work.lua on which each of its functions begins, and how many lines it has."""
+    """The line of work.lua on which each of its functions begins."""
     text = (HERE / "work.lua").read_text().splitlines()
     found = {}
     for number, line in enumerate(text, 1):
         if match := re.match(r"local function (\w+)", line):
             found[number] = match[1]
-    return found, len(text)
+    return found
 
 
 @dataclasses.dataclass
@@ -271,7 +272,7 @@ FRAME = re.compile(r"^(.*) \((.*):(\d+)\)$")
 
 class Judge:
     def __init__(self, verdict, recipe):
-        self.functions, self.length = lines_of_functions()
+        self.functions = lines_of_functions()
         self.verdict = verdict
         self.recipe = recipe
         self.counts = dict.fromkeys(PARTS, 0)
@@ -296,15 +297,15 @@ class Judge:
         own = []  # (position, function, the name shown) of the frames of work.lua
         for position, frame in enumerate(frames):
             match = FRAME.match(frame)
-            if match and match[2] == file and int(match[3]) <= self.length:
-                own.append((position, self.functions.get(int(match[3]), "?"), match[1]))
+            if match and match[2] == file and int(match[3]) in self.functions:
+                own.append((position, self.functions[int(match[3])], match[1]))
         names = [function for _, function, _ in own]
         stack = ";".join(frames)
         if NOT_JOINED in stack:
             self.fault("native and Lua frames not joined", count, stack)
         for _, function, shown in own:
             # What C calls has no name.
-            if function != "?" and shown != function and not (shown == "function" and function in (*CALLBACKS, "descend", "run")):
+            if shown != function and not (shown == "function" and function in (*CALLBACKS, "descend", "run")):
                 self.fault(f"{function} is called {shown}", count, stack)
                 break
         part = next((name for name in names if name in PARTS), None)
@@ -365,7 +366,7 @@ class Judge:
             verdict.faults.append(f"{verdict.elsewhere:.1f} % outside of the parts")
         if verdict.with_lua < min(98, 100 - allowed):
             verdict.faults.append(f"{verdict.with_lua:.1f} % with Lua")
-        if verdict.complete < 98:
+        if verdict.complete < 98 and "incomplete" not in self.recipe:
             verdict.faults.append(f"native part complete in {verdict.complete:.1f} %")
         for kind, (count, example) in self.wrong.items():
             if count > 0.02 * total:
@@ -379,7 +380,11 @@ class Judge:
 def record(luaspy, working, rate, seconds, recipe, truth):
     verdict = Verdict(rate)
     command = [luaspy, "record", "--pid", str(working.pid), "-d", str(seconds), "-r", str(rate), "--max-stopped", "100", "-f", "folded", "-o", "-"]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=seconds + 60)
+    except subprocess.TimeoutExpired:
+        verdict.faults.append("luaspy does not end")
+        return verdict, ""
     if done.returncode:
         verdict.faults.append(f"luaspy ends with {done.returncode}: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ''}")
         verdict.summary = done.stderr
@@ -415,7 +420,7 @@ def judge_host(host, luaspy, workdir, rates):
 def cells(host, truth, verdict):
     shares = " / ".join(f"{verdict.shares.get(part, 0):.1f}" for part in PARTS)
     return [host.name, f"{host.version} ({host.root.split('-')[0]})", truth, verdict.lua, str(verdict.rate), str(verdict.samples), shares,
-            f"{verdict.elsewhere:.1f}", f"{verdict.with_lua:.1f}", f"{verdict.complete:.1f}", "right" if not verdict.faults else "; ".join(verdict.faults)]
+            f"{verdict.elsewhere:.1f}", f"{verdict.with_lua:.1f}", f"{verdict.complete:.1f}", "; ".join(verdict.faults) or RIGHT + (f"; {host.recipe['incomplete']}" if "incomplete" in host.recipe else "")]
 
 
 HEADS = ["host", "package", "its Lua", "luaspy says", "Hz", "samples", "loop / callback / coroutine %", "elsewhere %", "with Lua %", "native complete %", "verdict"]
@@ -425,7 +430,7 @@ def markdown(rows, unavailable):
     version = datetime.date.today().isoformat()
     text = (HERE / "page.md").read_text().replace("@date@", version).replace("@kernel@", f"{platform.system()} {platform.release()}")
     hosts = {row[0] for row in rows}
-    right = hosts - {row[0] for row in rows if row[-1] != "right"}
+    right = hosts - {row[0] for row in rows if not row[-1].startswith(RIGHT)}
     text = text.replace("@count@", f"{len(right)} of {len(hosts)} hosts were judged right at every rate.")
     table = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
     table += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
