@@ -30,7 +30,7 @@ PARTS = {"lua_part": 50, "callback_part": 30, "coroutine_part": 20}
 CHAIN = ["run", "work", "slice"]  # what stands above each part, outermost first
 CALLBACKS = {"replace": "gsub", "before": "sort"}  # who calls them, from C
 # What has most of each part's time, and percent of it, at least: without these a stack has lost its inner half.
-INNER = {"lua_part": ({"spin"}, 80), "callback_part": (set(CALLBACKS), 40), "coroutine_part": ({"descend"}, 50)}
+INNER = {"lua_part": ({"spin"}, 90), "callback_part": (set(CALLBACKS), 60), "coroutine_part": ({"descend"}, 75)}
 RIGHT = "right"
 NOT_JOINED = "[native and Lua frames not joined]"
 DEPTH = 21  # frames of descend in a coroutine, at most
@@ -426,9 +426,10 @@ def cells(host, truth, verdict):
 HEADS = ["host", "package", "its Lua", "luaspy says", "Hz", "samples", "loop / callback / coroutine %", "elsewhere %", "with Lua %", "native complete %", "verdict"]
 
 
-def markdown(rows, unavailable):
+def markdown(rows, unavailable, rates):
     version = datetime.date.today().isoformat()
     text = (HERE / "page.md").read_text().replace("@date@", version).replace("@kernel@", f"{platform.system()} {platform.release()}")
+    text = text.replace("@rates@", ", then ".join(f"at {rate} Hz for {seconds} s" for rate, seconds in rates))
     hosts = {row[0] for row in rows}
     right = hosts - {row[0] for row in rows if not row[-1].startswith(RIGHT)}
     text = text.replace("@count@", f"{len(right)} of {len(hosts)} hosts were judged right at every rate.")
@@ -446,7 +447,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--list", action="store_true", help="print the hosts' names and packages")
     parser.add_argument("--markdown", type=pathlib.Path, metavar="FILE", help="write the table as a page")
-    parser.add_argument("--quick", action="store_true", help="100 Hz only, for 4 seconds")
+    parser.add_argument("--quick", action="store_true", help="100 Hz only, for 3 seconds")
     options = parser.parse_args()
     hosts = [Host(recipe) for recipe in tomllib.loads((HERE / "hosts.toml").read_text())["host"]]
     if options.list:
@@ -461,8 +462,9 @@ def main():
     chosen = [known[name] for name in options.names] or hosts
     options.workdir.mkdir(parents=True, exist_ok=True)
     workdir = options.workdir.resolve()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended first
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    rates = [(100, 4)] if options.quick else [(100, 5), (1000, 3)]
+    rates = [(100, 3)] if options.quick else [(100, 5), (1000, 3)]
     rows, unavailable, wrong = [], [], []
     for host in chosen:
         try:
@@ -478,7 +480,7 @@ def main():
         if any(verdict.faults for verdict in verdicts):
             wrong.append(host.name)
     if options.markdown:
-        options.markdown.write_text(markdown(rows, unavailable))
+        options.markdown.write_text(markdown(rows, unavailable, rates))
     if wrong:
         print("wrong: " + " ".join(wrong))
     if unavailable:

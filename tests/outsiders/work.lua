@@ -23,7 +23,7 @@ local function before(a, b)
 end
 
 local function descend(depth)
-  local x = depth == 0 and spin(1000) or descend(depth - 1)
+  local x = depth == 0 and spin(4000) or descend(depth - 1)
   return x + 1
 end
 
@@ -54,7 +54,7 @@ local function coroutine_part(rounds)
     x = x + resume(20)
     kept[oldest] = resume
     oldest = oldest % most + 1
-    if round % 4 == 0 and most < 20000 then most = most + 1 end
+    if round % 2 == 0 and most < 20000 then most = most + 1 end
   end
   return x
 end
