@@ -351,7 +351,7 @@ class Judge:
         for frames, count in stacks:
             self.judge_stack(frames, count, file)
         verdict.shares = {part: 100 * count / total for part, count in self.counts.items()}
-        verdict.elsewhere = 100 - sum(verdict.shares.values())
+        verdict.elsewhere = abs(100 - sum(verdict.shares.values()))
         allowed = self.recipe.get("elsewhere", ELSEWHERE)
         for part, goal in PARTS.items():
             tolerance = 2 + 400 * (goal / 100 * (1 - goal / 100) / total) ** 0.5 + (allowed * goal / 100 if allowed > ELSEWHERE else 0)
