@@ -1,0 +1,32 @@
+#!/bin/bash
+# unpack.sh OUTDIR ROOT PACKAGE...: Debian's packages and all they depend on, libc included, below OUTDIR/outsiders/ROOT, where a
+# program can be started in a chroot as if it were installed. ROOT is a suite, or SUITE-NAME where packages conflict with others
+# of that suite. What is there already is not unpacked again. No maintainer script runs, and the system stays as it is.
+set -euo pipefail
+here=$(realpath "$(dirname "$0")")
+mkdir -p "$1/outsiders"
+out=$(realpath "$1") root=$out/outsiders/$2 suite=${2%%-*}
+shift 2
+# shellcheck source=SCRIPTDIR/../targets/debian.sh
+. "$here/../targets/debian.sh"
+
+mkdir -p "$root"
+exec 8>"$root.lock" && flock 8
+touch "$root.have"
+wanted="$*"
+if grep -qxF "wanted $wanted" "$root.have"; then exit; fi
+apt_suite "$suite"
+apt "$suite" apt-get install -y --print-uris "$@" >"$root.uris"
+[[ -s $root.uris ]] || { echo "apt finds nothing to unpack for $wanted" >&2; exit 1; }
+download "$suite" <"$root.uris" >"$root.debs"
+while read -r deb; do
+  grep -qxF "$deb" "$root.have" && continue
+  dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$root" --no-same-owner --keep-directory-symlink --exclude='./usr/share/doc' \
+    --exclude='./usr/share/man' --exclude='./usr/share/locale' --exclude='./usr/share/icons'
+  echo "$deb" >>"$root.have"
+  # A root without the package that says so has its programs in /usr only. Links come after libc, which every closure has.
+  for folder in bin sbin lib lib64; do [[ -e $root/$folder ]] || { [[ -d $root/usr/$folder ]] && ln -s "usr/$folder" "$root/$folder"; } || true; done
+done <"$root.debs"
+mkdir -p "$root"/{etc,proc,dev,tmp,run,var/lib,var/log,var/run,outsider}
+[[ -e $root/etc/passwd ]] || cp /etc/passwd /etc/group "$root/etc/"
+echo "wanted $wanted" >>"$root.have"
