@@ -27,6 +27,7 @@ struct About {
   std::string executable;            // its path
   std::int64_t pid = 0;
   std::vector<std::string> luas;     // as LuaReader::rows() tells them
+  bool lua_mapped = false;           // a file with a Lua core that luaspy reads is mapped, whether a state was seen or not
   std::string mode = "merged";       // RecordOptions::mode
   double rate = 0;                   // asked for, Hz
   double max_stopped = 10;           // RecordOptions::max_stopped

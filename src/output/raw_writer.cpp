@@ -33,6 +33,7 @@ std::map<std::string, std::string> words(const About& about) {
           {"executable", about.executable},
           {"pid", std::to_string(about.pid)},
           {"luas", fmt::format("{}", fmt::join(about.luas, "\n"))},
+          {"lua_mapped", about.lua_mapped ? "1" : "0"},
           {"mode", about.mode},
           {"rate_hz", fmt::format("{}", about.rate)},
           {"max_stopped_percent", fmt::format("{}", about.max_stopped)},
