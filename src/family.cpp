@@ -91,6 +91,11 @@ std::vector<std::string> Family::rows() const {
   return {rows.begin(), rows.end()};
 }
 
+bool Family::has_lua() const {
+  const auto is_readable = [](const LuaImage& image) { return !image.rows.empty(); };
+  return std::ranges::any_of(sessions_, [&](const auto& session) { return std::ranges::any_of(session->sampler().reader().images(), is_readable); });
+}
+
 Result<void> Family::check_lua() {
   const Result<void> own = target_->check_lua();
   if (own || sessions_.size() == 1) return own;

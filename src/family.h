@@ -33,6 +33,8 @@ class Family {
   int wait_for_exit() { return target_->wait_for_exit(); }
   // The Luas that were seen, as LuaReader::rows() tells them; each once.
   std::vector<std::string> rows() const;
+  // Is a file with a Lua core that luaspy reads mapped in any of its processes?
+  bool has_lua() const;
   // Some process of it has a Lua that can be read; otherwise why the target has none.
   Result<void> check_lua();
 

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "attach/system.h"
+#include "doctor.h"
 #include "dump.h"
 #include "options.h"
 #include "ps.h"
@@ -28,6 +29,7 @@ luaspy::Result<int> run_command(const luaspy::Options& options) {
     case luaspy::Options::Command::top: return luaspy::top(options.top);
     case luaspy::Options::Command::dump: return luaspy::dump(options.dump);
     case luaspy::Options::Command::ps: return luaspy::ps(options.ps);
+    case luaspy::Options::Command::doctor: return luaspy::doctor(options.doctor);
     case luaspy::Options::Command::completion: return print(completion(luaspy::usage(), options.completion.shell));
     case luaspy::Options::Command::manual: return print(manual_page(luaspy::usage()));
   }

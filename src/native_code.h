@@ -16,6 +16,16 @@ class NativeCode : public Core {
  public:
   NativeCode(const Modules& modules, const Unwinder& unwinder) : modules_(modules), unwinder_(unwinder) {}
 
+  // A Lua core's code, as far as it was found.
+  struct CoreImage {
+    Address start, end;
+    Address execute = 0;      // luaV_execute
+    Address execute_end = 0;
+    CollectorCode collector;          // PUC
+    std::optional<VmCode> vm;
+  };
+  const std::vector<CoreImage>& cores() const { return cores_; }
+
   // Which images hold a Lua core. Finds luaV_execute, or LuaJIT's virtual machine, in each.
   void update(const std::vector<LuaImage>& images);
 
@@ -41,13 +51,6 @@ class NativeCode : public Core {
   Frame describe_entry(Address entry) const override;
 
  private:
-  struct CoreImage {
-    Address start, end;
-    Address execute = 0;      // luaV_execute
-    Address execute_end = 0;
-    CollectorCode collector;          // PUC
-    std::optional<VmCode> vm;
-  };
   const CoreImage* core_of(Address address) const;
   void find_execute(CoreImage& core, const Module& module);
   void find_collector(CoreImage& core, const Module& module, const std::vector<Dialect>& rows);

@@ -25,6 +25,7 @@ constexpr const char* examples =
     "  luaspy top --pid 1234                          which functions take the time, live\n"
     "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
     "  luaspy ps                                      which processes run Lua?\n"
+    "  luaspy doctor --pid 1234                       a report about it, to send us when luaspy is wrong\n"
     "\n"
     "Exit status: 0 done; of the launched command, if there is one; else 1 internal error, 2 wrong usage,\n"
     "3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised, 7 not supported\n"
@@ -207,6 +208,25 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   for (CLI::Option* const live : {pid, name, dump.get_option("--subprocesses"), dump.get_option("--count")}) core->excludes(live);
 }
 
+constexpr const char* doctor_notes =
+    "For a bug report: what luaspy found in a process and what it did not, and why. It has names of files and\n"
+    "native functions, addresses, sizes and counts; no arguments of commands, no environment, no names or\n"
+    "values of the Lua program. Read it before you send it. Running threads are stopped for some µs each,\n"
+    "sleeping ones are not. What --save writes is different: registers, parts of the stack and the heap of\n"
+    "one thread, with whatever is in them. Only send it to somebody who may see all that the program knows.\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy doctor --pid 1234 -o report.txt\n"
+    "  luaspy doctor --name redis-server --save stop.txt";
+
+void add_doctor(CLI::App& app, DoctorOptions& options) {
+  CLI::App& doctor = *app.add_subcommand("doctor", "Write a report about a process, for a bug report");
+  doctor.footer(doctor_notes);
+  add_running(doctor, options.target);
+  doctor.add_option("-o,--output", options.output, "File to write the report to; - is standard output")->option_text("FILE");
+  doctor.add_option("--save", options.save, "Save a stop of one thread, with contents of its memory, in another file")->option_text("FILE");
+}
+
 void add_ps(CLI::App& app, PsOptions& options) {
   CLI::App& ps = *app.add_subcommand("ps", "List the processes that run Lua");
   ps.add_flag("--states", options.states, "Count their states too: reads up to 256 MiB of each");
@@ -225,6 +245,7 @@ bool lacks_target(const Options& options) {
     case Options::Command::record: return lacks(options.record.target, or_command);
     case Options::Command::top: return lacks(options.top.target, or_command);
     case Options::Command::dump: return options.dump.core.empty() && lacks(options.dump.target, ", or --core FILE");
+    case Options::Command::doctor: return lacks(options.doctor.target, "");
     case Options::Command::report:
     case Options::Command::ps:
     case Options::Command::completion:
@@ -260,6 +281,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_top(app, options.top);
   add_dump(app, options.dump);
   add_ps(app, options.ps);
+  add_doctor(app, options.doctor);
   add_help(app, options);
 }
 
@@ -317,7 +339,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   }
   static const std::map<std::string, Options::Command> commands = {
       {"record", Options::Command::record}, {"report", Options::Command::report},         {"top", Options::Command::top},      {"dump", Options::Command::dump},
-      {"ps", Options::Command::ps},         {"completion", Options::Command::completion}, {"manual", Options::Command::manual}};
+      {"ps", Options::Command::ps},         {"doctor", Options::Command::doctor},         {"completion", Options::Command::completion}, {"manual", Options::Command::manual}};
   options.command = commands.at(app.get_subcommands().front()->get_name());
   options.record.shape.processes = options.record.subprocesses;
   if (lacks_target(options) || lacks_recording(options)) {

@@ -51,6 +51,12 @@ struct DumpOptions {
   double interval = 1;     // s between two of them
 };
 
+struct DoctorOptions {
+  TargetOptions target;
+  std::string output;                   // "" or "-": standard output
+  std::string save;                     // a file for a saved stop of a thread; "": none
+};
+
 struct PsOptions {
   bool json = false;
   bool states = false;                  // search the processes' memory for states
@@ -93,12 +99,13 @@ struct CompletionOptions {
 };
 
 struct Options {
-  enum class Command { record, report, top, dump, ps, completion, manual } command = Command::record;
+  enum class Command { record, report, top, dump, ps, doctor, completion, manual } command = Command::record;
   RecordOptions record;
   ReportOptions report;
   TopOptions top;
   DumpOptions dump;
   PsOptions ps;
+  DoctorOptions doctor;
   CompletionOptions completion;
 };
 

@@ -27,9 +27,11 @@ struct About {
   std::string executable;            // its path
   std::int64_t pid = 0;
   std::vector<std::string> luas;     // as LuaReader::rows() tells them
+  bool lua_mapped = false;           // a file with a Lua core that luaspy reads is mapped, whether a state was seen or not
   std::string mode = "merged";       // RecordOptions::mode
   double rate = 0;                   // asked for, Hz
   double max_stopped = 10;           // RecordOptions::max_stopped
+  double system_share = -1;          // of the CPU time of the threads sampled, what the kernel spent for them: 0 to 1; below 0: not known
   std::int64_t started_s = 0;        // since 1970
   std::int64_t duration_ns = 0;
   std::int64_t ticks = 0;

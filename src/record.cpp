@@ -111,6 +111,8 @@ class Recorder : public Recording {
     about_.luas = family_.rows();
     about_.duration_ns = counts.duration_ns;
     about_.ticks = counts.ticks;
+    about_.lua_mapped = family_.has_lua();
+    about_.system_share = counts.system_share;
     about_.complete = complete;
     tell(about_);
     if (output_.is_raw() && !output_.stream()) failed_ = output_.finish();

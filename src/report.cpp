@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "call_tree.h"
+#include "doubts.h"
 #include "function_view.h"
 #include "output/flamegraph.h"
 #include "output/raw.h"
@@ -174,6 +175,12 @@ Result<int> write_views(const ReportOptions& options) {
   return 0;
 }
 
+std::string doubts_text(const Profile& profile) {
+  std::string text;
+  for (const std::string& doubt : doubts(profile)) text += fmt::format("  doubtful: {}\n", doubt);
+  return text;
+}
+
 Result<int> write_diff(const ReportOptions& options) {
   const DiffBy by = options.by == "samples" ? DiffBy::shares : options.by == "time" ? DiffBy::time : DiffBy::run;
   const Result<Profile> before = read_for(options, options.diff[0], options.shape, true);
@@ -184,8 +191,8 @@ Result<int> write_diff(const ReportOptions& options) {
   std::string text;
   if (format == nullptr) {
     const TextStyle style = style_of(options);
-    text = fmt::format("before: {}\nafter:  {}\n", displayable(options.diff[0], style.charset), displayable(options.diff[1], style.charset)) +
-           diff_text(profile_diff(*before, *after, {by, options.total}), style);
+    text = fmt::format("before: {}\n", displayable(options.diff[0], style.charset)) + doubts_text(*before) +
+           fmt::format("after:  {}\n", displayable(options.diff[1], style.charset)) + doubts_text(*after) + diff_text(profile_diff(*before, *after, {by, options.total}), style);
   } else if (format->name == "folded") {
     text = diff_folded(*before, *after, by, options.shape.lines);
   } else if (format->name == "flamegraph") {

@@ -62,6 +62,7 @@ class Loop {
     stoppers_->watch_over();
     sink_.look(counts_);
     if (target_ended(now)) counts_.target_ended = true;
+    if (now - cpu_time_asked_ > 1s) ask_cpu_time();
     family_.update();
     for (const auto& session : family_.sessions()) session->sampler().settle();
     stoppers_->watch(family_.sessions());
@@ -69,6 +70,7 @@ class Loop {
   }
 
   void end() {
+    ask_cpu_time();
     stoppers_->stop();
     take(Clock::now());
     stoppers_ = nullptr;
@@ -80,6 +82,18 @@ class Loop {
     if (stoppers_ == nullptr) return;
     stoppers_->watch(family_.sessions(), &session);
     take(Clock::now());
+  }
+
+  void ask_cpu_time() {
+    cpu_time_asked_ = Clock::now();
+    for (const auto& watch : stoppers_->watched()) {
+      const std::optional<Thread::CpuTime> now = watch->thread->cpu_time();
+      if (!now) continue;
+      user_time_ += now->user - watch->cpu_time.user;
+      system_time_ += now->system - watch->cpu_time.system;
+      watch->cpu_time = *now;
+    }
+    if (user_time_ + system_time_ > 0) counts_.system_share = static_cast<double>(system_time_) / static_cast<double>(user_time_ + system_time_);
   }
 
   void take(Clock::time_point until) {
@@ -153,7 +167,8 @@ class Loop {
   const Clock::time_point start_;
   std::unique_ptr<Stoppers> stoppers_;
   std::int64_t skipped_ = 0, ticks_before_ = 0;
-  Clock::time_point asked_ = start_;
+  std::int64_t user_time_ = 0, system_time_ = 0;   // clock ticks, of all threads
+  Clock::time_point asked_ = start_, cpu_time_asked_ = start_;
   bool thread_ended_ = false;
 };
 

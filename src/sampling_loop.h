@@ -18,6 +18,7 @@ struct LoopCounts {
   std::int64_t ticks = 0;
   std::int64_t duration_ns = 0;         // up to the last tick
   bool target_ended = false;
+  double system_share = -1;             // About::system_share, up to now
 };
 
 // Takes what the loop finds. All is called by the thread that runs the loop, while no thread of the target stands still.

@@ -37,7 +37,7 @@ class Claim {
 // One thread of the target, from tick to tick.
 struct Watch {
   Watch(Session& of, std::shared_ptr<Thread> watched, std::int64_t first_tick, system::Clock::time_point now)
-      : session(of), thread(std::move(watched)), tick(first_tick), at(now), cpu(thread->cpu()) {}
+      : session(of), thread(std::move(watched)), tick(first_tick), at(now), cpu(thread->cpu()), cpu_time(thread->cpu_time().value_or(Thread::CpuTime{})) {}
 
   Session& session;
   const std::shared_ptr<Thread> thread;
@@ -52,6 +52,8 @@ struct Watch {
   std::atomic<int> cpu;                     // where it was seen last; the stopper there looks after it
   std::atomic<std::int64_t> idle = 0, waited = 0;   // ticks that it slept, or waited for a CPU, not counted by the main thread yet
   std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0;   // the same: ticks that came to nothing
+
+  Thread::CpuTime cpu_time;                 // the main thread's: as it was asked last
 
   // Of the last look that was finished; stoppers use it for the next one.
   std::mutex prediction_lock;

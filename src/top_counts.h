@@ -54,6 +54,8 @@ struct TopCounts {
   std::array<Span, activity_count> activity{};   // what threads that run are doing
   Span stopped;                     // some thread of the target stood still
   LossCounts losses{};
+  Quality quality{};                // since the beginning, of `samples` samples
+  std::int64_t samples = 0;
   std::size_t threads_now = 0;      // seen in the last tick
   bool luajit = false;              // there is machine code, a compiler, and a VM that says what it does
   bool sees_collector = false;      // it is known whether the collector runs: LuaJIT says so; PUC's has been seen
@@ -64,6 +66,7 @@ struct TopTarget {
   std::string command;
   int pid = 0;
   std::vector<std::string> luas;    // "Lua 5.4.3-5.4.9"
+  bool lua_mapped = false;          // as About::lua_mapped
   std::size_t processes = 1;
   double rate = 0;                  // asked for, Hz
   double window = 0;                // s

@@ -46,7 +46,9 @@ void TopFeed::ask_luas() {
   luas_asked_ = system::Clock::now();
   std::vector<std::string> luas = family_.rows();
   std::string command = family_.target().target().process().command();   // a launched one has another before its exec
+  const bool lua_mapped = family_.has_lua();
   const std::lock_guard lock(mutex_);
+  target_.lua_mapped |= lua_mapped;
   for (const std::string& lua : luas) {
     if (lua.starts_with("LuaJIT")) table_.know_luajit();
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "doubts.h"
 #include "profile.h"
 
 namespace luaspy {
@@ -47,6 +48,7 @@ class Drawing {
 
   std::vector<TopLine> draw() {
     title();
+    doubtful();
     facts();
     legend();
     bar();
@@ -100,6 +102,25 @@ class Drawing {
     right = fit(right, most, Cut::right, charset_);
     const int room = size_.width - columns(head) - columns(right) - 3;
     sides({{{head, TopStyle::heading}, {fit(clean(command(), 4096), std::max(room, 0), Cut::middle, charset_), TopStyle::bold}}}, right);
+  }
+
+  // The first doubt in as many lines as it needs, of a screen that has room for them; how many more there are.
+  void doubtful() {
+    const std::vector<std::string> all = doubts_of(counts_, target_);
+    if (all.empty()) return;
+    std::string rest = "doubtful: " + all.front() + (all.size() > 1 ? fmt::format(" (and {} more: ?)", all.size() - 1) : "");
+    constexpr std::size_t rows_beside = 12, most_lines = 4;
+    const std::size_t most = height() > rows_beside ? std::min(height() - rows_beside, most_lines) : 1;
+    for (std::size_t i = 0; i < most && !rest.empty(); ++i) {
+      const auto room = static_cast<std::size_t>(std::max(size_.width - 2 * static_cast<int>(margin().size()), 1));
+      std::size_t end = rest.size();
+      if (end > room && i + 1 < most) {
+        end = rest.rfind(' ', room);   // ASCII: bytes are columns
+        if (end == rest.npos || end == 0) end = room;
+      }
+      lines_.push_back({{{margin() + rest.substr(0, end), TopStyle::warning}}});
+      rest.erase(0, std::min(end + 1, rest.size()));
+    }
   }
 
   void facts() {
@@ -349,9 +370,14 @@ void Drawing::help() {
   lines_.emplace_back();
   for (const auto& [key, what] : keys) lines_.push_back({{{margin() + fmt::format("{:<12} ", key), TopStyle::key}, {what}}});
   lines_.push_back({{{margin() + fmt::format("{:<12} ", "lost"), TopStyle::key}, {losses_text(counts_.losses)}}});
+  for (const std::string& doubt : doubts_of(counts_, target_)) lines_.push_back({{{margin() + fmt::format("{:<12} ", "doubtful"), TopStyle::key}, {doubt}}});
 }
 
 }  // namespace
+
+std::vector<std::string> doubts_of(const TopCounts& counts, const TopTarget& target) {
+  return doubts({target.pid, target.lua_mapped || !target.luas.empty(), counts.samples, counts.quality, counts.losses});
+}
 
 double share(std::int64_t part, std::int64_t of) { return of == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(of); }
 

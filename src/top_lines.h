@@ -32,6 +32,7 @@ struct TopSize {
 std::vector<TopLine> draw_top(TopView& view, const TopCounts& counts, const TopTarget& target, TopSize size);
 
 // Also what the plain tables have.
+std::vector<std::string> doubts_of(const TopCounts& counts, const TopTarget& target);
 double share(std::int64_t part, std::int64_t of);                // %; 0 of nothing
 std::string threads_text(const TopCounts& counts, const TopTarget& target, bool since_start);   // "4 threads, 2 ran"
 std::string_view name(Activity activity);

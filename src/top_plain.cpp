@@ -20,6 +20,7 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   std::string text;
   const auto out = std::back_inserter(text);
   fmt::format_to(out, "# pid {}: {}{}\n", target.pid, printable(target.command, most_text), target.ended ? " (has ended)" : "");
+  for (const std::string& doubt : doubts_of(counts, target)) fmt::format_to(out, "# doubtful: {}\n", doubt);
   const std::string luas = target.luas.empty() ? "" : printable(fmt::format("{}", fmt::join(target.luas, ", "))) + ", ";
   const double rate = elapsed == 0 ? 0 : static_cast<double>(counts.ticks.recent) / seconds(elapsed);
   fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}\n", seconds(counts.elapsed.all), luas, rate, target.rate,

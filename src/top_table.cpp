@@ -148,9 +148,12 @@ void TopTable::add(const Thread& thread, std::int64_t weight_ns, const Sample& s
   if (sample.loss == Loss::none) {
     if (!sample.again) {
       memo.activity = activity_of(sample.vm_state);
+      memo.quality = sample.quality;
       learn_from(memo.activity);
       if (memo.path == nullptr || memo.path->stack != sample.stack) memo.path = path_of(index, sample.stack);
     }
+    counts_.quality += memo.quality;
+    ++counts_.samples;
     look.path = memo.path;
     look.activity = memo.activity;
     look.ran = sample.state == Sample::State::running;
@@ -200,6 +203,8 @@ void TopTable::reset() {
   counts_.elapsed = counts_.ticks = counts_.idle = counts_.waiting = counts_.stopped = {};
   counts_.activity = {};
   counts_.losses = {};
+  counts_.quality = {};
+  counts_.samples = 0;
 }
 
 }  // namespace luaspy

@@ -58,6 +58,7 @@ class TopTable {
   struct PerThread {
     std::shared_ptr<const Path> path;
     Activity activity = Activity::lua;
+    Quality quality{};
     std::uint64_t seen = 0;         // the number of the tick
   };
   using Member = std::int64_t TopCounts::Span::*;

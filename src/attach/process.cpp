@@ -83,13 +83,27 @@ Thread::Place Thread::place() const {
   const std::size_t end = text.rfind(')');
   if (end == text.npos || place.letter == '?') return {};
   text.remove_prefix(end + 1);
-  for (int i = 0; i < fields_between + 1; ++i) (void)next_word(text);
+  skip_words(text, fields_between + 1);
   const std::string_view word = next_word(text);
   if (!word.empty()) place.cpu = number<int>(word);
   return place;
 }
 
 int Thread::cpu() const { return place().cpu; }
+
+// proc(5): (14) utime, (15) stime.
+std::optional<Thread::CpuTime> Thread::cpu_time() const {
+  std::array<char, 1024> buffer;
+  std::string_view text = system::reread(stat_, buffer);
+  const std::size_t end = text.rfind(')');
+  if (end == text.npos) return std::nullopt;
+  text.remove_prefix(end + 1);
+  skip_words(text, 14 - 3);
+  CpuTime time;
+  time.user = number<std::int64_t>(next_word(text));
+  time.system = number<std::int64_t>(next_word(text));
+  return time;
+}
 
 // kernel/sched/debug.c, proc_sched_show_task(): "se.exec_start   :   702193.708324", in ms.
 std::optional<std::int64_t> Thread::counted_at() const {

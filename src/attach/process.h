@@ -53,6 +53,11 @@ class Thread {
     int cpu = -1;
   };
   Place place() const;
+  // Its CPU time, counted in clock ticks (times(2)); nullopt if it is gone.
+  struct CpuTime {
+    std::int64_t user = 0, system = 0;
+  };
+  std::optional<CpuTime> cpu_time() const;
   // When it was given the CPU, or had its time on it counted last, ns of the scheduler's clock: what executed until now has just been counted. nullopt
   // if the kernel does not tell (/proc/TID/sched, CONFIG_SCHED_DEBUG). 20 µs.
   std::optional<std::int64_t> counted_at() const;

@@ -35,38 +35,40 @@ Address load_G(const StateFields& fields, std::span<const std::byte> bytes) {
 
 // A row fits a state if the state's main thread, read with this row, is a thread of the same global state, and its stack and
 // its CallInfo chain are where the row says (lstate.h): base_ci ends the chain, and its function is the bottom of the stack. All
-// rows of one series put the wrong fields there for each other.
-bool fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) {
+// rows of one series put the wrong fields there for each other. What does not fit, for who wants to know (why_not.h); nullptr: it fits.
+const char* misfit(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) {
   const Address G = load<Address>(bytes, row.L_G);
-  if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread) return false;
+  if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread) return "its l_G is no address";
   std::optional<Address> main = G + row.G_mainthread;
   if (!row.mainthread_embedded) main = memory.get<Address>(*main);
-  if (!main || !plausible_pointer(*main)) return false;
+  if (!main || !plausible_pointer(*main)) return "l_G->mainthread is no address";
   for (const Address state : {*main, L}) {
     std::array<std::byte, 256> fields;
     const auto used = std::span(fields).first(row.L_size);
-    if (!memory.read(state, used)) return false;
-    if (load<std::uint8_t>(used, row.L_tt) != row.tag_thread || load<Address>(used, row.L_G) != G) return false;
+    if (!memory.read(state, used)) return "it, or its main thread, cannot be read";
+    if (load<std::uint8_t>(used, row.L_tt) != row.tag_thread || load<Address>(used, row.L_G) != G) return "its main thread is no thread of the same global_State";
     const Address stack = load<Address>(used, row.L_stack), last = load<Address>(used, row.L_stack_last), ci = load<Address>(used, row.L_ci);
-    if (!plausible_pointer(stack) || !plausible_pointer(last)) return false;
-    if (!plausible_pointer(ci) || load<std::uint8_t>(used, row.L_status) > 6) return false;
+    if (!plausible_pointer(stack) || !plausible_pointer(last)) return "stack or stack_last is no address";
+    if (!plausible_pointer(ci) || load<std::uint8_t>(used, row.L_status) > 6) return "ci is no address, or status is no status";
     Address base_ci = state + row.L_base_ci;
     if (row.ci_previous == no_field) base_ci = load<Address>(used, row.L_base_ci);
-    if (!plausible_pointer(base_ci)) return false;
+    if (!plausible_pointer(base_ci)) return "base_ci is no address";
     // While luaD_reallocstack moves the stack these are offsets, or old and new ones side by side.
     const bool still = last > stack && last - stack <= (Address{1} << 30) && (last - stack) % 16 == 0 && memory.get<Address>(base_ci + row.ci_func) == stack;
     if (row.ci_previous == no_field) {
-      if (!still || ci < base_ci || (ci - base_ci) % row.ci_size != 0) return false;
+      if (!still || ci < base_ci || (ci - base_ci) % row.ci_size != 0) return "the function of base_ci is not the bottom of the stack, or ci is not in the array of base_ci";
       continue;
     }
-    if (memory.get<Address>(base_ci + row.ci_previous) != Address{0}) return false;
+    if (memory.get<Address>(base_ci + row.ci_previous) != Address{0}) return "base_ci is not the first CallInfo";
     if (still) continue;
     // The stack is being moved; then something was called, and its CallInfo is linked both ways.
     const Address next = memory.get<Address>(base_ci + row.ci_next).value_or(0);
-    if (!plausible_pointer(next) || memory.get<Address>(next + row.ci_previous) != base_ci) return false;
+    if (!plausible_pointer(next) || memory.get<Address>(next + row.ci_previous) != base_ci) return "the function of base_ci is not the bottom of the stack";
   }
-  return true;
+  return nullptr;
 }
+
+bool fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) { return misfit(memory, row, L, bytes) == nullptr; }
 
 // lua_close frees the registry's table before the global_State, which may keep its contents.
 bool has_registry(const Memory& memory, const Layout& row, Address G) {
@@ -79,6 +81,13 @@ bool has_registry(const Memory& memory, const Layout& row, Address G) {
 }
 
 }  // namespace
+
+const char* misfit(const Memory& memory, const Layout& row, Address L) {
+  std::array<std::byte, head_size> head;
+  if (!memory.read(L, head)) return "it cannot be read";
+  if (load<std::uint8_t>(head, row.L_tt) != row.tag_thread) return "it has not the type of a thread";
+  return misfit(memory, row, L, head);
+}
 
 void Locator::try_rows(std::vector<Dialect> rows) {
   rows_ = std::move(rows);

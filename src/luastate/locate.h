@@ -30,6 +30,9 @@ struct Activation {
   Address boundary = 0;  // the end of its outermost anchor: native frames whose sp is below belong to this L
 };
 
+// Why what is at `L` is no lua_State as `row` has it, in a few words; nullptr: it is one.
+const char* misfit(const Memory& memory, const Layout& row, Address L);
+
 class Locator {
  public:
   // Rows to try on states of a global_State that was not seen before, best first.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "doubts.h"
 #include "function_table.h"
 #include "output/flamegraph_page.h"
 
@@ -158,9 +159,13 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
     out << separator << '[' << json_text(name) << ',' << json_text(value) << ']';
     separator = ",";
   }
+  out << ']';
+  const std::vector<std::string> doubtful = doubts(profile);
+  for (std::size_t i = 0; i < doubtful.size(); ++i) out << (i == 0 ? ",\"doubts\":[" : ",") << json_text(doubtful[i]);
+  if (!doubtful.empty()) out << ']';
   std::set<int> processes;
   for (const Profile::Thread& thread : profile.threads()) processes.insert(thread.pid);
-  out << "],\n\"threads\":[";
+  out << ",\n\"threads\":[";
   for (std::size_t i = 0; i < profile.threads().size(); ++i) {
     const Profile::Thread& thread = profile.threads()[i];
     out << (i == 0 ? "\n" : ",\n") << "{\"tid\":" << thread.tid << ",\"name\":" << json_text(thread.name)

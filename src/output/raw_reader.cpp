@@ -129,6 +129,8 @@ class RawReader {
     else if (key == "rate_hz") read_fraction(value, 1e9, about.rate);
     else if (key == "max_stopped_percent") read_fraction(value, 100, about.max_stopped);
     else if (key == "luas") read_luas(value);
+    else if (key == "system_share") read_fraction(value, 1, about.system_share);
+    else if (key == "lua_mapped") about.lua_mapped = number() != 0;
     return true;
   }
 
@@ -205,7 +207,9 @@ class RawReader {
     if (!add_up(facts.stopped_ns) || !add_up(tick_.weight_ns)) return false;
     KnownThread& known = threads_[thread];
     if ((flags & raw::has_quality) != 0) {
-      for (const auto number : quality_numbers) known.quality.*number = fields.small_number();
+      // Recordings of earlier luaspys end after ten of them.
+      constexpr std::size_t always = 10;
+      for (std::size_t i = 0; i < quality_numbers.size(); ++i) known.quality.*quality_numbers[i] = i >= always && fields.empty() ? 0 : fields.small_number();
     }
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;

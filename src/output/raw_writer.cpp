@@ -28,11 +28,13 @@ void put_u32(std::string& bytes, std::size_t number) {
 }
 
 std::map<std::string, std::string> words(const About& about) {
-  return {{"luaspy", about.luaspy},
+  std::map<std::string, std::string> words =
+         {{"luaspy", about.luaspy},
           {"command", about.command},
           {"executable", about.executable},
           {"pid", std::to_string(about.pid)},
           {"luas", fmt::format("{}", fmt::join(about.luas, "\n"))},
+          {"lua_mapped", about.lua_mapped ? "1" : "0"},
           {"mode", about.mode},
           {"rate_hz", fmt::format("{}", about.rate)},
           {"max_stopped_percent", fmt::format("{}", about.max_stopped)},
@@ -40,6 +42,8 @@ std::map<std::string, std::string> words(const About& about) {
           {"duration_ns", std::to_string(about.duration_ns)},
           {"ticks", std::to_string(about.ticks)},
           {"complete", about.complete ? "1" : "0"}};
+  if (about.system_share >= 0) words.emplace("system_share", fmt::format("{:.4f}", about.system_share));
+  return words;
 }
 
 }  // namespace

@@ -105,6 +105,7 @@ def check_first_sight(page, pictures):
     page.settle()
     equal("title", page.text("h1"), 'lua5.4 "my script".lua')
     contains("facts", page.text("#facts"), "Lost2 late ticks, 1 thread ended")
+    equal("doubts", page.texts("#doubts li"), [])
     equal("legend", dict(zip(page.texts("#legend li span:nth-child(2)"), page.texts("#legend .share"))),
           {"Lua": "33.3 %", "C called by Lua": "16.7 %", "other native code": "16.7 %", "garbage collector": "16.7 %", "no function: waits, tail calls": "16.7 %"})
     page.browser.screenshot(pictures / "left.png")
@@ -281,6 +282,9 @@ def check(args):
         said = check_large(page)
         page.quiet()
         page = Page(browser, work, "diff")
+        [doubt] = page.texts("#doubts li")
+        contains("doubt", doubt, "doubtful: after: Lua is in the process and no sample has Lua")
+        equal("the doubt is seen", page.script("const b = document.querySelector('#doubts li').getBoundingClientRect(); return b.width > 0 && b.height > 0 && b.bottom < 200"), True)
         check_difference(page, work)
         page = Page(browser, work, "diff-time")
         page.point(("main chunk (versions.lua)", "steady (versions.lua:2)"))

@@ -43,7 +43,7 @@ std::vector<Frame> functions() {
 
 Profile busy_profile(int samples) {
   Profile profile;
-  profile.about = {"0.1.0", "busy \"one\"\n\xff", "/opt/busy", 7, {"Lua 5.4.4", "LuaJIT 2.1"}, "merged", 1000, 10, 1'700'000'000, 0, samples, false};
+  profile.about = {"0.1.0", "busy \"one\"\n\xff", "/opt/busy", 7, {"Lua 5.4.4", "LuaJIT 2.1"}, true, "merged", 1000, 10, 1'700'000'000, 0, samples, false};
   const std::vector<Frame> all = functions();
   const std::vector<Profile::Thread> threads = {{7, "busy", 7, "busy"}, {8, "wor\"ker\n\xff", 7, "busy"}, {9, "busy", 9, "child"}};
   Dice dice;

@@ -28,7 +28,7 @@ std::int64_t optional_number(const std::string& summary, const std::string& patt
 
 // ticks is printed as a rate with one digit, of seconds with one digit: that much can be said of their product.
 void check_summary(const std::string& summary, std::int64_t samples_written) {
-  const double seconds = number(summary, "luaspy: ([0-9.]+) s, "), rate = number(summary, ", ([0-9.]+) ticks a second");
+  const double seconds = number(summary, "([0-9.]+) s, [0-9]+ samples of "), rate = number(summary, ", ([0-9.]+) ticks a second");
   const auto samples = static_cast<std::int64_t>(number(summary, " s, ([0-9]+) samples of 1 thread,"));
   const auto idle = static_cast<std::int64_t>(number(summary, "thread asleep at ([0-9]+) ticks"));
   std::int64_t lost = 0;

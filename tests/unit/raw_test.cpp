@@ -69,7 +69,7 @@ void record_everything(Recorder& recorder) {
   const Frame tail = {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0};
   const std::uint32_t first = recorder.thread({100, "lua5.4", 100, "lua5.4 my script.lua"}), second = recorder.thread({101, "worker; \"two\"", 102, "other"});
   std::mt19937 random(7);
-  About about = {"0.1.0", "lua5.4 \"my script\".lua", "/usr/bin/lua5.4", 100, {"Lua 5.4.4", "LuaJIT 2.1"}, "merged", 99.5, 10, 1'700'000'000, 0, 0, false};
+  About about = {"0.1.0", "lua5.4 \"my script\".lua", "/usr/bin/lua5.4", 100, {"Lua 5.4.4", "LuaJIT 2.1"}, true, "merged", 99.5, 10, 1'700'000'000, 0, 0, false};
   std::int64_t at = 0;
   for (int i = 0; i < 60; ++i) {
     const std::int64_t weight = 10 * ms + static_cast<std::int64_t>(random() % 1000);
@@ -82,7 +82,7 @@ void record_everything(Recorder& recorder) {
     facts.vm_state = static_cast<VmState>(i % static_cast<int>(vm_state_count));
     facts.state = i % 6 == 5 ? Sample::State::sleeping : Sample::State::running;
     facts.stopped_ns = facts.state == Sample::State::running ? 20'000 + i : 0;
-    facts.quality = {1, i % 2, 1, 0, i % 9 == 0, 0, 0, i % 11, 0, 0};
+    facts.quality = {1, i % 2, 1, 0, i % 9 == 0, 0, 0, i % 11, 0, 0, i % 13};
     recorder.sample(first, {at, weight}, i % 10 == 9 ? Recorder::lost(static_cast<Loss>(1 + i / 10), 5'000) : facts, stack);
     if (i % 2 == 1) recorder.sample(second, {at, weight}, facts, {main, work, work, work});
     else recorder.idle();
@@ -166,6 +166,7 @@ TEST_CASE("from a raw recording every format is what a recording would have writ
     for (std::size_t i = 1; i < loss_count; ++i) CHECK(read_again->losses(static_cast<Loss>(i)) == direct.losses(static_cast<Loss>(i)));
     for (std::size_t i = 0; i < vm_state_count; ++i) CHECK(read_again->samples_in(static_cast<VmState>(i)) == direct.samples_in(static_cast<VmState>(i)));
     CHECK(read_again->about.luas == direct.about.luas);
+    CHECK(read_again->about.lua_mapped);
     CHECK(read_again->about.rate == direct.about.rate);
     CHECK(read_again->about.ticks == direct.about.ticks);
     CHECK(read_again->about.complete);

@@ -22,6 +22,7 @@ function load(json) {
   const states = [...json.states, "asleep"];
   const sets = json.sets.map((set) => ({
     label: set.label, target: visible(set.target), facts: set.facts.map(([name, value]) => [visible(name), visible(value)]),
+    doubts: (set.doubts ?? []).map(visible),
     threads: set.threads.map((t) => ({tid: t.tid, name: visible(t.name), process: visible(t.process), start: t.start, runs: Float64Array.from(t.runs)})),
   }));
   const comparison = json.comparison ?? null;   // {by: "samples" | "time", scale}

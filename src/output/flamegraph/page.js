@@ -51,6 +51,7 @@ class Page {
     }
     for (const set of data.sets) {
       const label = data.comparison ? [fact(set.label, "", "label")] : [];
+      for (const doubt of set.doubts) byId("doubts").append(element("li", {textContent: `doubtful: ${data.comparison ? `${set.label}: ` : ""}${doubt}`}));
       byId("facts").append(element("div", {}, ...label, ...set.facts.map(([name, value]) => fact(name, value))));
     }
   }

@@ -1,0 +1,149 @@
+#include "doubts.h"
+
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "output/flamegraph.h"
+#include "profile.h"
+#include "summary.h"
+#include "top_lines.h"
+#include "top_plain.h"
+
+namespace luaspy {
+namespace {
+
+// Samples that give no reason to doubt.
+DoubtFacts facts(std::int64_t samples) {
+  DoubtFacts facts;
+  facts.pid = 42;
+  facts.has_lua = true;
+  facts.samples = samples;
+  facts.quality.stacks = facts.quality.with_lua = facts.quality.native_complete = samples;
+  return facts;
+}
+
+bool has_one(const DoubtFacts& of, const std::string& words) {
+  const std::vector<std::string> found = doubts(of);
+  return found.size() == 1 && found.front().find(words) != std::string::npos && found.front().ends_with("please run `luaspy doctor --pid 42` while it runs and send us its report");
+}
+
+Profile profile_without_lua(int samples) {
+  Profile profile;
+  profile.about.pid = 42;
+  profile.about.lua_mapped = true;
+  Sample sample;
+  sample.quality.stacks = sample.quality.native_complete = 1;
+  sample.stack = {{Frame::Kind::native, "main", "host", 0, 0}};
+  for (int i = 1; i <= samples; ++i) profile.add({1, "one", 42, "host"}, {i * 10, 10}, sample);
+  return profile;
+}
+
+const std::string no_lua = "doubtful: Lua is in the process and no sample has Lua";
+
+}  // namespace
+
+TEST_CASE("nothing is doubted without a reason, or of few samples", "[unit]") {
+  CHECK(doubts(facts(0)).empty());
+  CHECK(doubts(facts(1'000'000)).empty());
+  DoubtFacts all_wrong = facts(99);
+  all_wrong.quality = {};
+  all_wrong.quality.stacks = all_wrong.quality.unclaimed = all_wrong.quality.fresh_mismatch = 99;
+  CHECK(doubts(all_wrong).empty());
+}
+
+TEST_CASE("Lua is in the process and no sample has it", "[unit]") {
+  DoubtFacts without = facts(100);
+  without.quality.with_lua = 0;
+  CHECK(has_one(without, "Lua is in the process and no sample has Lua"));
+  without.has_lua = false;
+  CHECK(doubts(without).empty());
+  without = facts(100);
+  without.quality.with_lua = 1;
+  CHECK(doubts(without).empty());
+}
+
+TEST_CASE("interpreter frames without a state are doubted above 1 %", "[unit]") {
+  DoubtFacts some = facts(1000);
+  some.quality.unclaimed = 10;
+  CHECK(doubts(some).empty());
+  some.quality.unclaimed = 11;
+  CHECK(has_one(some, "in 1.1 % of the samples the interpreter runs and its Lua functions were not found"));
+}
+
+TEST_CASE("what was not matched is doubted above 2 % of the samples with Lua", "[unit]") {
+  for (const auto number : {&Quality::not_joined, &Quality::fresh_mismatch}) {
+    DoubtFacts some = facts(1000);
+    some.quality.with_lua = 500;
+    some.quality.*number = 10;
+    CHECK(doubts(some).empty());
+    some.quality.*number = 11;
+    CHECK(has_one(some, "in 2.2 % of the samples C and Lua frames could not be matched"));
+  }
+}
+
+TEST_CASE("incomplete native parts are doubted above 1 %", "[unit]") {
+  DoubtFacts some = facts(200);
+  some.quality.native_complete = 198;
+  CHECK(doubts(some).empty());
+  some.quality.native_complete = 197;
+  CHECK(has_one(some, "in 1.5 % of the samples the native part of the stack is incomplete"));
+}
+
+TEST_CASE("ticks lost are doubted above 10 %, not those that were left out on purpose", "[unit]") {
+  DoubtFacts some = facts(900);
+  some.losses[static_cast<std::size_t>(Loss::late)] = 60;
+  some.losses[static_cast<std::size_t>(Loss::unreadable)] = 40;
+  some.losses[static_cast<std::size_t>(Loss::skipped)] = some.losses[static_cast<std::size_t>(Loss::left_out)] = 9000;
+  CHECK(doubts(some).empty());
+  ++some.losses[static_cast<std::size_t>(Loss::late)];
+  CHECK(has_one(some, "10 % of the ticks were lost (61 late ticks, 40 stack unreadable)"));
+}
+
+TEST_CASE("samples at system calls are doubted beyond 4 standard deviations and 3 points", "[unit]") {
+  CHECK_FALSE(system_call_doubt(42, 99, 99, 0));
+  CHECK_FALSE(system_call_doubt(42, 1000, 900, -1));
+  // 10 % of 100,000: a standard deviation is 0.095 points, so 3 points decide.
+  CHECK_FALSE(system_call_doubt(42, 100'000, 13'000, 0.1));
+  CHECK(system_call_doubt(42, 100'000, 13'001, 0.1));
+  // 50 % of 400: a standard deviation is 2.5 points, so 4 of them decide.
+  CHECK_FALSE(system_call_doubt(42, 400, 240, 0.5));
+  CHECK(system_call_doubt(42, 400, 241, 0.5));
+  CHECK_FALSE(system_call_doubt(42, 1000, 0, 0.5));   // page faults are system time, too
+  CHECK(system_call_doubt(42, 1000, 560, 0.015)->starts_with("56.0 % of the samples are at returns from system calls, where 1.5 % of the CPU time is system time"));
+}
+
+TEST_CASE("a doubt comes first wherever a profile is shown", "[unit]") {
+  const Profile doubtful = profile_without_lua(100), sure = profile_without_lua(99);
+  CHECK(summary_text(doubtful).starts_with(no_lua));
+  CHECK(summary_text(sure).find("doubtful") == std::string::npos);
+  std::ostringstream page, sure_page;
+  write_flamegraph(doubtful, {}, page);
+  write_flamegraph(sure, {}, sure_page);
+  CHECK(page.str().find("\"doubts\":[\"Lua is in the process") != std::string::npos);
+  CHECK(sure_page.str().find("\"doubts\":") == std::string::npos);
+}
+
+TEST_CASE("top shows a doubt in its head", "[unit]") {
+  TopCounts counts;
+  counts.samples = counts.quality.stacks = counts.quality.native_complete = 100;
+  TopTarget target;
+  target.pid = 42, target.lua_mapped = true, target.window = 5;
+  CHECK(plain_table(counts, target).find("\n# " + no_lua) != std::string::npos);
+  TopView view(1, Charset::ascii);
+  view.show(counts);
+  const auto lines = [&] {
+    std::string text;
+    for (const TopLine& line : draw_top(view, counts, target, {80, 24})) {
+      for (const TopSpan& span : line.spans) text += span.text;
+      text += '\n';
+    }
+    return text;
+  };
+  CHECK(lines().find("\n " + no_lua) != std::string::npos);
+  CHECK(lines().find("send us its report") != std::string::npos);
+  counts.samples = 99;
+  CHECK(lines().find("doubtful") == std::string::npos);
+  CHECK(plain_table(counts, target).find("doubtful") == std::string::npos);
+}
+
+}  // namespace luaspy
