@@ -72,18 +72,20 @@ std::string states_of(pid_t pid) {
   return text;
 }
 
-// One command for all rounds, a few seconds each: what freezes it comes seldom. It has to get on as much as its quota lets it.
+// One command for all rounds, a few seconds each: what freezes it comes seldom. It has to get on as much as its quota lets it; luaspy has a part
+// in the quota, as in a container.
 void launched_under_quota(Campaign& campaign, const std::string& rate, int us, int period_us) {
-  constexpr double round_s = 2, patience_s = 8;
+  constexpr double round_s = 2, patience_s = 8, start_s = 20;   // start_s: for its first result
   Group group(Group::Controller::cpu);
   if (!is_usable(campaign, group)) return;
   group.set_quota(us, period_us);
   Folder folder;
   const Board* const board = map_board(folder.path("board"));
   Luaspy luaspy({"record", "-r", rate, "-f", "folded", "-o", "profile", "--", victim_program(Lua::puc), folder.path("board"), "busy"}, folder, {.output = folder.path("said")});
+  group.add(luaspy.process().pid());
   const double begin = now_s();
-  while (command_of(luaspy) == 0 || read_file(folder.path("said")).empty()) {
-    if (now_s() - begin > 20) give_up("a launched victim does not start: " + luaspy.errors());
+  while (command_of(luaspy) == 0) {
+    if (now_s() - begin > 60 || !luaspy.process().alive()) give_up("no victim is launched: " + luaspy.errors());
     sleep_ms(1);
   }
   const pid_t command = command_of(luaspy);
@@ -98,8 +100,8 @@ void launched_under_quota(Campaign& campaign, const std::string& rate, int us, i
     while (!frozen && (now_s() < end || now_s() - moved_s > round_s)) {
       sleep_ms(2);
       if (const std::uint64_t now = progress(); now != last) last = now, moved_s = now_s();
-      longest_s = std::max(longest_s, now_s() - moved_s);
-      frozen = now_s() - moved_s > patience_s;
+      if (last != 0) longest_s = std::max(longest_s, now_s() - moved_s);
+      frozen = now_s() - moved_s > (last == 0 ? start_s : patience_s);
     }
     if (!frozen) continue;
     campaign.harmed(fmt::format("the command stands still for ever, since {:.1f} s after it got its quota: {}", moved_s - limited_s, states_of(command)));
@@ -110,7 +112,7 @@ void launched_under_quota(Campaign& campaign, const std::string& rate, int us, i
   campaign.remark(fmt::format("{:.0f} s, it stood still for {:.2f} s at most", now_s() - limited_s, longest_s));
   ::kill(command, SIGTERM);
   const std::optional<int> status = luaspy.process().wait(20);
-  if (!status) campaign.harmed("luaspy does not end with its command");
+  if (!status) campaign.harmed(fmt::format("luaspy does not end with its command: {}{}", states_of(command), luaspy.where()));
   else if (!frozen && *status != 128 + SIGTERM) campaign.lost(fmt::format("luaspy's status is {}: {}", *status, luaspy.errors()));
   else if (!frozen && luaspy.profile().empty()) campaign.lost("no profile: " + luaspy.errors());
   if (!status) ::kill(command, SIGKILL);
