@@ -77,7 +77,7 @@ Matches processes_named(const std::string& name) {
   for (const pid_t pid : system::numeric_entries("/proc")) {
     if (is_luaspy(pid)) continue;
     const std::string comm = system::read_file(fmt::format("/proc/{}/comm", pid)).value_or("");
-    const std::string executable = base_name(system::read_link(fmt::format("/proc/{}/exe", pid)).value_or(""));
+    const std::string executable = base_name(system::read_link(fmt::format("/proc/{}/exe", living_thread(pid))).value_or(""));
     if (comm == name + '\n' || executable == name) matches.exact.push_back(pid);
     else if (command_of(pid).find(name) != std::string::npos && std::ranges::find(own, pid) == own.end()) matches.partial.push_back(pid);
   }

@@ -62,6 +62,7 @@ Json to_json(const Wait& wait) {
   if (!wait.children.empty()) json["children"] = wait.children;
   if (!wait.wchan.empty()) json["wchan"] = wait.wchan;
   if (wait.uninterruptible) json["uninterruptible"] = true;
+  if (wait.halt.kind != Halt::Kind::none) json["halted"] = name(wait.halt.kind);
   return json;
 }
 

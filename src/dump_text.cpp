@@ -36,14 +36,21 @@ void print_core(Out out, const CoreFacts& core, const std::vector<std::string>& 
   if (!rows.empty()) fmt::format_to(out, "{}, by its states in memory\n", fmt::join(rows, ", "));
 }
 
+std::string wait_text(const Wait& wait) { return (wait.halt.kind == Halt::Kind::none ? "waits in " : "") + wait.text; }
+
+// What it does, in a word.
+std::string_view state_of(const ThreadLook& thread) {
+  return thread.wait && thread.wait->halt.kind != Halt::Kind::none ? name(thread.wait->halt.kind) : name(thread.sample.state);
+}
+
 void print_thread(Out out, const ThreadLook& thread) {
   const Sample& sample = thread.sample;
-  fmt::format_to(out, "\nThread {}{} ({}{})\n", thread.tid, thread.name.empty() ? "" : fmt::format(" \"{}\"", thread.name), name(sample.state),
+  fmt::format_to(out, "\nThread {}{} ({}{})\n", thread.tid, thread.name.empty() ? "" : fmt::format(" \"{}\"", thread.name), state_of(thread),
                  sample.vm_state == VmState::none ? "" : fmt::format("; in the {}", name(sample.vm_state)));
   if (sample.loss != Loss::none) fmt::format_to(out, "    no stack: {}\n", name(sample.loss));
   for (std::size_t i = sample.stack.size(); i-- > 0;) {
     const bool is_wait = i + 1 == sample.stack.size() && thread.wait && sample.stack[i].kind == Frame::Kind::marker;
-    if (is_wait) fmt::format_to(out, "    waits in {}\n", thread.wait->text);
+    if (is_wait) fmt::format_to(out, "    {}\n", wait_text(*thread.wait));
     else print_frame(out, sample.stack[i], i < thread.details.size() ? &thread.details[i] : nullptr);
   }
 }
@@ -112,7 +119,9 @@ std::string describe(const Movement& movement, const ThreadLook* last) {
   std::string text = fmt::format("{}, {:.0f} % of a CPU", name(movement.kind), 100 * movement.cpu);
   if (movement.waited >= 0.1) text += fmt::format(", {:.0f} % waiting for one", 100 * movement.waited);
   text += place_text(movement);
-  if (movement.kind == Movement::Kind::stands_still && last != nullptr && last->wait) text += ", waiting in " + last->wait->text;
+  if (movement.kind == Movement::Kind::stands_still && last != nullptr && last->wait) {
+    text += (last->wait->halt.kind == Halt::Kind::none ? ", waiting in " : ", ") + last->wait->text;
+  }
   return text;
 }
 

@@ -151,7 +151,7 @@ LuaProcess describe(pid_t pid, const Stat& stat, std::vector<LuaImage> images) {
   process.threads = stat.threads;
   process.cpu_seconds = stat.cpu_seconds;
   std::array<char, EI_NIDENT> ident{};
-  const system::FileDescriptor image = system::open_file(fmt::format("/proc/{}/exe", pid), O_RDONLY);
+  const system::FileDescriptor image = system::open_file(fmt::format("/proc/{}/exe", living_thread(pid)), O_RDONLY);
   process.is_32bit = system::reread(image, ident).size() == ident.size() && ident[EI_CLASS] == ELFCLASS32;
   if (const Result<Process> opened = Process::open(pid); !opened) process.refusal = opened.error().text;
   return process;
@@ -191,8 +191,11 @@ LuaProcesses find_lua_processes(bool states) {
   KnownImages known;
   for (const pid_t pid : system::numeric_entries("/proc")) {
     const Stat stat = read_stat(pid);
-    if (stat.kernel_thread || stat.state == '?' || stat.state == 'Z' || stat.state == 'X' || is_luaspy(pid)) continue;
-    const std::optional<std::string> maps = system::read_file(fmt::format("/proc/{}/maps", pid));
+    if (stat.kernel_thread || stat.state == '?' || is_luaspy(pid)) continue;
+    const bool first_ended = stat.state == 'Z' || stat.state == 'X';
+    const pid_t living = first_ended ? living_thread(pid) : pid;
+    if (first_ended && living == pid) continue;
+    const std::optional<std::string> maps = system::read_file(fmt::format("/proc/{}/maps", living));
     if (!maps) {
       if (read_stat(pid).state != '?') add_unseen(found.unseen, pid);
       continue;

@@ -1,6 +1,7 @@
 #pragma once
 // Memory: the only door to a target's memory. A live process, a snapshot of a stop, a saved image and a core file are all Memory.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,10 +35,22 @@ class Memory {
     Address address = 0;
     std::span<std::byte> into;
     bool done = false;  // filled completely
+    // Not done: how many bytes from the start on were filled all the same; 0 too where the source cannot tell. A mapping may have
+    // pages in its middle that nobody may read: guard pages of stacks side by side (MADV_GUARD_INSTALL, Linux 6.13).
+    std::size_t filled = 0;
   };
   // Reads many places with as few system calls as the source allows. Each request says whether it was filled.
   virtual void read_batch(std::span<Request> requests) const {
-    for (Request& request : requests) request.done = read(request.address, request.into);
+    for (Request& request : requests) {
+      request.done = read(request.address, request.into);
+      request.filled = 0;
+    }
+  }
+  // How many bytes could be read from `address` on, as far as the source can tell.
+  std::size_t read_some(Address address, std::span<std::byte> into) const {
+    Request request{address, into};
+    read_batch({&request, 1});
+    return request.done ? into.size() : std::min(request.filled, into.size());
   }
 
   // Of memory that keeps what was read (Snapshot): from now on a read of this range finds what is there now. A page at a time, as

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "attach/halt.h"
 #include "attach/refusal.h"
 #include "output_file.h"
 #include "recording.h"
@@ -167,6 +168,7 @@ Result<int> record(const RecordOptions& options) {
   if (refused && recorder.profile().samples() == 0 && !family.target().launched()) return cause;
   if (refused) fmt::print(stderr, "  refused: {}\n", cause.text);
   if (recorder.profile().samples() == 0 && !family.target().launched()) {
+    if (const std::string why = why_still(process.pid()); !why.empty()) return Error{Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
     return Error{Cause::no_samples, "No samples: the target was idle all the time. --idle samples sleeping threads too."};
   }
   return status;

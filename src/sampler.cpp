@@ -1,5 +1,7 @@
 #include "sampler.h"
 
+#include <fmt/format.h>
+
 #include "attach/system_calls.h"
 
 namespace luaspy {
@@ -60,7 +62,7 @@ Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackR
   look.stopped_ns = look.held_ns = 0;
   const bool readable = state.sp != 0 && reader_.read(look.reading, registers_of(state), predicted, false);
   reader_.read_after(look.reading, predicted);
-  look.letter = thread.state_letter();
+  look.halt = halt_of(target_.process().pid(), thread).kind;
   if (thread.state() != state || thread.run_count() != look.schedule.runs) return Loss::moved;
   return readable ? Loss::none : Loss::unreadable;
 }
@@ -76,8 +78,8 @@ Sample Sampler::finish(const Look& look, StackReader::Prediction& predicted) {
   }
   sample.quality.at_system_call = !sleeps && look.at_system_call;
   if (!sleeps) return sample;
-  const bool halted = look.letter == 'T' || look.letter == 't';
-  sample.stack.push_back({Frame::Kind::marker, halted ? "[stopped]" : system_call_name(look.state.system_call), {}, 0, 0});
+  const bool halted = look.halt != Halt::Kind::none;
+  sample.stack.push_back({Frame::Kind::marker, halted ? fmt::format("[{}]", name(look.halt)) : system_call_name(look.state.system_call), {}, 0, 0});
   return sample;
 }
 
@@ -156,7 +158,7 @@ Sample Sampler::look(const Standstill::Member& member) {
   const Registers registers = sleeps ? registers_of(member.state) : member.stop->registers();
   StackReader::Prediction& predicted = threads_[member.thread->tid()].predicted;
   look_.state = sleeps ? member.state : ThreadState{};
-  look_.letter = sleeps ? member.thread->state_letter() : '?';
+  look_.halt = sleeps ? halt_of(target_.process().pid(), *member.thread).kind : Halt::Kind::none;
   look_.at_system_call = !sleeps && member.stop->at_system_call();
   look_.stopped_ns = 0;
   if (registers.sp() != 0 && reader_.read(look_.reading, registers, predicted, false)) return finish(look_, predicted);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "attach/halt.h"
 #include "attach/standstill.h"
 #include "stack_reader.h"
 
@@ -26,7 +27,7 @@ class Sampler {
     explicit Look(const Memory& target) : reading(target) {}
     StackReader::Look reading;
     ThreadState state;                 // of one that sleeps: what it waits in
-    char letter = '?';                 // the same: its state, as ps(1) shows it
+    Halt::Kind halt = Halt::Kind::none;   // the same: why it could not go on whatever it waits in
     bool at_system_call = false;       // it was stopped at the return from a system call
     Thread::Schedule schedule;         // as of the stop
     system::Clock::time_point seen;    // when it was seen to stand still

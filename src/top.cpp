@@ -4,11 +4,13 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <exception>
 #include <functional>
 #include <iostream>
 #include <thread>
 
+#include "attach/halt.h"
 #include "attach/refusal.h"
 #include "command_output.h"
 #include "say.h"
@@ -58,6 +60,13 @@ void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCou
   }
   shower.join();
   if (failure) std::rethrow_exception(failure);
+}
+
+// What is to be shown. Where nothing ran in the window, /proc is asked whether anything could.
+void copy(TopFeed& feed, TopCounts& counts, TopTarget& target) {
+  feed.copy(counts, target);
+  const bool nothing_ran = std::ranges::all_of(counts.activity, [](const TopCounts::Span& span) { return span.recent == 0; });
+  if (nothing_ran && counts.elapsed.recent > 0 && !target.ended && target.processes == 1) target.still = why_still(target.pid);
 }
 
 // The user, until `q`.
@@ -113,7 +122,7 @@ class Watching {
   void look() {
     // That sampling is paused or over is the target's affair: the counts that are shown stay.
     TopCounts fresh;
-    feed_.copy(fresh, target_);
+    copy(feed_, fresh, target_);
     if (!view_.is_paused() || counts_.entries.empty()) counts_ = std::move(fresh);
     view_.show(counts_);
     look_at_ = Clock::now() + pause();
@@ -152,7 +161,7 @@ bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
   TopTarget target;
   std::int64_t printed_at = 0;
   const auto print = [&] {
-    feed.copy(counts, target);
+    copy(feed, counts, target);
     printed_at = counts.elapsed.all;
     std::cout << plain_table(counts, target) << std::flush;
     return static_cast<bool>(std::cout);

@@ -71,6 +71,7 @@ struct TopTarget {
   double rate = 0;                  // asked for, Hz
   double window = 0;                // s
   bool ended = false;
+  std::string still;                // why none of its threads can run (why_still()); "" if one can, or waits
   std::string output;               // the file that a launched command writes to meanwhile; "" if it is not needed
 };
 

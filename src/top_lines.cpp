@@ -203,6 +203,7 @@ class Drawing {
   void state() {
     TopLine line{{{margin()}}};
     if (target_.ended) line.spans.push_back({"the target has ended", TopStyle::warning}), line.spans.push_back({dot()});
+    else if (!target_.still.empty()) line.spans.push_back({target_.still, TopStyle::warning}), line.spans.push_back({dot()});
     if (view_.is_paused()) line.spans.push_back({"paused", TopStyle::warning}), line.spans.push_back({dot()});
     const bool filters = !view_.filter().empty() || view_.is_editing_filter();
     if (view_.page() == TopView::Page::table && filters) {

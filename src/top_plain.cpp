@@ -19,7 +19,7 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   const std::int64_t elapsed = counts.elapsed.recent;
   std::string text;
   const auto out = std::back_inserter(text);
-  fmt::format_to(out, "# pid {}: {}{}\n", target.pid, printable(target.command, most_text), target.ended ? " (has ended)" : "");
+  fmt::format_to(out, "# pid {}: {}{}\n", target.pid, printable(target.command, most_text), target.ended ? " (has ended)" : target.still.empty() ? "" : fmt::format(" ({})", target.still));
   for (const std::string& doubt : doubts_of(counts, target)) fmt::format_to(out, "# doubtful: {}\n", doubt);
   const std::string luas = target.luas.empty() ? "" : printable(fmt::format("{}", fmt::join(target.luas, ", "))) + ", ";
   const double rate = elapsed == 0 ? 0 : static_cast<double>(counts.ticks.recent) / seconds(elapsed);

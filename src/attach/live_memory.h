@@ -1,5 +1,5 @@
 #pragma once
-// The memory of a live process, through process_vm_readv, or /proc/PID/mem where that is refused.
+// The memory of a live process, through process_vm_readv, or /proc/PID/mem where that is refused or its first thread has ended.
 
 #include <atomic>
 #include <mutex>
@@ -18,10 +18,10 @@ class LiveMemory : public Memory {
   void read_batch(std::span<Request> requests) const override;
 
  private:
-  bool read_through_file(Address address, std::span<std::byte> into) const;
+  std::size_t read_through_file(Address address, std::span<std::byte> into) const;   // bytes, from the start on
 
   pid_t pid_;
-  mutable system::FileDescriptor file_;  // /proc/PID/mem, opened when process_vm_readv is not to be had
+  mutable system::FileDescriptor file_;  // /proc/PID/mem, opened when process_vm_readv does not serve
   mutable std::atomic<bool> use_file_ = false;
   mutable std::mutex file_lock_;
 };

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_named = 4;   // of things in one line
 
-std::string fd_path(pid_t pid, int fd) { return fmt::format("/proc/{}/fd/{}", pid, fd); }
+std::string fd_path(pid_t tid, int fd) { return fmt::format("/proc/{}/fd/{}", tid, fd); }
 
 // The permissions of the link in /proc/PID/fd are how the file was opened (proc(5)).
 bool opened_for(pid_t pid, int fd, mode_t mode) {
@@ -53,7 +53,7 @@ std::string describe_process(pid_t pid) {
   return fmt::format("{} ({})", pid, printable(next_line(rest)));
 }
 
-std::string OpenFiles::link(int fd) const { return system::read_link(fd_path(pid_, fd)).value_or(""); }
+std::string OpenFiles::link(int fd) const { return system::read_link(fd_path(living_, fd)).value_or(""); }
 
 OpenFile OpenFiles::describe(int fd) {
   OpenFile file{OpenFile::Kind::other, fd, link(fd)};
@@ -120,7 +120,7 @@ std::string OpenFiles::other_end(int fd, End own) {
 // proc(5), /proc/locks: "1: FLOCK  ADVISORY  WRITE 812 08:01:4711 0 EOF"; who waits for a lock has its number and "->" behind it.
 std::string OpenFiles::lock_holder(int fd) const {
   struct stat status {};
-  if (::stat(fd_path(pid_, fd).c_str(), &status) != 0) return {};
+  if (::stat(fd_path(living_, fd).c_str(), &status) != 0) return {};
   const std::string locks = system::read_file("/proc/locks").value_or("");
   std::string_view lines = locks, holder_number;
   pid_t holder = 0;
@@ -147,7 +147,7 @@ std::string OpenFiles::lock_holder(int fd) const {
 std::vector<OpenFile> OpenFiles::watched_by(int epoll, std::size_t most, std::size_t& left_out) {
   std::vector<OpenFile> files;
   left_out = 0;
-  const std::string text = system::read_file(fmt::format("/proc/{}/fdinfo/{}", pid_, epoll)).value_or("");
+  const std::string text = system::read_file(fmt::format("/proc/{}/fdinfo/{}", living_, epoll)).value_or("");
   std::string_view lines = text;
   while (!lines.empty()) {
     std::string_view line = next_line(lines);

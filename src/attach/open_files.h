@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attach/process.h"
 #include "attach/sockets.h"
 
 namespace luaspy {
@@ -25,7 +26,7 @@ std::string describe_process(pid_t pid);
 
 class OpenFiles {
  public:
-  explicit OpenFiles(pid_t pid) : pid_(pid), sockets_(pid) {}
+  explicit OpenFiles(pid_t pid) : pid_(pid), living_(living_thread(pid)), sockets_(living_) {}
 
   OpenFile describe(int fd);
   // Who has the other end of a pipe ("written by 4242 (bash)"); empty if it is no pipe, or nobody that luaspy may look at has it.
@@ -44,7 +45,7 @@ class OpenFiles {
   void find_pipes();
   std::string link(int fd) const;
 
-  pid_t pid_;
+  pid_t pid_, living_;   // living_: a thread whose /proc files tell
   Sockets sockets_;
   bool pipes_found_ = false;
   std::unordered_map<std::string, std::vector<Holder>> pipes_;   // by "pipe:[12345]"

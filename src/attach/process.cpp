@@ -34,7 +34,16 @@ std::string name_in(const std::string& comm_file) {
 
 bool lives(char state) { return state != '?' && state != 'Z' && state != 'X'; }
 
+bool thread_lives(pid_t pid, pid_t tid) { return lives(state_in(system::read_file(fmt::format("/proc/{}/task/{}/stat", pid, tid)).value_or(""))); }
+
 }  // namespace
+
+pid_t living_thread(pid_t pid) {
+  if (thread_lives(pid, pid)) return pid;
+  const std::vector<pid_t> threads = system::numeric_entries(proc(pid, "task"));
+  const auto found = std::ranges::find_if(threads, [&](pid_t tid) { return thread_lives(pid, tid); });
+  return found != threads.end() ? *found : pid;
+}
 
 Thread::Thread(pid_t pid, pid_t tid)
     : tid_(tid),
@@ -66,6 +75,8 @@ ThreadState Thread::state() const {
   }
   state.sp = number<Address>(next_word(text));
   state.pc = number<Address>(next_word(text));
+  // What it says of a thread that has ended and is not collected yet, as a first thread is while others live.
+  if (state.system_call == -1 && state.sp == 0 && !lives(state_letter())) return {};
   return state;
 }
 
@@ -134,9 +145,7 @@ Thread::Times Thread::times() const {
   return {now.on_cpu, now.waited_for_cpu};
 }
 
-Process::Process(pid_t pid) : pid_(pid), task_(system::open_file(path("task"), O_RDONLY | O_DIRECTORY)) {}
-
-std::string Process::path(const char* file) const { return proc(pid_, file); }
+Process::Process(pid_t pid) : pid_(pid), task_(system::open_file(proc(pid, "task"), O_RDONLY | O_DIRECTORY)) {}
 
 Result<Process> Process::open(pid_t pid) {
   if (!has_own_proc()) return explain_absence(pid);
@@ -147,7 +156,8 @@ Result<Process> Process::open(pid_t pid) {
   std::string_view rest = std::string_view(*status).substr(std::min(comm_end + 1, status->size()));
   const std::string_view state = next_word(rest);
   const pid_t parent = number<pid_t>(next_word(rest));
-  if (state == "Z" || state == "X")
+  const pid_t living = living_thread(pid);
+  if ((state == "Z" || state == "X") && living == pid)
     return Error{Cause::no_such_process, fmt::format("Process {} is a zombie: it has ended, and its parent {} has not collected it yet.", pid, parent)};
   Process process(pid);
   // proc(5): (9) flags, four fields behind the parent. Process 2 is kthreadd in the first process namespace only.
@@ -155,15 +165,15 @@ Result<Process> Process::open(pid_t pid) {
   skip_words(rest, 9 - 4 - 1);
   if ((number<unsigned>(next_word(rest)) & kernel_thread) != 0) return Error{Cause::unsupported, fmt::format("Process {} is a kernel thread; it runs no Lua.", pid)};
 
-  const std::string tasks = system::read_file(proc(pid, "status")).value_or("");
+  const std::string tasks = system::read_file(proc(living, "status")).value_or("");
   if (const std::size_t at = tasks.find("TracerPid:"); at != std::string::npos) {
     std::string_view line = std::string_view(tasks).substr(at + 10);
     if (const pid_t tracer = number<pid_t>(next_word(line)); tracer != 0)
       return Error{Cause::already_traced, fmt::format("Process {} is already traced by process {} ({}); a process has one tracer at a time.",
                                                       pid, tracer, name_in(proc(tracer, "comm")))};
   }
-  const system::FileDescriptor image = system::open_file(proc(pid, "exe"), O_RDONLY);
-  if (!image || !system::open_file(proc(pid, "mem"), O_RDONLY)) return explain_refusal(pid);
+  const system::FileDescriptor image = system::open_file(proc(living, "exe"), O_RDONLY);
+  if (!image || !system::open_file(proc(living, "mem"), O_RDONLY)) return explain_refusal(pid);
   std::array<char, EI_NIDENT> ident{};
   if (system::reread(image, ident).size() == ident.size() && ident[EI_CLASS] == ELFCLASS32)
     return Error{Cause::unsupported, fmt::format("Process {} is a 32-bit program; luaspy reads 64-bit ones.", pid)};
@@ -172,24 +182,21 @@ Result<Process> Process::open(pid_t pid) {
 
 // A process whose first thread has ended lives on in the others.
 bool Process::alive() const {
-  return std::ranges::any_of(system::numeric_entries(path("task")), [&](pid_t tid) {
-    const std::string text = system::read_file(fmt::format("/proc/{}/task/{}/stat", pid_, tid)).value_or("");
-    return lives(state_in(text));
-  });
+  return std::ranges::any_of(system::numeric_entries(proc(pid_, "task")), [&](pid_t tid) { return thread_lives(pid_, tid); });
 }
 
 std::string Process::command() const { return command_of(pid_); }
 
 std::string command_of(pid_t pid) {
-  std::string text = system::read_file(proc(pid, "cmdline")).value_or("");
+  std::string text = system::read_file(proc(living_thread(pid), "cmdline")).value_or("");
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::ranges::replace(text, '\0', ' ');
   return text.empty() ? '[' + name_in(proc(pid, "comm")) + ']' : printable(text, most_shown);
 }
 
-std::string executable_of(pid_t pid) { return printable(system::read_link(proc(pid, "exe")).value_or("?"), most_shown); }
+std::string executable_of(pid_t pid) { return printable(system::read_link(proc(living_thread(pid), "exe")).value_or("?"), most_shown); }
 
-AddressSpace Process::address_space() const { return AddressSpace::parse(system::read_file(path("maps")).value_or("")); }
+AddressSpace Process::address_space() const { return AddressSpace::parse(system::read_file(proc(living_thread(pid_), "maps")).value_or("")); }
 
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
@@ -216,7 +223,7 @@ const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   thread_count_ = status.st_nlink;
   listed_ = time;
   std::vector<std::shared_ptr<Thread>> now;
-  for (const pid_t tid : system::numeric_entries(path("task"))) {
+  for (const pid_t tid : system::numeric_entries(proc(pid_, "task"))) {
     const auto known = std::ranges::find_if(threads_, [&](const auto& thread) { return thread != nullptr && thread->tid() == tid; });
     std::shared_ptr<Thread> thread = known != threads_.end() ? std::move(*known) : std::make_shared<Thread>(pid_, tid);
     if (lives(thread->state_letter())) now.push_back(std::move(thread));
@@ -230,9 +237,10 @@ const std::vector<std::shared_ptr<Thread>>& Process::threads() {
 // from its own (fs/d_path.c). The inode tells whether the file there is still the one that is mapped; the device does not: overlayfs and btrfs
 // show another one in maps than stat(2) does. Module compares what it can.
 system::FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
-  system::FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end), O_RDONLY);
+  const pid_t living = living_thread(pid);
+  system::FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", living, mapping.start, mapping.end), O_RDONLY);
   if (file) return file;
-  for (const std::string& candidate : {proc(pid, "exe"), proc(pid, "root") + mapping.path, mapping.path}) {
+  for (const std::string& candidate : {proc(living, "exe"), proc(living, "root") + mapping.path, mapping.path}) {
     struct stat status {};
     // Whatever has the path now is not to be opened to look: a FIFO would wake its writer, a device do anything.
     if (::stat(candidate.c_str(), &status) != 0 || status.st_ino != mapping.inode || !S_ISREG(status.st_mode)) continue;

@@ -94,7 +94,6 @@ class Process : public Mapped {
 
  private:
   explicit Process(pid_t pid);
-  std::string path(const char* file) const;
 
   pid_t pid_;
   system::FileDescriptor task_;   // the directory of threads
@@ -104,6 +103,9 @@ class Process : public Mapped {
   bool list_again_ = false;
 };
 
+// A thread of the process that lives: the first one if it does. /proc/PID/… is of the first thread; once that has ended (pthread_exit(3) in main)
+// maps and exe are empty there, and process_vm_readv(2) finds no memory, while /proc/TID/… of another thread has all of it. `pid` if none lives.
+pid_t living_thread(pid_t pid);
 // The processes that `pid`'s threads have started and that live; empty if the kernel does not tell (CONFIG_PROC_CHILDREN).
 std::vector<pid_t> children_of(pid_t pid);
 // Process::open_mapped() and command() of a process that need not be ours to look at.

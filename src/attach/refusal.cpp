@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "attach/process.h"
 #include "attach/system.h"
 #include "words.h"
 
@@ -63,9 +64,10 @@ TraceCase trace_case_of(pid_t pid) {
   found.yama_scope = number<int>(scope);
   struct stat folder {};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &folder) == 0) found.owner = folder.st_uid;
-  if (const std::optional<std::string> theirs = system::read_file(fmt::format("/proc/{}/status", pid))) {
-    found.target = rights_in(*theirs, pid);
-    found.dumpable = is_dumpable(pid, found.target->users[1]);
+  const pid_t living = living_thread(pid);
+  if (const std::optional<std::string> theirs = system::read_file(fmt::format("/proc/{}/status", living))) {
+    found.target = rights_in(*theirs, living);
+    found.dumpable = is_dumpable(living, found.target->users[1]);
   }
   return found;
 }
@@ -136,11 +138,12 @@ Error explain_no_stop(pid_t pid) {
   if (const system::Failure failure = system::may_stop())
     return because(fmt::format("luaspy may not use ptrace ({}): a seccomp filter forbids it, a container's or a sandbox's. In a container, start that with "
                                "--cap-add=SYS_PTRACE or --security-opt seccomp=unconfined.", failure.text()));
-  const std::string status = system::read_file(fmt::format("/proc/{}/status", pid)).value_or("");
+  const pid_t living = living_thread(pid);
+  const std::string status = system::read_file(fmt::format("/proc/{}/status", living)).value_or("");
   std::string_view tracer = field(status, "\nTracerPid:");
   if (const pid_t by = number<pid_t>(next_word(tracer)); by != 0 && by != ::getpid())
     return {Cause::already_traced, because(fmt::format("process {} traces it.", by)).text};
-  if (!status.empty() && !system::open_file(fmt::format("/proc/{}/mem", pid), O_RDONLY)) return because(why_refused(trace_case_of(pid)));
+  if (!status.empty() && !system::open_file(fmt::format("/proc/{}/mem", living), O_RDONLY)) return because(why_refused(trace_case_of(pid)));
   return because("another process traced them meanwhile (a debugger, strace).");
 }
 

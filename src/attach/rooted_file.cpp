@@ -9,6 +9,8 @@
 #include <array>
 #include <deque>
 
+#include "attach/process.h"
+
 namespace luaspy {
 namespace {
 
@@ -32,9 +34,10 @@ system::FileDescriptor open_in_root(const system::FileDescriptor& root, const st
 // Where the process's working directory is in its root; empty if it is not in it, or cannot be told. Another process's links are shown
 // from luaspy's root where they can be reached from there, else as the process itself sees them (fs/d_path.c): so what is found is compared.
 std::string working_directory(pid_t pid, const system::FileDescriptor& root) {
-  const system::FileDescriptor directory = system::open_file(fmt::format("/proc/{}/cwd", pid), O_PATH | O_DIRECTORY);
-  std::string path = system::read_link(fmt::format("/proc/{}/cwd", pid)).value_or("");
-  const std::string prefix = system::read_link(fmt::format("/proc/{}/root", pid)).value_or("/");
+  const pid_t living = living_thread(pid);
+  const system::FileDescriptor directory = system::open_file(fmt::format("/proc/{}/cwd", living), O_PATH | O_DIRECTORY);
+  std::string path = system::read_link(fmt::format("/proc/{}/cwd", living)).value_or("");
+  const std::string prefix = system::read_link(fmt::format("/proc/{}/root", living)).value_or("/");
   if (!directory || !path.starts_with('/')) return {};
   if (prefix != "/" && path.starts_with(prefix)) path = '/' + path.substr(prefix.size());
   const system::FileDescriptor found = open_in_root(root, path);
@@ -84,7 +87,7 @@ system::FileDescriptor open_in_root_stepwise(const system::FileDescriptor& root,
 }
 
 system::FileDescriptor open_file_of(pid_t pid, const std::string& path) {
-  const system::FileDescriptor root = system::open_file(fmt::format("/proc/{}/root", pid), O_PATH | O_DIRECTORY);
+  const system::FileDescriptor root = system::open_file(fmt::format("/proc/{}/root", living_thread(pid)), O_PATH | O_DIRECTORY);
   if (!root || path.empty()) return {};
   std::string whole = path;
   if (path[0] != '/') {

@@ -59,7 +59,8 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
   for (const Request& request : requests_) {
     if (request.done) continue;
     const Address last = request.address + request.into.size();
-    if (request.into.data() == lowest) stack_size_ = below_ = 0;
+    if (request.into.data() == lowest && request.filled > below_) stack_size_ = std::min(request.filled - below_, stack_size_);
+    else if (request.into.data() == lowest) stack_size_ = below_ = 0;
     else std::erase_if(pages_, [&](const Page& page) { return page.address + page_size > request.address && page.address < last; });
   }
 }
@@ -108,7 +109,10 @@ void Snapshot::read_batch(std::span<Request> requests) const {
   target_.read_batch(requests_);
   std::size_t next = 0;
   for (Request& request : requests) {
-    if (next < requests_.size() && !request.done && request.address == requests_[next].address) request.done = requests_[next++].done;
+    if (next < requests_.size() && !request.done && request.address == requests_[next].address) {
+      request.filled = requests_[next].filled;
+      request.done = requests_[next++].done;
+    }
   }
 }
 

@@ -28,7 +28,8 @@ class Snapshot : public Memory {
   explicit Snapshot(const Memory& target) : target_(target) {}
 
   // Forgets everything and opens it for a new stop. `stack` … `stack + stack_bytes`, and what is predicted, are read at once; and some bytes below `stack`,
-  // where registers are that a function's end has taken from the stack already.
+  // where registers are that a function's end has taken from the stack already. Of a stack range that cannot be read to its end the readable
+  // beginning is kept: what a mapping says of a thread's stack may go on beyond a guard page.
   void open(Address stack, std::size_t stack_bytes, const Prediction& predicted);
   void close() { open_ = false; }
 

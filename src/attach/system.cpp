@@ -148,10 +148,15 @@ Failure read_memory(pid_t pid, std::span<const iovec> local, std::span<const iov
   return failure_if(count < 0);
 }
 
-bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into, bool* is_gone) {
+bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into) {
   const ssize_t count = ::pread(file.number(), into.data(), into.size(), static_cast<off_t>(address));
-  if (is_gone != nullptr) *is_gone = count == 0 && !into.empty();
   return count >= 0 && static_cast<std::size_t>(count) == into.size();
+}
+
+std::size_t read_some_at(const FileDescriptor& file, Address address, std::span<std::byte> into, bool& is_gone) {
+  const ssize_t count = ::pread(file.number(), into.data(), into.size(), static_cast<off_t>(address));
+  is_gone = count == 0 && !into.empty();
+  return count > 0 ? static_cast<std::size_t>(count) : 0;
 }
 
 Failure find_process(pid_t pid) { return failure_if(::kill(pid, 0) != 0); }

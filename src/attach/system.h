@@ -60,8 +60,10 @@ std::vector<pid_t> numeric_entries(const std::string& directory, Failure* failur
 
 // Bytes read; a failure if none could be. The kernel stops at the first remote range that it cannot read.
 Failure read_memory(pid_t pid, std::span<const iovec> local, std::span<const iovec> remote, std::size_t& bytes_read);
-// From an open /proc/PID/mem. `is_gone`: the memory that it was opened for is not there any more (fs/proc/base.c, mem_rw()).
-bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into, bool* is_gone = nullptr);
+// From an open /proc/PID/mem, all of it or false.
+bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into);
+// The same, as far as it goes: the bytes read. `is_gone`: the memory that it was opened for is not there any more (fs/proc/base.c, mem_rw()).
+std::size_t read_some_at(const FileDescriptor& file, Address address, std::span<std::byte> into, bool& is_gone);
 
 // Whether there is a process of that number, whatever /proc shows; not_permitted: there is one of somebody else's.
 Failure find_process(pid_t pid);

@@ -47,7 +47,7 @@ nanoseconds now(clockid_t clock) {
 std::optional<nanoseconds> left_until(pid_t pid, nanoseconds end, clockid_t clock) {
   const auto time_namespace = [](const std::string& of) { return system::read_link("/proc/" + of + "/ns/time").value_or(""); };
   if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return std::nullopt;
-  if (clock == CLOCK_MONOTONIC && time_namespace("self") != time_namespace(std::to_string(pid))) return std::nullopt;
+  if (clock == CLOCK_MONOTONIC && time_namespace("self") != time_namespace(std::to_string(living_thread(pid)))) return std::nullopt;
   return std::max(end - now(clock), nanoseconds(0));
 }
 
@@ -244,7 +244,9 @@ bool Waits::explain_children(long call, const ThreadState& state, Wait& wait, De
 
 Wait Waits::explain(const Thread& thread, const ThreadState& state) {
   Wait wait;
-  wait.uninterruptible = thread.state_letter() == 'D';
+  wait.halt = halt_of(process_.pid(), thread);
+  const bool halted = wait.halt.kind != Halt::Kind::none;
+  wait.uninterruptible = !halted && thread.state_letter() == 'D';
   wait.wchan = printable(system::read_file(fmt::format("/proc/{}/task/{}/wchan", process_.pid(), thread.tid())).value_or(""));
   if (wait.wchan == "0") wait.wchan.clear();
   const std::string name = system_call_name(state.system_call);   // in brackets
@@ -261,6 +263,13 @@ Wait Waits::explain(const Thread& thread, const ThreadState& state) {
     Wait plain;
     plain.system_call = plain.text = wait.system_call;
     return plain;
+  }
+  if (halted) {
+    // Where it stands is a wait only if it is a call that waits: it may have been at the return of any other.
+    wait.text = halt_text(wait.halt, process_.pid());
+    if (!explained) wait.system_call = luaspy::name(wait.halt.kind);
+    else wait.text += fmt::format(", in {}({})", wait.system_call, joined(details, "; "));
+    return wait;
   }
   // A wait that a stop or a signal has interrupted goes on under another number (restart_syscall(2)).
   if ((!explained || wait.uninterruptible) && !wait.wchan.empty()) details.push_back("in the kernel's " + wait.wchan);

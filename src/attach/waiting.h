@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "attach/halt.h"
 #include "attach/open_files.h"
 #include "attach/process.h"
 
 namespace luaspy {
 
-// All text is printable.
+// All text is printable. Of a thread that was halted, `text` says that first: "frozen by its cgroup freezer, in read(fd 0: …)".
 struct Wait {
   std::string system_call;                // "read"; "system call 999"; "page fault" if it sleeps outside of any
   std::string text;                       // all of it, for a person: "read(fd 0: pipe:[12345], written by 4242 (bash))"
@@ -26,6 +27,7 @@ struct Wait {
   std::vector<pid_t> children;            // wait4, waitid: those that could end it
   std::string wchan;                      // where it sleeps in the kernel; empty if that is not told
   bool uninterruptible = false;           // state D
+  Halt halt;                              // it stands still, whatever it waits for beside that
 };
 
 // Of one moment: what it has read of /proc to explain one thread serves for the next.

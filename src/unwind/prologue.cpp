@@ -1,7 +1,10 @@
 #include "unwind/prologue.h"
 
+#include <sys/syscall.h>
+
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "unwind/instruction.h"
 
@@ -88,5 +91,28 @@ class Follower {
 }  // namespace
 
 std::optional<FrameShape> shape_of_frame(std::span<const std::byte> code, std::size_t at) { return at <= code.size() ? Follower().run(code, at) : std::nullopt; }
+
+bool ends_here(std::span<const std::byte> code) {
+  constexpr int most_instructions = 8;
+  std::optional<std::int64_t> eax;
+  bool called = false;
+  std::size_t at = 0;
+  for (int i = 0; i < most_instructions; ++i) {
+    const std::optional<Instruction> instruction = read_instruction(code, at);
+    if (!instruction) return false;
+    at += instruction->length;
+    const unsigned op = instruction->opcode;
+    if (instruction->two_byte && op == 0x05) return !called && eax == SYS_exit;   // SYSCALL
+    if (!instruction->two_byte && op == 0xf4) return true;                        // HLT
+    if (instruction->flow() != Instruction::Flow::on) return false;
+    const bool calls = !instruction->two_byte && (op == 0xe8 || (op == 0xff && (instruction->reg() & 7) == 2));
+    if (calls && std::exchange(called, true)) return false;
+    if (instruction->two_byte) continue;
+    const bool eax_is_target = (instruction->rex & 1) == 0;
+    if ((op == 0xb8 || op == 0xb0) && eax_is_target) eax = instruction->immediate;   // MOV; of the low byte after XOR eax, eax
+    if (op == 0xc7 && instruction->modrm == 0xc0 && eax_is_target) eax = instruction->immediate;
+  }
+  return false;
+}
 
 }  // namespace luaspy

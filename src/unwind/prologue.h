@@ -23,4 +23,9 @@ struct FrameShape {
 // branches. nullopt if there is an instruction that cannot be read, or sp moves in a way that cannot be followed.
 std::optional<FrameShape> shape_of_frame(std::span<const std::byte> code, std::size_t at);
 
+// Whether nothing is ever returned to from `code` on, where a call has returned: it leads straight to the end of the thread (exit(2), as clone's
+// assembly in glibc and musl) or to an instruction that no program can execute, with one call before that at most (_start, the assembly that
+// libraries of fibers begin their stacks with). Such a frame is outermost, whatever lies above it on the stack.
+bool ends_here(std::span<const std::byte> code);
+
 }  // namespace luaspy

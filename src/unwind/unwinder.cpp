@@ -144,7 +144,7 @@ Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule
   if (stepped == Stepped::caller && (innermost || caller.sp() > frame.sp)) return stepped;
   libunwind_.leave();
   interrupted = false;
-  if (is_entry(frame.lookup)) return Stepped::root;
+  if (is_entry(frame.lookup) || (!innermost && never_returns(frame.pc))) return Stepped::root;
   // Its bytes are missing: what looks like a return address above may be any old one.
   if (const Module* const module = modules_.find(frame.lookup); module != nullptr && !module->executes(frame.lookup)) return Stepped::unknown;
   next.step = Step::code;
@@ -177,6 +177,16 @@ bool Unwinder::is_entry(Address address) const {
   constexpr Address longest = 64;  // crt1.o's _start is 38 to 48 bytes
   const Module* const module = modules_.find(address);
   return module != nullptr && module->entry() != 0 && address >= module->entry() && address < module->entry() + longest;
+}
+
+// The same for a thread and a fiber: what they begin with has no call frame information where it is assembly, or where the program has none.
+bool Unwinder::never_returns(Address pc) const {
+  constexpr std::size_t most_bytes = 48;
+  const Module* const module = modules_.find(pc);
+  std::array<std::byte, most_bytes> code;
+  std::size_t size = code.size();
+  while (size != 0 && (module == nullptr || !module->read(pc, std::span(code).first(size)))) size /= 2;   // it may be a module's last
+  return ends_here(std::span(code).first(size));
 }
 
 bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const {

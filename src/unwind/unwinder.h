@@ -70,6 +70,7 @@ class Unwinder {
   Stepped step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted, const Memory& stack, NativeFrame& next);
   Stepped step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack, Registers& caller);
   bool is_entry(Address address) const;
+  bool never_returns(Address pc) const;
   bool step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   bool step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   Range function_without_tables(const Module& module, Address address) const;

@@ -71,6 +71,7 @@ void does_exec_in_thread(Campaign& campaign) { profile_while(campaign, "exec_thr
 void queues_signals(Campaign& campaign) { profile_while(campaign, "queue"); }
 void sets_timers(Campaign& campaign) { profile_while(campaign, "timers"); }
 void stops_and_continues(Campaign& campaign) { profile_while(campaign, "stops"); }
+void is_waited_for(Campaign& campaign) { profile_while(campaign, "waited"); }
 void maps_and_unmaps(Campaign& campaign) { profile_while(campaign, "maps"); }
 void has_no_memory(Campaign& campaign) { profile_while(campaign, "memory"); }
 void is_not_dumpable(Campaign& campaign) { profile_while(campaign, "dumpable"); }

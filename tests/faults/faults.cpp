@@ -1,5 +1,5 @@
-// faults [ROUNDS | SECONDSs] [FILTER] [--seed N] [--list]: the fault campaign. ROUNDS of each fault ("40"), or so many seconds in all ("600s"); only faults whose name
-// contains FILTER. Prints for each how many rounds there were, and in how many a target was harmed or a profile lost; the status is 0 if none.
+// faults [ROUNDS | SECONDSs] [FILTER] [--seed N] [--load N] [--list]: the fault campaign. ROUNDS of each fault ("40"), or so many seconds in all ("600s"); only faults whose name
+// contains FILTER. --load: N processes that do nothing but work run beside it all. Prints for each how many rounds there were, and in how many a target was harmed or a profile lost; the status is 0 if none.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,8 +7,10 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <string_view>
+#include <vector>
 
 #include "doings.h"
 #include "kills.h"
@@ -35,6 +37,12 @@ constexpr std::array table = {
     Fault{"target queues real-time signals", queues_signals},
     Fault{"target sets timers", sets_timers},
     Fault{"target is stopped and continued", stops_and_continues},
+    Fault{"target is stopped and continued in storms", is_stopped_by_storms},
+    Fault{"target's parent waits for everything", is_waited_for},
+    Fault{"target has a CPU quota", is_throttled, 1, true},
+    Fault{"target is frozen and thawed", is_frozen_and_thawed, 1, true},
+    Fault{"target is launched, 100 ms of CPU a second", is_launched_under_quota_of_a_second, 2, true},
+    Fault{"target is launched, 10 ms of CPU in 100 ms", is_launched_under_quota, 2, true},
     Fault{"target has a debugger come and go", is_debugged},
     Fault{"target has gdb come and go", is_debugged_by_gdb, 0.5},
     Fault{"target changes its user", changes_user, 1, true},
@@ -59,6 +67,7 @@ constexpr std::array table = {
 struct Command {
   Campaign::Options options;
   std::string filter;
+  int load = 0;
   bool list = false;
 };
 
@@ -70,6 +79,7 @@ Command parse(int count, char** words) {
     const std::string word = words[i];
     if (word == "--list") command.list = true;
     else if (word == "--seed" && i + 1 < count) command.options.seed = std::strtoull(words[++i], nullptr, 10);
+    else if (word == "--load" && i + 1 < count) command.load = std::atoi(words[++i]);
     else if (word.find_first_not_of("0123456789.s") != word.npos) command.filter = word;
     else if (word.ends_with('s')) command.options.seconds = std::strtod(word.c_str(), nullptr);
     else command.options.rounds = std::atoi(word.c_str());
@@ -83,7 +93,9 @@ int run(Command command) {
   double shares = 0;
   for (const Fault& fault : table) shares += is_chosen(fault, command.filter) ? fault.share : 0;
   command.options.seconds /= shares;
-  fmt::print("faults --seed {}, as user {}\n{:<52}{:>7}{:>8}{:>6}\n", command.options.seed, ::geteuid(), "fault", "rounds", "harmed", "lost");
+  fmt::print("faults --seed {} --load {}, as user {}\n{:<52}{:>7}{:>8}{:>6}\n", command.options.seed, command.load, ::geteuid(), "fault", "rounds", "harmed", "lost");
+  std::vector<std::unique_ptr<Child>> load;
+  for (int i = 0; i < command.load; ++i) load.push_back(std::make_unique<Child>(Words{"/bin/sh", "-c", "while :; do :; done"}));
   Campaign campaign(command.options);
   Count all;
   for (const Fault& fault : table) {

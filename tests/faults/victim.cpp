@@ -77,15 +77,19 @@ std::string victim_program(Lua lua) {
   return programs.path[lua == Lua::luajit];
 }
 
-Victim::Victim(Lua lua, const std::string& mode, const std::string& argument) {
-  const std::string path = folder_.path("board"), said = folder_.path("said");
+Board* map_board(const std::string& path) {
   write_file(path, std::string(sizeof(Board), '\0'));
   ::chmod(path.c_str(), 0666);
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   void* const memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   ::close(file);
   if (memory == MAP_FAILED) give_up("cannot map a board");
-  board_ = static_cast<Board*>(memory);
+  return static_cast<Board*>(memory);
+}
+
+Victim::Victim(Lua lua, const std::string& mode, const std::string& argument) {
+  const std::string path = folder_.path("board"), said = folder_.path("said");
+  board_ = map_board(path);
   write_file(said, "");
   ::chmod(said.c_str(), 0666);
   Words command = {victim_program(lua), path, mode};

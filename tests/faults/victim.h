@@ -60,6 +60,8 @@ class Victims {
 };
 
 std::string victim_program(Lua lua);
+// Makes the file and maps it, for as long as the campaign lasts.
+Board* map_board(const std::string& path);
 // A process of luaspy that should have ended.
 std::optional<std::string> left_over();
 

@@ -235,14 +235,14 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version) {
+std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version, const Words& options) {
   Words libraries;
   for (const TargetSpec& source : sources()) {
     if (source.name == lua_version) libraries = {"-DLUA", "-I" + source.version, "-I" + source.version + "/src", source.kind, "-lm", "-ldl"};
   }
   INFO("a Lua " << lua_version << " in the tables of " LUASPY_TARGETS);
   REQUIRE(lua_version.empty() == libraries.empty());
-  return compile_program(folder.path(name + lua_version), name, libraries);
+  return compile_program(folder.path(name + lua_version), name, libraries + options);
 }
 
 std::string compile_shared(const Folder& folder, const std::string& name) { return compile_program(folder.path(name + ".so"), name, {"-shared", "-fPIC"}); }

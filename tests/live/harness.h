@@ -59,7 +59,8 @@ std::string read_file(const std::string& path);   // empty if there is none
 
 // Compiles tests/live/programs/NAME.c into the folder and returns the executable's path. With a Lua version of sources.tsv
 // (5.4.7) or luajit-sources.tsv (2.1.20260824-gc64) it is linked with that Lua's static library and LUA is defined.
-std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version = {});
+// `options` are for the compiler and the linker.
+std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version = {}, const Words& options = {});
 std::string compile_shared(const Folder& folder, const std::string& name);   // as a shared library
 // The newest version in sources.tsv that starts so, or a version that luajit-sources.tsv has.
 std::string source_version(const std::string& start);

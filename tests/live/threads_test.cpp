@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fmt/format.h>
+#include <regex>
 #include <set>
 
 #include "harness.h"
@@ -44,7 +46,7 @@ bool is_luajit(const std::string& version) { return version.starts_with("2.1.");
 
 TEST_CASE("each thread's own Lua function, of own and of shared states", "[threads]") {
   const std::string version = source_version(GENERATE(from_range(versions)));
-  const std::string mode = GENERATE("own", "shared");
+  const std::string mode = GENERATE("own", "shared", "neighbours");
   const Folder folder;
   Running running({compile(folder, "threads", version), mode});
   running.read_until("READY");
@@ -104,6 +106,26 @@ TEST_CASE("record --threads gives every thread its own root", "[threads]") {
   CHECK(all.size() == thread_count);
 }
 
+TEST_CASE("record of threads whose stacks lie side by side in one mapping", "[threads]") {
+  const std::string version = source_version(GENERATE(from_range(versions)));
+  const Folder folder;
+  Running running({compile(folder, "threads", version), "neighbours"});
+  for (const std::string& line : running.read_until("READY")) WARN(line);
+  const Finished recorded = luaspy({"record", "-d", "1", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+  INFO(version << "\n" << recorded.err << recorded.out);
+  REQUIRE(recorded.status == 0);
+  std::smatch complete;
+  REQUIRE(std::regex_search(recorded.err, complete, std::regex("native part complete ([0-9.]+) %")));
+  CHECK(std::stod(complete[1]) >= 99.9);
+  std::int64_t all = 0, with_lua = 0;
+  for (const FoldedStack& stack : parse_folded(recorded.out)) {
+    all += stack.count;
+    if (std::ranges::any_of(stack.frames, [](const std::string& frame) { return frame.find("(threads:") != frame.npos; })) with_lua += stack.count;
+  }
+  CHECK(all > 20);
+  CHECK(with_lua == all);
+}
+
 TEST_CASE("a state that runs another state on the same thread is one stack", "[threads]") {
   const std::string version = source_version(GENERATE(from_range(versions)));
   const Folder folder;
@@ -150,6 +172,98 @@ TEST_CASE("a Lua that is linked in and not used", "[threads]") {
   CHECK(dumped.status == 6);
   CHECK(dumped.err.find("not initialised yet") != std::string::npos);
   CHECK(dumped.err.find(is_luajit(version) ? "LuaJIT" : "Lua " + version.substr(0, 3)) != std::string::npos);
+}
+
+// No call frame information leads from clone's assembly to "no caller" there.
+TEST_CASE("threads of a static program without a table of its call frame information", "[threads]") {
+  const std::string version = source_version(GENERATE("5.1", "5.4", "2.1.newest-gc64"));
+  const Folder folder;
+  Running running({compile(folder, "threads", version, {"-static", "-no-pie", "-Wl,--no-eh-frame-hdr"}), "own"});
+  running.read_until("READY");
+  const nlohmann::json json = dump(running.pid());
+  INFO(version << "\n" << json.dump(2));
+  REQUIRE(json.at("threads").size() == thread_count + 1);
+  for (const nlohmann::json& thread : json.at("threads")) {
+    CHECK(thread.at("native_complete") == true);
+    if (thread.at("tid") != running.pid()) check_worker(thread, owner(thread.at("frames")));
+  }
+}
+
+TEST_CASE("a fiber's stack ends where its library began it", "[threads]") {
+  const std::string version = source_version(GENERATE("5.1", "5.4", "2.1.newest-gc64"));
+  const Folder folder;
+  Running running({compile(folder, "fiber", version)});
+  running.read_until("READY");
+  const nlohmann::json json = dump(running.pid());
+  INFO(version << "\n" << json.dump(2));
+  REQUIRE(json.at("threads").size() == 1);
+  const nlohmann::json& thread = json.at("threads")[0];
+  CHECK(thread.at("native_complete") == true);
+  std::vector<std::string> natives;
+  for (const nlohmann::json& frame : thread.at("frames")) {
+    CHECK(frame.at("kind") != "marker");
+    if (frame.at("kind") == "native") natives.push_back(frame.at("name"));
+  }
+  REQUIRE(!natives.empty());
+  CHECK(natives.back() == "begin_fiber");
+}
+
+TEST_CASE("a process whose first thread has ended", "[threads][leader]") {
+  const std::string version = source_version(GENERATE("5.1", "5.4", "2.1.newest-gc64"));
+  const Folder folder;
+  Running running({compile(folder, "leader", version), "first"});
+  running.read_until("READY");
+  const std::string pid = std::to_string(running.pid());
+  for (const Words& options : {Words{}, Words{"--locals"}, Words{"--coroutines"}}) {
+    const nlohmann::json json = dump(running.pid(), options);
+    INFO(version << "\n" << json.dump(2));
+    REQUIRE(json.at("threads").size() == 1);
+    const nlohmann::json& thread = json.at("threads")[0];
+    CHECK(thread.at("tid") != running.pid());
+    CHECK(thread.at("native_complete") == true);
+    CHECK(thread.at("frames").dump().find("\"body\"") != std::string::npos);
+    CHECK(json.at("command").get<std::string>().ends_with("leader" + version + " first"));
+  }
+  const Finished recorded = luaspy({"record", "-d", "1", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", pid});
+  INFO(version << "\n" << recorded.err << recorded.out);
+  CHECK(recorded.status == 0);
+  CHECK(recorded.err.find("native part complete 100.00 %") != std::string::npos);
+  CHECK(recorded.out.find("body (worker:2)") != std::string::npos);
+  const Finished top = luaspy({"top", "--batch", "--interval", "0.8", "--count", "1", "--max-stopped", "100", "--pid", pid});
+  INFO(top.err << top.out);
+  CHECK(top.status == 0);
+  CHECK(top.out.find("leaf (worker:1)") != std::string::npos);
+  const Finished ps = luaspy({"ps", "--json", "--states"});
+  INFO(ps.err << ps.out);
+  CHECK(ps.out.find("\"pid\": " + pid) != std::string::npos);
+}
+
+TEST_CASE("the first thread ends while it is recorded", "[threads][leader]") {
+  const std::string version = source_version(GENERATE("5.4", "2.1.newest-gc64"));
+  const Folder folder;
+  Running running({compile(folder, "leader", version), "asked"});
+  running.read_until("READY");
+  const std::string task = "/proc/" + std::to_string(running.pid()) + "/task/";
+  Running recorder(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-d", "3", "-r", "200", "--max-stopped", "100", "--threads", "-f", "folded", "-o", folder.path("profile"),
+                                                      "--pid", std::to_string(running.pid())}));
+  recorder.await("it has the threads' files open", [&] {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", recorder.pid()), error)) {
+      if (std::filesystem::read_symlink(entry.path(), error).string().starts_with(task)) return true;
+    }
+    return false;
+  });
+  running.send("end\n");
+  const int status = recorder.wait();
+  const std::string errors = read_file(folder.path("errors")), profile = read_file(folder.path("profile"));
+  INFO(version << "\n" << errors << profile);
+  CHECK(status == 0);
+  CHECK(errors.find("native part complete 100.00 %") != std::string::npos);
+  CHECK(profile.find("body (worker:2)") != std::string::npos);
+  CHECK(running.alive());
+  const nlohmann::json json = dump(running.pid());
+  REQUIRE(json.at("threads").size() == 1);
+  CHECK(json.at("threads")[0].at("native_complete") == true);
 }
 
 }  // namespace luaspy::live

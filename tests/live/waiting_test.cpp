@@ -1,9 +1,12 @@
 // What sleeping threads wait for: programs/waits.c has one for each way to wait.
 
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <fstream>
 #include <regex>
 #include <sstream>
 
@@ -105,6 +108,94 @@ TEST_CASE("who holds the mutex that a thread waits for", "[waiting]") {
   REQUIRE(rings.size() == 2);
   CHECK(rings[0] == std::vector{std::min(owners[0].first, owners[1].first), std::max(owners[0].first, owners[1].first)});
   CHECK(rings[1] == std::vector{owners[2].first});
+}
+
+TEST_CASE("a target that a signal has stopped", "[waiting]") {
+  Running running(lua({"-e", "print 'READY' io.stdout:flush() while true do end"}));
+  running.read_until("READY");
+  CHECK(why_still(running.pid()).empty());
+  const std::string pid = std::to_string(running.pid()), text = "stopped by a signal (SIGSTOP; continue it with kill -CONT " + pid + ")";
+  ::kill(running.pid(), SIGSTOP);
+  running.await("it is stopped", [&] { return why_still(running.pid()) == text; });
+  const nlohmann::json json = dump(running.pid());
+  INFO(json.dump(2));
+  REQUIRE(json.at("threads").size() == 1);
+  const nlohmann::json& wait = json.at("threads")[0].at("wait");
+  CHECK(wait.at("halted") == "stopped");
+  CHECK(wait.at("text").get<std::string>().starts_with(text));
+  CHECK(json.at("threads")[0].at("frames").dump().find("main chunk") != std::string::npos);
+  const Finished dumped = luaspy({"dump", "--pid", pid});
+  INFO(dumped.out << dumped.err);
+  CHECK(dumped.out.find("(stopped") != std::string::npos);
+  CHECK(dumped.out.find("    " + text) != std::string::npos);
+  CHECK(dumped.out.find("waits in") == std::string::npos);
+  const Finished top = luaspy({"top", "--batch", "--interval", "0.5", "--count", "1", "--pid", pid});
+  INFO(top.out << top.err);
+  CHECK(top.out.find("(" + text + ")") != std::string::npos);
+  ::kill(running.pid(), SIGCONT);
+  running.await("it goes on", [&] { return why_still(running.pid()).empty(); });
+}
+
+namespace {
+
+// A cgroup that can be frozen, of version 1 or 2; nothing where there is none or luaspy's tests may not make one. A process that is in it when this
+// ends is thawed and put back.
+class Freezer {
+ public:
+  Freezer(const std::string& mount, const std::string& file, const std::string& frozen, const std::string& thawed, pid_t pid)
+      : mount_(mount), path_(fmt::format("{}/luaspy-test-{}", mount, ::getpid())), file_(path_ + "/" + file), frozen_(frozen), thawed_(thawed), pid_(pid) {
+    if (read_file(mount + "/cgroup.procs").empty() && ::access((mount + "/cgroup.procs").c_str(), W_OK) != 0) return;
+    if (::mkdir(path_.c_str(), 0755) != 0) return;
+    made_ = true;
+    ready_ = ::access(file_.c_str(), W_OK) == 0 && write(path_ + "/cgroup.procs", std::to_string(pid));
+  }
+  Freezer(const Freezer&) = delete;
+  Freezer& operator=(const Freezer&) = delete;
+  ~Freezer() {
+    if (!made_) return;
+    thaw();
+    write(mount_ + "/cgroup.procs", std::to_string(pid_));
+    ::rmdir(path_.c_str());
+  }
+  bool ready() const { return ready_; }
+  void freeze() { write(file_, frozen_); }
+  void thaw() { write(file_, thawed_); }
+
+ private:
+  static bool write(const std::string& path, const std::string& text) {
+    std::ofstream out(path);
+    return static_cast<bool>(out << text << std::flush);
+  }
+  std::string mount_, path_, file_, frozen_, thawed_;
+  pid_t pid_;
+  bool made_ = false, ready_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("a target whose cgroup is frozen", "[waiting]") {
+  const bool v2 = GENERATE(false, true);
+  const bool sleeps = GENERATE(false, true);
+  Running running(lua({"-e", sleeps ? "print 'READY' io.stdout:flush() io.read()" : "print 'READY' io.stdout:flush() while true do end"}));
+  running.read_until("READY");
+  const std::string v2_mount = ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified";
+  Freezer freezer(v2 ? v2_mount : "/sys/fs/cgroup/freezer", v2 ? "cgroup.freeze" : "freezer.state", v2 ? "1" : "FROZEN", v2 ? "0" : "THAWED", running.pid());
+  if (!freezer.ready()) {
+    WARN("no cgroup of version " << (v2 ? 2 : 1) << " can be frozen here: what is said of such a target was not tried on one");
+    return;
+  }
+  CHECK(why_still(running.pid()).empty());
+  if (sleeps) running.await("it reads", [&] { return read_file(fmt::format("/proc/{}/syscall", running.pid())).starts_with("0 0x0 "); });
+  freezer.freeze();
+  running.await("it is frozen", [&] { return why_still(running.pid()) == "frozen by its cgroup freezer"; });
+  const Finished dumped = luaspy({"dump", "--pid", std::to_string(running.pid())});
+  INFO(dumped.out << dumped.err);
+  CHECK(dumped.status == 0);
+  CHECK(dumped.out.find("(frozen") != std::string::npos);
+  CHECK(dumped.out.find("    frozen by its cgroup freezer") != std::string::npos);
+  CHECK((dumped.out.find("in read(fd 0") != std::string::npos) == sleeps);
+  freezer.thaw();
+  running.await("it goes on", [&] { return why_still(running.pid()).empty(); });
 }
 
 }  // namespace luaspy::live

@@ -21,7 +21,11 @@ class Counted : public Memory {
   }
   void read_batch(std::span<Request> requests) const override {
     calls += !requests.empty();
-    for (Request& request : requests) request.done = fill(request.address, request.into);
+    for (Request& request : requests) {
+      request.done = fill(request.address, request.into);
+      const std::size_t readable = std::min<std::size_t>(request.into.size(), request.address < to ? to - request.address : 0);
+      request.filled = fill(request.address, request.into.first(readable)) ? readable : 0;
+    }
   }
   mutable int calls = 0;
 
@@ -91,6 +95,23 @@ TEST_CASE("a closed snapshot has what lies right below the stack", "[snapshot]")
     CHECK(right(snapshot, sp - below, below + 0x800));
     CHECK(!right(snapshot, sp - below - 1, 1));
   }
+}
+
+TEST_CASE("of a stack that ends before its mapping the readable part is kept", "[snapshot]") {
+  const Counted memory;
+  Snapshot snapshot(memory);
+  snapshot.open(to - 0x2010, 0x10000, {{0x20000, 3, 0}});
+  CHECK(memory.calls == 1);
+  snapshot.close();
+  CHECK(snapshot.stack_start() == to - 0x2010);
+  CHECK(snapshot.stack().size() == 0x2010);
+  CHECK(right(snapshot, to - 0x2010 - 128, 128 + 0x2010));
+  CHECK(!right(snapshot, to - 8, 16));
+  CHECK(right(snapshot, 0x20000, 128));
+  snapshot.open(to - 0x10, 0x10000, {});
+  CHECK(snapshot.stack().size() == 0x10);
+  snapshot.open(to + 0x10, 0x10000, {});
+  CHECK(snapshot.stack().empty());
 }
 
 TEST_CASE("what is used no more is predicted once more, and then no longer", "[snapshot]") {

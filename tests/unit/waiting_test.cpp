@@ -1,6 +1,7 @@
 #include "attach/waiting.h"
 
 #include <netinet/in.h>
+#include <signal.h>
 
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -77,6 +78,26 @@ TEST_CASE("many files in one line", "[unit]") {
   const std::vector<OpenFile> files = {{Kind::other, 1, "eventfd"}, {Kind::listening, 2, "tcp 0.0.0.0:80 listening"}, {Kind::connection, 3, "a"}, {Kind::connection, 4, "b"}};
   CHECK(summary(files, 0) == "tcp 0.0.0.0:80 listening, eventfd, 2 connections");
   CHECK(summary(std::span(files).first(3), 2) == "tcp 0.0.0.0:80 listening, eventfd, a, 2 more");
+}
+
+TEST_CASE("why a thread stands still", "[unit]") {
+  using Kind = Halt::Kind;
+  const auto of = [](char state, const char* wchan, int signal = 0, pid_t tracer = 0, bool frozen = false) { return halt_of(HaltFacts{state, wchan, signal, tracer, frozen}); };
+  CHECK(halt_text(of('T', "do_signal_stop", SIGSTOP), 42) == "stopped by a signal (SIGSTOP; continue it with kill -CONT 42)");
+  CHECK(halt_text(of('T', ""), 42) == "stopped by a signal (continue it with kill -CONT 42)");
+  CHECK(halt_text(of('T', "", SIGTTIN), 42) == "stopped by a signal (SIGTTIN: it reads from a terminal in the background; continue it with kill -CONT 42)");
+  Halt traced = of('t', "ptrace_stop", 0, 7);
+  traced.tracer_name = "gdb";
+  CHECK(halt_text(traced, 42) == "traced by 7 (gdb)");
+  CHECK(of('T', "", SIGSTOP, 7).kind == Kind::traced);
+  CHECK(halt_text(of('D', "__refrigerator"), 42) == "frozen by its cgroup freezer");
+  CHECK(of('D', "do_epoll_wait", 0, 0, true).kind == Kind::frozen);
+  CHECK(of('S', "get_signal").kind == Kind::frozen);
+  CHECK(of('S', "do_freezer_trap").kind == Kind::frozen);
+  CHECK(of('D', "do_epoll_wait").kind == Kind::none);
+  CHECK(of('S', "do_epoll_wait").kind == Kind::none);
+  CHECK(of('R', "get_signal").kind == Kind::none);
+  CHECK(halt_text({}, 42).empty());
 }
 
 }  // namespace luaspy

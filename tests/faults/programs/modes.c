@@ -31,6 +31,7 @@ const struct Mode modes[] = {
     {"queue", watch_queue, queue_signals, NULL, 0},
     {"timers", start_timer, busy_thread, check_timer, 0},
     {"stops", be_stopped_by_parent, NULL, NULL, 0},
+    {"waited", be_waited_for, NULL, NULL, 0},
     {"maps", NULL, maps_and_unmaps, NULL, 1},
     {"memory", NULL, NULL, runs_out_of_memory, 0},
     {"dumpable", NULL, toggles_dumpable, NULL, 0},

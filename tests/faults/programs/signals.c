@@ -139,17 +139,34 @@ static void stop_and_continue(pid_t child, unsigned turn) {
   add(&board->events);
 }
 
-void be_stopped_by_parent(void) {
+/* A child that works, and which is looked at; 0 in the child. */
+static pid_t start_worker(void) {
   const pid_t parent = getpid(), child = fork();
   must(child >= 0, "fork");
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    must(getppid() == parent && setpgid(0, 0) == 0, "setpgid");
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    board->worker = (uint64_t)getpid();
-    start_thread(busy_thread);
-    return;   /* it works */
+  if (child != 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  must(getppid() == parent && setpgid(0, 0) == 0, "setpgid");
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  board->worker = (uint64_t)getpid();
+  start_thread(busy_thread);
+  return 0;
+}
+
+/* A parent that waits for all that its children may do, and hears of nothing: what a tracer does to them is the tracer's. */
+void be_waited_for(void) {
+  if (start_worker() == 0) return;
+  for (;;) {
+    int status = 0;
+    const pid_t child = waitpid(-1, &status, WUNTRACED | WCONTINUED);
+    if (child > 0) wrong("its parent is told of status %#x", (unsigned)status);
+    else if (errno != EINTR) wrong("its parent waits for nobody: %s", strerror(errno)), pause_us(100000);
+    if (child > 0) add(&board->events);
   }
+}
+
+void be_stopped_by_parent(void) {
+  const pid_t child = start_worker();
+  if (child == 0) return;   /* it works */
   while (__atomic_load_n(&board->progress, __ATOMIC_SEQ_CST) < 2) pause_us(100);
   for (unsigned turn = 0;; ++turn) {
     stop_and_continue(child, turn);

@@ -31,6 +31,6 @@ void work(struct lua_State *L, int flush);
 void new_threads(void), children(void), execs_from_main(void), thread_that_execs(void), busy_thread(void), count_exec(void);
 void maps_and_unmaps(void), runs_out_of_memory(void), toggles_dumpable(void), toggles_user(void), ends_soon(void), blocked_threads(void), short_waits(void);
 /* signals.c */
-void watch_queue(void), queue_signals(void), start_timer(void), check_timer(void), stop_worker(void), be_stopped_by_parent(void);
+void watch_queue(void), queue_signals(void), start_timer(void), check_timer(void), stop_worker(void), be_stopped_by_parent(void), be_waited_for(void);
 
 #endif

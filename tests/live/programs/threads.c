@@ -1,6 +1,8 @@
 /* threads MODE: ways for a host to run Lua that the lua program does not know. Says READY once all its Lua functions run;
    they never return. Thread K (1 to 4) runs the function of line 2K of chunk "threads", which calls leaf_K of line 2K-1.
      own          four threads, a global state each
+     neighbours   as well, their stacks side by side in one mapping with guard pages between them, as glibc 2.42 makes them; where the
+                  kernel cannot guard pages inside a mapping (before Linux 6.13), says so in a line before READY
      shared       four threads, a coroutine each of one global state (their functions allocate nothing, nor are compiled)
      nested       one thread: Lua of state a calls a C function that runs Lua of state b
      unprotected  as a thread of "own", by lua_call with nothing around it that catches errors
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lauxlib.h"
@@ -71,6 +74,14 @@ static void *protected(void *L) {
   return NULL;
 }
 
+/* Its frames are in several pages of the stack. */
+static void *protected_deep(void *L) {
+  volatile char room[5 * 4096];
+  room[0] = 1;
+  protected(L);
+  return room[0] != 0 ? NULL : L;
+}
+
 static void *unprotected(void *L) {
   lua_call(L, 0, 0);
   return NULL;
@@ -108,17 +119,35 @@ static void *nested(void *L) {
   return NULL;
 }
 
+/* The stack of thread K (1 to `threads`): above a page that nobody may touch, in a mapping that holds the stacks of all. */
+static pthread_attr_t *neighbouring_stack(pthread_attr_t *attributes, int k) {
+  enum { guard_install = 102 /* MADV_GUARD_INSTALL, asm-generic/mman-common.h */, page = 4096, size = 1 << 18 };
+  static char *all;
+  if (all == NULL) all = mmap(NULL, threads * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (all == MAP_FAILED) exit(1);
+  char *lowest = all + (k - 1) * size;
+  if (madvise(lowest, page, guard_install) != 0) {
+    puts("this kernel cannot guard pages inside a mapping");
+    if (mprotect(lowest, page, PROT_NONE) != 0) exit(1);
+  }
+  pthread_attr_init(attributes);
+  if (pthread_attr_setstack(attributes, lowest + page, size - page) != 0) exit(1);
+  return attributes;
+}
+
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
   pthread_t thread;
+  pthread_attr_t attributes;
   int k, expected = 1;
-  if (strcmp(mode, "own") == 0 || strcmp(mode, "shared") == 0) {
+  if (strcmp(mode, "own") == 0 || strcmp(mode, "neighbours") == 0 || strcmp(mode, "shared") == 0) {
     lua_State *shared = new_worker_state();
     load(shared, "if jit then jit.off() end", "=setup"); /* machine code is for one thread at a time */
     expected = threads;
     for (k = 1; k <= threads; ++k) {
       lua_State *L = *mode == 's' ? lua_newthread(shared) : new_worker_state();
-      pthread_create(&thread, NULL, protected, with_function(L, k));
+      if (*mode == 'n') pthread_create(&thread, neighbouring_stack(&attributes, k), protected_deep, with_function(L, k));
+      else pthread_create(&thread, NULL, protected, with_function(L, k));
     }
   } else if (strcmp(mode, "nested") == 0) {
     pthread_create(&thread, NULL, nested, new_state());
