@@ -11,6 +11,7 @@
 #include "luastate/names.h"
 #include "merge.h"
 #include "sample.h"
+#include "state_places.h"
 
 namespace luaspy {
 
@@ -39,19 +40,23 @@ class LuaReader {
               Locator::Unknown unknown) {
     locator_.locate(memory, registers, stack, before, unknown, active_);
   }
+  // Those, and the states that may run on it without a protected call: what the walks will need of all of them has to be touched.
+  std::vector<Activation> candidates() const;
   // In the stop: touches what the walks of these states will need. `all`: functions that are known, too.
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, std::span<const Activation> states, bool all);
 
   // After it. True if locate() found other states than were touched, or has missed one that it had deferred.
   bool missed(std::span<const Activation> touched);
+  // After refine(): was one of the states that run on the thread not touched?
+  bool shows_untouched(std::span<const Activation> touched) const;
   // PUC's calls, and what of LuaJIT's is needed for the native frames. `objects`: the snapshot, and where it has nothing, the memory as it is now.
   void walk(const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack);
   // What the native frames need: LuaJIT's C frames of the VM, and the trace that has `pc`, nullptr if there is none.
   std::vector<Address> cframes() const;
   const Trace* trace_at(Address pc);
   bool on_trace() const { return state_count_ != 0 && states_[0].activation.lua.luajit != nullptr && states_[0].luajit.jit_base != 0; }
-  // Then, with them, LuaJIT's calls: where the innermost frame is, and what a trace has inlined, is known only now. Of PUC's, whether the
-  // innermost one has begun.
+  // Then, with them, LuaJIT's calls: where the innermost frame is, and what a trace has inlined, is known only now. Of PUC's, which frames are of
+  // states without a protected call, and whether the innermost call has begun.
   void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& objects);
   // The walks are made. `all` were touched: their functions are known from now on. Else: are those that were known the same still?
   bool settle_functions(bool all);
@@ -72,7 +77,7 @@ class LuaReader {
 
   VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core) const;
 
-  // The states of the last locate(), innermost first.
+  // The states that run on the thread, innermost first: of the last locate(), and after refine() with those that are not protected.
   const std::vector<Activation>& active() const { return active_; }
   // The entries of the C functions that are being called.
   std::vector<Address> c_entries() const;
@@ -89,10 +94,31 @@ class LuaReader {
  private:
   struct State {
     Activation activation;
+    bool anchored = false;   // found by its anchor; else it may run here, or is only guessed
     LuaWalk walk;
     Address errorJmp = 0;   // PUC: the lua_longjmp of its innermost protected call, on the native stack
     LuajitReader::State luajit;
   };
+  // A run of native frames that belong to one state, innermost first.
+  struct Part {
+    std::size_t state;   // index into states_
+    Address boundary;    // sp of its frames is below
+  };
+  struct Claim {
+    Address sp;
+    std::size_t state, native;   // native: index of the frame; `no_frame` for a state that is anchored there and has none
+  };
+  static constexpr std::size_t no_frame = ~std::size_t{0};
+  void add_state(const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation,
+                 bool anchored);
+  void settle_parts(const std::vector<NativeFrame>& natives, const Core& core, const Memory& stack);
+  bool parts_are_settled(const std::vector<NativeFrame>& natives, const Core& core);
+  std::vector<Claim> claims(const std::vector<NativeFrame>& natives, const Core& core, const Memory& stack);
+  std::size_t region_of(const NativeFrame& native) const;
+  std::size_t owner_by_entry(const NativeFrame& native) const;
+  void make_parts(std::vector<Claim>& claims, const std::vector<NativeFrame>& natives, const Core& core);
+  void put_in_order();
+  const State& state_of(const MergedFrame& frame) const { return states_[parts_[frame.segment].state]; }
   bool collects(const std::vector<NativeFrame>& natives, const Core& core) const;
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   void settle_innermost(State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
@@ -102,6 +128,7 @@ class LuaReader {
 
   Locator locator_;
   LivePc live_pc_;
+  StatePlaces state_places_;
   Names names_;
   LuajitReader luajit_;
   KnownFunctions known_functions_;
@@ -109,7 +136,10 @@ class LuaReader {
   // Of the sample being made; they keep their room from one to the next.
   std::vector<Activation> active_;
   std::vector<State> states_;
-  std::size_t state_count_ = 0;
+  std::size_t walked_count_ = 0;   // of them have been walked
+  std::size_t state_count_ = 0;    // of these run on the thread, innermost first
+  std::vector<Part> parts_;
+  bool unclaimed_ = false;         // a frame of the VM belongs to none of them
   std::vector<Labelled> labelled_;
 };
 

@@ -85,7 +85,7 @@ bool StackReader::read(const Registers& registers, const Prediction& predicted, 
   careful_ = !hurry || careful_looks_ > 0;
   if (hurry && careful_) --careful_looks_;
   if (careful_) lua_.locate(snapshot_, registers, stack(), {predicted.stack_start, predicted.stack}, Locator::Unknown::read);
-  lua_.touch(snapshot_, registers, stack(), careful_ ? lua_.active() : predicted.states, careful_);
+  lua_.touch(snapshot_, registers, stack(), careful_ ? lua_.candidates() : predicted.states, careful_);
   return true;
 }
 
@@ -136,6 +136,10 @@ bool StackReader::finish(const Registers& registers, Sample& sample, Prediction&
   }
   if (cut_ && sample.quality.native_complete == 0) {
     prediction.stack_end = 0;   // a walk had come to an end too early
+    return false;
+  }
+  if (!careful_ && lua_.shows_untouched(prediction.states)) {
+    careful_looks_ = std::max(careful_looks_, 1);
     return false;
   }
   if (!lua_.settle_functions(careful_) && !careful_) {

@@ -204,7 +204,7 @@ class RawReader {
     if (!add_up(facts.stopped_ns) || !add_up(tick_.weight_ns)) return false;
     KnownThread& known = threads_[thread];
     if ((flags & raw::has_quality) != 0) {
-      for (const auto number : quality_numbers) known.quality.*number = fields.small_number();
+      for (std::size_t i = 0; i < quality_numbers.size(); ++i) known.quality.*quality_numbers[i] = i >= first_quality_numbers && fields.empty() ? 0 : fields.small_number();
     }
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;

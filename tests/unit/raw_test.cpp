@@ -82,7 +82,7 @@ void record_everything(Recorder& recorder) {
     facts.vm_state = static_cast<VmState>(i % static_cast<int>(vm_state_count));
     facts.state = i % 6 == 5 ? Sample::State::sleeping : Sample::State::running;
     facts.stopped_ns = facts.state == Sample::State::running ? 20'000 + i : 0;
-    facts.quality = {1, i % 2, 1, 0, i % 9 == 0, 0, 0, i % 11, 0, 0};
+    facts.quality = {1, i % 2, 1, 0, i % 9 == 0, 0, 0, i % 11, 0, 0, i % 13};
     recorder.sample(first, {at, weight}, i % 10 == 9 ? Recorder::lost(static_cast<Loss>(1 + i / 10), 5'000) : facts, stack);
     if (i % 2 == 1) recorder.sample(second, {at, weight}, facts, {main, work, work, work});
     else recorder.idle();
