@@ -35,6 +35,12 @@ std::string demangled(std::string name) {
 // Compilers name the pieces of a function: luaV_execute.cold, luaV_execute.lto_priv.0, luaV_execute.part.3.
 std::string_view without_suffix(std::string_view name) { return name.substr(0, name.find('.')); }
 
+// Where two Luas are linked into one program, the symbols of one have a prefix: mud_lua_pcallk.
+std::string_view without_prefix(std::string_view name) {
+  const std::size_t at = name.rfind("_lua");
+  return at != name.npos ? name.substr(at + 1) : name;
+}
+
 // ldo.c, lvm.c, lapi.c: functions that carry a call and do no work of their own that a profile would name.
 bool is_carrier(std::string_view name) {
   static constexpr std::string_view carriers[] = {
@@ -43,12 +49,11 @@ bool is_carrier(std::string_view name) {
       "luaT_callTMres", "luaT_callTM", "luaT_trybinTM", "lua_call", "lua_callk", "lua_pcall", "lua_pcallk", "lua_cpcall", "lua_resume", "lua_yieldk",
       "f_call", "f_Ccall", "f_parser", "ccall", "precallC", "resume", "unroll", "resume_execute", "closepaux", "callTMres", "call_binTM", "call_orderTM",
       "dothecall", "GCTM", "prepcallclosemth", "callclosemethod", "luaF_close", "finishCcall", "finishpcallk", "traceexec", "callhook"};
-  name = without_suffix(name);
+  name = without_prefix(without_suffix(name));
   return std::ranges::find(carriers, name) != std::end(carriers);
 }
 
-// Where two Luas are linked into one program, symbols have prefixes.
-bool is_execute(std::string_view name) { return without_suffix(name).ends_with("luaV_execute"); }
+bool is_execute(std::string_view name) { return without_prefix(without_suffix(name)) == "luaV_execute"; }
 
 // lgc.c
 bool is_collector(std::string_view name) {

@@ -20,8 +20,8 @@ class StatePlaces {
     bool certain = false;       // at a place that has held a running state nearly always
   };
 
-  // Which of the states that run the frame belongs to. `expected`, an index or `none`, is believed when the frame mentions it at all, until the place is
-  // certain.
+  // Which of the states that run the frame belongs to. `expected`, an index or `none`, is believed until the place is certain, if the frame mentions it
+  // in as good a place as any other.
   Owner owner(const NativeFrame& execute, std::span<const Address> states, std::size_t expected, const Memory& stack);
 
  private:
