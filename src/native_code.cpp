@@ -57,7 +57,7 @@ bool is_execute(std::string_view name) { return without_prefix(without_suffix(na
 
 // lgc.c
 bool is_collector(std::string_view name) {
-  name = without_suffix(name);
+  name = without_prefix(without_suffix(name));
   return name == "luaC_step" || name == "luaC_forcestep" || name == "luaC_fullgc" || name == "singlestep";
 }
 
