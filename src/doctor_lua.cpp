@@ -90,15 +90,19 @@ std::string functions_text(const StackReader& reader) {
                           core.vm->trace_exit ? "found" : "not found");
       continue;
     }
-    if (core.execute == 0) {
+    if (core.executes.empty()) {
       text += "no function looks like a bytecode interpreter\n";
       continue;
     }
-    std::vector<std::byte> code(core.execute_end - core.execute);
-    const bool read = module != nullptr && module->read(core.execute, code);
-    const std::optional<Symbol> symbol = module != nullptr ? module->symbol(core.execute) : std::nullopt;
-    text += fmt::format("luaV_execute is {}, {} bytes, score {}, symbol {}; collector {}\n", address_text(reader, core.execute), code.size(), read ? interpreter_score(code) : 0,
-                        symbol ? printable(symbol->name) : "none", core.collector.step != 0 ? "found at " + address_text(reader, core.collector.step) : "not found");
+    for (const Unwinder::Range& execute : core.executes) {
+      std::vector<std::byte> code(execute.end - execute.start);
+      const bool read = module != nullptr && module->read(execute.start, code);
+      const std::optional<Symbol> symbol = module != nullptr ? module->symbol(execute.start) : std::nullopt;
+      text += fmt::format("luaV_execute is {}, {} bytes, score {}, symbol {}; ", address_text(reader, execute.start), code.size(), read ? interpreter_score(code) : 0,
+                          symbol ? printable(symbol->name) : "none");
+    }
+    const auto known = std::ranges::find_if(core.collectors, [](const CollectorCode& collector) { return collector.step != 0; });
+    text += fmt::format("collector {}\n", known != core.collectors.end() ? "found at " + address_text(reader, known->step) : "not found");
   }
   return text.empty() ? "No image with a Lua core, so none was looked for.\n" : text;
 }

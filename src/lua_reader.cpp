@@ -43,14 +43,21 @@ void LuaReader::try_rows(std::vector<Dialect> rows) {
 void LuaReader::read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before, bool all, Found& found) {
   found.all = all;
   locator_.locate(memory, registers, stack, before, all ? Locator::Unknown::read : Locator::Unknown::defer, found.active, found.deferred);
+  found.unprotected.clear();
+  for (const Activation& state : locator_.unprotected()) {
+    if (std::ranges::find(found.active, state.L, &Activation::L) == found.active.end()) found.unprotected.push_back(state);
+  }
+  found.guessed = locator_.guessed();
   touch(memory, registers, stack, found, all ? nullptr : &known_functions_);
 }
 
 void LuaReader::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Found& found, const KnownFunctions* known) const {
   static const KnownFunctions none;
-  for (const Activation& state : found.active) {
-    if (state.lua.puc != nullptr) touch_puc(memory, *state.lua.puc, state.L, limits_, known != nullptr ? *known : none);
-    else LuajitReader::touch(memory, registers, stack, state, limits_, known != nullptr ? *known : none);
+  for (const std::vector<Activation>* const states : {&found.active, &found.unprotected}) {
+    for (const Activation& state : *states) {
+      if (state.lua.puc != nullptr) touch_puc(memory, *state.lua.puc, state.L, limits_, known != nullptr ? *known : none);
+      else LuajitReader::touch(memory, registers, stack, state, limits_, known != nullptr ? *known : none);
+    }
   }
 }
 
@@ -58,23 +65,37 @@ bool LuaReader::missed(const Found& found) const {
   return !found.deferred.empty() && locator_.is_missed(names_.memory(), found.deferred, [&](Address G) { return seen_.contains(G); });
 }
 
+void LuaReader::add_state(const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation,
+                          bool anchored) {
+  if (states_.size() <= walked_count_) states_.emplace_back();
+  State& state = states_[walked_count_++];
+  state.activation = activation;
+  state.anchored = anchored;
+  state.walk.clear();
+  state.errorJmp = 0;
+  if (activation.lua.puc != nullptr) {
+    walk_puc(memory, objects, *activation.lua.puc, activation.L, limits_, state.walk);
+    state.errorJmp = memory.get<Address>(activation.L + activation.lua.puc->L_errorJmp).value_or(0);
+  } else {
+    LuajitReader::read(memory, objects, registers, stack, activation, walked_count_ == 1, state.luajit);
+  }
+}
+
 void LuaReader::walk(const Found& found, const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack) {
   active_ = found.active;
   constexpr std::size_t most_seen = 4096;   // a program may make states without end
   if (seen_.size() > most_seen) seen_.clear();
   for (const Activation& state : active_) seen_[state.G] = state.lua;
-  if (states_.size() < active_.size()) states_.resize(active_.size());
-  state_count_ = 0;
+  walked_count_ = 0;
+  unclaimed_ = false;
+  parts_.clear();
   for (const Activation& activation : active_) {
-    State& state = states_[state_count_++];
-    state.activation = activation;
-    state.walk.clear();
-    if (activation.lua.puc != nullptr) {
-      walk_puc(memory, objects, *activation.lua.puc, activation.L, limits_, state.walk);
-      state.errorJmp = memory.get<Address>(activation.L + activation.lua.puc->L_errorJmp).value_or(0);
-    } else {
-      LuajitReader::read(memory, objects, registers, stack, activation, state_count_ == 1, state.luajit);
-    }
+    parts_.push_back({walked_count_, activation.boundary});
+    add_state(memory, objects, registers, stack, activation, !found.guessed);
+  }
+  state_count_ = walked_count_;
+  for (const Activation& activation : found.unprotected) {
+    add_state(memory, objects, registers, stack, activation, false);
   }
 }
 
@@ -87,6 +108,7 @@ std::vector<Address> LuaReader::cframes() const {
 }
 
 void LuaReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& objects) {
+  settle_parts(natives, core, objects);
   for (std::size_t i = 0; i < state_count_; ++i) {
     State& state = states_[i];
     if (state.activation.lua.luajit != nullptr) luajit_.refine(natives, registers, core, objects, state.activation, i == 0, limits_, state.luajit, state.walk);
@@ -139,7 +161,7 @@ bool LuaReader::settle_functions(bool all) {
 
 std::vector<Segment> LuaReader::segments() const {
   std::vector<Segment> segments;
-  for (std::size_t i = 0; i < state_count_; ++i) segments.push_back({&states_[i].walk, states_[i].activation.boundary});
+  for (const Part& part : parts_) segments.push_back({&states_[part.state].walk, part.boundary});
   return segments;
 }
 
@@ -154,6 +176,7 @@ std::vector<Address> LuaReader::c_entries() const {
 }
 
 void LuaReader::judge(const Merged& merged, Quality& quality) const {
+  quality.unclaimed = unclaimed_;
   if (state_count_ == 0) return;
   quality.with_lua = 1;
   bool broken = false, relocated = false;
@@ -177,8 +200,8 @@ void LuaReader::learn_pcs(const Merged& merged, const std::vector<NativeFrame>& 
   bool innermost = true;
   for (const MergedFrame& frame : merged.frames) {
     if (frame.kind != MergedFrame::Kind::call) continue;
-    const LuaCall& call = states_[frame.segment].walk.calls[frame.call];
-    if (call.is_lua && states_[frame.segment].activation.lua.puc != nullptr && frame.native != MergedFrame::no_native && frame.native != last) {
+    const LuaCall& call = state_of(frame).walk.calls[frame.call];
+    if (call.is_lua && state_of(frame).activation.lua.puc != nullptr && frame.native != MergedFrame::no_native && frame.native != last) {
       last = frame.native;
       if (!innermost) live_pc_.learn(natives[frame.native], call, memory);
     }
@@ -223,7 +246,7 @@ void LuaReader::settle_innermost(State& state, const std::vector<NativeFrame>& n
 
 // Only the innermost call of all can be ahead of its saved pc; every other one waits. 5.2 and 5.3 count in CallInfo itself.
 Address LuaReader::pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
-  const State& state = states_[frame.segment];
+  const State& state = state_of(frame);
   const LuaCall& call = state.walk.calls[frame.call];
   if (state.activation.lua.puc == nullptr) return call.saved_pc;   // settled by refine()
   const Bytecode bytecode = state.activation.lua.puc->bytecode;
@@ -236,7 +259,7 @@ Address LuaReader::pc_of(const MergedFrame& frame, const std::vector<NativeFrame
 }
 
 Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
-  State& state = states_[frame.segment];
+  const State& state = state_of(frame);
   const LuaCall& call = state.walk.calls[frame.call];
   const LuaCall* const caller = state.walk.caller_of(frame.call);
   const Address pc = call.is_lua ? pc_of(frame, natives, core, memory) : 0;
@@ -271,10 +294,10 @@ Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& nat
     switch (frame.kind) {
       case MergedFrame::Kind::native: stack.push_back(label_native(natives[frame.native], core)); break;
       case MergedFrame::Kind::not_joined: stack.push_back(marker("[native and Lua frames not joined]")); break;
-      case MergedFrame::Kind::left_out: stack.push_back(marker(left_out_text(states_[frame.segment].walk, limits_.count_left_out))); break;
+      case MergedFrame::Kind::left_out: stack.push_back(marker(left_out_text(state_of(frame).walk, limits_.count_left_out))); break;
       case MergedFrame::Kind::call:
         stack.push_back(label_call(frame, natives, core, memory));
-        add_markers(states_[frame.segment].walk.calls[frame.call], stack);
+        add_markers(state_of(frame).walk.calls[frame.call], stack);
         break;
     }
   }

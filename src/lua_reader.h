@@ -11,6 +11,7 @@
 #include "luastate/names.h"
 #include "merge.h"
 #include "sample.h"
+#include "state_places.h"
 
 namespace luaspy {
 
@@ -35,7 +36,9 @@ class LuaReader {
 
   // Which states run on a thread, as far as the stop has found them.
   struct Found {
-    std::vector<Activation> active;   // innermost first
+    std::vector<Activation> active;        // innermost first
+    std::vector<Activation> unprotected;   // further ones that may run there without a protected call
+    bool guessed = false;                  // `active` is only the first of the states that may run there
     std::vector<Address> deferred;    // words of the stack that may be further ones
     bool all = false;                 // none was deferred, and the functions that were known have been touched, too
   };
@@ -53,8 +56,8 @@ class LuaReader {
   std::vector<Address> cframes() const;
   const Trace* trace_at(Address pc);
   bool on_trace() const { return state_count_ != 0 && states_[0].activation.lua.luajit != nullptr && states_[0].luajit.jit_base != 0; }
-  // Then, with them, LuaJIT's calls: where the innermost frame is, and what a trace has inlined, is known only now. Of PUC's, whether the
-  // innermost one has begun.
+  // Then, with them, LuaJIT's calls: where the innermost frame is, and what a trace has inlined, is known only now. Of PUC's, which frames are of
+  // states without a protected call, and whether the innermost call has begun.
   void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& objects);
   // The walks are made. `all` were touched: their functions are known from now on. Else: are those that were known the same still?
   bool settle_functions(bool all);
@@ -75,7 +78,7 @@ class LuaReader {
 
   VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core) const;
 
-  // The states of the last walk(), innermost first.
+  // The states that run on the thread, innermost first: of the last walk(), and after refine() with those that are not protected.
   const std::vector<Activation>& active() const { return active_; }
   // The entries of the C functions that are being called.
   std::vector<Address> c_entries() const;
@@ -92,11 +95,32 @@ class LuaReader {
  private:
   struct State {
     Activation activation;
+    bool anchored = false;   // found by its anchor; else it may run here, or is only guessed
     LuaWalk walk;
     Address errorJmp = 0;   // PUC: the lua_longjmp of its innermost protected call, on the native stack
     LuajitReader::State luajit;
   };
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Found& found, const KnownFunctions* known) const;
+  // A run of native frames that belong to one state, innermost first.
+  struct Part {
+    std::size_t state;   // index into states_
+    Address boundary;    // sp of its frames is below
+  };
+  struct Claim {
+    Address sp;
+    std::size_t state, native;   // native: index of the frame; `no_frame` for a state that is anchored there and has none
+  };
+  static constexpr std::size_t no_frame = ~std::size_t{0};
+  void add_state(const Memory& memory, const Memory& objects, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation,
+                 bool anchored);
+  void settle_parts(const std::vector<NativeFrame>& natives, const Core& core, const Memory& stack);
+  bool parts_are_settled(const std::vector<NativeFrame>& natives, const Core& core);
+  std::vector<Claim> claims(const std::vector<NativeFrame>& natives, const Core& core, const Memory& stack);
+  std::size_t region_of(const NativeFrame& native) const;
+  std::size_t owner_by_entry(const NativeFrame& native) const;
+  void make_parts(std::vector<Claim>& claims, const std::vector<NativeFrame>& natives, const Core& core);
+  void put_in_order();
+  const State& state_of(const MergedFrame& frame) const { return states_[parts_[frame.segment].state]; }
   bool collects(const std::vector<NativeFrame>& natives, const Core& core) const;
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   void settle_innermost(State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
@@ -107,6 +131,7 @@ class LuaReader {
   Locator locator_;                              // read() changes it
   std::unordered_map<Address, Dialect> seen_;    // by global_State: of the states that were walked
   LivePc live_pc_;
+  StatePlaces state_places_;
   Names names_;
   LuajitReader luajit_;
   KnownFunctions known_functions_;
@@ -114,7 +139,10 @@ class LuaReader {
   // Of the sample being made; they keep their room from one to the next.
   std::vector<Activation> active_;
   std::vector<State> states_;
-  std::size_t state_count_ = 0;
+  std::size_t walked_count_ = 0;   // of them have been walked
+  std::size_t state_count_ = 0;    // of these run on the thread, innermost first
+  std::vector<Part> parts_;
+  bool unclaimed_ = false;         // a frame of the VM belongs to none of them
   std::vector<Labelled> labelled_;
 };
 

@@ -14,6 +14,7 @@ class Merger {
       : natives_(natives), segments_(segments), core_(core), mode_(options.mode), traces_(options.traces) {}
 
   Merged run() {
+    next_calls_.assign(segments_.size(), 0);
     for (segment_ = 0; segment_ < segments_.size(); ++segment_) {
       const bool last = segment_ + 1 == segments_.size();
       std::size_t end = native_;
@@ -41,8 +42,21 @@ class Merger {
   bool is_anchor(const NativeFrame& native) const { return core_.executes_lua(native) || c_call_of(native) < call_count(); }
 
   void run_segment(std::size_t end) {
-    next_call_ = walk().innermost_left_out ? 1 : 0;
-    for (std::size_t i = next_call_; i < call_count(); ++i) merged_.fresh_calls += walk().calls[i].fresh && (walk().calls[i].is_lua || walk().has_owners);
+    const auto is_same = [&](const Segment& other) { return other.walk == segments_[segment_].walk; };
+    const auto here = segments_.begin() + static_cast<std::ptrdiff_t>(segment_);
+    const auto first = std::find_if(segments_.begin(), here, is_same);
+    std::size_t& next_call = next_calls_[static_cast<std::size_t>(first - segments_.begin())];
+    goes_on_ = std::any_of(here + 1, segments_.end(), is_same);
+    next_call_ = next_call;
+    if (first == here) {
+      next_call_ = walk().innermost_left_out ? 1 : 0;
+      for (std::size_t i = next_call_; i < call_count(); ++i) merged_.fresh_calls += walk().calls[i].fresh && (walk().calls[i].is_lua || walk().has_owners);
+    }
+    run_calls(end);
+    next_call = next_call_;
+  }
+
+  void run_calls(std::size_t end) {
     std::size_t last_anchor = end;
     for (std::size_t n = native_; n < end; ++n) {
       if (is_anchor(natives_[n])) last_anchor = n;
@@ -84,7 +98,7 @@ class Merger {
   void run_unjoined(std::size_t end) {
     for (; native_ < end && natives_[native_].sp < segments_[segment_].boundary; ++native_) hold(native_);
     release(Where::inside);
-    if (call_count() != 0) {
+    if (call_count() != 0 && !goes_on_) {
       // A coroutine between lua_resume and luaV_execute (ldo.c, unroll, or a call's set-up), or after longjmp has ended it.
       if (native_ != 0 && (walk().has_owners || !executes_from(native_))) {
         merged_.joined = false;
@@ -130,6 +144,7 @@ class Merger {
   }
 
   void take_rest() {
+    if (goes_on_) return;
     while (next_call_ < call_count()) take_call(MergedFrame::no_native);
   }
 
@@ -170,6 +185,8 @@ class Merger {
   bool traces_;
   Merged merged_;
   std::size_t segment_ = 0, native_ = 0, next_call_ = 0;
+  std::vector<std::size_t> next_calls_;   // by the first segment of each walk
+  bool goes_on_ = false;                  // a later segment has the same walk
   bool any_anchor_ = false;
   std::vector<std::size_t> held_;
 };

@@ -35,7 +35,8 @@ struct MergeOptions {
   bool traces = false;   // show the frames of LuaJIT's machine code, inside the Lua functions that it runs
 };
 
-// The calls of one active state, and where its native frames end.
+// The calls of one active state, and where its native frames end. A state that calls another one that calls it again has several: each goes
+// on in its walk where the one before has ended.
 struct Segment {
   const LuaWalk* walk = nullptr;
   Address boundary = 0;   // sp of the frames of this state is below, but for what an unprotected call put outside (see locate.h)

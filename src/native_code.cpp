@@ -35,6 +35,12 @@ std::string demangled(std::string name) {
 // Compilers name the pieces of a function: luaV_execute.cold, luaV_execute.lto_priv.0, luaV_execute.part.3.
 std::string_view without_suffix(std::string_view name) { return name.substr(0, name.find('.')); }
 
+// Where two Luas are linked into one program, the symbols of one have a prefix: mud_lua_pcallk.
+std::string_view without_prefix(std::string_view name) {
+  const std::size_t at = name.rfind("_lua");
+  return at != name.npos ? name.substr(at + 1) : name;
+}
+
 // ldo.c, lvm.c, lapi.c: functions that carry a call and do no work of their own that a profile would name.
 bool is_carrier(std::string_view name) {
   static constexpr std::string_view carriers[] = {
@@ -43,13 +49,15 @@ bool is_carrier(std::string_view name) {
       "luaT_callTMres", "luaT_callTM", "luaT_trybinTM", "lua_call", "lua_callk", "lua_pcall", "lua_pcallk", "lua_cpcall", "lua_resume", "lua_yieldk",
       "f_call", "f_Ccall", "f_parser", "ccall", "precallC", "resume", "unroll", "resume_execute", "closepaux", "callTMres", "call_binTM", "call_orderTM",
       "dothecall", "GCTM", "prepcallclosemth", "callclosemethod", "luaF_close", "finishCcall", "finishpcallk", "traceexec", "callhook"};
-  name = without_suffix(name);
+  name = without_prefix(without_suffix(name));
   return std::ranges::find(carriers, name) != std::end(carriers);
 }
 
+bool is_execute(std::string_view name) { return without_prefix(without_suffix(name)) == "luaV_execute"; }
+
 // lgc.c
 bool is_collector(std::string_view name) {
-  name = without_suffix(name);
+  name = without_prefix(without_suffix(name));
   return name == "luaC_step" || name == "luaC_forcestep" || name == "luaC_fullgc" || name == "singlestep";
 }
 
@@ -79,36 +87,54 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
   cores_.clear();
   described_.clear();
   carrying_.clear();
+  std::vector<Address> seen;
   for (const LuaImage& image : images) {
-    if (image.rows.empty()) continue;
-    CoreImage core{image.start, image.end};
+    if (image.rows.empty() || std::ranges::find(seen, image.start) != seen.end()) continue;
+    seen.push_back(image.start);
+    CoreImage core{image.start, image.end, {}, {}, {}};
+    std::size_t count = 0;
+    std::vector<Dialect> rows;
+    bool has_luajit = false;
+    for (const LuaImage& other : images) {
+      if (other.start != image.start || other.rows.empty()) continue;
+      if (other.rows.front().luajit != nullptr) has_luajit = true;
+      else count += static_cast<std::size_t>(other.cores), rows.insert(rows.end(), other.rows.begin(), other.rows.end());
+    }
     if (const Module* const module = modules_.find(image.start)) {
-      if (image.rows.front().luajit != nullptr) find_vm(core, *module);
-      else find_execute(core, *module), find_collector(core, *module, image.rows);
+      if (has_luajit) find_vm(core, *module);
+      if (count != 0) find_executes(core, *module, count), find_collectors(core, *module, rows);
     }
     cores_.push_back(std::move(core));
   }
 }
 
-void NativeCode::find_execute(CoreImage& core, const Module& module) {
-  int best = 0;
+// The functions that look most like it; those that are called so come first.
+void NativeCode::find_executes(CoreImage& core, const Module& module, std::size_t count) {
+  struct Found {
+    bool named;
+    int score;
+    Unwinder::Range range;
+  };
+  std::vector<Found> found;
   std::vector<std::byte> code;
   for (const Unwinder::Range& function : unwinder_.functions(module)) {
     if (!module.executes(function.start) || function.end - function.start > (1 << 18)) continue;
     code.resize(function.end - function.start);
     if (!module.read(function.start, code)) continue;
     const int score = interpreter_score(code);
-    if (score <= best) continue;
-    best = score;
-    core.execute = function.start;
-    core.execute_end = function.end;
+    if (score == 0) continue;
     const std::optional<Symbol> symbol = module.symbol(function.start);
-    if (symbol && without_suffix(demangled(symbol->name)) == "luaV_execute") break;
+    found.push_back({symbol && is_execute(demangled(symbol->name)), score, function});
+  }
+  std::ranges::stable_sort(found, [](const Found& a, const Found& b) { return a.named != b.named ? a.named : a.score > b.score; });
+  const int best = found.empty() ? 0 : found.front().score;
+  for (const Found& one : found) {
+    if (core.executes.size() < count && (one.named || 3 * one.score > best)) core.executes.push_back(one.range);
   }
 }
 
 // Which row is right is known when a state is: with a wrong one nothing is found, or the same.
-void NativeCode::find_collector(CoreImage& core, const Module& module, const std::vector<Dialect>& rows) {
+void NativeCode::find_collectors(CoreImage& core, const Module& module, const std::vector<Dialect>& rows) {
   const auto read = [&](Unwinder::Range range) {
     constexpr std::size_t largest = 1 << 18;
     MachineFunction function;
@@ -117,18 +143,21 @@ void NativeCode::find_collector(CoreImage& core, const Module& module, const std
     if (module.read(range.start, function.code)) function.start = range.start;
     return function;
   };
-  const MachineFunction execute = read({core.execute, core.execute_end});
-  for (const Dialect& row : rows) {
-    if (row.puc == nullptr || execute.start == 0) continue;
-    core.collector = find_collector_code(*row.puc, execute, [&](Address address) { return read(unwinder_.function(address)); });
-    if (core.collector.step == 0) continue;
-    std::vector<Address> joining;
-    for (const Unwinder::Range& range : unwinder_.functions(module)) {
-      if (joins_collector(*row.puc, core.collector, read(range))) joining.push_back(range.start);
+  for (const Unwinder::Range& range : core.executes) {
+    const MachineFunction execute = read(range);
+    for (const Dialect& row : rows) {
+      if (row.puc == nullptr || execute.start == 0) continue;
+      CollectorCode collector = find_collector_code(*row.puc, execute, [&](Address address) { return read(unwinder_.function(address)); });
+      if (collector.step == 0) continue;
+      std::vector<Address> joining;
+      for (const Unwinder::Range& function : unwinder_.functions(module)) {
+        if (joins_collector(*row.puc, collector, read(function))) joining.push_back(function.start);
+      }
+      collector.functions.insert(collector.functions.end(), joining.begin(), joining.end());
+      std::ranges::sort(collector.functions);
+      core.collectors.push_back(std::move(collector));
+      break;
     }
-    core.collector.functions.insert(core.collector.functions.end(), joining.begin(), joining.end());
-    std::ranges::sort(core.collector.functions);
-    return;
   }
 }
 
@@ -177,16 +206,16 @@ bool NativeCode::executes_lua(const NativeFrame& frame) const {
   if (is_machine_code(frame)) return true;
   const CoreImage* const core = core_of(frame.lookup);
   if (core == nullptr) return false;
-  if (core->vm) return core->vm->contains(frame.lookup);
-  if (core->execute != 0 && frame.lookup >= core->execute && frame.lookup < core->execute_end) return true;
+  if (core->vm && core->vm->contains(frame.lookup)) return true;
+  if (std::ranges::any_of(core->executes, [&](const Unwinder::Range& range) { return frame.lookup >= range.start && frame.lookup < range.end; })) return true;
   // Its cold part has call frame information of its own; only a symbol says what it belongs to.
-  return without_suffix(describe(frame).name) == "luaV_execute";
+  return (!core->vm || !core->executes.empty()) && is_execute(describe(frame).name);
 }
 
 bool NativeCode::collects(const NativeFrame& frame) const {
   const CoreImage* const core = frame.function != 0 ? core_of(frame.lookup) : nullptr;
-  if (core == nullptr || core->vm) return false;
-  return core->collector.has(frame.function) || is_collector(describe(frame).name);
+  if (core == nullptr || (core->vm && core->executes.empty())) return false;
+  return std::ranges::any_of(core->collectors, [&](const CollectorCode& collector) { return collector.has(frame.function); }) || is_collector(describe(frame).name);
 }
 
 bool NativeCode::carries(const NativeFrame& frame) const {
@@ -199,10 +228,13 @@ bool NativeCode::in_core_module(const NativeFrame& frame) const { return core_of
 std::vector<std::byte> NativeCode::code(const NativeFrame& frame) const {
   const CoreImage* const core = core_of(frame.lookup);
   std::vector<std::byte> bytes;
-  const Module* const module = core != nullptr && core->execute != 0 ? modules_.find(core->execute) : nullptr;
+  if (core == nullptr || core->executes.empty()) return bytes;
+  const auto around = std::ranges::find_if(core->executes, [&](const Unwinder::Range& range) { return frame.lookup >= range.start && frame.lookup < range.end; });
+  const Unwinder::Range execute = around != core->executes.end() ? *around : core->executes.front();
+  const Module* const module = modules_.find(execute.start);
   if (module == nullptr) return bytes;
-  bytes.resize(core->execute_end - core->execute);
-  if (!module->read(core->execute, bytes)) bytes.clear();
+  bytes.resize(execute.end - execute.start);
+  if (!module->read(execute.start, bytes)) bytes.clear();
   return bytes;
 }
 

@@ -19,9 +19,8 @@ class NativeCode : public Core {
   // A Lua core's code, as far as it was found.
   struct CoreImage {
     Address start, end;
-    Address execute = 0;      // luaV_execute
-    Address execute_end = 0;
-    CollectorCode collector;          // PUC
+    std::vector<Unwinder::Range> executes;    // luaV_execute of each PUC Lua that is linked into it
+    std::vector<CollectorCode> collectors;    // PUC
     std::optional<VmCode> vm;
   };
   const std::vector<CoreImage>& cores() const { return cores_; }
@@ -52,8 +51,8 @@ class NativeCode : public Core {
 
  private:
   const CoreImage* core_of(Address address) const;
-  void find_execute(CoreImage& core, const Module& module);
-  void find_collector(CoreImage& core, const Module& module, const std::vector<Dialect>& rows);
+  void find_executes(CoreImage& core, const Module& module, std::size_t count);
+  void find_collectors(CoreImage& core, const Module& module, const std::vector<Dialect>& rows);
   void find_vm(CoreImage& core, const Module& module);
 
   const Modules& modules_;

@@ -30,7 +30,12 @@ std::string versions(const LuaProcess& process) {
 
 std::string files(const LuaProcess& process) {
   std::string text;
-  for (const LuaImage& image : process.images) text += (text.empty() ? "" : ", ") + printable(base_name(image.path), 40);
+  std::vector<Address> seen;
+  for (const LuaImage& image : process.images) {
+    if (std::ranges::find(seen, image.start) != seen.end()) continue;
+    seen.push_back(image.start);
+    text += (text.empty() ? "" : ", ") + printable(base_name(image.path), 40);
+  }
   return text;
 }
 

@@ -45,17 +45,18 @@ struct Quality {
   std::int64_t calls_dropped = 0;       // other calls that could not be believed
   std::int64_t relocated = 0;           // the Lua stack was being moved
   std::int64_t fresh_mismatch = 0;      // native luaV_execute frames and fresh Lua calls differ in number
-  std::int64_t unclaimed = 0;           // a frame of the VM executes Lua and no state claims it
+  std::int64_t unclaimed = 0;           // a native frame of the VM belongs to no Lua state that was found
   std::int64_t at_system_call = 0;      // the stop came at the return from a system call
   std::int64_t remote = 0;              // it was stopped from another CPU, as luaspy may not use its own
 
   Quality& operator+=(const Quality& other);
   bool operator==(const Quality& other) const = default;
 };
-// All of its numbers, in the order in which raw recordings have them.
+// All of its numbers, in the order in which raw recordings have them. New ones are appended.
 inline constexpr std::array quality_numbers = {&Quality::stacks,     &Quality::with_lua,     &Quality::native_complete, &Quality::not_joined, &Quality::lua_broken,
                                                &Quality::lua_unusable, &Quality::half_built, &Quality::calls_dropped,   &Quality::relocated,  &Quality::fresh_mismatch,
                                                &Quality::unclaimed,    &Quality::at_system_call, &Quality::remote};
+inline constexpr std::size_t first_quality_numbers = 10;   // of them: every raw recording has these, those of older releases no more
 static_assert(sizeof(Quality) == quality_numbers.size() * sizeof(std::int64_t));
 
 // What the VM was doing. LuaJIT says it of itself (global_State.vmstate); of PUC Lua it is told by the innermost call and the native frames in it.

@@ -180,8 +180,10 @@ bool Stoppers::Stopper::is_pending(Watch& watch, std::int64_t number) {
     watch.pending_at = -1;
     return false;
   }
-  ++watch.not_stopped;
-  account(watch, number, watch.schedule, false);
+  const Thread::Schedule now = watch.thread->schedule();
+  const bool ran = now.runs == 0 || now.on_cpu != watch.schedule.on_cpu;
+  account(watch, number, now, false);
+  ++(ran ? watch.not_stopped : watch.waited);   // a thread without a CPU cannot stop
   return true;
 }
 
@@ -351,8 +353,12 @@ void Stoppers::Stopper::stop(const std::shared_ptr<Watch>& watch, const Thread::
 void Stoppers::Stopper::account(Watch& watch, std::int64_t number, const Thread::Schedule& now, bool slept) {
   const std::int64_t skipped = all_.skipped_;
   const std::int64_t missed = std::max<std::int64_t>(number - watch.tick - 1 - (skipped - watch.skipped_seen), 0);
-  (watch.slept && slept && !all_.idle_ ? watch.idle : watch.moved ? watch.elsewhere : watch.late) += missed;
   weight_ns_ = to_ns(woke_ - watch.at);
+  // It executed at as many of them as it had of the time.
+  const std::int64_t ran = std::clamp<std::int64_t>(now.on_cpu - watch.schedule.on_cpu, 0, weight_ns_);
+  const std::int64_t executed = now.runs == 0 || weight_ns_ == 0 ? missed : (missed * ran + weight_ns_ / 2) / weight_ns_;
+  (watch.moved ? watch.elsewhere : watch.late) += executed;
+  (watch.slept ? watch.idle : watch.waited) += missed - executed;
   watch.moved = false;
   watch.skipped_seen = skipped;
   watch.tick = number;

@@ -1,9 +1,6 @@
 #include "luastate/detect.h"
 
-#include <string.h>
-
 #include <algorithm>
-#include <optional>
 
 #include "luastate/layouts/luajit.h"
 #include "text.h"
@@ -12,60 +9,34 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t chunk_size = 1 << 20;
-constexpr std::size_t overlap = 64;  // longer than what is read of an ident
 constexpr std::size_t longest_path = 1 << 12;   // PATH_MAX (limits.h); of what is shown of one
 constexpr std::size_t image_limit = 1 << 30;
 
-std::string_view word_at(std::string_view text, std::size_t at, std::string_view allowed) {
-  const std::size_t end = text.find_first_not_of(allowed, at);
-  return text.substr(at, std::min(end, text.size()) - at);
-}
+struct Range {
+  Address start, end;
+};
 
-std::optional<LuaIdent> find_ident(std::string_view text) {
-  constexpr std::string_view digits = "0123456789.";
-  for (const std::string_view prefix : {"$LuaVersion: Lua 5.", "$Lua: Lua 5."}) {
-    const std::size_t at = text.find(prefix);
-    if (at == text.npos) continue;
-    const std::string_view version = word_at(text, at + prefix.size() - 2, digits);
-    constexpr std::size_t shortest = 3;   // "5.4"; luaspy itself has the rest of it
-    if (version.size() < shortest) continue;
-    return LuaIdent{std::string(version), std::string(prefix.substr(0, prefix.size() - 2)) + std::string(version), 3};
-  }
-  if (const std::size_t at = text.find("LuaJIT 2."); at != text.npos) {
-    // luajit.h, LUAJIT_VERSION: "LuaJIT 2.1.0-beta3", "LuaJIT 2.1.1761786044".
-    const std::string_view number = word_at(text, at + 7, "0123456789.-beta");
-    constexpr std::size_t shortest = 3;   // "2.1"
-    if (number.size() >= shortest) return LuaIdent{"LuaJIT " + std::string(number), "LuaJIT " + std::string(number), 2};
-  }
-  for (std::size_t at = text.find("Lua 5."); at != text.npos; at = text.find("Lua 5.", at + 1)) {
-    const bool whole = at > 0 && text[at - 1] == '\0' && at + 8 <= text.size() && text[at + 7] == '\0';
-    if (whole && text[at + 6] >= '1' && text[at + 6] <= '5') return LuaIdent{std::string(text.substr(at + 4, 3)), std::string(text.substr(at, 7)), 1};
-  }
-  return std::nullopt;
-}
-
-// Not string_view::find, which begins anew at each byte that is as the first one.
-bool has(std::string_view text, std::string_view wanted) { return ::memmem(text.data(), text.size(), wanted.data(), wanted.size()) != nullptr; }
-
-// `read`: set if any of it could be.
-std::optional<LuaIdent> search(const Memory& memory, Address start, Address end, bool& read) {
-  std::optional<LuaIdent> best;
-  bool has_messages = false;
+// False if none of it could be read.
+template <typename LookAt>
+bool for_each_piece(const Memory& memory, const std::vector<Range>& constant, LookAt look_at) {
+  bool read = false;
   std::vector<std::byte> buffer;
-  for (Address at = start; at < end; at += chunk_size) {
-    buffer.resize(std::min<Address>(chunk_size + overlap, end - at));
-    if (!memory.read(at, buffer)) continue;
-    read = true;
-    const std::string_view text(reinterpret_cast<const char*>(buffer.data()), buffer.size());
-    // lj_errmsg.h: the messages are one array. Programs that LuaJIT is in name its version, too.
-    constexpr std::string_view messages("error in error handling\0C++ exception\0", 38);
-    has_messages |= has(text, messages);
-    const std::optional<LuaIdent> found = has(text, "Lua") ? find_ident(text) : std::nullopt;
-    if (found && (!best || found->strength > best->strength)) best = found;
-    if (best && best->strength == 3) break;
+  for (const Range& range : constant) {
+    for (Address at = range.start; at < range.end; at += chunk_size) {
+      buffer.resize(std::min<Address>(chunk_size + CoreSigns::overlap, range.end - at));
+      if (!memory.read(at, buffer)) continue;
+      read = true;
+      look_at(std::string_view(reinterpret_cast<const char*>(buffer.data()), buffer.size()), std::min(buffer.size(), chunk_size));
+    }
   }
-  if (best && best->strength == 2 && has_messages) best->strength = 3;
-  return best;
+  return read;
+}
+
+std::vector<LuaIdent> search(const Memory& memory, const std::vector<Range>& constant, bool& read) {
+  CoreSigns signs;
+  read = for_each_piece(memory, constant, [&](std::string_view piece, std::size_t size) { signs.look_at(piece, size); });
+  if (signs.may_have_tables()) (void)for_each_piece(memory, constant, [&](std::string_view piece, std::size_t size) { signs.look_for_tables(piece, size); });
+  return signs.cores();
 }
 
 }  // namespace
@@ -76,7 +47,7 @@ std::vector<Dialect> rows_for(const std::string& version) {
   const std::string_view series = std::string_view(version).substr(0, 3);
   const int patch = version.size() == 5 ? version[4] - '0' : -1;
   for (const Layout& row : layouts()) {
-    if (row.series == series) rows.push_back({&row, nullptr});
+    if (row.series == series || series == "5.?") rows.push_back({&row, nullptr});
   }
   // Newest first, but the row that the version names before all; a release newer than every row gets the newest.
   std::ranges::reverse(rows);
@@ -99,7 +70,7 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     std::uint64_t device, inode;
     std::string path;
     bool executable;
-    std::vector<const Mapping*> constant;
+    std::vector<Range> constant;
   };
   std::vector<Image> images;
   for (const Mapping& mapping : space.mappings()) {
@@ -109,7 +80,7 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     Image& image = images.back();
     image.end = mapping.end;
     image.executable |= mapping.executable;
-    if (mapping.readable && !mapping.writable) image.constant.push_back(&mapping);
+    if (mapping.readable && !mapping.writable) image.constant.push_back({mapping.start, mapping.end});
   }
   std::vector<Seen> seen;
   bool changed = false;
@@ -121,17 +92,12 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     const auto key = std::tuple(image.device, image.inode, image.path);
     const auto met = known != nullptr ? known->find(key) : KnownImages::iterator();
     const bool is_known = known != nullptr && met != known->end();
-    std::optional<LuaIdent> best = is_known ? met->second : std::nullopt;
     bool read = false;
-    for (const Mapping* mapping : image.constant) {
-      if (is_known) break;
-      const std::optional<LuaIdent> found = search(memory, mapping->start, mapping->end, read);
-      if (found && (!best || found->strength > best->strength)) best = found;
-    }
-    if (known != nullptr && read) known->emplace(key, best);
-    if (!best) continue;
-    images_.push_back({printable(image.path, longest_path), image.start, image.end, best->version, best->text, best->strength == 3, rows_for(best->version)});
-    changed = true;
+    const std::vector<LuaIdent> found = is_known ? met->second : search(memory, image.constant, read);
+    if (known != nullptr && read) known->emplace(key, found);
+    for (const LuaIdent& core : found)
+      images_.push_back({printable(image.path, longest_path), image.start, image.end, core.version, core.text, core.strength == 3, rows_for(core.version), core.cores});
+    changed |= !found.empty();
   }
   changed |= std::erase_if(images_, [&](const LuaImage& image) {
     return std::ranges::none_of(seen, [&](const Seen& entry) { return entry.start == image.start && printable(entry.path, longest_path) == image.path; });

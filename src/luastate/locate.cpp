@@ -29,6 +29,12 @@ StateFields fields_of(const Dialect& lua) {
   return {row.L_gct, row.L_glref, luajit::gct_thread, !row.gc64, row.L_cframe, cframe_flags, row.cframe_previous};
 }
 
+constexpr Address page_size = 4096;
+Address page_of(Address address) { return address & ~(page_size - 1); }
+
+// Where the page of an address is noted, in a table of Locator::most_unreadable.
+std::size_t unreadable_slot(Address address) { return (address / page_size * 0x9e3779b97f4a7c15) >> 56; }
+
 Address load_G(const StateFields& fields, std::span<const std::byte> bytes) {
   return fields.short_reference ? load<std::uint32_t>(bytes, fields.G) : load<Address>(bytes, fields.G);
 }
@@ -69,6 +75,15 @@ const char* misfit(const Memory& memory, const Layout& row, Address L, std::span
 }
 
 bool fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) { return misfit(memory, row, L, bytes) == nullptr; }
+// Is it calling something, with no protected call below? What waits to be resumed has a status (ldo.c, lua_yield), what an error has ended as well, and
+// what is not started or has returned is at base_ci.
+bool is_unprotected(const Memory& memory, const Layout& row, Address L) {
+  const std::optional<std::uint8_t> status = memory.get<std::uint8_t>(L + row.L_status);
+  const std::optional<Address> ci = memory.get<Address>(L + row.L_ci), errorJmp = memory.get<Address>(L + row.L_errorJmp);
+  std::optional<Address> base_ci = L + row.L_base_ci;
+  if (row.ci_previous == no_field) base_ci = memory.get<Address>(*base_ci);
+  return status == std::uint8_t{0} && errorJmp == Address{0} && ci && base_ci && *ci != *base_ci;
+}
 
 // lua_close frees the registry's table before the global_State, which may keep its contents.
 bool has_registry(const Memory& memory, const Layout& row, Address G) {
@@ -105,12 +120,15 @@ void Locator::forget() {
 void Locator::know(const AddressSpace& space) {
   constexpr Address short_limit = Address{1} << 32;
   ranges_.clear();
+  unreadable_.assign(most_unreadable, {});
   lowest_ = ~Address{0}, highest_ = highest_short_ = 0;
   for (const Mapping& mapping : space.mappings()) {
-    const bool writable = mapping.writable && mapping.readable;
-    if (!ranges_.empty() && ranges_.back().end == mapping.start && ranges_.back().writable == writable) ranges_.back().end = mapping.end;
-    else ranges_.push_back({mapping.start, mapping.end, writable});
-    if (!writable) continue;
+    const bool special = mapping.path.starts_with('[') && !mapping.path.starts_with("[heap") && !mapping.path.starts_with("[anon");   // [vvar], [vdso]
+    const bool may_become_writable = mapping.inode == 0 && !mapping.shared && !mapping.executable && !special;
+    const Range::Use use = mapping.writable && mapping.readable ? Range::Use::writable : may_become_writable ? Range::Use::reserved : Range::Use::no_data;
+    if (!ranges_.empty() && ranges_.back().end == mapping.start && ranges_.back().use == use) ranges_.back().end = mapping.end;
+    else ranges_.push_back({mapping.start, mapping.end, use});
+    if (use == Range::Use::no_data) continue;
     lowest_ = std::min(lowest_, mapping.start);
     highest_ = std::max(highest_, mapping.end);
     if (mapping.start < short_limit) highest_short_ = std::max(highest_short_, mapping.end);
@@ -122,9 +140,27 @@ void Locator::know(const AddressSpace& space) {
   highest_short_ += short_room;
 }
 
-bool Locator::worth_reading(Address word) const {
+const Locator::Range* Locator::range_of(Address word) const {
   const auto after = std::ranges::upper_bound(ranges_, word, {}, &Range::start);
-  return after == ranges_.begin() || word >= std::prev(after)->end || std::prev(after)->writable;
+  return after == ranges_.begin() || word >= std::prev(after)->end ? nullptr : &*std::prev(after);
+}
+
+bool Locator::worth_reading(Address word) const {
+  const Range* const range = range_of(word);
+  if (range == nullptr || range->use == Range::Use::writable) return true;
+  if (range->use == Range::Use::no_data) return false;
+  const Unreadable& known = unreadable_[unreadable_slot(word)];
+  return known.page != page_of(word) || known.again_at <= looks_;
+}
+
+void Locator::note_unreadable(Address word) {
+  const Range* const range = range_of(word);
+  if (range == nullptr || range->use != Range::Use::reserved) return;
+  constexpr unsigned most_doublings = 10;
+  Unreadable& known = unreadable_[unreadable_slot(word)];
+  if (known.page != page_of(word)) known = {page_of(word), 0, 0};
+  known.again_at = looks_ + (1u << known.failures);
+  known.failures = std::min(known.failures + 1, most_doublings);
 }
 
 std::size_t Locator::slot_of(Address word) const {
@@ -289,6 +325,7 @@ void Locator::collect(const Memory& memory, Unknown unknown) {
   memory.read_batch(std::span(requests).first(count));
   for (std::size_t i = 0; i < count; ++i) {
     if (requests[i].done) add_candidate(memory, requests[i].address, heads[i]);
+    else note_unreadable(requests[i].address);
   }
 }
 
@@ -300,7 +337,8 @@ void Locator::add_candidate(const Memory& memory, Address L, std::span<const std
   short_states_ |= lua.luajit != nullptr && !lua.luajit->gc64;
   const StateFields fields = fields_of(lua);
   const Address anchor = memory.get<Address>(L + fields.anchor).value_or(0);
-  candidates_.push_back({L, G, anchor & ~fields.anchor_flags, lua});
+  const bool unprotected = lua.puc != nullptr && anchor == 0 && is_unprotected(memory, *lua.puc, L);
+  candidates_.push_back({L, G, anchor & ~fields.anchor_flags, lua, unprotected});
 }
 
 bool Locator::is_missed(const Memory& memory, std::span<const Address> deferred, const std::function<bool(Address)>& is_known) const {
@@ -337,6 +375,9 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   chunk_.clear();
   deferred.clear();
   deferred_ = &deferred;
+  unprotected_.clear();
+  guessed_ = false;
+  ++looks_;
   if (rows_.empty()) return;
   if (seen_states_.empty()) forget_states();
   // While a stack moves, a row may fail to fit for an instant: what looked like a state is asked again, wherever it stands, but not for ever.
@@ -389,6 +430,10 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     from = outermost + 8;
     active.push_back({best->L, best->G, best->lua, from});
   }
+  constexpr std::size_t most_unprotected = 16;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.unprotected && unprotected_.size() < most_unprotected) unprotected_.push_back({candidate.L, candidate.G, candidate.lua, stack.end()});
+  }
   if (!active.empty()) return;
   // A host that calls lua_call without protection leaves errorJmp NULL: then the main thread runs, if anything does.
   for (const Candidate& candidate : candidates_) {
@@ -397,12 +442,9 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     std::optional<Address> main = candidate.G + row.G_mainthread;
     if (!row.mainthread_embedded) main = memory.get<Address>(*main);
     if (!main) continue;
-    const std::optional<Address> ci = memory.get<Address>(*main + row.L_ci);
-    std::optional<Address> base_ci = *main + row.L_base_ci;
-    if (row.ci_previous == no_field) base_ci = memory.get<Address>(*base_ci);
-    const std::optional<Address> errorJmp = memory.get<Address>(*main + row.L_errorJmp);
-    if (!ci || !base_ci || *ci == *base_ci || errorJmp != Address{0}) continue;
+    if (!is_unprotected(memory, row, *main)) continue;
     active.push_back({*main, candidate.G, candidate.lua, stack.end()});
+    guessed_ = true;
     return;
   }
 }

@@ -38,8 +38,9 @@ class Locator {
   // Rows to try on states of a global_State that was not seen before, best first.
   void try_rows(std::vector<Dialect> rows);
 
-  // Where a lua_State can be at all: in writable memory. Addresses that this does not know are tried, too: memory is mapped
-  // all the time. Without it every address is tried.
+  // Where a lua_State can be at all: in writable memory, and in private memory without a file that may become writable later
+  // (malloc/arena.c in glibc: an arena is reserved with PROT_NONE and made writable as it grows). Addresses that this does not know
+  // are tried, too: memory is mapped all the time. Without it every address is tried.
   void know(const AddressSpace& space);
 
   // The words of the thread's stack from sp on. `memory` answers for the rest of the target.
@@ -60,6 +61,12 @@ class Locator {
   // stack as the last look at it saw it; empty if there was none. `deferred`: the words that were deferred.
   void locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before, Unknown unknown,
               std::vector<Activation>& active, std::vector<Address>& deferred);
+
+  // Of the last locate(): PUC states that the stack mentions and that are calling something without a protected call below it. They have no
+  // anchor: one of them may run on this thread, or on another one. Which frames are whose, luaV_execute's frames tell.
+  const std::vector<Activation>& unprotected() const { return unprotected_; }
+  // Was no anchor found, and what locate() returned is only the first of the states that may run here?
+  bool guessed() const { return guessed_; }
 
   // After a look that deferred: looks for a lua_State among what it left out, in the memory as it is now. True if there is one: it may have run on
   // this stack, and the look is worth nothing. `is_known`: whether there is a global_State at an address. It may be asked while another
@@ -83,6 +90,7 @@ class Locator {
   struct Candidate {
     Address L, G, anchor;
     Dialect lua;
+    bool unprotected;
   };
   // What has been a state may be one again, whatever was there meanwhile. A table by hash: this is asked for every word of every stack.
   bool has_been_state(Address word) const { return seen_states_[slot_of(word)] == word; }
@@ -102,12 +110,23 @@ class Locator {
   void add_candidate(const Memory& memory, Address L, std::span<const std::byte> head);
   Dialect dialect_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G);
   bool worth_reading(Address word) const;
+  void note_unreadable(Address word);
 
   struct Range {
     Address start, end;
-    bool writable;
+    enum class Use : std::uint8_t { no_data, reserved, writable } use;   // reserved: not writable when the mappings were read, but may become so
   };
+  const Range* range_of(Address word) const;
   std::vector<Range> ranges_;      // ascending; neighbours of one kind joined
+  // Pages of reserved ranges that could not be read. They are tried again, after twice as many looks each time.
+  struct Unreadable {
+    Address page = 0;
+    std::uint64_t again_at = 0;   // the look at which it is tried again
+    unsigned failures = 0;
+  };
+  static constexpr std::size_t most_unreadable = 256;
+  std::vector<Unreadable> unreadable_ = std::vector<Unreadable>(most_unreadable);   // by hash of the page; of two with the same hash the last one
+  std::uint64_t looks_ = 0;
   Address lowest_ = 0, highest_ = ~Address{0}, highest_short_ = ~Address{0};   // of writable memory; the last: below 4 GiB
   std::vector<Dialect> rows_;
   bool short_rows_ = false;        // some row has 32-bit references
@@ -122,6 +141,8 @@ class Locator {
   std::vector<Address> chunk_;     // words to read next
   std::vector<Address>* deferred_ = nullptr;   // of the locate() under way
   std::vector<Candidate> candidates_;
+  std::vector<Activation> unprotected_;
+  bool guessed_ = false;
 };
 
 }  // namespace luaspy

@@ -20,10 +20,12 @@ std::optional<Address> main_thread_below(const Memory& memory, const LuajitLayou
 }
 
 // lj_state.c, lj_dispatch.c: bc_cfunc_int and bc_cfunc_ext are one instruction each, BC_FUNCC and BC_FUNCC or BC_FUNCCW, with A =
-// LUA_MINSTACK; cur_L follows.
+// LUA_MINSTACK; cur_L follows. luaJIT_setmode with LUAJIT_MODE_WRAPCFUNC (lj_dispatch.c) writes the second one again, on and off, in some
+// releases with A = 0.
 bool is_function_header_pair(std::uint32_t internal, std::uint32_t external) {
-  constexpr std::uint32_t minimum_stack = 20;  // LUA_MINSTACK (lua.h)
-  return internal >> 8 == minimum_stack && external >> 8 == minimum_stack && external - internal <= 1;
+  constexpr std::uint32_t minimum_stack = 20, opcode = 0xff;  // LUA_MINSTACK (lua.h)
+  if (internal >> 8 != minimum_stack || (internal & opcode) == 0) return false;
+  return (external >> 8 == minimum_stack || external >> 8 == 0) && (external & opcode) - (internal & opcode) <= 1;
 }
 
 bool is_string(const Memory& memory, const LuajitLayout& layout, Address string, Offset data, std::string_view expected) {

@@ -207,9 +207,7 @@ class RawReader {
     if (!add_up(facts.stopped_ns) || !add_up(tick_.weight_ns)) return false;
     KnownThread& known = threads_[thread];
     if ((flags & raw::has_quality) != 0) {
-      // Recordings of earlier luaspys end after ten of them.
-      constexpr std::size_t always = 10;
-      for (std::size_t i = 0; i < quality_numbers.size(); ++i) known.quality.*quality_numbers[i] = i >= always && fields.empty() ? 0 : fields.small_number();
+      for (std::size_t i = 0; i < quality_numbers.size(); ++i) known.quality.*quality_numbers[i] = i >= first_quality_numbers && fields.empty() ? 0 : fields.small_number();
     }
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;

@@ -247,6 +247,31 @@ std::string compile(const Folder& folder, const std::string& name, const std::st
 
 std::string compile_shared(const Folder& folder, const std::string& name) { return compile_program(folder.path(name + ".so"), name, {"-shared", "-fPIC"}); }
 
+std::string compile_several(const Folder& folder, const std::string& name, const Words& lua_versions, Symbols symbols) {
+  const std::string source = std::string(LUASPY_TESTS) + "/live/programs/" + name + ".c";
+  Words command = {"gcc", "-O2", "-o", folder.path(name), source};
+  const std::vector<TargetSpec> luas = sources();
+  for (std::size_t i = 0; i < lua_versions.size(); ++i) {
+    const auto lua = std::ranges::find(luas, lua_versions[i], &TargetSpec::name);
+    INFO("a Lua " << lua_versions[i] << " in the tables of " LUASPY_TARGETS);
+    REQUIRE(lua != luas.end());
+    const std::string part = "part_" + std::to_string(i), object = folder.path(part + ".o");
+    const std::string script =
+        "set -e; gcc -std=gnu11 -O2 -Wall -Wextra -Werror -I\"$1\" -I\"$1/src\" -DPART=\"$3\" -DNAME=\"\\\"=$3\\\"\" -c -o \"$5.one\" \"$4\"; ld -r -o \"$5\" \"$5.one\" \"$2\";" +
+        std::string(symbols == Symbols::local ? "objcopy --keep-global-symbol=\"$3\" \"$5\""
+                                              : "nm --defined-only -g \"$5\" | while read -r _ _ n; do [ \"$n\" = \"$3\" ] || echo \"$n $3_$n\"; done >\"$5.names\"; objcopy --redefine-syms=\"$5.names\" \"$5\"");
+    const Finished made = run({"/bin/sh", "-c", script, "sh", lua->version, lua->kind, part, source, object});
+    INFO(made.err);
+    REQUIRE(made.status == 0);
+    command.push_back(object);
+  }
+  command.insert(command.end(), {"-lm", "-ldl"});
+  const Finished linked = run(command);
+  INFO(linked.err);
+  REQUIRE(linked.status == 0);
+  return folder.path(name);
+}
+
 std::string source_version(const std::string& start) {
   std::string newest;
   for (const TargetSpec& source : sources()) {

@@ -62,6 +62,10 @@ std::string read_file(const std::string& path);   // empty if there is none
 // `options` are for the compiler and the linker.
 std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version = {}, const Words& options = {});
 std::string compile_shared(const Folder& folder, const std::string& name);   // as a shared library
+// Compiles tests/live/programs/NAME.c once for each Lua version with PART=part_0, part_1, … and NAME="=part_0", …, puts that Lua's static library into
+// each of these objects, and links them with the program itself. All of Lua's symbols are local, or have a prefix.
+enum class Symbols { local, prefixed };
+std::string compile_several(const Folder& folder, const std::string& name, const Words& lua_versions, Symbols symbols);
 // The newest version in sources.tsv that starts so, or a version that luajit-sources.tsv has.
 std::string source_version(const std::string& start);
 

@@ -1,3 +1,4 @@
+#include "attach/snapshot.h"
 #include "saved_stop.h"
 
 #include <algorithm>

@@ -38,7 +38,7 @@ Stepped::Stepped(std::vector<std::string> words) {
   char c;
   while (!said.ends_with("READY\n") && read(output_, &c, 1) == 1) said += c;
   fcntl(output_, F_SETFL, O_NONBLOCK);
-  memory_ = LiveMemory(pid_);
+  memory_.emplace(pid_);
   Result<Process> process = Process::open(pid_);
   if (!process) return;
   process_.emplace(std::move(*process));
@@ -91,7 +91,7 @@ bool Stepped::step(std::string& written) {
   written.clear();
   if (!resume(PTRACE_SINGLESTEP, event)) return false;
   constexpr std::uint16_t syscall_instruction = 0x050f;
-  if (registers_[rax] == SYS_write && registers_[rdi] == STDOUT_FILENO && memory_.get<std::uint16_t>(registers_.pc()) == syscall_instruction) {
+  if (registers_[rax] == SYS_write && registers_[rdi] == STDOUT_FILENO && memory().get<std::uint16_t>(registers_.pc()) == syscall_instruction) {
     written = what_is_written();
   }
   return true;
@@ -99,7 +99,7 @@ bool Stepped::step(std::string& written) {
 
 std::string Stepped::what_is_written() {
   std::string text(std::min<std::size_t>(registers_[rdx], 64), ' ');
-  return memory_.read(registers_[rsi], std::as_writable_bytes(std::span(text))) ? text : "?";
+  return memory().read(registers_[rsi], std::as_writable_bytes(std::span(text))) ? text : "?";
 }
 
 void Stepped::drain() {

@@ -21,7 +21,7 @@ class Stepped {
   // False if it has not started, or has ended.
   bool good() const { return good_; }
   Process& process() { return *process_; }
-  const Memory& memory() const { return memory_; }
+  const Memory& memory() const { return *memory_; }
 
   // Lets it run until it is about to write to its standard output; what it writes. Empty if it has ended.
   std::string run_to_write();
@@ -40,7 +40,7 @@ class Stepped {
   bool good_ = false;
   int signal_ = 0;
   std::optional<Process> process_;
-  LiveMemory memory_{-1};
+  std::optional<LiveMemory> memory_;
   Registers registers_;
 };
 

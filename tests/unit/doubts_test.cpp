@@ -71,14 +71,12 @@ TEST_CASE("interpreter frames without a state are doubted above 1 %", "[unit]") 
 }
 
 TEST_CASE("what was not matched is doubted above 2 % of the samples with Lua", "[unit]") {
-  for (const auto number : {&Quality::not_joined, &Quality::fresh_mismatch}) {
-    DoubtFacts some = facts(1000);
-    some.quality.with_lua = 500;
-    some.quality.*number = 10;
-    CHECK(doubts(some).empty());
-    some.quality.*number = 11;
-    CHECK(has_one(some, "in 2.2 % of the samples C and Lua frames could not be matched"));
-  }
+  DoubtFacts some = facts(1000);
+  some.quality.with_lua = some.quality.fresh_mismatch = 500;   // a difference in number alone is nothing: see doubts()
+  some.quality.not_joined = 10;
+  CHECK(doubts(some).empty());
+  some.quality.not_joined = 11;
+  CHECK(has_one(some, "in 2.2 % of the samples C and Lua frames could not be matched"));
 }
 
 TEST_CASE("incomplete native parts are doubted above 1 %", "[unit]") {

@@ -187,4 +187,21 @@ TEST_CASE("what cannot be joined is shown all the same", "[unit]") {
   CHECK(text(merge({native(0x9000, 0x100)}, {}, core, {Mode::merged})) == "n0");
 }
 
+TEST_CASE("a state that is called again by one that it has called goes on where it was", "[unit]") {
+  const FakeCore core;
+  LuaWalk outer, inner;
+  outer.calls = {lua(true), c(0x5000), lua(true)};
+  inner.calls = {c(0x6000), lua(true)};
+  // outer's Lua calls a C function that calls inner's Lua, which calls a C function that calls outer's Lua.
+  const std::vector<NativeFrame> natives = {native(0x1000, 0x110), native(0x2100, 0x120), native(0x6000, 0x130), native(0x1000, 0x140), native(0x2100, 0x150),
+                                            native(0x5000, 0x160), native(0x1000, 0x170), native(0x2100, 0x180), native(0x9000, 0x190)};
+  const std::vector<Segment> segments = {{&outer, 0x130}, {&inner, 0x160}, {&outer, 0x190}};
+  const Merged merged = merge(natives, segments, core, {Mode::merged});
+  CHECK(text(merged) == "c0.0 c1.0 c1.1 c2.1 c2.2 n8");
+  CHECK(merged.joined);
+  CHECK(merged.execute_frames == 3);
+  CHECK(merged.fresh_calls == 3);
+  CHECK(merged.unpaired_c_calls == 0);
+}
+
 }  // namespace luaspy

@@ -1,0 +1,54 @@
+/* Several Luas in one program. Compiled with PART=name it is a function that runs Lua for some milliseconds, together with a Lua whose symbols
+   nobody else sees; without, it is the program, which calls part_0 and part_1 by turns, and part_1 from Lua of part_0 as well. Says READY. */
+#include <stdio.h>
+
+void part_0(void (*inside)(void));
+void part_1(void (*inside)(void));
+
+#ifdef PART
+#include "lauxlib.h"
+#include "lua.h"
+#include "lualib.h"
+
+static const char code[] =
+    "function leaf(n) local x = 0 for i = 1, n do x = (x + i) % 1009 end return x end\n"
+    "function work(n) local x = 0 for i = 1, 20 do x = x + leaf(n) end return x end\n"
+    "function through(n) local x = inside() return x end\n";
+
+static void (*inner)(void);
+
+static int call_inside(lua_State *L) {
+  inner();
+  lua_pushinteger(L, 1);
+  return 1;
+}
+
+void PART(void (*inside)(void)) {
+  static lua_State *L;
+  if (L == NULL) {
+    L = luaL_newstate();
+    luaL_openlibs(L);
+    lua_pushcfunction(L, call_inside);
+    lua_setglobal(L, "inside");
+    if (luaL_loadbuffer(L, code, sizeof code - 1, NAME) || lua_pcall(L, 0, 0, 0)) fprintf(stderr, "%s\n", lua_tostring(L, -1));
+  }
+  inner = inside;
+  lua_getglobal(L, inside != NULL ? "through" : "work");
+  lua_pushinteger(L, 1000);
+  if (lua_pcall(L, 1, 0, 0)) fprintf(stderr, "%s\n", lua_tostring(L, -1));
+}
+#else
+static void from_lua(void) { part_1(NULL); }
+
+int main(void) {
+  int i;
+  for (i = 0;; ++i) {
+    part_0(NULL);
+    part_1(NULL);
+    part_0(from_lua);
+    if (i != 20) continue;
+    puts("READY");
+    fflush(stdout);
+  }
+}
+#endif
