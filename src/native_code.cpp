@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ghc_name.h"
 #include "text.h"
 
 namespace luaspy {
@@ -17,7 +18,7 @@ std::string demangled(std::string name) {
   name.resize(std::min(name.find('@'), name.size()));
   int status = 0;
   char* const text = name.starts_with("_Z") ? abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status) : nullptr;
-  if (text == nullptr) return name;
+  if (text == nullptr) return ghc_name(name).value_or(name);
   std::string result = text;
   std::free(text);
   // The parameters are the last parentheses that are not inside of template arguments; operator() has some in its name.
@@ -83,6 +84,7 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
     if (image.rows.empty()) continue;
     CoreImage core{image.start, image.end};
     if (const Module* const module = modules_.find(image.start)) {
+      (void)module->symbol(image.start);   // merging asks for a core's symbols, also while a thread stands still: read them now
       if (image.rows.front().luajit != nullptr) find_vm(core, *module);
       else find_execute(core, *module), find_collector(core, *module, image.rows);
     }
