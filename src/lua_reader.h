@@ -58,10 +58,12 @@ class LuaReader {
   std::vector<Segment> segments() const;
   // What the walks met, added to `quality`.
   void judge(const Merged& merged, Quality& quality) const;
-  // Outermost first. `memory` is the snapshot that read() had.
+  // Which call each frame of the stack is, and where: labelled(). `memory` is the snapshot that read() had.
+  void find_calls(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+  // The names of what find_calls() found. Outermost first.
   Stack label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
 
-  // What each frame of the last label() is, in its order; of those that are no call, `state` is nullptr. Valid until the next walk().
+  // What each frame of the stack is, outermost first; of those that are no call, `state` is nullptr. Valid until the next walk().
   struct Labelled {
     const Activation* state = nullptr;
     const LuaWalk* walk = nullptr;
@@ -71,6 +73,24 @@ class LuaReader {
   const std::vector<Labelled>& labelled() const { return labelled_; }
 
   VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core) const;
+
+  struct State {
+    Activation activation;
+    LuaWalk walk;
+    Address errorJmp = 0;   // PUC: the lua_longjmp of its innermost protected call, on the native stack
+    LuajitReader::State luajit;
+  };
+  // What label() goes by, so that names can wait while other threads are looked at. Swaps it with the reader's own.
+  struct Unnamed {
+    std::vector<State> states;
+    std::size_t state_count = 0;
+    std::vector<Labelled> labelled;
+  };
+  void swap(Unnamed& look) {
+    states_.swap(look.states);
+    std::swap(state_count_, look.state_count);
+    labelled_.swap(look.labelled);
+  }
 
   // The states of the last locate(), innermost first.
   const std::vector<Activation>& active() const { return active_; }
@@ -87,17 +107,11 @@ class LuaReader {
   std::vector<std::string> rows() const;   // "Lua 5.4.3-5.4.9": in use, by the states seen
 
  private:
-  struct State {
-    Activation activation;
-    LuaWalk walk;
-    Address errorJmp = 0;   // PUC: the lua_longjmp of its innermost protected call, on the native stack
-    LuajitReader::State luajit;
-  };
   bool collects(const std::vector<NativeFrame>& natives, const Core& core) const;
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   void settle_innermost(State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Address pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
-  Frame label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+  Frame label_call(const MergedFrame& frame, Address pc, const Core& core, const Memory& memory);
   Frame label_native(const NativeFrame& native, const Core& core);
 
   Locator locator_;

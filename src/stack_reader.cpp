@@ -1,6 +1,7 @@
 #include "stack_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "vm_frames.h"
 
@@ -144,11 +145,30 @@ bool StackReader::finish(const Registers& registers, Sample& sample, Prediction&
   }
   predict(sample.quality.native_complete != 0, prediction);
   for (const NativeFrame& frame : natives_) stale_ |= !modules_.executes(frame.lookup);
-  const Merged merged = merge(natives_, lua_.segments(), native_, merging_);
-  lua_.judge(merged, sample.quality);
+  merged_ = merge(natives_, lua_.segments(), native_, merging_);
+  lua_.judge(merged_, sample.quality);
   sample.vm_state = lua_.vm_state(natives_, native_);
-  sample.stack = lua_.label(merged, natives_, native_, snapshot_);
+  lua_.find_calls(merged_, natives_, native_, snapshot_);
+  if (names_wait_) sample.stack.clear();
+  else sample.stack = lua_.label(merged_, natives_, native_, snapshot_);
   return true;
+}
+
+StackReader::Unnamed StackReader::take_unnamed() {
+  Unnamed look{std::exchange(snapshot_, Snapshot(modules_.memory())), std::exchange(natives_, {}), std::exchange(merged_, {}),
+               std::exchange(native_.machine_code(), {}), {}};
+  look.snapshot.close();
+  lua_.swap(look.lua);
+  return look;
+}
+
+Stack StackReader::name(Unnamed look) {
+  lua_.swap(look.lua);
+  native_.machine_code().swap(look.machine_code);
+  Stack stack = lua_.label(look.merged, look.natives, native_, look.snapshot);
+  native_.machine_code().swap(look.machine_code);
+  lua_.swap(look.lua);
+  return stack;
 }
 
 bool StackReader::note_entries() {

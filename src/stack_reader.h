@@ -50,6 +50,19 @@ class StackReader {
   // what was read is worth nothing; look again, the next look does not rely on it.
   bool finish(const Registers& registers, Sample& sample, Prediction& prediction);
 
+  // What finish() has made of a look, but for its names.
+  struct Unnamed {
+    Snapshot snapshot;
+    std::vector<NativeFrame> natives;
+    Merged merged;
+    std::vector<Unwinder::Range> machine_code;
+    LuaReader::Unnamed lua;
+  };
+  // From now on finish() leaves the stack empty: naming it may take symbols of a big program, and somebody stands still meanwhile.
+  void name_later(bool later) { names_wait_ = later; }
+  Unnamed take_unnamed();   // of the last finish(); once
+  Stack name(Unnamed look);
+
   const std::vector<LuaImage>& images() const { return detector_.images(); }
   std::vector<std::string> searched() const { return detector_.searched(); }
   std::vector<Dialect> rows_to_try() const { return detector_.rows(); }
@@ -90,6 +103,8 @@ class StackReader {
   Snapshot objects_;    // what the walks read right after it, of what does not change while it lives
   SnapshotThenLater both_{snapshot_, objects_};
   std::vector<NativeFrame> natives_;   // keeps its room from one look to the next
+  Merged merged_;
+  bool names_wait_ = false;
   std::size_t fiber_stack_bytes_ = 64 << 10;   // read of a stack whose bounds no mapping tells
   bool cut_ = false;                                 // the last read() left out what lies above the predicted end of the stack
   bool careful_ = false;                             // the last read() settled in the stop which states run
