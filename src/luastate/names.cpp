@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <utility>
 
@@ -184,8 +185,9 @@ const std::string* Names::loaded_lua_name(const Context& context, const LuaCall&
   if (const std::string* const name = known()) return name;
   if (stands_still_ || lua_reads_left_ == 0) return nullptr;
   if (lua_misses_.size() >= most_states && !lua_misses_.contains(context.G)) lua_misses_.clear();
-  const int misses = ++lua_misses_[context.G];
-  if ((misses & (misses - 1)) != 0) return nullptr;
+  // After 1, 4, 16, 64 … of them.
+  const auto misses = static_cast<unsigned>(++lua_misses_[context.G]);
+  if (!std::has_single_bit(misses) || std::countr_zero(misses) % 2 != 0) return nullptr;
   --lua_reads_left_;
   read_loaded(context.dialect, context.G);
   return known();

@@ -26,7 +26,7 @@ std::vector<Words> interpreters() {
 }
 
 // What a recording of a running program has, by a part of a frame's text.
-struct Recorded {
+struct NamedStacks {
   std::vector<FoldedStack> stacks;
   std::int64_t with(const std::string& frame) const {
     std::int64_t count = 0;
@@ -45,7 +45,7 @@ struct Recorded {
 };
 
 // From the raw recording, and compared with what is written at once.
-Recorded record(const Running& running, const Folder& folder) {
+NamedStacks record_names(const Running& running, const Folder& folder) {
   const std::string raw = folder.path("raw.luaspy");
   const Finished recorded = luaspy({"record", "-f", "raw", "-o", raw, "-r", "500", "-d", "0.6", "--max-stopped", "100", "--pid", std::to_string(running.pid())});
   INFO(recorded.err);
@@ -55,7 +55,7 @@ Recorded record(const Running& running, const Folder& folder) {
   return {parse_folded(folded.out)};
 }
 
-constexpr const char* ready = "io.stdout:write('READY\\n') io.stdout:flush() ";
+constexpr const char* say_ready = "io.stdout:write('READY\\n') io.stdout:flush() ";
 
 }  // namespace
 
@@ -64,12 +64,12 @@ TEST_CASE("functions that begin on the same line share the time as they do", "[i
   const std::string other_loop = "local x = 0 for i = 1, 100000 do x = x + i % 9 end return x end ";
   for (const std::string& second : {loop, other_loop}) {
     const Folder folder;
-    const std::string script = folder.write("one.lua", "function alpha() " + loop + "function beta() " + second + ready + "while true do alpha() beta() end\n");
+    const std::string script = folder.write("one.lua", "function alpha() " + loop + "function beta() " + second + say_ready + "while true do alpha() beta() end\n");
     for (const Words& interpreter : interpreters()) {
       INFO(Catch::StringMaker<Words>::convert(interpreter) << (second == loop ? ", the same code" : ", other code"));
       Running running(interpreter + Words{script});
       running.read_until("READY");
-      const Recorded recorded = record(running, folder);
+      const NamedStacks recorded = record_names(running, folder);
       const std::int64_t alpha = recorded.with("alpha (" + script + ":1)"), beta = recorded.with("beta (" + script + ":1)");
       INFO("alpha " << alpha << ", beta " << beta << ", " << fmt::format("{}", fmt::join(recorded.frames_at("one.lua:1"), " ")));
       REQUIRE(alpha + beta >= 40);
@@ -83,12 +83,12 @@ TEST_CASE("functions that begin on the same line share the time as they do", "[i
 TEST_CASE("functions of one line with the same name are numbered", "[identity][identity_line]") {
   const Folder folder;
   const std::string script = folder.write("two.lua", std::string("local t = {function() local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end, "
-    "function() local x = 0 for i = 1, 100000 do x = x + i % 9 end return x end} ") + ready + "while true do for k = 1, 2 do local work = t[k] work() end end\n");
+    "function() local x = 0 for i = 1, 100000 do x = x + i % 9 end return x end} ") + say_ready + "while true do for k = 1, 2 do local work = t[k] work() end end\n");
   for (const Words& interpreter : interpreters()) {
     INFO(Catch::StringMaker<Words>::convert(interpreter));
     Running running(interpreter + Words{script});
     running.read_until("READY");
-    const std::set<std::string> frames = record(running, folder).frames_at("two.lua:1");
+    const std::set<std::string> frames = record_names(running, folder).frames_at("two.lua:1");
     CHECK(frames == std::set<std::string>{"work (" + script + ":1)", "work (" + script + ":1#2)"});
   }
 }
@@ -96,13 +96,13 @@ TEST_CASE("functions of one line with the same name are numbered", "[identity][i
 TEST_CASE("a source that is loaded twice has one function", "[identity][identity_line]") {
   const Folder folder;
   const std::string module = folder.write("module.lua", "return {function() local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end}\n");
-  const std::string script = folder.write("twice.lua", "local a, b = dofile('" + module + "'), dofile('" + module + "') local f, g = a[1], b[1] collectgarbage() " + ready +
+  const std::string script = folder.write("twice.lua", "local a, b = dofile('" + module + "'), dofile('" + module + "') local f, g = a[1], b[1] collectgarbage() " + say_ready +
     "while true do f() g() end\n");
   for (const Words& interpreter : interpreters()) {
     INFO(Catch::StringMaker<Words>::convert(interpreter));
     Running running(interpreter + Words{script});
     running.read_until("READY");
-    CHECK(record(running, folder).frames_at("module.lua:1").size() == 1);
+    CHECK(record_names(running, folder).frames_at("module.lua:1").size() == 1);
   }
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("what only C calls has the name that package.loaded has for it", "[ide
     INFO(version);
     Running running({compile(folder, "calls", version), script});
     running.read_until("READY");
-    const Recorded recorded = record(running, folder);
+    const NamedStacks recorded = record_names(running, folder);
     INFO(fmt::format("{}", fmt::join(recorded.frames_at("served.lua"), " ")));
     CHECK(recorded.with("handler (" + script + ":1)") > 0);
     CHECK(recorded.with("served.serve (" + script + ":3)") > 0);
