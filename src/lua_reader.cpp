@@ -269,7 +269,7 @@ void LuaReader::find_calls(const Merged& merged, const std::vector<NativeFrame>&
 }
 
 // Outermost first: a function tells those that begin on the same line in it apart.
-Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
+Stack LuaReader::name_calls(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
   Stack stack;
   for (auto frame = merged.frames.rbegin(); frame != merged.frames.rend(); ++frame) {
     switch (frame->kind) {

@@ -58,10 +58,14 @@ class LuaReader {
   std::vector<Segment> segments() const;
   // What the walks met, added to `quality`.
   void judge(const Merged& merged, Quality& quality) const;
-  // Which call each frame of the stack is, and where: labelled(). `memory` is the snapshot that read() had.
+  // The stack, outermost first. `memory` is the snapshot that read() had.
+  Stack label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
+    find_calls(merged, natives, core, memory);
+    return name_calls(merged, natives, core, memory);
+  }
+  // The same in two steps: which call each frame is, and where (labelled()); and what they are called, which may take longer than a thread should stand still.
   void find_calls(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
-  // The names of what find_calls() found. Outermost first.
-  Stack label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+  Stack name_calls(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
 
   // What each frame of the stack is, outermost first; of those that are no call, `state` is nullptr. Valid until the next walk().
   struct Labelled {
@@ -80,7 +84,7 @@ class LuaReader {
     Address errorJmp = 0;   // PUC: the lua_longjmp of its innermost protected call, on the native stack
     LuajitReader::State luajit;
   };
-  // What label() goes by, so that names can wait while other threads are looked at. Swaps it with the reader's own.
+  // What name_calls() goes by, so that names can wait while other threads are looked at. Swaps it with the reader's own.
   struct Unnamed {
     std::vector<State> states;
     std::size_t state_count = 0;

@@ -150,7 +150,7 @@ bool StackReader::finish(const Registers& registers, Sample& sample, Prediction&
   sample.vm_state = lua_.vm_state(natives_, native_);
   lua_.find_calls(merged_, natives_, native_, snapshot_);
   if (names_wait_) sample.stack.clear();
-  else sample.stack = lua_.label(merged_, natives_, native_, snapshot_);
+  else sample.stack = lua_.name_calls(merged_, natives_, native_, snapshot_);
   return true;
 }
 
@@ -165,7 +165,7 @@ StackReader::Unnamed StackReader::take_unnamed() {
 Stack StackReader::name(Unnamed look) {
   lua_.swap(look.lua);
   native_.machine_code().swap(look.machine_code);
-  Stack stack = lua_.label(look.merged, look.natives, native_, look.snapshot);
+  Stack stack = lua_.name_calls(look.merged, look.natives, native_, look.snapshot);
   native_.machine_code().swap(look.machine_code);
   lua_.swap(look.lua);
   return stack;
