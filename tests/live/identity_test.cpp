@@ -44,15 +44,23 @@ struct NamedStacks {
   }
 };
 
-// From the raw recording, and compared with what is written at once.
+// Of a raw recording that has enough samples; on a busy machine that takes longer.
 NamedStacks record_names(const Running& running, const Folder& folder) {
+  constexpr std::int64_t enough = 60;
   const std::string raw = folder.path("raw.luaspy");
-  const Finished recorded = luaspy({"record", "-f", "raw", "-o", raw, "-r", "500", "-d", "0.6", "--max-stopped", "100", "--pid", std::to_string(running.pid())});
-  INFO(recorded.err);
-  REQUIRE(recorded.status == 0);
-  const Finished folded = luaspy({"report", raw, "-f", "folded", "-o", "-"});
-  REQUIRE(folded.status == 0);
-  return {parse_folded(folded.out)};
+  NamedStacks named;
+  for (double seconds = 0.6; seconds < 30; seconds *= 2) {
+    const Finished recorded = luaspy({"record", "-f", "raw", "-o", raw, "-r", "500", "-d", fmt::format("{}", seconds), "--max-stopped", "100", "--pid", std::to_string(running.pid())});
+    INFO(recorded.err);
+    REQUIRE(recorded.status == 0);
+    const Finished folded = luaspy({"report", raw, "-f", "folded", "-o", "-"});
+    REQUIRE(folded.status == 0);
+    named.stacks = parse_folded(folded.out);
+    std::int64_t samples = 0;
+    for (const FoldedStack& stack : named.stacks) samples += stack.count;
+    if (samples >= enough) break;
+  }
+  return named;
 }
 
 constexpr const char* say_ready = "io.stdout:write('READY\\n') io.stdout:flush() ";
