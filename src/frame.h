@@ -1,6 +1,7 @@
 #pragma once
 // The vocabulary of stacks. While walking, innermost comes first; once merged, outermost first.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ struct Frame {
   int line_defined = 0;  // lua: 0 for a main chunk
   int line = 0;          // lua: the current line; 0 if unknown
   bool line_is_near = false;  // lua: in machine code of LuaJIT, which knows its lines at snapshots only: line is the nearest one's
+  std::uint32_t prototype = 0;  // lua: tells functions that begin on the same line apart (Prototype::identity); 0 if it is not known, and for main chunks
+  int twin = 0;               // lua: the how many-th it is of those that begin on the same line and have the same name, from 2 on; else 0
 
   bool operator==(const Frame&) const = default;
 };

@@ -1,6 +1,8 @@
 #include "inspection.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace luaspy {
 
@@ -84,12 +86,32 @@ void Inspector::look_in_standstill(ProcessLook& look) {
   Coroutines coroutines(session_.target().memory());
   StackReader& reader = session_.sampler().reader();
   if (options_.coroutines) reader.find_states();
+  if (options_.locals) {
+    constexpr std::size_t most_states = 64;
+    std::size_t read = 0;
+    for (const auto& [G, lua] : reader.lua().global_states()) {
+      if (++read <= most_states) reader.lua().names().read_loaded(lua, G);   // values are named in the standstill
+    }
+  }
   bool settled = false;
   for (int i = 0; i < tries && !settled; ++i) settled = try_standstill(look, coroutines, i);
   look.disturbed = !settled;
+  name_stacks(look);
   if (!options_.coroutines) return;
   look.states = coroutines.report(reader.lua().names(), reader.native_code());
   for (StateReport& state : look.states) state.exact = exact_;
+}
+
+// A thread that sleeps has a marker at the end of its stack already.
+void Inspector::name_stacks(ProcessLook& look) {
+  StackReader& reader = session_.sampler().reader();
+  for (ThreadLook& thread : look.threads) {
+    const auto unnamed = unnamed_.find(thread.tid);
+    if (unnamed == unnamed_.end()) continue;
+    Stack stack = reader.name(std::move(unnamed->second));
+    thread.sample.stack.insert(thread.sample.stack.begin(), std::make_move_iterator(stack.begin()), std::make_move_iterator(stack.end()));
+  }
+  unnamed_.clear();
 }
 
 // Coroutines are learned in the standstill, so that all is of one instant, if nothing runs anyway, or if it does not take long.
@@ -109,6 +131,7 @@ void Inspector::learn(Coroutines& coroutines) {
 // False if it was not all of one instant.
 bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tried) {
   Sampler& sampler = session_.sampler();
+  unnamed_.clear();
   sampler.reader().refresh();   // new mappings may have coroutines
   auto standstill = std::make_unique<Standstill>(session_.target());
   exact_ = !options_.coroutines || learns_in_standstill(*standstill, tried);
@@ -118,6 +141,8 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     standstill = std::make_unique<Standstill>(session_.target());
   }
   std::vector<std::vector<Activation>> active;
+  sampler.reader().name_later(true);
+  sampler.reader().lua().names().stand_still(true);
   for (const Standstill::Member& member : standstill->members()) {
     const auto thread = std::ranges::find(look.threads, member.thread->tid(), &ThreadLook::tid);
     if (thread == look.threads.end()) continue;
@@ -125,7 +150,10 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     if (thread->sample.loss != Loss::none) continue;   // the reader still has the thread before
     active.push_back(sampler.reader().lua().active());
     if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values);
+    unnamed_.emplace(thread->tid, sampler.reader().take_unnamed());
   }
+  sampler.reader().name_later(false);
+  sampler.reader().lua().names().stand_still(false);
   if (options_.coroutines && exact_) learn(coroutines), coroutines.keep();
   else if (options_.coroutines) coroutines.copy();
   const bool undisturbed = standstill->undisturbed();

@@ -80,6 +80,7 @@ class Inspector {
   void look_in_standstill(ProcessLook& look);
   void learn(Coroutines& coroutines);
   bool try_standstill(ProcessLook& look, Coroutines& coroutines, int tried);
+  void name_stacks(ProcessLook& look);
   bool learns_in_standstill(const Standstill& standstill, int tried) const;
   void explain(ProcessLook& look);
 
@@ -90,6 +91,7 @@ class Inspector {
   std::map<Address, std::set<Address>> hooked_;   // by global_State: states that were seen running with a debug hook
   std::optional<system::Clock::time_point> first_;
   bool exact_ = true;            // the last try read all coroutines in its standstill
+  std::map<int, StackReader::Unnamed> unnamed_;   // by tid: looks of the last try, whose names wait for its end
 };
 
 }  // namespace luaspy

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "luastate/bytecode.h"
 
@@ -258,13 +259,10 @@ Address LuaReader::pc_of(const MergedFrame& frame, const std::vector<NativeFrame
   return live_pc_.pc(natives[frame.native], frame.native == 0, call, caller, prototype, memory, core);
 }
 
-Frame LuaReader::label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
+Frame LuaReader::label_call(const MergedFrame& frame, Address pc, const Core& core, const Memory& memory) {
   const State& state = state_of(frame);
   const LuaCall& call = state.walk.calls[frame.call];
-  const LuaCall* const caller = state.walk.caller_of(frame.call);
-  const Address pc = call.is_lua ? pc_of(frame, natives, core, memory) : 0;
-  labelled_.push_back({&state.activation, &state.walk, frame.call, pc});
-  return luaspy::label_call(names_, core, {state.activation.lua, state.activation.G, memory}, call, caller, pc);
+  return luaspy::label_call(names_, core, {state.activation.lua, state.activation.G, memory}, call, state.walk.caller_of(frame.call), pc);
 }
 
 // A trace by its number and where it begins.
@@ -285,25 +283,39 @@ Frame LuaReader::label_native(const NativeFrame& native, const Core& core) {
   return core.describe(native);
 }
 
-Stack LuaReader::label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
+void LuaReader::find_calls(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
   learn_pcs(merged, natives, memory);
-  Stack stack;
   labelled_.clear();
   for (const MergedFrame& frame : merged.frames) {
-    labelled_.resize(stack.size());
-    switch (frame.kind) {
-      case MergedFrame::Kind::native: stack.push_back(label_native(natives[frame.native], core)); break;
+    Labelled& labelled = labelled_.emplace_back();
+    if (frame.kind != MergedFrame::Kind::call) continue;
+    const State& state = state_of(frame);
+    const LuaCall& call = state.walk.calls[frame.call];
+    labelled = {&state.activation, &state.walk, frame.call, call.is_lua ? pc_of(frame, natives, core, memory) : 0};
+    Stack markers;
+    add_markers(call, markers);
+    labelled_.resize(labelled_.size() + markers.size());
+  }
+  std::ranges::reverse(labelled_);
+}
+
+// Outermost first: a function tells those that begin on the same line in it apart.
+Stack LuaReader::name_calls(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
+  Stack stack;
+  for (auto frame = merged.frames.rbegin(); frame != merged.frames.rend(); ++frame) {
+    switch (frame->kind) {
+      case MergedFrame::Kind::native: stack.push_back(label_native(natives[frame->native], core)); break;
       case MergedFrame::Kind::not_joined: stack.push_back(marker("[native and Lua frames not joined]")); break;
-      case MergedFrame::Kind::left_out: stack.push_back(marker(left_out_text(state_of(frame).walk, limits_.count_left_out))); break;
-      case MergedFrame::Kind::call:
-        stack.push_back(label_call(frame, natives, core, memory));
-        add_markers(state_of(frame).walk.calls[frame.call], stack);
+      case MergedFrame::Kind::left_out: stack.push_back(marker(left_out_text(state_of(*frame).walk, limits_.count_left_out))); break;
+      case MergedFrame::Kind::call: {
+        Stack outside;
+        add_markers(state_of(*frame).walk.calls[frame->call], outside);
+        std::ranges::reverse_copy(outside, std::back_inserter(stack));
+        stack.push_back(label_call(*frame, labelled_[stack.size()].pc, core, memory));
         break;
+      }
     }
   }
-  labelled_.resize(stack.size());
-  std::ranges::reverse(stack);
-  std::ranges::reverse(labelled_);
   return stack;
 }
 

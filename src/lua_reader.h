@@ -64,10 +64,16 @@ class LuaReader {
   std::vector<Segment> segments() const;
   // What the walks met, added to `quality`.
   void judge(const Merged& merged, Quality& quality) const;
-  // Outermost first. `memory` is the snapshot that read() had.
-  Stack label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+  // The stack, outermost first. `memory` is the snapshot that read() had.
+  Stack label(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory) {
+    find_calls(merged, natives, core, memory);
+    return name_calls(merged, natives, core, memory);
+  }
+  // The same in two steps: which call each frame is, and where (labelled()); and what they are called, which may take longer than a thread should stand still.
+  void find_calls(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+  Stack name_calls(const Merged& merged, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
 
-  // What each frame of the last label() is, in its order; of those that are no call, `state` is nullptr. Valid until the next walk().
+  // What each frame of the stack is, outermost first; of those that are no call, `state` is nullptr. Valid until the next walk().
   struct Labelled {
     const Activation* state = nullptr;
     const LuaWalk* walk = nullptr;
@@ -77,6 +83,33 @@ class LuaReader {
   const std::vector<Labelled>& labelled() const { return labelled_; }
 
   VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core) const;
+
+  struct State {
+    Activation activation;
+    bool anchored = false;   // found by its anchor; else it may run here, or is only guessed
+    LuaWalk walk;
+    Address errorJmp = 0;   // PUC: the lua_longjmp of its innermost protected call, on the native stack
+    LuajitReader::State luajit;
+  };
+  // A run of native frames that belong to one state, innermost first.
+  struct Part {
+    std::size_t state;   // index into the states
+    Address boundary;    // sp of its frames is below
+  };
+  // What name_calls() goes by, so that names can wait while other threads are looked at. Swaps it with the reader's own.
+  struct Unnamed {
+    std::vector<State> states;
+    std::size_t walked_count = 0, state_count = 0;
+    std::vector<Part> parts;
+    std::vector<Labelled> labelled;
+  };
+  void swap(Unnamed& look) {
+    states_.swap(look.states);
+    std::swap(walked_count_, look.walked_count);
+    std::swap(state_count_, look.state_count);
+    parts_.swap(look.parts);
+    labelled_.swap(look.labelled);
+  }
 
   // The states that run on the thread, innermost first: of the last walk(), and after refine() with those that are not protected.
   const std::vector<Activation>& active() const { return active_; }
@@ -93,19 +126,7 @@ class LuaReader {
   std::vector<std::string> rows() const;   // "Lua 5.4.3-5.4.9": in use, by the states seen
 
  private:
-  struct State {
-    Activation activation;
-    bool anchored = false;   // found by its anchor; else it may run here, or is only guessed
-    LuaWalk walk;
-    Address errorJmp = 0;   // PUC: the lua_longjmp of its innermost protected call, on the native stack
-    LuajitReader::State luajit;
-  };
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Found& found, const KnownFunctions* known) const;
-  // A run of native frames that belong to one state, innermost first.
-  struct Part {
-    std::size_t state;   // index into states_
-    Address boundary;    // sp of its frames is below
-  };
   struct Claim {
     Address sp;
     std::size_t state, native;   // native: index of the frame; `no_frame` for a state that is anchored there and has none
@@ -125,7 +146,7 @@ class LuaReader {
   void learn_pcs(const Merged& merged, const std::vector<NativeFrame>& natives, const Memory& memory);
   void settle_innermost(State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
   Address pc_of(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
-  Frame label_call(const MergedFrame& frame, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory);
+  Frame label_call(const MergedFrame& frame, Address pc, const Core& core, const Memory& memory);
   Frame label_native(const NativeFrame& native, const Core& core);
 
   Locator locator_;                              // read() changes it

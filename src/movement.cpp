@@ -10,7 +10,7 @@ constexpr double hanging_share = 0.01, working_share = 0.5;
 // The same function, wherever in it. What a function is called depends on where it is called.
 bool same_function(const Frame& a, const Frame& b) {
   if (a.kind != b.kind || a.file != b.file) return false;
-  return a.kind == Frame::Kind::lua ? a.line_defined == b.line_defined : a.name == b.name;
+  return a.kind == Frame::Kind::lua ? a.line_defined == b.line_defined && a.prototype == b.prototype : a.name == b.name;
 }
 
 const ThreadLook* find(const ProcessLook& look, int tid) {

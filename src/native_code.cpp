@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ghc_name.h"
 #include "text.h"
 
 namespace luaspy {
@@ -17,7 +18,7 @@ std::string demangled(std::string name) {
   name.resize(std::min(name.find('@'), name.size()));
   int status = 0;
   char* const text = name.starts_with("_Z") ? abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status) : nullptr;
-  if (text == nullptr) return name;
+  if (text == nullptr) return ghc_name(name).value_or(name);
   std::string result = text;
   std::free(text);
   // The parameters are the last parentheses that are not inside of template arguments; operator() has some in its name.
@@ -101,6 +102,7 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
       else count += static_cast<std::size_t>(other.cores), rows.insert(rows.end(), other.rows.begin(), other.rows.end());
     }
     if (const Module* const module = modules_.find(image.start)) {
+      (void)module->symbol(image.start);   // merging asks for a core's symbols, also while a thread stands still: read them now
       if (has_luajit) find_vm(core, *module);
       if (count != 0) find_executes(core, *module, count), find_collectors(core, *module, rows);
     }

@@ -31,6 +31,7 @@ class NativeCode : public Core {
   // The traces that frames of the sample being made are in: the caller has looked them up.
   void forget_machine_code() { machine_code_.clear(); }
   void add_machine_code(Unwinder::Range range) { machine_code_.push_back(range); }
+  std::vector<Unwinder::Range>& machine_code() { return machine_code_; }
 
   // The virtual machine of LuaJIT whose code has `address`; nullptr if there is none.
   const VmCode* vm_at(Address address) const;

@@ -70,9 +70,9 @@ std::int64_t Profile::weight_ns() const {
 std::int64_t Profile::total_losses() const { return std::accumulate(losses_.begin(), losses_.end(), std::int64_t{0}); }
 
 void Profile::settle_names() {
-  using Function = std::tuple<Frame::Kind, std::string, int>;
+  using Function = std::tuple<Frame::Kind, std::string, int, std::uint32_t>;
   const auto is_named_by_callers = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; };
-  const auto function_of = [](const Frame& frame) { return Function(frame.kind, frame.file, frame.line_defined); };
+  const auto function_of = [](const Frame& frame) { return Function(frame.kind, frame.file, frame.line_defined, frame.prototype); };
   const std::vector<Frame>& frames = stacks_.frames();
   std::vector<std::int64_t> seen(frames.size());
   for (const auto& [id, amount] : stack_counts()) {
@@ -84,11 +84,22 @@ void Profile::settle_names() {
     // "function" and iterators' and metamethods' generic names give way to a real one.
     if (is_named_by_callers(frame)) names[function_of(frame)][frame.name] += frame.name == "function" ? 0 : frame.name == "for iterator" ? 1 : 2 * seen[id];
   }
+  struct Settled {
+    std::string name;
+    int twin = 0;
+  };
+  std::map<Function, Settled> settled;
+  std::map<std::tuple<std::string, int, std::string>, int> same;   // by file, line and name: how many functions
+  for (const auto& [function, candidates] : names) {
+    const std::string& name = std::ranges::max_element(candidates, {}, [](const auto& candidate) { return candidate.second; })->first;
+    const int count = ++same[{std::get<1>(function), std::get<2>(function), name}];
+    settled[function] = {name, count > 1 ? count : 0};
+  }
   settled_ = frames;
   for (Frame& frame : settled_) {
     if (!is_named_by_callers(frame)) continue;
-    const auto& candidates = names.at(function_of(frame));
-    frame.name = std::ranges::max_element(candidates, {}, [](const auto& candidate) { return candidate.second; })->first;
+    const Settled& as = settled.at(function_of(frame));
+    frame.name = as.name, frame.twin = as.twin;
   }
 }
 
@@ -97,7 +108,8 @@ std::string describe(const Frame& frame, bool lines) {
     case Frame::Kind::lua: {
       const int line = lines ? frame.line : frame.line_defined;
       if (line <= 0) return fmt::format("{} ({})", frame.name, frame.file);
-      return fmt::format("{} ({}:{}{})", frame.name, frame.file, lines && frame.line_is_near ? "~" : "", line);
+      const std::string twin = frame.twin != 0 ? fmt::format("#{}", frame.twin) : std::string();
+      return fmt::format("{} ({}:{}{}{})", frame.name, frame.file, lines && frame.line_is_near ? "~" : "", line, twin);
     }
     case Frame::Kind::c: return frame.name + " [C]";
     case Frame::Kind::native:

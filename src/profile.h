@@ -109,7 +109,7 @@ class Profile {
   const StopTimes& stops() const { return stops_; }
 
   // A Lua function is called by different names in different places (a global here, a local there). In a profile it has one:
-  // the one it was seen under most often. Call before writing.
+  // the one it was seen under most often. Functions that begin on the same line and have the same one are numbered. Call before writing.
   void settle_names();
 
   About about;
@@ -143,7 +143,7 @@ class Profile {
 };
 
 // How frames read in text: "name (file:line)" for Lua, "name (file)" for a main chunk, "name [C]" for a C function that Lua
-// called, "name (module)" for other native ones. With `lines`, Lua frames show the current line ("~5" where it is
+// called, "name (module)" for other native ones. "name (file:line#2)" is a second function of that name that begins on the same line. With `lines`, Lua frames show the current line ("~5" where it is
 // the nearest one known), else the one of definition.
 std::string describe(const Frame& frame, bool lines);
 

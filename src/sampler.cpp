@@ -67,7 +67,7 @@ Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackR
   return readable ? Loss::none : Loss::unreadable;
 }
 
-Sample Sampler::finish(const Look& look, StackReader::Prediction& predicted) {
+Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
   Sample sample;
   sample.stopped_ns = look.stopped_ns;
   const bool sleeps = look.state.kind == ThreadState::Kind::sleeping;

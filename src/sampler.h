@@ -41,7 +41,7 @@ class Sampler {
   // Reads one that sleeps, as `state` says, without a stop: that would end its system call. Loss::moved: it ran meanwhile.
   Loss read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted, Look& look);
   // What was read as a sample. Its loss is `incomplete` if the stop had not read what it should have; the next looks take care then.
-  Sample finish(const Look& look, StackReader::Prediction& predicted);
+  Sample finish(Look& look, StackReader::Prediction& predicted);
 
   // A look from begin to end. nullopt: it sleeps, and sleeping threads were not asked for.
   // A running thread is stopped, a sleeping one is read as it is. Its stack is reported once; while it stays asleep, later samples only set `again`.

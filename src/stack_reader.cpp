@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "vm_frames.h"
 
@@ -156,7 +157,7 @@ void StackReader::unwind(const Registers& registers, Quality& quality) {
   lua_.refine(natives_, registers, native_, SnapshotThenLater(snapshot, later));
 }
 
-bool StackReader::finish(const Look& look, Sample& sample, Prediction& prediction) {
+bool StackReader::finish(Look& look, Sample& sample, Prediction& prediction) {
   look_ = &look;
   if (missed(look)) return false;
   const Snapshot& snapshot = look.snapshot;
@@ -183,11 +184,30 @@ bool StackReader::finish(const Look& look, Sample& sample, Prediction& predictio
   }
   predict(sample.quality.native_complete != 0, prediction);
   for (const NativeFrame& frame : natives_) stale_ |= !modules_.executes(frame.lookup);
-  const Merged merged = merge(natives_, lua_.segments(), native_, merging_);
-  lua_.judge(merged, sample.quality);
+  merged_ = merge(natives_, lua_.segments(), native_, merging_);
+  lua_.judge(merged_, sample.quality);
   sample.vm_state = lua_.vm_state(natives_, native_);
-  sample.stack = lua_.label(merged, natives_, native_, snapshot);
+  lua_.find_calls(merged_, natives_, native_, snapshot);
+  if (names_wait_) sample.stack.clear();
+  else sample.stack = lua_.name_calls(merged_, natives_, native_, snapshot);
   return true;
+}
+
+StackReader::Unnamed StackReader::take_unnamed() {
+  Unnamed look{std::exchange(look_->snapshot, Snapshot(modules_.memory())), std::exchange(natives_, {}), std::exchange(merged_, {}),
+               std::exchange(native_.machine_code(), {}), {}};
+  look.snapshot.close();
+  lua_.swap(look.lua);
+  return look;
+}
+
+Stack StackReader::name(Unnamed look) {
+  lua_.swap(look.lua);
+  native_.machine_code().swap(look.machine_code);
+  Stack stack = lua_.name_calls(look.merged, look.natives, native_, look.snapshot);
+  native_.machine_code().swap(look.machine_code);
+  lua_.swap(look.lua);
+  return stack;
 }
 
 bool StackReader::note_entries() {

@@ -67,11 +67,24 @@ class StackReader {
 
   // The stack, outermost first, what the VM was doing, and how good it all is. `prediction` is brought up to date. False: it was wrong, and
   // what was read is worth nothing; look again, the next looks do not rely on it. `look` has to live for as long as what is asked of this look.
-  bool finish(const Look& look, Sample& sample, Prediction& prediction);
+  bool finish(Look& look, Sample& sample, Prediction& prediction);
 
   // Who reads in a stop must not wait for somebody who was taken off his CPU: lock_soon() tries for some µs.
   bool lock_soon();
   void unlock() { locked_.clear(std::memory_order_release); }
+
+  // What finish() has made of a look, but for its names.
+  struct Unnamed {
+    Snapshot snapshot;
+    std::vector<NativeFrame> natives;
+    Merged merged;
+    std::vector<Unwinder::Range> machine_code;
+    LuaReader::Unnamed lua;
+  };
+  // From now on finish() leaves the stack empty: naming it may take symbols of a big program, and somebody stands still meanwhile.
+  void name_later(bool later) { names_wait_ = later; }
+  Unnamed take_unnamed();   // of the last finish(); once
+  Stack name(Unnamed look);
 
   const std::vector<LuaImage>& images() const { return detector_.images(); }
   std::vector<std::string> searched() const { return detector_.searched(); }
@@ -110,9 +123,11 @@ class StackReader {
   NativeCode native_;
   LuaReader lua_;
   Look own_look_;
-  const Look* look_ = &own_look_;   // the one finished last
+  Look* look_ = &own_look_;   // the one finished last
   Snapshot objects_;              // what is read while a look is finished
   std::vector<NativeFrame> natives_;   // keeps its room from one look to the next
+  Merged merged_;
+  bool names_wait_ = false;
   std::atomic_flag locked_;                         // read() uses space_ and what of lua_ it may
   std::atomic<std::size_t> fiber_stack_bytes_ = 64 << 10;   // read of a stack whose bounds no mapping tells
   std::atomic<int> careful_looks_ = 8;              // still to be made: those that settle in the stop which states run

@@ -16,12 +16,13 @@ std::uint64_t pair_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a
 bool is_named_by_callers(const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; }
 
 bool is_same_function(const Frame& a, const Frame& b) {
-  return a.kind == b.kind && a.line_defined == b.line_defined && a.file == b.file && (is_named_by_callers(a) || a.name == b.name);
+  return a.kind == b.kind && a.line_defined == b.line_defined && a.prototype == b.prototype && a.file == b.file && (is_named_by_callers(a) || a.name == b.name);
 }
 
 std::size_t hash_of_function(const Frame& frame) {
   std::size_t hash = std::hash<std::string>()(is_named_by_callers(frame) ? frame.file : frame.name);
   hash = hash * 31 + static_cast<std::size_t>(frame.line_defined);
+  hash = hash * 31 + frame.prototype;
   return hash * 31 + static_cast<std::size_t>(frame.kind);
 }
 
@@ -61,8 +62,16 @@ TopTable::Index TopTable::function_of(const Frame& frame) {
   counts_.functions.back().line_is_near = false;
   names_.emplace_back();
   function_index_.emplace(hash, index);
-  if (is_named_by_callers(frame)) note_name(index, frame.name);
+  if (is_named_by_callers(frame)) note_name(index, frame.name), tell_apart(index);
   return index;
+}
+
+// Functions that begin on the same line and have the same name are numbered.
+void TopTable::tell_apart(Index function) {
+  Frame& frame = counts_.functions[function];
+  if (frame.prototype == 0) return;
+  const int count = ++same_place_[frame.file + '\n' + std::to_string(frame.line_defined) + '\n' + frame.name];
+  frame.twin = count > 1 ? count : 0;
 }
 
 // The name that it is seen under most often. "function" and iterators' generic names give way to a real one.
@@ -79,7 +88,7 @@ void TopTable::note_name(Index function, const std::string& name) {
   std::string& shown = counts_.functions[function].name;
   if (shown == name) return;
   const auto best = std::ranges::find(seen, shown, &std::pair<std::string, std::int64_t>::first);
-  if (best == seen.end() || best->second < known->second) shown = name;
+  if (best == seen.end() || best->second < known->second) shown = name, tell_apart(function);
 }
 
 TopTable::Index TopTable::line_of(Index function, const Frame& frame) {

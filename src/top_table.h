@@ -70,6 +70,7 @@ class TopTable {
   std::shared_ptr<const Path> path_of(Index thread, const Stack& stack);
   void learn_from(Activity activity);
   void note_name(Index function, const std::string& name);
+  void tell_apart(Index function);
   void count(const Look& look, Member span, std::int64_t sign);
   void see(Index thread);
 
@@ -91,6 +92,7 @@ class TopTable {
     std::vector<std::pair<std::string, std::int64_t>> seen;      // and how often
   };
   std::deque<Names> names_;         // beside counts_.functions
+  std::unordered_map<std::string, int> same_place_;   // by file, line and name: how many functions had it
 };
 
 }  // namespace luaspy

@@ -32,7 +32,7 @@ endfunction()
 only_in("ptrace or waitpid" "[^a-z_](ptrace|waitpid) ?\\([^2{]" attach/system.cpp)
 only_in("errno" "[^a-z_]errno[^a-z_]" attach/system.cpp attach/system.h)
 only_in("libunwind" "#include <libunwind" unwind/libunwind_cursor.cpp)
-only_in("libdw or libelf" "#include <(elfutils/|gelf|libelf)" unwind/module.cpp attach/core_file.cpp static_parts.cpp)
+only_in("libdw or libelf" "#include <(elfutils/|gelf|libelf)" unwind/symbol_table.cpp attach/core_file.cpp static_parts.cpp)
 only_in("curses" "#include <(n?curses|term)[./w]" top_screen.cpp)
 only_in("CLI11" "#include <CLI/" options.cpp)
 

@@ -55,7 +55,7 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
     }
   }
   if (start != 0) add_range(start, end);
-  target_.read_batch(requests_);
+  target_->read_batch(requests_);
   for (const Request& request : requests_) {
     if (request.done) continue;
     const Address last = request.address + request.into.size();
@@ -106,7 +106,7 @@ void Snapshot::read_batch(std::span<Request> requests) const {
     request.done = (here || !open_) && read(request.address, request.into);
     if (!here && open_) requests_.push_back(request);
   }
-  target_.read_batch(requests_);
+  target_->read_batch(requests_);
   std::size_t next = 0;
   for (Request& request : requests) {
     if (next < requests_.size() && !request.done && request.address == requests_[next].address) {
@@ -150,7 +150,7 @@ Snapshot::Page* Snapshot::provide(Address address, std::uint64_t blocks) const {
   if (page != nullptr && (blocks & ~page->valid) == 0) return page;
   if (!open_ || used_ >= page_limit * page_size) return nullptr;
   std::byte* const into = room(page_size);
-  if (!target_.read(address, {into, page_size})) return nullptr;
+  if (!target_->read(address, {into, page_size})) return nullptr;
   if (page == nullptr) {
     last_ = static_cast<std::size_t>(std::ranges::lower_bound(pages_, address, {}, &Page::address) - pages_.begin());
     page = &*pages_.insert(pages_.begin() + static_cast<std::ptrdiff_t>(last_), {address, 0, 0});

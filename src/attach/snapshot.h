@@ -25,7 +25,7 @@ class Snapshot : public Memory {
   };
   using Prediction = std::vector<Used>;   // ascending
 
-  explicit Snapshot(const Memory& target) : target_(target) {}
+  explicit Snapshot(const Memory& target) : target_(&target) {}
 
   // Forgets everything and opens it for a new stop. `stack` … `stack + stack_bytes`, and what is predicted, are read at once; and some bytes below `stack`,
   // where registers are that a function's end has taken from the stack already. Of a stack range that cannot be read to its end the readable
@@ -57,7 +57,7 @@ class Snapshot : public Memory {
   std::byte* room(std::size_t size) const;   // `size` more bytes of the pool
   bool read_piece(Address address, std::span<std::byte> into) const;
 
-  const Memory& target_;
+  const Memory* target_;
   static constexpr std::size_t red_zone = 128;   // System V x86-64 ABI, 3.2.2
   bool open_ = false;
   std::size_t below_ = 0;                // bytes read below stack_start_

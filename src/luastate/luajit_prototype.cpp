@@ -159,6 +159,7 @@ class Reader {
     std::vector<Address> strings = {load_ref(layout_, object_, layout_.pt_chunkname)};
     for (std::uint32_t i = 0; i < std::min(count, most_constants_read); ++i)
       strings.push_back(load_ref(layout_, object_, *k - (i + 1) * std::size_t{layout_.ref_size}));
+    mix_fields(*k);
     prototype_.constants.resize(strings.size() - 1);
     bool source_read = false;
     std::size_t bytes_left = most_bytes;
@@ -166,7 +167,24 @@ class Reader {
       if (n > 0) prototype_.constants[n - 1] = std::move(text);
       else prototype_.source = builtin_ ? "=[builtin:" + text + ']' : std::move(text), source_read = true;
     });
+    read_children(strings);
     return source_read;
+  }
+
+  // Of the constants above k, numbers.
+  void mix_fields(std::size_t k) {
+    std::uint64_t& hash = prototype_.fields_hash;
+    const std::uint32_t numbers = number(layout_.pt_sizekn);
+    for (const std::uint32_t field : {number(layout_.pt_sizekgc), numbers, std::uint32_t{load<std::uint8_t>(object_, layout_.pt_framesize)}}) mix(hash, field);
+    for (std::size_t at = k, i = 0; k != 0 && i < std::min(numbers, most_constants_read) && at + 8 <= object_.size(); ++i, at += 8) mix(hash, load<std::uint64_t>(object_, at));
+  }
+
+  // `constants`: the chunk's name, and the objects among the constants.
+  void read_children(const std::vector<Address>& constants) {
+    for (std::size_t i = 1; i < constants.size() && prototype_.children.size() < Prototype::most_children; ++i) {
+      if (prototype_.constants[i - 1] || !plausible_pointer(constants[i])) continue;
+      if (memory_.get<std::uint8_t>(constants[i] + layout_.pt_gct) == luajit::gct_proto) prototype_.children.push_back(constants[i]);
+    }
   }
 
   const Memory& memory_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <map>
+#include <utility>
 
 #include "luastate/luajit_prototype.h"
 #include "luastate/tables.h"
@@ -33,10 +36,10 @@ std::string chunk_name(const std::string& source) {
 }
 
 Names::Entry* Names::entry(const Dialect& dialect, const LuaCall& call) {
-  if (prototypes_.size() >= most_prototypes && !prototypes_.contains(call.proto)) prototypes_.clear();
+  if (prototypes_.size() >= most_prototypes && !prototypes_.contains(call.proto)) prototypes_.clear(), twins_.clear();
   Entry& entry = prototypes_[call.proto];
   if (entry.mark == call.mark && entry.prototype) return &entry;
-  entry = {call.mark, read_prototype(memory_, dialect, call.proto), {}};
+  entry = {call.mark, read_prototype(memory_, dialect, call.proto), {}, 0};
   // The thread runs: what was read is what the stop saw only if the Proto is still the same after the reading.
   if (mark_now(memory_, dialect, call.proto) != call.mark) entry.prototype.reset();
   return entry.prototype ? &entry : nullptr;
@@ -94,19 +97,61 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
   }
   frame.kind = Frame::Kind::lua;
   frame.name = called_as(context, call, caller);
-  const Prototype* const proto = prototype(context.dialect, call);
-  if (proto == nullptr) {
+  Entry* const known = entry(context.dialect, call);
+  if (known == nullptr) {
     frame.file = "?";
     if (frame.name.empty()) frame.name = "function";
     return frame;
   }
+  const Prototype* const proto = &*known->prototype;
   frame.file = chunk_name(proto->source);
   frame.line_defined = proto->line_defined;
   frame.line = proto->line(call.index_of(pc));
+  if (known->identity == 0) known->identity = identity_of(context.dialect, *known);
+  if (!proto->is_main() && proto->line_defined != 0) frame.prototype = known->identity;
   if (proto->is_main()) frame.name = "main chunk";
   else if (proto->line_defined == 0) name_as_loaded(frame, context, call.code);
+  else if (frame.name.empty()) {
+    // What C calls, no instruction names: as luaL_traceback does (lauxlib.c, pushglobalfuncname).
+    if (const std::string* const name = loaded_lua_name(context, call)) frame.name = *name;
+  }
   if (frame.name.empty() || frame.name == "?") frame.name = "function";
   return frame;
+}
+
+// The functions in it are told apart before the first of them is asked for, if it is named first: name callers before those that they call.
+std::uint32_t Names::identity_of(const Dialect& dialect, Entry& entry) {
+  const Prototype& prototype = *entry.prototype;
+  tell_children_apart(dialect, prototype);
+  entry.prototype->children.clear();
+  const std::uint32_t identity = prototype.identity();
+  const auto twin = twins_.find(prototype.address);
+  const bool is_twin = twin != twins_.end() && twin->second.identity == identity;
+  return is_twin ? std::max(identity + twin->second.number, std::uint32_t{1}) : identity;
+}
+
+// Functions of one line may have the same code, too: then their order in the source is all that tells them apart.
+void Names::tell_children_apart(const Dialect& dialect, const Prototype& parent) {
+  constexpr std::size_t most_read = 512, most_twins = 1 << 14;
+  if (parent.children.size() < 2 || twins_.size() >= most_twins) return;
+  const Offset line_at = dialect.luajit != nullptr ? dialect.luajit->pt_firstline : dialect.puc->p_linedefined;
+  std::vector<std::int32_t> lines;
+  std::unordered_map<std::int32_t, int> on_line;
+  for (const Address child : parent.children) {
+    lines.push_back(memory_.get<std::int32_t>(child + line_at).value_or(-1));
+    ++on_line[lines.back()];
+  }
+  std::map<std::pair<std::int32_t, std::uint32_t>, std::uint32_t> same;   // by line and identity
+  std::size_t read = 0;
+  for (std::size_t i = 0; i < lines.size() && read < most_read; ++i) {
+    if (lines[i] < 0 || on_line[lines[i]] < 2) continue;
+    ++read;
+    const std::optional<Prototype> child = read_prototype(memory_, dialect, parent.children[i]);
+    if (!child) continue;
+    const std::uint32_t identity = child->identity();
+    if (const std::uint32_t number = same[{lines[i], identity}]++) twins_[child->address] = {identity, number};
+    else twins_.erase(child->address);
+  }
 }
 
 // LuaJIT without debug information, as its own functions in bytecode: what has no place is told apart by a full name.
@@ -119,27 +164,63 @@ const std::string* Names::loaded_name(const Context& context, Address key) {
   if (const auto known = loaded_.find(key); known != loaded_.end()) return name_of(known->second);
   // A module may have been loaded since. Each miss costs a reading of all modules, so they become rare: after 1, 2, 4 … misses.
   ++misses_;
-  if (reads_left_ == 0 || (misses_ & (misses_ - 1)) != 0) return nullptr;
+  if (stands_still_ || reads_left_ == 0 || (misses_ & (misses_ - 1)) != 0) return nullptr;
   --reads_left_;
   read_loaded(context.dialect, context.G);
   const auto now = loaded_.find(key);
   return now != loaded_.end() ? name_of(now->second) : nullptr;
 }
 
+// The closure that is called, else one of the same prototype: programs make handlers anew. What table has it may change at any time, but it is read again ever more
+// rarely: most functions without a name are in none.
+const std::string* Names::loaded_lua_name(const Context& context, const LuaCall& call) {
+  constexpr std::size_t most_states = 256;
+  const auto known = [&]() -> const std::string* {
+    if (const auto closure = loaded_closures_.find(call.closure); call.closure != 0 && closure != loaded_closures_.end()) {
+      if (closure->second.code == call.code && closure->second.mark == call.mark) return &closure->second.name;
+    }
+    const auto loaded = loaded_.find(call.code);
+    return loaded != loaded_.end() && !loaded->second.is_shared && loaded->second.mark == call.mark ? &loaded->second.name : nullptr;
+  };
+  if (const std::string* const name = known()) return name;
+  if (stands_still_ || lua_reads_left_ == 0) return nullptr;
+  if (lua_misses_.size() >= most_states && !lua_misses_.contains(context.G)) lua_misses_.clear();
+  // After 1, 4, 16, 64 … of them.
+  const auto misses = static_cast<unsigned>(++lua_misses_[context.G]);
+  if (!std::has_single_bit(misses) || std::countr_zero(misses) % 2 != 0) return nullptr;
+  --lua_reads_left_;
+  read_loaded(context.dialect, context.G);
+  return known();
+}
+
 void Names::read_loaded(const Dialect& dialect, Address G) {
   constexpr std::size_t most_functions = 1 << 16;
   constexpr int most_aliases = 3;
+  // Modules share functions (socket and socket.core): the shortest name is the one people call them by.
+  const auto take = [](std::string& known, const std::string& name) {
+    if (known.empty() || name.size() < known.size() || (name.size() == known.size() && name < known)) known = name;
+  };
   for (auto& [key, loaded] : loaded_) loaded.names = 0;
-  visit_loaded(memory_, dialect, G, [&](const std::string& module, const std::string& function, Address key) {
+  loaded_closures_.clear();
+  visit_loaded(memory_, dialect, G, [&](const std::string& module, const std::string& function, const LoadedFunction& value) {
     std::string name = printable(module, 60);
     if (!function.empty()) name += '.' + printable(function, 60);
     if (name.starts_with("_G.")) name.erase(0, 3);
-    Loaded& known = loaded_[key];
+    Loaded& known = loaded_[value.key];
+    const std::uint64_t mark = value.proto != 0 ? mark_now(memory_, dialect, value.proto) : 0;
+    if (known.mark != mark) known = {};   // another function is there now
+    known.mark = mark;
     known.names = known.module == module ? known.names + 1 : 1;
     known.module = module;
     known.is_shared |= known.names > most_aliases;
-    // Modules share functions (socket and socket.core): the shortest name is the one people call them by.
-    if (known.name.empty() || name.size() < known.name.size() || (name.size() == known.name.size() && name < known.name)) known.name = std::move(name);
+    if (value.proto != 0) {
+      known.is_shared |= known.closure != 0 && known.closure != value.closure && known.name != name;
+      known.closure = value.closure;
+      LoadedClosure& closure = loaded_closures_[value.closure];
+      if (closure.code != value.key) closure = {{}, value.key, mark};
+      take(closure.name, name);
+    }
+    take(known.name, name);
     return loaded_.size() < most_functions;
   });
 }

@@ -40,6 +40,10 @@ class Names {
   // The name by which package.loaded knows a function (LuaCall.key); nullptr if it does not. Valid until the next call.
   const std::string* loaded_name(const Context& context, Address key);
 
+  // Reading package.loaded takes milliseconds: while a thread stands still what is known has to do. Read it before.
+  void read_loaded(const Dialect& dialect, Address G);
+  void stand_still(bool still) { stands_still_ = still; }
+
  private:
   // What an instruction calls.
   struct Called {
@@ -55,12 +59,15 @@ class Names {
     std::uint64_t mark = 0;
     std::optional<Prototype> prototype;
     std::unordered_map<int, Called> callees;  // by instruction
+    std::uint32_t identity = 0;               // Frame.prototype; 0: not asked for yet
   };
   Entry* entry(const Dialect& dialect, const LuaCall& call);
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
   void name_as_loaded(Frame& frame, const Context& context, Address key);
-  void read_loaded(const Dialect& dialect, Address G);
+  const std::string* loaded_lua_name(const Context& context, const LuaCall& call);
+  std::uint32_t identity_of(const Dialect& dialect, Entry& entry);
+  void tell_children_apart(const Dialect& dialect, const Prototype& parent);
 
   const Memory& memory_;
   std::unordered_map<Address, Entry> prototypes_;              // by Proto
@@ -70,8 +77,25 @@ class Names {
     std::string name, module;
     int names = 0;       // that `module` has for it
     bool is_shared = false;
+    Address closure = 0;      // the first one of it that was seen
+    std::uint64_t mark = 0;   // Lua: of its Proto then
   };
-  std::unordered_map<Address, Loaded> loaded_;                 // by LuaCall.key
+  std::unordered_map<Address, Loaded> loaded_;                 // by LuaCall.key, LuaCall.code
+  // Lua functions by closure: those of one prototype may be different functions to their callers.
+  struct LoadedClosure {
+    std::string name;
+    Address code = 0;
+    std::uint64_t mark = 0;
+  };
+  std::unordered_map<Address, LoadedClosure> loaded_closures_;
+  std::unordered_map<Address, int> lua_misses_;   // by global_State
+  int lua_reads_left_ = 256;
+  bool stands_still_ = false;
+  // Of functions that begin on the same line of one parent and have the same code, the how many-th one it is: from 1 on for the second.
+  struct Twin {
+    std::uint32_t identity = 0, number = 0;
+  };
+  std::unordered_map<Address, Twin> twins_;       // by Proto
   int reads_left_ = 16;       // package.loaded is read again for functions that are not in it, but not for ever
   int misses_ = 0;
 };

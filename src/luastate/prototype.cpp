@@ -38,9 +38,10 @@ class PrototypeReader {
     prototype_.line_defined = number(layout_.p_linedefined);
     prototype_.last_line_defined = number(layout_.p_lastlinedefined);
     prototype_.parameters = load<std::uint8_t>(object_, layout_.p_numparams);
+    mix(prototype_.fields_hash, load<std::uint8_t>(object_, layout_.p_is_vararg) != 0);
     if (prototype_.line_defined < 0 || prototype_.last_line_defined < 0) return std::nullopt;
     ask_string(Kind::source, 0, pointer(layout_.p_source));
-    if (!read_code() || !read_lines() || !read_upvalues() || !read_locals() || !read_constants()) return std::nullopt;
+    if (!read_code() || !read_lines() || !read_upvalues() || !read_locals() || !read_constants() || !read_children()) return std::nullopt;
     if (!read_strings()) return std::nullopt;
     return std::move(prototype_);
   }
@@ -119,11 +120,29 @@ class PrototypeReader {
       std::uint32_t tag = load<std::uint8_t>(*values, at + value_tt);
       if (layout_.tt_size == 4) tag = load<std::uint32_t>(*values, at + value_tt);
       if ((tag & ~long_or_collectable) == string_tag) ask_string(Kind::constant, i, load<Address>(*values, at));
+      else mix_constant(tag, load<std::uint64_t>(*values, at));
     }
     return true;
   }
 
   // Lua says "?" for an upvalue without a name, and so does this for one whose name cannot be read.
+  // lua.h, LUA_TBOOLEAN and LUA_TNUMBER, with variants in the bits above. A nil's word is anything, and up to 5.3 a boolean's is an int.
+  void mix_constant(std::uint32_t tag, std::uint64_t word) {
+    mix(prototype_.fields_hash, tag);
+    if ((tag & 0x0f) == 3) mix(prototype_.fields_hash, word);
+    if (tag == 1 && layout_.tt_size == 4) mix(prototype_.fields_hash, word & 1);
+  }
+
+  // lobject.h, Proto: in all releases p follows code, and sizep follows sizelineinfo.
+  bool read_children() {
+    const int count = number(static_cast<Offset>(layout_.p_sizelineinfo + sizeof(std::int32_t)));
+    mix(prototype_.fields_hash, static_cast<std::uint32_t>(count));
+    prototype_.children.resize(count > 0 && count < most_code ? std::min<std::size_t>(static_cast<std::size_t>(count), Prototype::most_children) : 0);
+    const bool read = read_array(static_cast<Offset>(layout_.p_code + sizeof(Address)), alignof(Address), std::as_writable_bytes(std::span(prototype_.children)));
+    if (!read) prototype_.children.clear();
+    return true;
+  }
+
   bool read_upvalues() {
     const int count = number(layout_.p_sizeupvalues);
     if (count < 0 || count > most_upvalues) return false;
@@ -199,6 +218,35 @@ class PrototypeReader {
 };
 
 }  // namespace
+
+// FNV-1a, by words.
+void mix(std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; }
+
+void mix(std::uint64_t& hash, std::string_view text) {
+  mix(hash, text.size());
+  for (const char c : text) mix(hash, static_cast<std::uint8_t>(c));
+}
+
+// What LuaJIT changes in its bytecode (lj_trace.c, lj_dispatch.c, and vm_x64.dasc of ITERN and ISNEXT) are calls of iterators, returns, jumps, loops and headers:
+// the opcodes behind those that work on tables. 66 is the first of them, CALLM, and in later releases 73 (lj_bc.h).
+std::uint32_t Prototype::identity() const {
+  constexpr std::uint32_t never_changed = 60;
+  std::uint64_t hash = fields_hash ^ 0xcbf29ce484222325;
+  mix(hash, static_cast<std::uint64_t>(last_line_defined - line_defined));
+  mix(hash, static_cast<std::uint64_t>(parameters));
+  mix(hash, code.size());
+  for (const std::uint32_t instruction : code) {
+    if (!is_luajit(bytecode) || (instruction & 0xff) < never_changed) mix(hash, instruction);
+  }
+  for (const std::optional<std::string>& constant : constants) {
+    if (constant) mix(hash, *constant);
+  }
+  for (const std::string& name : upvalues) mix(hash, name);
+  for (const LocalVariable& local : locals) mix(hash, local.name);
+  hash ^= hash >> 32;
+  const auto identity = static_cast<std::uint32_t>(hash);
+  return identity != 0 ? identity : 1;
+}
 
 int Prototype::line(int pc) const {
   if (lines.empty()) return line_defined;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "luastate/dialect.h"
@@ -31,6 +32,12 @@ struct Prototype {
   std::vector<std::optional<std::string>> constants;  // the strings among the constants, by the index that operands have
   std::vector<std::string> upvalues;                  // names; empty in stripped bytecode
   std::vector<LocalVariable> locals;                  // in order of declaration; empty in stripped bytecode
+  std::vector<Address> children;                      // Protos of the functions in it, in the order of the source; at most most_children
+  static constexpr std::size_t most_children = 1 << 12;
+  std::uint64_t fields_hash = 0;                      // of what identity() takes beside the above
+
+  // Made of what the compiler made of the source, and of no address: the same source has the same one wherever it is loaded. Never 0.
+  std::uint32_t identity() const;
 
   // lj_debug.c, lj_debug_getinfo: a LuaJIT chunk has at least one line.
   bool is_main() const { return line_defined == 0 && (!is_luajit(bytecode) || last_line_defined > 0); }
@@ -43,6 +50,10 @@ struct Prototype {
 // sizes beyond any compiler's limits, is nullopt. Strings are cut at 200 bytes and otherwise raw (not yet printable).
 std::optional<Prototype> read_prototype(const Memory& memory, const Dialect& dialect, Address address);
 std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layout, Address address);
+
+// Adds to a hash that identity() goes by.
+void mix(std::uint64_t& hash, std::uint64_t value);
+void mix(std::uint64_t& hash, std::string_view text);
 
 // What a function knows of its place: a small part of the above.
 struct FunctionPlace {

@@ -52,14 +52,15 @@ std::uint32_t real_size(std::uint32_t alimit, bool is_size) {
   return std::bit_ceil(alimit);
 }
 
-using LoadedVisitor = std::function<bool(const std::string& module, const std::string& name, Address key)>;
-
-// The C function that `value` is, by its entry; 0 if it is anything else.
-Address entry_of(const Memory& memory, const Layout& layout, const TableEntry& value) {
-  if (value.tag == layout.tag_light_c) return value.value;
-  if (value.tag != layout.tag_cclosure) return 0;
-  if (layout.closure_isC != no_field && memory.get<std::uint8_t>(value.value + layout.closure_isC).value_or(0) == 0) return 0;
-  return memory.get<Address>(value.value + layout.cclosure_f).value_or(0);
+// The function that `value` is; no key if it is anything else.
+LoadedFunction function_of(const Memory& memory, const Layout& layout, const TableEntry& value) {
+  if (value.tag == layout.tag_light_c) return {value.value, 0, 0};
+  const bool may_be_lua = value.tag == layout.tag_lclosure, may_be_c = value.tag == layout.tag_cclosure;   // 5.1 has one tag for both
+  if (!may_be_lua && !may_be_c) return {};
+  const bool is_c = layout.closure_isC != no_field ? memory.get<std::uint8_t>(value.value + layout.closure_isC).value_or(0) != 0 : may_be_c;
+  if (is_c) return {memory.get<Address>(value.value + layout.cclosure_f).value_or(0), value.value, 0};
+  const Address proto = memory.get<Address>(value.value + layout.lclosure_p).value_or(0);
+  return {plausible_pointer(proto) ? memory.get<Address>(proto + layout.p_code).value_or(0) : 0, value.value, proto};
 }
 
 void visit_loaded_puc(const Memory& memory, const Layout& layout, Address G, const LoadedVisitor& visit) {
@@ -67,10 +68,10 @@ void visit_loaded_puc(const Memory& memory, const Layout& layout, Address G, con
   if (!form) return;
   visit_table(memory, layout, *form, loaded_table(memory, layout, *form, G), [&](const TableEntry& module) {
     bool more = true;
-    if (const Address entry = entry_of(memory, layout, module)) more = visit(module.key, {}, entry);
+    if (const LoadedFunction function = function_of(memory, layout, module); function.key != 0) more = visit(module.key, {}, function);
     if (!more || !is_table_tag(layout, module.tag)) return more;
-    visit_table(memory, layout, *form, module.value, [&](const TableEntry& function) {
-      if (const Address entry = entry_of(memory, layout, function)) more = visit(module.key, function.key, entry);
+    visit_table(memory, layout, *form, module.value, [&](const TableEntry& entry) {
+      if (const LoadedFunction function = function_of(memory, layout, entry); function.key != 0) more = visit(module.key, entry.key, function);
       return more;
     });
     return more;
@@ -78,18 +79,18 @@ void visit_loaded_puc(const Memory& memory, const Layout& layout, Address G, con
 }
 
 void visit_loaded_luajit(const Memory& memory, const LuajitLayout& layout, Address G, const LoadedVisitor& visit) {
-  const auto key_of = [&](std::uint64_t value) -> Address {
+  const auto function_of = [&](std::uint64_t value) {
     const Address function = object_of(layout, value, luajit::gct_function);
     const auto read = function != 0 ? read_function(memory, layout, G, function) : std::nullopt;
-    return read ? read->key : 0;
+    return read ? LoadedFunction{read->key, function, read->proto} : LoadedFunction();
   };
   visit_table(memory, layout, loaded_table(memory, layout, G), [&](const std::string& module, std::uint64_t value) {
     bool more = true;
-    if (const Address key = key_of(value)) more = visit(module, {}, key);
+    if (const LoadedFunction function = function_of(value); function.key != 0) more = visit(module, {}, function);
     const Address table = object_of(layout, value, luajit::gct_table);
     if (!more || table == 0) return more;
-    visit_table(memory, layout, table, [&](const std::string& name, std::uint64_t function) {
-      if (const Address key = key_of(function)) more = visit(module, name, key);
+    visit_table(memory, layout, table, [&](const std::string& name, std::uint64_t entry) {
+      if (const LoadedFunction function = function_of(entry); function.key != 0) more = visit(module, name, function);
       return more;
     });
     return more;

@@ -58,9 +58,15 @@ Address globals_table(const Memory& memory, const Dialect& dialect, TableForm fo
 
 bool is_table_tag(const Layout& layout, std::uint32_t tag);
 
-// Calls `visit` for each function of each module of package.loaded, until it returns false: "string", "gsub" and the function's
-// key (LuaCall.key). A module that is a function has no second name. PUC: C functions only.
-void visit_loaded(const Memory& memory, const Dialect& dialect, Address G,
-                  const std::function<bool(const std::string& module, const std::string& name, Address key)>& visit);
+// A function of package.loaded.
+struct LoadedFunction {
+  Address key = 0;       // C: LuaCall.key; Lua: its first instruction (LuaCall.code)
+  Address closure = 0;   // 0: a light C function
+  Address proto = 0;     // Lua
+};
+// Calls `visit` for each function of each module of package.loaded, until it returns false: "string", "gsub" and the function. A module that is a
+// function has no second name.
+using LoadedVisitor = std::function<bool(const std::string& module, const std::string& name, const LoadedFunction& function)>;
+void visit_loaded(const Memory& memory, const Dialect& dialect, Address G, const LoadedVisitor& visit);
 
 }  // namespace luaspy

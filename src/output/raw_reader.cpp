@@ -160,6 +160,7 @@ class RawReader {
     const std::uint64_t kind = fields.number(15);
     const std::string &name = string(fields), &file = string(fields);
     Frame frame = {static_cast<Frame::Kind>(kind & 7), printable(name, longest_name), printable(file, longest_name), fields.small_number(), fields.small_number(), (kind & raw::line_is_near) != 0};
+    if (!fields.empty()) frame.prototype = static_cast<std::uint32_t>(fields.number(std::numeric_limits<std::uint32_t>::max()));
     if (!fields.good() || frame.kind > Frame::Kind::marker || !has_room_for(name.size() + file.size())) return false;
     frames_.push_back(stacks_.intern(frame));
     return true;

@@ -1,8 +1,6 @@
 #include "unwind/module.h"
 
 #include <elf.h>
-#include <elfutils/libdwfl.h>
-#include <gelf.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,10 +20,7 @@ Address round_down(Address address) { return address & ~Address{4095}; }
 
 }  // namespace
 
-Module::~Module() {
-  if (dwfl_ != nullptr) dwfl_end(dwfl_);
-  unmap_file();
-}
+Module::~Module() { unmap_file(); }
 
 void Module::unmap_file() {
   if (mapped_ != nullptr) ::munmap(mapped_, mapped_size_);
@@ -158,33 +153,9 @@ bool Module::read(Address address, std::span<std::byte> into) const {
   return false;
 }
 
-// libdwfl finds .symtab, the separate debug file by build-id or debuglink, .gnu_debugdata, and .dynsym by program headers
-// where the section headers are gone.
-void Module::open_symbols() const {
-  symbols_opened_ = true;
-  static char* debug_path = nullptr;
-  static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, dwfl_build_id_find_debuginfo, dwfl_offline_section_address, &debug_path};
-  if (file_ < 0) return;
-  dwfl_ = dwfl_begin(&callbacks);
-  if (dwfl_ == nullptr) return;
-  dwfl_report_begin(dwfl_);
-  // libdwfl closes the descriptor that it is given.
-  symbols_ = dwfl_report_elf(dwfl_, path_.c_str(), path_.c_str(), ::dup(file_), bias_, true);
-  dwfl_report_end(dwfl_, nullptr, nullptr);
-}
-
 std::optional<Symbol> Module::symbol(Address address) const {
-  if (!symbols_opened_) open_symbols();
-  if (symbols_ == nullptr) return std::nullopt;
-  GElf_Off offset = 0;
-  GElf_Sym symbol;
-  const char* const name = dwfl_module_addrinfo(symbols_, address, &offset, &symbol, nullptr, nullptr, nullptr);
-  if (name == nullptr || *name == '\0') return std::nullopt;
-  const bool sized = symbol.st_size != 0;
-  if (sized && offset >= symbol.st_size) return std::nullopt;
-  if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC && GELF_ST_TYPE(symbol.st_info) != STT_NOTYPE && GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
-    return std::nullopt;
-  return Symbol{name, address - offset};
+  if (symbols_ == nullptr) symbols_ = std::make_unique<SymbolTable>(file_, path_, bias_);
+  return symbols_->find(address);
 }
 
 // Intel SDM: CALL rel32 is E8 and four bytes. Other bytes look like it now and then, but then the target is rarely code of

@@ -20,7 +20,8 @@ class Reader:
             self.strings.append(body.decode())
         elif kind == 3:
             near = fields[0] & 8 != 0
-            self.frames.append([fields[0] & 7, self.strings[fields[1]], self.strings[fields[2]], fields[3], fields[4], near])
+            prototype = fields[5] if len(fields) > 5 else 0
+            self.frames.append([fields[0] & 7, self.strings[fields[1]], self.strings[fields[2]], fields[3], fields[4], near, prototype])
         elif kind == 4:
             self.stacks.append(self.stacks[fields[0]] + (fields[1],))
         elif kind == 5:
@@ -52,15 +53,22 @@ class Reader:
             for frame in self.stacks[stack]:
                 seen[frame] = seen.get(frame, 0) + count
         points = {}
-        for index, (kind, name, file, defined, _, _) in enumerate(self.frames):
+        for index, (kind, name, file, defined, _, _, prototype) in enumerate(self.frames):
             if kind == LUA and defined:
-                names = points.setdefault((file, defined), {})
+                names = points.setdefault((file, defined, prototype), {})
                 names[name] = names.get(name, 0) + (0 if name == "function" else 1 if name == "for iterator" else 2 * seen.get(index, 0))
+        settled, same = {}, {}
+        for file, defined, prototype in sorted(points, key=lambda function: (function[0].encode(), *function[1:])):
+            names = points[file, defined, prototype]
+            most = max(names.values())
+            name = min((name for name in names if names[name] == most), key=lambda name: name.encode())
+            count = same[file, defined, name] = same.get((file, defined, name), 0) + 1
+            settled[file, defined, prototype] = name, f"#{count}" if count > 1 else ""
         for frame in self.frames:
+            twin = ""
             if frame[0] == LUA and frame[3]:
-                names = points[frame[2], frame[3]]
-                most = max(names.values())
-                frame[1] = min((name for name in names if names[name] == most), key=lambda name: name.encode())
+                frame[1], twin = settled[frame[2], frame[3], frame[6]]
+            frame[6] = twin
 
 
 def number(data):
@@ -87,9 +95,9 @@ def text(data):
     return rest[:size].decode(), rest[size:]
 
 
-def shown(kind, name, file, _, line, near):
+def shown(kind, name, file, _, line, near, twin):
     if kind == LUA:
-        return f"{name} ({file}:{'~' if near else ''}{line})" if line else f"{name} ({file})"
+        return f"{name} ({file}:{'~' if near else ''}{line}{twin})" if line else f"{name} ({file})"
     if kind == C:
         return f"{name} [C]"
     if kind == NATIVE and file and name != file and not name.startswith(file + "+"):

@@ -338,6 +338,32 @@ TEST_CASE("a Proto of every layout is read") {
   }
 }
 
+TEST_CASE("a function's identity is what its source is, not where it is loaded") {
+  for (const Layout& row : layouts()) {
+    INFO(row.name);
+    Image image;
+    const Address first = image.proto(row), second = image.proto(row);
+    const std::uint32_t identity = read_prototype(image, row, first)->identity();
+    CHECK(identity != 0);
+    CHECK(read_prototype(image, row, second)->identity() == identity);
+    const Prototype read = *read_prototype(image, row, second);
+    image.put(read.code_address + 4, 7);
+    CHECK(read_prototype(image, row, second)->identity() != identity);
+    image.put(read.code_address + 4, 0);
+    CHECK(read_prototype(image, row, second)->identity() == identity);
+    const Address constants = *image.get<Address>(second + row.p_k);
+    image.put(constants + 16, std::uint64_t{5});
+    CHECK(read_prototype(image, row, second)->identity() != identity);
+    image.put(constants + 16, std::uint64_t{0});
+    const Address children = image.reserve(16);
+    image.put(children, first);
+    image.put(children + 8, second);
+    image.put(second + row.p_code + 8u, children);
+    image.put(second + row.p_sizelineinfo + 4u, 2);
+    CHECK(read_prototype(image, row, second)->children == std::vector<Address>{first, second});
+  }
+}
+
 TEST_CASE("a stripped Proto has no lines and no names") {
   for (const Layout& row : layouts()) {
     Image image;

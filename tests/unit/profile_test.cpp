@@ -177,4 +177,25 @@ TEST_CASE("many samples take little memory", "[unit]") {
   CHECK(counted.counts().size() == 200);
 }
 
+TEST_CASE("functions that begin on the same line are told apart by their prototypes", "[unit]") {
+  Profile profile;
+  const auto function = [](const char* name, std::uint32_t prototype) {
+    Frame frame = {Frame::Kind::lua, name, "a.lua", 1, 1};
+    frame.prototype = prototype;
+    return frame;
+  };
+  Adder add(profile);
+  for (int i = 0; i < 3; ++i) add({1, "lua"}, sample_of({function("alpha", 7)}));
+  add({1, "lua"}, sample_of({function("f", 7)}));
+  add({1, "lua"}, sample_of({function("beta", 9)}));
+  add({1, "lua"}, sample_of({function("function", 30)}));
+  add({1, "lua"}, sample_of({function("function", 20)}));
+  add({1, "lua"}, sample_of({function("function", 10)}));
+  profile.settle_names();
+  const FunctionTable table = functions_of(profile, false);
+  CHECK(table.texts == std::vector<std::string>{"alpha (a.lua:1)", "beta (a.lua:1)", "function (a.lua:1#3)", "function (a.lua:1#2)", "function (a.lua:1)"});
+  CHECK(costs(profile, table, By::samples)[0].own == 4);
+  CHECK(describe(profile.frames().back(), true) == "function (a.lua:1)");
+}
+
 }  // namespace luaspy

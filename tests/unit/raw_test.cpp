@@ -76,6 +76,7 @@ void record_everything(Recorder& recorder) {
     at += weight;
     const Frame work = lua(i % 3 == 0 ? "function" : "work", "app/main.lua", 10, 10 + static_cast<int>(random() % 4), i % 5 == 0);
     Stack stack = {main, chunk, work};
+    stack.back().prototype = i % 5 == 1 ? 0xffff'fff0U + static_cast<std::uint32_t>(i % 2) : 0;   // functions of one line
     if (i % 4 == 1) stack.push_back(gsub);
     if (i % 7 == 2) stack.insert(stack.end(), {tail, hostile});
     Sample facts;

@@ -341,4 +341,20 @@ TEST_CASE("names are cut so that what tells most stays", "[top]") {
   CHECK(displayable("caf\xc3\xa9", Charset::ascii) == "caf?");
 }
 
+TEST_CASE("functions that begin on the same line are rows of their own", "[unit]") {
+  TopTable table(10 * second);
+  const auto function = [](const char* name, std::uint32_t prototype) {
+    Frame frame = lua(name, "a.lua", 1, 1);
+    frame.prototype = prototype;
+    return frame;
+  };
+  for (const Frame& frame : {function("alpha", 7), function("beta", 9), function("alpha", 7), function("function", 30), function("function", 20), function("late", 20)})
+    tick(table, sample_of({main_chunk, frame}));
+  const TopCounts counts = table.counts();
+  CHECK(times_of(counts, "alpha (a.lua:1)").own.all == 20 * ms);
+  CHECK(times_of(counts, "beta (a.lua:1)").own.all == 10 * ms);
+  CHECK(times_of(counts, "function (a.lua:1)").own.all == 10 * ms);
+  CHECK(times_of(counts, "late (a.lua:1)").own.all == 20 * ms);
+}
+
 }  // namespace luaspy

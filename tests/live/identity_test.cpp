@@ -1,0 +1,163 @@
+// Which function is which, and what it is called: functions that begin on the same line, those that only C calls, and symbols of a program that has many.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+// Some of all PUC Luas, and LuaJIT with its compiler on and off.
+std::vector<Words> interpreters() {
+  std::vector<Words> all;
+  for (const std::string start : {"5.1", "5.2", "5.3", "5.4", "5.5"}) {
+    const auto found = std::ranges::find_if(targets(), [&](const TargetSpec& each) { return each.version.starts_with(start) && each.kind != "host"; });
+    INFO("a Lua " << start);
+    REQUIRE(found != targets().end());
+    all.push_back(found->command);
+  }
+  all.push_back(command_of(target(luajit), Jit::on));
+  all.push_back(command_of(target(luajit), Jit::off));
+  return all;
+}
+
+// What a recording of a running program has, by a part of a frame's text.
+struct NamedStacks {
+  std::vector<FoldedStack> stacks;
+  std::int64_t with(const std::string& frame) const {
+    std::int64_t count = 0;
+    for (const FoldedStack& stack : stacks) count += std::ranges::find(stack.frames, frame) != stack.frames.end() ? stack.count : 0;
+    return count;
+  }
+  std::set<std::string> frames_at(const std::string& place) const {
+    std::set<std::string> found;
+    for (const FoldedStack& stack : stacks) {
+      for (const std::string& frame : stack.frames) {
+        if (frame.find(place) != std::string::npos) found.insert(frame);
+      }
+    }
+    return found;
+  }
+};
+
+// Of a raw recording that has enough samples; on a busy machine that takes longer.
+NamedStacks record_names(const Running& running, const Folder& folder) {
+  constexpr std::int64_t enough = 60;
+  const std::string raw = folder.path("raw.luaspy");
+  NamedStacks named;
+  for (double seconds = 0.6; seconds < 30; seconds *= 2) {
+    const Finished recorded = luaspy({"record", "-f", "raw", "-o", raw, "-r", "500", "-d", fmt::format("{}", seconds), "--max-stopped", "100", "--pid", std::to_string(running.pid())});
+    INFO(recorded.err);
+    REQUIRE(recorded.status == 0);
+    const Finished folded = luaspy({"report", raw, "-f", "folded", "-o", "-"});
+    REQUIRE(folded.status == 0);
+    named.stacks = parse_folded(folded.out);
+    std::int64_t samples = 0;
+    for (const FoldedStack& stack : named.stacks) samples += stack.count;
+    if (samples >= enough) break;
+  }
+  return named;
+}
+
+constexpr const char* say_ready = "io.stdout:write('READY\\n') io.stdout:flush() ";
+
+}  // namespace
+
+TEST_CASE("functions that begin on the same line share the time as they do", "[identity][identity_line]") {
+  const std::string loop = "local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end ";
+  const std::string other_loop = "local x = 0 for i = 1, 100000 do x = x + i % 9 end return x end ";
+  for (const std::string& second : {loop, other_loop}) {
+    const Folder folder;
+    const std::string script = folder.write("one.lua", "function alpha() " + loop + "function beta() " + second + say_ready + "while true do alpha() beta() end\n");
+    for (const Words& interpreter : interpreters()) {
+      INFO(Catch::StringMaker<Words>::convert(interpreter) << (second == loop ? ", the same code" : ", other code"));
+      Running running(interpreter + Words{script});
+      running.read_until("READY");
+      const NamedStacks recorded = record_names(running, folder);
+      const std::int64_t alpha = recorded.with("alpha (" + script + ":1)"), beta = recorded.with("beta (" + script + ":1)");
+      INFO("alpha " << alpha << ", beta " << beta << ", " << fmt::format("{}", fmt::join(recorded.frames_at("one.lua:1"), " ")));
+      REQUIRE(alpha + beta >= 40);
+      CHECK(alpha > (alpha + beta) / 4);
+      CHECK(beta > (alpha + beta) / 4);
+      CHECK(recorded.frames_at("one.lua:1").size() == 2);
+    }
+  }
+}
+
+TEST_CASE("functions of one line with the same name are numbered", "[identity][identity_line]") {
+  const Folder folder;
+  const std::string script = folder.write("two.lua", std::string("local t = {function() local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end, "
+    "function() local x = 0 for i = 1, 100000 do x = x + i % 9 end return x end} ") + say_ready + "while true do for k = 1, 2 do local work = t[k] work() end end\n");
+  for (const Words& interpreter : interpreters()) {
+    INFO(Catch::StringMaker<Words>::convert(interpreter));
+    Running running(interpreter + Words{script});
+    running.read_until("READY");
+    const std::set<std::string> frames = record_names(running, folder).frames_at("two.lua:1");
+    CHECK(frames == std::set<std::string>{"work (" + script + ":1)", "work (" + script + ":1#2)"});
+  }
+}
+
+TEST_CASE("a source that is loaded twice has one function", "[identity][identity_line]") {
+  const Folder folder;
+  const std::string module = folder.write("module.lua", "return {function() local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end}\n");
+  const std::string script = folder.write("twice.lua", "local a, b = dofile('" + module + "'), dofile('" + module + "') local f, g = a[1], b[1] collectgarbage() " + say_ready +
+    "while true do f() g() end\n");
+  for (const Words& interpreter : interpreters()) {
+    INFO(Catch::StringMaker<Words>::convert(interpreter));
+    Running running(interpreter + Words{script});
+    running.read_until("READY");
+    CHECK(record_names(running, folder).frames_at("module.lua:1").size() == 1);
+  }
+}
+
+TEST_CASE("what only C calls has the name that package.loaded has for it", "[identity][identity_loaded]") {
+  const Folder folder;
+  const std::string loop = "() local x = 0 for i = 1, 20000 do x = x + i % 7 end return x end\n";
+  const std::string script = folder.write("served.lua", "function handler" + loop + "local served = {} package.loaded.served = served\nfunction served.serve" + loop +
+    "local made = function" + loop + "local function make(n) return function() local x = 0 for i = 1, 20000 do x = x + i % n end return x end end\nfirst, second = make(3), make(5)\n"
+    "called = {handler, served.serve, made, first, second}\n");
+  for (const std::string& version : {source_version("5.1."), source_version("5.2."), source_version("5.3."), source_version("5.4."), source_version("5.5."),
+                                    std::string("2.1.newest-gc64"), std::string("2.1.20170501-gc32")}) {
+    INFO(version);
+    Running running({compile(folder, "calls", version), script});
+    running.read_until("READY");
+    const NamedStacks recorded = record_names(running, folder);
+    INFO(fmt::format("{}", fmt::join(recorded.frames_at("served.lua"), " ")));
+    CHECK(recorded.with("handler (" + script + ":1)") > 0);
+    CHECK(recorded.with("served.serve (" + script + ":3)") > 0);
+    CHECK(recorded.with("function (" + script + ":4)") > 0);
+    const std::set<std::string> made = recorded.frames_at("served.lua:5");
+    REQUIRE(made.size() == 1);   // a profile has one name for it
+    CHECK((made.begin()->starts_with("first ") || made.begin()->starts_with("second ")));
+  }
+}
+
+TEST_CASE("a program of many symbols is named as ever", "[identity][identity_symbols]") {
+  const Folder folder;
+  Running running({compile(folder, "symbols", source_version("5.4."))});
+  running.read_until("READY");
+  for (const Words& options : {Words{}, Words{"--locals"}, Words{"--coroutines"}}) {
+    bool seen = false;
+    running.await("a look finds it at work", [&] {
+      const nlohmann::json look = dump(running.pid(), options);
+      const nlohmann::json& frames = look.at("threads").at(0).at("frames");
+      const auto has = [&](const std::string& name) { return std::ranges::any_of(frames, [&](const nlohmann::json& frame) { return frame.at("name") == name; }); };
+      if (!has("busy")) return false;
+      CHECK(std::ranges::count_if(frames, [](const nlohmann::json& frame) { return frame.at("name").get<std::string>().starts_with("filler_"); }) == 20);
+      CHECK(has("descend"));
+      CHECK(has("a_global_name"));
+      CHECK(has("work"));
+      CHECK(has("main chunk"));
+      CHECK(has("main"));
+      seen = true;
+      return true;
+    });
+    CHECK(seen);
+  }
+}
+
+}  // namespace luaspy::live
