@@ -31,11 +31,11 @@ struct About {
   std::string mode = "merged";       // RecordOptions::mode
   double rate = 0;                   // asked for, Hz
   double max_stopped = 10;           // RecordOptions::max_stopped
-  double system_share = -1;          // of the CPU time of the threads sampled, what the kernel spent for them: 0 to 1; below 0: not known
   std::int64_t started_s = 0;        // since 1970
   std::int64_t duration_ns = 0;
   std::int64_t ticks = 0;
   bool complete = false;             // the recording was ended, not cut off
+  double system_share = -1;          // of the CPU time of the threads sampled, what the kernel spent for them: 0 to 1; below 0: not known
 };
 
 class Profile {

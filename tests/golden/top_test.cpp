@@ -22,6 +22,7 @@ TopCounts sample_counts() {
     const auto add = [&](const TopTable::Thread& thread, VmState vm_state, Stack stack, bool asleep = false) {
       Sample sample;
       sample.vm_state = vm_state;
+      sample.quality.stacks = sample.quality.with_lua = sample.quality.native_complete = 1;
       sample.stack = std::move(stack);
       sample.state = asleep ? Sample::State::sleeping : Sample::State::running;
       sample.stopped_ns = asleep ? 0 : 30'000;
