@@ -155,15 +155,20 @@ class Libdwfl : public Stopping {
   Dwfl* dwfl_;
 };
 
-// As record.cpp does it.
+// A whole look, as dump makes it; near: all of it on the target's CPU. What record does is measured as a process (recording.py).
 class Luaspy : public Look {
  public:
-  Luaspy(Process process, bool near) : target_(std::move(process), SamplerOptions{}.patience), sampler_(target_, {.near = near ? std::make_shared<NearThread>() : nullptr}) {}
+  Luaspy(Process process, int near) : near_(near), target_(std::move(process), SamplerOptions{}.patience), sampler_(target_, {}) {
+    if (near >= 0) thread_ = std::make_unique<NearThread>();
+  }
   std::chrono::nanoseconds look() override {
     const Clock::time_point now = Clock::now();
     std::int64_t stopped = 0;
     for (const auto& thread : target_.process().threads()) {
-      const std::optional<Sample> sample = sampler_.sample(*thread);
+      std::optional<Sample> sample;
+      const auto job = [&] { sample = sampler_.sample(*thread); };
+      if (thread_ != nullptr) thread_->run(near_, std::ref(job));
+      else job();
       if (!sample) continue;
       stopped += sample->stopped_ns;
       frames_ = static_cast<std::int64_t>(sample->stack.size());
@@ -183,6 +188,8 @@ class Luaspy : public Look {
     return false;
   }
 
+  int near_;
+  std::unique_ptr<NearThread> thread_;
   Target target_;
   Sampler sampler_;
   Profile profile_;
@@ -209,7 +216,7 @@ std::unique_ptr<Look> make_look(std::string_view name, pid_t pid, int near) {
   if (name != "luaspy") return nullptr;
   Result<Process> process = Process::open(pid);
   require(process.has_value(), process ? "" : process.error().text);
-  return std::make_unique<Luaspy>(std::move(*process), near >= 0);
+  return std::make_unique<Luaspy>(std::move(*process), near);
 }
 
 void pin(int cpu) {

@@ -1,4 +1,4 @@
-#include "attach/near_thread.h"
+#include "near_thread.h"
 
 #include <signal.h>
 #include <sys/resource.h>
