@@ -35,10 +35,9 @@ void Sampler::settle() {
 }
 
 // All that happens while the thread stands still.
-Loss Sampler::stop_and_read(Tracer& tracer, Thread& thread, const StackReader::Prediction& predicted, Look& look) {
+Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look) {
   look.state = {};
   look.stopped_ns = look.held_ns = 0;
-  Stop stop(tracer, target_, thread.tid());
   look.seen = system::Clock::now();
   switch (stop.outcome()) {
     case Stop::Outcome::stopped: break;
@@ -117,7 +116,8 @@ std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) 
   do {
     const bool may_sleep = memo.awake < awake_for_long || stopped_ns != 0;
     if (may_sleep && thread.state().kind == ThreadState::Kind::sleeping) return fell_asleep(thread, memo, stopped_ns);
-    const Loss loss = stop_and_read(target_.tracer(), thread, memo.predicted, look_);
+    Stop stop(target_, thread.tid());
+    const Loss loss = read_stopped(stop, thread, memo.predicted, look_);
     stopped_ns += look_.stopped_ns;
     sample = {};
     sample.loss = loss;

@@ -36,8 +36,8 @@ class Sampler {
   };
 
   // In these two, finish() may be at work in another thread. The caller has the lock of reader().
-  // Stops a thread that executes, reads, lets it run. Loss::none: there is something to finish.
-  Loss stop_and_read(Tracer& tracer, Thread& thread, const StackReader::Prediction& predicted, Look& look);
+  // Reads a thread that stands still, and lets it run. Loss::none: there is something to finish.
+  Loss read_stopped(Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look);
   // Reads one that sleeps, as `state` says, without a stop: that would end its system call. Loss::moved: it ran meanwhile.
   Loss read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted, Look& look);
   // What was read as a sample. Its loss is `incomplete` if the stop had not read what it should have; the next looks take care then.

@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "attach/own_cpu.h"
 #include "stoppers.h"
 
 namespace luaspy {
@@ -19,6 +20,7 @@ class Loop {
       : family_(family), options_(options), sink_(sink), counts_(counts), grid_(options.rate, Clock::now(), std::random_device{}()), start_(grid_.time_of(0)) {}
 
   void run() {
+    come_soon();   // what the stoppers have read is to be finished before there is more of it than they have room for
     family_.before_drop([&](Session& session) { forget(session); });
     while (!ends()) {
       begin();

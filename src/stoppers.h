@@ -36,18 +36,18 @@ class Claim {
 
 // One thread of the target, from tick to tick.
 struct Watch {
-  Watch(Session& of, std::shared_ptr<Thread> watched, std::int64_t first_tick, system::Clock::time_point now)
-      : session(of), thread(std::move(watched)), tick(first_tick), at(now), cpu(thread->cpu()), cpu_time(thread->cpu_time().value_or(Thread::CpuTime{})) {}
+  Watch(Session& of, std::shared_ptr<Thread> watched, system::Clock::time_point now)
+      : session(of), thread(std::move(watched)), at(now), cpu(thread->cpu()), cpu_time(thread->cpu_time().value_or(Thread::CpuTime{})) {}
 
   Session& session;
   const std::shared_ptr<Thread> thread;
   Claim claim;                              // who has it may look at the thread, and change what follows
-  std::int64_t tick;                        // the last one that has been accounted for
+  std::int64_t tick = -1;                   // the last one that has been accounted for; -1: none, its ticks begin with the next one
   system::Clock::time_point at;             // when that was
   std::int64_t skipped_seen = 0;            // Stoppers::skipped() then
   bool slept = false;                       // at that tick
   bool moved = false;                       // it went to another CPU since
-  int pending_at = -1;                      // the CPU whose stopper has asked it to stop, and it has not yet
+  std::atomic<int> asked_by = -1;           // the CPU whose stopper has asked it to stop, and it has not yet: that one alone may look at it
   Thread::Schedule schedule;                // as it was then
   std::atomic<int> cpu;                     // where it was seen last; the stopper there looks after it
   std::atomic<std::int64_t> idle = 0, waited = 0;   // ticks that it slept, or waited for a CPU, not counted by the main thread yet

@@ -1,6 +1,7 @@
 #include "attach/own_cpu.h"
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,11 +27,8 @@ bool stay_on(const std::vector<int>& cpus) {
   return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-bool come_at_once() {
-  const int policy = sched_getscheduler(0);
-  if (policy != SCHED_OTHER) return policy == SCHED_FIFO || policy == SCHED_RR;
-  const sched_param lowest{1};
-  if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0) return true;
+void come_soon() {
+  if (sched_getscheduler(0) != SCHED_OTHER) return;
   struct {   // sched_setattr(2)
     std::uint32_t size, policy;
     std::uint64_t flags;
@@ -39,7 +37,15 @@ bool come_at_once() {
     std::uint64_t runtime, deadline, period;
   } attributes{sizeof attributes, SCHED_OTHER, 0, getpriority(PRIO_PROCESS, 0), 0, 100'000, 0, 0};
   (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
-  return false;
+}
+
+bool come_at_once() {
+  const int policy = sched_getscheduler(0);
+  const sched_param lowest{1};
+  if (policy == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0) return true;
+  come_soon();
+  prctl(PR_SET_TIMERSLACK, 1);   // ns; 50 µs by default, but for real-time threads
+  return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
 }  // namespace luaspy

@@ -10,9 +10,10 @@ std::vector<int> usable_cpus();
 // The calling thread runs on these from now on. False if it may not.
 bool stay_on(const std::vector<int>& cpus);
 
-// The calling thread is let run as soon as it wakes. True: at once, as a real-time thread. False: the right to that is missing; Linux from 6.12 on then
-// prefers it to threads whose slices are longer, which is soon as a rule (sched_setattr(2), sched_runtime). Whoever has chosen a policy for luaspy
-// (chrt) is not overruled.
+// Both overrule nobody who has chosen a policy for luaspy (chrt).
+// The calling thread is let run soon after it wakes: Linux from 6.12 on prefers it to threads whose slices are longer (sched_setattr(2), sched_runtime).
+void come_soon();
+// The calling thread is let run as soon as it wakes. True: at once, as a real-time thread. False: the right to that is missing; then soon, as a rule.
 bool come_at_once();
 
 }  // namespace luaspy

@@ -192,9 +192,9 @@ Failure read_registers(pid_t tid, Registers& registers, bool* at_system_call) {
   return {};
 }
 
-WaitStatus wait_for(pid_t tid, bool block) {
-  int status = 0;
-  const pid_t changed = ::waitpid(tid, &status, __WALL | (block ? 0 : WNOHANG));
+namespace {
+
+WaitStatus status_of(pid_t changed, int status) {
   if (changed == 0) return {};
   if (changed < 0) return {errno == EINTR ? WaitStatus::Kind::interrupted : WaitStatus::Kind::ended};
   if (WIFEXITED(status)) return {WaitStatus::Kind::ended, 0, WEXITSTATUS(status)};
@@ -203,6 +203,40 @@ WaitStatus wait_for(pid_t tid, bool block) {
   // signal-delivery-stop, whose signal would be lost if it were not passed on.
   const bool event = status >> 16 != 0;
   return {WaitStatus::Kind::stopped, event ? 0 : WSTOPSIG(status)};
+}
+
+}  // namespace
+
+WaitStatus wait_for(pid_t tid, bool block) {
+  int status = 0;
+  const pid_t changed = ::waitpid(tid, &status, __WALL | (block ? 0 : WNOHANG));
+  return status_of(changed, status);
+}
+
+WaitStatus wait_for_any(pid_t& tid) {
+  int status = 0;
+  tid = ::waitpid(-1, &status, __WALL | __WNOTHREAD);
+  return status_of(tid, status);
+}
+
+Alarm::Alarm() {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGALRM;
+  event._sigev_un._tid = ::gettid();
+  timer_t timer = nullptr;
+  exists_ = ::timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+  timer_ = timer;
+}
+
+Alarm::~Alarm() {
+  if (exists_) ::timer_delete(static_cast<timer_t>(timer_));
+}
+
+void Alarm::set(Clock::time_point time) {
+  const auto since_epoch = to_ns(time.time_since_epoch());
+  const itimerspec once{{}, {since_epoch / 1'000'000'000, since_epoch % 1'000'000'000}};
+  if (exists_) ::timer_settime(static_cast<timer_t>(timer_), TIMER_ABSTIME, &once, nullptr);
 }
 
 // WNOWAIT leaves a stop to the thread that it belongs to. An end is heard for good by waitpid(2).

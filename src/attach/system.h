@@ -85,6 +85,8 @@ struct WaitStatus {
 // Waits for the state change of a traced thread or a child. With `block` false: none if there is no change yet.
 // `interrupted` when a signal came to luaspy first.
 WaitStatus wait_for(pid_t tid, bool block);
+// The same for whichever of the threads that the calling one traces is first; `tid` says which.
+WaitStatus wait_for_any(pid_t& tid);
 // How a child of luaspy's has ended; kind none while it has not. It takes no stop: waitpid(2) by any thread of a process takes the stops of what
 // another of its threads traces, and that thread would wait for ever.
 WaitStatus wait_for_end(pid_t child);
@@ -93,6 +95,20 @@ void await_end(pid_t child, std::chrono::milliseconds patience);
 
 using Clock = std::chrono::steady_clock;
 inline std::int64_t to_ns(Clock::duration duration) { return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count(); }
+// Sends the thread that has made it a SIGALRM, which ends its wait, at a time. The timer expires on the CPU where it was set.
+class Alarm {
+ public:
+  Alarm();
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+  ~Alarm();
+  void set(Clock::time_point time);
+
+ private:
+  void* timer_ = nullptr;   // timer_t
+  bool exists_ = false;
+};
+
 // Sleeps until `deadline`. False if a signal came first.
 bool sleep_until(Clock::time_point deadline);
 

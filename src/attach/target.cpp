@@ -10,6 +10,8 @@ void Tracer::let_go_pending() {
   }
 }
 
+void Tracer::forget(pid_t tid) { std::erase_if(pending_, [&](const Pending& pending) { return pending.tid == tid; }); }
+
 bool Tracer::has_pending(pid_t tid) const { return std::ranges::find(pending_, tid, &Pending::tid) != pending_.end(); }
 
 Stop::Stop(Target& target, pid_t tid) : Stop(target.tracer(), target, tid) {}
@@ -23,11 +25,27 @@ Stop::Stop(Tracer& tracer, Target& target, pid_t tid) : tracer_(tracer), target_
     if (!begin()) return;
     outcome_ = wait(true);
   }
-  if (outcome_ == Outcome::ended) follow_exec();
+  settle(tid);
   if (outcome_ == Outcome::pending) tracer.pending_.push_back({&target, tid_});
+}
+
+Stop::Stop(Tracer& tracer, Target& target, pid_t tid, Later) : tracer_(tracer), target_(target), tid_(tid), requested_(system::Clock::now()) {
+  if (begin()) outcome_ = Outcome::pending;
+}
+
+void Stop::arrive(const system::WaitStatus& status) {
+  const pid_t asked = tid_;
+  outcome_ = take(status);
+  settle(asked);
+  if (outcome_ == Outcome::pending) outcome_ = Outcome::ended;   // of an exec that did not come to its end in time: another program by now
+}
+
+// It stands still, or has ended.
+void Stop::settle(pid_t asked) {
+  if (outcome_ == Outcome::ended) follow_exec();
   if (outcome_ != Outcome::stopped) return;
-  tracer.held_.push_back(tid_);
-  if (tid_ != tid || system::read_registers(tid_, registers_, &at_system_call_)) {
+  tracer_.held_.push_back(tid_);
+  if (tid_ != asked || system::read_registers(tid_, registers_, &at_system_call_)) {
     resume();
     outcome_ = Outcome::ended;
   }
@@ -59,17 +77,20 @@ Stop::Outcome Stop::wait(bool block) {
     const system::WaitStatus status = system::wait_for(tid_, block);
     if (status.kind == system::WaitStatus::Kind::interrupted && tracer_.held_.empty() && system::Clock::now() - requested_ <= tracer_.patience_) continue;
     tracer_.waits_since_ = 0;
-    switch (status.kind) {
-      case system::WaitStatus::Kind::stopped:
-        signal_ = status.signal;
-        return Outcome::stopped;
-      case system::WaitStatus::Kind::ended:
-        if (tid_ == target_.process_.pid()) target_.exit_status_ = status.exit_status.value_or(-1);
-        return Outcome::ended;
-      case system::WaitStatus::Kind::none:
-      case system::WaitStatus::Kind::interrupted: return Outcome::pending;
-    }
+    return take(status);
   }
+}
+
+Stop::Outcome Stop::take(const system::WaitStatus& status) {
+  switch (status.kind) {
+    case system::WaitStatus::Kind::stopped: signal_ = status.signal; return Outcome::stopped;
+    case system::WaitStatus::Kind::ended:
+      if (tid_ == target_.process_.pid()) target_.exit_status_ = status.exit_status.value_or(-1);
+      return Outcome::ended;
+    case system::WaitStatus::Kind::none:
+    case system::WaitStatus::Kind::interrupted: break;
+  }
+  return Outcome::pending;
 }
 
 std::chrono::nanoseconds Stop::resume() {

@@ -21,6 +21,8 @@ class Tracer {
   // for (in exec). The wait is looked at again when a signal comes to the thread, and only then: somebody has to send one now and then.
   explicit Tracer(std::chrono::milliseconds patience) : patience_(patience) {}
 
+  // A wait for any thread has heard the end of one that was killed where it stood.
+  void forget(pid_t tid);
   // Resumes threads whose stop was pending and has come since.
   void let_go_pending();
   bool has_pending() const { return !pending_.empty(); }
@@ -48,6 +50,11 @@ class Stop {
 
   Stop(Tracer& tracer, Target& target, pid_t tid);
   Stop(Target& target, pid_t tid);   // by target.tracer()
+  // Only asks the thread to stop: outcome() is `pending` until arrive(), or says why it cannot be asked.
+  struct Later {};
+  Stop(Tracer& tracer, Target& target, pid_t tid, Later);
+  // It did what system::wait_for_any() says.
+  void arrive(const system::WaitStatus& status);
   Stop(const Stop&) = delete;
   Stop& operator=(const Stop&) = delete;
   ~Stop() { resume(); }
@@ -59,12 +66,17 @@ class Stop {
   // Did it stop at the return from a system call?
   bool at_system_call() const { return at_system_call_; }
 
+  system::Clock::time_point requested() const { return requested_; }
+  pid_t tid() const { return tid_; }
+
   // Lets the thread run. How long it stood still, from the request to the return of the resuming call.
   std::chrono::nanoseconds resume();
 
  private:
   Outcome wait(bool block);
+  Outcome take(const system::WaitStatus& status);
   bool begin();
+  void settle(pid_t asked);
   void follow_exec();
 
   Tracer& tracer_;
