@@ -22,7 +22,10 @@ class TickGrid {
     return start_ + interval_ * tick + std::chrono::nanoseconds(interval_.count() * jitter >> 25);
   }
   // The first tick that is later than `time` whatever its jitter.
-  std::int64_t after(Clock::time_point time) const { return (time - start_ + interval_ / 4) / interval_ + 1; }
+  std::int64_t after(Clock::time_point time) const {
+    constexpr std::chrono::nanoseconds rounded(1);   // the jitter's quarter down, this one as well
+    return (time - start_ + interval_ / 4 + rounded) / interval_ + 1;
+  }
 
  private:
   // Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014 (its mix64variant13).
