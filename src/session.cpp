@@ -46,8 +46,16 @@ bool Session::ended() {
   if (!exit_status_) exit_status_ = target_.exit_status();
   if (exit_status_) return true;
   const system::WaitStatus status = system::wait_for_end(target_.process().pid());
-  if (status.kind == system::WaitStatus::Kind::ended) exit_status_ = status.exit_status.value_or(0);
-  return exit_status_.has_value();
+  if (status.kind != system::WaitStatus::Kind::ended) return false;
+  // Without a status another thread has just heard it, and is about to tell.
+  constexpr int most_waits = 20;
+  exit_status_ = status.exit_status;
+  for (int waits = 0; !exit_status_ && waits < most_waits; ++waits) {
+    exit_status_ = target_.exit_status();
+    if (!exit_status_) (void)system::sleep_until(system::Clock::now() + std::chrono::milliseconds(1));
+  }
+  if (!exit_status_) exit_status_ = 0;
+  return true;
 }
 
 int Session::wait_for_exit() {
