@@ -28,13 +28,17 @@ void Family::update() {
   if (!subprocesses_) return;
   const Clock::time_point begin = Clock::now();
   if (begin < find_at_) return;
-  std::erase_if(sessions_, [&](std::unique_ptr<Session>& session) {
-    if (!is_gone(*session)) return false;
-    if (before_drop_) before_drop_(*session);
-    std::ranges::copy(session->sampler().reader().lua().rows(), std::inserter(rows_, rows_.end()));
-    if (session.get() == target_) ended_target_ = std::move(session);
-    return true;
-  });
+  // One after the other: who is told of one finds those that were dropped before gone from sessions().
+  for (auto session = sessions_.begin(); session != sessions_.end();) {
+    if (!is_gone(**session)) {
+      ++session;
+      continue;
+    }
+    if (before_drop_) before_drop_(**session);
+    std::ranges::copy((*session)->sampler().reader().lua().rows(), std::inserter(rows_, rows_.end()));
+    if (session->get() == target_) ended_target_ = std::move(*session);
+    session = sessions_.erase(session);
+  }
   find_descendants();
   const Clock::time_point end = Clock::now();
   find_at_ = end + std::max<Clock::duration>(shortest_pause, 100 * (end - begin));
