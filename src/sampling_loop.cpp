@@ -67,7 +67,7 @@ class Loop {
     if (now - cpu_time_asked_ > 1s) ask_cpu_time();
     family_.update();
     for (const auto& session : family_.sessions()) session->sampler().settle();
-    stoppers_->watch(family_.sessions());
+    for (const auto& left : stoppers_->watch(family_.sessions())) count(*left, now);
     stoppers_->keep_off();
   }
 
@@ -82,7 +82,7 @@ class Loop {
   // A session is about to go: what was found of it is taken first.
   void forget(const Session& session) {
     if (stoppers_ == nullptr) return;
-    stoppers_->watch(family_.sessions(), &session);
+    for (const auto& left : stoppers_->watch(family_.sessions(), &session)) count(*left, Clock::now());
     take(Clock::now());
   }
 
@@ -100,18 +100,21 @@ class Loop {
 
   void take(Clock::time_point until) {
     stoppers_->drain(until, [&](Found& found) { take(found); });
-    for (const auto& watch : stoppers_->watched()) {
-      const Tick tick{to_ns(until - start_), 0};
-      if (const std::int64_t idle = watch->idle.exchange(0)) sink_.add_idle(watch->session, *watch->thread, tick, idle);
-      if (const std::int64_t waited = watch->waited.exchange(0)) sink_.add_waiting(watch->session, *watch->thread, tick, waited);
-      sink_.add_loss(Loss::late, watch->late.exchange(0));
-      sink_.add_loss(Loss::elsewhere, watch->elsewhere.exchange(0));
-      sink_.add_loss(Loss::not_stopped, watch->not_stopped.exchange(0));
-    }
+    for (const auto& watch : stoppers_->watched()) count(*watch, until);
     const std::int64_t skipped = stoppers_->skipped();
     sink_.add_loss(Loss::skipped, skipped - std::exchange(skipped_, skipped));
     counts_.ticks = ticks_before_ + stoppers_->ticks();
     counts_.duration_ns = to_ns(until - start_);
+  }
+
+  // The ticks of a thread that came to nothing.
+  void count(Watch& watch, Clock::time_point now) {
+    const Tick tick{to_ns(now - start_), 0};
+    if (const std::int64_t idle = watch.idle.exchange(0)) sink_.add_idle(watch.session, *watch.thread, tick, idle);
+    if (const std::int64_t waited = watch.waited.exchange(0)) sink_.add_waiting(watch.session, *watch.thread, tick, waited);
+    sink_.add_loss(Loss::late, watch.late.exchange(0));
+    sink_.add_loss(Loss::elsewhere, watch.elsewhere.exchange(0));
+    sink_.add_loss(Loss::not_stopped, watch.not_stopped.exchange(0));
   }
 
   void take(Found& found) {

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "attach/own_cpu.h"
 
@@ -35,6 +36,7 @@ class Stoppers::Stopper {
   bool real_time() const { return real_time_; }
   std::int64_t waits_since() const { return tracer_.waits_since(); }
 
+  void deactivate() { active_ = false; }
   void activate() {
     asked_again_ = true;
     if (active_.exchange(true)) return;
@@ -193,12 +195,7 @@ void Stoppers::Stopper::wait_until(Clock::time_point due) {
 
 // Nothing of the target has executed here for long. Whoever sleeps is looked after by another one.
 void Stoppers::Stopper::park() {
-  Stopper* const other = all_.active_other_than(cpu_);
-  if (other == nullptr) return;
-  active_ = false;
-  for (const auto& watch : *all_.roster()) {
-    if (watch->cpu == cpu_) watch->cpu = other->cpu();
-  }
+  if (!all_.retire(*this)) return;
   while (!ends_ && !active_) (void)sem_wait(&wanted_);
 }
 
@@ -238,6 +235,7 @@ void Stoppers::Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64
     account(*watch, number, now, true);
     if (!all_.idle_) ++watch->idle;
     else if (Found* const found = open_found(watch, number)) found->kind = Found::Kind::asleep_again, put();
+    else ++watch->late;   // the main thread does not keep up
     return watch->claim.give_back();
   }
   if (!mine && !ran) return watch->claim.give_back();   // still where it was
@@ -276,7 +274,10 @@ void Stoppers::Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, co
   const ThreadState state = watch->thread->state();
   account(*watch, number, now, state.kind == ThreadState::Kind::sleeping);
   Found* const found = open_found(watch, number);
-  if (found == nullptr) return;
+  if (found == nullptr) {
+    ++watch->late;
+    return;
+  }
   found->loss = Loss::moved;
   Sampler& sampler = watch->session.sampler();
   if (state.kind == ThreadState::Kind::sleeping && sampler.reader().lock_soon()) {
@@ -318,6 +319,7 @@ void Stoppers::Stopper::waits(const std::shared_ptr<Watch>& watch, std::int64_t 
     return;
   }
   if (Found* const found = open_found(watch, number)) found->kind = Found::Kind::waiting, put();
+  else ++watch->late;
 }
 
 // Who has had the CPU all the time since the last tick has it now. Else the time that its time on the CPU was counted tells: when it was taken off.
@@ -350,6 +352,11 @@ void Stoppers::Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::S
 // It stands still, or cannot be stopped.
 void Stoppers::Stopper::arrived(Asked asked) {
   Watch& watch = *asked.watch;
+  if (watch.gone) {
+    asked.stop->resume();
+    watch.asked_by = -1;
+    return;
+  }
   Sampler& sampler = watch.session.sampler();
   Found* const found = open_found(asked.watch, asked.number);
   const bool locked = found != nullptr && sampler.reader().lock_soon();
@@ -445,6 +452,11 @@ Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle)
 Stoppers::~Stoppers() { stop(); }
 
 void Stoppers::stop() {
+  {
+    const std::lock_guard lock(stoppers_lock_);
+    if (std::exchange(stopped_, true)) return;
+  }
+  if (!kept_off_.empty()) (void)stay_on(usable_);
   const std::vector<Stopper*> stoppers = all();
   for (Stopper* const stopper : stoppers) stopper->end();
   for (Stopper* const stopper : stoppers) {
@@ -462,18 +474,22 @@ bool Stoppers::need(int cpu) {
   if (place == usable_.end() || *place != cpu) return false;
   const auto index = static_cast<std::size_t>(place - usable_.begin());
   const std::lock_guard lock(stoppers_lock_);
+  if (stopped_) return false;
   std::unique_ptr<Stopper>& stopper = stoppers_[index];
   if (stopper == nullptr) stopper = std::make_unique<Stopper>(*this, cpu, static_cast<int>(index));
   stopper->activate();
   return stopper->active();
 }
 
-Stoppers::Stopper* Stoppers::active_other_than(int cpu) const {
+bool Stoppers::retire(Stopper& stopper) {
   const std::lock_guard lock(stoppers_lock_);
-  for (const auto& stopper : stoppers_) {
-    if (stopper != nullptr && stopper->active() && stopper->cpu() != cpu) return stopper.get();
+  const auto other = std::ranges::find_if(stoppers_, [&](const auto& each) { return each != nullptr && each->active() && each.get() != &stopper; });
+  if (other == stoppers_.end()) return false;
+  stopper.deactivate();
+  for (const auto& watch : *roster()) {
+    if (watch->cpu == stopper.cpu()) watch->cpu = (*other)->cpu();
   }
-  return nullptr;
+  return true;
 }
 
 bool Stoppers::on_time() const {
@@ -497,7 +513,7 @@ void Stoppers::add_stop(int tid, std::int64_t ns) {
   budget_.add(tid, ns);
 }
 
-void Stoppers::watch(const std::vector<std::unique_ptr<Session>>& sessions, const Session* but) {
+std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::unique_ptr<Session>>& sessions, const Session* but) {
   auto next = std::make_shared<Roster>();
   const Clock::time_point now = Clock::now();
   bool same = true;
@@ -518,21 +534,25 @@ void Stoppers::watch(const std::vector<std::unique_ptr<Session>>& sessions, cons
       next->push_back(std::move(watch));
     }
   }
-  if (same && kept == main_roster_->size()) return;
+  if (same && kept == main_roster_->size()) return {};
   const std::shared_ptr<const Roster> old = std::exchange(main_roster_, next);
   watches_.clear();
   for (const auto& watch : *next) watches_[watch->thread.get()] = watch;
   std::atomic_store(&roster_, main_roster_);
   // Who is being looked at is waited for: its session may be gone when this returns.
+  std::vector<std::shared_ptr<Watch>> left;
   for (const auto& watch : *old) {
     if (watches_.contains(watch->thread.get())) continue;
+    left.push_back(watch);
     while (!watch->claim.try_take()) {
       watch_over();
       (void)system::sleep_until(Clock::now() + 100us);
     }
-    constexpr Clock::duration stops_within = 2s;
+    watch->gone = true;
+    constexpr Clock::duration stops_within = 2s;   // one that has not by then is let go when it does, without a look at its session
     for (const Clock::time_point end = Clock::now() + stops_within; watch->asked_by != -1 && Clock::now() < end;) (void)system::sleep_until(Clock::now() + 100us);
   }
+  return left;
 }
 
 std::vector<Stoppers::Stopper*> Stoppers::all() const {

@@ -45,7 +45,8 @@ struct Watch {
   std::int64_t tick = -1;                   // the last one that has been accounted for; -1: none, its ticks begin with the next one
   system::Clock::time_point at;             // when that was
   std::int64_t skipped_seen = 0;            // Stoppers::skipped() then
-  bool slept = false;                       // at that tick
+  std::atomic<bool> slept = false;          // at that tick
+  std::atomic<bool> gone = false;           // its session is being dropped
   bool moved = false;                       // it went to another CPU since
   std::atomic<int> asked_by = -1;           // the CPU whose stopper has asked it to stop, and it has not yet: that one alone may look at it
   Thread::Schedule schedule;                // as it was then
@@ -83,8 +84,8 @@ class Stoppers {
   Stoppers& operator=(const Stoppers&) = delete;
 
   // ---- For the main thread, every few ms.
-  // Which threads there are now. Those of sessions that are left out are no longer looked at when it returns.
-  void watch(const std::vector<std::unique_ptr<Session>>& sessions, const Session* but = nullptr);
+  // Which threads there are now. Those of sessions that are left out are no longer looked at when it returns: these are returned, for what was counted of them.
+  std::vector<std::shared_ptr<Watch>> watch(const std::vector<std::unique_ptr<Session>>& sessions, const Session* but = nullptr);
   const std::vector<std::shared_ptr<Watch>>& watched() const { return *main_roster_; }
   // Hands over what was found and read, in the order of ticks, but for what is younger than `until`.
   void drain(system::Clock::time_point until, const std::function<void(Found&)>& take);
@@ -110,7 +111,7 @@ class Stoppers {
   // There is a stopper on that CPU from the next tick on. False if luaspy may not use it.
   bool need(int cpu);
   bool is_usable(int cpu) const;
-  Stopper* active_other_than(int cpu) const;
+  bool retire(Stopper& stopper);   // false: it is the only one
   std::vector<Stopper*> all() const;
 
   const TickGrid grid_;
@@ -118,6 +119,7 @@ class Stoppers {
   std::vector<int> usable_;
   std::vector<std::unique_ptr<Stopper>> stoppers_;   // by place in usable_; made when needed
   mutable std::mutex stoppers_lock_;
+  bool stopped_ = false;                             // stoppers_lock_'s
   std::unordered_map<const Thread*, std::shared_ptr<Watch>> watches_;   // main_roster_'s
   std::shared_ptr<const Roster> main_roster_ = std::make_shared<Roster>();
   std::shared_ptr<const Roster> roster_ = main_roster_;

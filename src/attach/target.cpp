@@ -6,7 +6,7 @@ namespace luaspy {
 
 void Tracer::let_go_pending() {
   for (const Pending& pending : std::vector(pending_)) {
-    Stop stop(*this, *pending.target, pending.tid);
+    Stop stop(*this, pending.process, pending.tid);
   }
 }
 
@@ -16,7 +16,10 @@ bool Tracer::has_pending(pid_t tid) const { return std::ranges::find(pending_, t
 
 Stop::Stop(Target& target, pid_t tid) : Stop(target.tracer(), target, tid) {}
 
-Stop::Stop(Tracer& tracer, Target& target, pid_t tid) : tracer_(tracer), target_(target), tid_(tid), requested_(system::Clock::now()) {
+Stop::Stop(Tracer& tracer, Target& target, pid_t tid) : Stop(tracer, target.traced_, tid) {}
+
+Stop::Stop(Tracer& tracer, std::shared_ptr<TracedProcess> process, pid_t tid)
+    : tracer_(tracer), process_(std::move(process)), tid_(tid), requested_(system::Clock::now()) {
   const bool was_pending = std::erase_if(tracer.pending_, [&](const Tracer::Pending& pending) { return pending.tid == tid; }) != 0;
   if (was_pending) outcome_ = wait(false);
   // What was pending may be gone, and its number be that of a thread which nobody traces: after exec the leader's is.
@@ -26,10 +29,10 @@ Stop::Stop(Tracer& tracer, Target& target, pid_t tid) : tracer_(tracer), target_
     outcome_ = wait(true);
   }
   settle(tid);
-  if (outcome_ == Outcome::pending) tracer.pending_.push_back({&target, tid_});
+  if (outcome_ == Outcome::pending) tracer.pending_.push_back({process_, tid_});
 }
 
-Stop::Stop(Tracer& tracer, Target& target, pid_t tid, Later) : tracer_(tracer), target_(target), tid_(tid), requested_(system::Clock::now()) {
+Stop::Stop(Tracer& tracer, Target& target, pid_t tid, Later) : tracer_(tracer), process_(target.traced_), tid_(tid), requested_(system::Clock::now()) {
   if (begin()) outcome_ = Outcome::pending;
 }
 
@@ -64,7 +67,7 @@ bool Stop::begin() {
 // A thread that was in exec when it was interrupted has become the leader, and stands still under that number (ptrace, section 2: "execve(2) under ptrace").
 // It is another program by now.
 void Stop::follow_exec() {
-  const pid_t leader = target_.process_.pid();
+  const pid_t leader = process_->pid;
   if (tid_ == leader || std::ranges::find(tracer_.held_, leader) != tracer_.held_.end() || system::interrupt(leader)) return;
   tid_ = leader;
   outcome_ = wait(true);
@@ -85,7 +88,7 @@ Stop::Outcome Stop::take(const system::WaitStatus& status) {
   switch (status.kind) {
     case system::WaitStatus::Kind::stopped: signal_ = status.signal; return Outcome::stopped;
     case system::WaitStatus::Kind::ended:
-      if (tid_ == target_.process_.pid()) target_.exit_status_ = status.exit_status.value_or(-1);
+      if (tid_ == process_->pid) process_->exit_status = status.exit_status.value_or(-1);
       return Outcome::ended;
     case system::WaitStatus::Kind::none:
     case system::WaitStatus::Kind::interrupted: break;
@@ -101,7 +104,7 @@ std::chrono::nanoseconds Stop::resume() {
   outcome_ = Outcome::ended;
   stood_still_ = system::Clock::now() - requested_;
   std::erase(tracer_.held_, tid_);
-  if (killed) tracer_.pending_.push_back({&target_, tid_});
+  if (killed) tracer_.pending_.push_back({process_, tid_});
   return stood_still_;
 }
 

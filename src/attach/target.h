@@ -3,6 +3,7 @@
 // nobody traces the target, its signals take their usual way, and a luaspy that is killed leaves nothing behind.
 
 #include <atomic>
+#include <memory>
 #include <optional>
 
 #include "attach/live_memory.h"
@@ -11,6 +12,13 @@
 namespace luaspy {
 
 class Target;
+
+// What a stop needs of a target, which may be gone before its thread has stopped: it is kept until then.
+struct TracedProcess {
+  explicit TracedProcess(pid_t its) : pid(its) {}
+  const pid_t pid;
+  std::atomic<int> exit_status = -1;   // -1: not known
+};
 
 // A thread of luaspy's that stops threads. To the kernel a thread is the tracer, and only it can let go what it has stopped: one object for each
 // thread that stops, used by that thread alone but for waits_since(). When that thread ends, the kernel lets go whatever it still traces.
@@ -33,7 +41,7 @@ class Tracer {
  private:
   friend class Stop;
   struct Pending {
-    Target* target = nullptr;
+    std::shared_ptr<TracedProcess> process;
     pid_t tid = 0;
   };
   std::chrono::milliseconds patience_;
@@ -49,6 +57,7 @@ class Stop {
   enum class Outcome { stopped, ended, refused, pending };
 
   Stop(Tracer& tracer, Target& target, pid_t tid);
+  Stop(Tracer& tracer, std::shared_ptr<TracedProcess> process, pid_t tid);
   Stop(Target& target, pid_t tid);   // by target.tracer()
   // Only asks the thread to stop: outcome() is `pending` until arrive(), or says why it cannot be asked.
   struct Later {};
@@ -80,7 +89,7 @@ class Stop {
   void follow_exec();
 
   Tracer& tracer_;
-  Target& target_;
+  const std::shared_ptr<TracedProcess> process_;
   pid_t tid_;
   Outcome outcome_ = Outcome::ended;
   int signal_ = 0;
@@ -96,7 +105,7 @@ class Target {
 
   // `patience`: see Tracer, of tracer().
   Target(Process process, std::chrono::milliseconds patience)
-      : process_(std::move(process)), memory_(process_.pid()), tracer_(patience) {}
+      : process_(std::move(process)), memory_(process_.pid()), tracer_(patience), traced_(std::make_shared<TracedProcess>(process_.pid())) {}
 
   Process& process() { return process_; }
   const Process& process() const { return process_; }
@@ -105,7 +114,7 @@ class Target {
   Tracer& tracer() { return tracer_; }
   // How the target ended, as a shell tells it, if it is luaspy's child and a stop met its end: the kernel tells it once only.
   std::optional<int> exit_status() const {
-    const int status = exit_status_;
+    const int status = traced_->exit_status;
     return status < 0 ? std::nullopt : std::optional(status);
   }
 
@@ -114,7 +123,7 @@ class Target {
   Process process_;
   LiveMemory memory_;
   Tracer tracer_;
-  std::atomic<int> exit_status_ = -1;   // -1: not known
+  std::shared_ptr<TracedProcess> traced_;
 };
 
 }  // namespace luaspy
