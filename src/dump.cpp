@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "attach/refusal.h"
@@ -30,17 +31,37 @@ InspectOptions inspect_options(const DumpOptions& options) { return {options.loc
 
 Error incomplete() { return {Cause::output, "Cannot write all of the dump: no space, or closed by its reader."}; }
 
+// Threads that want to run and have no CPU are told from those that run by what they get of a while: a short one, and if any gets too little of
+// that, a second. A signal ends it. Of all processes at once; nothing stands still by now.
+void watch_running(const Family& family, std::vector<Inspector>& inspectors, std::vector<ProcessLook>& looks) {
+  constexpr double first = 0.05, whole = 1;   // s
+  std::vector<std::vector<std::pair<pid_t, CpuWatch>>> watches;
+  for (std::size_t i = 0; i < looks.size(); ++i) watches.push_back(inspectors[i].watch_running(looks[i]));
+  if (std::ranges::all_of(watches, [](const auto& of_process) { return of_process.empty(); })) return;
+  pause(family, first);
+  const auto waits = [](const auto& watch) { return watch.second.so_far().has_value(); };
+  const bool any_waits = std::ranges::any_of(watches, [&](const auto& of_process) { return std::ranges::any_of(of_process, waits); });
+  if (!any_waits || system::end_requested() != 0) return;
+  pause(family, whole - first);
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    for (const auto& [tid, watch] : watches[i]) std::ranges::find(looks[i].threads, tid, &ThreadLook::tid)->cpu_wait = watch.so_far();
+  }
+}
+
 using Looks = std::vector<ProcessLook>;   // at one process, in the order of time
 
-// At each process, the target first; without those that ended before they could be looked at. Text is printed as it comes.
+// At each process, the target first; without those that ended before they could be looked at. Text is printed after each round.
 std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
   std::vector<Inspector> inspectors;
   for (const auto& session : family.sessions()) inspectors.emplace_back(*session, inspect_options(options));
   std::vector<Looks> all(inspectors.size());
   for (int i = 0; i < options.count && system::end_requested() == 0; ++i) {
     if (i != 0) pause(family, options.interval);
+    std::vector<ProcessLook> looks;
+    for (Inspector& inspector : inspectors) looks.push_back(inspector.look());
+    if (i == 0) watch_running(family, inspectors, looks);   // later, movements() says how much of a CPU each had
     for (std::size_t which = 0; which < all.size(); ++which) {
-      ProcessLook look = inspectors[which].look();
+      ProcessLook& look = looks[which];
       if (look.threads.empty()) continue;
       if (!options.json) print((i == 0 && which == 0 ? "" : "\n") + (all[which].empty() ? to_text(look, options.coroutines) : to_text(look, all[which].back(), options.coroutines)));
       all[which].push_back(std::move(look));

@@ -66,6 +66,14 @@ Json to_json(const Wait& wait) {
   return json;
 }
 
+Json to_json(const CpuWait& wait) {
+  const auto seconds = [](std::int64_t ns) { return static_cast<double>(ns) / 1e9; };
+  Json json = {{"text", cpu_wait_text(wait)}, {"window_s", seconds(wait.window)}, {"on_cpu_s", seconds(wait.on_cpu)}};
+  if (wait.waited) json["waited_s"] = seconds(*wait.waited);
+  if (wait.throttled != 0) json["throttled_s"] = seconds(wait.throttled);
+  return json;
+}
+
 Json to_json(const ThreadLook& thread) {
   const Sample& sample = thread.sample;
   Json json = {{"tid", thread.tid}, {"name", thread.name}, {"state", name(sample.state)}};
@@ -75,6 +83,7 @@ Json to_json(const ThreadLook& thread) {
   json["native_complete"] = sample.quality.native_complete != 0;
   json["stopped_ns"] = sample.stopped_ns;
   if (thread.wait) json["wait"] = to_json(*thread.wait);
+  if (thread.cpu_wait) json["cpu_wait"] = to_json(*thread.cpu_wait);
   json["frames"] = Json::array();
   for (std::size_t i = sample.stack.size(); i-- > 0;) {
     Json frame = to_json(sample.stack[i]);

@@ -48,6 +48,7 @@ void print_thread(Out out, const ThreadLook& thread) {
   fmt::format_to(out, "\nThread {}{} ({}{})\n", thread.tid, thread.name.empty() ? "" : fmt::format(" \"{}\"", thread.name), state_of(thread),
                  sample.vm_state == VmState::none ? "" : fmt::format("; in the {}", name(sample.vm_state)));
   if (sample.loss != Loss::none) fmt::format_to(out, "    no stack: {}\n", name(sample.loss));
+  if (thread.cpu_wait) fmt::format_to(out, "    {}\n", cpu_wait_text(*thread.cpu_wait));
   for (std::size_t i = sample.stack.size(); i-- > 0;) {
     const bool is_wait = i + 1 == sample.stack.size() && thread.wait && sample.stack[i].kind == Frame::Kind::marker;
     if (is_wait) fmt::format_to(out, "    {}\n", wait_text(*thread.wait));

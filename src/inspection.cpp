@@ -81,6 +81,17 @@ ProcessLook Inspector::look() {
   return look;
 }
 
+std::vector<std::pair<pid_t, CpuWatch>> Inspector::watch_running(const ProcessLook& look) {
+  constexpr std::size_t most = 1024;   // a process may have as many threads as it likes; each is read three times
+  std::vector<std::pair<pid_t, CpuWatch>> watches;
+  for (const auto& thread : session_.target().process().threads()) {
+    const auto seen = std::ranges::find(look.threads, thread->tid(), &ThreadLook::tid);
+    if (seen == look.threads.end() || seen->sample.state != Sample::State::running || watches.size() == most) continue;
+    watches.emplace_back(thread->tid(), CpuWatch(look.pid, thread));
+  }
+  return watches;
+}
+
 void Inspector::look_in_standstill(ProcessLook& look) {
   constexpr int tries = 5;
   Coroutines coroutines(session_.target().memory());

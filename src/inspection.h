@@ -6,9 +6,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attach/core_file.h"
+#include "attach/cpu_wait.h"
 #include "attach/waiting.h"
 #include "coroutines.h"
 #include "luastate/variables.h"
@@ -30,6 +32,7 @@ struct ThreadLook {
   std::vector<FrameDetail> details;   // as sample.stack, or shorter
   std::optional<Wait> wait;           // what it sleeps in
   Thread::Times times{};              // since it began
+  std::optional<CpuWait> cpu_wait;    // it wants to run, and has no CPU for a part of the time
 };
 
 // What is said of a core file beside its threads.
@@ -74,6 +77,8 @@ class Inspector {
   Inspector(Session& session, const InspectOptions& options) : session_(session), options_(options), sources_(session.target().process().pid()) {}
 
   ProcessLook look();
+  // Of the threads that were found running in it. To be called soon after look().
+  std::vector<std::pair<pid_t, CpuWatch>> watch_running(const ProcessLook& look);
 
  private:
   std::optional<Sample> look_at(Thread& thread);

@@ -74,6 +74,7 @@ std::vector<ProcessLook> looks() {
   look.images = {image};
   look.rows = {"Lua 5.4.3-5.4.9"};
   look.threads = {saved(100, "5.4.4-coroutine", VmState::interpreting), saved(101, "luajit-inlined", VmState::machine_code), waiting(102), waiting(103)};
+  look.threads[0].cpu_wait = CpuWait{1'000'000'000, 260'000'000, {}, 700'000'000};
   ThreadLook lost;
   lost.tid = 104, lost.name = "lost", lost.sample.loss = Loss::not_stopped;
   look.threads.push_back(lost);
@@ -82,6 +83,7 @@ std::vector<ProcessLook> looks() {
   look.stood_still_ns = 2'345'678;
   ProcessLook later = look;
   later.time = 1;
+  later.threads[0].cpu_wait.reset();
   later.threads[0].times.on_cpu += 990'000'000;
   later.threads[0].sample.stack.resize(3);
   later.disturbed = true;

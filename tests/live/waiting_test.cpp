@@ -1,5 +1,6 @@
 // What sleeping threads wait for: programs/waits.c has one for each way to wait.
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -138,38 +139,40 @@ TEST_CASE("a target that a signal has stopped", "[waiting]") {
 
 namespace {
 
-// A cgroup that can be frozen, of version 1 or 2; nothing where there is none or luaspy's tests may not make one. A process that is in it when this
-// ends is thawed and put back.
-class Freezer {
+// A cgroup with a setting in `file` that stops or slows down who is in it, of version 1 or 2; nothing where there is none or luaspy's tests may not
+// make one. A process that is in it when this ends is let go and put back.
+class Group {
  public:
-  Freezer(const std::string& mount, const std::string& file, const std::string& frozen, const std::string& thawed, pid_t pid)
-      : mount_(mount), path_(fmt::format("{}/luaspy-test-{}", mount, ::getpid())), file_(path_ + "/" + file), frozen_(frozen), thawed_(thawed), pid_(pid) {
+  Group(const std::string& mount, const std::string& file, const std::string& held, const std::string& free, pid_t pid)
+      : mount_(mount), path_(fmt::format("{}/luaspy-test-{}", mount, ::getpid())), file_(path_ + "/" + file), held_(held), free_(free), pid_(pid) {
     if (read_file(mount + "/cgroup.procs").empty() && ::access((mount + "/cgroup.procs").c_str(), W_OK) != 0) return;
     if (::mkdir(path_.c_str(), 0755) != 0) return;
     made_ = true;
     ready_ = ::access(file_.c_str(), W_OK) == 0 && write(path_ + "/cgroup.procs", std::to_string(pid));
   }
-  Freezer(const Freezer&) = delete;
-  Freezer& operator=(const Freezer&) = delete;
-  ~Freezer() {
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group() {
     if (!made_) return;
-    thaw();
+    let_go();
     write(mount_ + "/cgroup.procs", std::to_string(pid_));
     ::rmdir(path_.c_str());
   }
   bool ready() const { return ready_; }
-  void freeze() { write(file_, frozen_); }
-  void thaw() { write(file_, thawed_); }
+  bool hold() { return write(file_, held_); }
+  void let_go() { write(file_, free_); }
 
  private:
   static bool write(const std::string& path, const std::string& text) {
     std::ofstream out(path);
     return static_cast<bool>(out << text << std::flush);
   }
-  std::string mount_, path_, file_, frozen_, thawed_;
+  std::string mount_, path_, file_, held_, free_;
   pid_t pid_;
   bool made_ = false, ready_ = false;
 };
+
+std::string v2_mount() { return ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified"; }
 
 }  // namespace
 
@@ -178,15 +181,14 @@ TEST_CASE("a target whose cgroup is frozen", "[waiting]") {
   const bool sleeps = GENERATE(false, true);
   Running running(lua({"-e", sleeps ? "print 'READY' io.stdout:flush() io.read()" : "print 'READY' io.stdout:flush() while true do end"}));
   running.read_until("READY");
-  const std::string v2_mount = ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified";
-  Freezer freezer(v2 ? v2_mount : "/sys/fs/cgroup/freezer", v2 ? "cgroup.freeze" : "freezer.state", v2 ? "1" : "FROZEN", v2 ? "0" : "THAWED", running.pid());
+  Group freezer(v2 ? v2_mount() : "/sys/fs/cgroup/freezer", v2 ? "cgroup.freeze" : "freezer.state", v2 ? "1" : "FROZEN", v2 ? "0" : "THAWED", running.pid());
   if (!freezer.ready()) {
     WARN("no cgroup of version " << (v2 ? 2 : 1) << " can be frozen here: what is said of such a target was not tried on one");
     return;
   }
   CHECK(why_still(running.pid()).empty());
   if (sleeps) running.await("it reads", [&] { return read_file(fmt::format("/proc/{}/syscall", running.pid())).starts_with("0 0x0 "); });
-  freezer.freeze();
+  CHECK(freezer.hold());
   running.await("it is frozen", [&] { return why_still(running.pid()) == "frozen by its cgroup freezer"; });
   const Finished dumped = luaspy({"dump", "--pid", std::to_string(running.pid())});
   INFO(dumped.out << dumped.err);
@@ -194,8 +196,70 @@ TEST_CASE("a target whose cgroup is frozen", "[waiting]") {
   CHECK(dumped.out.find("(frozen") != std::string::npos);
   CHECK(dumped.out.find("    frozen by its cgroup freezer") != std::string::npos);
   CHECK((dumped.out.find("in read(fd 0") != std::string::npos) == sleeps);
-  freezer.thaw();
+  freezer.let_go();
   running.await("it goes on", [&] { return why_still(running.pid()).empty(); });
+}
+
+namespace {
+
+constexpr const char* spin = "print 'READY' io.stdout:flush() while true do end";
+
+// What dump says of the only thread, in JSON; in its text, too, it says it.
+nlohmann::json cpu_wait_of(pid_t pid, const std::regex& expected) {
+  const nlohmann::json json = dump(pid);
+  UNSCOPED_INFO(json.dump(2));
+  REQUIRE(json.at("threads").size() == 1);
+  const nlohmann::json& thread = json.at("threads")[0];
+  CHECK(thread.at("state") == "running");
+  REQUIRE(thread.contains("cpu_wait"));
+  const nlohmann::json& wait = thread.at("cpu_wait");
+  CHECK(std::regex_search(wait.at("text").get<std::string>(), expected));
+  CHECK(wait.at("on_cpu_s").get<double>() < 0.9 * wait.at("window_s").get<double>());
+  CHECK(!wait.contains("waited_s"));
+  CHECK(thread.at("frames").dump().find("main chunk") != std::string::npos);
+  const Finished dumped = luaspy({"dump", "--pid", std::to_string(pid)});
+  INFO(dumped.out << dumped.err);
+  CHECK(dumped.status == 0);
+  CHECK(std::regex_search(dumped.out, expected));
+  return wait;
+}
+
+}  // namespace
+
+TEST_CASE("a target that shares its CPU with others", "[waiting]") {
+  cpu_set_t usable;
+  REQUIRE(::sched_getaffinity(0, sizeof usable, &usable) == 0);
+  int cpu = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(cpu, &usable)) --cpu;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  Running target(lua({"-e", spin})), beside(lua({"-e", spin})), another(lua({"-e", spin}));
+  for (Running* const each : {&target, &beside, &another}) {
+    each->read_until("READY");
+    REQUIRE(::sched_setaffinity(each->pid(), sizeof one, &one) == 0);
+  }
+  (void)cpu_wait_of(target.pid(), std::regex(R"(wants to run; had a CPU \d+ % of the last )"));
+}
+
+TEST_CASE("a target whose cgroup is throttled", "[waiting]") {
+  const bool v2 = GENERATE(false, true);
+  Running running(lua({"-e", spin}));
+  running.read_until("READY");
+  Group quota(v2 ? v2_mount() : "/sys/fs/cgroup/cpu", v2 ? "cpu.max" : "cpu.cfs_quota_us", v2 ? "20000 100000" : "20000", v2 ? "max" : "-1", running.pid());
+  if (!quota.ready() || !quota.hold()) {
+    WARN("no cgroup of version " << (v2 ? 2 : 1) << " can have a quota here: what is said of such a target was not tried on one");
+    return;
+  }
+  const nlohmann::json wait = cpu_wait_of(running.pid(), std::regex(R"(wants to run; had a CPU \d+ % of the last .*; throttled by its cgroup for [0-9.]+ s)"));
+  CHECK(wait.at("throttled_s").get<double>() > 0);
+}
+
+TEST_CASE("a target that sleeps does not wait for a CPU", "[waiting]") {
+  Running running(lua({"-e", "print 'READY' io.stdout:flush() io.read()"}));
+  running.read_until("READY");
+  running.await("it reads", [&] { return read_file(fmt::format("/proc/{}/syscall", running.pid())).starts_with("0 0x0 "); });
+  CHECK(!dump(running.pid()).at("threads")[0].contains("cpu_wait"));
 }
 
 }  // namespace luaspy::live
