@@ -234,7 +234,7 @@ Dialect Locator::remember_globals(Address G, const LuajitLayout& layout) {
 // lua_newstate (lstate.c) allocates the main thread and its global_State as one: l_G of the first points right behind it, or,
 // in 5.5, to what it is inside of. LuaJIT's are parts of one GG_State (lj_dispatch.h). Such words are rare enough to look closer at each.
 void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space, const std::function<bool(const MainThread&)>& visit) const {
-  constexpr std::size_t chunk = 1 << 20, most = 1 << 30, page = 4096, most_unreadable = 4096;
+  constexpr std::size_t chunk = 1 << 20, most = 1 << 30, page = 4096, most_gaps = 4096;
   std::vector<std::byte> bytes(chunk);
   std::size_t read = 0, unreadable = 0;
   for (const Mapping& mapping : space.mappings()) {
@@ -244,7 +244,7 @@ void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space
       const std::size_t readable = memory.read_some(at, part);
       // It goes on behind a page that cannot be read: thread stacks have guard pages, and may share a mapping with a heap.
       next = at + part.size();
-      if (readable < part.size() && ++unreadable <= most_unreadable) next = std::min(next, (at + readable) / page * page + page);
+      if (readable < part.size() && ++unreadable <= most_gaps) next = std::min(next, (at + readable) / page * page + page);
       read += next - at;
       part = part.first(readable);
       for (std::size_t i = 0; i + 8 <= part.size(); i += 8) {

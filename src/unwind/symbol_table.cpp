@@ -83,7 +83,7 @@ struct SymbolTable::Entry {
 class SymbolTable::Sweep {
  public:
   // `entries` ascend by start and number.
-  explicit Sweep(const std::vector<Entry>& entries) : entries_(entries), work_left_(64 * entries.size() + (1 << 20)) {}
+  explicit Sweep(const std::vector<Entry>& entries) : entries_(entries), work_left_(static_cast<std::int64_t>(64 * entries.size() + (1 << 20))) {}
 
   // False if symbols lie one over another so that it would take for ever: no linker makes such a file.
   bool run(std::vector<Address>& starts, std::vector<std::uint32_t>& symbols) {

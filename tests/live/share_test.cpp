@@ -79,7 +79,7 @@ void check(const Share& share) {
   }
   const double samples = static_cast<double>(heavy + light);
   CHECK(both == 0);
-  REQUIRE(samples >= 100);
+  REQUIRE(samples >= 30);   // without the right to be real-time, ticks that come late beside other work are left out
   CHECK(samples >= 0.25 * static_cast<double>(all));   // the rest is the loop's os.clock, a system call, slow on a busy machine
   const double expected = heavy_seconds / (heavy_seconds + light_seconds);
   CHECK(std::abs(expected - share.percent / 100.0) < 0.05);   // else the workload is broken
