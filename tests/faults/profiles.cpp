@@ -202,7 +202,7 @@ void disk_is_full(Campaign& campaign) {
   while (campaign.next()) {
     const auto most = static_cast<unsigned long>(campaign.random(1, 900));
     Recording recording(campaign, victims.next(), campaign.chance(0.3) ? Words{"--every", "0.1"} : Words{}, {.most_bytes = most});
-    sleep_ms(campaign.random(30, 60));
+    sleep_ms(campaign.random(150, 300));   // there are samples by then
     recording.luaspy->process().signal(SIGTERM);
     check_told(campaign, recording, fmt::format("a disk with {} bytes", most), most);   // the words, too
     if (const auto name = recording.left()) campaign.harmed("a file is left: " + *name);

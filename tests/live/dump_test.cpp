@@ -57,7 +57,7 @@ TEST_CASE("a program that is stuck in a C function", "[dump]") {
   running.read_until("READY");
   const std::string text = dump_text(running, {"--count", "3", "--interval", "0.2", "--locals"});
   check_matches(text, "parameter text = \"aaa");
-  check_matches(text, "Process \\d+, 3 looks in 0.\\d s\n    Thread \\d+ \".*\" works, [^;\n]*; always inside string.find \\[C\\], called by search \\(.*match.lua:1\\) at line 3\n");
+  check_matches(text, "Process \\d+, 3 looks in \\d.\\d s\n    Thread \\d+ \".*\" works, [^;\n]*; always inside string.find \\[C\\], called by search \\(.*match.lua:1\\) at line 3\n");
 }
 
 TEST_CASE("a program that is slow because of a debug hook", "[dump]") {

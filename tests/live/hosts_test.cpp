@@ -116,7 +116,7 @@ void check(Running& server, const std::vector<std::string>& functions, const std
     all += stack.count;
     if (in_order(innermost_first, functions)) with_functions += stack.count;
   }
-  CHECK(all > 50);
+  CHECK(all > 15);   // on a busy machine: what waits for a CPU is no sample
   CHECK(static_cast<double>(with_functions) > (runs == Runs::always ? 0.9 : runs == Runs::in_slices ? 0.7 : 0.15) * static_cast<double>(all));
   std::smatch complete;
   REQUIRE(std::regex_search(recorded.err, complete, std::regex("native part complete ([0-9.]+) %")));
