@@ -178,6 +178,7 @@ void Stoppers::Stopper::wait_until(Clock::time_point due) {
     if (tid <= 0) {   // nothing is traced: whoever was asked has gone
       for (const Asked& asked : asked_) asked.watch->asked_by = -1;
       asked_.clear();
+      tracer_.forget_all();   // else the next wait would return at once, and a real-time thread spin
       continue;
     }
     const auto asked = std::ranges::find_if(asked_, [&](const Asked& each) { return each.stop->tid() == tid; });

@@ -31,6 +31,8 @@ class Tracer {
 
   // A wait for any thread has heard the end of one that was killed where it stood.
   void forget(pid_t tid);
+  // It has heard that the thread traces nothing.
+  void forget_all() { pending_.clear(); }
   // Resumes threads whose stop was pending and has come since.
   void let_go_pending();
   bool has_pending() const { return !pending_.empty(); }
