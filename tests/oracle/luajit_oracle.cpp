@@ -144,11 +144,12 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
   if (level.call.is_lua && std::string_view(level.ar.what) == "main") return expect_at("frame", "main chunk", frame.name, line, 0);
   std::string got = frame.name == "function" ? "" : frame.name;
   const bool is_called = caller != nullptr && caller->call.is_lua && !level.call.fresh && caller->frame.position >= 0;
-  // What package.loaded has it as is right where no instruction names it.
-  if (!got.empty() && leads_to(L, got, level.call.closure) && (!level.call.is_lua || line == -1 || !is_called)) return;
-  if (!is_called) return caller != nullptr && caller->call.is_lua && !level.call.fresh ? void() : expect_at("frame", "", got, line, 0);
   std::string said = level.ar.name != nullptr ? printable(cut(level.ar.name)) : "";
   if (said == "?") said.clear();
+  // What package.loaded has it as is right where no instruction names it.
+  const bool is_nameless = !level.call.is_lua || line == -1 || !is_called || said.empty();
+  if (!got.empty() && is_nameless && leads_to(L, got, level.call.closure)) return;
+  if (!is_called) return caller != nullptr && caller->call.is_lua && !level.call.fresh ? void() : expect_at("frame", "", got, line, 0);
   const Entered* known = nullptr;
   if (hooked) {
     const auto found = entered.find({L, level.frame.base_slot});
