@@ -301,4 +301,46 @@ TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
   CHECK(tried >= 16);
 }
 
+// ldo.c, luaD_precall: the CallInfo is linked, then filled. Until then it is of another call, and the C function that calls now has nothing
+// that says where its callee is, as an instruction of a Lua function does.
+TEST_CASE("a call of another function that a C function's CallInfo still has inside of it is not taken for its callee", "[replay]") {
+  int tried = 0;
+  for (const std::string& file : stop_files()) {
+    SavedStop stop = load_stop(file);
+    const Activation state = innermost(stop);
+    if (state.lua.puc == nullptr || state.lua.puc->callstatus_size == 0 || state.lua.puc->recurses_per_call) continue;
+    const Layout& row = *state.lua.puc;
+    const std::vector<Address> infos = call_infos(stop, row, state.L);
+    const auto walk_now = [&] {
+      LuaWalk walk;
+      walk_puc(stop.memory, stop.memory, row, state.L, {}, walk);
+      return walk;
+    };
+    const LuaWalk whole = walk_now();
+    REQUIRE((infos.size() > 2 && whole.innermost_dropped == 0 && whole.calls.size() > 1));
+    if (!whole.calls[0].is_lua || whole.calls[0].fresh || !whole.calls[1].is_lua) continue;
+    INFO(file);
+    const auto set_status = [&](Address ci, std::uint32_t on, std::uint32_t off) {
+      const Address at = ci + row.ci_callstatus;
+      const auto change = [&](auto status) { poke(stop, at, static_cast<decltype(status)>((status | on) & ~off)); };
+      if (row.callstatus_size == 1) change(stop.memory.get<std::uint8_t>(at).value());
+      else if (row.callstatus_size == 2) change(stop.memory.get<std::uint16_t>(at).value());
+      else change(stop.memory.get<std::uint32_t>(at).value());
+    };
+    const Address slot = stop.memory.get<Address>(infos[1] + row.ci_func).value();
+    poke(stop, slot, Address{0x40'1000});
+    if (row.tt_size == 1) poke(stop, slot + 8, row.tag_light_c);
+    else poke(stop, slot + 8, std::uint32_t{row.tag_light_c});
+    set_status(infos[1], row.status.c, row.status.lua);
+    const LuaWalk linked = walk_now();
+    CHECK(linked.innermost_dropped == 1);
+    REQUIRE(linked.calls.size() == whole.calls.size() - 1);
+    CHECK(!linked.calls[0].is_lua);
+    set_status(infos[0], row.status.fresh, row.status.reentry);
+    CHECK(walk_now().calls.size() == whole.calls.size());
+    ++tried;
+  }
+  CHECK(tried >= 4);
+}
+
 }  // namespace luaspy::replay
