@@ -85,6 +85,10 @@ void add_max_stopped(CLI::App& command, double& max_stopped) {
   command.add_option("--max-stopped", max_stopped, "Lower the rate where a thread would stand still for more of the time (10)")->check(CLI::Range(0.01, 100.0))->option_text("PERCENT");
 }
 
+void add_always_stop(CLI::App& command, bool& always_stop) {
+  command.add_flag("--always-stop", always_stop, "Stop threads by ptrace, even where root can read them without");
+}
+
 void add_mode(CLI::App& command, Mode& mode) {
   static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
@@ -139,6 +143,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_rate(record, options.rate);
   record.add_option("-d,--duration", options.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
   add_max_stopped(record, options.max_stopped);
+  add_always_stop(record, options.always_stop);
   add_output(record, options.output, options.format, std::string(formats().front().name));
   add_subprocesses(record, options.subprocesses);
   add_mode(record, options.mode);
@@ -187,6 +192,7 @@ void add_top(CLI::App& app, TopOptions& options) {
   add_mode(top, options.mode);
   top.add_flag("--idle", options.idle, "Sleeping threads too, by what they wait in; they are read, not stopped");
   add_max_stopped(top, options.max_stopped);
+  add_always_stop(top, options.always_stop);
 }
 
 void add_dump(CLI::App& app, DumpOptions& options) {

@@ -24,6 +24,7 @@ struct RecordOptions {
   double rate = 100;                    // Hz
   std::optional<double> duration;       // s
   double max_stopped = 10;              // % of the time that a thread may stand still
+  bool always_stop = false;             // LoopOptions::always_stop
   std::string output;                   // "-": standard output; "": made of the target's name
   std::string format;                   // "": from output's ending, else the first of formats()
   Mode mode = Mode::merged;
@@ -67,6 +68,7 @@ struct TopOptions {
   double rate = 100;                    // Hz
   std::optional<double> duration;       // s
   double max_stopped = 10;              // % of the time that a thread may stand still
+  bool always_stop = false;             // LoopOptions::always_stop
   Mode mode = Mode::merged;
   bool idle = false;                    // sample sleeping threads too
   bool subprocesses = false;            // the target's descendants that run Lua, too

@@ -157,7 +157,7 @@ Result<int> record(const RecordOptions& options) {
 
   Recorder recorder(options, family, *output);
   LoopCounts counts;
-  run_loop(family, {options.rate, options.duration, options.max_stopped}, recorder, counts);
+  run_loop(family, {options.rate, options.duration, options.max_stopped, options.always_stop}, recorder, counts);
   const Result<void> written = recorder.finish(counts);
   const bool refused = recorder.profile().losses(Loss::refused) != 0;
   const Error cause = refused ? explain_no_stop(process.pid()) : Error{};

@@ -54,6 +54,22 @@ Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Predic
   return readable ? Loss::none : Loss::unreadable;
 }
 
+// It has stood still since it lost its CPU, if that is still the last that happened to it when all is read.
+Loss Sampler::read_without_stop(const SwitchLog& switches, const SwitchLog::Switch& lost, const StackReader::Prediction& predicted, Look& look) {
+  look.state = {};
+  look.halt = Halt::Kind::none;
+  look.seen = lost.at;
+  look.stopped_ns = look.held_ns = 0;
+  const std::optional<Registers> registers = switches.registers(lost, look.at_system_call);
+  if (!registers) return Loss::unreadable;
+  const bool readable = reader_.read(look.reading, *registers, predicted, true);
+  const bool stood_still = switches.is_last(lost);
+  reader_.read_after(look.reading, predicted);
+  look.stopped_ns = look.held_ns = (system::Clock::now() - lost.at).count();
+  if (!stood_still) return Loss::elsewhere;
+  return readable ? Loss::none : Loss::unreadable;
+}
+
 // What was read counts if the thread was not scheduled meanwhile.
 Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted, Look& look) {
   look.schedule = thread.schedule();

@@ -7,6 +7,7 @@
 
 #include "attach/halt.h"
 #include "attach/standstill.h"
+#include "attach/switch_log.h"
 #include "stack_reader.h"
 
 namespace luaspy {
@@ -35,9 +36,11 @@ class Sampler {
     std::int64_t held_ns = 0;          // the same, from `seen` on
   };
 
-  // In these two, finish() may be at work in another thread. The caller has the lock of reader().
+  // In these, finish() may be at work in another thread. The caller has the lock of reader().
   // Reads a thread that stands still, and lets it run. Loss::none: there is something to finish.
   Loss read_stopped(Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look);
+  // Reads a thread whose CPU the calling thread has taken: it is `lost`, the last of its switches. Loss::elsewhere: it was given another one meanwhile.
+  Loss read_without_stop(const SwitchLog& switches, const SwitchLog::Switch& lost, const StackReader::Prediction& predicted, Look& look);
   // Reads one that sleeps, as `state` says, without a stop: that would end its system call. Loss::moved: it ran meanwhile.
   Loss read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted, Look& look);
   // What was read as a sample. Its loss is `incomplete` if the stop had not read what it should have; the next looks take care then.

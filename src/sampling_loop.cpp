@@ -42,7 +42,7 @@ class Loop {
   std::int64_t duration_ns() const { return to_ns(Clock::now() - start_); }
 
   void begin() {
-    stoppers_ = std::make_unique<Stoppers>(grid_, options_.max_stopped, family_.target().sampler().options().idle);
+    stoppers_ = std::make_unique<Stoppers>(grid_, options_.max_stopped, family_.target().sampler().options().idle, options_.always_stop);
     skipped_ = 0, ticks_before_ = counts_.ticks;
     stoppers_->watch(family_.sessions());
   }

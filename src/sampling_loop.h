@@ -11,6 +11,7 @@ struct LoopOptions {
   double rate = 100;                    // Hz
   std::optional<double> duration{};     // s; else until the target ends, a signal asks to end, or the sink has enough
   double max_stopped = 10;              // % of the time that a thread may stand still
+  bool always_stop = false;             // by ptrace, even where threads can be read without a stop (attach/switch_log.h)
 };
 
 // What a run has come to so far.

@@ -10,74 +10,24 @@
 //
 // What a thread does at a tick is one of: executed (a sample), slept, waited for a CPU, ended, or a loss.
 
-#include <pthread.h>
-
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
 
-#include "session.h"
 #include "stop_budget.h"
 #include "tick_grid.h"
+#include "watch.h"
 
 namespace luaspy {
 
-// Tries to get; who has it is not waited for by those that must not.
-class Claim {
- public:
-  bool try_take() { return !taken_.test_and_set(std::memory_order_acquire); }
-  void give_back() { taken_.clear(std::memory_order_release); }
-
- private:
-  std::atomic_flag taken_;
-};
-
-// One thread of the target, from tick to tick.
-struct Watch {
-  Watch(Session& of, std::shared_ptr<Thread> watched, system::Clock::time_point now)
-      : session(of), thread(std::move(watched)), at(now), cpu(thread->cpu()), cpu_time(thread->cpu_time().value_or(Thread::CpuTime{})) {}
-
-  Session& session;
-  const std::shared_ptr<Thread> thread;
-  Claim claim;                              // who has it may look at the thread, and change what follows
-  std::int64_t tick = -1;                   // the last one that has been accounted for; -1: none, its ticks begin with the next one
-  system::Clock::time_point at;             // when that was
-  std::int64_t skipped_seen = 0;            // Stoppers::skipped() then
-  std::atomic<bool> slept = false;          // at that tick
-  std::atomic<bool> gone = false;           // its session is being dropped
-  bool moved = false;                       // it went to another CPU since
-  std::atomic<int> asked_by = -1;           // the CPU whose stopper has asked it to stop, and it has not yet: that one alone may look at it
-  Thread::Schedule schedule;                // as it was then
-  std::atomic<int> cpu;                     // where it was seen last; the stopper there looks after it
-  std::atomic<std::int64_t> idle = 0, waited = 0;   // ticks that it slept, or waited for a CPU, not counted by the main thread yet
-  std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0;   // the same: ticks that came to nothing
-
-  Thread::CpuTime cpu_time;                 // the main thread's: as it was asked last
-
-  // Of the last look that was finished; stoppers use it for the next one.
-  std::mutex prediction_lock;
-  std::shared_ptr<const StackReader::Prediction> prediction = std::make_shared<StackReader::Prediction>();
-};
-
-// What a stopper has found of a thread at a tick, if it is more than a count.
-struct Found {
-  explicit Found(const Memory& target) : look(target) {}
-  std::shared_ptr<Watch> watch;
-  std::int64_t number = 0;                  // of the tick
-  system::Clock::time_point at;
-  std::int64_t weight_ns = 0;               // since the thread's last tick
-  enum class Kind { look, asleep_again, waiting, loss } kind = Kind::loss;
-  Loss loss = Loss::none;
-  std::int64_t stopped_ns = 0;
-  bool remote = false;                      // stopped from another CPU
-  Sampler::Look look;
-};
+class Stopper;
 
 class Stoppers {
  public:
-  Stoppers(const TickGrid& grid, double max_stopped, bool idle);
+  // `always_stop`: by ptrace, even where the log of a thread's switches would do.
+  Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop);
   // Ends all of them. What did not stop in time is let go by then, after a second at most.
   ~Stoppers();
   Stoppers(const Stoppers&) = delete;
@@ -101,7 +51,7 @@ class Stoppers {
   bool on_time() const;                               // every stopper is a real-time thread
 
  private:
-  class Stopper;
+  friend class Stopper;
   using Roster = std::vector<std::shared_ptr<Watch>>;
 
   // Of the stoppers.
@@ -113,9 +63,13 @@ class Stoppers {
   bool is_usable(int cpu) const;
   bool retire(Stopper& stopper);   // false: it is the only one
   std::vector<Stopper*> all() const;
+  void open_log(Watch& watch);
 
   const TickGrid grid_;
   const bool idle_;
+  // The main thread's.
+  bool takes_logs_;
+  int logs_ = 0;
   std::vector<int> usable_;
   std::vector<std::unique_ptr<Stopper>> stoppers_;   // by place in usable_; made when needed
   mutable std::mutex stoppers_lock_;

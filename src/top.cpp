@@ -235,7 +235,7 @@ Result<int> top(const TopOptions& options) {
   if (output) target.output = output->path();
   TopFeed feed(family, target);
   LoopCounts counts;
-  const LoopOptions loop = {options.rate, options.duration, options.max_stopped};
+  const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop};
   bool taken = true;
   if (plain) {
     run_both(family, loop, feed, counts, [&] { taken = print_tables(feed, interval, options.count); });

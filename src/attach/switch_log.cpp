@@ -1,0 +1,122 @@
+#include "attach/switch_log.h"
+
+#include <asm/perf_regs.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+namespace luaspy {
+namespace {
+
+// A record's header (linux/perf_event.h): its type, its flags, its bytes.
+struct Header {
+  std::uint32_t type;
+  std::uint16_t misc, size;
+};
+Header header_of(std::uint64_t word) {
+  Header header;
+  static_assert(sizeof header == sizeof word);
+  std::memcpy(&header, &word, sizeof header);
+  return header;
+}
+
+// In the order of bits: the order in which the kernel writes them.
+struct Noted {
+  unsigned bit;
+  Register number;
+};
+constexpr std::array noted_registers = {Noted{PERF_REG_X86_AX, rax},  Noted{PERF_REG_X86_BX, rbx},  Noted{PERF_REG_X86_CX, rcx},  Noted{PERF_REG_X86_DX, rdx},
+                                        Noted{PERF_REG_X86_SI, rsi},  Noted{PERF_REG_X86_DI, rdi},  Noted{PERF_REG_X86_BP, rbp},  Noted{PERF_REG_X86_SP, rsp},
+                                        Noted{PERF_REG_X86_IP, rip},  Noted{PERF_REG_X86_R8, r8},   Noted{PERF_REG_X86_R9, r9},   Noted{PERF_REG_X86_R10, r10},
+                                        Noted{PERF_REG_X86_R11, r11}, Noted{PERF_REG_X86_R12, r12}, Noted{PERF_REG_X86_R13, r13}, Noted{PERF_REG_X86_R14, r14},
+                                        Noted{PERF_REG_X86_R15, r15}};
+
+perf_event_attr attributes() {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+  attributes.sample_period = 1;
+  attributes.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER;
+  for (const Noted& each : noted_registers) attributes.sample_regs_user |= std::uint64_t{1} << each.bit;
+  attributes.context_switch = 1;   // PERF_RECORD_SWITCH, after the sample
+  attributes.sample_id_all = 1;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC;   // system::Clock's
+  attributes.write_backward = 1;
+  attributes.watermark = 1;
+  attributes.wakeup_watermark = 1u << 31;   // wakes nobody
+  return attributes;
+}
+
+}  // namespace
+
+std::unique_ptr<SwitchLog> SwitchLog::open(pid_t tid) {
+  perf_event_attr wanted = attributes();
+  std::unique_ptr<SwitchLog> log(new SwitchLog);
+  log->event_ = system::FileDescriptor(static_cast<int>(::syscall(SYS_perf_event_open, &wanted, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (!log->event_) return nullptr;
+  log->page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  // Not writable: the kernel overwrites what is old.
+  void* const mapped = ::mmap(nullptr, 2 * log->page_, PROT_READ, MAP_SHARED, log->event_.number(), 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  log->ring_ = static_cast<const std::byte*>(mapped);
+  return log;
+}
+
+SwitchLog::~SwitchLog() {
+  if (ring_ != nullptr) ::munmap(const_cast<std::byte*>(ring_), 2 * page_);
+}
+
+// It goes down: the newest record is at the lowest place.
+std::uint64_t SwitchLog::head() const {
+  const auto* const page = reinterpret_cast<const perf_event_mmap_page*>(ring_);
+  return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+}
+
+// Records are of whole words, and may go on at the ring's beginning.
+std::uint64_t SwitchLog::word(std::uint64_t place) const {
+  return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(ring_ + page_ + (place & (page_ - 1))), __ATOMIC_RELAXED);
+}
+
+// PERF_RECORD_SWITCH: the header; then, by sample_type, the time and the CPU.
+SwitchLog::Switch SwitchLog::last() const {
+  constexpr int tries = 4;
+  for (int i = 0; i < tries; ++i) {
+    Switch last;
+    last.place = head();
+    if (last.place == 0) return last;
+    const Header header = header_of(word(last.place));
+    const std::uint64_t time = word(last.place + 8), cpu = word(last.place + 16);
+    if (!is_last(last)) continue;   // it is being switched
+    if (header.type != PERF_RECORD_SWITCH) continue;
+    const bool is_out = (header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0, could_run = (header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
+    last.kind = !is_out ? Switch::Kind::given : could_run ? Switch::Kind::taken : Switch::Kind::given_up;
+    last.at = system::Clock::time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(time)));
+    last.cpu = static_cast<int>(static_cast<std::uint32_t>(cpu));
+    return last;
+  }
+  return {};
+}
+
+// PERF_RECORD_SAMPLE, noted right before: time, CPU, which registers these are, the registers.
+std::optional<Registers> SwitchLog::registers(const Switch& lost, bool& at_system_call) const {
+  const std::uint64_t sample = lost.place + header_of(word(lost.place)).size;
+  constexpr std::uint64_t values = 4 * 8;
+  const Header header = header_of(word(sample));
+  if (header.type != PERF_RECORD_SAMPLE || header.size != values + 8 * noted_registers.size()) return std::nullopt;
+  if (word(sample + 24) != PERF_SAMPLE_REGS_ABI_64) return std::nullopt;
+  Registers registers;
+  for (std::size_t i = 0; i < noted_registers.size(); ++i) registers.set(noted_registers[i].number, word(sample + values + 8 * i));
+  if (!is_last(lost)) return std::nullopt;
+  // The instruction syscall leaves in rcx where it returns to.
+  at_system_call = registers[rcx] == registers[rip];
+  return registers;
+}
+
+}  // namespace luaspy
