@@ -47,12 +47,15 @@ class Loop {
     stoppers_->watch(family_.sessions());
   }
 
-  // Soon after a tick, so that the next one knows what this one has read; several ticks at once where they are many.
+  // Soon after a tick, so that the next one knows what this one has read; where ticks are many, several of them at once: as many as a stopper has room for,
+  // and half of the first second shows what is to be read.
   Clock::time_point next_look() const {
-    constexpr Clock::duration most_often = 2ms, least_often = 100ms, most_behind = 2ms;
+    constexpr Clock::duration most_often = 2ms, often_enough = 20ms, least_often = 100ms, most_behind = 2ms, first = 500ms;
     const Clock::time_point now = Clock::now();
     const Clock::duration behind = 1ms + std::min<Clock::duration>(grid_.interval() / 4, most_behind);
-    const Clock::time_point next = std::max(grid_.time_of(grid_.after(now)) + behind, now + most_often);
+    const bool has_many = family_.target().sampler().options().idle;   // at each tick one for each thread that sleeps
+    const Clock::duration pause = has_many || now - start_ < first ? most_often : std::clamp<Clock::duration>(grid_.interval() * 16, most_often, often_enough);
+    const Clock::time_point next = std::max(grid_.time_of(grid_.after(now)) + behind, now + pause);
     Clock::time_point end = now + least_often;
     if (options_.duration) end = std::min(end, start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(*options_.duration * 1e9)));
     return std::min(next, end);
