@@ -41,9 +41,11 @@ void LuaReader::try_rows(std::vector<Dialect> rows) {
   locator_.try_rows(std::move(rows));
 }
 
-void LuaReader::read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before, bool all, Found& found) {
+void LuaReader::read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before,
+                     bool all, Found& found, const Locator::Mentions* mentions) {
   found.all = all;
-  locator_.locate(memory, registers, stack, before, all ? Locator::Unknown::read : Locator::Unknown::defer, found.active, found.deferred);
+  locator_.locate(memory, registers, stack, before, all ? Locator::Unknown::read : Locator::Unknown::defer, found.active, found.deferred, mentions);
+  found.mentions = locator_.mentions();
   found.unprotected.clear();
   for (const Activation& state : locator_.unprotected()) {
     if (std::ranges::find(found.active, state.L, &Activation::L) == found.active.end()) found.unprotected.push_back(state);

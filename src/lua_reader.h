@@ -40,11 +40,13 @@ class LuaReader {
     std::vector<Activation> unprotected;   // further ones that may run there without a protected call
     bool guessed = false;                  // `active` is only the first of the states that may run there
     std::vector<Address> deferred;    // words of the stack that may be further ones
+    Locator::Mentions mentions;
     bool all = false;                 // none was deferred, and the functions that were known have been touched, too
   };
   // In the stop: finds them, and touches what their walks will need. `memory` is the snapshot; `stack` the thread's stack in it. One thread at a time may
   // do this, while another one is at what comes after a stop.
-  void read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before, bool all, Found& found);
+  void read(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before,
+            bool all, Found& found, const Locator::Mentions* mentions = nullptr);
   // Right after it: touches what read() did not, as the functions were known. `memory`: the snapshot, and then the memory as it is now.
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Found& found) const { touch(memory, registers, stack, found, nullptr); }
 

@@ -211,18 +211,18 @@ bool NativeCode::executes_lua(const NativeFrame& frame) const {
   if (core->vm && core->vm->contains(frame.lookup)) return true;
   if (std::ranges::any_of(core->executes, [&](const Unwinder::Range& range) { return frame.lookup >= range.start && frame.lookup < range.end; })) return true;
   // Its cold part has call frame information of its own; only a symbol says what it belongs to.
-  return (!core->vm || !core->executes.empty()) && is_execute(describe(frame).name);
+  return (!core->vm || !core->executes.empty()) && described(frame).executes;
 }
 
 bool NativeCode::collects(const NativeFrame& frame) const {
   const CoreImage* const core = frame.function != 0 ? core_of(frame.lookup) : nullptr;
   if (core == nullptr || (core->vm && core->executes.empty())) return false;
-  return std::ranges::any_of(core->collectors, [&](const CollectorCode& collector) { return collector.has(frame.function); }) || is_collector(describe(frame).name);
+  return std::ranges::any_of(core->collectors, [&](const CollectorCode& collector) { return collector.has(frame.function); }) || described(frame).collects;
 }
 
 bool NativeCode::carries(const NativeFrame& frame) const {
   const CoreImage* const core = core_of(frame.lookup);
-  return core != nullptr && (executes_lua(frame) || is_carrier(describe(frame).name));
+  return core != nullptr && (executes_lua(frame) || described(frame).carries);
 }
 
 bool NativeCode::in_core_module(const NativeFrame& frame) const { return core_of(frame.lookup) != nullptr; }
@@ -240,14 +240,24 @@ std::vector<std::byte> NativeCode::code(const NativeFrame& frame) const {
   return bytes;
 }
 
-const Frame& NativeCode::describe(const NativeFrame& frame) const {
-  static const Frame machine_code{Frame::Kind::native, "[machine code]", {}, 0, 0};
+const Frame& NativeCode::describe(const NativeFrame& frame) const { return described(frame).frame; }
+
+const NativeCode::Described& NativeCode::described(const NativeFrame& frame) const {
+  static const Described machine_code{{Frame::Kind::native, "[machine code]", {}, 0, 0}};
   if (is_machine_code(frame)) return machine_code;
   const Address key = frame.function != 0 ? frame.function : frame.lookup;
   if (const auto known = described_.find(key); known != described_.end()) return known->second;
   constexpr std::size_t limit = 1 << 16;
   if (described_.size() >= limit) described_.clear();
-  Frame& result = described_[key];
+  Described& result = described_[key];
+  result.frame = name_of(frame);
+  const std::string& name = result.frame.name;
+  result.executes = is_execute(name), result.collects = is_collector(name), result.carries = is_carrier(name);
+  return result;
+}
+
+Frame NativeCode::name_of(const NativeFrame& frame) const {
+  Frame result;
   result.kind = Frame::Kind::native;
   const Module* const module = modules_.find(frame.lookup);
   if (module == nullptr) {

@@ -60,7 +60,14 @@ class NativeCode : public Core {
   const Unwinder& unwinder_;
   std::vector<CoreImage> cores_;
   std::vector<Unwinder::Range> machine_code_;
-  mutable std::unordered_map<Address, Frame> described_;   // by function start, else lookup
+  // What a function's name tells.
+  struct Described {
+    Frame frame;
+    bool executes = false, collects = false, carries = false;
+  };
+  const Described& described(const NativeFrame& frame) const;
+  Frame name_of(const NativeFrame& frame) const;
+  mutable std::unordered_map<Address, Described> described_;   // by function start, else lookup
   mutable std::unordered_map<Address, bool> carrying_;     // by function start
 };
 

@@ -126,7 +126,7 @@ class Loop {
     Sample sample;
     switch (found.kind) {
       case Found::Kind::look: {
-        auto predicted = std::make_shared<StackReader::Prediction>(*watch.prediction);   // only this thread changes it
+        auto predicted = std::make_shared<StackReader::Prediction>(watch.prediction->without_stack());   // only this thread changes it
         sample = session.sampler().finish(found.look, *predicted);
         const std::lock_guard lock(watch.prediction_lock);
         watch.prediction = std::move(predicted);

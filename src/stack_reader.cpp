@@ -115,7 +115,7 @@ bool StackReader::read(Look& look, const Registers& registers, const Prediction&
   if (snapshot.stack().empty()) return false;
   const bool careful = !hurry || careful_looks_ > 0;
   if (hurry && careful) --careful_looks_;
-  lua_.read(snapshot, registers, {snapshot.stack_start(), snapshot.stack()}, {predicted.stack_start, predicted.stack}, careful, look.found);
+  lua_.read(snapshot, registers, {snapshot.stack_start(), snapshot.stack()}, {predicted.stack_start, predicted.stack}, careful, look.found, &predicted.mentions);
   return true;
 }
 
@@ -225,6 +225,7 @@ void StackReader::predict(bool complete, Prediction& prediction) {
   const auto kept = snapshot.stack().first(std::min(snapshot.stack().size(), most_kept));
   prediction.stack.assign(kept.begin(), kept.end());
   prediction.stack_start = snapshot.stack_start();
+  prediction.mentions = look_->found.mentions;
   prediction.stack_end = complete ? natives_.back().sp + above_root : 0;
   // What a fiber's stack needs is learned: too little cuts it, too much takes time in the stop.
   const std::size_t fiber_bytes = fiber_stack_bytes_;

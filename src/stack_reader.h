@@ -37,7 +37,10 @@ class StackReader {
     Snapshot::Prediction objects;   // after it
     std::vector<std::byte> stack;   // as it was then, and where it began
     Address stack_start = 0;
+    Locator::Mentions mentions;
     Address stack_end = 0;          // behind the thread's outermost frame; 0: not known
+    // What finish() goes on from: the stack, which is large, it takes anew.
+    Prediction without_stack() const { return {memory, objects, {}, 0, {}, stack_end}; }
   };
 
   // What one stop has read.

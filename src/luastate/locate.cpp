@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 namespace luaspy {
@@ -172,6 +173,7 @@ std::size_t Locator::slot_of(Address word) const {
 
 void Locator::remember_state(Address word) {
   if (has_been_state(word)) return;
+  ++generation_;
   if (2 * ++seen_count_ > seen_states_.size()) {
     constexpr std::size_t most = 1 << 14;   // a program may make states without end
     std::vector<Address> old(2 * seen_states_.size());
@@ -186,17 +188,20 @@ void Locator::remember_state(Address word) {
 
 void Locator::forget_states() {
   constexpr std::size_t few = 1 << 8;
+  ++generation_;
   seen_states_.assign(few, 0);
   seen_count_ = 1;
 }
 
 // Of the words that a lua_State could be at: most words of a stack are none, and whoever calls has seen to that.
-void Locator::meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown) {
-  if (word - stack.start < stack.bytes.size()) return;
+// True: it is known to have been one.
+bool Locator::meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown) {
+  if (word - stack.start < stack.bytes.size()) return false;
   const bool seen = has_been_state(word);
-  if (!seen && (as_before || !worth_reading(word))) return;
+  if (!seen && (as_before || !worth_reading(word))) return false;
   if (!seen && unknown == Unknown::defer) deferred_->push_back(word);
   else if (std::ranges::find(chunk_, word) == chunk_.end() && std::ranges::find(candidates_, word, &Candidate::L) == candidates_.end()) chunk_.push_back(word);
+  return seen;
 }
 
 Dialect Locator::dialect_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G) {
@@ -369,7 +374,7 @@ bool Locator::is_missed(const Memory& memory, std::span<const Address> deferred,
 }
 
 void Locator::locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before, Unknown unknown,
-                     std::vector<Activation>& active, std::vector<Address>& deferred) {
+                     std::vector<Activation>& active, std::vector<Address>& deferred, const Mentions* before_mentions) {
   active.clear();
   candidates_.clear();
   chunk_.clear();
@@ -377,6 +382,8 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   deferred_ = &deferred;
   unprotected_.clear();
   guessed_ = false;
+  mentions_.places.clear();
+  mentions_.generation = 0;
   ++looks_;
   if (rows_.empty()) return;
   if (seen_states_.empty()) forget_states();
@@ -387,10 +394,11 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   const auto in_range = [&](Address word) { return word - lowest_ < highest_ - lowest_ && word % 8 == 0; };
   const auto in_short_range = [&](Address word) { return word >= lowest_address && word >= lowest_ && word < highest_short_ && word % 8 == 0; };
   const auto consider = [&](Address word, const auto& as_before) {
-    if (in_range(word)) meet(word, as_before(), stack, unknown);
-    if (!short_references) return;
-    if (in_short_range(word & 0xffffffff)) meet(word & 0xffffffff, as_before(), stack, unknown);
-    if (in_short_range(word >> 32)) meet(word >> 32, as_before(), stack, unknown);
+    bool mentions = in_range(word) && meet(word, as_before(), stack, unknown);
+    if (!short_references) return mentions;
+    if (in_short_range(word & 0xffffffff)) mentions |= meet(word & 0xffffffff, as_before(), stack, unknown);
+    if (in_short_range(word >> 32)) mentions |= meet(word >> 32, as_before(), stack, unknown);
+    return mentions;
   };
   for (const unsigned number : {rbx, rbp, r12, r13, r14, r15, rdi, rsi}) {
     if (registers.knows(number)) consider(registers[number], [] { return false; });
@@ -398,10 +406,31 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   collect(memory, unknown);
   Address from = stack.start;      // the innermost frames not yet given to a state
   std::size_t at = 0;              // bytes of the stack scanned
+  // Most of a stack is as it was, and mentions no state: that is told block by block. Unless more states are known now than then.
+  constexpr std::size_t block = 64;
+  const std::uint64_t generation = generation_;
+  const bool skips = !ask_all && before_mentions != nullptr && before_mentions->generation == generation;
+  const std::vector<Address> nowhere;
+  const std::vector<Address>& mentioned = skips ? before_mentions->places : nowhere;
+  auto next_mentioned = mentioned.begin();
+  const auto is_dull = [&](Address limit) {
+    const Address from_here = stack.start + at, place = from_here - before.start;
+    if (!skips || from_here % block != 0 || from_here + block > limit || at + block > stack.bytes.size()) return false;
+    if (place >= before.bytes.size() || before.bytes.size() - place < block) return false;
+    while (next_mentioned != mentioned.end() && *next_mentioned < from_here) ++next_mentioned;
+    if (next_mentioned != mentioned.end() && *next_mentioned < from_here + block) return false;
+    return std::memcmp(stack.bytes.data() + at, before.bytes.data() + place, block) == 0;
+  };
   const auto scan_below = [&](Address limit) {
-    for (; stack.start + at < limit && at + 8 <= stack.bytes.size() && chunk_.size() + 3 <= chunk_words; at += 8) {
+    while (stack.start + at < limit && at + 8 <= stack.bytes.size() && chunk_.size() + 3 <= chunk_words) {
+      if (is_dull(limit)) {
+        at += block;
+        continue;
+      }
       const Address word = load<Address>(stack.bytes, at), place = stack.start + at - before.start;
-      consider(word, [&] { return !ask_all && place < before.bytes.size() && place + 8 <= before.bytes.size() && load<Address>(before.bytes, place) == word; });
+      const auto as_before = [&] { return !ask_all && place < before.bytes.size() && place + 8 <= before.bytes.size() && load<Address>(before.bytes, place) == word; };
+      if (consider(word, as_before)) mentions_.places.push_back(stack.start + at);
+      at += 8;
     }
     if (!chunk_.empty()) collect(memory, unknown);
   };
@@ -430,6 +459,7 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     from = outermost + 8;
     active.push_back({best->L, best->G, best->lua, from});
   }
+  if (generation_ == generation) mentions_.generation = generation;   // else words that were met before may be states
   constexpr std::size_t most_unprotected = 16;
   for (const Candidate& candidate : candidates_) {
     if (candidate.unprotected && unprotected_.size() < most_unprotected) unprotected_.push_back({candidate.L, candidate.G, candidate.lua, stack.end()});

@@ -49,6 +49,11 @@ class Locator {
     std::span<const std::byte> bytes;
     Address end() const { return start + bytes.size(); }
   };
+  // Where it has words that are addresses of states, ascending: these of the look before make the next one faster.
+  struct Mentions {
+    std::vector<Address> places;
+    std::uint64_t generation = 0;   // of what was known of states then; 0: none
+  };
 
   // Most words of a stack that could refer to a lua_State refer to something else. Those that are where they were at the look before need
   // not be asked again: what runs now has been resumed by frames that were not there then, or it ran then, too.
@@ -58,9 +63,12 @@ class Locator {
   };
 
   // The states running on the thread, innermost first, into `active` (which is cleared). Empty: no Lua runs there. `before`: the same
-  // stack as the last look at it saw it; empty if there was none. `deferred`: the words that were deferred.
+  // stack as the last look at it saw it; empty if there was none. `mentions`: what that look has put there; null, or empty, if it is not known.
+  // `deferred`: the words that were deferred.
   void locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before, Unknown unknown,
-              std::vector<Activation>& active, std::vector<Address>& deferred);
+              std::vector<Activation>& active, std::vector<Address>& deferred, const Mentions* mentions = nullptr);
+  // Of the last locate().
+  const Mentions& mentions() const { return mentions_; }
 
   // Of the last locate(): PUC states that the stack mentions and that are calling something without a protected call below it. They have no
   // anchor: one of them may run on this thread, or on another one. Which frames are whose, luaV_execute's frames tell.
@@ -105,7 +113,7 @@ class Locator {
   // Visits what looks like a main thread until `visit` is false.
   void visit_main_threads(const Memory& memory, const AddressSpace& space, const std::function<bool(const MainThread&)>& visit) const;
   Dialect remember_globals(Address G, const LuajitLayout& layout);
-  void meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
+  bool meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
   void collect(const Memory& memory, Unknown unknown);
   void add_candidate(const Memory& memory, Address L, std::span<const std::byte> head);
   Dialect dialect_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G);
@@ -135,6 +143,8 @@ class Locator {
   std::deque<LuajitLayout> found_;  // what known_ refers to
   std::vector<Address> seen_states_;   // by hash; 0: none
   std::size_t seen_count_ = 0;
+  std::uint64_t generation_ = 1;   // of seen_states_
+  Mentions mentions_;
   static constexpr int most_doubts = 100;
   bool doubtful_ = false;          // the last look met what looked like a state of a global_State that is not known, and did not fit
   int doubts_left_ = most_doubts;

@@ -39,7 +39,8 @@ Names::Entry* Names::entry(const Dialect& dialect, const LuaCall& call) {
   if (prototypes_.size() >= most_prototypes && !prototypes_.contains(call.proto)) prototypes_.clear(), twins_.clear();
   Entry& entry = prototypes_[call.proto];
   if (entry.mark == call.mark && entry.prototype) return &entry;
-  entry = {call.mark, read_prototype(memory_, dialect, call.proto), {}, 0};
+  entry = {call.mark, read_prototype(memory_, dialect, call.proto), {}, 0, {}};
+  if (entry.prototype) entry.file = chunk_name(entry.prototype->source);
   // The thread runs: what was read is what the stop saw only if the Proto is still the same after the reading.
   if (mark_now(memory_, dialect, call.proto) != call.mark) entry.prototype.reset();
   return entry.prototype ? &entry : nullptr;
@@ -104,7 +105,7 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
     return frame;
   }
   const Prototype* const proto = &*known->prototype;
-  frame.file = chunk_name(proto->source);
+  frame.file = known->file;
   frame.line_defined = proto->line_defined;
   frame.line = proto->line(call.index_of(pc));
   if (known->identity == 0) known->identity = identity_of(context.dialect, *known);

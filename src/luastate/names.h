@@ -60,6 +60,7 @@ class Names {
     std::optional<Prototype> prototype;
     std::unordered_map<int, Called> callees;  // by instruction
     std::uint32_t identity = 0;               // Frame.prototype; 0: not asked for yet
+    std::string file;                         // chunk_name() of its source
   };
   Entry* entry(const Dialect& dialect, const LuaCall& call);
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
