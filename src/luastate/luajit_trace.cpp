@@ -103,10 +103,13 @@ std::vector<std::uint32_t> Traces::snapshot_offsets(const LuajitLayout& layout, 
   std::vector<std::byte> code(trace.size);
   if (!memory_.read(trace.mcode, code)) return {};
   std::vector<std::uint32_t> found(count, trace.size);
+  constexpr int most_guards = 1 << 13;
+  int guards = 0;
   for (std::size_t i = 0; i + 6 <= code.size(); ++i) {
     if (code[i] != std::byte{0x0f} || (code[i + 1] & std::byte{0xf0}) != std::byte{0x80}) continue;
     const Address target = trace.mcode + i + 6 + static_cast<Address>(std::int64_t{load<std::int32_t>(code, i + 2)});
     if (trace.contains(target)) continue;
+    if (++guards > most_guards) break;
     const std::uint16_t stub = memory_.get<std::uint16_t>(target).value_or(0);
     const std::uint32_t number = stub >> 8;
     if ((stub & 0xff) == 0x6a && number < count) found[number] = std::min(found[number], static_cast<std::uint32_t>(i));

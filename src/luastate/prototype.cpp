@@ -83,7 +83,9 @@ class PrototypeReader {
     if (static_cast<std::size_t>(count) != prototype_.code.size()) return false;
     prototype_.lines.resize(prototype_.code.size());
     if (layout_.p_abslineinfo != no_field) return read_relative_lines();
-    return read_array(layout_.p_lineinfo, alignof(int), std::as_writable_bytes(std::span(prototype_.lines)));
+    if (!read_array(layout_.p_lineinfo, alignof(int), std::as_writable_bytes(std::span(prototype_.lines)))) return false;
+    for (int& line : prototype_.lines) line = std::max(line, 0);
+    return true;
   }
 
   // ldebug.c, luaG_getfuncline: each byte counts from the line before it, unless abslineinfo has the instruction.

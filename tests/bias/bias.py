@@ -78,7 +78,9 @@ def verdict(result):
     most = truth * (10 / 3 if result.cell.user else 2)
     if result.luaspy.share > most + 2 * math.sqrt(most / samples):
         wrong.append("beyond the bound")
-    if result.executing < 0.9:
+    # A look at the CPU clock ends a thread's turn where it is over, and a stopper that has taken somebody else's CPU begins one: such turns have fewer ticks than time.
+    looks_at_clock = result.cell.spinners != 0 and result.cell.kind in ("os.clock", "clock")
+    if result.executing < (0.65 if looks_at_clock else 0.9):
         wrong.append("ticks lost")
     if result.executing > 1.2:
         wrong.append("waiting counted")
