@@ -64,12 +64,14 @@ class Stoppers {
   bool retire(Stopper& stopper);   // false: it is the only one
   std::vector<Stopper*> all() const;
   void open_log(Watch& watch);
+  void close_costly_logs();
 
   const TickGrid grid_;
   const bool idle_;
   // The main thread's.
   bool takes_logs_;
   int logs_ = 0;
+  system::Clock::time_point logs_asked_ = system::Clock::now();
   std::vector<int> usable_;
   std::vector<std::unique_ptr<Stopper>> stoppers_;   // by place in usable_; made when needed
   mutable std::mutex stoppers_lock_;

@@ -42,7 +42,9 @@ struct Watch {
   std::atomic<std::int64_t> idle = 0, waited = 0;   // ticks that it slept, or waited for a CPU, not counted by the main thread yet
   std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0;   // the same: ticks that came to nothing
 
-  Thread::CpuTime cpu_time;                 // the main thread's: as it was asked last
+  // The main thread's.
+  Thread::CpuTime cpu_time;                 // as it was asked last
+  std::uint64_t noted = 0;                  // SwitchLog::noted() then
 
   // Of the last look that was finished; stoppers use it for the next one.
   std::mutex prediction_lock;

@@ -110,6 +110,7 @@ void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, A
 Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
   // lj_bc.h: FUNCF is the first of the headers; 89 up to 2026-07, 96 since (a2ce8114); nothing else is as high as 96 but headers.
   constexpr std::uint32_t most = 1 << 16, chunk = 256;
+  int tries = 1 << 12;   // of what looks like a header
   if (!plausible_pointer(pc, 4)) return 0;
   std::array<std::uint32_t, chunk> instructions;
   for (std::uint32_t back = 0; back < most; back += chunk) {
@@ -119,6 +120,7 @@ Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
       constexpr std::uint32_t lowest_header = 89, highest_header = 103;
       const std::uint32_t opcode = instructions[i] & 0xff;
       if (opcode < lowest_header || opcode > highest_header) continue;
+      if (--tries < 0) return 0;
       const Address proto = from + 4 * i - layout.pt_size;
       const std::optional<std::uint32_t> size = memory.get<std::uint32_t>(proto + layout.pt_sizebc);
       if (memory.get<std::uint8_t>(proto + layout.pt_gct) == luajit::gct_proto && size && pc < from + 4 * i + 4 * Address{*size}) return proto;

@@ -1,0 +1,109 @@
+// Threads that are read without a stop, by the kernel's log of their switches. Where luaspy may not have it, it stops them.
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <regex>
+
+#include "attach/switch_log.h"
+#include "attach/target.h"
+#include "harness.h"
+
+namespace luaspy::live {
+namespace {
+
+const char* const spinning =
+    "local function add(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end\n"
+    "local function more(n) local s = 1 for i = 1, 3 * n do s = s + i % 5 end return s end\n"
+    "print('READY') io.flush()\n"
+    "while true do add(5000) more(5000) end\n";
+
+// How often it has gone to sleep, which is what a stop looks like to it.
+long times_asleep(pid_t pid) {
+  const std::string status = read_file(fmt::format("/proc/{}/status", pid));
+  std::smatch found;
+  REQUIRE(std::regex_search(status, found, std::regex("\nvoluntary_ctxt_switches:\\s*(\\d+)")));
+  return std::stol(found[1]);
+}
+
+struct Recorded {
+  std::int64_t samples = 0;
+  double add = 0;   // of them, %
+};
+
+Recorded record_adding(const Running& target, const Words& more) {
+  Words command = {"record", "-r", "500", "-d", "3", "--max-stopped", "100", "--mode", "lua", "-f", "folded", "-o", "-", "--pid", std::to_string(target.pid())};
+  command.insert(command.end(), more.begin(), more.end());
+  const Finished finished = luaspy(command);
+  INFO(finished.err);
+  REQUIRE(finished.status == 0);
+  Recorded recorded;
+  for (const FoldedStack& stack : parse_folded(finished.out)) {
+    recorded.samples += stack.count;
+    if (stack.frames.back().starts_with("add (")) recorded.add += static_cast<double>(stack.count);
+  }
+  recorded.add *= 100.0 / static_cast<double>(recorded.samples);
+  return recorded;
+}
+
+}  // namespace
+
+TEST_CASE("a thread whose switches the kernel tells is read without a stop, and shows the same", "[record]") {
+  const Folder folder;
+  Running target(lua({folder.write("spin.lua", spinning)}));
+  target.read_until("READY");
+  const bool is_allowed = SwitchLog::open(target.pid()) != nullptr;
+  CAPTURE(is_allowed);
+  const long first = times_asleep(target.pid());
+  const Recorded without = record_adding(target, {});
+  const long then = times_asleep(target.pid());
+  const Recorded with = record_adding(target, {"--always-stop"});
+  const long last = times_asleep(target.pid());
+  REQUIRE((without.samples > 100 && with.samples > 100));
+  CHECK(last - then >= with.samples);
+  if (is_allowed) CHECK(then - first < without.samples / 10);   // what the search for Lua has stopped, and the first looks at a big stack
+  else CHECK(then - first >= without.samples);
+  // A quarter of the time, 25 ± 2.4 of 300 samples.
+  CHECK(without.add == Approx(25).margin(10));
+  CHECK(with.add == Approx(25).margin(10));
+}
+
+TEST_CASE("the log has the registers that a stop finds", "[record]") {
+  const Folder folder;
+  Running running(lua({folder.write("spin.lua", spinning)}));
+  running.read_until("READY");
+  const std::unique_ptr<SwitchLog> log = SwitchLog::open(running.pid());
+  if (log == nullptr) {
+    CHECK(geteuid() != 0);   // a container may keep root from it, too: then this says so
+    return;
+  }
+  Result<Process> process = Process::open(running.pid());
+  REQUIRE(process);
+  Target target(std::move(*process), std::chrono::seconds(5));
+  int compared = 0;
+  for (int i = 0; i < 200; ++i) {
+    Stop stop(target, running.pid());
+    REQUIRE(stop.outcome() == Stop::Outcome::stopped);
+    const SwitchLog::Switch lost = log->last();
+    REQUIRE(lost.kind == SwitchLog::Switch::Kind::given_up);
+    CHECK(lost.at <= system::Clock::now());
+    bool at_system_call = true;
+    const std::optional<Registers> noted = log->registers(lost, at_system_call);
+    REQUIRE(noted);
+    CHECK(at_system_call == stop.at_system_call());
+    for (unsigned number = 0; number < register_count; ++number) {
+      INFO("register " << number);
+      CHECK((*noted)[number] == stop.registers()[number]);
+    }
+    CHECK(log->is_last(lost));
+    ++compared;
+    stop.resume();
+    // Only what has gone on is a new one.
+    running.await("it has a CPU again", [&] { return !log->is_last(lost); });
+    CHECK(!log->registers(lost, at_system_call));
+  }
+  CHECK(compared == 200);
+}
+
+}  // namespace luaspy::live
