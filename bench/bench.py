@@ -17,6 +17,7 @@ from target import CPUS, Failed, say
 SECTIONS = {
     "stops": stops.measure,
     "slowdown": slowdown.measure,
+    "record": recording.measure_record,
     "cpu": recording.measure_cpu,
     "threads": threads.measure,
     "idle": recording.measure_idle,

@@ -3,13 +3,15 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import time
 
 import figures
+from pace import by_windows
 from stops import DEPTHS
-from target import SAME, Failed, Target, run
+from target import SAME, Counter, Failed, Target, run
 
 
 class Recording:
@@ -72,6 +74,79 @@ def measure_cpu(setup, report):
         rows.append([name, f"{ticks:.0f}", f"{100 * figure.value:.1f} %", " · ".join(f"{100 * s:.1f} %" for s in shares),
                      f"{100 * sum(without_start) / 2:.1f} %", f"{short.cpu:.2f} s"])
     report.table("CPU of `luaspy record -r 1000`, of one core", ["target", "ticks a second", "CPU", "of two runs", "without what starts and ends it", "a run of a second takes"], rows)
+
+
+class Halting:
+    """luaspy record of a target at 1 kHz, halted as by Ctrl-Z: then none of its threads ticks. Its CPU is that of the time on."""
+
+    def __init__(self, setup, target, options):
+        command = [setup.luaspy, "record", "--pid", str(target.pid), "-r", "1000", "--max-stopped", "100", "-f", "raw", "-o", setup.path("halting.luaspy"), *options]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.on, self.off, self.cpu_on, self.wall_on = 0.0, 0.0, 0.0, 0.0
+        time.sleep(1)   # it has learned what the target does
+        self.begin()
+
+    def begin(self):
+        self.on, self.off = time.monotonic(), self.cpu()
+
+    def cpu(self):
+        """Seconds, of all its threads."""
+        total = 0
+        for thread in os.listdir(f"/proc/{self.process.pid}/task"):
+            with open(f"/proc/{self.process.pid}/task/{thread}/schedstat", encoding="utf-8") as file:
+                total += int(file.read().split()[0])
+        return total / 1e9
+
+    def halted(self):
+        with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "T"
+
+    def switch(self, on):
+        if self.process.poll() is not None:
+            raise Failed(f"luaspy record ended: {self.process.stderr.read()}")
+        if not on:
+            self.cpu_on += self.cpu() - self.off   # its threads end with the halt
+            self.wall_on += time.monotonic() - self.on
+        self.process.send_signal(signal.SIGCONT if on else signal.SIGTSTP)
+        while self.halted() == on:
+            time.sleep(0.001)
+        if on:
+            time.sleep(0.02)   # new stoppers
+            self.begin()
+
+    def end(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.send_signal(signal.SIGINT)
+        return self.process.communicate()[1]
+
+
+def measure_record(setup, report):
+    pairs, rows = 15 if setup.quick else 60, []
+    goals = {"slowdown": 0.045, "cpu": 0.04, "stop": 10}
+    for name in ("lua5.4", "luajit"):
+        for cpu in (None, SAME):
+            for options in ([], ["--always-stop"]):
+                command, environment = setup.lua(name, *DEPTHS["20 + 10"][name])
+                with Target(command, cpu=cpu, environment=environment) as target:
+                    recording, counter = Halting(setup, target, options), Counter(target)
+                    recording.switch(False)
+                    recording.cpu_on = recording.wall_on = 0.0
+                    measured = by_windows(counter, recording.switch, pairs, 0.1, 0.01)
+                    said = recording.end()
+                    counter.close()
+                slowdown, share = measured.slowdown(), recording.cpu_on / recording.wall_on
+                found = re.search(r"stood still: ([0-9]+) µs median, ([0-9]+) µs", said)
+                if not found:
+                    raise Failed(f"luaspy does not say how long the target stood still: {said}")
+                where = "anywhere" if cpu is None else "held on a CPU"
+                how = "always stopped" if options else "as a rule"
+                rows.append([name, where, how, slowdown.map(lambda v: 100 * v).text("{:.1f}") + " %", f"{100 * share:.1f} %", f"{found[1]} · {found[2]} µs"])
+                if not options and cpu is None:
+                    what = f"`luaspy record -r 1000` of {name}"
+                    report.goal(f"{what}: slowdown", f"≤ {100 * goals['slowdown']:g} %", rows[-1][3], figures.verdict(slowdown, goals["slowdown"], False))
+                    report.goal(f"{what}: CPU", f"≤ {100 * goals['cpu']:g} % of a core", rows[-1][4], share <= goals["cpu"])
+                    report.goal(f"{what}: standing still, median", f"≤ {goals['stop']} µs", f"{found[1]} µs", int(found[1]) <= goals["stop"])
+    report.table("`luaspy record -r 1000` itself, in windows of 0.1 s", ["target", "where", "threads are", "slowdown", "CPU", "stood still, median · 99th percentile"], rows)
 
 
 def measure_idle(setup, report):

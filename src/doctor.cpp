@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 
+#include "attach/switch_log.h"
 #include "attach/system_calls.h"
 #include "say.h"
 #include "stop_file.h"
@@ -65,8 +66,9 @@ std::string system_text() {
   text += fmt::format("{} {} on {}; {}; {} CPUs\n", names.sysname, names.release, names.machine, distribution, ::sysconf(_SC_NPROCESSORS_ONLN));
   text += fmt::format("load: {}\n", first_line("/proc/loadavg"));
   text += fmt::format("luaspy's rights: {}\n", lines_of("/proc/self/status", {"Uid", "Gid", "CapPrm", "CapEff", "NoNewPrivs", "Seccomp"}));
-  text += fmt::format("kernel.yama.ptrace_scope: {}; kernel.perf_event_paranoid: {}; ptrace: {}\n", first_line("/proc/sys/kernel/yama/ptrace_scope"),
-                      first_line("/proc/sys/kernel/perf_event_paranoid"), stops ? stops.text() : "allowed");
+  text += fmt::format("kernel.yama.ptrace_scope: {}; kernel.perf_event_paranoid: {}; ptrace: {}; a log of a thread's switches: {}\n", first_line("/proc/sys/kernel/yama/ptrace_scope"),
+                      first_line("/proc/sys/kernel/perf_event_paranoid"), stops ? stops.text() : "allowed",
+                      SwitchLog::open(::gettid()) != nullptr ? "allowed" : "refused");
   return text;
 }
 

@@ -82,6 +82,11 @@ class Recorder : public Recording {
       tell_all(counts, false);
       if (!output_.is_raw()) failed_ = write();
     }
+    if (counts.unheard != unheard_) {
+      unheard_ = counts.unheard;
+      progress_.clear();
+      say("{}", unheard_text);
+    }
     progress_.show(profile(), counts.duration_ns);
   }
   bool has_enough() override { return !failed_.has_value(); }
@@ -125,6 +130,7 @@ class Recorder : public Recording {
   Progress progress_;
   About about_;
   std::int64_t program_ns_ = 0;
+  std::int64_t unheard_ = 0;
   std::int64_t every_ns_ = 0, next_ns_ = 0;   // 0: nothing is written before the end
   Result<void> failed_;                       // to write
 };

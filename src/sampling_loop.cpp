@@ -43,7 +43,7 @@ class Loop {
 
   void begin() {
     stoppers_ = std::make_unique<Stoppers>(grid_, options_.max_stopped, family_.target().sampler().options().idle, options_.always_stop);
-    skipped_ = 0, ticks_before_ = counts_.ticks;
+    skipped_ = 0, ticks_before_ = counts_.ticks, unheard_before_ = counts_.unheard;
     stoppers_->watch(family_.sessions());
   }
 
@@ -65,6 +65,7 @@ class Loop {
     const Clock::time_point now = Clock::now();
     take(now);
     stoppers_->watch_over();
+    counts_.unheard = unheard_before_ + stoppers_->unheard();
     sink_.look(counts_);
     if (target_ended(now)) counts_.target_ended = true;
     if (now - cpu_time_asked_ > 1s) ask_cpu_time();
@@ -174,7 +175,7 @@ class Loop {
   TickGrid grid_;
   const Clock::time_point start_;
   std::unique_ptr<Stoppers> stoppers_;
-  std::int64_t skipped_ = 0, ticks_before_ = 0;
+  std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
   std::int64_t user_time_ = 0, system_time_ = 0;   // clock ticks, of all threads
   Clock::time_point asked_ = start_, cpu_time_asked_ = start_;
   bool thread_ended_ = false;

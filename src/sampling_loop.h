@@ -19,8 +19,13 @@ struct LoopCounts {
   std::int64_t ticks = 0;
   std::int64_t duration_ns = 0;         // up to the last tick
   bool target_ended = false;
+  std::int64_t unheard = 0;             // Stoppers::unheard()
   double system_share = -1;             // About::system_share, up to now
 };
+
+// What to say when LoopCounts::unheard grows.
+inline constexpr const char* unheard_text =
+    "luaspy: a thread stood still for more than a second: the kernel did not tell luaspy that it had stopped. It runs again. Please tell us of this.\n";
 
 // Takes what the loop finds. All is called by the thread that runs the loop, while no thread of the target stands still.
 class SampleSink {

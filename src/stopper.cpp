@@ -125,6 +125,15 @@ bool Stopper::is_asked(Watch& watch, std::int64_t number) {
   const Thread::Schedule now = watch.thread->schedule();
   const bool ran = now.runs == 0 || now.on_cpu != watch.schedule.on_cpu;
   account(watch, number, &now, false);
+  constexpr Clock::duration overdue = 1s;
+  const auto asked = std::ranges::find_if(asked_, [&](const Asked& each) { return each.watch.get() == &watch; });
+  if (asked != asked_.end() && woke_ - asked->woke > overdue && asked->stop->take_unheard()) {
+    ++all_.unheard_;
+    Asked taken = std::move(*asked);
+    asked_.erase(asked);
+    arrived(std::move(taken));
+    return true;
+  }
   ++(ran ? watch.not_stopped : watch.waited);   // a thread without a CPU cannot stop
   return true;
 }

@@ -48,6 +48,8 @@ class Stoppers {
 
   std::int64_t ticks() const { return ticks_; }       // made so far
   std::int64_t skipped() const { return skipped_; }   // left out so far, as stops are not paid for
+  // Stops that no wait has told of for a second: each thread stood still until then. It should not happen.
+  std::int64_t unheard() const { return unheard_; }
   bool on_time() const;                               // every stopper is a real-time thread
 
  private:
@@ -84,7 +86,7 @@ class Stoppers {
   system::Clock::time_point start_;
   std::int64_t last_tick_ = 0, last_tick_at_ = 0;   // budget_lock_'s: its number; ns since start_
   bool skips_ = true;                               // the last tick was left out
-  std::atomic<std::int64_t> ticks_ = 0, skipped_ = 0;
+  std::atomic<std::int64_t> ticks_ = 0, skipped_ = 0, unheard_ = 0;
   std::vector<int> kept_off_;
 };
 

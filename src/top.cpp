@@ -246,6 +246,7 @@ Result<int> top(const TopOptions& options) {
     run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval).run(); });
   }
   system::before_end_at_once(nullptr);
+  if (counts.unheard != 0) say("{}", unheard_text);
   const int status = wait_for_command(family, output ? &*output : nullptr);
   TopCounts last;
   feed.copy(last, target);

@@ -43,6 +43,14 @@ void Stop::arrive(const system::WaitStatus& status) {
   if (outcome_ == Outcome::pending) outcome_ = Outcome::ended;   // of an exec that did not come to its end in time: another program by now
 }
 
+// The kernel shows registers to who traces a thread, and only while it stands still.
+bool Stop::take_unheard() {
+  if (outcome_ != Outcome::pending || system::read_registers(tid_, registers_)) return false;
+  outcome_ = Outcome::stopped;
+  settle(tid_);
+  return true;
+}
+
 // It stands still, or has ended.
 void Stop::settle(pid_t asked) {
   if (outcome_ == Outcome::ended) follow_exec();

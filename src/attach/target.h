@@ -66,6 +66,9 @@ class Stop {
   Stop(Tracer& tracer, Target& target, pid_t tid, Later);
   // It did what system::wait_for_any() says.
   void arrive(const system::WaitStatus& status);
+  // Does it stand still, though no wait has told? Then somebody else has heard of it (a waitpid(2) of another thread's takes it), and nobody would let it run: it is
+  // taken as it stands.
+  bool take_unheard();
   Stop(const Stop&) = delete;
   Stop& operator=(const Stop&) = delete;
   ~Stop() { resume(); }

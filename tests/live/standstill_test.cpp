@@ -73,4 +73,25 @@ TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
   program.await("it runs", [&] { return Thread(program.pid(), program.pid()).state_letter() == 'R'; });
 }
 
+// A stop is told once; who waits for any child, or any thread, may take what was another one's to hear.
+TEST_CASE("a stop that somebody else has heard of is taken, and the thread runs again", "[family]") {
+  const Folder folder;
+  Running program(lua({folder.write("spin.lua", "print('READY') io.flush() while true do end")}));
+  program.read_until("READY");
+  Result<Process> process = Process::open(program.pid());
+  REQUIRE(process);
+  Target target(std::move(*process), std::chrono::seconds(2));
+  Tracer tracer(std::chrono::seconds(2));
+  Stop stop(tracer, target, program.pid(), Stop::Later{});
+  REQUIRE(stop.outcome() == Stop::Outcome::pending);
+  REQUIRE(system::wait_for(program.pid(), true).kind == system::WaitStatus::Kind::stopped);
+  CHECK(Thread(program.pid(), program.pid()).state_letter() == 't');
+  CHECK(stop.take_unheard());
+  CHECK(stop.outcome() == Stop::Outcome::stopped);
+  CHECK(stop.registers().pc() != 0);
+  stop.resume();
+  program.await("it runs", [&] { return Thread(program.pid(), program.pid()).state_letter() == 'R'; });
+  CHECK(!stop.take_unheard());
+}
+
 }  // namespace luaspy::live

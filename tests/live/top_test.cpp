@@ -34,7 +34,7 @@ std::string joined(const Words& words) { return fmt::format("{}", fmt::join(word
 class Terminal {
  public:
   Terminal(int width, int height, const std::string& environment = {}) {
-    run_tmux({"new-session", "-d", "-x", std::to_string(width), "-y", std::to_string(height),
+    run_tmux({"new-session", "-d", "-c", folder.path(), "-x", std::to_string(width), "-y", std::to_string(height),
               fmt::format("env -u NO_COLOR LC_ALL=C.UTF-8 TERM=screen-256color TMPDIR='{}' {} PS1='$ ' sh -i", folder.path(), environment)});
     await("the shell", [](const std::string& screen) { return screen.starts_with("$"); });
     shell_ = std::stoi(run_tmux({"display-message", "-p", "#{pane_pid}"}));
