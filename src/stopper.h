@@ -79,7 +79,7 @@ class Stopper {
     std::unique_ptr<Stop> stop;
     Thread::Schedule before;
     std::int64_t number, weight_ns;
-    Clock::time_point woke;
+    system::Clock::time_point woke;
     bool remote;
   };
   // A thread whose CPU this one has taken, by the log of its switches.
