@@ -56,12 +56,22 @@ void LuaReader::read(const Memory& memory, const Registers& registers, const Loc
 
 void LuaReader::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Found& found, const KnownFunctions* known) const {
   static const KnownFunctions none;
+  std::size_t number = 0;
   for (const std::vector<Activation>* const states : {&found.active, &found.unprotected}) {
     for (const Activation& state : *states) {
-      if (state.lua.puc != nullptr) touch_puc(memory, *state.lua.puc, state.L, limits_, known != nullptr ? *known : none);
-      else LuajitReader::touch(memory, registers, stack, state, limits_, known != nullptr ? *known : none);
+      const WalkLimits limits = limits_of(number++);
+      if (state.lua.puc != nullptr) touch_puc(memory, *state.lua.puc, state.L, limits, known != nullptr ? *known : none);
+      else LuajitReader::touch(memory, registers, stack, state, limits, known != nullptr ? *known : none);
     }
   }
+}
+
+// What is left out is counted of the innermost states only: a hostile stack has hundreds, with calls that go round in circles.
+WalkLimits LuaReader::limits_of(std::size_t state) const {
+  constexpr std::size_t most_counted = 2;
+  WalkLimits limits = limits_;
+  limits.count_left_out &= state < most_counted;
+  return limits;
 }
 
 bool LuaReader::missed(const Found& found) const {
@@ -77,7 +87,7 @@ void LuaReader::add_state(const Memory& memory, const Memory& objects, const Reg
   state.walk.clear();
   state.errorJmp = 0;
   if (activation.lua.puc != nullptr) {
-    walk_puc(memory, objects, *activation.lua.puc, activation.L, limits_, state.walk);
+    walk_puc(memory, objects, *activation.lua.puc, activation.L, limits_of(walked_count_ - 1), state.walk);
     state.errorJmp = memory.get<Address>(activation.L + activation.lua.puc->L_errorJmp).value_or(0);
   } else {
     LuajitReader::read(memory, objects, registers, stack, activation, walked_count_ == 1, state.luajit);

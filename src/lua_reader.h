@@ -128,6 +128,7 @@ class LuaReader {
   std::vector<std::string> rows() const;   // "Lua 5.4.3-5.4.9": in use, by the states seen
 
  private:
+  WalkLimits limits_of(std::size_t state) const;   // counted from the innermost
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Found& found, const KnownFunctions* known) const;
   struct Claim {
     Address sp;

@@ -9,7 +9,7 @@ namespace luaspy {
 namespace {
 
 constexpr int most_dropped = 2;
-constexpr std::int64_t count_limit = 4'000'000;   // LUAI_MAXCCALLS and LUAI_MAXSTACK allow fewer calls than slots: 1,000,000
+constexpr std::int64_t count_limit = 1 << 20;   // LUAI_MAXCCALLS and LUAI_MAXSTACK allow fewer calls than slots: 1,000,000
 constexpr Address most_stack_bytes = 16 * 1'100'000;  // LUAI_MAXSTACK slots of 16 bytes, with its error room
 constexpr std::uint32_t size_code_limit = 1 << 26;
 

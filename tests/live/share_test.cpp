@@ -37,10 +37,10 @@ void check_summary(const std::string& summary, std::int64_t samples_written) {
   const std::int64_t waiting = optional_number(summary, "waited for a CPU at ([0-9]+) ticks"), late = optional_number(summary, "([0-9]+) late ticks");
   INFO(summary);
   CHECK(samples == samples_written);
-  const double ticks = rate * seconds, uncertain = 0.051 * rate + 0.051 * seconds + 1;
+  const double ticks = rate * seconds, uncertain = 0.051 * rate + 0.051 * seconds + 1, end = 0.025 * rate;   // luaspy may see the program's end 20 ms late
   // A tick that comes late to one CPU may have been made on another one.
   CHECK(static_cast<double>(samples + idle + lost + waiting) <= ticks + uncertain);
-  CHECK(static_cast<double>(samples + idle + lost + waiting + late) >= ticks - uncertain);
+  CHECK(static_cast<double>(samples + idle + lost + waiting + late) >= ticks - uncertain - end);
 }
 
 struct Share {
