@@ -32,7 +32,7 @@ void* Stopper::main(void* self) {
 }
 
 void Stopper::run() {
-  (void)stay_on({cpu_});
+  placed_ = stay_on({cpu_});
   real_time_ = come_at_once();
   own_thread_ = std::make_unique<Thread>(::getpid(), ::gettid());
   alarm_ = std::make_unique<system::Alarm>();
@@ -156,7 +156,7 @@ bool Stopper::consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t 
 
 // A claim is kept for candidates and the one that is met, and given back for all others.
 void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number, Clock::time_point due) {
-  if (watch->switches != nullptr && consider_by_log(watch, number, due)) return;
+  if (placed_ && watch->switches != nullptr && consider_by_log(watch, number, due)) return;
   const bool mine = watch->cpu == cpu_;
   const Thread::Schedule now = watch->thread->schedule();
   const bool ran = now.runs == 0 || now.runs != watch->schedule.runs;
@@ -172,7 +172,7 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
   if (place.letter == 'R' && place.cpu == cpu_) {
     watch->cpu = cpu_;
     asked_again_ = true;
-    candidates_.push_back({watch, now, false});
+    candidates_.push_back({watch, now, !placed_});
     return;
   }
   if (place.letter == 'R' && mine) {

@@ -96,6 +96,7 @@ class Stopper {
   Stoppers& all_;
   const int cpu_;
   const int phase_;
+  bool placed_ = false;                     // it runs there, as it should
   pthread_t thread_{};
   bool exists_ = false;
   std::atomic<bool> active_ = false, ends_ = false, ended_ = false, real_time_ = false, asked_again_ = false;

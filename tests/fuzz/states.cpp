@@ -24,7 +24,7 @@ constexpr std::int64_t most_reads = 4'000'000, most_bytes = std::int64_t{1} << 3
 struct Look {
   Look(const Image& from, Input& input)
       : image(from), memory(from, input), stack_bytes(memory.bytes(from.stop.stack_start, from.stop.stack.size())), reader(memory, memory, limits()) {
-    memory.bounded("locate", 1'000'000, 256 << 20, [&] {
+    memory.bounded("locate", 5'000'000, 256 << 20, [&] {
       reader.try_rows(rows_for(image.stop.version));
       reader.read(memory, image.stop.registers, stack(), {}, true, found);
     });

@@ -92,7 +92,7 @@ void check_refused(const Finished& finished, const std::string& pattern, int sta
   CHECK(finished.out.find("main chunk") == std::string::npos);
 }
 
-const Words short_recording = {"record", "-r", "200", "-d", "0.4", "-f", "folded", "-o", "-", "--pid"};
+const Words short_recording = {"record", "-r", "200", "-d", "1", "-f", "folded", "-o", "-", "--pid"};
 
 // Follows a command in a shell script: it runs beside it from then on, and has said READY over the pipe that "$4" names. Its process is $!.
 const std::string await_ready = " > \"$4\" & while read -r line && [ \"$line\" != READY ]; do :; done < \"$4\"; ";

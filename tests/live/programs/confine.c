@@ -70,7 +70,7 @@ static int add_rule(const char *rule) {
     refuse_unless(SYS_tgkill, 0, all, &self, 1);
     const long others[] = {SYS_process_vm_writev,  SYS_kill,            SYS_tkill,  SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
                            SYS_pidfd_send_signal,  SYS_process_madvise, SYS_setuid, SYS_setresuid,       SYS_setns,
-                           SYS_bpf,                SYS_perf_event_open};
+                           SYS_bpf};
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i) refuse(others[i], kill);
     return 1;
   }
