@@ -64,6 +64,7 @@ class Stopper {
   void look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number);
   void account(Watch& watch, std::int64_t number, const Thread::Schedule* now, bool slept);
   bool is_asked(Watch& watch, std::int64_t number);
+  bool came_at_once(system::Clock::time_point due) const;
   Found* open_found(const std::shared_ptr<Watch>& watch, std::int64_t number);
   void put() { put_.store(put_ + 1, std::memory_order_release); }
   void waits(const std::shared_ptr<Watch>& watch, std::int64_t number, const Thread::Schedule* now);
@@ -109,6 +110,7 @@ class Stopper {
   system::Clock::time_point woke_;
   std::int64_t weight_ns_ = 0;              // of the thread being accounted for
   std::unique_ptr<Thread> own_thread_;
+  std::int64_t waited_before_ = 0;          // own_thread_'s wait for the CPU up to when it went to sleep, ns; unless it is real-time
   std::optional<std::int64_t> clock_offset_;   // system::Clock minus the scheduler's clock, ns
   system::Clock::time_point offset_asked_;
   std::array<std::unique_ptr<Found>, ring_size> ring_;
