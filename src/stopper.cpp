@@ -287,8 +287,18 @@ bool Stopper::executes(const Watch& watch, const Thread::Schedule& now, bool alo
   return !counted || *counted + *clock_offset_ > to_ns(woke_.time_since_epoch()) - just_now;
 }
 
+// In exec the kernel ends all other threads of a process. A traced one has not ended before its tracer has heard of it, and meanwhile PTRACE_SEIZE of the
+// one that executes blocks (ptrace(2), kernel/ptrace.c: cred_guard_mutex): who seizes one while it traces another would wait for itself.
+bool Stopper::traces(Session& session) const {
+  return std::ranges::any_of(asked_, [&](const Asked& asked) { return &asked.watch->session == &session; }) || tracer_.has_pending_of(session.target().process().pid());
+}
+
 void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& before, std::int64_t number, bool remote) {
   account(*watch, number, &before, false);
+  if (traces(watch->session)) {
+    ++watch->not_stopped;
+    return;
+  }
   auto stop = std::make_unique<Stop>(tracer_, watch->session.target(), watch->thread->tid(), Stop::Later{});
   Asked asked{watch, std::move(stop), before, number, weight_ns_, woke_, remote};
   if (asked.stop->outcome() != Stop::Outcome::pending) return arrived(std::move(asked));

@@ -14,6 +14,10 @@ void Tracer::forget(pid_t tid) { std::erase_if(pending_, [&](const Pending& pend
 
 bool Tracer::has_pending(pid_t tid) const { return std::ranges::find(pending_, tid, &Pending::tid) != pending_.end(); }
 
+bool Tracer::has_pending_of(pid_t process) const {
+  return std::ranges::any_of(pending_, [&](const Pending& pending) { return pending.process->pid == process; });
+}
+
 Stop::Stop(Target& target, pid_t tid) : Stop(target.tracer(), target, tid) {}
 
 Stop::Stop(Tracer& tracer, Target& target, pid_t tid) : Stop(tracer, target.traced_, tid) {}

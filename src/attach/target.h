@@ -37,6 +37,7 @@ class Tracer {
   void let_go_pending();
   bool has_pending() const { return !pending_.empty(); }
   bool has_pending(pid_t tid) const;
+  bool has_pending_of(pid_t process) const;
   // Since when the thread waits for another one to stop, ns of system::Clock; 0: it does not. Any thread may ask.
   std::int64_t waits_since() const { return waits_since_; }
 
