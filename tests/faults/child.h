@@ -25,6 +25,7 @@ class Child {
     unsigned long most_bytes = 0;    // RLIMIT_FSIZE, if not 0
     bool terminal = false;           // `errors` is a terminal, which becomes the one that it can be hung up from
     int ignored = 0;                 // a signal that it ignores, as under nohup
+    std::string group{};             // a control group's cgroup.procs: it is in there from the start
     uid_t user = 0;                  // if not 0: it runs as this one, in no group
   };
   Child(const Words& command, const Files& files);

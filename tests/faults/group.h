@@ -18,8 +18,9 @@ class Group {
 
   // False where this machine, or this user, has none: nothing below does anything then.
   bool usable() const { return usable_; }
-  // A process with all its threads.
+  // A process with all its threads; none of them real-time: such a group has no time for these. Who may have some begins in it (Child::Files::group).
   void add(pid_t pid);
+  std::string procs() const { return path_ + "/cgroup.procs"; }
   // What its processes may use together: so much of each period.
   void set_quota(int us, int period_us);
   void freeze(bool frozen);

@@ -81,15 +81,13 @@ void launched_under_quota(Campaign& campaign, const std::string& rate, int us, i
   group.set_quota(us, period_us);
   Folder folder;
   const Board* const board = map_board(folder.path("board"));
-  Luaspy luaspy({"record", "-r", rate, "-f", "folded", "-o", "profile", "--", victim_program(Lua::puc), folder.path("board"), "busy"}, folder, {.output = folder.path("said")});
-  group.add(luaspy.process().pid());
+  Luaspy luaspy({"record", "-r", rate, "-f", "folded", "-o", "profile", "--", victim_program(Lua::puc), folder.path("board"), "busy"}, folder, {.output = folder.path("said"), .group = group.procs()});
   const double begin = now_s();
   while (command_of(luaspy) == 0) {
     if (now_s() - begin > 60 || !luaspy.process().alive()) give_up("no victim is launched: " + luaspy.errors());
     sleep_ms(1);
   }
   const pid_t command = command_of(luaspy);
-  group.add(command);
   const auto progress = [&] { return __atomic_load_n(&board->progress, __ATOMIC_SEQ_CST); };
   double longest_s = 0, moved_s = now_s();
   const double limited_s = now_s();
@@ -114,7 +112,8 @@ void launched_under_quota(Campaign& campaign, const std::string& rate, int us, i
   const std::optional<int> status = luaspy.process().wait(20);
   if (!status) campaign.harmed(fmt::format("luaspy does not end with its command: {}{}", states_of(command), luaspy.where()));
   else if (!frozen && *status != 128 + SIGTERM) campaign.lost(fmt::format("luaspy's status is {}: {}", *status, luaspy.errors()));
-  else if (!frozen && luaspy.profile().empty()) campaign.lost("no profile: " + luaspy.errors());
+  // With so little of a CPU for both all ticks may come late, and are left out: then that is said.
+  else if (!frozen && luaspy.profile().empty() && luaspy.errors().find("late ticks") == std::string::npos) campaign.lost("no profile: " + luaspy.errors());
   if (!status) ::kill(command, SIGKILL);
 }
 
