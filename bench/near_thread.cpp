@@ -1,49 +1,21 @@
 #include "near_thread.h"
 
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <cstdint>
 #include <utility>
 
+#include "attach/own_cpu.h"
+
 namespace luaspy {
-namespace {
-
-// A thread that wakes may have to wait for the end of the running one's slice, some ms. A sampler that does comes when the target lets it: at the
-// end of its slices, and at system calls that make the kernel look at the clock (the shares of os.clock were 10 times what they are). A
-// real-time thread never waits; without the right to be one, Linux from 6.12 on prefers a thread whose slices are short.
-void come_at_once(bool real_time) {
-  if (sched_getscheduler(0) != SCHED_OTHER) return;   // somebody has decided otherwise
-  const sched_param lowest{1};
-  if (real_time && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0) return;
-  struct {   // sched_setattr(2)
-    std::uint32_t size, policy;
-    std::uint64_t flags;
-    std::int32_t nice;
-    std::uint32_t priority;
-    std::uint64_t runtime, deadline, period;
-  } attributes{sizeof attributes, SCHED_OTHER, 0, getpriority(PRIO_PROCESS, 0), 0, 100'000, 0, 0};
-  (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
-}  // namespace
 
 void NearThread::begin() {
   if (std::exchange(begun_, true)) return;
   sem_init(&begin_, 0, 0);
   sem_init(&done_, 0, 0);
   CPU_ZERO(&usable_);
-  come_at_once(false);
+  come_soon();
   if (sched_getaffinity(0, sizeof usable_, &usable_) != 0 || CPU_COUNT(&usable_) < 2) return;
-  // Signals are the caller's to hear of.
-  sigset_t all, before;
-  sigfillset(&all);
-  sigdelset(&all, SIGALRM);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  exists_ = pthread_create(&thread_, nullptr, main, this) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  exists_ = start_thread(thread_, main, this);
 }
 
 NearThread::~NearThread() {
@@ -102,7 +74,7 @@ void NearThread::note_start() {
 
 void* NearThread::main(void* self) {
   NearThread& thread = *static_cast<NearThread*>(self);
-  come_at_once(true);
+  (void)come_at_once();
   for (;;) {
     while (sem_wait(&thread.begin_) != 0) {
     }

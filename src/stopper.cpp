@@ -16,13 +16,7 @@ using namespace std::chrono_literals;
 
 void Stopper::begin() {
   sem_init(&wanted_, 0, 0);
-  // Signals are the main thread's to hear of; SIGALRM ends a wait.
-  sigset_t all, before;
-  sigfillset(&all);
-  sigdelset(&all, SIGALRM);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  exists_ = pthread_create(&thread_, nullptr, main, this) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  exists_ = start_thread(thread_, main, this);
   if (!exists_) active_ = false;
 }
 
@@ -375,6 +369,7 @@ void Stopper::count_stop(const Asked& asked, Found& found) {
   const std::int64_t taken = std::max<std::int64_t>(waited - to_ns(asked.stop->requested() - asked.woke) - tolerated, 0);
   found.stopped_ns = std::max(look.stopped_ns - taken, look.held_ns);
   watch.schedule = look.schedule;
+  watch.schedule_at = look.seen;
   if (asked.before.runs != 0 && runs == 0 && !asked.remote) {
     // It went on where it was: nobody has taken its CPU. The interrupt came from another one.
     found.kind = Found::Kind::loss;

@@ -94,8 +94,8 @@ void Stoppers::close_costly_logs() {
   constexpr Clock::duration ask_again = 500ms;
   constexpr double most = 2000;   // switches a second that are none of luaspy's making
   const Clock::time_point now = Clock::now();
-  const double seconds = static_cast<double>(to_ns(now - logs_asked_)) / 1e9;
   if (now - logs_asked_ < ask_again) return;
+  const double seconds = static_cast<double>(to_ns(now - logs_asked_)) / 1e9;
   logs_asked_ = now;
   const double bytes = (most + 1e9 / static_cast<double>(grid_.interval().count())) * static_cast<double>(SwitchLog::bytes_per_switch) * seconds;
   for (const std::shared_ptr<Watch>& watch : *main_roster_) {

@@ -1,6 +1,7 @@
 #pragma once
 // THE TICK. A thread of luaspy's on each CPU where the target executes, with its own timer: it finds out which of the target's threads it has just
-// interrupted, stops that one and reads it.
+// interrupted, stops that one and reads it. Where the kernel logs switches for luaspy (attach/switch_log.h) no stop is needed: the thread has no CPU until the
+// stopper sleeps.
 //
 // Why there: a stop, or a waking, that comes from another CPU takes some µs to arrive. Until then the target runs on, and the first return from the kernel
 // sees it: such a stop lands on the target's next system call, wherever the target was. A local timer interrupts it where it is.

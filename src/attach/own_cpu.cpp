@@ -1,6 +1,7 @@
 #include "attach/own_cpu.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -46,6 +47,16 @@ bool come_at_once() {
   come_soon();
   prctl(PR_SET_TIMERSLACK, 1);   // ns; 50 µs by default, but for real-time threads
   return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+bool start_thread(pthread_t& thread, void* (*run)(void*), void* argument) {
+  sigset_t all, before;
+  sigfillset(&all);
+  sigdelset(&all, SIGALRM);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const bool started = pthread_create(&thread, nullptr, run, argument) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
 }
 
 }  // namespace luaspy

@@ -1,6 +1,8 @@
 #pragma once
 // Where luaspy's own threads run, and how soon they get a CPU.
 
+#include <pthread.h>
+
 #include <vector>
 
 namespace luaspy {
@@ -15,5 +17,8 @@ bool stay_on(const std::vector<int>& cpus);
 void come_soon();
 // The calling thread is let run as soon as it wakes. True: at once, as a real-time thread. False: the right to that is missing; then soon, as a rule.
 bool come_at_once();
+
+// A thread that hears no signal but SIGALRM, which ends its waits: signals are the main thread's to hear of. False if it cannot be made.
+bool start_thread(pthread_t& thread, void* (*run)(void*), void* argument);
 
 }  // namespace luaspy

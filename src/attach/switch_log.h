@@ -43,8 +43,9 @@ class SwitchLog {
   std::optional<Registers> registers(const Switch& lost, bool& at_system_call) const;
   // How many bytes were noted so far: what the log costs.
   std::uint64_t noted() const { return -head(); }
-  // About so many for each time that a thread was given a CPU, and lost it.
-  static constexpr std::uint64_t bytes_per_switch = 8 + 16 + 8 + 16 + 8 + 16 + 8 + 17 * 8;
+  // So many for each time that a thread was given a CPU and lost it: two records of a switch (header, time, CPU), and one of its 17 registers (the same, and which
+  // registers they are).
+  static constexpr std::uint64_t bytes_per_switch = 2 * 24 + 24 + 8 + 17 * 8;
 
  private:
   SwitchLog() = default;

@@ -104,7 +104,8 @@ class Walker {
     LuaCall caller;
     const Address caller_ci = outer(ci_);
     if (caller_ci == 0 || caller_ci == base_ci_ || relocating_ || !read(caller_ci, false, caller)) return believable;
-    // What a C function calls is fresh when it runs. Not yet, or of a call that was made by an instruction: is not to be told apart.
+    // What a C function calls is marked fresh by the time it runs. If it is not, either it has not begun, or the CallInfo is still that of an earlier
+    // call: which of the two cannot be told.
     if (believable && call.is_lua && !call.fresh && !caller.is_lua && !is_array()) return false;
     if (!caller.has_pc(caller.saved_pc) || caller.hooked || caller.finalizer) return believable;
     const Address func = called_slot(caller);

@@ -18,7 +18,7 @@ WalkLimits limits() {
 }
 
 // What a look at one thread may read. A walk of a stack of 500 calls takes 4 reads a call, names of 500 functions some 20 each; what is counted of a stack
-// that is deeper is at most 1 000 000 calls (LUAI_MAXCCALLS, luai_maxcstack).
+// that is deeper is at most 1 000 000 calls (LUAI_MAXCCALLS, luai_maxcstack), of two states, each of which is touched by 2 reads when states are located.
 constexpr std::int64_t most_reads = 4'000'000, most_bytes = std::int64_t{1} << 30;
 
 struct Look {
