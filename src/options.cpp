@@ -86,7 +86,7 @@ void add_max_stopped(CLI::App& command, double& max_stopped) {
 }
 
 void add_always_stop(CLI::App& command, bool& always_stop) {
-  command.add_flag("--always-stop", always_stop, "Stop threads with ptrace even where luaspy could read them without stopping them");
+  command.add_flag("--always-stop", always_stop, "Stop threads with ptrace even where they could be read without");
 }
 
 void add_mode(CLI::App& command, Mode& mode) {
