@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "looks.h"
-#include "sampler.h"
+#include "sampling/sampler.h"
 
 int main(int argc, char** argv) {
   using namespace luaspy;

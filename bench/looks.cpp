@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "near_thread.h"
-#include "profile.h"
-#include "sampler.h"
+#include "profile/profile.h"
+#include "sampling/sampler.h"
 
 namespace luaspy::bench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include "attach/system.h"
+#include "system/calls.h"
 
 namespace luaspy {
 

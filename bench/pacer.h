@@ -6,7 +6,7 @@
 #include <optional>
 #include <random>
 
-#include "attach/system.h"
+#include "system/calls.h"
 
 namespace luaspy {
 

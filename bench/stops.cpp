@@ -9,7 +9,7 @@
 
 #include "looks.h"
 #include "pacer.h"
-#include "sampler.h"
+#include "sampling/sampler.h"
 
 namespace luaspy::bench {
 namespace {

@@ -4,15 +4,15 @@
 #include <cstdio>
 #include <exception>
 
-#include "attach/system.h"
-#include "doctor.h"
-#include "dump.h"
-#include "options.h"
-#include "ps.h"
-#include "record.h"
-#include "report.h"
-#include "say.h"
-#include "top.h"
+#include "system/calls.h"
+#include "doctor/doctor.h"
+#include "dump/dump.h"
+#include "cli/options.h"
+#include "ps/ps.h"
+#include "record/record.h"
+#include "report/report.h"
+#include "base/say.h"
+#include "top/top.h"
 
 namespace {
 

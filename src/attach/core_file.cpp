@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <array>
 
-#include "text.h"
+#include "base/text.h"
 
 namespace luaspy {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "attach/mapped.h"
-#include "memory.h"
-#include "result.h"
+#include "base/mapped.h"
+#include "base/memory.h"
+#include "base/result.h"
 
 namespace luaspy {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "words.h"
+#include "base/words.h"
 
 namespace luaspy {
 namespace {

@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "text.h"
-#include "words.h"
+#include "base/text.h"
+#include "base/words.h"
 
 namespace luaspy {
 namespace {

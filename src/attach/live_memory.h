@@ -4,8 +4,8 @@
 #include <atomic>
 #include <mutex>
 
-#include "attach/system.h"
-#include "memory.h"
+#include "system/calls.h"
+#include "base/memory.h"
 
 namespace luaspy {
 

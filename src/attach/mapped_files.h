@@ -2,7 +2,7 @@
 // The constant parts of a process's images, read from their files: reading them from its memory would make pages resident in it. Only what
 // is in no file that luaspy can open (a library that was replaced, for a user who is not root) is read from there.
 
-#include "address_space.h"
+#include "base/address_space.h"
 #include "attach/live_memory.h"
 
 namespace luaspy {

@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "attach/refusal.h"
-#include "text.h"
-#include "words.h"
+#include "base/text.h"
+#include "base/words.h"
 
 namespace luaspy {
 namespace {

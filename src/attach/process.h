@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "attach/mapped.h"
-#include "result.h"
+#include "base/mapped.h"
+#include "base/result.h"
 
 namespace luaspy {
 

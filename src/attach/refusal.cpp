@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "attach/process.h"
-#include "attach/system.h"
-#include "words.h"
+#include "system/calls.h"
+#include "base/words.h"
 
 namespace luaspy {
 namespace {

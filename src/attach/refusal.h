@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "result.h"
+#include "base/result.h"
 
 namespace luaspy {
 

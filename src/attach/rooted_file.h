@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "attach/system.h"
+#include "system/calls.h"
 
 namespace luaspy {
 

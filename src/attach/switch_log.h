@@ -12,7 +12,7 @@
 #include <memory>
 #include <optional>
 
-#include "attach/system.h"
+#include "system/calls.h"
 
 namespace luaspy {
 

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "luastate/luajit.h"
-#include "luastate/puc.h"
+#include "luastate/luajit/walk_luajit.h"
+#include "luastate/puc/walk_puc.h"
 
 namespace luaspy {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "luastate/layouts/luajit.h"
-#include "text.h"
+#include "luastate/luajit/layouts.h"
+#include "base/text.h"
 
 namespace luaspy {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "address_space.h"
+#include "base/address_space.h"
 #include "luastate/core_signs.h"
 #include "luastate/dialect.h"
 

@@ -16,9 +16,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "address_space.h"
+#include "base/address_space.h"
 #include "luastate/dialect.h"
-#include "registers.h"
+#include "base/registers.h"
 
 namespace luaspy {
 

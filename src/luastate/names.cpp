@@ -6,9 +6,9 @@
 #include <map>
 #include <utility>
 
-#include "luastate/luajit_prototype.h"
+#include "luastate/luajit/luajit_prototype.h"
 #include "luastate/tables.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace luaspy {
 namespace {

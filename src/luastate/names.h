@@ -5,11 +5,11 @@
 #include <string>
 #include <unordered_map>
 
-#include "frame.h"
+#include "base/frame.h"
 #include "luastate/dialect.h"
-#include "luastate/luajit_callee.h"
+#include "luastate/luajit/callee.h"
 #include "luastate/prototype.h"
-#include "luastate/puc.h"
+#include "luastate/puc/walk_puc.h"
 
 namespace luaspy {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "luastate/layout.h"
+#include "luastate/puc/layout.h"
 
 namespace luaspy {
 

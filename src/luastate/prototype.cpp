@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "luastate/luajit_prototype.h"
+#include "luastate/luajit/luajit_prototype.h"
 #include "luastate/strings.h"
 
 namespace luaspy {

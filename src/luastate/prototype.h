@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "luastate/dialect.h"
-#include "memory.h"
+#include "base/memory.h"
 
 namespace luaspy {
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <vector>
 
-#include "luastate/luajit_tables.h"
+#include "luastate/luajit/luajit_tables.h"
 #include "luastate/strings.h"
 
 namespace luaspy {

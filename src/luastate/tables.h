@@ -7,7 +7,7 @@
 
 #include "luastate/dialect.h"
 #include "luastate/value.h"
-#include "memory.h"
+#include "base/memory.h"
 
 namespace luaspy {
 

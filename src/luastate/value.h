@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "luastate/dialect.h"
-#include "memory.h"
+#include "base/memory.h"
 
 namespace luaspy {
 

@@ -7,9 +7,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "luastate/luajit_tables.h"
+#include "luastate/luajit/luajit_tables.h"
 #include "luastate/strings.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace luaspy {
 namespace {

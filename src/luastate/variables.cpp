@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "text.h"
+#include "base/text.h"
 
 namespace luaspy {
 namespace {

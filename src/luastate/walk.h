@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "memory.h"
+#include "base/memory.h"
 
 namespace luaspy {
 

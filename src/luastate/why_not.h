@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "address_space.h"
+#include "base/address_space.h"
 #include "luastate/dialect.h"
 
 namespace luaspy {

@@ -6,9 +6,9 @@
 #include <map>
 #include <unordered_map>
 
-#include "function_table.h"
-#include "output/recorded.h"
-#include "text.h"
+#include "profile/function_table.h"
+#include "profile/recorded.h"
+#include "base/text.h"
 
 namespace luaspy {
 namespace {

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "function_table.h"
+#include "profile/function_table.h"
 #include "output/json_text.h"
-#include "output/recorded.h"
+#include "profile/recorded.h"
 
 namespace luaspy {
 namespace {

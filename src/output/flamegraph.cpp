@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "doubts.h"
-#include "function_table.h"
+#include "profile/doubts.h"
+#include "profile/function_table.h"
 #include "output/flamegraph_page.h"
 
 namespace luaspy {

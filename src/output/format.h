@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "profile.h"
+#include "profile/profile.h"
 
 namespace luaspy {
 

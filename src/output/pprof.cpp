@@ -5,11 +5,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "function_table.h"
+#include "profile/function_table.h"
 #include "output/gzip.h"
-#include "output/recorded.h"
-#include "text.h"
-#include "varint.h"
+#include "profile/recorded.h"
+#include "base/text.h"
+#include "base/varint.h"
 
 namespace luaspy {
 namespace {

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "profile.h"
-#include "result.h"
-#include "shape.h"
+#include "profile/profile.h"
+#include "base/result.h"
+#include "profile/shape.h"
 
 namespace luaspy {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "output/raw.h"
-#include "output/raw_format.h"
-#include "varint.h"
+#include "profile/raw_format.h"
+#include "base/varint.h"
 
 namespace luaspy {
 namespace {

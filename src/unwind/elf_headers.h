@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "memory.h"
+#include "base/memory.h"
 
 namespace luaspy {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "memory.h"
+#include "base/memory.h"
 
 namespace luaspy {
 

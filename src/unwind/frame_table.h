@@ -3,7 +3,7 @@
 
 #include <compare>
 
-#include "frame.h"
+#include "base/frame.h"
 #include "unwind/elf_headers.h"
 
 namespace luaspy {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "address_space.h"
+#include "base/address_space.h"
 #include "unwind/frame_table.h"
 #include "unwind/symbol_table.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "memory.h"
+#include "base/memory.h"
 
 struct Dwfl;
 struct Dwfl_Module;

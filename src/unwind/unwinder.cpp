@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "unwind/prologue.h"
+#include "arch/prologue.h"
 
 namespace luaspy {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "frame.h"
+#include "base/frame.h"
 #include "unwind/libunwind_cursor.h"
 #include "unwind/module.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "stack_reader.h"
-#include "vm_frames.h"
+#include "stack/stack_reader.h"
+#include "stack/vm_frames.h"
 
 namespace luaspy {
 

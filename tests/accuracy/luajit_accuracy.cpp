@@ -25,7 +25,7 @@
 #include <set>
 #include <sstream>
 
-#include "luastate/layouts/luajit.h"
+#include "luastate/luajit/layouts.h"
 #include "stopping.h"
 
 namespace luaspy {

@@ -11,7 +11,7 @@
 
 #include "agreement.h"
 #include "attach/target.h"
-#include "stack_reader.h"
+#include "stack/stack_reader.h"
 
 namespace luaspy {
 

@@ -13,10 +13,10 @@
 #include <set>
 
 #include "dice.h"
-#include "function_table.h"
+#include "profile/function_table.h"
 #include "golden/sample_profile.h"
 #include "output/format.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace luaspy {
 namespace {

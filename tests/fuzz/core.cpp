@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "stack_reader.h"
+#include "stack/stack_reader.h"
 
 namespace luaspy::fuzz {
 namespace {

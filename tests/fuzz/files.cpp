@@ -10,18 +10,18 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "call_tree.h"
-#include "function_view.h"
+#include "report/call_tree.h"
+#include "report/function_view.h"
 #include "fuzz.h"
 #include "output/flamegraph.h"
 #include "output/format.h"
 #include "output/raw.h"
-#include "output/raw_format.h"
-#include "profile_diff.h"
-#include "report_text.h"
-#include "source_lines.h"
-#include "source_listing.h"
-#include "summary.h"
+#include "profile/raw_format.h"
+#include "report/profile_diff.h"
+#include "report/report_text.h"
+#include "dump/source_lines.h"
+#include "report/source_listing.h"
+#include "output/summary.h"
 
 namespace luaspy::fuzz {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "fake_memory.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace luaspy::fuzz {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "memory.h"
+#include "base/memory.h"
 
 namespace luaspy::fuzz {
 

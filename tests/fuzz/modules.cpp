@@ -6,15 +6,15 @@
 
 #include <algorithm>
 
-#include "collector_code.h"
+#include "luastate/puc/collector_code.h"
 #include "fuzz.h"
 #include "luastate/detect.h"
-#include "luastate/live_pc.h"
+#include "luastate/puc/live_pc.h"
 #include "luastate/locate.h"
-#include "luastate/luajit_vm.h"
+#include "luastate/luajit/vm_code.h"
 #include "unwind/call_frame.h"
-#include "unwind/instruction.h"
-#include "unwind/prologue.h"
+#include "arch/instruction.h"
+#include "arch/prologue.h"
 #include "unwind/unwinder.h"
 
 namespace luaspy::fuzz {

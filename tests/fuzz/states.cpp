@@ -1,12 +1,12 @@
 // lua_States in hostile memory: which run, their calls, names and bytecode (puc, luajit), variables and values (locals), traces (snapshots), all coroutines
 // (heap). An input: the number of a saved stop, then changes to its memory (fake_memory.h).
 
-#include "coroutines.h"
+#include "heap/coroutines.h"
 #include "fake_memory.h"
-#include "lua_reader.h"
-#include "luastate/luajit_trace.h"
+#include "luastate/lua_reader.h"
+#include "luastate/luajit/traces.h"
 #include "luastate/variables.h"
-#include "merge.h"
+#include "stack/merge.h"
 
 namespace luaspy::fuzz {
 namespace {

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "dump_json.h"
-#include "dump_text.h"
+#include "dump/dump_json.h"
+#include "dump/dump_text.h"
 #include "golden.h"
 #include "replay/saved_stop.h"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "function_table.h"
+#include "profile/function_table.h"
 #include "golden.h"
 #include "output/flamegraph.h"
 #include "output/format.h"

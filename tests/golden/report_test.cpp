@@ -1,12 +1,12 @@
 // What report prints, of the sample profile: each of its views.
 
-#include "call_tree.h"
-#include "function_view.h"
+#include "report/call_tree.h"
+#include "report/function_view.h"
 #include "golden.h"
-#include "profile_diff.h"
-#include "report_text.h"
+#include "report/profile_diff.h"
+#include "report/report_text.h"
 #include "sample_profile.h"
-#include "source_listing.h"
+#include "report/source_listing.h"
 
 namespace luaspy {
 namespace {

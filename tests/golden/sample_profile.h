@@ -1,7 +1,7 @@
 #pragma once
 // A profile that has each kind of frame and state of the VM, two threads, a thread that ended, losses and hostile names.
 
-#include "profile.h"
+#include "profile/profile.h"
 
 namespace luaspy {
 

@@ -2,9 +2,9 @@
 
 #include "golden.h"
 #include "sample_profile.h"
-#include "top_lines.h"
-#include "top_plain.h"
-#include "top_table.h"
+#include "top/top_lines.h"
+#include "top/top_plain.h"
+#include "top/top_table.h"
 
 namespace luaspy {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "attach/target.h"
-#include "coroutines.h"
-#include "stack_reader.h"
+#include "heap/coroutines.h"
+#include "stack/stack_reader.h"
 
 namespace luaspy::live {
 

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "harness.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace luaspy::live {
 namespace {

@@ -15,7 +15,7 @@
 #include "attach/target.h"
 #include "harness.h"
 #include "luastate/variables.h"
-#include "stack_reader.h"
+#include "stack/stack_reader.h"
 
 namespace luaspy::live {
 namespace {

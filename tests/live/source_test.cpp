@@ -12,7 +12,7 @@
 
 #include "attach/rooted_file.h"
 #include "harness.h"
-#include "source_lines.h"
+#include "dump/source_lines.h"
 
 namespace luaspy::live {
 namespace {

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "attach/live_memory.h"
-#include "attach/waiting.h"
+#include "attach/waits/waiting.h"
 #include "harness.h"
 
 namespace luaspy::live {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "memory.h"
+#include "base/memory.h"
 
 // This process, read as another one would be: nothing here can crash on a bad address.
 class OwnMemory : public luaspy::Memory {

@@ -20,13 +20,13 @@ extern "C" {
 #include "luajit_inside.h"
 #include "luajit_script.h"
 #include "luastate/bytecode.h"
-#include "luastate/layouts/luajit.h"
-#include "luastate/luajit_prototype.h"
-#include "luastate/luajit_tables.h"
+#include "luastate/luajit/layouts.h"
+#include "luastate/luajit/luajit_prototype.h"
+#include "luastate/luajit/luajit_tables.h"
 #include "luastate/names.h"
 #include "luastate/opcodes.h"
 #include "script.h"
-#include "text.h"
+#include "base/text.h"
 
 using namespace luaspy;
 

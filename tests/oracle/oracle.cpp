@@ -27,10 +27,10 @@ extern "C" {
 #include "collector_fields.h"
 #include "value_fields.h"
 #include "luastate/bytecode.h"
-#include "luastate/layout.h"
+#include "luastate/puc/layout.h"
 #include "luastate/opcodes.h"
 #include "luastate/prototype.h"
-#include "luastate/puc.h"
+#include "luastate/puc/walk_puc.h"
 #include "script.h"
 
 using namespace luaspy;

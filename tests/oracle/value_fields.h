@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "compare.h"
-#include "luastate/layout.h"
+#include "luastate/puc/layout.h"
 
 namespace value_fields {
 

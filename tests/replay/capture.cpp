@@ -3,7 +3,7 @@
 
 #include <iostream>
 
-#include "stop_file.h"
+#include "stack/stop_file.h"
 
 namespace {
 

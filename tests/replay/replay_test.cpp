@@ -6,7 +6,7 @@
 #include <random>
 
 #include "luastate/bytecode.h"
-#include "profile.h"
+#include "profile/profile.h"
 #include "saved_stop.h"
 
 namespace luaspy::replay {

@@ -1,4 +1,4 @@
-#include "attach/snapshot.h"
+#include "stack/snapshot.h"
 #include "saved_stop.h"
 
 #include <algorithm>

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "lua_reader.h"
+#include "luastate/lua_reader.h"
 #include "luastate/detect.h"
-#include "stop_file.h"
+#include "stack/stop_file.h"
 
 namespace luaspy::replay {
 

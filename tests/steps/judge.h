@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "script.h"
-#include "stack_reader.h"
+#include "stack/stack_reader.h"
 
 namespace luaspy::steps {
 

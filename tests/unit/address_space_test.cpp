@@ -1,4 +1,4 @@
-#include "address_space.h"
+#include "base/address_space.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "collector_code.h"
-#include "unwind/instruction.h"
+#include "luastate/puc/collector_code.h"
+#include "arch/instruction.h"
 
 namespace luaspy {
 namespace {

@@ -1,13 +1,13 @@
-#include "doubts.h"
+#include "profile/doubts.h"
 
 #include <catch2/catch.hpp>
 #include <sstream>
 
 #include "output/flamegraph.h"
-#include "profile.h"
-#include "summary.h"
-#include "top_lines.h"
-#include "top_plain.h"
+#include "profile/profile.h"
+#include "output/summary.h"
+#include "top/top_lines.h"
+#include "top/top_plain.h"
 
 namespace luaspy {
 namespace {

@@ -1,4 +1,4 @@
-#include "ghc_name.h"
+#include "stack/ghc_name.h"
 
 #include <catch2/catch.hpp>
 

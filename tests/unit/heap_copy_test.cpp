@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "attach/heap_copy.h"
+#include "heap/heap_copy.h"
 
 namespace luaspy {
 namespace {

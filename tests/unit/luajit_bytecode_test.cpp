@@ -8,10 +8,10 @@
 #include <random>
 
 #include "luastate/bytecode.h"
-#include "luastate/layouts/luajit.h"
-#include "luastate/luajit_callee.h"
-#include "luastate/luajit_prototype.h"
-#include "luastate/luajit_tables.h"
+#include "luastate/luajit/layouts.h"
+#include "luastate/luajit/callee.h"
+#include "luastate/luajit/luajit_prototype.h"
+#include "luastate/luajit/luajit_tables.h"
 #include "luastate/names.h"
 #include "luastate/opcodes.h"
 

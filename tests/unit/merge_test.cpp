@@ -1,4 +1,4 @@
-#include "merge.h"
+#include "stack/merge.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "movement.h"
+#include "dump/movement.h"
 
 #include <catch2/catch.hpp>
 

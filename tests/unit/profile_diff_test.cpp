@@ -1,7 +1,7 @@
 // Differences of recordings: nothing is claimed of two runs of the same, and what is different is found. Timelines are simulated: what runs
 // goes on for some samples, in phases or not.
 
-#include "profile_diff.h"
+#include "report/profile_diff.h"
 
 #include <catch2/catch.hpp>
 #include <iostream>

@@ -1,10 +1,10 @@
-#include "profile.h"
+#include "profile/profile.h"
 
 #include <malloc.h>
 
 #include <catch2/catch.hpp>
 
-#include "function_table.h"
+#include "profile/function_table.h"
 
 namespace luaspy {
 namespace {

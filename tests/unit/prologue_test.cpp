@@ -1,6 +1,6 @@
 // What machine code says of frames that call frame information does not know.
 
-#include "unwind/prologue.h"
+#include "arch/prologue.h"
 
 #include <catch2/catch.hpp>
 

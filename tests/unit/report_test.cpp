@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "call_tree.h"
-#include "function_view.h"
-#include "source_listing.h"
+#include "report/call_tree.h"
+#include "report/function_view.h"
+#include "report/source_listing.h"
 
 namespace luaspy {
 namespace {

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "attach/system.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {

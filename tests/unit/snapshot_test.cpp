@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "attach/snapshot.h"
+#include "stack/snapshot.h"
 
 namespace luaspy {
 namespace {

@@ -1,4 +1,4 @@
-#include "stop_budget.h"
+#include "sampling/stop_budget.h"
 
 #include <catch2/catch.hpp>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "stop_times.h"
+#include "profile/stop_times.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "tick_grid.h"
+#include "sampling/tick_grid.h"
 
 #include <catch2/catch.hpp>
 

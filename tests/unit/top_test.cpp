@@ -2,11 +2,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "profile.h"
-#include "top_lines.h"
-#include "top_plain.h"
-#include "top_table.h"
-#include "top_view.h"
+#include "profile/profile.h"
+#include "top/top_lines.h"
+#include "top/top_plain.h"
+#include "top/top_table.h"
+#include "top/top_view.h"
 
 namespace luaspy {
 namespace {

@@ -9,7 +9,7 @@
 #include <array>
 #include <map>
 
-#include "luastate/layouts/luajit.h"
+#include "luastate/luajit/layouts.h"
 #include "luastate/variables.h"
 
 using namespace luaspy;

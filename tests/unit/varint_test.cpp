@@ -1,4 +1,4 @@
-#include "varint.h"
+#include "base/varint.h"
 
 #include <catch2/catch.hpp>
 #include <deque>

@@ -1,4 +1,4 @@
-#include "attach/waiting.h"
+#include "attach/waits/waiting.h"
 
 #include <netinet/in.h>
 #include <signal.h>

@@ -1,0 +1,66 @@
+#include "base/address_space.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace luaspy {
+namespace {
+
+// Takes the number at the front of `text`, in the base given.
+bool take_number(std::string_view& text, std::uint64_t& value, int base) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+bool take(std::string_view& text, char expected) {
+  if (text.empty() || text.front() != expected) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+// proc(5): "start-end perms offset major:minor inode   path"
+bool parse_line(std::string_view line, Mapping& mapping) {
+  std::uint64_t major = 0, minor = 0;
+  if (!take_number(line, mapping.start, 16) || !take(line, '-') || !take_number(line, mapping.end, 16) || !take(line, ' ')) return false;
+  if (line.size() < 5 || mapping.start >= mapping.end) return false;
+  mapping.readable = line[0] == 'r', mapping.writable = line[1] == 'w', mapping.executable = line[2] == 'x', mapping.shared = line[3] == 's';
+  line.remove_prefix(5);
+  if (!take_number(line, mapping.offset, 16) || !take(line, ' ') || !take_number(line, major, 16) || !take(line, ':') ||
+      !take_number(line, minor, 16) || !take(line, ' ') || !take_number(line, mapping.inode, 10)) {
+    return false;
+  }
+  mapping.device = major << 32 | minor;
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  constexpr std::string_view deleted = " (deleted)";
+  mapping.deleted = line.ends_with(deleted);
+  if (mapping.deleted) line.remove_suffix(deleted.size());
+  mapping.path = line;
+  return true;
+}
+
+}  // namespace
+
+AddressSpace AddressSpace::parse(std::string_view text) {
+  std::vector<Mapping> mappings;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    Mapping mapping;
+    if (parse_line(text.substr(0, end), mapping)) mappings.push_back(std::move(mapping));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  std::ranges::sort(mappings, {}, &Mapping::start);
+  Address end = 0;
+  std::erase_if(mappings, [&](const Mapping& mapping) { return mapping.start < end || (end = mapping.end, false); });   // what overlaps is not believed
+  return AddressSpace(std::move(mappings));
+}
+
+const Mapping* AddressSpace::find(Address address) const {
+  const auto after = std::ranges::upper_bound(mappings_, address, {}, &Mapping::start);
+  if (after == mappings_.begin()) return nullptr;
+  const Mapping& mapping = *std::prev(after);
+  return mapping.contains(address) ? &mapping : nullptr;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,38 @@
+#pragma once
+// The target's mappings, as /proc/PID/maps tells them: a value that is replaced as a whole when it has become stale.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/memory.h"
+
+namespace luaspy {
+
+struct Mapping {
+  Address start = 0, end = 0;  // [start, end)
+  std::uint64_t offset = 0;    // of `start` in the file
+  bool readable = false, writable = false, executable = false, shared = false;
+  std::uint64_t device = 0, inode = 0;  // inode 0: no file
+  std::string path;                     // "/usr/bin/lua5.4", "[heap]", "[vdso]", "" for anonymous memory; " (deleted)" is cut off
+  bool deleted = false;
+
+  bool contains(Address address) const { return address >= start && address < end; }
+};
+
+class AddressSpace {
+ public:
+  AddressSpace() = default;
+  explicit AddressSpace(std::vector<Mapping> mappings) : mappings_(std::move(mappings)) {}
+
+  // Reads the text of a /proc/PID/maps file. Lines that are not of its form are passed over.
+  static AddressSpace parse(std::string_view text);
+
+  const Mapping* find(Address address) const;
+  const std::vector<Mapping>& mappings() const { return mappings_; }
+
+ private:
+  std::vector<Mapping> mappings_;  // ascending, disjoint
+};
+
+}  // namespace luaspy

@@ -1,0 +1,80 @@
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+namespace luaspy {
+namespace {
+
+// Length of the well-formed UTF-8 sequence at the front (Unicode 15, table 3-7); 0 if there is none.
+std::size_t sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const unsigned char second = byte(1);
+  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) return 0;
+  return length;
+}
+
+// C0 and C1 controls and DEL: what a terminal could obey.
+bool is_control(std::string_view sequence) {
+  const auto first = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) return first < 0x20 || first == 0x7f;
+  return sequence.size() == 2 && first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
+}
+
+// The front of `text` that is one character, made fit to be shown; it goes from `text`.
+std::string take_printable(std::string_view& text) {
+  const std::size_t length = sequence_length(text), taken = std::max<std::size_t>(length, 1);
+  std::string result;
+  if (length != 0 && !is_control(text.substr(0, length))) {
+    result = text.substr(0, length);
+  } else {
+    for (std::size_t i = 0; i < taken; ++i) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+  }
+  text.remove_prefix(taken);
+  return result;
+}
+
+// Does `text` end within a sequence that goes on behind it?
+std::size_t unfinished_end(std::string_view text) {
+  for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xc0) == 0x80) continue;
+    const std::size_t wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 1;
+    return wanted > back && byte <= 0xf4 ? back : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t limit) {
+  std::string result;
+  result.reserve(std::min(text.size(), limit));
+  const std::size_t whole = text.size();
+  while (!text.empty() && whole - text.size() < limit) result += take_printable(text);
+  if (whole > limit && !text.empty()) result += "...";
+  return result;
+}
+
+std::string quoted(std::string_view text, std::uint64_t whole) {
+  const bool is_cut = whole > text.size();
+  if (is_cut) text.remove_suffix(unfinished_end(text));
+  std::string result = "\"";
+  while (!text.empty()) {
+    constexpr std::string_view plain = "\"\\\n\r\t", escaped = "\"\\nrt";
+    const std::size_t special = plain.find(text[0]);
+    if (special != std::string_view::npos) result += {'\\', escaped[special]}, text.remove_prefix(1);
+    else result += take_printable(text);
+  }
+  result += '"';
+  if (is_cut) result += fmt::format("… ({} bytes)", whole);
+  return result;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,358 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "output/format.h"
+#include "base/version.h"
+
+namespace luaspy {
+namespace {
+
+constexpr const char* about =
+    "Where does a running Lua program spend its time, or why does it hang? luaspy looks from outside:\n"
+    "no restart, no rebuild, no debug symbols, no change to the program.";
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, as a flame graph\n"
+    "  luaspy record -o my.luaspy -- lua5.4 my.lua    start a program, record all there is to know\n"
+    "  luaspy report my.luaspy                        what was hot; callers, lines, other formats\n"
+    "  luaspy top --pid 1234                          which functions take the time, live\n"
+    "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
+    "  luaspy ps                                      which processes run Lua?\n"
+    "  luaspy doctor --pid 1234                       a report about it, to send us when luaspy is wrong\n"
+    "\n"
+    "Exit status: 0 done; of the launched command, if there is one; else 1 internal error, 2 wrong usage,\n"
+    "3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised, 7 not supported\n"
+    "(32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced, 10 target ended\n"
+    "first, 11 no samples, 126 or 127 command cannot be started.";
+
+constexpr const char* dump_examples =
+    "Examples:\n"
+    "  luaspy dump --pid 1234                what is every thread doing, and what does it wait for?\n"
+    "  luaspy dump --pid 1234 --count 5      does it hang, or work?\n"
+    "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too\n"
+    "  luaspy dump --core core.1234          what it was doing when it crashed, or when gcore ran";
+
+constexpr const char* report_notes =
+    "Without a view to show: how it was recorded, the hottest functions and lines.\n"
+    "--diff: a difference is told if it is larger than luck would make it. Shares (--by samples) are of\n"
+    "all samples: one function that gets slower makes all others' smaller. --by time compares seconds\n"
+    "for each second of recording (same load), --by run seconds in all (same work, start to end).\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy record -f raw -o a.luaspy -- lua5.4 my.lua\n"
+    "  luaspy report a.luaspy\n"
+    "  luaspy report a.luaspy --function discount     who calls it, and what does it call?\n"
+    "  luaspy report a.luaspy --source my.lua         what does each line take?\n"
+    "  luaspy report a.luaspy -f speedscope --from 10 --to -5\n"
+    "  luaspy report --diff a.luaspy b.luaspy         what became slower?";
+
+// A target that runs already. Both options, for what they exclude.
+std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target) {
+  const auto take = [&target](const std::string& word) {
+    target.any = word == "auto";
+    if (!target.any) target.pid = std::stoi(word);
+  };
+  auto* const pid = command.add_option_function<std::string>("-p,--pid", take, "The running process to look at; auto: the only one with Lua")
+                        ->check([](const std::string& word) { return word == "auto" ? "" : CLI::PositiveNumber(word) + CLI::TypeValidator<int>()(word); })
+                        ->option_text("PID");
+  auto* const name = command.add_option("--name", target.name, "The same, by its name or a part of its command")->option_text("NAME");
+  pid->excludes(name);
+  return {pid, name};
+}
+
+void add_target(CLI::App& command, TargetOptions& target) {
+  const auto [pid, name] = add_running(command, target);
+  auto* const words = command.add_option("command", target.command, "After --: a command to start and look at")->option_text(" ");
+  for (CLI::Option* const running : {pid, name}) running->excludes(words), words->excludes(running);
+}
+
+void add_subprocesses(CLI::App& command, bool& subprocesses) {
+  command.add_flag("-s,--subprocesses", subprocesses, "The processes that it has started, too, if they run Lua");
+}
+
+void add_rate(CLI::App& command, double& rate) {
+  command.add_option("-r,--rate", rate, "Samples a second (100)")->check(CLI::Range(0.01, 10000.0))->option_text("HZ");
+}
+
+void add_max_stopped(CLI::App& command, double& max_stopped) {
+  command.add_option("--max-stopped", max_stopped, "Lower the rate where a thread would stand still for more of the time (10)")->check(CLI::Range(0.01, 100.0))->option_text("PERCENT");
+}
+
+void add_always_stop(CLI::App& command, bool& always_stop) {
+  command.add_flag("--always-stop", always_stop, "Stop threads with ptrace even where they could be read without");
+}
+
+void add_mode(CLI::App& command, Mode& mode) {
+  static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
+  command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
+      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("{merged,lua,native,all}"))
+      ->option_text("MODE");
+}
+
+void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
+  const auto check = [](const std::string& pattern) { return pattern_error(pattern).value_or(""); };
+  command.add_option("--only", only, "Samples with a matching function or file only (a regular expression)")->check(check)->option_text("PATTERN");
+  command.add_option("--ignore", ignore, "Not the samples with one")->check(check)->option_text("PATTERN");
+}
+
+constexpr const char* top_notes =
+    "Keys: q quit, ? help, Enter callers and callees, / filter, s sort, p pause, t threads, l lines.\n"
+    "%Own and %Total are of the last 5 s (key w: of all); 100 % is one thread all the time. When the\n"
+    "target ends, the screen stays until q. Where no screen can be shown, top works as with --batch.\n"
+    "A command after -- does not get the screen and the keys: what it writes to the terminal goes to a\n"
+    "file, and to the terminal when top is left; it is not ended, and its exit status is luaspy's.\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy top --pid 1234                              what is it doing?\n"
+    "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
+    "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
+
+std::string format_names(std::string_view separator) {
+  std::vector<std::string_view> names;
+  for (const Format& format : formats()) names.push_back(format.name);
+  return fmt::format("{}", fmt::join(names, separator));
+}
+
+void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise) {
+  command.add_option("-o,--output", output, "File to write; - is standard output")->option_text("FILE");
+  command.add_option("-f,--format", format, fmt::format("Else by FILE's ending, or {}:\n{}", otherwise, format_names(" ")))
+      ->check(CLI::Validator([](std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); },
+                             fmt::format("{{{}}}", format_names(","))))
+      ->option_text("FORMAT");
+}
+
+void add_shape(CLI::App& command, Shape& shape, bool& threads) {
+  command.add_flag("--lines", shape.lines, "Frames show the line being executed, not the function's");
+  command.add_flag("--threads", threads, "In folded output, a root frame for each thread");
+  command.add_flag("--vmstate", shape.vmstate, "A root frame for what the VM was doing: interpreting, collecting, ...");
+  command.add_flag("--gc", shape.gc, "An innermost frame where garbage is collected");
+  add_patterns(command, shape.only, shape.ignore);
+}
+
+void add_record(CLI::App& app, RecordOptions& options) {
+  CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
+  record.footer(examples);
+  add_target(record, options.target);
+  add_rate(record, options.rate);
+  record.add_option("-d,--duration", options.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
+  add_max_stopped(record, options.max_stopped);
+  add_always_stop(record, options.always_stop);
+  add_output(record, options.output, options.format, std::string(formats().front().name));
+  add_subprocesses(record, options.subprocesses);
+  add_mode(record, options.mode);
+  add_shape(record, options.shape, options.threads);
+  record.add_option("--every", options.every, "Write the file so often while recording, too")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
+  record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
+}
+
+void add_report(CLI::App& app, ReportOptions& options) {
+  CLI::App& report = *app.add_subcommand("report", "Show a raw recording, or make another format of it");
+  report.footer(report_notes);
+  CLI::Option* const file = report.add_option("file", options.file, "What record -f raw wrote")->option_text("FILE");
+  CLI::Option* const diff = report.add_option("--diff", options.diff, "What became slower or faster, from one to the other")->expected(2)->option_text("BEFORE AFTER");
+  file->excludes(diff);
+  add_output(report, options.output, options.format, "text");
+  std::vector<CLI::Option*> views = {
+      report.add_option("--function", options.function, "Callers and callees of a function: its name, or a regular expression")->option_text("NAME"),
+      report.add_flag("--tree", options.tree, "The calls as a tree")->option_text(" "),
+      report.add_option("--source", options.source, "A Lua file with what each line took; any end of its path")->option_text("FILE"),
+      report.add_flag("--states", options.states, "What the VM was doing, and in which functions")->option_text(" "),
+      report.add_flag("--by-thread", options.by_thread, "What each thread took")->option_text(" ")};
+  for (CLI::Option* const view : views) view->excludes(diff)->excludes(report.get_option("--format"));
+  report.add_option("--min", options.least, "Of the tree, branches from so much on (1)")->check(CLI::Range(0.0, 100.0))->option_text("PERCENT")->needs(views[1]);
+  report.add_option("--source-path", options.source_path, "Where that Lua file is now")->option_text("PATH")->needs(views[2]);
+  report.add_option("--top", options.top, "Rows of a table (20)")->check(CLI::Range(1, 1'000'000))->option_text("N");
+  report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")->check(CLI::IsMember({"samples", "time", "run"}))->option_text("samples|time");
+  report.add_flag("--total", options.total, "With --diff: functions with all that they call")->needs(diff)->option_text(" ");
+  report.add_option("--thread", options.thread, "Of one thread only: its number, or a part of its name")->option_text("THREAD");
+  report.add_option("--from", options.from, "From so many seconds after the start on; -5: before the end")->option_text("SECONDS");
+  report.add_option("--to", options.to, "Until then")->option_text("SECONDS");
+  add_shape(report, options.shape, options.threads);
+  report.add_flag("--processes", options.shape.processes, "A root frame for each process");
+}
+
+void add_top(CLI::App& app, TopOptions& options) {
+  CLI::App& top = *app.add_subcommand("top", "Watch live which functions take the time");
+  top.footer(top_notes);
+  add_target(top, options.target);
+  add_rate(top, options.rate);
+  top.add_option("-d,--duration", options.duration, "End after so many seconds")->check(CLI::PositiveNumber)->option_text("SECONDS");
+  top.add_option("--interval", options.interval, "Between two refreshes (1), between two tables (2)")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
+  CLI::Option* const batch = top.add_flag("--batch", options.batch, "Print plain tables, of each interval one");
+  top.add_option("--count", options.count, "With --batch: end after so many tables")->check(CLI::PositiveNumber)->option_text("N")->needs(batch);
+  add_subprocesses(top, options.subprocesses);
+  add_mode(top, options.mode);
+  top.add_flag("--idle", options.idle, "Sleeping threads too, by what they wait in; they are read, not stopped");
+  add_max_stopped(top, options.max_stopped);
+  add_always_stop(top, options.always_stop);
+}
+
+void add_dump(CLI::App& app, DumpOptions& options) {
+  CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
+  dump.footer(dump_examples);
+  const auto [pid, name] = add_running(dump, options.target);
+  CLI::Option* const core = dump.add_option("--core", options.core, "A core file of a process, or of gcore, instead of a live one")->option_text("FILE");
+  dump.add_option("--exe", options.executable, "Where the program of the core file is now")->option_text("PATH")->needs(core);
+  dump.add_option("--sysroot", options.root, "Below which its libraries are (/)")->option_text("DIRECTORY")->needs(core);
+  add_mode(dump, options.mode);
+  dump.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  dump.add_flag("--locals", options.locals, "Names and values of parameters, locals, varargs and upvalues");
+  dump.add_flag("-v,--verbose", options.verbose, "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");
+  dump.add_flag("--coroutines", options.coroutines, "All coroutines of all Lua states, and where each of them waits");
+  add_subprocesses(dump, options.subprocesses);
+  dump.add_option("--count", options.count, "Look so often, and tell what moved: is it a hang?")->check(CLI::Range(1, 10000))->option_text("N");
+  dump.add_option("--interval", options.interval, "Seconds between two looks (1)")->check(CLI::Range(0.0, 86400.0))->option_text("SECONDS");
+  dump.add_flag("--json", options.json, "Print an object of JSON");
+  for (CLI::Option* const live : {pid, name, dump.get_option("--subprocesses"), dump.get_option("--count")}) core->excludes(live);
+}
+
+constexpr const char* doctor_notes =
+    "For a bug report: what luaspy found in a process and what it did not, and why. It has names of files and\n"
+    "native functions, addresses, sizes and counts; no arguments of commands, no environment, no names or\n"
+    "values of the Lua program. Read it before you send it. Running threads are stopped for some µs each,\n"
+    "sleeping ones are not. What --save writes is different: registers, parts of the stack and the heap of\n"
+    "one thread, with whatever is in them. Only send it to somebody who may see all that the program knows.\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy doctor --pid 1234 -o report.txt\n"
+    "  luaspy doctor --name redis-server --save stop.txt";
+
+void add_doctor(CLI::App& app, DoctorOptions& options) {
+  CLI::App& doctor = *app.add_subcommand("doctor", "Write a report about a process, for a bug report");
+  doctor.footer(doctor_notes);
+  add_running(doctor, options.target);
+  doctor.add_option("-o,--output", options.output, "File to write the report to; - is standard output")->option_text("FILE");
+  doctor.add_option("--save", options.save, "Save a stop of one thread, with contents of its memory, in another file")->option_text("FILE");
+}
+
+void add_ps(CLI::App& app, PsOptions& options) {
+  CLI::App& ps = *app.add_subcommand("ps", "List the processes that run Lua");
+  ps.add_flag("--states", options.states, "Count their states too: reads up to 256 MiB of each");
+  ps.add_flag("--json", options.json, "Print an object of JSON");
+}
+
+// Nothing is said of a target: an error, told in full.
+bool lacks_target(const Options& options) {
+  const auto lacks = [](const TargetOptions& target, std::string_view or_command) {
+    if (target.pid != 0 || target.any || !target.name.empty() || !target.command.empty()) return false;
+    fmt::print(stderr, "luaspy: say what to look at: --pid PID, --name NAME{}\n", or_command);
+    return true;
+  };
+  constexpr std::string_view or_command = ", or -- and a command";
+  switch (options.command) {
+    case Options::Command::record: return lacks(options.record.target, or_command);
+    case Options::Command::top: return lacks(options.top.target, or_command);
+    case Options::Command::dump: return options.dump.core.empty() && lacks(options.dump.target, ", or --core FILE");
+    case Options::Command::doctor: return lacks(options.doctor.target, "");
+    case Options::Command::report:
+    case Options::Command::ps:
+    case Options::Command::completion:
+    case Options::Command::manual: break;
+  }
+  return false;
+}
+
+bool lacks_recording(const Options& options) {
+  if (options.command != Options::Command::report) return false;
+  const bool lacks_file = options.report.file.empty() && options.report.diff.empty();
+  if (lacks_file) fmt::print(stderr, "luaspy: say which recording: luaspy report FILE, or --diff BEFORE AFTER\n");
+  const bool no_run = options.report.by == "run" && options.report.diff.empty();
+  if (no_run) fmt::print(stderr, "luaspy: --by run is for --diff\n");
+  return lacks_file || no_run;
+}
+
+void add_help(CLI::App& app, Options& options) {
+  static const std::map<std::string, Shell> shells = {{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+  CLI::App& completion = *app.add_subcommand("completion", "Print a completion script for a shell");
+  completion.footer("Examples:\n  source <(luaspy completion bash)\n  luaspy completion fish > ~/.config/fish/completions/luaspy.fish");
+  completion.add_option("shell", options.completion.shell, "bash, zsh or fish")->transform(CLI::CheckedTransformer(shells).description("{bash,zsh,fish}"))->option_text(" ")->required();
+  app.add_subcommand("manual", "Print the manual page")->footer("Example:\n  luaspy manual | man -l -");
+}
+
+void add_commands(CLI::App& app, Options& options) {
+  app.get_formatter()->column_width(26);
+  app.footer(examples);
+  app.set_version_flag("--version", version_text);
+  app.require_subcommand(1);
+  add_record(app, options.record);
+  add_report(app, options.report);
+  add_top(app, options.top);
+  add_dump(app, options.dump);
+  add_ps(app, options.ps);
+  add_doctor(app, options.doctor);
+  add_help(app, options);
+}
+
+// Of a validator that lists them: "TEXT:{bash,zsh,fish}".
+std::vector<std::string> choices_of(const std::string& type) {
+  std::vector<std::string> choices;
+  const std::size_t begin = type.find('{'), end = type.find('}', begin);
+  if (begin == std::string::npos || end == std::string::npos) return choices;
+  for (const std::string& choice : CLI::detail::split(type.substr(begin + 1, end - begin - 1), ',')) choices.push_back(choice);
+  return choices;
+}
+
+UsageCommand usage_of(const CLI::App& app) {
+  UsageCommand command = {app.get_name(), app.get_description(), app.get_footer(), {}, {}, {}};
+  while (command.footer.ends_with('\n')) command.footer.pop_back();
+  for (const CLI::Option* const option : app.get_options()) {
+    const std::vector<std::string> choices = choices_of(option->get_type_name());
+    if (option->get_positional()) {
+      command.choices = choices;
+      if (option->get_name(true) == "command") command.words = "[-- COMMAND [ARGUMENT...]]";
+      else command.words = choices.empty() ? option->get_option_text() : fmt::format("{}", fmt::join(choices, "|"));
+      continue;
+    }
+    UsageOption& told = command.options.emplace_back();
+    if (!option->get_snames().empty()) told.letter = option->get_snames().front();
+    if (!option->get_lnames().empty()) told.word = option->get_lnames().front();
+    if (option->get_items_expected_max() > 0) told.value = option->get_option_text();
+    told.description = option->get_description();
+    std::ranges::replace(told.description, '\n', ' ');
+    told.choices = choices;
+  }
+  return command;
+}
+
+}  // namespace
+
+Usage usage() {
+  Options options;
+  CLI::App app(about, "luaspy");
+  add_commands(app, options);
+  Usage usage = {std::string(version), about, examples, {}};
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) usage.commands.push_back(usage_of(*command));
+  return usage;
+}
+
+std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
+  Options options;
+  CLI::App app(about, "luaspy");
+  add_commands(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? 0 : static_cast<int>(Cause::usage);
+    return std::nullopt;
+  }
+  static const std::map<std::string, Options::Command> commands = {
+      {"record", Options::Command::record}, {"report", Options::Command::report},         {"top", Options::Command::top},      {"dump", Options::Command::dump},
+      {"ps", Options::Command::ps},         {"doctor", Options::Command::doctor},         {"completion", Options::Command::completion}, {"manual", Options::Command::manual}};
+  options.command = commands.at(app.get_subcommands().front()->get_name());
+  options.record.shape.processes = options.record.subprocesses;
+  if (lacks_target(options) || lacks_recording(options)) {
+    exit_code = static_cast<int>(Cause::usage);
+    return std::nullopt;
+  }
+  return options;
+}
+
+}  // namespace luaspy

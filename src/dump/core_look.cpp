@@ -1,0 +1,112 @@
+#include "dump/core_look.h"
+
+#include <fmt/format.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+
+#include "attach/waits/futex.h"
+#include "system/call_names.h"
+
+namespace luaspy {
+namespace {
+
+std::string end_text(const CoreFile& core) {
+  if (core.signal() == 0) return {};
+  std::string text = fmt::format("signal {} ({})", core.signal(), ::strsignal(core.signal()));
+  if (core.signal_address()) text += fmt::format(" at {:#x}", *core.signal_address());
+  return text;
+}
+
+std::optional<Wait> wait_of(const CoreFile& core, const CoreFile::Thread& thread) {
+  if (thread.system_call < 0) return std::nullopt;
+  Wait wait;
+  std::string name = system_call_name(thread.system_call);   // "[read]"
+  wait.system_call = wait.text = name.substr(1, name.size() - 2);
+  if (thread.system_call != SYS_futex) return wait;
+  const auto live = [&](pid_t tid) { return std::ranges::find(core.threads(), tid, &CoreFile::Thread::tid) != core.threads().end() ? tid : 0; };
+  const FutexWait futex = explain_futex(live, thread.arguments, core);
+  wait.futex = futex.address;
+  if (futex.kind == FutexWait::Kind::mutex && futex.owner != 0) wait.mutex_owner = futex.owner, wait.text += fmt::format("(wait for the mutex at {:#x} held by thread {})", futex.address, futex.owner);
+  if (futex.kind == FutexWait::Kind::join) wait.joined_thread = futex.owner, wait.text += fmt::format("(wait for thread {} to end)", futex.owner);
+  return wait;
+}
+
+class CoreLook {
+ public:
+  CoreLook(const CoreFile& core, const CoreLookOptions& options) : core_(core), options_(options), reader_(core, core, options.merging, options.limits) {}
+
+  Result<ProcessLook> look(const std::string& path) {
+    if (reader_.images().empty()) reader_.try_all_rows();
+    ProcessLook look;
+    look.pid = core_.pid();
+    look.command = core_.command();
+    look.core = CoreFacts{path, end_text(core_), core_.missing_bytes(), core_.missing_files()};
+    SourceLines sources = SourceLines::of_core(core_.written_ns());
+    std::vector<std::pair<pid_t, pid_t>> owners;
+    for (const CoreFile::Thread& thread : core_.threads()) {
+      ThreadLook& has = look.threads.emplace_back(look_at(thread));
+      add_sources(sources, has);
+      if (has.wait && has.wait->mutex_owner) owners.emplace_back(has.tid, *has.wait->mutex_owner);
+    }
+    look.deadlocks = deadlocks(owners);
+    if (options_.inspect.coroutines) add_coroutines(look);
+    else read_collectors(core_, reader_, look);
+    look.images = reader_.images();
+    look.rows = reader_.lua().rows();
+    if (options_.merging.mode != Mode::native && !reader_.has_state()) return no_lua(path);
+    return look;
+  }
+
+ private:
+  ThreadLook look_at(const CoreFile::Thread& thread) {
+    ThreadLook look;
+    look.tid = thread.tid;
+    look.times.on_cpu = thread.on_cpu_ns;
+    StackReader::Prediction predicted;
+    Sample& sample = look.sample;
+    const bool sleeps = thread.system_call >= 0;
+    sample.state = sleeps ? Sample::State::sleeping : Sample::State::running;
+    if (!reader_.read(thread.registers, predicted, false)) {
+      sample.loss = Loss::unreadable;
+      return look;
+    }
+    reader_.finish(sample, predicted);
+    active_.push_back(reader_.lua().active());
+    if (options_.inspect.locals) look.details = read_variables(reader_, options_.inspect.values);
+    if (sleeps) sample.stack.push_back({Frame::Kind::marker, system_call_name(thread.system_call), {}, 0, 0});
+    look.wait = wait_of(core_, thread);
+    return look;
+  }
+
+  void add_coroutines(ProcessLook& look) {
+    Coroutines coroutines(core_);
+    reader_.find_states();
+    coroutines.learn(reader_.space(), reader_.lua().global_states());
+    coroutines.keep();
+    (void)coroutines.settle(active_);
+    look.states = coroutines.report(reader_.lua().names(), reader_.native_code());
+  }
+
+  Error no_lua(const std::string& path) const {
+    if (!reader_.images().empty() && reader_.rows_to_try().empty())
+      return {Cause::unsupported, fmt::format("{} has {}, which this version of luaspy does not read.", path, reader_.images().front().name())};
+    if (!reader_.images().empty())
+      return {Cause::not_initialised, fmt::format("{} is mapped in {}, but there is no lua_State in its memory: Lua was not initialised yet, or that memory is not in the file.", reader_.images().front().name(), path)};
+    std::string text = fmt::format("No Lua in {} ({}). Looked for a Lua core in:", path, core_.command());
+    for (const std::string& file : reader_.searched()) text += "\n  " + file;
+    return {Cause::no_lua, text + "\nand for states of every Lua in its memory."};
+  }
+
+  const CoreFile& core_;
+  const CoreLookOptions& options_;
+  StackReader reader_;
+  std::vector<std::vector<Activation>> active_;
+};
+
+}  // namespace
+
+Result<ProcessLook> look_at(const CoreFile& core, const std::string& path, const CoreLookOptions& options) { return CoreLook(core, options).look(path); }
+
+}  // namespace luaspy

@@ -1,0 +1,17 @@
+#pragma once
+// What dump shows of a core file: the same looks as at a live process (inspection.h), by the same readers.
+
+#include "dump/inspection.h"
+
+namespace luaspy {
+
+struct CoreLookOptions {
+  InspectOptions inspect;
+  MergeOptions merging;
+  WalkLimits limits;
+};
+
+// An Error if there is no Lua in it that can be read (unless `merging` asks for native frames only).
+Result<ProcessLook> look_at(const CoreFile& core, const std::string& path, const CoreLookOptions& options);
+
+}  // namespace luaspy

@@ -1,0 +1,137 @@
+#include "dump/dump.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "attach/refusal.h"
+#include "dump/core_look.h"
+#include "dump/dump_json.h"
+#include "dump/dump_text.h"
+#include "sampling/family.h"
+#include "dump/inspection.h"
+
+namespace luaspy {
+namespace {
+
+// A stream, not stdio: that gives up when a signal interrupts it.
+void print(const std::string& text) { std::cout << text << std::flush; }
+
+// Signals wake it before its time: an alarm comes ten times a second (see system::watch_signals). Threads that did not stop in time do so meanwhile.
+void pause(const Family& family, double seconds) {
+  const auto end = system::Clock::now() + std::chrono::duration_cast<system::Clock::duration>(std::chrono::duration<double>(seconds));
+  while (system::Clock::now() < end && system::end_requested() == 0) {
+    for (const auto& session : family.sessions()) session->target().tracer().let_go_pending();
+    (void)system::sleep_until(end);
+  }
+}
+
+InspectOptions inspect_options(const DumpOptions& options) { return {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines}; }
+
+Error incomplete() { return {Cause::output, "Cannot write all of the dump: no space, or closed by its reader."}; }
+
+// Threads that want to run and have no CPU are told from those that run by what they get of a while: a short one, and if any gets too little of
+// that, a second. A signal ends it. Of all processes at once; nothing stands still by now.
+void watch_running(const Family& family, std::vector<Inspector>& inspectors, std::vector<ProcessLook>& looks) {
+  constexpr double first = 0.05, whole = 1;   // s
+  std::vector<std::vector<std::pair<pid_t, CpuWatch>>> watches;
+  for (std::size_t i = 0; i < looks.size(); ++i) watches.push_back(inspectors[i].watch_running(looks[i]));
+  if (std::ranges::all_of(watches, [](const auto& of_process) { return of_process.empty(); })) return;
+  pause(family, first);
+  const auto waits = [](const auto& watch) { return watch.second.so_far().has_value(); };
+  const bool any_waits = std::ranges::any_of(watches, [&](const auto& of_process) { return std::ranges::any_of(of_process, waits); });
+  if (!any_waits || system::end_requested() != 0) return;
+  pause(family, whole - first);
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    for (const auto& [tid, watch] : watches[i]) std::ranges::find(looks[i].threads, tid, &ThreadLook::tid)->cpu_wait = watch.so_far();
+  }
+}
+
+using Looks = std::vector<ProcessLook>;   // at one process, in the order of time
+
+// At each process, the target first; without those that ended before they could be looked at. Text is printed after each round.
+std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
+  std::vector<Inspector> inspectors;
+  for (const auto& session : family.sessions()) inspectors.emplace_back(*session, inspect_options(options));
+  std::vector<Looks> all(inspectors.size());
+  for (int i = 0; i < options.count && system::end_requested() == 0; ++i) {
+    if (i != 0) pause(family, options.interval);
+    std::vector<ProcessLook> looks;
+    for (Inspector& inspector : inspectors) looks.push_back(inspector.look());
+    if (i == 0) watch_running(family, inspectors, looks);   // later, movements() says how much of a CPU each had
+    for (std::size_t which = 0; which < all.size(); ++which) {
+      ProcessLook& look = looks[which];
+      if (look.threads.empty()) continue;
+      if (!options.json) print((i == 0 && which == 0 ? "" : "\n") + (all[which].empty() ? to_text(look, options.coroutines) : to_text(look, all[which].back(), options.coroutines)));
+      all[which].push_back(std::move(look));
+    }
+  }
+  std::erase_if(all, [](const Looks& looks) { return looks.empty(); });
+  return all;
+}
+
+// Of a core file.
+Result<int> dump_core(const DumpOptions& options) {
+  const Result<std::unique_ptr<CoreFile>> core = CoreFile::open({options.core, options.executable, options.root});
+  if (!core) return core.error();
+  CoreLookOptions look_options;
+  look_options.inspect = inspect_options(options);
+  look_options.merging = {options.mode, options.traces};
+  look_options.limits.count_left_out = true;
+  const Result<ProcessLook> look = look_at(**core, options.core, look_options);
+  if (!look) return look.error();
+  print(options.json ? to_json({{*look}}, options.coroutines) : to_text(*look, options.coroutines));
+  if (!std::cout) return incomplete();
+  return 0;
+}
+
+// Threads that ran and could not be stopped: an Error if there was nothing else to look at, else a note.
+Result<void> check_refused(const std::vector<Looks>& all) {
+  std::optional<Error> cause;
+  bool any_stack = false;
+  for (const Looks& looks : all) {
+    for (const ThreadLook& thread : looks.back().threads) {
+      any_stack |= thread.sample.loss == Loss::none;
+      if (thread.sample.loss == Loss::refused && !cause) cause = explain_no_stop(looks.back().pid);
+    }
+  }
+  if (!cause) return {};
+  if (!any_stack) return *cause;
+  fmt::print(stderr, "luaspy: {}\n", cause->text);
+  return {};
+}
+
+}  // namespace
+
+Result<int> dump(const DumpOptions& options) {
+  if (!options.core.empty()) return dump_core(options);
+  SamplerOptions sampler_options;
+  sampler_options.merging = {options.mode, options.traces};
+  sampler_options.idle = true;
+  sampler_options.limits.count_left_out = true;
+  sampler_options.patience = std::chrono::seconds(2);
+  Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses);
+  if (!opened) return opened.error();
+  Family& family = *opened;
+  if (options.mode != Mode::native) {
+    if (const Result<void> lua = family.check_lua(); !lua) return lua.error();
+  }
+  system::watch_signals();
+  const std::vector<Looks> all = look_at_all(family, options);
+  if (all.empty()) return Error{Cause::target_ended, fmt::format("Process {} ended while it was looked at.", family.target().target().process().pid())};
+  if (options.json) print(to_json(all, options.coroutines));
+  for (const Looks& looks : all) {
+    if (!options.json && looks.size() > 1) print(to_text(movements(looks), looks));
+  }
+  if (!std::cout) return incomplete();
+  if (const Result<void> looked = check_refused(all); !looked) return looked.error();
+  StackReader& reader = family.sessions().front()->sampler().reader();
+  if (options.mode != Mode::native && !reader.images().empty() && !reader.has_state()) {
+    return Error{Cause::not_initialised, fmt::format("{} is mapped in process {}, but there is no lua_State in its memory: Lua is not initialised yet.",
+                                                     reader.images().front().name(), all.front().front().pid)};
+  }
+  return 0;
+}
+
+}  // namespace luaspy

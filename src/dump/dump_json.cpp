@@ -1,0 +1,178 @@
+#include "dump/dump_json.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace luaspy {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string address(Address address) { return fmt::format("{:#x}", address); }
+
+Json to_json(const Frame& frame) {
+  static constexpr std::array kinds = {"lua", "c", "native", "marker"};
+  Json json = {{"kind", kinds[static_cast<std::size_t>(frame.kind)]}, {"name", frame.name}};
+  if (!frame.file.empty()) json["file"] = frame.file;
+  if (frame.kind == Frame::Kind::lua) {
+    json["line"] = frame.line;
+    json["line_defined"] = frame.line_defined;
+    if (frame.line_is_near) json["line_is_near"] = true;
+  }
+  return json;
+}
+
+// Innermost first.
+Json frames_of(const Stack& stack) {
+  Json json = Json::array();
+  for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) json.push_back(to_json(*frame));
+  return json;
+}
+
+Json to_json(const CallVariables& has) {
+  Json json = Json::array();
+  for (const Variable& variable : has.variables) json.push_back({{"kind", name(variable.kind)}, {"name", variable.name}, {"value", variable.value}});
+  return json;
+}
+
+void add_detail(const FrameDetail& detail, Json& frame) {
+  if (detail.source) {
+    frame["source"] = detail.source->text;
+    if (detail.source->changed) frame["source_changed"] = true;
+  }
+  if (!detail.variables) return;
+  frame["variables"] = to_json(*detail.variables);
+  if (!detail.variables->not_known.empty()) frame["variables_not_known"] = detail.variables->not_known;
+}
+
+Json to_json(const OpenFile& file) { return {{"fd", file.fd}, {"what", file.what}}; }
+
+Json to_json(const Wait& wait) {
+  Json json = {{"system_call", wait.system_call}, {"text", wait.text}};
+  if (wait.file) json["file"] = to_json(*wait.file);
+  for (const OpenFile& file : wait.watched) json["watched"].push_back(to_json(file));
+  if (wait.timeout) json["timeout_s"] = static_cast<double>(wait.timeout->count()) / 1e9;
+  if (wait.futex) json["futex"] = address(*wait.futex);
+  if (wait.mutex_owner) json["mutex_owner"] = *wait.mutex_owner;
+  if (wait.joined_thread) json["joined_thread"] = *wait.joined_thread;
+  if (!wait.children.empty()) json["children"] = wait.children;
+  if (!wait.wchan.empty()) json["wchan"] = wait.wchan;
+  if (wait.uninterruptible) json["uninterruptible"] = true;
+  if (wait.halt.kind != Halt::Kind::none) json["halted"] = name(wait.halt.kind);
+  return json;
+}
+
+Json to_json(const CpuWait& wait) {
+  const auto seconds = [](std::int64_t ns) { return static_cast<double>(ns) / 1e9; };
+  Json json = {{"text", cpu_wait_text(wait)}, {"window_s", seconds(wait.window)}, {"on_cpu_s", seconds(wait.on_cpu)}};
+  if (wait.waited) json["waited_s"] = seconds(*wait.waited);
+  if (wait.throttled != 0) json["throttled_s"] = seconds(wait.throttled);
+  return json;
+}
+
+Json to_json(const ThreadLook& thread) {
+  const Sample& sample = thread.sample;
+  Json json = {{"tid", thread.tid}, {"name", thread.name}, {"state", name(sample.state)}};
+  if (sample.loss != Loss::none) json["loss"] = name(sample.loss);
+  if (sample.vm_state != VmState::none) json["vm_state"] = name(sample.vm_state);
+  json["cpu_s"] = static_cast<double>(thread.times.on_cpu) / 1e9;
+  json["native_complete"] = sample.quality.native_complete != 0;
+  json["stopped_ns"] = sample.stopped_ns;
+  if (thread.wait) json["wait"] = to_json(*thread.wait);
+  if (thread.cpu_wait) json["cpu_wait"] = to_json(*thread.cpu_wait);
+  json["frames"] = Json::array();
+  for (std::size_t i = sample.stack.size(); i-- > 0;) {
+    Json frame = to_json(sample.stack[i]);
+    if (i < thread.details.size()) add_detail(thread.details[i], frame);
+    json["frames"].push_back(std::move(frame));
+  }
+  return json;
+}
+
+Json to_json(const CoroutineGroup& group) {
+  Json json = {{"count", group.count}, {"status", name(group.status)}};
+  if (!group.began.name.empty()) json["began"] = to_json(group.began);
+  json["frames"] = frames_of(group.stack);
+  for (const Address L : group.examples) json["examples"].push_back(address(L));
+  return json;
+}
+
+Json to_json(const StateReport& state, bool with_coroutines) {
+  Json json = {{"global_state", address(state.G)}, {"lua", state.lua}};
+  if (state.collector.known) {
+    json["collector"] = {{"phase", state.collector.phase}, {"bytes", state.collector.bytes}};
+    if (!state.collector.mode.empty()) json["collector"]["mode"] = state.collector.mode;
+  }
+  json["hooked"] = state.hooked;
+  if (!with_coroutines) return json;
+  json["objects"] = state.objects;
+  json["complete"] = state.complete, json["exact"] = state.exact;
+  json["garbage"] = state.garbage, json["unread"] = state.unread;
+  Json& counts = json["coroutines"] = Json::object();
+  for (std::size_t i = 0; i < coroutine_statuses; ++i) {
+    if (state.counts[i] != 0) counts[std::string(name(static_cast<CoroutineStatus>(i)))] = state.counts[i];
+  }
+  json["groups"] = Json::array();
+  for (const CoroutineGroup& group : state.groups) json["groups"].push_back(to_json(group));
+  return json;
+}
+
+Json to_json(const CoreFacts& core) {
+  Json json = {{"file", core.path}};
+  if (!core.end.empty()) json["ended_by"] = core.end;
+  if (core.missing_bytes != 0) json["missing_bytes"] = core.missing_bytes;
+  for (const CoreFile::MissingFile& file : core.missing_files) json["missing_files"].push_back({{"file", printable(file.path)}, {"differs", file.differs}});
+  return json;
+}
+
+// What a look has beside the process: it is another one in each.
+void add_look(const ProcessLook& look, bool with_coroutines, Json& json) {
+  json["threads"] = Json::array();
+  for (const ThreadLook& thread : look.threads) json["threads"].push_back(to_json(thread));
+  json["states"] = Json::array();
+  for (const StateReport& state : look.states) json["states"].push_back(to_json(state, with_coroutines));
+  if (!look.deadlocks.empty()) json["deadlocks"] = look.deadlocks;
+  if (look.stood_still_ns != 0) json["stood_still_ns"] = look.stood_still_ns;
+  if (look.disturbed) json["disturbed"] = true;
+}
+
+Json to_json(const Movement& movement) {
+  Json json = {{"tid", movement.tid}, {"name", movement.name}, {"verdict", name(movement.kind)}, {"cpu", movement.cpu}, {"waited_for_cpu", movement.waited}};
+  json["inside"] = frames_of(movement.inside);
+  if (!movement.lines.empty()) json["lines"] = movement.lines;
+  return json;
+}
+
+Json to_json(const std::vector<ProcessLook>& looks, bool with_coroutines) {
+  const ProcessLook& look = looks.front();
+  Json json = {{"pid", look.pid}, {"command", look.command}};
+  if (look.core) json["core"] = to_json(*look.core);
+  json["lua"] = Json::array();
+  for (const LuaImage& image : look.images) json["lua"].push_back({{"version", image.version}, {"file", image.path}});
+  json["rows"] = look.rows;
+  add_look(look, with_coroutines, json);
+  if (looks.size() == 1) return json;
+  json["later"] = Json::array();
+  for (auto later = looks.begin() + 1; later != looks.end(); ++later) {
+    json["later"].push_back({{"after_s", later->time - look.time}});
+    add_look(*later, with_coroutines, json["later"].back());
+  }
+  json["movements"] = Json::array();
+  for (const Movement& movement : movements(looks)) json["movements"].push_back(to_json(movement));
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(const std::vector<std::vector<ProcessLook>>& processes, bool with_coroutines) {
+  Json json = {{"version", 1}};
+  json.update(to_json(processes.front(), with_coroutines));
+  for (std::size_t i = 1; i < processes.size(); ++i) json["subprocesses"].push_back(to_json(processes[i], with_coroutines));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace luaspy

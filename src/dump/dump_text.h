@@ -1,0 +1,16 @@
+#pragma once
+// What dump prints for people.
+
+#include <string>
+
+#include "dump/movement.h"
+
+namespace luaspy {
+
+std::string to_text(const ProcessLook& look, bool with_coroutines);
+// A look after `before`, of which threads that are where they were are told in one line.
+std::string to_text(const ProcessLook& look, const ProcessLook& before, bool with_coroutines);
+// What moved in `looks`, two or more.
+std::string to_text(const std::vector<Movement>& movements, const std::vector<ProcessLook>& looks);
+
+}  // namespace luaspy

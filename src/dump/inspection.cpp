@@ -1,0 +1,198 @@
+#include "dump/inspection.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace luaspy {
+
+std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits) {
+  std::map<const LuaWalk*, VariableReader> of_states;
+  std::vector<FrameDetail> details;
+  for (const LuaReader::Labelled& frame : reader.lua().labelled()) {
+    FrameDetail& detail = details.emplace_back();
+    if (frame.state == nullptr) continue;
+    const Activation& state = *frame.state;
+    const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), state.lua, state.G, state.L, *frame.walk, reader.lua().names(), limits);
+    detail.variables = variables->second.variables(frame.call, frame.pc);
+  }
+  return details;
+}
+
+// The target may run meanwhile.
+void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look) {
+  for (const auto& [G, lua] : reader.lua().global_states()) {
+    StateReport& report = look.states.emplace_back();
+    report.G = G;
+    report.lua = name_of(lua);
+    report.collector = read_collector(memory, lua, G);
+  }
+  std::ranges::sort(look.states, {}, &StateReport::G);
+}
+
+void add_sources(SourceLines& sources, ThreadLook& thread) {
+  thread.details.resize(thread.sample.stack.size());
+  for (std::size_t i = 0; i < thread.details.size(); ++i) {
+    const Frame& frame = thread.sample.stack[i];
+    if (frame.kind == Frame::Kind::lua && frame.line > 0) thread.details[i].source = sources.line(frame.file, frame.line);
+  }
+}
+
+std::optional<Sample> Inspector::look_at(Thread& thread) {
+  constexpr int tries = 20;   // one that moves while it is read asleep is looked at again
+  std::optional<Sample> sample;
+  for (int i = 0; i < tries; ++i) {
+    sample = session_.sampler().sample(thread);
+    if (!sample || (sample->loss != Loss::moved && sample->loss != Loss::not_stopped)) break;
+  }
+  if (!sample || sample->loss == Loss::ended) return std::nullopt;
+  Sample& last = last_[thread.tid()];
+  if (sample->again) return last;
+  last = std::move(*sample);
+  for (const Activation& state : session_.sampler().reader().lua().active()) {
+    if (has_hook(session_.target().memory(), state.lua, state.G, state.L)) hooked_[state.G].insert(state.L);
+  }
+  return last;
+}
+
+// Each thread by itself first: that takes short stops, and a standstill then finds most of what it needs to know already known.
+ProcessLook Inspector::look() {
+  const system::Clock::time_point now = system::Clock::now();
+  if (!first_) first_ = now;
+  ProcessLook look;
+  Process& process = session_.target().process();
+  look.pid = process.pid();
+  look.command = process.command();
+  look.time = std::chrono::duration<double>(now - *first_).count();
+  for (const auto& thread : process.threads()) {
+    const Thread::Times times = thread->times();
+    if (std::optional<Sample> sample = look_at(*thread)) look.threads.push_back({thread->tid(), thread->name(), std::move(*sample), {}, {}, times});
+  }
+  if (options_.locals || options_.coroutines) look_in_standstill(look);
+  if (look.states.empty()) {
+    read_collectors(session_.target().memory(), session_.sampler().reader(), look);
+    for (StateReport& report : look.states) {
+      if (const auto hooked = hooked_.find(report.G); hooked != hooked_.end()) report.hooked = static_cast<std::int64_t>(hooked->second.size());
+    }
+  }
+  explain(look);
+  look.images = session_.sampler().reader().images();
+  look.rows = session_.sampler().reader().lua().rows();
+  return look;
+}
+
+std::vector<std::pair<pid_t, CpuWatch>> Inspector::watch_running(const ProcessLook& look) {
+  constexpr std::size_t most = 1024;   // a process may have as many threads as it likes; each is read three times
+  std::vector<std::pair<pid_t, CpuWatch>> watches;
+  for (const auto& thread : session_.target().process().threads()) {
+    const auto seen = std::ranges::find(look.threads, thread->tid(), &ThreadLook::tid);
+    if (seen == look.threads.end() || seen->sample.state != Sample::State::running || watches.size() == most) continue;
+    watches.emplace_back(thread->tid(), CpuWatch(look.pid, thread));
+  }
+  return watches;
+}
+
+void Inspector::look_in_standstill(ProcessLook& look) {
+  constexpr int tries = 5;
+  Coroutines coroutines(session_.target().memory());
+  StackReader& reader = session_.sampler().reader();
+  if (options_.coroutines) reader.find_states();
+  if (options_.locals) {
+    constexpr std::size_t most_states = 64;
+    std::size_t read = 0;
+    for (const auto& [G, lua] : reader.lua().global_states()) {
+      if (++read <= most_states) reader.lua().names().read_loaded(lua, G);   // values are named in the standstill
+    }
+  }
+  bool settled = false;
+  for (int i = 0; i < tries && !settled; ++i) settled = try_standstill(look, coroutines, i);
+  look.disturbed = !settled;
+  name_stacks(look);
+  if (!options_.coroutines) return;
+  look.states = coroutines.report(reader.lua().names(), reader.native_code());
+  for (StateReport& state : look.states) state.exact = exact_;
+}
+
+// A thread that sleeps has a marker at the end of its stack already.
+void Inspector::name_stacks(ProcessLook& look) {
+  StackReader& reader = session_.sampler().reader();
+  for (ThreadLook& thread : look.threads) {
+    const auto unnamed = unnamed_.find(thread.tid);
+    if (unnamed == unnamed_.end()) continue;
+    Stack stack = reader.name(std::move(unnamed->second));
+    thread.sample.stack.insert(thread.sample.stack.begin(), std::make_move_iterator(stack.begin()), std::make_move_iterator(stack.end()));
+  }
+  unnamed_.clear();
+}
+
+// Coroutines are learned in the standstill, so that all is of one instant, if nothing runs anyway, or if it does not take long.
+bool Inspector::learns_in_standstill(const Standstill& standstill, int tried) const {
+  constexpr std::int64_t most_in_stop = 64 << 20;   // bytes in use by all Luas: some 85 ms, by the 1.3 ms a MB that README has
+  constexpr int most_tries = 2;                     // of threads that sleep, but not for as long as it takes
+  std::int64_t bytes = 0;
+  for (const auto& [G, lua] : session_.sampler().reader().lua().global_states()) bytes += read_collector(session_.target().memory(), lua, G).bytes;
+  return bytes <= most_in_stop || (!standstill.has_stopped() && tried < most_tries);
+}
+
+void Inspector::learn(Coroutines& coroutines) {
+  StackReader& reader = session_.sampler().reader();
+  coroutines.learn(reader.space(), reader.lua().global_states());
+}
+
+// False if it was not all of one instant.
+bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tried) {
+  Sampler& sampler = session_.sampler();
+  unnamed_.clear();
+  sampler.reader().refresh();   // new mappings may have coroutines
+  auto standstill = std::make_unique<Standstill>(session_.target());
+  exact_ = !options_.coroutines || learns_in_standstill(*standstill, tried);
+  if (!exact_) {
+    standstill->resume();
+    learn(coroutines);
+    standstill = std::make_unique<Standstill>(session_.target());
+  }
+  std::vector<std::vector<Activation>> active;
+  sampler.reader().name_later(true);
+  sampler.reader().lua().names().stand_still(true);
+  for (const Standstill::Member& member : standstill->members()) {
+    const auto thread = std::ranges::find(look.threads, member.thread->tid(), &ThreadLook::tid);
+    if (thread == look.threads.end()) continue;
+    thread->sample = sampler.look(member);
+    if (thread->sample.loss != Loss::none) continue;   // the reader still has the thread before
+    active.push_back(sampler.reader().lua().active());
+    if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values);
+    unnamed_.emplace(thread->tid, sampler.reader().take_unnamed());
+  }
+  sampler.reader().name_later(false);
+  sampler.reader().lua().names().stand_still(false);
+  if (options_.coroutines && exact_) learn(coroutines), coroutines.keep();
+  else if (options_.coroutines) coroutines.copy();
+  const bool undisturbed = standstill->undisturbed();
+  const std::int64_t stood_still = standstill->resume().count();
+  look.stood_still_ns = std::max(look.stood_still_ns, stood_still);
+  for (ThreadLook& thread : look.threads) {
+    if (thread.sample.state == Sample::State::running) thread.sample.stopped_ns = stood_still;
+  }
+  const bool whole = !options_.coroutines || coroutines.settle(active);
+  return undisturbed && whole;
+}
+
+void Inspector::explain(ProcessLook& look) {
+  Process& process = session_.target().process();
+  Waits waits(process, session_.target().memory());
+  const auto& threads = process.threads();   // asking again may list them anew
+  std::vector<std::pair<pid_t, pid_t>> owners;
+  for (ThreadLook& thread : look.threads) {
+    add_sources(sources_, thread);
+    if (thread.sample.state != Sample::State::sleeping) continue;
+    const auto of_process = std::ranges::find_if(threads, [&](const auto& each) { return each->tid() == thread.tid; });
+    if (of_process == threads.end()) continue;
+    const ThreadState state = (*of_process)->state();
+    if (state.kind != ThreadState::Kind::sleeping) continue;
+    thread.wait = waits.explain(**of_process, state);
+    if (thread.wait->mutex_owner) owners.emplace_back(thread.tid, *thread.wait->mutex_owner);
+  }
+  look.deadlocks = deadlocks(owners);
+}
+
+}  // namespace luaspy

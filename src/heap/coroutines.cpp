@@ -1,0 +1,206 @@
+#include "heap/coroutines.h"
+
+#include <algorithm>
+
+#include "luastate/lua_reader.h"
+
+namespace luaspy {
+namespace {
+
+// Two coroutines with the same one have the same frames: by number, for names take much longer.
+std::vector<std::uint64_t> signature_of(const CoroutineLook& look) {
+  std::vector<std::uint64_t> signature = {static_cast<std::uint64_t>(look.status), static_cast<std::uint64_t>(look.walk.left_out),
+                                          look.began.is_lua ? look.began.proto : look.began.key};
+  for (const LuaCall& call : look.walk.calls) {
+    const unsigned flags = unsigned{call.is_lua} | unsigned{call.tail} << 1 | unsigned{call.gap} << 2 | unsigned{call.hooked} << 3 | unsigned{call.finalizer} << 4;
+    signature.push_back(call.is_lua ? call.proto : call.key);
+    signature.push_back(call.is_lua ? call.saved_pc : 0);
+    signature.push_back(flags);
+  }
+  return signature;
+}
+
+}  // namespace
+
+void Coroutines::learn(const AddressSpace& space, const States& states) {
+  copy_.know(space);
+  copy_.learn(true);
+  states_.clear();
+  for (const auto& [G, lua] : states) learn_state(states_.emplace_back(State{G, lua, CoroutineList(live_, G, lua), false, false, {}, {}}), space);
+  std::ranges::sort(states_, {}, &State::G);
+}
+
+void Coroutines::learn_state(State& state, const AddressSpace& space) {
+  constexpr std::int64_t short_list = 4 << 20;   // bytes in use
+  constexpr int rounds = 8;
+  constexpr std::int64_t few_objects = 1000, most_objects = 1'000'000;
+  HeapCopy pieces(live_, limits_.copy_bytes);
+  pieces.know(space);
+  state.whole_list = read_collector(live_, state.lua, state.G).bytes <= short_list;
+  HeapCopy& through = state.whole_list ? copy_ : pieces;
+  constexpr int readings = 6;
+  for (int i = 0; i < readings && !state.list_complete; ++i) {
+    if (i != 0) through.learn(false);
+    state.list_complete = state.list.read_all(through);
+  }
+  learn_coroutines(state, 0);
+  // Each round takes less time than the one before it, and so there is less that is new.
+  for (int i = 0; i < rounds; ++i) {
+    state.list_complete &= state.list.check();
+    const std::size_t known = state.list.threads().size();
+    HeapCopy recent(live_, limits_.copy_bytes);
+    recent.know(space);
+    const bool read = state.list.read_new(recent, most_objects);
+    learn_coroutines(state, known);
+    if (read && state.list.new_objects() < few_objects) break;
+  }
+}
+
+void Coroutines::learn_coroutines(State& state, std::size_t from) {
+  const auto learn = [&](Address L) {
+    look_at_coroutine(copy_, state.lua, state.G, L, Active::no, limits_.walk, look_);
+    touch_coroutine(copy_, state.lua, L);
+  };
+  if (from == 0) learn(main_thread_of(copy_, state.lua, state.G));
+  (void)read_collector(copy_, state.lua, state.G);
+  (void)finalizer_thread_of(copy_, state.lua, state.G);
+  for (std::size_t i = from; i < std::min(state.list.threads().size(), limits_.most_coroutines); ++i) learn(state.list.threads()[i]);
+}
+
+void Coroutines::copy() {
+  constexpr std::int64_t most_objects = 20'000;
+  constexpr std::size_t most_new = 1000;
+  copy_.copy();
+  for (State& state : states_) {
+    const std::size_t known = state.list.threads().size();
+    state.list_complete &= state.list.read_new(copy_, most_objects);
+    const std::size_t end = std::min(state.list.threads().size(), known + most_new);
+    for (std::size_t i = known; i < end; ++i) look_at_coroutine(copy_, state.lua, state.G, state.list.threads()[i], Active::no, limits_.walk, look_);
+  }
+  copy_.seal();
+}
+
+bool Coroutines::settle(const std::vector<std::vector<Activation>>& active) {
+  active_.clear();
+  for (const std::vector<Activation>& thread : active) {
+    for (std::size_t i = 0; i < thread.size(); ++i) active_.emplace(thread[i].L, i == 0 ? Active::innermost : Active::further_out);
+  }
+  bool complete = true;
+  for (State& state : states_) {
+    settle_state(state);
+    complete &= state.report.complete;
+  }
+  return complete;
+}
+
+Active Coroutines::active_in(Address L) const {
+  const auto found = active_.find(L);
+  return found != active_.end() ? found->second : Active::no;
+}
+
+void Coroutines::settle_state(State& state) {
+  state.report = {};
+  state.groups.clear();
+  StateReport& report = state.report;
+  report.G = state.G;
+  report.lua = name_of(state.lua);
+  report.main = main_thread_of(copy_, state.lua, state.G);
+  report.collector = read_collector(copy_, state.lua, state.G);
+  std::vector<Address> threads;
+  ThreadList list;
+  if (state.whole_list) list_threads(copy_, state.lua, state.G, first_object(copy_, state.lua, state.G), {}, list);
+  if (list.complete) {
+    threads = std::move(list.threads);
+    report.objects = list.objects;
+    report.garbage = list.dead_threads;
+  } else {
+    for (const Address L : state.list.threads()) {
+      if (state.list.has(copy_, report.collector, L)) threads.push_back(L);
+    }
+    report.objects = state.list.objects();
+    report.garbage = state.list.garbage();
+  }
+  report.complete = report.collector.known && (list.complete || state.list_complete) && threads.size() <= limits_.most_coroutines;
+  if (threads.size() > limits_.most_coroutines) threads.resize(limits_.most_coroutines);
+  // LuaJIT's own one is nobody's coroutine while it rests.
+  const Address finalizers = finalizer_thread_of(copy_, state.lua, state.G);
+  const auto rests = [&](Address L) {
+    return L == finalizers && look_at_coroutine(copy_, state.lua, state.G, L, active_in(L), limits_.walk, look_) && look_.status == CoroutineStatus::dead;
+  };
+  for (const Address L : threads) {
+    if (L != report.main && !rests(L)) settle_coroutine(state, L);
+  }
+  if (look_at_coroutine(copy_, state.lua, state.G, report.main, active_in(report.main), limits_.walk, look_)) {
+    report.main_status = look_.status;
+    report.hooked += look_.hooked;
+  }
+}
+
+void Coroutines::settle_coroutine(State& state, Address L) {
+  const Active active = active_in(L);
+  const std::int64_t missing = copy_.missing();
+  const bool read = look_at_coroutine(copy_, state.lua, state.G, L, active, limits_.walk, look_);
+  if (!read && active == Active::no) {
+    ++state.report.unread;   // being made or freed, if nothing of it is missing
+    state.report.complete &= copy_.missing() == missing;
+    return;
+  }
+  // What runs is between two calls now and then: its own thread's stack tells more.
+  if (!read) look_.status = active == Active::innermost ? CoroutineStatus::running : CoroutineStatus::normal;
+  ++state.report.counts[static_cast<std::size_t>(look_.status)];
+  state.report.hooked += look_.hooked;
+  Group& group = state.groups[signature_of(look_)];
+  ++group.count;
+  if (group.examples.size() < CoroutineGroup::most_examples) group.examples.push_back(L);
+}
+
+CoroutineGroup Coroutines::describe(const State& state, const Group& group, Names& names, const Core& core) {
+  CoroutineGroup described;
+  described.count = group.count;
+  described.examples = group.examples;
+  const Address L = group.examples.front();
+  look_at_coroutine(copy_, state.lua, state.G, L, active_in(L), limits_.walk, look_);
+  described.status = look_.status;
+  const Names::Context context = {state.lua, state.G, copy_};
+  const LuaWalk& walk = look_.walk;
+  for (std::size_t i = 0; i < walk.calls.size(); ++i) {
+    if (walk.left_out != 0 && i == walk.cut_at) described.stack.push_back(marker(left_out_text(walk, true)));
+    const LuaCall& call = walk.calls[i];
+    Frame frame = label_call(names, core, context, call, walk.caller_of(i), call.saved_pc);
+    // Of a call that an error has ended LuaJIT's C frame kept the position, which is gone.
+    if (state.lua.luajit != nullptr && call.is_lua && !call.has_pc(call.saved_pc)) frame.line = 0;
+    described.stack.push_back(std::move(frame));
+    add_markers(call, described.stack);
+  }
+  std::ranges::reverse(described.stack);
+  if (look_.begun) {
+    described.began = label_call(names, core, context, look_.began, nullptr, look_.began.code);
+    described.began.line = described.began.line_defined;
+  }
+  return described;
+}
+
+std::vector<StateReport> Coroutines::report(Names& names, const Core& core) {
+  std::vector<StateReport> reports;
+  for (State& state : states_) {
+    StateReport& report = reports.emplace_back(state.report);
+    for (const auto& [signature, group] : state.groups) {
+      CoroutineGroup described = describe(state, group, names, core);
+      const auto same = std::ranges::find_if(report.groups, [&](const CoroutineGroup& other) {
+        return other.status == described.status && other.stack == described.stack && other.began == described.began;
+      });
+      if (same == report.groups.end()) {
+        report.groups.push_back(std::move(described));
+        continue;
+      }
+      same->count += described.count;
+      for (const Address L : described.examples) {
+        if (same->examples.size() < CoroutineGroup::most_examples) same->examples.push_back(L);
+      }
+    }
+    std::ranges::stable_sort(report.groups, std::greater(), &CoroutineGroup::count);
+  }
+  return reports;
+}
+
+}  // namespace luaspy

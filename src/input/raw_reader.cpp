@@ -1,0 +1,305 @@
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "output/raw.h"
+#include "profile/raw_format.h"
+#include "base/text.h"
+#include "base/varint.h"
+
+namespace luaspy {
+namespace {
+
+constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max() / 4;   // sums of some stay numbers
+constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
+
+constexpr std::size_t longest_name = 1 << 12;     // bytes, of a frame: std::regex recurses as deep as a text is long
+constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
+
+// The fields of a record. A number that is missing or too large makes it bad; it stays that.
+class Fields {
+ public:
+  explicit Fields(std::string_view bytes) : bytes_(bytes) {}
+
+  bool good() const { return good_; }
+  bool empty() const { return bytes_.empty(); }
+  std::uint64_t number(std::uint64_t most = any_number) {
+    if (!good_) return 0;
+    auto next = bytes_.begin();
+    const std::optional<std::uint64_t> number = take_varint(next, bytes_.end());
+    bytes_.remove_prefix(static_cast<std::size_t>(next - bytes_.begin()));
+    return number && *number <= most ? *number : bad();
+  }
+  std::int64_t signed_number() { return static_cast<std::int64_t>(number()); }
+  int small_number() { return static_cast<int>(number(any_int)); }
+  // An index into something of that size.
+  std::uint32_t index(std::size_t size) { return size == 0 ? static_cast<std::uint32_t>(bad()) : static_cast<std::uint32_t>(number(size - 1)); }
+  std::string_view bytes(std::size_t count) {
+    if (!good_ || count > bytes_.size()) return bad(), std::string_view();
+    const std::string_view bytes = bytes_.substr(0, count);
+    bytes_.remove_prefix(count);
+    return bytes;
+  }
+  std::string_view text() { return bytes(number(raw::longest_string)); }
+
+ private:
+  std::uint64_t bad() { return good_ = false, 0; }
+
+  std::string_view bytes_;
+  bool good_ = true;
+};
+
+class RawReader {
+ public:
+  RawReader(const Shape& shape, const RawWindow& window, bool keeps_order) : window_(window), profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
+
+  // false: it is damaged; what it told until then counts.
+  bool read_block(std::string_view block) {
+    for (Fields fields(block); !fields.empty();) {
+      const std::uint64_t type = fields.number();
+      const std::string_view body = fields.bytes(fields.number());
+      if (!fields.good() || !read_record(type, body)) return false;
+    }
+    return true;
+  }
+
+  Profile finish(bool whole) {
+    About& about = profile_.about;
+    about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
+    about.ticks = std::max(about.ticks, ticks_);
+    if (window_.from_ns > 0 || window_.to_ns) {
+      // Ticks at which all threads slept are not in the file one by one: they are taken to be as frequent everywhere.
+      const std::int64_t all_ns = about.duration_ns;
+      about.duration_ns = std::max<std::int64_t>(std::min(window_.to_ns.value_or(all_ns), all_ns) - window_.from_ns, 0);
+      if (all_ns > 0) about.ticks = static_cast<std::int64_t>(std::llround(static_cast<double>(about.ticks) * static_cast<double>(about.duration_ns) / static_cast<double>(all_ns)));
+    }
+    about.complete = about.complete && whole;
+    return std::move(profile_);
+  }
+
+ private:
+  struct KnownThread {
+    Profile::Thread thread;
+    std::uint32_t index = 0;       // in the profile
+    bool asked_for = false;
+    bool known = false;            // to the profile
+    Quality quality;
+  };
+
+  bool read_record(std::uint64_t type, std::string_view body) {
+    const Fields fields(body);
+    switch (type) {
+      case raw::about: return read_about(fields);
+      case raw::string: return read_string(body);
+      case raw::frame: return read_frame(fields);
+      case raw::stack: return read_stack(fields);
+      case raw::thread: return read_thread(fields);
+      case raw::tick: return read_tick(fields);
+      case raw::sample: return read_sample(fields);
+      case raw::loss: return read_loss(fields);
+      case raw::idle: return read_idle(fields);
+      case raw::waiting: return read_waiting(fields);
+      default: return true;
+    }
+  }
+
+  bool read_about(Fields fields) {
+    const std::string_view key = fields.text(), value = fields.text();
+    if (!fields.good()) return false;
+    About& about = profile_.about;
+    const auto number = [&value] {
+      std::int64_t result = 0;
+      std::from_chars(value.data(), value.data() + value.size(), result);
+      return std::clamp<std::int64_t>(result, 0, any_number);
+    };
+    const std::string text = printable(value, raw::longest_string);
+    if (key == "luaspy") about.luaspy = text;
+    else if (key == "command") about.command = text;
+    else if (key == "executable") about.executable = text;
+    else if (key == "mode") about.mode = text;
+    else if (key == "pid") about.pid = number();
+    else if (key == "started_s") about.started_s = number();
+    else if (key == "duration_ns") about.duration_ns = number();
+    else if (key == "ticks") about.ticks = number();
+    else if (key == "complete") about.complete = number() != 0;
+    else if (key == "rate_hz") read_fraction(value, 1e9, about.rate);
+    else if (key == "max_stopped_percent") read_fraction(value, 100, about.max_stopped);
+    else if (key == "luas") read_luas(value);
+    else if (key == "system_share") read_fraction(value, 1, about.system_share);
+    else if (key == "lua_mapped") about.lua_mapped = number() != 0;
+    return true;
+  }
+
+  // Left as it is unless it is a number that can be.
+  static void read_fraction(std::string_view value, double most, double& fraction) {
+    double number = -1;
+    std::from_chars(value.data(), value.data() + value.size(), number);
+    if (number >= 0 && number <= most) fraction = number;
+  }
+
+  void read_luas(std::string_view lines) {
+    profile_.about.luas.clear();
+    while (!lines.empty()) {
+      const std::string_view line = lines.substr(0, lines.find('\n'));
+      profile_.about.luas.push_back(printable(line));
+      lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    }
+  }
+
+  bool read_string(std::string_view text) {
+    if (text.size() > raw::longest_string) return false;
+    strings_.push_back(printable(text, raw::longest_string));
+    return true;
+  }
+
+  bool read_frame(Fields fields) {
+    const std::uint64_t kind = fields.number(15);
+    const std::string &name = string(fields), &file = string(fields);
+    Frame frame = {static_cast<Frame::Kind>(kind & 7), printable(name, longest_name), printable(file, longest_name), fields.small_number(), fields.small_number(), (kind & raw::line_is_near) != 0};
+    if (!fields.empty()) frame.prototype = static_cast<std::uint32_t>(fields.number(std::numeric_limits<std::uint32_t>::max()));
+    if (!fields.good() || frame.kind > Frame::Kind::marker || !has_room_for(name.size() + file.size())) return false;
+    frames_.push_back(stacks_.intern(frame));
+    return true;
+  }
+
+  bool read_stack(Fields fields) {
+    const std::uint32_t outer = fields.index(nodes_.size()), frame = fields.index(frames_.size());
+    if (!fields.good()) return false;
+    nodes_.push_back(stacks_.intern({nodes_[outer], frames_[frame]}));
+    return true;
+  }
+
+  bool read_thread(Fields fields) {
+    KnownThread known;
+    known.thread.tid = fields.small_number();
+    known.thread.pid = fields.small_number();
+    known.thread.name = string(fields), known.thread.process = string(fields);
+    if (!fields.good() || threads_.size() == most_threads || !has_room_for(known.thread.name.size() + known.thread.process.size())) return false;
+    known.asked_for = window_.thread.empty() || known.thread.name.find(window_.thread) != std::string::npos || std::to_string(known.thread.tid) == window_.thread;
+    threads_.push_back(std::move(known));
+    return true;
+  }
+
+  bool read_tick(Fields fields) {
+    const std::int64_t passed = fields.signed_number();
+    tick_.weight_ns = fields.empty() ? passed : fields.signed_number();
+    if (!fields.good() || static_cast<std::uint64_t>(tick_.at_ns + passed) > any_number) return false;
+    tick_.at_ns += passed;
+    ++ticks_;
+    return true;
+  }
+
+  bool read_sample(Fields fields) {
+    const std::uint32_t thread = fields.index(threads_.size());
+    const std::uint64_t flags = fields.number();
+    const bool has_loss = (flags & raw::has_loss) != 0;
+    const std::uint32_t what = has_loss ? fields.index(loss_count) : fields.index(nodes_.size());
+    const std::uint64_t vm_state = flags >> raw::vm_state_shift;
+    if (!fields.good() || vm_state >= vm_state_count) return false;
+    Sample facts;
+    facts.state = (flags & raw::asleep) != 0 ? Sample::State::sleeping : Sample::State::running;
+    facts.vm_state = static_cast<VmState>(vm_state);
+    if (has_loss) facts.loss = static_cast<Loss>(what);
+    if ((flags & raw::has_stop) != 0) facts.stopped_ns = fields.signed_number();
+    if (!add_up(facts.stopped_ns) || !add_up(tick_.weight_ns)) return false;
+    KnownThread& known = threads_[thread];
+    if ((flags & raw::has_quality) != 0) {
+      for (std::size_t i = 0; i < quality_numbers.size(); ++i) known.quality.*quality_numbers[i] = i >= first_quality_numbers && fields.empty() ? 0 : fields.small_number();
+    }
+    if (!fields.good() || (has_loss && what == 0)) return false;
+    if (!has_loss) facts.quality = known.quality;
+    if (known.asked_for && is_in_window()) add(known, facts, has_loss ? 0 : nodes_[what]);
+    return true;
+  }
+
+  void add(KnownThread& known, Sample& facts, StackTable::StackId stack) {
+    if (!known.known) known.index = profile_.index_of(known.thread), known.known = true;
+    const Tick tick = {tick_.at_ns - window_.from_ns, tick_.weight_ns};
+    if (facts.loss != Loss::none) return profile_.add(known.index, tick, facts, 0);
+    const std::optional<StackTable::StackId> shaped = shaper_.shaped(stack, facts.vm_state, known.thread);
+    if (!shaped) facts.loss = Loss::left_out;
+    profile_.add(known.index, tick, facts, shaped.value_or(0));
+  }
+
+  bool read_loss(Fields fields) {
+    const std::uint32_t loss = fields.index(loss_count);
+    const int count = fields.small_number();
+    if (!fields.good() || loss == 0) return false;
+    if (is_in_window()) profile_.add_loss(static_cast<Loss>(loss), count);
+    return true;
+  }
+
+  bool read_idle(Fields fields) {
+    const int count = fields.small_number();
+    if (fields.good() && is_in_window()) profile_.add_idle(count);
+    return fields.good();
+  }
+
+  bool read_waiting(Fields fields) {
+    const int count = fields.small_number();
+    if (fields.good() && is_in_window()) profile_.add_waiting(count);
+    return fields.good();
+  }
+
+  // No file makes a sum that is none.
+  bool add_up(std::int64_t ns) {
+    summed_ns_ += ns;
+    return static_cast<std::uint64_t>(summed_ns_) <= any_number;
+  }
+  // A few bytes of the file name a long string: what is made of them must not be much more than the file.
+  bool has_room_for(std::size_t bytes) { return (text_bytes_ += bytes) <= most_text; }
+  bool is_in_window() const { return tick_.at_ns >= window_.from_ns && (!window_.to_ns || tick_.at_ns <= *window_.to_ns); }
+  const std::string& string(Fields& fields) {
+    static const std::string none;
+    const std::uint32_t index = fields.index(strings_.size());
+    return fields.good() ? strings_[index] : none;
+  }
+
+  const RawWindow& window_;
+  std::vector<std::string> strings_;
+  StackTable stacks_;                                  // as recorded
+  std::vector<StackTable::FrameId> frames_;            // by number in the file
+  std::vector<StackTable::StackId> nodes_{0};
+  std::vector<KnownThread> threads_;
+  std::size_t text_bytes_ = 0;                         // of frames and threads
+  Tick tick_;
+  std::int64_t ticks_ = 0, summed_ns_ = 0;
+  Profile profile_;
+  Shaper shaper_;
+};
+
+std::uint32_t u32(const char* bytes) {
+  std::uint32_t number = 0;
+  for (int i = 3; i >= 0; --i) number = number << 8 | static_cast<std::uint8_t>(bytes[i]);
+  return number;
+}
+
+}  // namespace
+
+Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window, bool keeps_order) {
+  std::string head(raw::magic.size() + 1, '\0');
+  if (!in.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(raw::magic)) {
+    return Error{Cause::usage, "This is no raw recording. luaspy record -f raw writes one."};
+  }
+  if (const auto version = static_cast<std::uint8_t>(head.back()); version != raw_version) {
+    return Error{Cause::unsupported, fmt::format("This is a raw recording of version {}; this luaspy reads version {}.", version, raw_version)};
+  }
+  RawReader reader(shape, window, keeps_order);
+  std::string block;
+  for (;;) {
+    char sizes[8];
+    in.read(sizes, sizeof sizes);
+    if (in.gcount() == 0) return reader.finish(true);
+    const std::uint32_t size = u32(sizes);
+    if (in.gcount() != sizeof sizes || size > raw::largest_block) return reader.finish(false);
+    block.resize(size);
+    if (!in.read(block.data(), size) || crc32(0, reinterpret_cast<const Bytef*>(block.data()), size) != u32(sizes + 4)) return reader.finish(false);
+    if (!reader.read_block(block)) return reader.finish(false);
+  }
+}
+
+}  // namespace luaspy

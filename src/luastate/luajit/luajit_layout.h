@@ -1,0 +1,94 @@
+#pragma once
+// Where LuaJIT 2.1 keeps its fields. What is the same in all its builds of one pointer size is a row (layouts/luajit.h); where
+// global_State and jit_State keep theirs differs from release to release and from fork to fork, and is found in the live
+// global_State itself (luajit_layout.cpp, find_luajit). All numbers are bytes. Names are LuaJIT's own: struct_field, as in lj_obj.h,
+// lj_jit.h, lj_frame.h.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "luastate/puc/layout.h"
+#include "base/memory.h"
+
+namespace luaspy {
+
+// lj_jit.h, SnapShot.
+struct SnapshotForm {
+  std::uint8_t size = 0;
+  std::uint8_t mapofs_size = 4;  // mapofs is at 0
+  std::uint8_t nent = 0;
+  std::uint8_t mcofs = 0;  // where in the machine code it begins; 0: not told before 2021-03 (a32aeadc)
+
+  bool operator==(const SnapshotForm&) const = default;
+};
+
+struct LuajitLayout {
+  bool gc64 = true;       // lj_arch.h, LJ_GC64: 64-bit references, frames of two slots (LJ_FR2)
+  std::uint8_t ref_size;  // of a GCRef and an MRef: 8 or 4
+
+  // lj_obj.h: lua_State. base and top are 8 bytes in both forms, stack is an MRef, cframe a pointer.
+  Offset L_gct, L_status, L_glref, L_base, L_top, L_maxstack, L_stack, L_env, L_cframe, L_stacksize;
+
+  // lj_frame.h: the C frame of the VM, from its lowest address (cframe) on. L and PC are references, PREV a pointer.
+  Offset cframe_L, cframe_PC, cframe_previous, cframe_nres;
+
+  // lj_obj.h: GCproto; its bytecode follows it.
+  Offset pt_size, pt_gct, pt_numparams, pt_framesize, pt_sizebc, pt_k, pt_sizekgc, pt_sizekn, pt_sizept, pt_sizeuv, pt_flags, pt_chunkname, pt_firstline,
+      pt_numline, pt_lineinfo, pt_uvinfo, pt_varinfo;
+
+  // lj_obj.h: GCfunc
+  Offset fn_gct, fn_ffid, fn_nupvalues, fn_env, fn_pc, fn_uvptr, fn_f;
+
+  // lj_obj.h: GCtab, Node, GCupval
+  Offset tab_asize, tab_hmask, tab_array, tab_node, tab_metatable;  // a GCudata has its metatable at the same place
+  std::uint8_t node_size = 24;
+  Offset node_val = 0, node_key = 8, node_next = 16;
+  Offset uv_v;  // an MRef to the TValue
+
+  // lj_obj.h: GCudata, GCcdata; what they hold follows them
+  Offset udata_udtype, udata_size, cdata_ctypeid, cdata_size;
+
+  // lj_jit.h: GCtrace
+  Offset T_size, T_gct, T_nk, T_ir, T_nsnapmap, T_snap, T_snapmap, T_startpt, T_startpc, T_startins, T_szmcode, T_mcode, T_spadjust, T_traceno, T_link, T_root;
+
+  // Found in the live process: find_globals.
+  Offset str_len = no_field, str_data = no_field;  // lj_obj.h, GCstr: len moved in 2020-06 (ff34b48d)
+  Offset main_L_below = no_field;                  // how far below its global_State the main thread lies: both are parts of one GG_State (lj_dispatch.h)
+  Offset G_vmstate = no_field, G_mainthref = no_field, G_registry = no_field, G_cur_L = no_field, G_jit_base = no_field;
+  Offset G_gc = no_field;        // lj_obj.h, GCState; what is in it has the same order in all releases
+  Offset G_hookmask = no_field;  // uint8_t
+  bool more_vmstates = false;  // Tarantool's, from 2020 on: LFUNC, FFUNC and CFUNC in the place of C
+
+  // Found when there is machine code: find_traces.
+  Offset G_trace = no_field;  // jit_State.trace, from the global_State on: an MRef to an array of GCRefs
+  Offset G_sizetrace = no_field;
+  Offset T_nsnap = no_field;
+  SnapshotForm snapshots{};
+
+  bool operator==(const LuajitLayout&) const = default;
+};
+
+// lj_obj.h: the type of an object (GCHeader.gct), and of a value (its upper 17 bits with GC64, else its upper word), are ~ of each other.
+namespace luajit {
+inline constexpr std::uint8_t gct_string = 4, gct_upvalue = 5, gct_thread = 6, gct_proto = 7, gct_function = 8, gct_trace = 9, gct_cdata = 10, gct_table = 11,
+                              gct_userdata = 12;
+}
+
+bool is_thread_of(const Memory& memory, const LuajitLayout& layout, Address L, Address G);
+
+// Where the global_State of `L` keeps its fields: `layout` comes with the row of its pointer size, and leaves with what is "found in the
+// live process". False if `L` is no thread of such a LuaJIT. Reads some 2 KiB.
+bool find_globals(const Memory& memory, Address L, LuajitLayout& layout);
+
+// The same for jit_State and GCtrace. False as long as there is no trace to tell it.
+bool find_traces(const Memory& memory, Address G, LuajitLayout& layout);
+
+// What a TValue refers to if it is an object of type `gct`; 0 if it is anything else.
+Address object_of(const LuajitLayout& layout, std::uint64_t value, std::uint8_t gct);
+
+// A GCRef or MRef.
+Address load_ref(const LuajitLayout& layout, std::span<const std::byte> bytes, std::size_t offset);
+std::optional<Address> read_ref(const Memory& memory, const LuajitLayout& layout, Address address);
+
+}  // namespace luaspy

@@ -1,0 +1,185 @@
+#include "luastate/luajit/walk_luajit.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "luastate/luajit/luajit_prototype.h"
+#include "luastate/luajit/frame_steps.h"
+
+namespace luaspy {
+namespace {
+
+constexpr int most_dropped = 2;
+constexpr std::size_t most_cframes = 256;             // LJ_MAX_XLEVEL, LUAI_MAXCCALLS: C calls nest to 200
+constexpr std::int64_t most_frames = 100'000;         // LUAI_MAXSTACK (luaconf.h) is 65,500 slots, and a frame has two or more
+constexpr std::uint32_t most_instructions = 1 << 26;  // LJ_MAX_BCINS (lj_def.h)
+constexpr Address cframe_flags = 3;                   // CFRAME_RESUME, CFRAME_UNWIND_FF (lj_frame.h)
+
+}  // namespace
+
+bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& call) {
+  std::array<std::byte, 128> bytes;
+  const auto fields = std::span(bytes).first(layout.pt_size);
+  if (!plausible_pointer(call.proto) || !memory.read(call.proto, fields)) return false;
+  call.is_lua = true;
+  call.mark = mark_of(layout, fields);
+  call.code = call.proto + layout.pt_size;
+  call.size_code = load<std::uint32_t>(fields, layout.pt_sizebc);
+  constexpr std::uint8_t is_vararg = 2;  // PROTO_VARARG
+  call.is_vararg = (load<std::uint8_t>(fields, layout.pt_flags) & is_vararg) != 0;
+  return call.mark != 0 && call.size_code > 0 && call.size_code < most_instructions;
+}
+
+namespace {
+
+// Steps from frame to frame and makes calls of them.
+class Steps {
+ public:
+  Steps(LuajitWalker& walker, const LuajitTop& top) : walker_(walker), pc_(top.pc), left_by_(top.left_by) {}
+
+  enum class Outcome { call, no_call, broken };
+
+  // The frame that the walker is at, and then on to the next one outside.
+  Outcome next(LuaCall& call) {
+    Address frame = walker_.frame();
+    LuajitWalker::Slot slot;
+    if (!walker_.read_slot(frame, slot)) return Outcome::broken;
+    const Address owner = walker_.owner();
+    Outcome outcome = Outcome::no_call;
+    if (left_by_ != 0) {
+      slot.link = std::exchange(left_by_, 0);
+    } else if (!slot.is_dummy) {
+      outcome = read_call(frame, owner, slot, call);
+    }
+    Address outer = walker_.outer(frame, slot);
+    // A function with varargs has two frames: what is to be shown is in the inner one, the link in the outer one.
+    if (slot.type() == frame_vararg && outer != 0) {
+      frame = outer;
+      if (!walker_.read_slot(frame, slot)) return Outcome::broken;
+      outer = walker_.outer(frame, slot);
+    }
+    if (outer == 0) return Outcome::broken;
+    note_link(slot, frame);
+    if (outcome == Outcome::call) call.fresh = from_cframe_;
+    walker_.go_to(outer);
+    return outcome;
+  }
+
+ private:
+  Outcome read_call(Address frame, Address owner, const LuajitWalker::Slot& slot, LuaCall& call) {
+    call = {};
+    call.ci = frame;
+    call.func = slot.in_memory ? frame - (walker_.gc64() ? 8 : 0) : 0;
+    call.owner = owner;
+    if (!walker_.read_function(slot, call)) return Outcome::broken;
+    if (!call.is_lua) return Outcome::call;
+    const Address pc = walker_.believable_pc(call, from_cframe_ ? walker_.cframe_pc(owner) : pc_);
+    call.saved_pc = pc != 0 ? pc : call.code;
+    // The instruction that a Lua function was called by is in its caller's bytecode, or this is not its caller.
+    return pc == 0 && is_return_pc_ ? Outcome::broken : Outcome::call;
+  }
+
+  // What the frame's link says of the caller.
+  void note_link(const LuajitWalker::Slot& slot, Address frame) {
+    from_cframe_ = walker_.ends_cframe(frame, slot);
+    is_return_pc_ = slot.type() == frame_lua;
+    pc_ = is_return_pc_ ? slot.link : slot.type() == frame_cont ? walker_.continuation_pc(frame, slot) : 0;
+    if (from_cframe_) walker_.leave_cframe();
+  }
+
+  LuajitWalker& walker_;
+  Address pc_;
+  std::uint64_t left_by_;
+  bool is_return_pc_ = false, from_cframe_ = false;
+};
+
+}  // namespace
+
+void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, Address low, Address high, std::vector<Address>& cframes) {
+  cframes.clear();
+  Address cframe = memory.get<Address>(L + layout.L_cframe).value_or(0) & ~cframe_flags;
+  while (cframe >= low && cframe < high && cframe % 8 == 0 && cframes.size() < most_cframes) {
+    cframes.push_back(cframe);
+    const Address previous = memory.get<Address>(cframe + layout.cframe_previous).value_or(0) & ~cframe_flags;
+    if (previous <= cframe) break;
+    cframe = previous;
+  }
+}
+
+Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
+  // lj_bc.h: FUNCF is the first of the headers; 89 up to 2026-07, 96 since (a2ce8114); nothing else is as high as 96 but headers.
+  constexpr std::uint32_t most = 1 << 16, chunk = 256;
+  int tries = 1 << 12;   // of what looks like a header
+  if (!plausible_pointer(pc, 4)) return 0;
+  std::array<std::uint32_t, chunk> instructions;
+  for (std::uint32_t back = 0; back < most; back += chunk) {
+    const Address from = pc - 4 * Address{back + chunk - 1};
+    if (!memory.read(from, std::as_writable_bytes(std::span(instructions)))) return 0;
+    for (std::size_t i = chunk; i-- > 0;) {
+      constexpr std::uint32_t lowest_header = 89, highest_header = 103;
+      const std::uint32_t opcode = instructions[i] & 0xff;
+      if (opcode < lowest_header || opcode > highest_header) continue;
+      if (--tries < 0) return 0;
+      const Address proto = from + 4 * i - layout.pt_size;
+      const std::optional<std::uint32_t> size = memory.get<std::uint32_t>(proto + layout.pt_sizebc);
+      if (memory.get<std::uint8_t>(proto + layout.pt_gct) == luajit::gct_proto && size && pc < from + 4 * i + 4 * Address{*size}) return proto;
+    }
+  }
+  return 0;
+}
+
+void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes, const LuajitTop& top, const WalkLimits& limits,
+                 LuaWalk& walk) {
+  walk.clear();
+  walk.has_owners = true;
+  walk.end = LuaWalk::End::broken;
+  // lj_api.c, lj_trace.c: what lj_vm_cpcall calls is a C function without a frame on the Lua stack, except for lua_cpcall's, which then
+  // makes NRES positive.
+  std::vector<Address> owners;
+  for (const Address cframe : cframes) {
+    if (memory.get<std::int32_t>(cframe + layout.cframe_nres).value_or(0) >= 0) owners.push_back(cframe);
+  }
+  LuajitWalker walker(memory, layout, L, owners, top);
+  if (!walker.open(top.base)) return;
+  Steps steps(walker, top);
+  std::vector<LuaCall> outermost;  // the last calls of a deep stack, as a ring
+  std::int64_t beyond = 0;
+  for (std::int64_t i = 0; !walker.at_end(); ++i) {
+    if (i == most_frames) return;
+    LuaCall call;
+    const Address before = walker.frame();
+    const Steps::Outcome outcome = steps.next(call);
+    if (outcome == Steps::Outcome::broken) {
+      if (i == 0) ++walk.innermost_dropped;
+      else ++walk.dropped;
+      if (!walk.calls.empty() && beyond == 0) walk.calls.back().gap = true;
+      if (walk.dropped > most_dropped || walker.frame() == before) return;
+    } else if (outcome == Steps::Outcome::call) {
+      if (walk.calls.size() < limits.innermost) {
+        walk.calls.push_back(call);
+      } else {
+        if (beyond == 0) walk.cut_caller = call;
+        if (outermost.size() < limits.outermost) outermost.push_back(call);
+        else if (limits.outermost != 0) outermost[static_cast<std::size_t>(beyond) % limits.outermost] = call;
+        ++beyond;
+      }
+    }
+    if (walker.frame() == before) break;
+  }
+  walk.end = LuaWalk::End::complete;
+  // vm_x64.dasc, ->vm_call: a C frame is linked before its first Lua frame is there, and until after that has gone. The outermost one
+  // always has its own; what is left over at the end is missing at the beginning.
+  if (const std::size_t spare = walker.unused_cframes(); spare != 0 && spare < owners.size()) {
+    walk_luajit(memory, layout, L, std::span(owners).subspan(spare), top, limits, walk);
+    return;
+  }
+  if (beyond == 0) return;
+  walk.cut_at = walk.calls.size();
+  const auto kept = static_cast<std::int64_t>(outermost.size());
+  std::rotate(outermost.begin(), outermost.begin() + (beyond > kept ? beyond % std::max<std::int64_t>(kept, 1) : 0), outermost.end());
+  walk.calls.insert(walk.calls.end(), outermost.begin(), outermost.end());
+  walk.left_out = beyond - kept;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,117 @@
+#include "luastate/puc/live_pc.h"
+
+#include <algorithm>
+
+#include "luastate/opcodes.h"
+
+namespace luaspy {
+namespace {
+
+constexpr int certain = 64;   // scores stop here, so that they can change when a module is replaced
+constexpr int sure = 8;
+
+}  // namespace
+
+std::array<Address, LivePc::places> LivePc::values(const NativeFrame& execute, const Memory& stack) {
+  std::array<Address, places> values{};
+  std::size_t place = 0;
+  for (const unsigned number : callee_saved_registers) values[place++] = execute.registers[number];
+  if (execute.cfa <= execute.sp) return values;
+  const std::size_t words = std::min<std::size_t>((execute.cfa - execute.sp) / 8, frame_slots);
+  std::array<Address, frame_slots> slots;
+  const Address lowest = execute.cfa - 8 * words;
+  if (!stack.read(lowest, std::as_writable_bytes(std::span(slots).first(words)))) return values;
+  for (std::size_t i = 0; i < words; ++i) values[place + i] = slots[words - 1 - i];  // place is the distance from the CFA
+  return values;
+}
+
+void LivePc::learn(const NativeFrame& execute, const LuaCall& call, const Memory& stack) {
+  if (!call.has_pc(call.saved_pc)) return;
+  Evidence& evidence = by_function_[execute.function];
+  const auto now = values(execute, stack);
+  learn(evidence.score, now, call.saved_pc, 2);
+  learn(evidence.executed, now, call.ci, 8);
+}
+
+void LivePc::learn_executed(const NativeFrame& execute, Address ci, const Memory& stack) {
+  learn(by_function_[execute.function].executed, values(execute, stack), ci, 8);
+}
+
+// A place that holds it by chance holds something else next time.
+void LivePc::learn(Scores& scores, const std::array<Address, places>& now, Address value, int penalty) {
+  for (std::size_t i = 0; i < places; ++i) scores[i] = now[i] == value ? std::min(scores[i] + 1, certain) : std::max(scores[i] - penalty, 0);
+}
+
+Address LivePc::surest(const Scores& scores, const std::array<Address, places>& now, int needed) {
+  const auto best = std::ranges::max_element(scores);
+  return *best >= needed ? now[static_cast<std::size_t>(best - scores.begin())] : 0;
+}
+
+Address LivePc::executed(const NativeFrame& execute, const Memory& stack) const {
+  const auto known = by_function_.find(execute.function);
+  return known != by_function_.end() ? surest(known->second.executed, values(execute, stack), certain / 2) : 0;
+}
+
+Address LivePc::sure_pc(const NativeFrame& execute, const Memory& stack) const {
+  const auto known = by_function_.find(execute.function);
+  return known != by_function_.end() ? surest(known->second.score, values(execute, stack), sure) : 0;
+}
+
+Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller, const Prototype* prototype, const Memory& stack,
+                   const Core& core) {
+  Evidence& evidence = by_function_[execute.function];
+  if (!evidence.hinted) {
+    evidence.hinted = true;
+    const auto steps = steps_of_four(core.code(execute));
+    for (std::size_t i = 0; i < callee_saved_registers.size(); ++i) evidence.score[i] += std::min(steps[callee_saved_registers[i]], 6);
+  }
+  const auto now = values(execute, stack);
+  // luaV_execute still has the caller's pc: luaD_precall is setting the call up, and its saved pc may be of another call that the
+  // same CallInfo was used for.
+  const Address likely = surest(evidence.score, now, sure);
+  if (!innermost && likely != 0 && caller != nullptr && likely == caller->saved_pc && !call.has_pc(likely)) return call.code;
+  // OP_NEWTABLE allocates before it saves pc, having stepped over its extra argument (lvm.c of 5.4 and 5.5); gcc keeps pc in
+  // the frame then, where nothing else tells which slot it is.
+  const auto registers = std::span(now).first(callee_saved_registers.size());
+  if (!innermost && prototype != nullptr && std::ranges::none_of(registers, [&](Address value) { return call.has_pc(value); })) {
+    for (const Address value : std::span(now).subspan(registers.size())) {
+      if (is_after_new_table(*prototype, call, value)) return value;
+    }
+  }
+  std::size_t best = places;
+  for (std::size_t i = 0; i < places; ++i) {
+    if (!call.has_pc(now[i])) continue;
+    // Without evidence only registers count: a frame has stale words.
+    const int needed = i < callee_saved_registers.size() ? 0 : 1;
+    if (evidence.score[i] >= needed && (best == places || evidence.score[i] > evidence.score[best])) best = i;
+  }
+  return best != places ? now[best] : call.saved_pc;
+}
+
+bool LivePc::is_after_new_table(const Prototype& prototype, const LuaCall& call, Address pc) {
+  const int index = call.index_of(pc);
+  if (!call.has_pc(pc) || index < 1 || static_cast<std::size_t>(index) >= prototype.code.size()) return false;
+  const Encoding& encoding = encoding_of(prototype.bytecode);
+  const auto is = [&](int at, std::string_view name) {
+    const auto opcode = static_cast<std::size_t>(encoding.opcode.of(prototype.code[static_cast<std::size_t>(at)]));
+    return opcode < encoding.opcodes.size() && encoding.opcodes[opcode].name == name;
+  };
+  return is(index, "EXTRAARG") && is(index - 1, "NEWTABLE");
+}
+
+// Intel SDM: REX.W 83 /0 ib is add r64, imm8; REX.W 8D /r with an 8-bit displacement is lea r64, [r64 + disp8].
+std::array<int, register_count> LivePc::steps_of_four(std::span<const std::byte> code) {
+  constexpr std::array dwarf_number = {rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15};  // by encoding
+  std::array<int, register_count> count{};
+  const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(code[i]); };
+  for (std::size_t i = 0; i + 4 <= code.size(); ++i) {
+    if ((byte(i) & 0xf8) != 0x48 || byte(i + 3) != 4) continue;
+    const unsigned high = (byte(i) & 1) << 3, modrm = byte(i + 2);
+    const bool add = byte(i + 1) == 0x83 && (modrm & 0xf8) == 0xc0;
+    const bool lea = byte(i + 1) == 0x8d && modrm >> 6 == 1 && (modrm & 7) != 4;
+    if (add || lea) ++count[dwarf_number[high + (modrm & 7)]];
+  }
+  return count;
+}
+
+}  // namespace luaspy

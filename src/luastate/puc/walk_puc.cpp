@@ -1,0 +1,388 @@
+#include "luastate/puc/walk_puc.h"
+
+#include <algorithm>
+#include <array>
+
+#include "luastate/bytecode.h"
+
+namespace luaspy {
+namespace {
+
+constexpr int most_dropped = 2;
+constexpr std::int64_t count_limit = 1 << 20;   // LUAI_MAXCCALLS and LUAI_MAXSTACK allow fewer calls than slots: 1,000,000
+constexpr Address most_stack_bytes = 16 * 1'100'000;  // LUAI_MAXSTACK slots of 16 bytes, with its error room
+constexpr std::uint32_t size_code_limit = 1 << 26;
+
+class Walker {
+ public:
+  Walker(const Memory& memory, const Memory& objects, const Layout& layout, Address L) : memory_(memory), objects_(objects), layout_(layout), L_(L) {}
+
+  bool open() {
+    const auto fields = std::span(state_).first(layout_.L_size);
+    if (!memory_.read(L_, fields)) return false;
+    stack_ = load<Address>(fields, layout_.L_stack);
+    stack_last_ = load<Address>(fields, layout_.L_stack_last);
+    ci_ = load<Address>(fields, layout_.L_ci);
+    base_ci_ = is_array() ? load<Address>(fields, layout_.L_base_ci) : L_ + layout_.L_base_ci;
+    constexpr std::uint8_t yielded = 1;   // LUA_YIELD (lua.h)
+    has_yielded_ = load<std::uint8_t>(fields, layout_.L_status) == yielded;
+    if (layout_.L_savedpc != no_field) live_savedpc_ = load<Address>(fields, layout_.L_savedpc);
+    has_hooks_ = memory_.get<std::uint8_t>(L_ + layout_.L_hookmask).value_or(0) != 0;
+    base_func_ = memory_.get<Address>(base_ci_ + layout_.ci_func).value_or(stack_);
+    relocating_ = base_func_ != stack_;
+    stack_bytes_ = stack_bytes();
+    return plausible_pointer(ci_) && plausible_pointer(base_ci_) && plausible_pointer(stack_);
+  }
+
+  bool is_array() const { return layout_.ci_previous == no_field; }
+  Address innermost() const { return ci_; }
+  Address base() const { return base_ci_; }
+  bool relocating() const { return relocating_; }
+
+  // What read() wants of the stop for the call at `ci`. False if there is none.
+  bool touch(Address ci, const KnownFunctions& known, Address& func) {
+    std::array<std::byte, 128> bytes;
+    const auto fields = std::span(bytes).first(layout_.ci_size);
+    if (!memory_.read(ci, fields)) return false;
+    func = settle(load<Address>(fields, layout_.ci_func));
+    const Address closure = closure_in(func);
+    if (closure == 0 || known.has(closure)) return true;
+    memory_.touch(closure, layout_.cclosure_f + 8u);
+    const Address proto = memory_.get<Address>(closure + layout_.lclosure_p).value_or(0);
+    if (plausible_pointer(proto)) memory_.touch(proto, layout_.p_size);
+    return true;
+  }
+
+  // The next CallInfo outwards; 0 when there is none or the link cannot be believed.
+  Address outer(Address ci) const {
+    if (is_array()) return ci > base_ci_ ? ci - layout_.ci_size : 0;
+    const Address previous = memory_.get<Address>(ci + layout_.ci_previous).value_or(0);
+    return plausible_pointer(previous) ? previous : 0;
+  }
+  Address inner(Address ci) const {
+    if (is_array()) return ci + layout_.ci_size;
+    const Address next = memory_.get<Address>(ci + layout_.ci_next).value_or(0);
+    return plausible_pointer(next) ? next : 0;
+  }
+
+  bool read(Address ci, bool innermost, LuaCall& call) {
+    std::array<std::byte, 128> bytes;
+    const auto fields = std::span(bytes).first(layout_.ci_size);
+    if (!memory_.read(ci, fields)) return false;
+    call = {};
+    call.ci = ci;
+    call.func = settle(load<Address>(fields, layout_.ci_func));
+    read_status(fields, call);
+    // ldo.c, lua_yieldk of 5.2 and 5.3: the slot below the results is called the function, and where that is, is kept as an offset.
+    const bool was_moved = innermost && has_yielded_ && layout_.ci_extra != no_field && (status_ & layout_.status.lua) == 0;
+    if (was_moved) call.func = stack_ + load<Address>(fields, layout_.ci_extra);
+    if (!read_function(call)) return false;
+    if (layout_.status.lua != 0 && call.is_lua != ((status_ & layout_.status.lua) != 0)) return false;
+    if (layout_.status.c != 0 && call.is_lua == ((status_ & layout_.status.c) != 0)) return false;
+    if (!call.is_lua) {
+      // 5.1 sets CallInfo.tailcalls for Lua functions only (ldo.c, luaD_precall).
+      if (layout_.ci_tailcalls != no_field) call.tail = false, call.lost_tail_calls = 0;
+      return true;
+    }
+    call.saved_pc = load<Address>(fields, layout_.ci_savedpc);
+    // 5.1 keeps the running function's in the state. Between luaD_poscall's two stores that is still the callee's.
+    if (innermost && call.has_pc(live_savedpc_)) call.saved_pc = live_savedpc_;
+    else if (innermost && live_savedpc_ != 0 && is_of_caller(ci, live_savedpc_)) call.saved_pc = call.code;
+    // Between a call's set-up and its first instruction savedpc is at the function's entry, or not yet written.
+    if (!call.has_pc(call.saved_pc)) {
+      if (!innermost && call.saved_pc != call.code) return false;
+      call.saved_pc = call.code;
+    }
+    return true;
+  }
+
+  // luaD_precall links a CallInfo before it fills it (ldo.c): for some instructions the innermost one is nonsense, or, worse,
+  // still what it was for the call that used it before. A Lua caller at an OP_CALL or OP_TAILCALL tells where the function is; that it was called
+  // by anything else (a metamethod, a hook, a finalizer) is no reason for doubt.
+  bool read_innermost(LuaCall& call) {
+    const bool believable = read(ci_, true, call);
+    LuaCall caller;
+    const Address caller_ci = outer(ci_);
+    if (caller_ci == 0 || caller_ci == base_ci_ || relocating_ || !read(caller_ci, false, caller)) return believable;
+    // What a C function calls is marked fresh by the time it runs. If it is not, either it has not begun, or the CallInfo is still that of an earlier
+    // call: which of the two cannot be told.
+    if (believable && call.is_lua && !call.fresh && !caller.is_lua && !is_array()) return false;
+    if (!caller.has_pc(caller.saved_pc) || caller.hooked || caller.finalizer) return believable;
+    const Address func = called_slot(caller);
+    if (func == 0) return believable;
+    // 5.1 does not say that a hook runs, only that there is one; a function with varargs moves up when it starts (ltm.c, luaT_adjustvarargs).
+    const bool may_be_elsewhere = (layout_.status.hooked == 0 && has_hooks_) || (call.is_lua && call.func > func && call.is_vararg);
+    if (believable && (call.func == func || may_be_elsewhere)) {
+      // Called by an instruction it runs in its caller's luaV_execute, which says so last (5.2, 5.3: CIST_REENTRY).
+      if (call.func == func && !is_array() && !layout_.recurses_per_call) call.fresh = false;
+      return true;
+    }
+    LuaCall entering;
+    entering.ci = ci_;
+    entering.func = func;
+    if (!read_function(entering)) return believable && may_be_elsewhere;
+    entering.saved_pc = entering.code;
+    call = entering;
+    return true;
+  }
+
+  // OP_TAILCALL of 5.1 to 5.3 (lvm.c) has luaD_precall link a CallInfo, and moves the Lua function down over its caller: until L->ci is
+  // the caller's again there are two for one call, and the outer one is the caller's in some fields and the callee's in others, in the order
+  // that a compiler chose. If `call`, the innermost, is of these, it takes over what stays of its caller. From 5.4 on nothing is linked; a
+  // C function is, and its caller stays.
+  bool replaces_caller(LuaCall& call) {
+    const bool links = layout_.tt_size == 4;
+    const Address caller_ci = outer(ci_);
+    if (!links || !call.is_lua || caller_ci == 0 || caller_ci == base_ci_ || relocating_) return false;
+    LuaCall caller;
+    const bool is_whole = read(caller_ci, false, caller);
+    if (!caller.is_lua || caller.hooked || caller.finalizer) return false;
+    const bool at_entry = call.saved_pc == call.code;
+    const bool is_callee = at_entry && caller.saved_pc == call.code;   // nothing else calls from a function's entry
+    if (!is_callee) {
+      const std::optional<std::uint32_t> instruction = plausible_pointer(caller.saved_pc, 4) ? objects_.get<std::uint32_t>(caller.saved_pc - 4) : std::nullopt;
+      if (!instruction || !is_tail_call(layout_.bytecode, *instruction)) return false;
+      // Where it is called it never runs; its saved pc may be of the call before. 5.1 changes the caller's base first.
+      const bool is_called = is_whole && called_slot(caller) == call.func;
+      const bool is_moved = at_entry && ((!is_whole && caller.closure == call.closure) || (is_array() && !has_hooks_));
+      if (!is_called && !is_moved) return false;
+    }
+    call.fresh = caller.fresh;
+    call.saved_pc = call.code;
+    call.tail = true;
+    if (layout_.ci_tailcalls != no_field) call.lost_tail_calls = std::max(caller.lost_tail_calls + (is_callee ? 0 : 1), 1);
+    return true;
+  }
+
+  // Did the Lua function that `caller` called enter luaV_execute anew? 5.1 leaves no trace of it but the caller's instruction.
+  bool enters_anew_51(const LuaCall& caller) const {
+    if (!caller.is_lua) return true;
+    return !is_call(layout_.bytecode, objects_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
+  }
+
+  bool read_function_at(Address slot, LuaCall& call) {
+    call.func = slot;
+    return read_function(call);
+  }
+
+ private:
+  // Where the instruction that `caller` stands at has the function that it calls; 0 if it is neither OP_CALL nor OP_TAILCALL.
+  Address called_slot(const LuaCall& caller) const {
+    const std::optional<std::uint32_t> instruction = objects_.get<std::uint32_t>(caller.saved_pc - 4);
+    const std::optional<int> number = instruction ? called_register(layout_.bytecode, *instruction) : std::nullopt;
+    const Address base = layout_.ci_base != no_field ? memory_.get<Address>(caller.ci + layout_.ci_base).value_or(0) : caller.func + 16;
+    return number && base != 0 ? base + 16 * static_cast<Address>(*number) : 0;
+  }
+
+  // Is `pc` in the code of the function that called the one at `ci`?
+  bool is_of_caller(Address ci, Address pc) {
+    LuaCall caller;
+    return ci > base_ci_ + layout_.ci_size && read(ci - layout_.ci_size, false, caller) && caller.has_pc(pc);
+  }
+
+  // How far from stack_ on a CallInfo's function may be. While luaD_reallocstack (ldo.c) moves the stack, L->stack_last is the old block's
+  // until what is new is nil (5.1 to 5.3), or all CallInfos are right (later): the bottom of the stack is the last of them.
+  Address stack_bytes() const {
+    const bool is_above = base_func_ > stack_;   // the old block
+    const bool is_old = base_func_ != stack_ && (is_above ? stack_last_ >= base_func_ : stack_last_ < stack_);
+    const bool moves_first = layout_.tt_size == 4;
+    if (is_old && moves_first) return 0;
+    constexpr Address extra = 16 * 8;  // EXTRA_STACK (lstate.h): slots beyond stack_last
+    return base_func_ == 0 ? most_stack_bytes : std::min(stack_last_ - stack_, most_stack_bytes) + extra;
+  }
+
+  // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5, LUAI_STRICT_ADDRESS) offsets.
+  Address settle(Address func) {
+    const bool in_stack = func >= stack_ && func - stack_ <= stack_bytes_;  // a heap may lie as low as an offset
+    if (!in_stack && func <= stack_bytes_) {
+      relocating_ |= func != 0;
+      return stack_ + func;
+    }
+    if (!in_stack && base_func_ != stack_ && func >= base_func_ && func - base_func_ < most_stack_bytes) {
+      relocating_ = true;
+      // 5.1 to 5.3 fix the pointers after the move, so that the slot is in the new block already; 5.4.3 and 5.4.4 before.
+      if (layout_.tt_size == 4) return func - base_func_ + stack_;
+    }
+    return func;
+  }
+
+  std::uint32_t tag_of(std::span<const std::byte> slot) const {
+    return layout_.tt_size == 1 ? load<std::uint8_t>(slot, 8) : load<std::uint32_t>(slot, 8);
+  }
+
+  // The closure that a slot of the stack holds; 0 if it holds none.
+  Address closure_in(Address func) const {
+    std::array<std::byte, 16> slot;
+    if (!plausible_pointer(func) || !memory_.read(func, slot)) return 0;
+    const std::uint32_t tag = tag_of(slot);
+    const Address closure = load<Address>(slot, 0);
+    return (tag == layout_.tag_lclosure || tag == layout_.tag_cclosure) && plausible_pointer(closure) ? closure : 0;
+  }
+
+  void read_status(std::span<const std::byte> fields, LuaCall& call) {
+    status_ = 0;
+    if (layout_.callstatus_size == 1) status_ = load<std::uint8_t>(fields, layout_.ci_callstatus);
+    if (layout_.callstatus_size == 2) status_ = load<std::uint16_t>(fields, layout_.ci_callstatus);
+    if (layout_.callstatus_size == 4) status_ = load<std::uint32_t>(fields, layout_.ci_callstatus);
+    const StatusBits& bits = layout_.status;
+    call.tail = (status_ & bits.tail) != 0;
+    call.hooked = (status_ & bits.hooked) != 0;
+    call.finalizer = (status_ & bits.finalizer) != 0;
+    call.fresh = layout_.recurses_per_call || (bits.fresh != 0 && (status_ & bits.fresh) != 0) || (bits.reentry != 0 && (status_ & bits.reentry) == 0);
+    if (layout_.ci_tailcalls != no_field) {
+      call.lost_tail_calls = std::max(load<std::int32_t>(fields, layout_.ci_tailcalls), 0);
+      call.tail = call.lost_tail_calls > 0;
+    }
+  }
+
+  bool read_function(LuaCall& call) {
+    std::array<std::byte, 16> slot;
+    if (!plausible_pointer(call.func) || !memory_.read(call.func, slot)) return false;
+    const Address value = load<Address>(slot, 0);
+    const std::uint32_t tag = tag_of(slot);
+    if (!plausible_pointer(value, 1)) return false;
+    if (tag == layout_.tag_light_c) {
+      call.entry = call.key = value;
+      return true;
+    }
+    if (tag != layout_.tag_lclosure && tag != layout_.tag_cclosure) return false;
+    std::array<std::byte, 48> closure;
+    if (!plausible_pointer(value) || !objects_.read(value, std::span(closure).first(layout_.cclosure_f + 8u))) return false;
+    call.closure = value;
+    // Objects carry their tag without the collectable bit (lobject.h, novariant/withvariant).
+    if (load<std::uint8_t>(closure, 8) != (tag & 0x3f)) return false;
+    const bool is_c = layout_.closure_isC != no_field ? load<std::uint8_t>(closure, layout_.closure_isC) != 0 : tag == layout_.tag_cclosure;
+    if (is_c) {
+      call.entry = call.key = load<Address>(closure, layout_.cclosure_f);
+      return plausible_pointer(call.entry, 1);
+    }
+    call.is_lua = true;
+    call.proto = load<Address>(closure, layout_.lclosure_p);
+    return read_proto(call);
+  }
+
+  bool read_proto(LuaCall& call) const {
+    std::array<std::byte, 128> proto;
+    const auto fields = std::span(proto).first(layout_.p_size);
+    if (!plausible_pointer(call.proto) || !objects_.read(call.proto, fields)) return false;
+    call.mark = mark_of(layout_, fields);
+    if (call.mark == 0) return false;
+    call.code = load<Address>(fields, layout_.p_code);
+    call.size_code = load<std::uint32_t>(fields, layout_.p_sizecode);
+    call.is_vararg = load<std::uint8_t>(fields, layout_.p_is_vararg) != 0;
+    return plausible_pointer(call.code, 4) && call.size_code > 0 && call.size_code < size_code_limit;
+  }
+
+  const Memory& memory_;    // of the stop: the state, its CallInfos, its stack
+  const Memory& objects_;   // closures, Protos and their code: what does not change while it lives
+  const Layout& layout_;
+  Address L_;
+  std::array<std::byte, 256> state_;
+  Address stack_ = 0, stack_last_ = 0, ci_ = 0, base_ci_ = 0, base_func_ = 0, stack_bytes_ = 0, live_savedpc_ = 0;
+  std::uint32_t status_ = 0;
+  bool relocating_ = false, has_hooks_ = false, has_yielded_ = false;
+};
+
+// 5.1's fresh calls are known only with their callers.
+void settle_fresh(const Walker& walker, LuaWalk& walk) {
+  for (std::size_t i = 0; i < walk.calls.size(); ++i) {
+    const LuaCall* const caller = walk.caller_of(i);
+    if (walk.calls[i].is_lua) walk.calls[i].fresh = caller == nullptr || walker.enters_anew_51(*caller);
+  }
+}
+
+// The calls on both sides of it did not call each other.
+void drop(LuaWalk& walk) {
+  ++walk.dropped;
+  if (!walk.calls.empty()) walk.calls.back().gap = true;
+}
+
+// The outermost calls of a deep stack, from base_ci inwards, up to and without `stop`.
+void append_outermost(Walker& walker, Address stop, std::size_t count, LuaWalk& walk) {
+  const std::size_t first = walk.calls.size();
+  Address ci = walker.inner(walker.base());
+  for (std::size_t i = 0; i < count && ci != 0 && ci != stop; ++i, ci = walker.inner(ci)) {
+    LuaCall call;
+    if (walker.read(ci, false, call)) walk.calls.push_back(call);
+    else ++walk.dropped;
+  }
+  std::reverse(walk.calls.begin() + static_cast<std::ptrdiff_t>(first), walk.calls.end());
+}
+
+// How many calls lie between `ci` (included) and the base, `kept` of which the walk has from the other end.
+std::int64_t count_middle(const Walker& walker, Address ci, std::int64_t kept) {
+  std::int64_t count = 0;
+  for (; ci != 0 && ci != walker.base(); ci = walker.outer(ci)) {
+    if (++count > count_limit) return -1;
+  }
+  return ci == walker.base() ? std::max<std::int64_t>(count - kept, 0) : -1;
+}
+
+}  // namespace
+
+// FNV-1a over the fields that a compiler sets and nobody changes; not over gclist, the closure cache and the mark bits.
+std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto) {
+  if (load<std::uint8_t>(proto, 8) != layout.tag_proto) return 0;
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+  for (const Offset pointer : {layout.p_k, layout.p_code, layout.p_lineinfo, layout.p_locvars, layout.p_upvalues, layout.p_source}) mix(load<Address>(proto, pointer));
+  for (const Offset size : {layout.p_sizek, layout.p_sizecode, layout.p_sizelineinfo, layout.p_linedefined, layout.p_lastlinedefined}) {
+    mix(load<std::uint32_t>(proto, size));
+  }
+  return hash | 1;
+}
+
+void touch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits, const KnownFunctions& known) {
+  Walker walker(stopped, stopped, layout, L);
+  if (!walker.open()) return;
+  Address ci = walker.innermost(), func = 0, inner_func = 0;
+  for (std::size_t i = 0; ci != 0 && ci != walker.base() && walker.touch(ci, known, func); ++i, ci = walker.outer(ci)) {
+    // Where the innermost call's function is, its caller's instruction says: in a register, of which there are 255.
+    if (i == 0) inner_func = func;
+    constexpr Address farthest = 16 * 256;
+    if (i == 1) stopped.touch(func, inner_func > func && inner_func - func < farthest ? inner_func - func : farthest);
+    if (i == (limits.count_left_out ? std::size_t{count_limit} : limits.innermost)) break;
+  }
+  if (ci == 0 || ci == walker.base()) return;
+  ci = walker.inner(walker.base());
+  for (std::size_t i = 0; i < limits.outermost && ci != 0 && walker.touch(ci, known, func); ++i) ci = walker.inner(ci);
+}
+
+void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits, LuaWalk& walk) {
+  walk.clear();
+  Walker walker(stopped, objects, layout, L);
+  walk.end = LuaWalk::End::broken;
+  if (!walker.open()) return;
+  Address ci = walker.innermost();
+  for (bool innermost = true; ci != walker.base(); ci = walker.outer(ci), innermost = false) {
+    if (ci == 0 || walk.dropped > most_dropped) return;
+    if (walk.calls.size() == limits.innermost) {
+      walk.cut_at = walk.calls.size();
+      if (!walker.read(ci, false, walk.cut_caller)) walk.cut_caller = {};
+      append_outermost(walker, ci, limits.outermost, walk);
+      const auto kept = static_cast<std::int64_t>(walk.calls.size() - walk.cut_at);
+      walk.left_out = limits.count_left_out || walker.is_array() ? count_middle(walker, ci, kept) : -1;
+      break;
+    }
+    LuaCall call;
+    if (innermost ? walker.read_innermost(call) : walker.read(ci, false, call)) {
+      if (innermost && walker.replaces_caller(call)) ci = walker.outer(ci);
+      walk.calls.push_back(call);
+    } else if (innermost) {
+      ++walk.innermost_dropped;
+    } else {
+      drop(walk);
+    }
+  }
+  walk.relocated = walker.relocating();
+  if (walker.is_array()) settle_fresh(walker, walk);
+  walk.end = LuaWalk::End::complete;
+}
+
+bool read_function_at(const Memory& memory, const Layout& layout, Address L, Address slot, LuaCall& call) {
+  Walker walker(memory, memory, layout, L);
+  call = {};
+  return walker.open() && walker.read_function_at(slot, call);
+}
+
+}  // namespace luaspy

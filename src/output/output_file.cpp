@@ -1,0 +1,67 @@
+#include "output/output_file.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+
+namespace luaspy {
+namespace {
+
+// A recording is never overwritten by one that nobody named.
+std::string free_name(const std::string& stem, std::string_view extension) {
+  for (int number = 1;; ++number) {
+    const std::string path = number == 1 ? fmt::format("{}{}", stem, extension) : fmt::format("{}-{}{}", stem, number, extension);
+    if (!std::filesystem::exists(path)) return path;
+  }
+}
+
+}  // namespace
+
+Result<OutputFile> OutputFile::open(const Wanted& wanted) {
+  OutputFile output;
+  output.format_ = choose_format(wanted.format, wanted.path);
+  if (output.format_ == nullptr) output.format_ = &formats().front();
+  output.path_ = wanted.path.empty() ? free_name(wanted.stem, output.format_->extension) : wanted.path;
+  if (output.to_stdout()) return output;
+  output.file_.open(output.path_, std::ios::binary | std::ios::trunc);
+  if (!output.file_) return Error{Cause::output, fmt::format("Cannot write {}.", output.path_)};
+  return output;
+}
+
+bool OutputFile::is_file() const { return !to_stdout() && std::filesystem::is_regular_file(path_); }
+
+std::ostream& OutputFile::stream() {
+  if (to_stdout()) return std::cout;
+  return file_;
+}
+
+Result<void> OutputFile::rewrite(const Profile& profile, const WriteOptions& options) {
+  if (!is_file()) return write(profile, options);
+  const std::string part = path_ + ".part";
+  std::error_code failed;
+  std::ofstream file(part, std::ios::binary | std::ios::trunc);
+  format_->write(profile, options, file);
+  file.close();
+  if (file) std::filesystem::rename(part, path_, failed);
+  if (!file || failed) {
+    std::filesystem::remove(part, failed);
+    return incomplete();
+  }
+  return {};
+}
+
+Result<void> OutputFile::write(const Profile& profile, const WriteOptions& options) {
+  if (format_->write != nullptr) format_->write(profile, options, stream());
+  return finish();
+}
+
+Result<void> OutputFile::finish() {
+  stream().flush();
+  if (!stream()) return incomplete();
+  return {};
+}
+
+Error OutputFile::incomplete() const { return {Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.", path_)}; }
+
+}  // namespace luaspy

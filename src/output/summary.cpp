@@ -1,0 +1,104 @@
+#include "output/summary.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <tuple>
+
+#include "profile/doubts.h"
+#include "profile/function_table.h"
+
+namespace luaspy {
+namespace {
+
+using Text = std::back_insert_iterator<std::string>;
+
+void add_stops(const Profile& profile, double ticks_a_second, Text out) {
+  const StopTimes& stops = profile.stops();
+  const About& about = profile.about;
+  if (stops.count() != 0) {
+    fmt::format_to(out, "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in all, {:.2f} % of the time\n",
+                   static_cast<double>(stops.quantile_ns(0.5)) / 1e3, static_cast<double>(stops.quantile_ns(0.99)) / 1e3, static_cast<double>(stops.total_ns()) / 1e6,
+                   percent(stops.total_ns(), about.duration_ns));
+  }
+  if (profile.losses(Loss::skipped) != 0) {
+    fmt::format_to(out, "  rate lowered to {:.{}f} Hz so that no thread stands still for more than {:g} % of the time\n", ticks_a_second, ticks_a_second < 10 ? 1 : 0,
+                   about.max_stopped);
+  }
+}
+
+// Where the VM was, most first.
+void add_vm_states(const Profile& profile, Text out) {
+  std::vector<std::pair<std::int64_t, VmState>> states;
+  for (std::size_t i = 0; i < vm_state_count; ++i) {
+    const auto state = static_cast<VmState>(i);
+    if (profile.samples_in(state) != 0) states.emplace_back(profile.samples_in(state), state);
+  }
+  std::sort(states.begin(), states.end(), std::greater());
+  std::string_view separator = "  in: ";
+  for (const auto& [count, state] : states) {
+    fmt::format_to(out, "{}{} {:.1f} %", separator, name(state), percent(count, profile.samples()));
+    separator = ", ";
+  }
+  fmt::format_to(out, "\n");
+}
+
+void add_quality(const Quality& quality, Text out) {
+  fmt::format_to(out, "  stacks: {:.2f} % with Lua; native part complete {:.2f} %", percent(quality.with_lua, quality.stacks), percent(quality.native_complete, quality.stacks));
+  const auto part = [&](std::string_view what, std::int64_t count) {
+    if (count != 0) fmt::format_to(out, "; {} {:.2f} %", what, percent(count, quality.with_lua));
+  };
+  part("not joined", quality.not_joined);
+  part("Lua part cut short", quality.lua_broken);
+  part("unusable", quality.lua_unusable);
+  part("innermost call half built and dropped", quality.half_built);
+  part("other calls dropped", quality.calls_dropped);
+  part("Lua stack being moved", quality.relocated);
+  part("native frames of the VM and Lua calls that entered one differ in number", quality.fresh_mismatch);
+  fmt::format_to(out, "\n");
+}
+
+}  // namespace
+
+std::string hottest_text(const Profile& profile) {
+  constexpr std::size_t most = 10;
+  if (profile.samples() == 0) return {};
+  const FunctionTable functions = functions_of(profile, false);
+  const std::vector<Cost> all = costs(profile, functions, By::samples);
+  std::vector<std::uint32_t> order = most_expensive(all);
+  // Those of equal cost by name.
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    return std::tie(all[b].own, all[b].total, functions.texts[a]) < std::tie(all[a].own, all[a].total, functions.texts[b]);
+  });
+  std::string text = "   %Own  %Total  Function\n";
+  for (std::size_t i = 0; i < std::min(order.size(), most); ++i) {
+    const Cost& of = all[order[i]];
+    if (of.own == 0) break;
+    text += fmt::format("  {:5.1f}   {:5.1f}  {}\n", percent(of.own, profile.samples()), percent(of.total, profile.samples()), functions.texts[order[i]]);
+  }
+  return text;
+}
+
+std::string summary_text(const Profile& profile) {
+  const About& about = profile.about;
+  const double seconds = static_cast<double>(about.duration_ns) / 1e9;
+  const double ticks_a_second = seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0;
+  std::string text;
+  const Text out(text);
+  for (const std::string& doubt : doubts(profile)) fmt::format_to(out, "doubtful: {}\n  ", doubt);
+  fmt::format_to(out, "{:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.samples(), profile.threads().size(),
+                 profile.threads().size() == 1 ? "" : "s", ticks_a_second, about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
+  add_stops(profile, ticks_a_second, out);
+  if (profile.quality().stacks != 0) add_vm_states(profile, out), add_quality(profile.quality(), out);
+  fmt::format_to(out, "  lost: {}; thread asleep at {} ticks\n", losses_text(profile.losses()), profile.idle());
+  if (profile.waiting() != 0) {
+    const std::int64_t could_run = profile.waiting() + profile.quality().stacks + profile.total_losses();
+    fmt::format_to(out, "  waited for a CPU at {} ticks, {:.0f} % of those at which a thread could have run\n", profile.waiting(), percent(profile.waiting(), could_run));
+  }
+  return text;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,131 @@
+#include "profile/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace luaspy {
+Quality& Quality::operator+=(const Quality& other) {
+  for (const auto number : quality_numbers) this->*number += other.*number;
+  return *this;
+}
+
+Profile::Amount& Profile::Amount::operator+=(const Amount& other) {
+  samples += other.samples, weight_ns += other.weight_ns;
+  return *this;
+}
+
+void Profile::add(const Thread& thread, const Tick& tick, const Sample& sample) {
+  const std::uint32_t index = index_of(thread);
+  if (sample.loss != Loss::none) return add(index, tick, sample, 0);
+  LastSample& last = tracks_[index].last;
+  const Sample& facts = last.take(sample, stacks_);
+  add(index, tick, facts, last.stack());
+}
+
+void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack) {
+  if (facts.stopped_ns != 0) stops_.add(facts.stopped_ns);
+  if (facts.loss != Loss::none) return add_loss(facts.loss);
+  quality_ += facts.quality;
+  waiting_ += facts.state == Sample::State::waiting;
+  ++vm_states_[static_cast<std::size_t>(facts.vm_state)];
+  ++samples_;
+  Track& track = tracks_[thread];
+  const Situation situation = {stack, facts.vm_state, facts.state != Sample::State::running};
+  if (track.amount == nullptr || situations_[track.at.situation] != situation) {
+    track.at = {thread, intern(situation)};
+    track.amount = &counts_[track.at];
+  }
+  *track.amount += {1, tick.weight_ns};
+  if (keeps_order_) track.timeline.add(track.at.situation, tick.at_ns, tick.weight_ns);
+}
+
+std::uint32_t Profile::index_of(const Thread& thread) {
+  const auto [place, added] = thread_index_.emplace(thread.tid, static_cast<std::uint32_t>(threads_.size()));
+  if (added) threads_.push_back(thread), tracks_.emplace_back();
+  return place->second;
+}
+
+Profile::SituationId Profile::intern(const Situation& situation) {
+  const auto [place, added] = situation_index_.emplace(situation, static_cast<SituationId>(situations_.size()));
+  if (added) situations_.push_back(situation);
+  return place->second;
+}
+
+std::map<Profile::StackId, Profile::Amount> Profile::stack_counts(std::optional<std::uint32_t> thread) const {
+  std::map<StackId, Amount> counts;
+  for (const auto& [at, amount] : counts_) {
+    if (thread && at.thread != *thread) continue;
+    counts[situations_[at.situation].stack] += amount;
+  }
+  return counts;
+}
+
+std::int64_t Profile::weight_ns() const {
+  return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}, [](std::int64_t sum, const auto& count) { return sum + count.second.weight_ns; });
+}
+
+std::int64_t Profile::total_losses() const { return std::accumulate(losses_.begin(), losses_.end(), std::int64_t{0}); }
+
+void Profile::settle_names() {
+  using Function = std::tuple<Frame::Kind, std::string, int, std::uint32_t>;
+  const auto is_named_by_callers = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; };
+  const auto function_of = [](const Frame& frame) { return Function(frame.kind, frame.file, frame.line_defined, frame.prototype); };
+  const std::vector<Frame>& frames = stacks_.frames();
+  std::vector<std::int64_t> seen(frames.size());
+  for (const auto& [id, amount] : stack_counts()) {
+    for (const FrameId frame : stack(id)) seen[frame] += amount.samples;
+  }
+  std::map<Function, std::map<std::string, std::int64_t>> names;
+  for (FrameId id = 0; id < frames.size(); ++id) {
+    const Frame& frame = frames[id];
+    // "function" and iterators' and metamethods' generic names give way to a real one.
+    if (is_named_by_callers(frame)) names[function_of(frame)][frame.name] += frame.name == "function" ? 0 : frame.name == "for iterator" ? 1 : 2 * seen[id];
+  }
+  struct Settled {
+    std::string name;
+    int twin = 0;
+  };
+  std::map<Function, Settled> settled;
+  std::map<std::tuple<std::string, int, std::string>, int> same;   // by file, line and name: how many functions
+  for (const auto& [function, candidates] : names) {
+    const std::string& name = std::ranges::max_element(candidates, {}, [](const auto& candidate) { return candidate.second; })->first;
+    const int count = ++same[{std::get<1>(function), std::get<2>(function), name}];
+    settled[function] = {name, count > 1 ? count : 0};
+  }
+  settled_ = frames;
+  for (Frame& frame : settled_) {
+    if (!is_named_by_callers(frame)) continue;
+    const Settled& as = settled.at(function_of(frame));
+    frame.name = as.name, frame.twin = as.twin;
+  }
+}
+
+std::string describe(const Frame& frame, bool lines) {
+  switch (frame.kind) {
+    case Frame::Kind::lua: {
+      const int line = lines ? frame.line : frame.line_defined;
+      if (line <= 0) return fmt::format("{} ({})", frame.name, frame.file);
+      const std::string twin = frame.twin != 0 ? fmt::format("#{}", frame.twin) : std::string();
+      return fmt::format("{} ({}:{}{}{})", frame.name, frame.file, lines && frame.line_is_near ? "~" : "", line, twin);
+    }
+    case Frame::Kind::c: return frame.name + " [C]";
+    case Frame::Kind::native:
+      // A name that was made of the module says it already.
+      return frame.file.empty() || frame.name == frame.file || frame.name.starts_with(frame.file + '+') ? frame.name : fmt::format("{} ({})", frame.name, frame.file);
+    case Frame::Kind::marker: break;
+  }
+  return frame.name;
+}
+
+std::string losses_text(const LossCounts& losses) {
+  std::string text;
+  for (std::size_t i = 1; i < loss_count; ++i) {
+    if (losses[i] != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", losses[i], name(static_cast<Loss>(i)));
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace luaspy

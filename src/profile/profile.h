@@ -1,0 +1,153 @@
+#pragma once
+// A recording: samples counted by thread and stack, in the order of time too if that is asked for, with stacks and frames interned; and the
+// losses by name. What it takes in memory depends on how many different stacks there are, not on how long it lasts, but for the order of
+// time, which takes a few bytes a sample. A value: writers are functions of it.
+
+#include <array>
+#include <compare>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "profile/last_sample.h"
+#include "base/sample.h"
+#include "profile/stack_table.h"
+#include "profile/stop_times.h"
+#include "profile/timeline.h"
+
+namespace luaspy {
+
+// What a recording is of, for headers.
+struct About {
+  std::string luaspy;                // the version that recorded
+  std::string command;               // the target's
+  std::string executable;            // its path
+  std::int64_t pid = 0;
+  std::vector<std::string> luas;     // as LuaReader::rows() tells them
+  bool lua_mapped = false;           // a file with a Lua core that luaspy reads is mapped, whether a state was seen or not
+  std::string mode = "merged";       // RecordOptions::mode
+  double rate = 0;                   // asked for, Hz
+  double max_stopped = 10;           // RecordOptions::max_stopped
+  std::int64_t started_s = 0;        // since 1970
+  std::int64_t duration_ns = 0;
+  std::int64_t ticks = 0;
+  bool complete = false;             // the recording was ended, not cut off
+  double system_share = -1;          // of the CPU time of the threads sampled, what the kernel spent for them: 0 to 1; below 0: not known
+};
+
+class Profile {
+ public:
+  using FrameId = StackTable::FrameId;
+  using StackId = StackTable::StackId;
+  using SituationId = std::uint32_t;
+
+  struct Thread {
+    int tid = 0;
+    std::string name;
+    int pid = 0;                  // 0: the target
+    std::string process;          // its command
+  };
+  // What a thread was found doing.
+  struct Situation {
+    StackId stack = 0;
+    VmState vm_state = VmState::none;
+    bool asleep = false;          // or waiting for a CPU, as its stack says then
+    auto operator<=>(const Situation&) const = default;
+  };
+  struct ThreadSituation {
+    std::uint32_t thread = 0;     // index into threads()
+    SituationId situation = 0;
+    auto operator<=>(const ThreadSituation&) const = default;
+  };
+  struct Amount {
+    std::int64_t samples = 0, weight_ns = 0;
+    Amount& operator+=(const Amount& other);
+  };
+
+  explicit Profile(bool keeps_order = true) : keeps_order_(keeps_order) {}
+  Profile(Profile&&) = default;
+  Profile& operator=(Profile&&) = default;
+
+  // One tick of one thread. A sample that has a loss is counted under its name.
+  void add(const Thread& thread, const Tick& tick, const Sample& sample);
+  void add_loss(Loss loss, std::int64_t count = 1) { losses_[static_cast<std::size_t>(loss)] += count; }
+  void add_idle(std::int64_t count = 1) { idle_ += count; }
+  void add_waiting(std::int64_t count) { waiting_ += count; }
+
+  // The same for who has threads and stacks by number already: `stack` is one of stacks(), `facts.stack` and `facts.again` are not looked at (LastSample).
+  std::uint32_t index_of(const Thread& thread);
+  void add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack);
+
+  const std::vector<Thread>& threads() const { return threads_; }
+  // By FrameId; with settled names if settle_names() was called since the last sample.
+  const std::vector<Frame>& frames() const { return settled_.size() == stacks_.frames().size() ? settled_ : stacks_.frames(); }
+  // The frames of a stack, outermost first.
+  std::vector<FrameId> stack(StackId id) const { return stacks_.stack(id); }
+  const StackTable& stacks() const { return stacks_; }
+  StackTable& stacks() { return stacks_; }
+  const std::vector<Situation>& situations() const { return situations_; }   // by SituationId
+
+  std::int64_t samples() const { return samples_; }
+  std::int64_t weight_ns() const;
+  const std::map<ThreadSituation, Amount>& counts() const { return counts_; }
+  // The same by stack alone, of one thread (its index) or all.
+  std::map<StackId, Amount> stack_counts(std::optional<std::uint32_t> thread = {}) const;
+  // Of a thread, by its index; empty if the profile does not keep the order.
+  const Timeline& timeline(std::size_t thread) const { return tracks_[thread].timeline; }
+
+  const LossCounts& losses() const { return losses_; }
+  std::int64_t losses(Loss loss) const { return losses_[static_cast<std::size_t>(loss)]; }
+  std::int64_t total_losses() const;
+  std::int64_t idle() const { return idle_; }   // ticks of sleeping threads that were not asked for
+  // Ticks of threads that could have run and had no CPU; with them, those that are samples.
+  std::int64_t waiting() const { return waiting_; }
+  std::int64_t samples_in(VmState state) const { return vm_states_[static_cast<std::size_t>(state)]; }
+  const Quality& quality() const { return quality_; }
+  const StopTimes& stops() const { return stops_; }
+
+  // A Lua function is called by different names in different places (a global here, a local there). In a profile it has one:
+  // the one it was seen under most often. Functions that begin on the same line and have the same one are numbered. Call before writing.
+  void settle_names();
+
+  About about;
+
+ private:
+  // Of each thread, what makes the next sample cheap: the last one mostly is the same or nearly so.
+  struct Track {
+    Timeline timeline;
+    LastSample last;
+    ThreadSituation at;
+    Amount* amount = nullptr;    // counts_[at]
+  };
+
+  SituationId intern(const Situation& situation);
+
+  bool keeps_order_;
+  StackTable stacks_;
+  std::vector<Frame> settled_;
+  std::vector<Situation> situations_;
+  std::map<Situation, SituationId> situation_index_;
+  std::vector<Thread> threads_;
+  std::deque<Track> tracks_;                                    // beside threads_
+  std::unordered_map<int, std::uint32_t> thread_index_;         // by tid
+  std::map<ThreadSituation, Amount> counts_;
+  std::int64_t samples_ = 0;
+  LossCounts losses_{};
+  std::array<std::int64_t, vm_state_count> vm_states_{};
+  std::int64_t idle_ = 0, waiting_ = 0;
+  Quality quality_;
+  StopTimes stops_;
+};
+
+// How frames read in text: "name (file:line)" for Lua, "name (file)" for a main chunk, "name [C]" for a C function that Lua
+// called, "name (module)" for other native ones. "name (file:line#2)" is a second function of that name that begins on the same line. With `lines`, Lua frames show the current line ("~5" where it is
+// the nearest one known), else the one of definition.
+std::string describe(const Frame& frame, bool lines);
+
+// By Loss. "3 late ticks, 1 refused"; "nothing".
+std::string losses_text(const LossCounts& losses);
+
+}  // namespace luaspy

@@ -1,0 +1,83 @@
+#include "profile/shape.h"
+
+#include <fmt/format.h>
+
+namespace luaspy {
+namespace {
+
+std::optional<std::regex> compiled(const std::string& pattern) {
+  if (pattern.empty()) return {};
+  return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
+}
+
+Frame marker(std::string text) { return {Frame::Kind::marker, std::move(text), {}, 0, 0}; }
+Frame state_marker(VmState state) { return marker(fmt::format("[{}]", name(state))); }
+
+}  // namespace
+
+std::optional<std::string> pattern_error(const std::string& pattern) {
+  try {
+    compiled(pattern);
+  } catch (const std::regex_error& error) {
+    return fmt::format("{} is no regular expression: {}", pattern, error.what());
+  }
+  return {};
+}
+
+Shaper::Shaper(const Shape& shape, const StackTable& source, StackTable& into)
+    : shape_(shape), only_(compiled(shape.only)), ignore_(compiled(shape.ignore)), source_(source), into_(into) {}
+
+std::optional<Shaper::StackId> Shaper::shaped(StackId stack, VmState vm_state, const Profile::Thread& thread) {
+  if (only_ && !has_match(*only_, has_only_, stack)) return {};
+  if (ignore_ && has_match(*ignore_, has_ignored_, stack)) return {};
+  const StackId shaped_stack = shaped(stack, root_of(vm_state, thread));
+  if (!shape_.gc || vm_state != VmState::collecting) return shaped_stack;
+  if (collector_ == not_yet) collector_ = into_.intern(state_marker(vm_state));
+  return into_.intern({shaped_stack, collector_});
+}
+
+Shaper::Root& Shaper::root_of(VmState vm_state, const Profile::Thread& thread) {
+  const auto [place, added] = roots_.try_emplace({shape_.processes ? thread.pid : 0, shape_.vmstate ? vm_state : VmState::none});
+  Root& root = place->second;
+  if (!added) return root;
+  if (shape_.processes) root.stack = into_.intern({root.stack, into_.intern(marker(fmt::format("[process {} {}]", thread.pid, thread.process)))});
+  if (shape_.vmstate) root.stack = into_.intern({root.stack, into_.intern(state_marker(vm_state))});
+  root.shaped.push_back(root.stack);
+  return root;
+}
+
+// From the nearest outer stack that is known, inwards.
+template <typename Value, typename Next>
+Value Shaper::climb(std::vector<Value>& known, Value unknown, StackId stack, Next next) {
+  known.resize(source_.nodes().size(), unknown);
+  chain_.clear();
+  for (; known[stack] == unknown; stack = source_.nodes()[stack].outer) chain_.push_back(stack);
+  Value value = known[stack];
+  for (; !chain_.empty(); chain_.pop_back()) {
+    value = next(value, source_.nodes()[chain_.back()].frame);
+    known[chain_.back()] = value;
+  }
+  return value;
+}
+
+Shaper::StackId Shaper::shaped(StackId stack, Root& root) {
+  return climb(root.shaped, not_yet, stack, [this](StackId outer, StackTable::FrameId frame) { return into_.intern({outer, shaped_frame(frame)}); });
+}
+
+StackTable::FrameId Shaper::shaped_frame(StackTable::FrameId frame) {
+  frames_.resize(source_.frames().size(), not_yet);
+  StackTable::FrameId& known = frames_[frame];
+  if (known != not_yet) return known;
+  Frame shown = source_.frames()[frame];
+  if (!shape_.lines) shown.line = 0, shown.line_is_near = false;
+  return known = into_.intern(shown);
+}
+
+bool Shaper::has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack) {
+  return climb(known, std::int8_t{-1}, stack, [&](std::int8_t outer, StackTable::FrameId id) {
+    const Frame& frame = source_.frames()[id];
+    return static_cast<std::int8_t>(outer != 0 || std::regex_search(describe(frame, frame.line != 0), pattern));
+  }) != 0;
+}
+
+}  // namespace luaspy

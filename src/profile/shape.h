@@ -1,0 +1,61 @@
+#pragma once
+// From what was recorded to what is shown: which samples, and which frames of them. The one place that decides it, for `record`, which
+// asks as it goes, and for `report`, which asks of a file.
+
+#include <map>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace luaspy {
+
+struct Shape {
+  bool lines = false;        // frames keep the line being executed; else stacks differ by function only
+  bool gc = false;           // an innermost frame where garbage is collected
+  bool vmstate = false;      // a root frame for what the VM was doing
+  bool processes = false;    // a root frame for each process
+  std::string only, ignore;  // regular expressions (ECMAScript), searched in frames as describe() has them, with their lines; "": none
+};
+
+// The pattern is one; else why not.
+std::optional<std::string> pattern_error(const std::string& pattern);
+
+// Stacks of `source`, as stacks of `into`.
+class Shaper {
+ public:
+  Shaper(const Shape& shape, const StackTable& source, StackTable& into);
+
+  // nullopt: left out by --only or --ignore.
+  std::optional<StackTable::StackId> shaped(StackTable::StackId stack, VmState vm_state, const Profile::Thread& thread);
+
+ private:
+  using StackId = StackTable::StackId;
+  struct Root {
+    StackId stack = 0;              // of `into`
+    std::vector<StackId> shaped;    // by stack of `source`; not_yet: not asked for before
+  };
+  static constexpr StackId not_yet = ~StackId{0};
+
+  Root& root_of(VmState vm_state, const Profile::Thread& thread);
+  StackId shaped(StackId stack, Root& root);
+  StackTable::FrameId shaped_frame(StackTable::FrameId frame);
+  bool has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack);
+  // What `known` says of `stack`. Of a stack that it says `unknown` of, that is next(what it says of the stack outside, the innermost frame).
+  template <typename Value, typename Next>
+  Value climb(std::vector<Value>& known, Value unknown, StackId stack, Next next);
+
+  Shape shape_;
+  std::optional<std::regex> only_, ignore_;
+  const StackTable& source_;
+  StackTable& into_;
+  std::map<std::pair<int, VmState>, Root> roots_;         // by process and state, where these have a frame
+  std::vector<StackTable::FrameId> frames_;               // by frame of `source`
+  StackTable::FrameId collector_ = not_yet;               // of `into`
+  std::vector<std::int8_t> has_only_{0}, has_ignored_{0}; // by stack of `source`: -1 not known
+  std::vector<StackId> chain_;                            // of the last call; kept for its memory
+};
+
+}  // namespace luaspy

@@ -1,0 +1,129 @@
+#include "ps/ps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "attach/refusal.h"
+#include "system/calls.h"
+#include "ps/lua_processes.h"
+#include "base/say.h"
+#include "base/text.h"
+
+namespace luaspy {
+namespace {
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string versions(const LuaProcess& process) {
+  std::string text;
+  for (const LuaImage& image : process.images) {
+    const std::string name = printable(image.name()) + (image.certain ? "" : "?");
+    if (text.find(name) == text.npos) text += (text.empty() ? "" : ", ") + name;
+  }
+  return text + (process.is_32bit ? " (32-bit: not read)" : "");
+}
+
+std::string files(const LuaProcess& process) {
+  std::string text;
+  std::vector<Address> seen;
+  for (const LuaImage& image : process.images) {
+    if (std::ranges::find(seen, image.start) != seen.end()) continue;
+    seen.push_back(image.start);
+    text += (text.empty() ? "" : ", ") + printable(base_name(image.path), 40);
+  }
+  return text;
+}
+
+std::string states_text(const LuaProcess& process) {
+  if (!process.states) return "?";
+  return fmt::format("{}{}", *process.states, process.states_complete ? "" : "+");
+}
+
+// {"version": 1, "processes": [...], "unseen": [{"reason", "pids"}]}. Of a process: pid, uid, user, name, command, bits (32 or 64), threads,
+// cpu_percent (now, of one CPU), cpu_seconds (of its life), lua: [{"version", "file", "certain"}], and, if luaspy may not look into it, "refusal".
+// With --states: "states" (null if its memory is not to be had), "states_complete", "rows". "version" changes when a field changes its meaning or goes.
+std::string to_json(const LuaProcesses& found, bool states) {
+  using Json = nlohmann::ordered_json;
+  Json json = {{"version", 1}, {"processes", Json::array()}, {"unseen", Json::array()}};
+  for (const LuaProcess& process : found.processes) {
+    Json entry = {{"pid", process.pid}, {"uid", process.uid}, {"user", process.user}, {"name", process.name}, {"command", process.command},
+                  {"bits", process.is_32bit ? 32 : 64}, {"threads", process.threads}, {"cpu_percent", process.cpu_percent}, {"cpu_seconds", process.cpu_seconds}};
+    entry["lua"] = Json::array();
+    for (const LuaImage& image : process.images) entry["lua"].push_back({{"version", image.version}, {"file", image.path}, {"certain", image.certain}});
+    if (!process.refusal.empty()) entry["refusal"] = process.refusal;
+    if (states) {
+      entry["states"] = process.states ? Json(*process.states) : Json();
+      entry["states_complete"] = process.states_complete;
+      entry["rows"] = process.rows;
+    }
+    json["processes"].push_back(std::move(entry));
+  }
+  for (const Unseen& unseen : found.unseen) json["unseen"].push_back({{"reason", unseen.reason}, {"pids", unseen.pids}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace
+
+std::string table_of(const std::vector<LuaProcess>& processes, std::size_t width) {
+  const bool with_states = std::ranges::any_of(processes, [](const LuaProcess& process) { return process.states.has_value(); });
+  std::vector<std::array<std::string, 8>> rows = {{"PID", "USER", "CPU %", "THREADS", "STATES", "LUA", "FOUND IN", "COMMAND"}};
+  constexpr std::size_t states_column = 4, command_column = 7, shortest_command = 20;
+  constexpr std::size_t most_command = 1000;
+  for (const LuaProcess& process : processes)
+    rows.push_back({std::to_string(process.pid), printable(process.user, 32), fmt::format("{:.1f}", process.cpu_percent), std::to_string(process.threads), states_text(process),
+                    versions(process), files(process), printable(process.command, most_command)});
+  std::array<std::size_t, 8> widths{};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < command_column; ++i) {
+      if (i == states_column && !with_states) continue;
+      const bool is_number = i == 0 || (i >= 2 && i <= states_column);
+      line += is_number ? fmt::format("{:>{}}  ", row[i], widths[i]) : fmt::format("{:<{}}  ", row[i], widths[i]);
+    }
+    constexpr std::size_t dots = 3;
+    const std::size_t room = width == 0 ? most_command + dots : std::max(width - std::min(width, line.size()), shortest_command);
+    line += row[command_column].size() <= room ? row[command_column] : printable(row[command_column], room - dots);
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string unseen_text(const std::vector<Unseen>& unseen) {
+  std::string text;
+  for (const Unseen& some : unseen) {
+    const std::string which = some.pids.size() == 1 ? fmt::format("process ({})", some.pids[0]) : "processes";
+    text += fmt::format("{} {} could not be looked at: {}\n", some.pids.size(), which, some.reason);
+  }
+  return text;
+}
+
+Result<int> ps(const PsOptions& options) {
+  if (!has_own_proc()) return explain_absence(0);
+  LuaProcesses found = find_lua_processes(options.states);
+  measure_cpu(found.processes);
+  std::string notes = unseen_text(found.unseen);
+  std::string refusals;
+  for (const LuaProcess& process : found.processes) {
+    if (!process.refusal.empty() && refusals.size() < 2000) refusals += process.refusal + '\n';
+  }
+  if (options.json) {
+    std::cout << to_json(found, options.states) << std::flush;
+  } else {
+    if (found.processes.empty()) notes = "No process that runs Lua.\n" + notes;
+    else std::cout << table_of(found.processes, system::terminal_width(1)) << std::flush;
+    say("{}{}", refusals, notes);
+  }
+  if (!std::cout) return Error{Cause::output, "Cannot write all of the list: no space, or closed by its reader."};
+  return 0;
+}
+
+}  // namespace luaspy

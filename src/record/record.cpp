@@ -1,0 +1,183 @@
+#include "record/record.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "attach/halt.h"
+#include "attach/refusal.h"
+#include "output/output_file.h"
+#include "record/recording.h"
+#include "base/say.h"
+#include "output/summary.h"
+#include "base/version.h"
+
+namespace luaspy {
+namespace {
+
+constexpr double raw_flush_s = 1;   // how much of a raw recording a crash may take, if --every does not say
+
+// Files are named after the program, by default.
+std::string stem_of(const Process& process) {
+  std::string program = std::filesystem::path(process.executable()).filename().string();
+  if (const std::size_t deleted = program.find(' '); deleted != std::string::npos) program.resize(deleted);
+  return fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", process.pid());
+}
+
+// How far the recording is, in one line of the terminal that is written anew.
+class Progress {
+ public:
+  explicit Progress(std::optional<double> duration) : duration_(duration), shown_(system::is_terminal(2)) {}
+  ~Progress() { clear(); }
+
+  void show(const Profile& profile, std::int64_t passed_ns) {
+    if (!shown_ || passed_ns < next_ns_) return;
+    next_ns_ = passed_ns + 500'000'000;
+    const double passed = static_cast<double>(passed_ns) / 1e9;
+    std::string bar;
+    if (duration_) {
+      constexpr std::size_t width = 24;
+      const auto full = static_cast<std::size_t>(std::min(passed / *duration_, 1.0) * width);
+      bar = fmt::format("[{}{}] ", std::string(full, '#'), std::string(width - full, '.'));
+    }
+    say("\r{}{:.0f}{} s, {} samples\x1b[K", bar, passed, duration_ ? fmt::format(" of {:g}", *duration_) : "", profile.samples());
+    std::fflush(stderr);
+    is_there_ = true;
+  }
+  void clear() {
+    if (std::exchange(is_there_, false)) say("\r\x1b[K");
+  }
+
+ private:
+  std::optional<double> duration_;
+  bool shown_, is_there_ = false;
+  std::int64_t next_ns_ = 0;
+};
+
+class Recorder : public Recording {
+ public:
+  Recorder(const RecordOptions& options, Family& family, OutputFile& output)
+      : Recording(options.shape, !output.is_raw() && output.format().needs_order),
+        options_(options), family_(family), output_(output), progress_(options.duration) {
+    about_.luaspy = version;
+    tell_program();
+    about_.pid = family.target().target().process().pid();
+    about_.mode = name(options.mode);
+    about_.rate = options.rate;
+    about_.max_stopped = options.max_stopped;
+    about_.started_s = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    if (options.every) every_ns_ = static_cast<std::int64_t>(*options.every * 1e9);
+    else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
+    next_ns_ = every_ns_;
+    if (output.is_raw()) write_raw(output.stream());
+  }
+
+  void look(const LoopCounts& counts) override {
+    if (counts.duration_ns >= program_ns_) tell_program(), program_ns_ += 200'000'000;
+    if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
+      next_ns_ = counts.duration_ns + every_ns_;
+      tell_all(counts, false);
+      if (!output_.is_raw()) failed_ = write();
+    }
+    if (counts.unheard != unheard_) {
+      unheard_ = counts.unheard;
+      progress_.clear();
+      say("{}", unheard_text);
+    }
+    progress_.show(profile(), counts.duration_ns);
+  }
+  bool has_enough() override { return !failed_.has_value(); }
+  void before_suspend() override { progress_.clear(); }
+
+  Result<void> finish(const LoopCounts& counts) {
+    tell_all(counts, true);
+    progress_.clear();
+    return write();
+  }
+
+ private:
+  Result<void> write() {
+    settle_names();
+    if (output_.is_raw()) return output_.finish();
+    const WriteOptions write_options = {options_.shape.lines, options_.threads};
+    return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
+  }
+  // A launched program may be a wrapper that executes another; one that has ended tells nothing any more.
+  void tell_program() {
+    const Process& process = family_.target().target().process();
+    const std::string command = process.command(), executable = process.executable();
+    if (!executable.starts_with('/')) return;
+    about_.command = command;
+    about_.executable = executable;
+  }
+  void tell_all(const LoopCounts& counts, bool complete) {
+    about_.luas = family_.rows();
+    about_.duration_ns = counts.duration_ns;
+    about_.ticks = counts.ticks;
+    about_.lua_mapped = family_.has_lua();
+    about_.system_share = counts.system_share;
+    about_.complete = complete;
+    tell(about_);
+    if (output_.is_raw() && !output_.stream()) failed_ = output_.finish();
+  }
+
+  const RecordOptions& options_;
+  Family& family_;
+  OutputFile& output_;
+  Progress progress_;
+  About about_;
+  std::int64_t program_ns_ = 0;
+  std::int64_t unheard_ = 0;
+  std::int64_t every_ns_ = 0, next_ns_ = 0;   // 0: nothing is written before the end
+  Result<void> failed_;                       // to write
+};
+
+void print_end(const Profile& profile, const OutputFile& output, bool target_ended, bool written) {
+  if (const std::string hottest = hottest_text(profile); !hottest.empty()) say("\n{}\n", hottest);
+  say("luaspy: {}", summary_text(profile));
+  if (target_ended) say("  the target has ended\n");
+  if (written && !output.to_stdout()) say("  written: {}\n  next: {}\n", output.path(), output.format().next_step);
+}
+
+}  // namespace
+
+Result<int> record(const RecordOptions& options) {
+  SamplerOptions sampler_options;
+  sampler_options.merging = {options.mode, options.traces};
+  sampler_options.idle = options.idle;
+  Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses);
+  if (!opened) return opened.error();
+  Family& family = *opened;
+  if (!family.target().launched() && options.mode != Mode::native) {
+    if (const Result<void> lua = family.check_lua(); !lua) return lua.error();
+  }
+  Process& process = family.target().target().process();
+  Result<OutputFile> output = OutputFile::open({options.output, options.format, stem_of(process)});
+  if (!output) return output.error();
+  system::hold_end_at_once(output->is_file());   // a pipe's reader may take for ever
+  system::watch_signals();
+  if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());
+
+  Recorder recorder(options, family, *output);
+  LoopCounts counts;
+  run_loop(family, {options.rate, options.duration, options.max_stopped, options.always_stop}, recorder, counts);
+  const Result<void> written = recorder.finish(counts);
+  const bool refused = recorder.profile().losses(Loss::refused) != 0;
+  const Error cause = refused ? explain_no_stop(process.pid()) : Error{};
+  print_end(recorder.profile(), *output, counts.target_ended, written.has_value());
+  system::hold_end_at_once(false);
+  const int status = family.wait_for_exit();
+  if (!written) return written.error();
+  if (refused && recorder.profile().samples() == 0 && !family.target().launched()) return cause;
+  if (refused) fmt::print(stderr, "  refused: {}\n", cause.text);
+  if (recorder.profile().samples() == 0 && !family.target().launched()) {
+    if (const std::string why = why_still(process.pid()); !why.empty()) return Error{Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
+    return Error{Cause::no_samples, "No samples: the target was idle all the time. --idle samples sleeping threads too."};
+  }
+  return status;
+}
+
+}  // namespace luaspy

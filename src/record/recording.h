@@ -1,0 +1,51 @@
+#pragma once
+// What the sampling loop finds, made a profile of, and written to a raw recording as it comes if there is one.
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "output/raw.h"
+#include "sampling/sampling_loop.h"
+#include "profile/shape.h"
+
+namespace luaspy {
+
+class Recording : public SampleSink {
+ public:
+  // `keeps_order`: see Profile.
+  Recording(const Shape& shape, bool keeps_order);
+
+  // From now on all is written there too, lines and all. `out` outlives the recording.
+  void write_raw(std::ostream& out);
+
+  void add(Session& of, const luaspy::Thread& thread, const Tick& tick, Sample& sample) override;
+  void add_idle(Session& of, const luaspy::Thread& thread, const Tick& tick, std::int64_t count) override;
+  void add_waiting(Session& of, const luaspy::Thread& thread, const Tick& tick, std::int64_t count) override;
+  void add_loss(Loss loss, std::int64_t count) override;
+
+  const Profile& profile() const { return profile_; }
+  void settle_names() { profile_.settle_names(); }
+  // What is known of the target by now; flushes the raw recording.
+  void tell(const About& about);
+
+ private:
+  struct KnownThread {
+    std::uint32_t index = 0;                     // in the profile
+    LastSample last;
+  };
+
+  std::uint32_t index_of(Session& of, const luaspy::Thread& thread);
+  // `stack` is one as found, `shaped` one of the profile.
+  void count(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack, StackTable::StackId shaped);
+
+  StackTable stacks_;                            // as found
+  std::vector<Profile::Thread> threads_;
+  std::vector<KnownThread> known_;               // beside threads_
+  std::unordered_map<int, std::uint32_t> thread_index_;   // by tid
+  Profile profile_;
+  Shaper shaper_;
+  std::unique_ptr<RawWriter> raw_;
+};
+
+}  // namespace luaspy

@@ -1,0 +1,127 @@
+#include "report/report_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <iterator>
+#include <map>
+
+namespace luaspy {
+namespace {
+
+std::string table(const Profile& profile, const FunctionTable& functions, const TextStyle& style, std::string_view heading, const std::function<bool(const Frame&)>& has_row) {
+  const std::vector<Cost> all = costs(profile, functions, style.by);
+  const std::int64_t whole = total_cost(profile, style.by);
+  std::string text = fmt::format("   %Own  %Total {:>9} {:>9}  {}\n", style.by == By::samples ? "Own" : "OwnTime", style.by == By::samples ? "Total" : "TotalTime", heading);
+  int shown_rows = 0, more = 0;
+  for (const std::uint32_t function : most_expensive(all)) {
+    const Cost& of = all[function];
+    if (!has_row(functions.functions[function]) || of.total == 0) continue;
+    if (shown_rows == style.top) {
+      ++more;
+      continue;
+    }
+    ++shown_rows;
+    text += fmt::format("  {:5.1f}   {:5.1f} {:>9} {:>9}  {}\n", percent(of.own, whole), percent(of.total, whole), cost_text(of.own, style.by), cost_text(of.total, style.by),
+                        shown(functions.texts[function], style));
+  }
+  if (shown_rows == 0) return {};
+  if (more != 0) text += fmt::format("                                       {} {} more (--top)\n", style.charset == Charset::utf8 ? "…" : "...", more);
+  return text;
+}
+
+// An activity, or that the thread was asleep: its index, and what it is called. Where shares are equal, in this order.
+struct Doing {
+  std::size_t index = 0;
+  std::string_view name, heading;
+};
+constexpr std::size_t index_of(Activity activity) { return static_cast<std::size_t>(activity); }
+constexpr std::size_t asleep = activity_count, doing_count = activity_count + 1;
+constexpr std::array<Doing, doing_count> all_doings = {{{index_of(Activity::lua), "interpreter", "Interp"},
+                                                        {index_of(Activity::machine_code), "machine code", "Machine"},
+                                                        {index_of(Activity::c), "C function", "C"},
+                                                        {index_of(Activity::collecting), "garbage collector", "GC"},
+                                                        {index_of(Activity::compiling), "JIT compiler", "JIT"},
+                                                        {index_of(Activity::no_lua), "no Lua", "NoLua"},
+                                                        {asleep, "asleep", "Asleep"}}};
+
+// By index.
+using Doings = std::array<std::int64_t, doing_count>;
+
+}  // namespace
+
+std::string functions_text(const Profile& profile, const TextStyle& style) {
+  return table(profile, functions_of(profile, false), style, "Function (file:line)", [](const Frame&) { return true; });
+}
+
+std::string lines_text(const Profile& profile, const TextStyle& style) {
+  return table(profile, functions_of(profile, true), style, "Line", [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line > 0; });
+}
+
+std::string states_text(const Profile& profile, const TextStyle& style) {
+  const FunctionTable functions = functions_of(profile, false);
+  const std::int64_t whole = total_cost(profile, style.by);
+  Doings all{};
+  std::map<std::uint32_t, Doings> by_function;
+  for (const auto& [at, amount] : profile.counts()) {
+    const Profile::Situation& situation = profile.situations()[at.situation];
+    const std::size_t index = situation.asleep ? asleep : index_of(activity_of(situation.vm_state));
+    all[index] += cost(amount, style.by);
+    if (situation.stack != 0) by_function[functions.of_frame[profile.stacks().nodes()[situation.stack].frame]][index] += cost(amount, style.by);
+  }
+  std::vector<Doing> order;
+  std::ranges::copy_if(all_doings, std::back_inserter(order), [&](const Doing& doing) { return all[doing.index] != 0; });
+  std::ranges::stable_sort(order, std::greater(), [&](const Doing& doing) { return all[doing.index]; });
+  std::string text = fmt::format("  Share {:>9}  State\n", cost_heading(style.by)), heading = "   %Own";
+  for (const Doing& doing : order) {
+    text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(all[doing.index], whole), cost_text(all[doing.index], style.by), doing.name);
+    heading += fmt::format(" {:>7}", doing.heading);
+  }
+  text += "\n" + heading + "  Function (file:line); shares of all\n";
+  const auto sum = [](const Doings& doings) { std::int64_t result = 0; for (const std::int64_t one : doings) result += one; return result; };
+  std::vector<std::pair<std::uint32_t, Doings>> rows(by_function.begin(), by_function.end());
+  std::ranges::stable_sort(rows, std::greater(), [&](const auto& row) { return sum(row.second); });
+  if (rows.size() > static_cast<std::size_t>(style.top)) rows.resize(static_cast<std::size_t>(style.top));
+  for (const auto& [function, doings] : rows) {
+    text += fmt::format("  {:5.1f}", percent(sum(doings), whole));
+    for (const Doing& doing : order) text += doings[doing.index] == 0 ? "       -" : fmt::format(" {:7.1f}", percent(doings[doing.index], whole));
+    text += "  " + shown(functions.texts[function], style) + "\n";
+  }
+  return text;
+}
+
+std::string threads_text(const Profile& profile, const TextStyle& style) {
+  const FunctionTable functions = functions_of(profile, false);
+  const std::int64_t whole = total_cost(profile, style.by);
+  struct Row {
+    std::uint32_t thread = 0;
+    std::int64_t cost = 0;
+  };
+  std::vector<Row> rows;
+  for (std::uint32_t thread = 0; thread < profile.threads().size(); ++thread) {
+    Row row = {thread};
+    for (const auto& [id, amount] : profile.stack_counts(thread)) row.cost += cost(amount, style.by);
+    rows.push_back(row);
+  }
+  std::ranges::stable_sort(rows, std::greater(), &Row::cost);
+  bool several = false;
+  for (const Profile::Thread& thread : profile.threads()) several |= thread.pid != profile.threads().front().pid;
+  std::string text = fmt::format("  Share {:>9}  Thread, and what cost most in it\n", cost_heading(style.by));
+  for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(style.top); ++i) {
+    const Profile::Thread& thread = profile.threads()[rows[i].thread];
+    text += fmt::format("  {:5.1f} {:>9}  {} {}{}\n", percent(rows[i].cost, whole), cost_text(rows[i].cost, style.by), thread.tid, shown(thread.name, style),
+                        several ? fmt::format(" of process {} {}", thread.pid, displayable(thread.process, style.charset, 60)) : "");
+    const std::vector<Cost> of_thread = costs(profile, functions, style.by, rows[i].thread);
+    int functions_shown = 0;
+    for (const std::uint32_t function : most_expensive(of_thread)) {
+      if (of_thread[function].own == 0 || functions_shown++ == 3) break;
+      text += fmt::format("                     {:5.1f}  {}\n", percent(of_thread[function].own, rows[i].cost), shown(functions.texts[function], style));
+    }
+  }
+  if (rows.size() > static_cast<std::size_t>(style.top)) text += fmt::format("                   {} more (--top)\n", rows.size() - static_cast<std::size_t>(style.top));
+  return text;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,186 @@
+#include "sampling/sampler.h"
+
+#include <fmt/format.h>
+
+#include "system/call_names.h"
+
+namespace luaspy {
+namespace {
+
+// The registers that the kernel tells of a sleeping thread are sp and pc.
+Registers registers_of(const ThreadState& state) {
+  Registers registers;
+  registers.set(rip, state.pc);
+  registers.set(rsp, state.sp);
+  return registers;
+}
+
+}  // namespace
+
+Sample asleep_again() {
+  Sample sample;
+  sample.state = Sample::State::sleeping;
+  sample.again = true;
+  return sample;
+}
+
+Sampler::Sampler(Target& target, SamplerOptions options)
+    : target_(target), options_(std::move(options)), reader_(target.process(), target.memory(), options_.merging, options_.limits), look_(target.memory()) {}
+
+void Sampler::settle() {
+  target_.tracer().let_go_pending();
+  constexpr std::size_t most_threads = 4096;   // remembered; threads that came and went between two ticks are never met again
+  if (threads_.size() > most_threads) threads_.clear();
+  reader_.settle();
+}
+
+// All that happens while the thread stands still.
+Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look) {
+  look.state = {};
+  look.stopped_ns = look.held_ns = 0;
+  look.seen = system::Clock::now();
+  switch (stop.outcome()) {
+    case Stop::Outcome::stopped: break;
+    case Stop::Outcome::ended: return Loss::ended;
+    case Stop::Outcome::refused: return Loss::refused;
+    case Stop::Outcome::pending: return Loss::not_stopped;
+  }
+  look.at_system_call = stop.at_system_call();
+  look.schedule = thread.schedule();
+  const bool readable = reader_.read(look.reading, stop.registers(), predicted, true);
+  look.stopped_ns = stop.resume().count();
+  look.held_ns = (system::Clock::now() - look.seen).count();
+  reader_.read_after(look.reading, predicted);
+  return readable ? Loss::none : Loss::unreadable;
+}
+
+// It has stood still since it lost its CPU, if that is still the last that happened to it when all is read.
+Loss Sampler::read_without_stop(const SwitchLog& switches, const SwitchLog::Switch& lost, const StackReader::Prediction& predicted, Look& look) {
+  look.state = {};
+  look.halt = Halt::Kind::none;
+  look.seen = lost.at;
+  look.stopped_ns = look.held_ns = 0;
+  const std::optional<Registers> registers = switches.registers(lost, look.at_system_call);
+  if (!registers) return Loss::unreadable;
+  const bool readable = reader_.read(look.reading, *registers, predicted, true);
+  const bool stood_still = switches.is_last(lost);
+  reader_.read_after(look.reading, predicted);
+  look.stopped_ns = look.held_ns = (system::Clock::now() - lost.at).count();
+  if (!stood_still) return Loss::elsewhere;
+  return readable ? Loss::none : Loss::unreadable;
+}
+
+// What was read counts if the thread was not scheduled meanwhile.
+Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted, Look& look) {
+  look.schedule = thread.schedule();
+  look.state = state;
+  look.stopped_ns = look.held_ns = 0;
+  const bool readable = state.sp != 0 && reader_.read(look.reading, registers_of(state), predicted, false);
+  reader_.read_after(look.reading, predicted);
+  look.halt = halt_of(target_.process().pid(), thread).kind;
+  if (thread.state() != state || thread.run_count() != look.schedule.runs) return Loss::moved;
+  return readable ? Loss::none : Loss::unreadable;
+}
+
+Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
+  Sample sample;
+  sample.stopped_ns = look.stopped_ns;
+  const bool sleeps = look.state.kind == ThreadState::Kind::sleeping;
+  if (sleeps) sample.state = Sample::State::sleeping;
+  if (!reader_.finish(look.reading, sample, predicted)) {
+    sample.loss = Loss::incomplete;
+    return sample;
+  }
+  sample.quality.at_system_call = !sleeps && look.at_system_call;
+  if (!sleeps) return sample;
+  const bool halted = look.halt != Halt::Kind::none;
+  sample.stack.push_back({Frame::Kind::marker, halted ? fmt::format("[{}]", name(look.halt)) : system_call_name(look.state.system_call), {}, 0, 0});
+  return sample;
+}
+
+// Most threads sleep most of the time, and one that has not been given a CPU since it was seen asleep sleeps on: one small file tells.
+// The run count is read first, so it can only be stale, never too new.
+std::optional<Sample> Sampler::sample(Thread& thread) {
+  PerThread& memo = threads_[thread.tid()];
+  const std::uint64_t run_count = memo.slept ? thread.run_count() : 0;
+  if (run_count != 0 && run_count == memo.run_count) return options_.idle ? std::optional(asleep_again()) : std::nullopt;
+  const ThreadState state = thread.state();
+  memo.slept = state.kind == ThreadState::Kind::sleeping;
+  memo.awake = memo.slept ? 0 : memo.awake + 1;
+  memo.run_count = 0;
+  switch (state.kind) {
+    case ThreadState::Kind::running: return look_at_running(thread, memo);
+    case ThreadState::Kind::sleeping:
+      if (options_.idle) return look_at_sleeping(thread, state, memo);
+      memo.run_count = run_count;
+      return std::nullopt;
+    case ThreadState::Kind::ended: break;
+  }
+  threads_.erase(thread.tid());
+  target_.process().forget_threads();
+  Sample sample;
+  sample.loss = Loss::ended;
+  return sample;
+}
+
+// A thread that fell asleep before it was stopped would have its system call ended. That is asked again right before the stop; but not of a thread
+// that is never seen to sleep.
+std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) {
+  constexpr int awake_for_long = 1000;
+  std::int64_t stopped_ns = 0;
+  Sample sample;
+  do {
+    const bool may_sleep = memo.awake < awake_for_long || stopped_ns != 0;
+    if (may_sleep && thread.state().kind == ThreadState::Kind::sleeping) return fell_asleep(thread, memo, stopped_ns);
+    Stop stop(target_, thread.tid());
+    const Loss loss = read_stopped(stop, thread, memo.predicted, look_);
+    stopped_ns += look_.stopped_ns;
+    sample = {};
+    sample.loss = loss;
+    if (loss == Loss::none) sample = finish(look_, memo.predicted);
+  } while (sample.loss == Loss::incomplete);
+  sample.stopped_ns = stopped_ns;
+  return sample;
+}
+
+std::optional<Sample> Sampler::fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns) {
+  memo.slept = true;
+  memo.awake = 0;
+  if (!options_.idle && stopped_ns == 0) return std::nullopt;
+  Sample sample;
+  if (options_.idle) sample = look_at_sleeping(thread, thread.state(), memo);
+  else sample.loss = Loss::moved;   // after a first stop
+  sample.stopped_ns = stopped_ns;
+  return sample;
+}
+
+Sample Sampler::look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo) {
+  Sample sample;
+  sample.loss = read_asleep(thread, state, memo.predicted, look_);
+  sample.state = Sample::State::sleeping;
+  if (sample.loss != Loss::none) return sample;
+  sample = finish(look_, memo.predicted);
+  memo.run_count = look_.schedule.runs;
+  return sample;
+}
+
+Sample Sampler::look(const Standstill::Member& member) {
+  Sample sample;
+  const bool sleeps = member.stop == nullptr;
+  if (!sleeps && member.stop->outcome() != Stop::Outcome::stopped) {
+    sample.loss = Loss::not_stopped;
+    return sample;
+  }
+  const Registers registers = sleeps ? registers_of(member.state) : member.stop->registers();
+  StackReader::Prediction& predicted = threads_[member.thread->tid()].predicted;
+  look_.state = sleeps ? member.state : ThreadState{};
+  look_.halt = sleeps ? halt_of(target_.process().pid(), *member.thread).kind : Halt::Kind::none;
+  look_.at_system_call = !sleeps && member.stop->at_system_call();
+  look_.stopped_ns = 0;
+  if (registers.sp() != 0 && reader_.read(look_.reading, registers, predicted, false)) return finish(look_, predicted);
+  sample.loss = Loss::unreadable;
+  if (sleeps) sample.state = Sample::State::sleeping;
+  return sample;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,86 @@
+#include "sampling/session.h"
+
+#include <fmt/format.h>
+
+#include "ps/choose_target.h"
+
+namespace luaspy {
+namespace {
+
+// Which of the processes that `pid` has started have a Lua in them: often it is a wrapper that was named.
+std::string children_with_lua(pid_t pid) {
+  std::string text;
+  for (const pid_t child : children_of(pid)) {
+    Result<Process> opened = Process::open(child);
+    if (!opened) continue;
+    Detector detector;
+    const LiveMemory memory(child);
+    detector.update(opened->address_space(), memory);
+    if (!detector.images().empty()) text += fmt::format("\nIts child {} runs {}: {}", child, detector.images().front().name(), opened->command());
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, const SamplerOptions& sampler) {
+  const Result<int> pid = choose_target(options);
+  if (!pid) return pid.error();
+  if (*pid != 0) {
+    Result<Process> process = Process::open(*pid);
+    if (!process) return process.error();
+    return std::unique_ptr<Session>(new Session(std::move(*process), sampler, false));
+  }
+  system::Launch child(options.command);
+  Result<Process> process = child.pid() > 0 ? Process::open(child.pid()) : Error{Cause::command_not_started, "Cannot start a process."};
+  if (const system::Failure failure = child.start()) {
+    const Cause cause = failure.not_found() ? Cause::command_not_found : Cause::command_not_started;
+    return Error{cause, fmt::format("Cannot start {}: {}.", options.command[0], failure.text())};
+  }
+  if (!process) return process.error();
+  return std::unique_ptr<Session>(new Session(std::move(*process), sampler, true));
+}
+
+bool Session::ended() {
+  if (!launched_) return !target_.process().alive();
+  if (!exit_status_) exit_status_ = target_.exit_status();
+  if (exit_status_) return true;
+  const system::WaitStatus status = system::wait_for_end(target_.process().pid());
+  if (status.kind != system::WaitStatus::Kind::ended) return false;
+  // Without a status another thread has just heard it, and is about to tell.
+  constexpr int most_waits = 20;
+  exit_status_ = status.exit_status;
+  for (int waits = 0; !exit_status_ && waits < most_waits; ++waits) {
+    exit_status_ = target_.exit_status();
+    if (!exit_status_) (void)system::sleep_until(system::Clock::now() + std::chrono::milliseconds(1));
+  }
+  if (!exit_status_) exit_status_ = 0;
+  return true;
+}
+
+int Session::wait_for_exit() {
+  constexpr std::chrono::milliseconds look_again(100);
+  while (launched_ && !ended()) {
+    sampler_.settle();   // a thread that did not stop in time may do so now
+    system::await_end(target_.process().pid(), look_again);
+  }
+  return exit_status_.value_or(0);
+}
+
+bool Session::has_new_program() const { return target_.process().executable() != executable_; }
+
+Result<void> Session::check_lua() {
+  bool readable = false;
+  for (const LuaImage& image : sampler_.reader().images()) readable |= !image.rows.empty();
+  if (readable) return {};
+  Process& process = target_.process();
+  if (!sampler_.reader().images().empty()) {
+    const LuaImage& image = sampler_.reader().images().front();
+    return Error{Cause::unsupported, fmt::format("Process {} runs {} ({}), which this version of luaspy does not read.", process.pid(), image.version, image.path)};
+  }
+  std::string text = fmt::format("No Lua in process {} ({}). Looked for a Lua core in:", process.pid(), process.command());
+  for (const std::string& path : sampler_.reader().searched()) text += "\n  " + path;
+  return Error{Cause::no_lua, text + children_with_lua(process.pid())};
+}
+
+}  // namespace luaspy

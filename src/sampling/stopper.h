@@ -1,0 +1,121 @@
+#pragma once
+// One thread of luaspy's on one CPU: what it does at a tick. See stoppers.h for why, and for all of them together.
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "sampling/stoppers.h"
+
+namespace luaspy {
+
+// What it finds goes through a ring: one thread puts in, another one takes out, neither waits.
+class Stopper {
+ public:
+  Stopper(Stoppers& all, int cpu, int place) : all_(all), cpu_(cpu), phase_(place % 4) {}
+  ~Stopper() {
+    if (exists_) pthread_join(thread_, nullptr);
+    sem_destroy(&wanted_);
+  }
+
+  int cpu() const { return cpu_; }
+  bool active() const { return active_; }
+  bool real_time() const { return real_time_; }
+  std::int64_t waits_since() const { return tracer_.waits_since(); }
+
+  void deactivate() { active_ = false; }
+  void activate() {
+    asked_again_ = true;
+    if (active_.exchange(true)) return;
+    if (!exists_) begin();
+    else sem_post(&wanted_);
+  }
+  void end() {
+    ends_ = true;
+    sem_post(&wanted_);
+  }
+  void interrupt() {
+    if (exists_) pthread_kill(thread_, SIGALRM);
+  }
+  bool has_ended() const { return ended_ || !exists_; }
+
+  // The main thread's end of the ring.
+  Found* front() { return taken_ == put_.load(std::memory_order_acquire) ? nullptr : ring_[taken_ % ring_size].get(); }
+  void pop() { taken_.store(taken_ + 1, std::memory_order_release); }
+
+ private:
+  static constexpr std::size_t ring_size = 128;
+
+  void begin();
+  static void* main(void* self);
+  void run();
+  void park();
+  void tick(std::int64_t number, system::Clock::time_point due);
+  void consider(const std::shared_ptr<Watch>& watch, std::int64_t number, system::Clock::time_point due);
+  bool consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t number, system::Clock::time_point due);
+  void settle_candidates(std::int64_t number, bool in_time);
+  bool executes(const Watch& watch, const Thread::Schedule& now, bool alone);
+  void ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& before, std::int64_t number, bool remote);
+  void wait_until(system::Clock::time_point due);
+  void look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number);
+  void account(Watch& watch, std::int64_t number, const Thread::Schedule* now, bool slept);
+  bool is_asked(Watch& watch, std::int64_t number);
+  bool traces(Session& session) const;
+  bool came_at_once(system::Clock::time_point due) const;
+  Found* open_found(const std::shared_ptr<Watch>& watch, std::int64_t number);
+  void put() { put_.store(put_ + 1, std::memory_order_release); }
+  void waits(const std::shared_ptr<Watch>& watch, std::int64_t number, const Thread::Schedule* now);
+
+  struct Candidate {
+    std::shared_ptr<Watch> watch;
+    Thread::Schedule now;
+    bool remote;
+  };
+  // A thread that executed at a tick, and was asked to stop. It does when it has the CPU again, which somebody else may have meanwhile.
+  struct Asked {
+    std::shared_ptr<Watch> watch;
+    std::unique_ptr<Stop> stop;
+    Thread::Schedule before;
+    std::int64_t number, weight_ns;
+    system::Clock::time_point woke;
+    bool remote;
+  };
+  // A thread whose CPU this one has taken, by the log of its switches.
+  struct Met {
+    std::shared_ptr<Watch> watch;   // null: none
+    SwitchLog::Switch lost;
+  };
+  void look_at_met(std::int64_t number);
+  // What may be looked at: null if there is no room for it, or somebody else has the reader.
+  Found* open_look(const std::shared_ptr<Watch>& watch, std::int64_t number, std::shared_ptr<const StackReader::Prediction>& predicted);
+  void arrived(Asked asked);
+  void count_stop(const Asked& asked, Found& found);
+
+  Stoppers& all_;
+  const int cpu_;
+  const int phase_;
+  bool placed_ = false;                     // it runs there, as it should
+  pthread_t thread_{};
+  bool exists_ = false;
+  std::atomic<bool> active_ = false, ends_ = false, ended_ = false, real_time_ = false, asked_again_ = false;
+  sem_t wanted_{};
+  Tracer tracer_{std::chrono::milliseconds(50)};
+  std::vector<Candidate> candidates_;
+  Met met_;
+  std::vector<Asked> asked_;
+  std::unique_ptr<system::Alarm> alarm_;    // this thread's
+  system::Clock::time_point woke_;
+  std::int64_t weight_ns_ = 0;              // of the thread being accounted for
+  std::unique_ptr<Thread> own_thread_;
+  std::int64_t waited_before_ = 0;          // own_thread_'s wait for the CPU up to when it went to sleep, ns; unless it is real-time
+  std::optional<std::int64_t> clock_offset_;   // system::Clock minus the scheduler's clock, ns
+  system::Clock::time_point offset_asked_;
+  std::array<std::unique_ptr<Found>, ring_size> ring_;
+  std::atomic<std::size_t> put_ = 0, taken_ = 0;
+};
+
+}  // namespace luaspy

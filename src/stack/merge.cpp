@@ -1,0 +1,200 @@
+#include "stack/merge.h"
+
+#include <algorithm>
+#include <span>
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t most_entering = 3;  // native frames between a protected call's record and its API function (ldo.c, lapi.c)
+
+class Merger {
+ public:
+  Merger(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, const MergeOptions& options)
+      : natives_(natives), segments_(segments), core_(core), mode_(options.mode), traces_(options.traces) {}
+
+  Merged run() {
+    next_calls_.assign(segments_.size(), 0);
+    for (segment_ = 0; segment_ < segments_.size(); ++segment_) {
+      const bool last = segment_ + 1 == segments_.size();
+      std::size_t end = native_;
+      while (end < natives_.size() && (last || natives_[end].sp < segments_[segment_].boundary)) ++end;
+      run_segment(end);
+    }
+    for (; native_ < natives_.size(); ++native_) hold(native_);
+    release(Where::host);
+    return std::move(merged_);
+  }
+
+ private:
+  const LuaWalk& walk() const { return *segments_[segment_].walk; }
+  std::size_t call_count() const { return walk().calls.size(); }
+
+  // The C call that native frame `n` runs, from next_call_ on; call_count() if there is none.
+  std::size_t c_call_of(const NativeFrame& native) const {
+    const auto& calls = walk().calls;
+    std::size_t i = next_call_;
+    if (native.function == 0) return calls.size();
+    while (i < calls.size() && (calls[i].is_lua || calls[i].entry != native.function)) ++i;
+    return i;
+  }
+
+  bool is_anchor(const NativeFrame& native) const { return core_.executes_lua(native) || c_call_of(native) < call_count(); }
+
+  void run_segment(std::size_t end) {
+    const auto is_same = [&](const Segment& other) { return other.walk == segments_[segment_].walk; };
+    const auto here = segments_.begin() + static_cast<std::ptrdiff_t>(segment_);
+    const auto first = std::find_if(segments_.begin(), here, is_same);
+    std::size_t& next_call = next_calls_[static_cast<std::size_t>(first - segments_.begin())];
+    goes_on_ = std::any_of(here + 1, segments_.end(), is_same);
+    next_call_ = next_call;
+    if (first == here) {
+      next_call_ = walk().innermost_left_out ? 1 : 0;
+      for (std::size_t i = next_call_; i < call_count(); ++i) merged_.fresh_calls += walk().calls[i].fresh && (walk().calls[i].is_lua || walk().has_owners);
+    }
+    run_calls(end);
+    next_call = next_call_;
+  }
+
+  void run_calls(std::size_t end) {
+    std::size_t last_anchor = end;
+    for (std::size_t n = native_; n < end; ++n) {
+      if (is_anchor(natives_[n])) last_anchor = n;
+    }
+    if (last_anchor == end) {
+      run_unjoined(end);
+      return;
+    }
+    for (; native_ < end; ++native_) {
+      const NativeFrame& native = natives_[native_];
+      if (core_.executes_lua(native)) {
+        release(Where::inside);
+        if (mode_ == Mode::native || mode_ == Mode::all || (traces_ && core_.is_machine_code(native))) push_native(native_);
+        take_lua_calls(native_ == last_anchor);
+      } else if (const std::size_t call = c_call_of(native); call < call_count()) {
+        release(Where::inside);
+        if (!leave_out_not_running(call)) {
+          while (next_call_ < call) take_call(MergedFrame::no_native);
+        }
+        if (mode_ == Mode::native) push_native(native_);
+        take_call(native_);
+        if (native_ == last_anchor) take_rest();
+      } else {
+        if (native.sp >= segments_[segment_].boundary && native_ > last_anchor) break;
+        hold(native_);
+      }
+    }
+    // luaD_rawrunprotected's callers in the core, up to the API function that the host called.
+    std::size_t host = native_;
+    for (std::size_t n = native_; n < std::min(end, native_ + most_entering); ++n) {
+      if (core_.carries(natives_[n])) host = n + 1;
+    }
+    for (; native_ < host; ++native_) hold(native_);
+    release(Where::inside);
+    for (; native_ < end; ++native_) hold(native_);
+  }
+
+  // No native frame of this state could be recognised. Frames further out than its outermost protected call are the host's.
+  void run_unjoined(std::size_t end) {
+    for (; native_ < end && natives_[native_].sp < segments_[segment_].boundary; ++native_) hold(native_);
+    release(Where::inside);
+    if (call_count() != 0 && !goes_on_) {
+      // A coroutine between lua_resume and luaV_execute (ldo.c, unroll, or a call's set-up), or after longjmp has ended it.
+      if (native_ != 0 && (walk().has_owners || !executes_from(native_))) {
+        merged_.joined = false;
+        if (mode_ != Mode::lua) push_call(MergedFrame::Kind::not_joined, MergedFrame::no_native);
+      }
+      take_rest();
+    }
+    for (; native_ < end; ++native_) hold(native_);
+  }
+
+  // A C function's frame has been reached, whose call is `call`, and no luaV_execute inside of it: Lua calls that it has made are being set up,
+  // or an error has ended them (ldo.c: luaD_throw leaves luaV_execute, luaD_pcall then sets L->ci). Not where luaV_execute is not known.
+  bool leave_out_not_running(std::size_t call) {
+    const bool has_lua = std::ranges::any_of(std::span(walk().calls).subspan(next_call_, call - next_call_), &LuaCall::is_lua);
+    if (walk().has_owners || !has_lua || !executes_from(native_)) return false;
+    merged_.not_running += static_cast<int>(call - next_call_);
+    next_call_ = call;
+    return true;
+  }
+
+  bool executes_from(std::size_t native) const {
+    return std::any_of(natives_.begin() + static_cast<std::ptrdiff_t>(native), natives_.end(), [&](const NativeFrame& frame) { return core_.executes_lua(frame); });
+  }
+
+  // luaV_execute owns the Lua calls down to the first fresh one; C calls before them have no native frame (they are being
+  // entered or left). LuaJIT's calls say who owns them. The outermost anchor of a state owns the rest: calls that a resume has
+  // unrolled (ldo.c, unroll).
+  void take_lua_calls(bool outermost) {
+    if (walk().has_owners) {
+      const NativeFrame& native = natives_[native_];
+      merged_.execute_frames += std::ranges::any_of(walk().calls, [&](const LuaCall& call) { return call.owner >= native.sp && call.owner < native.cfa; });
+      while (next_call_ < call_count() && walk().calls[next_call_].owner < native.cfa) take_call(native_);
+    } else {
+      ++merged_.execute_frames;
+      while (next_call_ < call_count() && !walk().calls[next_call_].is_lua) take_call(MergedFrame::no_native);
+      while (next_call_ < call_count() && walk().calls[next_call_].is_lua) {
+        const bool fresh = walk().calls[next_call_].fresh;
+        take_call(native_);
+        if (fresh) break;
+      }
+    }
+    if (outermost) take_rest();
+  }
+
+  void take_rest() {
+    if (goes_on_) return;
+    while (next_call_ < call_count()) take_call(MergedFrame::no_native);
+  }
+
+  void take_call(std::size_t native) {
+    if (walk().left_out != 0 && next_call_ == walk().cut_at) push_call(MergedFrame::Kind::left_out, MergedFrame::no_native);
+    if (!walk().calls[next_call_].is_lua && native == MergedFrame::no_native) ++merged_.unpaired_c_calls;
+    push_call(MergedFrame::Kind::call, native);
+    ++next_call_;
+    any_anchor_ = true;
+  }
+
+  void hold(std::size_t native) { held_.push_back(native); }
+
+  // Decides about the native frames since the last anchor. Inside the outermost protected call of a state, what lies between
+  // two anchors and in the core's module only carries the call; outside of it, only what is known to carry does.
+  enum class Where { inside, host };
+  void release(Where where) {
+    for (const std::size_t native : held_) {
+      bool shown = mode_ != Mode::lua;
+      if (mode_ == Mode::merged && !segments_.empty()) {
+        const bool between = any_anchor_ && where == Where::inside && core_.in_core_module(natives_[native]);
+        shown = !between && !core_.carries(natives_[native]);
+      }
+      if (shown) push_native(native);
+    }
+    held_.clear();
+  }
+
+  void push_native(std::size_t native) { merged_.frames.push_back({MergedFrame::Kind::native, segment_, 0, native}); }
+  void push_call(MergedFrame::Kind kind, std::size_t native) {
+    if (mode_ != Mode::native) merged_.frames.push_back({kind, segment_, next_call_, native});
+  }
+
+  const std::vector<NativeFrame>& natives_;
+  const std::vector<Segment>& segments_;
+  const Core& core_;
+  Mode mode_;
+  bool traces_;
+  Merged merged_;
+  std::size_t segment_ = 0, native_ = 0, next_call_ = 0;
+  std::vector<std::size_t> next_calls_;   // by the first segment of each walk
+  bool goes_on_ = false;                  // a later segment has the same walk
+  bool any_anchor_ = false;
+  std::vector<std::size_t> held_;
+};
+
+}  // namespace
+
+Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, const MergeOptions& options) {
+  return Merger(natives, segments, core, options).run();
+}
+
+}  // namespace luaspy

@@ -1,0 +1,78 @@
+#pragma once
+// The native functions of a target: which of them are a Lua core's, with symbols or without, and how they are called.
+
+#include <string>
+#include <unordered_map>
+
+#include "luastate/puc/collector_code.h"
+#include "luastate/native_functions.h"
+#include "luastate/detect.h"
+#include "luastate/luajit/vm_code.h"
+#include "unwind/unwinder.h"
+
+namespace luaspy {
+
+class NativeCode : public Core {
+ public:
+  NativeCode(const Modules& modules, const Unwinder& unwinder) : modules_(modules), unwinder_(unwinder) {}
+
+  // A Lua core's code, as far as it was found.
+  struct CoreImage {
+    Address start, end;
+    std::vector<Unwinder::Range> executes;    // luaV_execute of each PUC Lua that is linked into it
+    std::vector<CollectorCode> collectors;    // PUC
+    std::optional<VmCode> vm;
+  };
+  const std::vector<CoreImage>& cores() const { return cores_; }
+
+  // Which images hold a Lua core. Finds luaV_execute, or LuaJIT's virtual machine, in each.
+  void update(const std::vector<LuaImage>& images);
+
+  // The traces that frames of the sample being made are in: the caller has looked them up.
+  void forget_machine_code() { machine_code_.clear(); }
+  void add_machine_code(Unwinder::Range range) { machine_code_.push_back(range); }
+  std::vector<Unwinder::Range>& machine_code() { return machine_code_; }
+
+  // The virtual machine of LuaJIT whose code has `address`; nullptr if there is none.
+  const VmCode* vm_at(Address address) const;
+  // All of them.
+  std::vector<const VmCode*> vms() const;
+
+  bool executes_lua(const NativeFrame& frame) const override;
+  bool is_machine_code(const NativeFrame& frame) const override;
+  const TraceExit* trace_exit(const NativeFrame& frame) const override;
+  bool collects(const NativeFrame& frame) const override;
+  bool carries(const NativeFrame& frame) const override;
+  bool in_core_module(const NativeFrame& frame) const override;
+  bool may_be_code(Address address) const override { return modules_.find(address) != nullptr || modules_.executes(address); }
+
+  std::vector<std::byte> code(const NativeFrame& frame) const override;
+  const Frame& describe(const NativeFrame& frame) const override;
+  Frame describe_entry(Address entry) const override;
+
+ private:
+  const CoreImage* core_of(Address address) const;
+  void find_executes(CoreImage& core, const Module& module, std::size_t count);
+  void find_collectors(CoreImage& core, const Module& module, const std::vector<Dialect>& rows);
+  void find_vm(CoreImage& core, const Module& module);
+
+  const Modules& modules_;
+  const Unwinder& unwinder_;
+  std::vector<CoreImage> cores_;
+  std::vector<Unwinder::Range> machine_code_;
+  // What a function's name tells.
+  struct Described {
+    Frame frame;
+    bool executes = false, collects = false, carries = false;
+  };
+  const Described& described(const NativeFrame& frame) const;
+  Frame name_of(const NativeFrame& frame) const;
+  mutable std::unordered_map<Address, Described> described_;   // by function start, else lookup
+  mutable std::unordered_map<Address, bool> carrying_;     // by function start
+};
+
+// How much a function's machine code looks like luaV_execute's: 0 if it cannot be it. A bytecode interpreter masks opcodes
+// (6 bits up to 5.3, 7 from 5.4), jumps through a table, and shifts out A, B and C of every instruction (lopcodes.h).
+int interpreter_score(std::span<const std::byte> code);
+
+}  // namespace luaspy

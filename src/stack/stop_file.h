@@ -1,0 +1,76 @@
+#pragma once
+// A stop, saved: what a target's memory and registers were, and which stack luaspy is to make of it. A text that a person can
+// read and change:
+//
+//   luaspy stop 1
+//   from lua5.4 of Debian 12, spin.lua coroutine
+//   lua 5.4.4
+//   register rsp 7ffd1000
+//   stack 7ffd1000 8c10…                       bytes of the thread's stack from sp on, 32 a line, the first byte first
+//   memory 55d0 8c10…                          bytes of anything else
+//   native PC SP CFA FUNCTION FLAGS NAME       frames, innermost first; flags: x the VM, t its machine code, c carries a call, m core's module
+//   saved rbx 55d0                             callee-saved registers of the frame above
+//   expect main chunk (spin.lua:9)             outermost first, as dump prints it
+//   include FILE                               another file first; later lines win
+//
+// What the file does not hold cannot be read.
+
+// What it holds are contents of the target's memory: keep it as you would keep those.
+
+#include <array>
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attach/target.h"
+#include "luastate/native_functions.h"
+#include "base/registers.h"
+
+namespace luaspy {
+
+class SavedMemory : public Memory {
+ public:
+  bool read(Address address, std::span<std::byte> into) const override;
+  void put(Address address, std::span<const std::byte> bytes);
+  const std::map<Address, std::byte>& bytes() const { return bytes_; }
+  std::map<Address, std::byte>& bytes() { return bytes_; }
+
+ private:
+  std::map<Address, std::byte> bytes_;
+};
+
+struct SavedStop : Core {
+  std::string from, version;
+  Registers registers;
+  Address stack_start = 0;
+  std::vector<std::byte> stack;
+  SavedMemory memory;            // the stack included
+  std::vector<NativeFrame> natives;
+  std::map<Address, std::string> flags;   // by the function's start
+  std::map<Address, Frame> names;         // by the function's start
+  std::vector<std::string> expected;
+
+  bool executes_lua(const NativeFrame& frame) const override { return has(frame, 'x'); }
+  bool is_machine_code(const NativeFrame& frame) const override { return has(frame, 't'); }
+  const TraceExit* trace_exit(const NativeFrame&) const override { return nullptr; }   // not saved
+  bool carries(const NativeFrame& frame) const override { return has(frame, 'x') || has(frame, 'c'); }
+  bool in_core_module(const NativeFrame& frame) const override { return has(frame, 'm'); }
+  std::vector<std::byte> code(const NativeFrame&) const override { return {}; }
+  const Frame& describe(const NativeFrame& frame) const override;
+  Frame describe_entry(Address entry) const override;
+
+ private:
+  bool has(const NativeFrame& frame, char flag) const;
+};
+
+void save_stop(const SavedStop& stop, std::ostream& out);
+
+// Stops a thread that runs, reads one that sleeps as it is, and keeps every byte that this took; `from` is a remark for whoever reads the file.
+// Look at `expected` before you believe it: it is what luaspy made of it.
+Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& from);
+
+// "rax", by DWARF's numbers.
+inline constexpr std::array register_names = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
+
+}  // namespace luaspy

@@ -1,0 +1,36 @@
+#pragma once
+// How frames of LuaJIT's virtual machine, and of the machine code that it makes, are unwound. Traces have no call frame information, and
+// the VM's is wrong in its subroutines; but every entry into the VM leaves a C frame of fixed form that L->cframe leads to, and
+// traces run on top of it. So the caller of any of this code is the caller of the nearest C frame at or above sp.
+
+#include <functional>
+#include <vector>
+
+#include "stack/native_code.h"
+#include "unwind/unwinder.h"
+
+namespace luaspy {
+
+class VmFrames : public FrameRule {
+ public:
+  // Asked of a frame in code without a file: is it a trace's? `native` knows it then.
+  using IsTrace = std::function<bool(const NativeFrame&)>;
+
+  // `cframes`: the C frames of all states that run on the thread; `on_trace`: it runs machine code.
+  VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace, IsTrace is_trace = {});
+
+  bool step(const NativeFrame& from, const Memory& stack, Registers& caller) const override;
+
+ private:
+  // The caller's registers, when the C frame at `cframe` is to be left; false if it has no return address.
+  bool leave(Address cframe, unsigned frame_size, bool saves_r12_r13, const Memory& stack, Registers& caller) const;
+  bool follows_a_call(Address address) const;
+
+  const Modules& modules_;
+  const NativeCode& native_;
+  std::vector<Address> cframes_;  // ascending
+  bool on_trace_;
+  IsTrace is_trace_;
+};
+
+}  // namespace luaspy

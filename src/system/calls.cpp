@@ -1,0 +1,347 @@
+#include "system/calls.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <csignal>
+#include <cstring>
+
+namespace luaspy::system {
+namespace {
+
+Failure failure_if(bool failed) { return {failed ? errno : 0}; }
+
+volatile std::sig_atomic_t end_signal = 0;
+
+std::atomic<void (*)()> last_action = nullptr;
+static_assert(decltype(last_action)::is_always_lock_free);
+
+volatile std::sig_atomic_t end_at_once_held = 0, end_at_once_wanted = 0;
+
+void end_at_once() {
+  if (void (*const action)() = last_action) action();
+  ::_exit(128 + SIGINT);
+}
+
+void on_end_signal(int signal) {
+  if (signal == SIGINT && end_signal == SIGINT) {
+    if (end_at_once_held == 0) end_at_once();
+    end_at_once_wanted = 1;
+  }
+  end_signal = signal;
+}
+
+volatile std::sig_atomic_t suspend_signal = 0;
+
+void on_suspend_signal(int) { suspend_signal = 1; }
+
+void on_alarm(int) {}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;   // without SA_RESTART: a wait has to end
+  ::sigaction(signal, &action, nullptr);
+}
+
+// mmap(2): SIGBUS comes where a mapped file has no page any more. There is one of zeros from now on.
+void on_missing_page(int, siginfo_t* info, void*) {
+  const int error = errno;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) / page * page);
+  const bool put = info->si_code == BUS_ADRERR && ::mmap(address, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+  if (!put) ::signal(SIGBUS, SIG_DFL);   // it comes again, and ends luaspy
+  errno = error;
+}
+
+}  // namespace
+
+bool Failure::no_such_process() const { return code == ESRCH; }
+bool Failure::not_permitted() const { return code == EPERM || code == EACCES; }
+bool Failure::not_implemented() const { return code == ENOSYS; }
+bool Failure::not_found() const { return code == ENOENT; }
+std::string Failure::text() const { return std::strerror(code); }
+
+FileDescriptor::~FileDescriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+FileDescriptor open_file(const std::string& path, int flags, Failure* failure) {
+  FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0666));
+  if (failure != nullptr) *failure = failure_if(!file);
+  return file;
+}
+
+FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path, int flags, Failure* failure) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  FileDescriptor file(static_cast<int>(::syscall(SYS_openat2, root.number(), path.c_str(), &how, sizeof how)));
+  *failure = failure_if(!file);
+  return file;
+}
+
+std::optional<std::string> read_file(const std::string& path) {
+  const FileDescriptor file = open_file(path, O_RDONLY);
+  if (!file) return std::nullopt;
+  constexpr std::size_t limit = 64 << 20;
+  std::string text;
+  std::array<char, 65536> buffer;
+  while (text.size() < limit) {
+    const ssize_t count = ::read(file.number(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::nullopt;
+    if (count == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+std::string_view reread(const FileDescriptor& file, std::span<char> buffer) {
+  const ssize_t count = ::pread(file.number(), buffer.data(), buffer.size(), 0);
+  return {buffer.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
+}
+
+std::optional<std::string> read_link(const std::string& path) {
+  std::array<char, PATH_MAX> buffer;
+  const ssize_t count = ::readlink(path.c_str(), buffer.data(), buffer.size());
+  if (count < 0) return std::nullopt;
+  return std::string(buffer.data(), static_cast<std::size_t>(count));
+}
+
+std::vector<pid_t> numeric_entries(const std::string& directory, Failure* failure) {
+  std::vector<pid_t> numbers;
+  DIR* const stream = ::opendir(directory.c_str());
+  if (failure != nullptr) *failure = failure_if(stream == nullptr);
+  if (stream == nullptr) return numbers;
+  while (const dirent* entry = ::readdir(stream)) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
+  }
+  ::closedir(stream);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+Failure read_memory(pid_t pid, std::span<const iovec> local, std::span<const iovec> remote, std::size_t& bytes_read) {
+  const ssize_t count = ::process_vm_readv(pid, local.data(), local.size(), remote.data(), remote.size(), 0);
+  bytes_read = count > 0 ? static_cast<std::size_t>(count) : 0;
+  return failure_if(count < 0);
+}
+
+bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into) {
+  const ssize_t count = ::pread(file.number(), into.data(), into.size(), static_cast<off_t>(address));
+  return count >= 0 && static_cast<std::size_t>(count) == into.size();
+}
+
+std::size_t read_some_at(const FileDescriptor& file, Address address, std::span<std::byte> into, bool& is_gone) {
+  const ssize_t count = ::pread(file.number(), into.data(), into.size(), static_cast<off_t>(address));
+  is_gone = count == 0 && !into.empty();
+  return count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+Failure find_process(pid_t pid) { return failure_if(::kill(pid, 0) != 0); }
+
+// There is no process 0 to trace: a kernel that looks for it says so (ESRCH), a filter in front of it something else.
+Failure may_stop() {
+  const Failure failure = seize(0);
+  return failure.no_such_process() ? Failure{} : failure;
+}
+
+Failure seize(pid_t tid) { return failure_if(::ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0); }
+Failure interrupt(pid_t tid) { return failure_if(::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0); }
+Failure detach(pid_t tid, int signal) {
+  return failure_if(::ptrace(PTRACE_DETACH, tid, nullptr, static_cast<long>(signal)) != 0);
+}
+
+Registers registers_of(const user_regs_struct& raw) {
+  const std::array values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi, raw.rbp, raw.rsp, raw.r8,
+                             raw.r9,  raw.r10, raw.r11, raw.r12, raw.r13, raw.r14, raw.r15, raw.rip};
+  static_assert(values.size() == register_count);
+  Registers registers;
+  for (unsigned number = 0; number < register_count; ++number) registers.set(number, values[number]);
+  return registers;
+}
+
+Failure read_registers(pid_t tid, Registers& registers, bool* at_system_call) {
+  user_regs_struct raw;
+  iovec vector{&raw, sizeof raw};
+  if (::ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &vector) != 0) return {errno};
+  registers = registers_of(raw);
+  // An interrupt puts a negative number there (arch/x86/entry/entry_64.S).
+  if (at_system_call != nullptr) *at_system_call = static_cast<std::int64_t>(raw.orig_rax) >= 0;
+  return {};
+}
+
+namespace {
+
+WaitStatus status_of(pid_t changed, int status) {
+  if (changed == 0) return {};
+  if (changed < 0) return {errno == EINTR ? WaitStatus::Kind::interrupted : WaitStatus::Kind::ended};
+  if (WIFEXITED(status)) return {WaitStatus::Kind::ended, 0, WEXITSTATUS(status)};
+  if (WIFSIGNALED(status)) return {WaitStatus::Kind::ended, 0, 128 + WTERMSIG(status)};
+  // ptrace(2): a stop with an event in bits 16 up (PTRACE_EVENT_STOP) carries no signal to deliver; any other is a
+  // signal-delivery-stop, whose signal would be lost if it were not passed on.
+  const bool event = status >> 16 != 0;
+  return {WaitStatus::Kind::stopped, event ? 0 : WSTOPSIG(status)};
+}
+
+}  // namespace
+
+WaitStatus wait_for(pid_t tid, bool block) {
+  int status = 0;
+  const pid_t changed = ::waitpid(tid, &status, __WALL | (block ? 0 : WNOHANG));
+  return status_of(changed, status);
+}
+
+WaitStatus wait_for_any(pid_t& tid) {
+  int status = 0;
+  tid = ::waitpid(-1, &status, __WALL | __WNOTHREAD);
+  return status_of(tid, status);
+}
+
+Alarm::Alarm() {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGALRM;
+  event._sigev_un._tid = ::gettid();
+  timer_t timer = nullptr;
+  exists_ = ::timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+  timer_ = timer;
+}
+
+Alarm::~Alarm() {
+  if (exists_) ::timer_delete(static_cast<timer_t>(timer_));
+}
+
+void Alarm::set(Clock::time_point time) {
+  const auto since_epoch = to_ns(time.time_since_epoch());
+  const itimerspec once{{}, {since_epoch / 1'000'000'000, since_epoch % 1'000'000'000}};
+  if (exists_) ::timer_settime(static_cast<timer_t>(timer_), TIMER_ABSTIME, &once, nullptr);
+}
+
+// WNOWAIT leaves a stop to the thread that it belongs to. An end is heard for good by waitpid(2).
+WaitStatus wait_for_end(pid_t child) {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0) return {errno == EINTR ? WaitStatus::Kind::interrupted : WaitStatus::Kind::ended};
+  if (info.si_pid == 0 || (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED)) return {};
+  return wait_for(child, false);
+}
+
+void await_end(pid_t child, std::chrono::milliseconds patience) {
+  const FileDescriptor end(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  if (!end) {
+    (void)sleep_until(Clock::now() + std::min(patience, std::chrono::milliseconds(20)));
+    return;
+  }
+  pollfd ended{end.number(), POLLIN, 0};
+  (void)::poll(&ended, 1, static_cast<int>(patience.count()));
+}
+
+bool sleep_until(Clock::time_point deadline) {
+  const auto since_epoch = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count();
+  const timespec time{since_epoch / 1'000'000'000, since_epoch % 1'000'000'000};
+  return ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == 0;
+}
+
+void watch_signals() {
+  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_end_signal);
+  struct sigaction hangup {};
+  ::sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) handle(SIGHUP, on_end_signal);   // nohup(1)
+  handle(SIGALRM, on_alarm);
+  handle(SIGTSTP, on_suspend_signal);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);   // writing fails instead
+  const itimerval period{{0, 100'000}, {0, 100'000}};
+  ::setitimer(ITIMER_REAL, &period, nullptr);
+}
+
+void outlive_shorter_files() {
+  struct sigaction action {};
+  action.sa_sigaction = on_missing_page;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
+}
+
+void before_end_at_once(void (*action)()) { last_action = action; }
+
+void hold_end_at_once(bool hold) {
+  end_at_once_held = hold ? 1 : 0;
+  if (!hold && end_at_once_wanted != 0) end_at_once();
+}
+
+bool suspend_requested() { return suspend_signal != 0; }
+
+void suspend() {
+  suspend_signal = 0;
+  ::signal(SIGTSTP, SIG_DFL);
+  ::raise(SIGTSTP);
+  handle(SIGTSTP, on_suspend_signal);
+}
+
+int end_requested() { return end_signal; }
+
+bool is_terminal(int file_descriptor) { return ::isatty(file_descriptor) == 1; }
+
+std::size_t terminal_width(int file_descriptor) {
+  winsize size{};
+  return ::ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// The child execs when its pipe `go` closes. Its own end of `answer` closes by itself at a successful exec, and carries errno
+// after a failed one.
+Launch::Launch(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  std::array<int, 2> go{}, answer{};
+  if (::pipe2(go.data(), O_CLOEXEC) != 0 || ::pipe2(answer.data(), O_CLOEXEC) != 0) {
+    failure_ = {errno};
+    return;
+  }
+  const FileDescriptor wait_end(go[0]), error_end(answer[1]);
+  go_ = FileDescriptor(go[1]);
+  answer_ = FileDescriptor(answer[0]);
+  pid_ = ::fork();
+  failure_ = failure_if(pid_ < 0);
+  if (pid_ != 0) return;
+  ::close(go_.release());
+  char nothing = 0;
+  while (::read(wait_end.number(), &nothing, 1) < 0 && errno == EINTR) {}
+  ::execvp(arguments[0], arguments.data());
+  const int code = errno;
+  (void)!::write(error_end.number(), &code, sizeof code);
+  ::_exit(127);
+}
+
+Failure Launch::start() {
+  if (failure_) return failure_;
+  { const FileDescriptor closed(std::move(go_)); }
+  int code = 0;
+  ssize_t count = 0;
+  while ((count = ::read(answer_.number(), &code, sizeof code)) < 0 && errno == EINTR) {}
+  if (count != sizeof code) return {};
+  ::waitpid(pid_, nullptr, 0);
+  return {code};
+}
+
+}  // namespace luaspy::system

@@ -1,0 +1,258 @@
+#include "top/top.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <thread>
+
+#include "attach/halt.h"
+#include "attach/refusal.h"
+#include "top/command_output.h"
+#include "base/say.h"
+#include "top/top_feed.h"
+#include "top/top_plain.h"
+#include "top/top_screen.h"
+
+namespace luaspy {
+namespace {
+
+using Clock = system::Clock;
+
+constexpr double window = 5;   // s, of the screen
+
+// Shows on a thread of its own, and samples on this one. An exception of the other thread is thrown here.
+void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCounts& counts, const std::function<void()>& show) {
+  std::exception_ptr failure;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);   // signals are for the thread that samples
+  std::thread shower([&] {
+    try {
+      show();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    feed.want_no_more();
+    feed.release();
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  try {
+    run_loop(family, options, feed, counts);
+  } catch (...) {
+    feed.end(counts);
+    shower.join();
+    throw;
+  }
+  feed.end(counts);
+  // The target has ended, and the screen is still looked at.
+  while (!feed.has_enough() && system::end_requested() == 0) {
+    if (system::suspend_requested()) {
+      feed.before_suspend();
+      system::suspend();
+      feed.after_suspend();
+    }
+    system::sleep_until(Clock::now() + std::chrono::milliseconds(50));
+  }
+  shower.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+// What is to be shown. Where nothing ran in the window, /proc is asked whether anything could.
+void copy(TopFeed& feed, TopCounts& counts, TopTarget& target) {
+  feed.copy(counts, target);
+  const bool nothing_ran = std::ranges::all_of(counts.activity, [](const TopCounts::Span& span) { return span.recent == 0; });
+  if (nothing_ran && counts.elapsed.recent > 0 && !target.ended && target.processes == 1) target.still = why_still(target.pid);
+}
+
+// The user, until `q`.
+class Watching {
+ public:
+  Watching(TopFeed& feed, TopScreen& screen, double interval) : feed_(feed), screen_(screen), view_(interval, screen.charset()) {}
+
+  void run() {
+    look();
+    while (system::end_requested() == 0) {
+      if (feed_.wants_suspend()) stand_by();
+      if (feed_.is_over() && !frozen_) freeze();
+      if (frozen_ && !target_.ended) return;   // its time is over
+      if (!frozen_ && Clock::now() >= look_at_) look();
+      screen_.show(draw_top(view_, counts_, target_, screen_.size()));
+      if (!wait()) return;
+    }
+  }
+
+ private:
+  // False: to end.
+  bool wait() {
+    constexpr std::chrono::milliseconds most(100);   // a signal is not heard here
+    const Clock::time_point until = Clock::now() + most;
+    do {
+      TopKey key;
+      const auto patience = std::chrono::ceil<std::chrono::milliseconds>(std::min(until, look_at_) - Clock::now());
+      switch (screen_.wait(frozen_ ? most : std::clamp(patience, std::chrono::milliseconds(0), most), key)) {
+        case TopScreen::Event::key: return press(key);
+        case TopScreen::Event::resized: return true;
+        case TopScreen::Event::gone: return false;
+        case TopScreen::Event::none: break;
+      }
+      if (system::end_requested() != 0 || feed_.wants_suspend() || (feed_.is_over() && !frozen_)) return true;
+    } while (frozen_ || Clock::now() < look_at_);
+    return true;
+  }
+
+  bool press(const TopKey& key) {
+    const bool was_paused = view_.is_paused();
+    switch (view_.press(key, counts_)) {
+      case TopView::Request::quit: return false;
+      case TopView::Request::reset:
+        if (!frozen_) feed_.reset(), look();
+        break;
+      case TopView::Request::none: break;
+    }
+    if (was_paused && !view_.is_paused() && !frozen_) look();
+    look_at_ = std::min(look_at_, Clock::now() + pause());
+    return true;
+  }
+
+  void look() {
+    // That sampling is paused or over is the target's affair: the counts that are shown stay.
+    TopCounts fresh;
+    copy(feed_, fresh, target_);
+    if (!view_.is_paused() || counts_.entries.empty()) counts_ = std::move(fresh);
+    view_.show(counts_);
+    look_at_ = Clock::now() + pause();
+  }
+  // At the beginning something is to be seen soon.
+  Clock::duration pause() const {
+    constexpr double soon = 0.25;
+    const bool begins = counts_.elapsed.all < 2'000'000'000;
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(begins ? std::min(soon, view_.interval()) : view_.interval()));
+  }
+
+  void freeze() {
+    frozen_ = true;
+    look();
+  }
+
+  void stand_by() {
+    screen_.suspend();
+    feed_.stand_by();
+    screen_.resume();
+  }
+
+  TopFeed& feed_;
+  TopScreen& screen_;
+  TopView view_;
+  TopCounts counts_;
+  TopTarget target_;
+  Clock::time_point look_at_{};
+  bool frozen_ = false;
+};
+
+// Plain tables, until there are enough. False: nobody takes them.
+bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
+  const auto step = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval));
+  TopCounts counts;
+  TopTarget target;
+  std::int64_t printed_at = 0;
+  const auto print = [&] {
+    copy(feed, counts, target);
+    printed_at = counts.elapsed.all;
+    std::cout << plain_table(counts, target) << std::flush;
+    return static_cast<bool>(std::cout);
+  };
+  Clock::time_point at = Clock::now();
+  for (int done = 0; !count || done < *count; ++done) {
+    at += step;
+    while (!feed.is_over() && Clock::now() < at) {
+      if (feed.wants_suspend()) feed.stand_by();
+      constexpr std::chrono::milliseconds most(50);   // a signal is not heard here
+      feed.wait_for_end(std::min<Clock::duration>(at - Clock::now(), most));
+    }
+    if (feed.is_over()) {
+      // What came since the last table, if it is more than a moment.
+      feed.copy(counts, target);
+      return counts.elapsed.all - printed_at < 100'000'000 && done != 0 ? true : print();
+    }
+    if (!print()) return false;
+  }
+  return true;
+}
+
+// Of a launched command, whatever happens to top: its output, and its exit status.
+int wait_for_command(Family& family, CommandOutput* output) {
+  Session& session = family.target();
+  if (!session.launched()) return 0;
+  if (output != nullptr) output->pour();
+  if (!session.ended()) say("luaspy: process {} runs on; luaspy ends when it does\n", session.target().process().pid());
+  while (!session.ended()) {
+    if (system::suspend_requested()) system::suspend();
+    if (output != nullptr) output->pour();
+    system::sleep_until(Clock::now() + std::chrono::milliseconds(50));
+  }
+  if (output != nullptr) output->pour();
+  return family.wait_for_exit();
+}
+
+Result<Family> open(const TopOptions& options) {
+  SamplerOptions sampler;
+  sampler.merging = {options.mode, false};
+  sampler.idle = options.idle;
+  Result<Family> family = Family::open(options.target, sampler, options.subprocesses);
+  if (!family || family->target().launched() || options.mode == Mode::native) return family;
+  if (const Result<void> lua = family->check_lua(); !lua) return lua.error();
+  return family;
+}
+
+}  // namespace
+
+Result<int> top(const TopOptions& options) {
+  const bool plain = options.batch || !TopScreen::is_possible();
+  if (plain && !options.batch) say("luaspy: standard output is no terminal that can show a screen: tables, as with --batch\n");
+  std::optional<CommandOutput> output;
+  if (!plain && options.target.pid == 0) {
+    Result<CommandOutput> diverted = CommandOutput::divert();
+    if (!diverted) return diverted.error();
+    output.emplace(std::move(*diverted));
+  }
+  Result<Family> opened = open(options);
+  if (output) output->give_back();
+  if (!opened) return opened.error();
+  Family& family = *opened;
+  system::watch_signals();
+
+  const double interval = options.interval.value_or(plain ? 2 : 1);
+  TopTarget target;
+  target.command = family.target().target().process().command();
+  target.pid = family.target().target().process().pid();
+  target.rate = options.rate;
+  target.window = plain ? interval : window;
+  if (output) target.output = output->path();
+  TopFeed feed(family, target);
+  LoopCounts counts;
+  const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop};
+  bool taken = true;
+  if (plain) {
+    run_both(family, loop, feed, counts, [&] { taken = print_tables(feed, interval, options.count); });
+  } else {
+    const std::unique_ptr<TopScreen> screen = TopScreen::open();
+    if (screen == nullptr) return Error{Cause::usage, "No terminal to read keys from. --batch needs none."};
+    system::before_end_at_once(TopScreen::leave_at_once);
+    run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval).run(); });
+  }
+  system::before_end_at_once(nullptr);
+  if (counts.unheard != 0) say("{}", unheard_text);
+  const int status = wait_for_command(family, output ? &*output : nullptr);
+  TopCounts last;
+  feed.copy(last, target);
+  if (last.losses[static_cast<std::size_t>(Loss::refused)] != 0) fmt::print(stderr, "luaspy: {}\n", explain_no_stop(target.pid).text);
+  if (!taken) return Error{Cause::output, "Cannot write all of the tables: no space, or closed by their reader."};
+  return status;
+}
+
+}  // namespace luaspy

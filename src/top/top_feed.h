@@ -1,0 +1,63 @@
+#pragma once
+// Between the thread that samples and the one that shows: neither waits for the other longer than it takes to copy the counts.
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "sampling/sampling_loop.h"
+#include "top/top_table.h"
+
+namespace luaspy {
+
+class TopFeed : public SampleSink {
+ public:
+  // `family` has to outlive it.
+  TopFeed(Family& family, TopTarget target);
+
+  // The sampling side.
+  void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) override;
+  void add_idle(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) override;
+  void add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) override;
+  void add_loss(Loss loss, std::int64_t count) override;
+  void look(const LoopCounts& counts) override;
+  bool has_enough() override { return enough_; }
+  void before_suspend() override;
+  void after_suspend() override;
+  // Nothing more comes.
+  void end(const LoopCounts& counts);
+
+  // The showing side.
+  void copy(TopCounts& counts, TopTarget& target);
+  void reset();
+  void want_no_more() { enough_ = true; }
+  bool is_over() const { return over_; }
+  // Waits until it is over, or so long.
+  void wait_for_end(std::chrono::nanoseconds patience);
+  bool wants_suspend() const { return suspension_ == Suspension::wanted; }
+  // Says that luaspy may be stopped now, and returns when it runs again.
+  void stand_by();
+  // Nobody shows any more: luaspy may be stopped at any time.
+  void release();
+
+ private:
+  enum class Suspension { none, wanted, possible };
+  void ask_luas();
+
+  Family& family_;
+  std::mutex mutex_;                // of table_ and target_
+  TopTable table_;
+  TopTarget target_;
+  // Of the sampling side alone.
+  std::int64_t ticks_ = 0, duration_ns_ = 0;
+  system::Clock::time_point luas_asked_{};
+
+  std::atomic<bool> enough_ = false, over_ = false;
+  std::atomic<Suspension> suspension_ = Suspension::none;
+  std::mutex change_mutex_;
+  bool released_ = false;
+  std::condition_variable change_;  // of over_, suspension_, released_
+};
+
+}  // namespace luaspy

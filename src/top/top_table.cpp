@@ -1,0 +1,219 @@
+#include "top/top_table.h"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+namespace luaspy {
+namespace {
+
+constexpr std::size_t most_functions = 50'000, most_entries = 500'000, most_threads = 1000, most_names = 16;
+
+std::uint64_t pair_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
+
+// A Lua function is called by different names in different places.
+bool is_named_by_callers(const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; }
+
+bool is_same_function(const Frame& a, const Frame& b) {
+  return a.kind == b.kind && a.line_defined == b.line_defined && a.prototype == b.prototype && a.file == b.file && (is_named_by_callers(a) || a.name == b.name);
+}
+
+std::size_t hash_of_function(const Frame& frame) {
+  std::size_t hash = std::hash<std::string>()(is_named_by_callers(frame) ? frame.file : frame.name);
+  hash = hash * 31 + static_cast<std::size_t>(frame.line_defined);
+  hash = hash * 31 + frame.prototype;
+  return hash * 31 + static_cast<std::size_t>(frame.kind);
+}
+
+}  // namespace
+
+TopTable::TopTable(std::int64_t window_ns) : window_(window_ns) {
+  counts_.entries.emplace_back();
+  counts_.functions.push_back({Frame::Kind::marker, "[more functions than are kept apart]", {}, 0, 0});
+  names_.emplace_back();
+}
+
+TopTable::Index TopTable::index_of(const Thread& thread) {
+  const std::uint64_t key = pair_of(static_cast<std::uint32_t>(thread.pid), static_cast<std::uint32_t>(thread.tid));
+  const auto known = thread_index_.find(key);
+  if (known != thread_index_.end()) return known->second;
+  if (threads_.size() > most_threads) return static_cast<Index>(threads_.size() - 1);
+  const auto index = static_cast<Index>(threads_.size());
+  thread_index_.emplace(key, index);
+  const bool last = threads_.size() == most_threads;
+  counts_.threads.push_back(last ? TopCounts::ThreadName{0, 0, "more threads", {}} : TopCounts::ThreadName{thread.pid, thread.tid, thread.name, {}});
+  threads_.emplace_back();
+  return index;
+}
+
+TopTable::Index TopTable::function_of(const Frame& frame) {
+  const std::size_t hash = hash_of_function(frame);
+  const auto [first, last] = function_index_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    if (!is_same_function(counts_.functions[known->second], frame)) continue;
+    if (is_named_by_callers(frame)) note_name(known->second, frame.name);
+    return known->second;
+  }
+  if (counts_.functions.size() >= most_functions) return 0;
+  const auto index = static_cast<Index>(counts_.functions.size());
+  counts_.functions.push_back(frame);
+  counts_.functions.back().line = 0;
+  counts_.functions.back().line_is_near = false;
+  names_.emplace_back();
+  function_index_.emplace(hash, index);
+  if (is_named_by_callers(frame)) note_name(index, frame.name), tell_apart(index);
+  return index;
+}
+
+// Functions that begin on the same line and have the same name are numbered.
+void TopTable::tell_apart(Index function) {
+  Frame& frame = counts_.functions[function];
+  if (frame.prototype == 0) return;
+  const int count = ++same_place_[frame.file + '\n' + std::to_string(frame.line_defined) + '\n' + frame.name];
+  frame.twin = count > 1 ? count : 0;
+}
+
+// The name that it is seen under most often. "function" and iterators' generic names give way to a real one.
+void TopTable::note_name(Index function, const std::string& name) {
+  auto& seen = names_[function].seen;
+  auto known = std::ranges::find(seen, name, &std::pair<std::string, std::int64_t>::first);
+  if (known == seen.end()) {
+    if (seen.size() == most_names) return;
+    known = seen.insert(seen.end(), {name, 0});
+  }
+  if (name == "function") return;
+  if (name == "for iterator") known->second = 1;
+  else known->second += 2;
+  std::string& shown = counts_.functions[function].name;
+  if (shown == name) return;
+  const auto best = std::ranges::find(seen, shown, &std::pair<std::string, std::int64_t>::first);
+  if (best == seen.end() || best->second < known->second) shown = name, tell_apart(function);
+}
+
+TopTable::Index TopTable::line_of(Index function, const Frame& frame) {
+  const auto line = static_cast<std::uint32_t>(std::max(frame.line, 0)) << 1 | static_cast<std::uint32_t>(frame.line_is_near);
+  const auto [place, added] = line_index_.emplace(pair_of(function, line), static_cast<Index>(counts_.lines.size()));
+  if (added) counts_.lines.push_back({function, frame.line, frame.line_is_near});
+  return place->second;
+}
+
+TopTable::Index TopTable::entry_of(TopCounts::Entry::Kind kind, Index a, Index b) {
+  auto& index = entry_index_[static_cast<std::size_t>(kind)];
+  const auto known = index.find(pair_of(a, b));
+  if (known != index.end()) return known->second;
+  if (counts_.entries.size() >= most_entries) return 0;
+  const auto entry = static_cast<Index>(counts_.entries.size());
+  counts_.entries.push_back({kind, a, b, {}});
+  index.emplace(pair_of(a, b), entry);
+  return entry;
+}
+
+std::shared_ptr<const TopTable::Path> TopTable::path_of(Index thread, const Stack& stack) {
+  using Kind = TopCounts::Entry::Kind;
+  auto path = std::make_shared<Path>();
+  path->stack = stack;
+  Index caller = 0;
+  for (std::size_t depth = 0; depth < stack.size(); ++depth) {
+    const Index function = function_of(stack[depth]);
+    path->own_function = entry_of(Kind::function, thread, function);
+    // Lines are kept apart while there is room for them, as are functions.
+    path->own_line = counts_.lines.size() < most_entries ? entry_of(Kind::line, thread, line_of(function, stack[depth])) : 0;
+    path->totals.push_back(path->own_function);
+    path->totals.push_back(path->own_line);
+    if (depth != 0) path->totals.push_back(entry_of(Kind::call, caller, function));
+    caller = function;
+  }
+  std::ranges::sort(path->totals);
+  path->totals.erase(std::unique(path->totals.begin(), path->totals.end()), path->totals.end());
+  return path;
+}
+
+void TopTable::learn_from(Activity activity) {
+  if (activity == Activity::machine_code || activity == Activity::compiling) know_luajit();
+  if (activity == Activity::collecting) counts_.sees_collector = true;
+}
+
+void TopTable::see(Index thread) {
+  if (threads_[thread].seen == tick_) return;
+  threads_[thread].seen = tick_;
+  ++seen_;
+}
+
+void TopTable::add_idle(const Thread& thread) { see(index_of(thread)); }
+
+void TopTable::add_waiting(const Thread& thread, std::int64_t count) {
+  see(index_of(thread));
+  waiting_ += count;
+}
+
+void TopTable::add(const Thread& thread, std::int64_t weight_ns, const Sample& sample) {
+  if (sample.loss != Loss::none) add_loss(sample.loss);
+  if (sample.loss == Loss::ended) return;
+  const Index index = index_of(thread);
+  see(index);
+  PerThread& memo = threads_[index];
+  Look look = {clock_ + weight_ns, weight_ns, nullptr, index, Activity::lua, false, sample.stopped_ns};
+  if (sample.loss == Loss::none) {
+    if (!sample.again) {
+      memo.activity = activity_of(sample.vm_state);
+      memo.quality = sample.quality;
+      learn_from(memo.activity);
+      if (memo.path == nullptr || memo.path->stack != sample.stack) memo.path = path_of(index, sample.stack);
+    }
+    counts_.quality += memo.quality;
+    ++counts_.samples;
+    look.path = memo.path;
+    look.activity = memo.activity;
+    look.ran = sample.state == Sample::State::running;
+  }
+  ran_ |= sample.state == Sample::State::running;
+  waiting_ += sample.state == Sample::State::waiting;
+  count(look, &TopCounts::Span::recent, 1);
+  count(look, &TopCounts::Span::all, 1);
+  looks_.push_back(std::move(look));
+}
+
+void TopTable::count(const Look& look, Member span, std::int64_t sign) {
+  const std::int64_t weight = sign * look.weight;
+  counts_.stopped.*span += sign * look.stopped;
+  if (look.ran) counts_.activity[static_cast<std::size_t>(look.activity)].*span += weight, counts_.threads[look.thread].ran.*span += weight;
+  if (look.path == nullptr) return;
+  for (const Index entry : look.path->totals) counts_.entries[entry].times.total.*span += weight;
+  counts_.entries[look.path->own_function].times.own.*span += weight;
+  counts_.entries[look.path->own_line].times.own.*span += weight;
+}
+
+void TopTable::end_tick(std::int64_t weight_ns, std::int64_t ticks) {
+  clock_ += weight_ns;
+  const auto count_tick = [&](const Tick& tick, Member span, std::int64_t sign) {
+    counts_.elapsed.*span += sign * tick.weight;
+    counts_.ticks.*span += sign * tick.count;
+    counts_.waiting.*span += sign * tick.waiting * tick.weight / std::max<std::int64_t>(tick.count, 1);
+    if (tick.idle) counts_.idle.*span += sign * tick.weight;
+  };
+  const Tick tick = {clock_, weight_ns, !ran_ && waiting_ == 0, ticks, std::exchange(waiting_, 0)};
+  count_tick(tick, &TopCounts::Span::recent, 1);
+  count_tick(tick, &TopCounts::Span::all, 1);
+  ticks_.push_back(tick);
+  for (; !looks_.empty() && looks_.front().end <= clock_ - window_; looks_.pop_front()) count(looks_.front(), &TopCounts::Span::recent, -1);
+  for (; !ticks_.empty() && ticks_.front().end <= clock_ - window_; ticks_.pop_front()) count_tick(ticks_.front(), &TopCounts::Span::recent, -1);
+  counts_.threads_now = seen_;
+  seen_ = 0;
+  ran_ = false;
+  ++tick_;
+}
+
+void TopTable::reset() {
+  looks_.clear();
+  ticks_.clear();
+  for (TopCounts::Entry& entry : counts_.entries) entry.times = {};
+  for (TopCounts::ThreadName& thread : counts_.threads) thread.ran = {};
+  counts_.elapsed = counts_.ticks = counts_.idle = counts_.waiting = counts_.stopped = {};
+  counts_.activity = {};
+  counts_.losses = {};
+  counts_.quality = {};
+  counts_.samples = 0;
+}
+
+}  // namespace luaspy
