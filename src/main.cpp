@@ -4,10 +4,11 @@
 #include <cstdio>
 #include <exception>
 
-#include "system/calls.h"
+#include "system/signals.h"
 #include "doctor/doctor.h"
 #include "dump/dump.h"
 #include "cli/options.h"
+#include "ps/choose_target.h"
 #include "ps/ps.h"
 #include "record/record.h"
 #include "report/report.h"
@@ -22,7 +23,20 @@ luaspy::Result<int> print(const std::string& text) {
   return 0;
 }
 
-luaspy::Result<int> run_command(const luaspy::Options& options) {
+// --pid auto and --name become a pid.
+luaspy::Result<void> choose(luaspy::TargetOptions& target) {
+  if (!target.any && target.name.empty()) return {};
+  const luaspy::Result<int> pid = luaspy::choose_target(target.name);
+  if (!pid) return pid.error();
+  target.pid = *pid;
+  return {};
+}
+
+luaspy::Result<int> run_command(luaspy::Options& options) {
+  for (luaspy::TargetOptions* const target : {&options.record.target, &options.top.target, &options.dump.target, &options.doctor.target}) {
+    if (const luaspy::Result<void> chosen = choose(*target); !chosen) return chosen.error();
+  }
+
   switch (options.command) {
     case luaspy::Options::Command::record: return luaspy::record(options.record);
     case luaspy::Options::Command::report: return luaspy::report(options.report);
@@ -38,7 +52,7 @@ luaspy::Result<int> run_command(const luaspy::Options& options) {
 
 int run(int argc, char** argv) {
   int exit_code = 0;
-  const std::optional<luaspy::Options> options = luaspy::parse_options(argc, argv, exit_code);
+  std::optional<luaspy::Options> options = luaspy::parse_options(argc, argv, exit_code);
   if (!options) return exit_code;
   const luaspy::Result<int> status = run_command(*options);
   if (status) return *status;

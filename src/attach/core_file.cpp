@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 
+#include "system/calls.h"
 #include "base/text.h"
 
 namespace luaspy {
@@ -51,7 +52,7 @@ bool was_interrupted(std::int64_t answer) {
 }
 
 // Is the part of an ELF file that begins at `offset` of it executable, as its program headers tell?
-bool is_code(const system::FileDescriptor& file, std::uint64_t offset) {
+bool is_code(const FileDescriptor& file, std::uint64_t offset) {
   const ElfHandle elf(elf_begin(file.number(), ELF_C_READ, nullptr));
   std::size_t count = 0;
   if (!elf || elf_getphdrnum(elf.get(), &count) != 0) return false;
@@ -259,7 +260,7 @@ const CoreFile::File& CoreFile::look_up(const FileRange& range) const {
   if (file.state != File::State::unknown) return file;
   file.state = File::State::missing;
   if (file.deleted) return file;
-  system::FileDescriptor opened = system::open_file(file.at, O_RDONLY | O_NONBLOCK);
+  FileDescriptor opened = system::open_file(file.at, O_RDONLY | O_NONBLOCK);
   struct stat status {};
   // Files of /proc and the like have no size, and reading one may take for ever.
   if (!opened || ::fstat(opened.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return file;
@@ -301,7 +302,7 @@ bool CoreFile::read(Address address, std::span<std::byte> into) const {
   return true;
 }
 
-system::FileDescriptor CoreFile::open_mapped(const Mapping& mapping) const {
+FileDescriptor CoreFile::open_mapped(const Mapping& mapping) const {
   const FileRange* const range = range_at(mapping.start);
   if (range == nullptr || look_up(*range).state != File::State::usable) return {};
   return system::open_file(files_[range->file].at, O_RDONLY);

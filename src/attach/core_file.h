@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/registers.h"
 #include "base/mapped.h"
 #include "base/memory.h"
 #include "base/result.h"
@@ -50,7 +51,7 @@ class CoreFile : public Memory, public Mapped {
 
   bool read(Address address, std::span<std::byte> into) const override;
   AddressSpace address_space() const override { return space_; }
-  system::FileDescriptor open_mapped(const Mapping& mapping) const override;
+  FileDescriptor open_mapped(const Mapping& mapping) const override;
 
  private:
   struct Segment {               // of the core
@@ -70,7 +71,7 @@ class CoreFile : public Memory, public Mapped {
     std::string at;              // where it is looked for
     bool deleted = false;
     enum class State { unknown, usable, missing, differs } state = State::unknown;
-    system::FileDescriptor opened;
+    FileDescriptor opened;
   };
   CoreFile() = default;
   Result<void> read_headers(const std::string& path, std::uint64_t size);
@@ -86,7 +87,7 @@ class CoreFile : public Memory, public Mapped {
   std::size_t read_some(Address address, std::span<std::byte> into) const;
   const File& look_up(const FileRange& range) const;
 
-  system::FileDescriptor file_;
+  FileDescriptor file_;
   std::vector<Segment> segments_;   // ascending, disjoint
   std::vector<FileRange> ranges_;   // ascending, disjoint
   mutable std::vector<File> files_;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "system/calls.h"
 #include "attach/process.h"
 
 namespace luaspy {

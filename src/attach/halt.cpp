@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "system/calls.h"
 #include "base/text.h"
 #include "base/words.h"
 

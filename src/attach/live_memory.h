@@ -21,7 +21,7 @@ class LiveMemory : public Memory {
   std::size_t read_through_file(Address address, std::span<std::byte> into) const;   // bytes, from the start on
 
   pid_t pid_;
-  mutable system::FileDescriptor file_;  // /proc/PID/mem, opened when process_vm_readv does not serve
+  mutable FileDescriptor file_;  // /proc/PID/mem, opened when process_vm_readv does not serve
   mutable std::atomic<bool> use_file_ = false;
   mutable std::mutex file_lock_;
 };

@@ -20,7 +20,7 @@ class MappedFiles : public Memory {
   const AddressSpace& space_;
   LiveMemory memory_;
   mutable const Mapping* mapping_ = nullptr;   // what file_ is of
-  mutable system::FileDescriptor file_;
+  mutable FileDescriptor file_;
 };
 
 }  // namespace luaspy

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "system/calls.h"
 #include "attach/refusal.h"
 #include "base/text.h"
 #include "base/words.h"
@@ -172,7 +173,7 @@ Result<Process> Process::open(pid_t pid) {
       return Error{Cause::already_traced, fmt::format("Process {} is already traced by process {} ({}); a process has one tracer at a time.",
                                                       pid, tracer, name_in(proc(tracer, "comm")))};
   }
-  const system::FileDescriptor image = system::open_file(proc(living, "exe"), O_RDONLY);
+  const FileDescriptor image = system::open_file(proc(living, "exe"), O_RDONLY);
   if (!image || !system::open_file(proc(living, "mem"), O_RDONLY)) return explain_refusal(pid);
   std::array<char, EI_NIDENT> ident{};
   if (system::reread(image, ident).size() == ident.size() && ident[EI_CLASS] == ELFCLASS32)
@@ -236,9 +237,9 @@ const std::vector<std::shared_ptr<Thread>>& Process::threads() {
 // the program itself; /proc/PID/root is right for other mount namespaces, and where a process has changed its root only, luaspy sees the path
 // from its own (fs/d_path.c). The inode tells whether the file there is still the one that is mapped; the device does not: overlayfs and btrfs
 // show another one in maps than stat(2) does. Module compares what it can.
-system::FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
+FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
   const pid_t living = living_thread(pid);
-  system::FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", living, mapping.start, mapping.end), O_RDONLY);
+  FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", living, mapping.start, mapping.end), O_RDONLY);
   if (file) return file;
   for (const std::string& candidate : {proc(living, "exe"), proc(living, "root") + mapping.path, mapping.path}) {
     struct stat status {};
@@ -250,6 +251,6 @@ system::FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
   return {};
 }
 
-system::FileDescriptor Process::open_mapped(const Mapping& mapping) const { return luaspy::open_mapped(pid_, mapping); }
+FileDescriptor Process::open_mapped(const Mapping& mapping) const { return luaspy::open_mapped(pid_, mapping); }
 
 }  // namespace luaspy

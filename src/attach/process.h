@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "system/calls.h"
 #include "base/mapped.h"
 #include "base/result.h"
 
@@ -65,8 +66,8 @@ class Thread {
  private:
   pid_t tid_;
   std::string name_;
-  system::FileDescriptor syscall_, schedstat_, stat_;
-  mutable system::FileDescriptor sched_;   // opened when it is asked for
+  FileDescriptor syscall_, schedstat_, stat_;
+  mutable FileDescriptor sched_;   // opened when it is asked for
   pid_t pid_;
 };
 
@@ -90,13 +91,13 @@ class Process : public Mapped {
   void forget_threads() { list_again_ = true; }
 
   // Whatever mount namespace the file lives in.
-  system::FileDescriptor open_mapped(const Mapping& mapping) const override;
+  FileDescriptor open_mapped(const Mapping& mapping) const override;
 
  private:
   explicit Process(pid_t pid);
 
   pid_t pid_;
-  system::FileDescriptor task_;   // the directory of threads
+  FileDescriptor task_;   // the directory of threads
   std::vector<std::shared_ptr<Thread>> threads_;
   std::uint64_t thread_count_ = 0;
   system::Clock::time_point listed_;
@@ -109,7 +110,7 @@ pid_t living_thread(pid_t pid);
 // The processes that `pid`'s threads have started and that live; empty if the kernel does not tell (CONFIG_PROC_CHILDREN).
 std::vector<pid_t> children_of(pid_t pid);
 // Process::open_mapped() and command() of a process that need not be ours to look at.
-system::FileDescriptor open_mapped(pid_t pid, const Mapping& mapping);
+FileDescriptor open_mapped(pid_t pid, const Mapping& mapping);
 std::string command_of(pid_t pid);
 
 }  // namespace luaspy

@@ -14,41 +14,41 @@
 namespace luaspy {
 namespace {
 
-bool is_same_file(const system::FileDescriptor& one, const system::FileDescriptor& other) {
+bool is_same_file(const FileDescriptor& one, const FileDescriptor& other) {
   struct stat first {}, second {};
   return ::fstat(one.number(), &first) == 0 && ::fstat(other.number(), &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-mode_t kind_of(const system::FileDescriptor& file) {
+mode_t kind_of(const FileDescriptor& file) {
   struct stat status {};
   return file && ::fstat(file.number(), &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
-system::FileDescriptor open_in_root(const system::FileDescriptor& root, const std::string& path) {
+FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path) {
   system::Failure failure;
-  system::FileDescriptor file = system::open_in_root(root, path, O_PATH, &failure);
+  FileDescriptor file = system::open_in_root(root, path, O_PATH, &failure);
   if (!file && (failure.not_implemented() || failure.not_permitted())) file = open_in_root_stepwise(root, path);
   return file;
 }
 
 // Where the process's working directory is in its root; empty if it is not in it, or cannot be told. Another process's links are shown
 // from luaspy's root where they can be reached from there, else as the process itself sees them (fs/d_path.c): so what is found is compared.
-std::string working_directory(pid_t pid, const system::FileDescriptor& root) {
+std::string working_directory(pid_t pid, const FileDescriptor& root) {
   const pid_t living = living_thread(pid);
-  const system::FileDescriptor directory = system::open_file(fmt::format("/proc/{}/cwd", living), O_PATH | O_DIRECTORY);
+  const FileDescriptor directory = system::open_file(fmt::format("/proc/{}/cwd", living), O_PATH | O_DIRECTORY);
   std::string path = system::read_link(fmt::format("/proc/{}/cwd", living)).value_or("");
   const std::string prefix = system::read_link(fmt::format("/proc/{}/root", living)).value_or("/");
   if (!directory || !path.starts_with('/')) return {};
   if (prefix != "/" && path.starts_with(prefix)) path = '/' + path.substr(prefix.size());
-  const system::FileDescriptor found = open_in_root(root, path);
+  const FileDescriptor found = open_in_root(root, path);
   return found && is_same_file(found, directory) ? path : "";
 }
 
 }  // namespace
 
-system::FileDescriptor open_in_root_stepwise(const system::FileDescriptor& root, const std::string& path) {
+FileDescriptor open_in_root_stepwise(const FileDescriptor& root, const std::string& path) {
   constexpr int most_steps = 1000, most_links = 40;   // path_resolution(7)
-  std::vector<system::FileDescriptor> way;   // from below the root
+  std::vector<FileDescriptor> way;   // from below the root
   std::deque<std::string> steps;
   const auto add_steps = [&](const std::string& text) {
     std::deque<std::string> added;
@@ -71,7 +71,7 @@ system::FileDescriptor open_in_root_stepwise(const system::FileDescriptor& root,
       continue;
     }
     const int from = way.empty() ? root.number() : way.back().number();
-    system::FileDescriptor next(::openat(from, step.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    FileDescriptor next(::openat(from, step.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!next) return {};
     if (kind_of(next) != S_IFLNK) {
       way.push_back(std::move(next));
@@ -83,11 +83,11 @@ system::FileDescriptor open_in_root_stepwise(const system::FileDescriptor& root,
     if (target[0] == '/') way.clear();
     add_steps(std::string(target.data(), static_cast<std::size_t>(length)));
   }
-  return way.empty() ? system::FileDescriptor() : std::move(way.back());
+  return way.empty() ? FileDescriptor() : std::move(way.back());
 }
 
-system::FileDescriptor open_file_of(pid_t pid, const std::string& path) {
-  const system::FileDescriptor root = system::open_file(fmt::format("/proc/{}/root", living_thread(pid)), O_PATH | O_DIRECTORY);
+FileDescriptor open_file_of(pid_t pid, const std::string& path) {
+  const FileDescriptor root = system::open_file(fmt::format("/proc/{}/root", living_thread(pid)), O_PATH | O_DIRECTORY);
   if (!root || path.empty()) return {};
   std::string whole = path;
   if (path[0] != '/') {
@@ -95,7 +95,7 @@ system::FileDescriptor open_file_of(pid_t pid, const std::string& path) {
     if (directory.empty()) return {};
     whole = directory + '/' + path;
   }
-  const system::FileDescriptor file = open_in_root(root, whole);
+  const FileDescriptor file = open_in_root(root, whole);
   if (kind_of(file) != S_IFREG) return {};
   return system::open_file(fmt::format("/proc/self/fd/{}", file.number()), O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }

@@ -59,7 +59,7 @@ perf_event_attr attributes() {
 std::unique_ptr<SwitchLog> SwitchLog::open(pid_t tid) {
   perf_event_attr wanted = attributes();
   std::unique_ptr<SwitchLog> log(new SwitchLog);
-  log->event_ = system::FileDescriptor(static_cast<int>(::syscall(SYS_perf_event_open, &wanted, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  log->event_ = FileDescriptor(static_cast<int>(::syscall(SYS_perf_event_open, &wanted, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!log->event_) return nullptr;
   log->page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   // Not writable: the kernel overwrites what is old.

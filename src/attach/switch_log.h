@@ -52,7 +52,7 @@ class SwitchLog {
   std::uint64_t head() const;
   std::uint64_t word(std::uint64_t place) const;
 
-  system::FileDescriptor event_;
+  FileDescriptor event_;
   const std::byte* ring_ = nullptr;   // a page that tells where the newest record is, then the records
   std::size_t page_ = 0;              // bytes
 };

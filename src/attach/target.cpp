@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "system/calls.h"
+
 namespace luaspy {
 
 void Tracer::let_go_pending() {

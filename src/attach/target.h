@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "system/calls.h"
 #include "attach/live_memory.h"
 #include "attach/process.h"
 

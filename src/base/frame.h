@@ -26,6 +26,7 @@ struct NativeFrame {
   Address cfa = 0;       // canonical frame address (DWARF 5, 6.4): sp before the call that made this frame; 0 if unknown
   Address function = 0;  // where the function that contains lookup starts; 0 if unknown
   Step step = Step::registers;
+  bool in_trace = false; // in machine code that LuaJIT made: a trace, or what leads from one to another
   Registers registers;   // as this frame has them; callee-saved ones where they could be recovered
 };
 
@@ -48,6 +49,14 @@ struct Frame {
 
   bool operator==(const Frame&) const = default;
 };
+
+// A frame that is no function.
+Frame marker(std::string text);
+
+// How frames read in text: "name (file:line)" for Lua, "name (file)" for a main chunk, "name [C]" for a C function that Lua
+// called, "name (module)" for other native ones. "name (file:line#2)" is a second function of that name that begins on the same line. With `lines`, Lua frames show the current line ("~5" where it is
+// the nearest one known), else the one of definition.
+std::string describe(const Frame& frame, bool lines);
 
 using Stack = std::vector<Frame>;
 

@@ -2,7 +2,7 @@
 // What a process has in its address space, as a live one or a core file tells it.
 
 #include "base/address_space.h"
-#include "system/calls.h"
+#include "base/file_descriptor.h"
 
 namespace luaspy {
 
@@ -11,7 +11,7 @@ class Mapped {
   virtual ~Mapped() = default;
   virtual AddressSpace address_space() const = 0;
   // The file behind a mapping, opened for reading; empty if it is not to be had, or is another one by now.
-  virtual system::FileDescriptor open_mapped(const Mapping& mapping) const = 0;
+  virtual FileDescriptor open_mapped(const Mapping& mapping) const = 0;
 };
 
 }  // namespace luaspy

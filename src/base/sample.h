@@ -33,6 +33,9 @@ constexpr std::string_view name(Loss loss) {
   return names[static_cast<std::size_t>(loss)];
 }
 
+// By Loss. "3 late ticks, 1 refused"; "nothing".
+std::string losses_text(const LossCounts& losses);
+
 // How good the stacks are: counted over a run, shown at its end.
 struct Quality {
   std::int64_t stacks = 0;              // with a stack at all

@@ -77,4 +77,18 @@ std::string quoted(std::string_view text, std::uint64_t whole) {
   return result;
 }
 
+std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+// llex.c, inclinenumber: "\n", "\r", "\r\n" and "\n\r" each end one.
+std::vector<std::size_t> line_starts(std::string_view text) {
+  std::vector<std::size_t> starts = {0};
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\n' && text[i] != '\r') continue;
+    const bool pair = i + 1 < text.size() && (text[i + 1] == '\n' || text[i + 1] == '\r') && text[i + 1] != text[i];
+    i += pair;
+    starts.push_back(i + 1);
+  }
+  return starts;
+}
+
 }  // namespace luaspy

@@ -9,6 +9,7 @@
 
 #include "output/format.h"
 #include "base/version.h"
+#include "doctor/version_text.h"
 
 namespace luaspy {
 namespace {

@@ -13,13 +13,15 @@
 #include <map>
 #include <set>
 
+#include "system/signals.h"
+#include "system/calls.h"
 #include "attach/switch_log.h"
 #include "system/call_names.h"
 #include "base/say.h"
-#include "stack/stop_file.h"
+#include "sampling/capture_stop.h"
 #include "base/text.h"
 #include "unwind/elf_headers.h"
-#include "base/version.h"
+#include "doctor/version_text.h"
 #include "base/words.h"
 
 namespace luaspy {
@@ -111,7 +113,7 @@ std::string process_text(const Process& process) {
     text += fmt::format("{}{} namespace: {}", text.ends_with('\n') ? "" : "; ", space, !theirs ? "not to be read" : theirs == system::read_link(own + name) ? "luaspy's" : "its own");
   }
   const std::string executable = process.executable();
-  text += fmt::format("\nprogram: {}\n", printable(executable.substr(executable.rfind('/') + 1)));
+  text += fmt::format("\nprogram: {}\n", printable(base_name(executable)));
   return text;
 }
 
@@ -119,7 +121,7 @@ std::string process_text(const Process& process) {
 std::string kind_of(const Mapping& mapping, const std::set<std::string>& images) {
   if (mapping.inode != 0) {
     if (!images.contains(mapping.path)) return "file without code";
-    const std::string name = mapping.path.starts_with("/memfd:") ? "/memfd" : mapping.path.substr(mapping.path.rfind('/') + 1);
+    const std::string name = mapping.path.starts_with("/memfd:") ? "/memfd" : base_name(mapping.path);
     return (mapping.executable ? "code of " : "data of ") + printable(name) + (mapping.deleted ? " (deleted)" : "");
   }
   for (const std::string_view known : {"[heap]", "[stack]", "[vdso]", "[vvar]", "[vsyscall]"}) {
@@ -228,7 +230,7 @@ std::string natives_text(const StackReader& reader) {
     const NativeFrame& frame = natives[i];
     const NativeCode& code = reader.native_code();
     text += fmt::format("        {:>3} {} by {}, sp {:#x}, {}{}{}{}\n", i, address_text(reader, frame.lookup), step_text(frame.step), frame.sp, printable(code.describe(frame).name),
-                        code.is_machine_code(frame) ? ", machine code" : code.executes_lua(frame) ? ", executes Lua" : "", code.carries(frame) ? ", carries" : "",
+                        frame.in_trace ? ", machine code" : code.executes_lua(frame) ? ", executes Lua" : "", code.carries(frame) ? ", carries" : "",
                         code.in_core_module(frame) ? ", in a core's module" : "");
   }
   return text;
@@ -238,9 +240,9 @@ std::string look_text(const StackReader& reader, const Sample& sample, bool in_f
   if (sample.loss != Loss::none) return fmt::format("    lost: {}\n", name(sample.loss));
   std::string text = fmt::format("    {}, stood still {:.0f} µs, VM {}; quality:{}\n      stack, outermost first:{}\n", name(sample.state),
                                  static_cast<double>(sample.stopped_ns) / 1e3, name(sample.vm_state), quality_text(sample.quality), shape_text(sample.stack));
-  for (const Activation& state : reader.lua().active())
+  for (const Activation& state : reader.active())
     text += fmt::format("      lua_State {:#x} of {:#x}, {}, its native frames end at {:#x}\n", state.L, state.G, name_of(state.lua), state.boundary);
-  if (reader.lua().active().empty()) text += "      no lua_State runs on it\n";
+  if (reader.active().empty()) text += "      no lua_State runs on it\n";
   if (in_full) text += fmt::format("      {} native frames, innermost first; {} bytes of stack from {:#x}\n", reader.natives().size(), reader.snapshot().stack().size(), reader.snapshot().stack_start()) + natives_text(reader);
   return text;
 }

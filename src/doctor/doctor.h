@@ -3,10 +3,16 @@
 // values of its Lua program, no contents of its memory. The only file with such contents is a saved stop, and only if it was asked for.
 
 #include "luastate/why_not.h"
-#include "cli/options.h"
+#include "base/result.h"
 #include "sampling/session.h"
 
 namespace luaspy {
+
+struct DoctorOptions {
+  TargetOptions target;
+  std::string output;                   // "" or "-": standard output
+  std::string save;                     // a file for a saved stop of a thread; "": none
+};
 
 Result<int> doctor(const DoctorOptions& options);
 

@@ -6,6 +6,7 @@
 
 #include "doctor/doctor.h"
 #include "luastate/collector.h"
+#include "luastate/puc/execute_code.h"
 #include "base/text.h"
 
 namespace luaspy {

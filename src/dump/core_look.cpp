@@ -73,7 +73,7 @@ class CoreLook {
       return look;
     }
     reader_.finish(sample, predicted);
-    active_.push_back(reader_.lua().active());
+    active_.push_back(reader_.active());
     if (options_.inspect.locals) look.details = read_variables(reader_, options_.inspect.values);
     if (sleeps) sample.stack.push_back({Frame::Kind::marker, system_call_name(thread.system_call), {}, 0, 0});
     look.wait = wait_of(core_, thread);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include "system/signals.h"
+#include "system/calls.h"
 #include "attach/refusal.h"
 #include "dump/core_look.h"
 #include "dump/dump_json.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "profile/profile.h"
 #include "base/text.h"
 
 namespace luaspy {

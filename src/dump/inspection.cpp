@@ -9,7 +9,7 @@ namespace luaspy {
 std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits) {
   std::map<const LuaWalk*, VariableReader> of_states;
   std::vector<FrameDetail> details;
-  for (const LuaReader::Labelled& frame : reader.lua().labelled()) {
+  for (const StackCall& frame : reader.joined().calls) {
     FrameDetail& detail = details.emplace_back();
     if (frame.state == nullptr) continue;
     const Activation& state = *frame.state;
@@ -49,7 +49,7 @@ std::optional<Sample> Inspector::look_at(Thread& thread) {
   Sample& last = last_[thread.tid()];
   if (sample->again) return last;
   last = std::move(*sample);
-  for (const Activation& state : session_.sampler().reader().lua().active()) {
+  for (const Activation& state : session_.sampler().reader().active()) {
     if (has_hook(session_.target().memory(), state.lua, state.G, state.L)) hooked_[state.G].insert(state.L);
   }
   return last;
@@ -159,7 +159,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     if (thread == look.threads.end()) continue;
     thread->sample = sampler.look(member);
     if (thread->sample.loss != Loss::none) continue;   // the reader still has the thread before
-    active.push_back(sampler.reader().lua().active());
+    active.push_back(sampler.reader().active());
     if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values);
     unnamed_.emplace(thread->tid, sampler.reader().take_unnamed());
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "system/calls.h"
 #include "attach/core_file.h"
 #include "attach/cpu_wait.h"
 #include "attach/waits/waiting.h"

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "system/calls.h"
 #include "attach/rooted_file.h"
 #include "base/text.h"
 #include "base/words.h"
@@ -40,18 +41,6 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-// llex.c, inclinenumber: "\n", "\r", "\r\n" and "\n\r" each end one.
-std::vector<std::size_t> line_starts(std::string_view text) {
-  std::vector<std::size_t> starts = {0};
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\n' && text[i] != '\r') continue;
-    const bool pair = i + 1 < text.size() && (text[i + 1] == '\n' || text[i + 1] == '\r') && text[i + 1] != text[i];
-    i += pair;
-    starts.push_back(i + 1);
-  }
-  return starts;
-}
-
 SourceLines::SourceLines(pid_t pid) : SourceLines(pid, start_of(pid)) {}
 
 SourceLines SourceLines::of_core(std::int64_t known_until_ns) { return {::getpid(), known_until_ns}; }
@@ -60,7 +49,7 @@ SourceLines::File SourceLines::read(const std::string& name) const {
   File file;
   // What chunk_name (luastate/names.h) makes of chunks that are no files.
   if (name.empty() || name == "?" || name == "stdin" || name.starts_with("[string \"")) return file;
-  const system::FileDescriptor opened = open_file_of(pid_, name);
+  const FileDescriptor opened = open_file_of(pid_, name);
   struct stat status {};
   if (!opened || ::fstat(opened.number(), &status) != 0 || static_cast<std::uint64_t>(status.st_size) > most_bytes) return file;
   file.text.resize(most_bytes + 1);

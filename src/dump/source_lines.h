@@ -16,9 +16,6 @@ struct SourceLine {
   bool changed = false;   // the file was written after the process started: what runs may be another text
 };
 
-// Where each line of `text` begins, as Lua counts them; what follows the last one's end is one more.
-std::vector<std::size_t> line_starts(std::string_view text);
-
 // Reading may take as long as the target's file system does.
 class SourceLines {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "luastate/call_frames.h"
 #include "luastate/lua_reader.h"
 
 namespace luaspy {
@@ -154,7 +155,7 @@ void Coroutines::settle_coroutine(State& state, Address L) {
   if (group.examples.size() < CoroutineGroup::most_examples) group.examples.push_back(L);
 }
 
-CoroutineGroup Coroutines::describe(const State& state, const Group& group, Names& names, const Core& core) {
+CoroutineGroup Coroutines::describe(const State& state, const Group& group, Names& names, const NativeFunctions& functions) {
   CoroutineGroup described;
   described.count = group.count;
   described.examples = group.examples;
@@ -166,7 +167,7 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
     if (walk.left_out != 0 && i == walk.cut_at) described.stack.push_back(marker(left_out_text(walk, true)));
     const LuaCall& call = walk.calls[i];
-    Frame frame = label_call(names, core, context, call, walk.caller_of(i), call.saved_pc);
+    Frame frame = label_call(names, functions, context, call, walk.caller_of(i), call.saved_pc);
     // Of a call that an error has ended LuaJIT's C frame kept the position, which is gone.
     if (state.lua.luajit != nullptr && call.is_lua && !call.has_pc(call.saved_pc)) frame.line = 0;
     described.stack.push_back(std::move(frame));
@@ -174,18 +175,18 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
   }
   std::ranges::reverse(described.stack);
   if (look_.begun) {
-    described.began = label_call(names, core, context, look_.began, nullptr, look_.began.code);
+    described.began = label_call(names, functions, context, look_.began, nullptr, look_.began.code);
     described.began.line = described.began.line_defined;
   }
   return described;
 }
 
-std::vector<StateReport> Coroutines::report(Names& names, const Core& core) {
+std::vector<StateReport> Coroutines::report(Names& names, const NativeFunctions& functions) {
   std::vector<StateReport> reports;
   for (State& state : states_) {
     StateReport& report = reports.emplace_back(state.report);
     for (const auto& [signature, group] : state.groups) {
-      CoroutineGroup described = describe(state, group, names, core);
+      CoroutineGroup described = describe(state, group, names, functions);
       const auto same = std::ranges::find_if(report.groups, [&](const CoroutineGroup& other) {
         return other.status == described.status && other.stack == described.stack && other.began == described.began;
       });

@@ -72,7 +72,7 @@ class Coroutines {
   void copy();
   // `active`: of each thread, the states that were active on it at that instant, innermost first.
   bool settle(const std::vector<std::vector<Activation>>& active);
-  std::vector<StateReport> report(Names& names, const Core& core);
+  std::vector<StateReport> report(Names& names, const NativeFunctions& functions);
 
  private:
   using Signature = std::vector<std::uint64_t>;
@@ -95,7 +95,7 @@ class Coroutines {
   void learn_coroutines(State& state, std::size_t from);
   void settle_state(State& state);
   void settle_coroutine(State& state, Address L);
-  CoroutineGroup describe(const State& state, const Group& group, Names& names, const Core& core);
+  CoroutineGroup describe(const State& state, const Group& group, Names& names, const NativeFunctions& functions);
 
   const Memory& live_;
   CoroutineLimits limits_;

@@ -1,3 +1,5 @@
+#include "input/raw_reader.h"
+
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -6,7 +8,6 @@
 #include <cmath>
 #include <limits>
 
-#include "output/raw.h"
 #include "profile/raw_format.h"
 #include "base/text.h"
 #include "base/varint.h"
@@ -285,8 +286,8 @@ Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& 
   if (!in.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(raw::magic)) {
     return Error{Cause::usage, "This is no raw recording. luaspy record -f raw writes one."};
   }
-  if (const auto version = static_cast<std::uint8_t>(head.back()); version != raw_version) {
-    return Error{Cause::unsupported, fmt::format("This is a raw recording of version {}; this luaspy reads version {}.", version, raw_version)};
+  if (const auto version = static_cast<std::uint8_t>(head.back()); version != raw::version) {
+    return Error{Cause::unsupported, fmt::format("This is a raw recording of version {}; this luaspy reads version {}.", version, raw::version)};
   }
   RawReader reader(shape, window, keeps_order);
   std::string block;

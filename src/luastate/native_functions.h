@@ -9,12 +9,11 @@
 
 namespace luaspy {
 
-class Core {
+class NativeFunctions {
  public:
-  virtual ~Core() = default;
+  virtual ~NativeFunctions() = default;
   // Is this frame luaV_execute, or LuaJIT's virtual machine, or machine code that it made?
   virtual bool executes_lua(const NativeFrame& frame) const = 0;
-  virtual bool is_machine_code(const NativeFrame& frame) const = 0;   // the last of these
   // If it is LuaJIT's virtual machine that has called lj_trace_exit: where it has told which exit that is. Else nullptr.
   virtual const TraceExit* trace_exit(const NativeFrame&) const { return nullptr; }
   // Is it one of the functions that a step or a full run of PUC's collector goes through? False where that cannot be told, and for LuaJIT, which says it

@@ -10,7 +10,7 @@
 namespace luaspy {
 namespace {
 
-constexpr std::uint64_t most_slots = 1'100'000;   // LUAI_MAXSTACK, with its error room
+constexpr std::uint64_t most_stack_slots = 1'100'000;   // LUAI_MAXSTACK, with its error room
 constexpr std::uint64_t most_puc = 16;            // bytes of a slot
 
 // lj_frame.h: the low bits of the link of the inner one of the two frames that a function with varargs has.
@@ -99,7 +99,7 @@ Address VariableReader::base_puc(const LuaCall& call) const {
   const Layout& layout = *dialect_.puc;
   if (layout.ci_base == no_field) return call.func + most_puc;
   const Address base = memory_.get<Address>(call.ci + layout.ci_base).value_or(0);
-  return base > call.func && (base - call.func) % most_puc == 0 && base - call.func <= most_slots * most_puc ? base : 0;
+  return base > call.func && (base - call.func) % most_puc == 0 && base - call.func <= most_stack_slots * most_puc ? base : 0;
 }
 
 VariableReader::Slots VariableReader::varargs_puc(const LuaCall& call, std::uint64_t parameters) const {
@@ -110,7 +110,7 @@ VariableReader::Slots VariableReader::varargs_puc(const LuaCall& call, std::uint
   }
   const std::uint8_t kind = memory_.get<std::uint8_t>(call.proto + layout.p_is_vararg).value_or(0);
   const std::int32_t count = memory_.get<std::int32_t>(call.ci + layout.ci_nextraargs).value_or(0);
-  if ((kind & layout.has_varargs) == 0 || count <= 0 || static_cast<std::uint64_t>(count) > most_slots) return {};
+  if ((kind & layout.has_varargs) == 0 || count <= 0 || static_cast<std::uint64_t>(count) > most_stack_slots) return {};
   return {call.func - most_puc * static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(count)};
 }
 
@@ -129,7 +129,7 @@ Address VariableReader::outer_frame(Address frame) const {
   if (!slot) return 0;
   const std::uint64_t link = layout.gc64 ? *slot : *slot >> 32;
   const std::uint64_t distance = link & ~frame_type;
-  return (link & frame_type) == frame_vararg && distance < most_slots * 8 && distance < frame ? frame - distance : 0;
+  return (link & frame_type) == frame_vararg && distance < most_stack_slots * 8 && distance < frame ? frame - distance : 0;
 }
 
 VariableReader::Slots VariableReader::varargs_luajit(const LuaCall& call, std::uint64_t parameters) const {
@@ -160,7 +160,7 @@ VariableReader::Slots VariableReader::c_arguments(std::size_t index) const {
     end = innermost ? memory_.get<Address>(L_ + dialect_.puc->L_top).value_or(0) : func_before_varargs_puc(walk_.calls[index - 1]);
   }
   const std::size_t size = slot_size(dialect_);
-  if (end <= first || (end - first) % size != 0 || (end - first) / size > most_slots) return {};
+  if (end <= first || (end - first) % size != 0 || (end - first) / size > most_stack_slots) return {};
   return {first, (end - first) / size};
 }
 

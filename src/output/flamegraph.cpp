@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "profile/doubts.h"
+#include "base/doubts.h"
 #include "profile/function_table.h"
 #include "output/flamegraph_page.h"
 
@@ -160,7 +160,7 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
     separator = ",";
   }
   out << ']';
-  const std::vector<std::string> doubtful = doubts(profile);
+  const std::vector<std::string> doubtful = doubts(profile.doubt_facts());
   for (std::size_t i = 0; i < doubtful.size(); ++i) out << (i == 0 ? ",\"doubts\":[" : ",") << json_text(doubtful[i]);
   if (!doubtful.empty()) out << ']';
   std::set<int> processes;

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <iostream>
 
+#include "system/calls.h"
+
 namespace luaspy {
 namespace {
 

@@ -2,23 +2,15 @@
 // The raw recording: everything that was sampled, in the order of time, written as it comes; readable up to its last flush. docs/raw-format.md
 // describes it byte by byte.
 
-#include <istream>
 #include <map>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "profile/profile.h"
-#include "base/result.h"
-#include "profile/shape.h"
 
 namespace luaspy {
-
-// The only version so far. Readers skip records that they do not know, and what comes at the end of one: a new version is for what they
-// would misread.
-inline constexpr std::uint8_t raw_version = 1;
 
 class RawWriter {
  public:
@@ -55,16 +47,5 @@ class RawWriter {
   Tick tick_;
   std::int64_t idle_ = 0;                // not written yet
 };
-
-// What of a recording is read. Times are since it began.
-struct RawWindow {
-  std::int64_t from_ns = 0;
-  std::optional<std::int64_t> to_ns;
-  std::string thread;                    // its number, or a part of its name; "": all
-};
-
-// A raw recording as a profile; its bytes are not trusted. What follows a damaged or unfinished block is left out, and `about.complete` is false
-// then. An error if it is no raw recording at all.
-Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window = {}, bool keeps_order = true);
 
 }  // namespace luaspy

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <tuple>
 
-#include "profile/doubts.h"
+#include "base/doubts.h"
 #include "profile/function_table.h"
 
 namespace luaspy {
@@ -88,7 +88,7 @@ std::string summary_text(const Profile& profile) {
   const double ticks_a_second = seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0;
   std::string text;
   const Text out(text);
-  for (const std::string& doubt : doubts(profile)) fmt::format_to(out, "doubtful: {}\n  ", doubt);
+  for (const std::string& doubt : doubts(profile.doubt_facts())) fmt::format_to(out, "doubtful: {}\n  ", doubt);
   fmt::format_to(out, "{:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.samples(), profile.threads().size(),
                  profile.threads().size() == 1 ? "" : "s", ticks_a_second, about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
   add_stops(profile, ticks_a_second, out);

@@ -7,10 +7,6 @@
 #include <tuple>
 
 namespace luaspy {
-Quality& Quality::operator+=(const Quality& other) {
-  for (const auto number : quality_numbers) this->*number += other.*number;
-  return *this;
-}
 
 Profile::Amount& Profile::Amount::operator+=(const Amount& other) {
   samples += other.samples, weight_ns += other.weight_ns;
@@ -103,29 +99,8 @@ void Profile::settle_names() {
   }
 }
 
-std::string describe(const Frame& frame, bool lines) {
-  switch (frame.kind) {
-    case Frame::Kind::lua: {
-      const int line = lines ? frame.line : frame.line_defined;
-      if (line <= 0) return fmt::format("{} ({})", frame.name, frame.file);
-      const std::string twin = frame.twin != 0 ? fmt::format("#{}", frame.twin) : std::string();
-      return fmt::format("{} ({}:{}{}{})", frame.name, frame.file, lines && frame.line_is_near ? "~" : "", line, twin);
-    }
-    case Frame::Kind::c: return frame.name + " [C]";
-    case Frame::Kind::native:
-      // A name that was made of the module says it already.
-      return frame.file.empty() || frame.name == frame.file || frame.name.starts_with(frame.file + '+') ? frame.name : fmt::format("{} ({})", frame.name, frame.file);
-    case Frame::Kind::marker: break;
-  }
-  return frame.name;
-}
-
-std::string losses_text(const LossCounts& losses) {
-  std::string text;
-  for (std::size_t i = 1; i < loss_count; ++i) {
-    if (losses[i] != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", losses[i], name(static_cast<Loss>(i)));
-  }
-  return text.empty() ? "nothing" : text;
+DoubtFacts Profile::doubt_facts() const {
+  return {about.pid, about.lua_mapped || !about.luas.empty(), samples_, quality_, losses_, about.system_share};
 }
 
 }  // namespace luaspy

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "profile/last_sample.h"
+#include "base/doubts.h"
 #include "base/sample.h"
 #include "profile/stack_table.h"
 #include "profile/stop_times.h"
@@ -112,6 +113,9 @@ class Profile {
   // the one it was seen under most often. Functions that begin on the same line and have the same one are numbered. Call before writing.
   void settle_names();
 
+  // What of it makes doubts (doubts.h).
+  DoubtFacts doubt_facts() const;
+
   About about;
 
  private:
@@ -141,13 +145,5 @@ class Profile {
   Quality quality_;
   StopTimes stops_;
 };
-
-// How frames read in text: "name (file:line)" for Lua, "name (file)" for a main chunk, "name [C]" for a C function that Lua
-// called, "name (module)" for other native ones. "name (file:line#2)" is a second function of that name that begins on the same line. With `lines`, Lua frames show the current line ("~5" where it is
-// the nearest one known), else the one of definition.
-std::string describe(const Frame& frame, bool lines);
-
-// By Loss. "3 late ticks, 1 refused"; "nothing".
-std::string losses_text(const LossCounts& losses);
 
 }  // namespace luaspy

@@ -7,6 +7,10 @@
 namespace luaspy::raw {
 
 inline constexpr std::string_view magic = "LUASPY\x1a";   // the version follows, one byte
+// The only version so far. Readers skip records that they do not know, and what comes at the end of one: a new version is for what they
+// would misread.
+inline constexpr std::uint8_t version = 1;
+
 inline constexpr std::size_t largest_block = 1 << 26;     // bytes of payload: no writer makes one of that size
 inline constexpr std::size_t longest_string = 1 << 16;
 

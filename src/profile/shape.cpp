@@ -10,7 +10,6 @@ std::optional<std::regex> compiled(const std::string& pattern) {
   return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
 }
 
-Frame marker(std::string text) { return {Frame::Kind::marker, std::move(text), {}, 0, 0}; }
 Frame state_marker(VmState state) { return marker(fmt::format("[{}]", name(state))); }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "system/calls.h"
 #include "attach/process.h"
 #include "attach/refusal.h"
 #include "ps/lua_processes.h"
@@ -48,8 +49,6 @@ Result<int> choose_only() {
   if (!found.processes.empty()) return Error{Cause::permission, listed(found.processes.front().refusal, found, found.processes)};
   return Error{Cause::no_lua, listed("--pid auto: no process runs Lua.", found, {})};
 }
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // luaspy's own ancestors have its command line in theirs: sudo, a shell.
 std::vector<pid_t> ancestors() {
@@ -108,11 +107,9 @@ Result<int> choose_named(const std::string& name) {
 
 }  // namespace
 
-Result<int> choose_target(const TargetOptions& options) {
-  if ((options.any || !options.name.empty()) && !has_own_proc()) return explain_absence(0);
-  if (options.any) return choose_only();
-  if (!options.name.empty()) return choose_named(options.name);
-  return options.pid;
+Result<int> choose_target(const std::string& name) {
+  if (!has_own_proc()) return explain_absence(0);
+  return name.empty() ? choose_only() : choose_named(name);
 }
 
 }  // namespace luaspy

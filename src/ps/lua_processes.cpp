@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 
+#include "system/calls.h"
 #include "attach/live_memory.h"
 #include "attach/mapped_files.h"
 #include "attach/process.h"
@@ -151,7 +152,7 @@ LuaProcess describe(pid_t pid, const Stat& stat, std::vector<LuaImage> images) {
   process.threads = stat.threads;
   process.cpu_seconds = stat.cpu_seconds;
   std::array<char, EI_NIDENT> ident{};
-  const system::FileDescriptor image = system::open_file(fmt::format("/proc/{}/exe", living_thread(pid)), O_RDONLY);
+  const FileDescriptor image = system::open_file(fmt::format("/proc/{}/exe", living_thread(pid)), O_RDONLY);
   process.is_32bit = system::reread(image, ident).size() == ident.size() && ident[EI_CLASS] == ELFCLASS32;
   if (const Result<Process> opened = Process::open(pid); !opened) process.refusal = opened.error().text;
   return process;

@@ -17,8 +17,6 @@
 namespace luaspy {
 namespace {
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 std::string versions(const LuaProcess& process) {
   std::string text;
   for (const LuaImage& image : process.images) {

@@ -1,9 +1,14 @@
 #pragma once
 // luaspy ps: the processes that run Lua.
 
-#include "cli/options.h"
+#include "base/result.h"
 
 namespace luaspy {
+
+struct PsOptions {
+  bool json = false;
+  bool states = false;                  // search the processes' memory for states
+};
 
 Result<int> ps(const PsOptions& options);
 

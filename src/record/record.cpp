@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "system/signals.h"
+#include "system/calls.h"
 #include "attach/halt.h"
 #include "attach/refusal.h"
 #include "output/output_file.h"

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/text.h"
+
 namespace luaspy {
 namespace {
 
@@ -154,8 +156,6 @@ void pair_by(const Key& key, const FunctionTable& before, const FunctionTable& a
 }
 
 // Two versions of a program mostly are in two folders, or in two files.
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 std::vector<Pair> pair_up(const FunctionTable& before, const FunctionTable& after) {
   std::vector<Pair> pairs;
   std::unordered_map<std::string, std::int64_t> known;
@@ -179,8 +179,8 @@ std::vector<Pair> pair_up(const FunctionTable& before, const FunctionTable& afte
   const auto is_function = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; };
   pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + frame.file : std::string(); });                                  // another line
   pair([&](const Frame& frame) { return is_function(frame) ? fmt::format("{}:{}", frame.file, frame.line_defined) : std::string(); });          // another name
-  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + file_name(frame.file) : std::string(); });                       // another folder
-  pair([&](const Frame& frame) { return is_function(frame) ? fmt::format("{}:{}", file_name(frame.file), frame.line_defined) : std::string(); });
+  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + base_name(frame.file) : std::string(); });                       // another folder
+  pair([&](const Frame& frame) { return is_function(frame) ? fmt::format("{}:{}", base_name(frame.file), frame.line_defined) : std::string(); });
   pair([&](const Frame& frame) { return is_named(frame) ? frame.name : std::string(); });                                                      // another file
   for (const std::int64_t i : left_before) pairs.push_back({i, -1, false});
   for (const std::int64_t i : left_after) pairs.push_back({-1, i, false});

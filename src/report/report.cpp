@@ -8,11 +8,12 @@
 #include <fstream>
 #include <iostream>
 
+#include "system/calls.h"
 #include "report/call_tree.h"
-#include "profile/doubts.h"
+#include "base/doubts.h"
 #include "report/function_view.h"
 #include "output/flamegraph.h"
-#include "output/raw.h"
+#include "input/raw_reader.h"
 #include "output/output_file.h"
 #include "report/profile_diff.h"
 #include "report/report_text.h"
@@ -177,7 +178,7 @@ Result<int> write_views(const ReportOptions& options) {
 
 std::string doubts_text(const Profile& profile) {
   std::string text;
-  for (const std::string& doubt : doubts(profile)) text += fmt::format("  doubtful: {}\n", doubt);
+  for (const std::string& doubt : doubts(profile.doubt_facts())) text += fmt::format("  doubtful: {}\n", doubt);
   return text;
 }
 

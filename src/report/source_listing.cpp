@@ -8,7 +8,8 @@
 #include <fstream>
 #include <set>
 
-#include "dump/source_lines.h"
+#include "system/calls.h"
+#include "base/text.h"
 
 namespace luaspy {
 namespace {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "system/calls.h"
 #include "sampling/session.h"
 
 namespace luaspy {

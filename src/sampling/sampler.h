@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "system/calls.h"
 #include "attach/halt.h"
 #include "attach/standstill.h"
 #include "attach/switch_log.h"

@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "system/calls.h"
 #include "attach/own_cpu.h"
 #include "sampling/stoppers.h"
 

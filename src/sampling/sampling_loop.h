@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "system/signals.h"
 #include "sampling/family.h"
 
 namespace luaspy {

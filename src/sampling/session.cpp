@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "ps/choose_target.h"
+#include "system/calls.h"
+#include "system/launch.h"
 
 namespace luaspy {
 namespace {
@@ -24,10 +25,8 @@ std::string children_with_lua(pid_t pid) {
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, const SamplerOptions& sampler) {
-  const Result<int> pid = choose_target(options);
-  if (!pid) return pid.error();
-  if (*pid != 0) {
-    Result<Process> process = Process::open(*pid);
+  if (options.pid != 0) {
+    Result<Process> process = Process::open(options.pid);
     if (!process) return process.error();
     return std::unique_ptr<Session>(new Session(std::move(*process), sampler, false));
   }

@@ -3,11 +3,21 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "cli/options.h"
 #include "sampling/sampler.h"
 
 namespace luaspy {
+
+// What to look at.
+struct TargetOptions {
+  int pid = 0;                          // 0: launch `command`
+  std::vector<std::string> command;
+  // --pid auto: the only process that runs Lua; --name. main.cpp makes a pid of them (choose_target.h) before a command sees them.
+  bool any = false;
+  std::string name;
+};
 
 class Session {
  public:

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "system/calls.h"
 #include "attach/own_cpu.h"
 
 namespace luaspy {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "system/calls.h"
 #include "sampling/stoppers.h"
 
 namespace luaspy {

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "system/calls.h"
 #include "attach/own_cpu.h"
 #include "sampling/stopper.h"
 

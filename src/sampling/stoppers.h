@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "system/calls.h"
 #include "sampling/stop_budget.h"
 #include "sampling/tick_grid.h"
 #include "sampling/watch.h"

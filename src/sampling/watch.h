@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "system/calls.h"
 #include "attach/switch_log.h"
 #include "sampling/session.h"
 

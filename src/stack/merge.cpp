@@ -10,8 +10,8 @@ constexpr std::size_t most_entering = 3;  // native frames between a protected c
 
 class Merger {
  public:
-  Merger(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, const MergeOptions& options)
-      : natives_(natives), segments_(segments), core_(core), mode_(options.mode), traces_(options.traces) {}
+  Merger(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const NativeFunctions& functions, const MergeOptions& options)
+      : natives_(natives), segments_(segments), functions_(functions), mode_(options.mode), traces_(options.traces) {}
 
   Merged run() {
     next_calls_.assign(segments_.size(), 0);
@@ -39,7 +39,7 @@ class Merger {
     return i;
   }
 
-  bool is_anchor(const NativeFrame& native) const { return core_.executes_lua(native) || c_call_of(native) < call_count(); }
+  bool is_anchor(const NativeFrame& native) const { return functions_.executes_lua(native) || c_call_of(native) < call_count(); }
 
   void run_segment(std::size_t end) {
     const auto is_same = [&](const Segment& other) { return other.walk == segments_[segment_].walk; };
@@ -67,9 +67,9 @@ class Merger {
     }
     for (; native_ < end; ++native_) {
       const NativeFrame& native = natives_[native_];
-      if (core_.executes_lua(native)) {
+      if (functions_.executes_lua(native)) {
         release(Where::inside);
-        if (mode_ == Mode::native || mode_ == Mode::all || (traces_ && core_.is_machine_code(native))) push_native(native_);
+        if (mode_ == Mode::native || mode_ == Mode::all || (traces_ && native.in_trace)) push_native(native_);
         take_lua_calls(native_ == last_anchor);
       } else if (const std::size_t call = c_call_of(native); call < call_count()) {
         release(Where::inside);
@@ -87,7 +87,7 @@ class Merger {
     // luaD_rawrunprotected's callers in the core, up to the API function that the host called.
     std::size_t host = native_;
     for (std::size_t n = native_; n < std::min(end, native_ + most_entering); ++n) {
-      if (core_.carries(natives_[n])) host = n + 1;
+      if (functions_.carries(natives_[n])) host = n + 1;
     }
     for (; native_ < host; ++native_) hold(native_);
     release(Where::inside);
@@ -120,7 +120,7 @@ class Merger {
   }
 
   bool executes_from(std::size_t native) const {
-    return std::any_of(natives_.begin() + static_cast<std::ptrdiff_t>(native), natives_.end(), [&](const NativeFrame& frame) { return core_.executes_lua(frame); });
+    return std::any_of(natives_.begin() + static_cast<std::ptrdiff_t>(native), natives_.end(), [&](const NativeFrame& frame) { return functions_.executes_lua(frame); });
   }
 
   // luaV_execute owns the Lua calls down to the first fresh one; C calls before them have no native frame (they are being
@@ -165,8 +165,8 @@ class Merger {
     for (const std::size_t native : held_) {
       bool shown = mode_ != Mode::lua;
       if (mode_ == Mode::merged && !segments_.empty()) {
-        const bool between = any_anchor_ && where == Where::inside && core_.in_core_module(natives_[native]);
-        shown = !between && !core_.carries(natives_[native]);
+        const bool between = any_anchor_ && where == Where::inside && functions_.in_core_module(natives_[native]);
+        shown = !between && !functions_.carries(natives_[native]);
       }
       if (shown) push_native(native);
     }
@@ -180,7 +180,7 @@ class Merger {
 
   const std::vector<NativeFrame>& natives_;
   const std::vector<Segment>& segments_;
-  const Core& core_;
+  const NativeFunctions& functions_;
   Mode mode_;
   bool traces_;
   Merged merged_;
@@ -193,8 +193,8 @@ class Merger {
 
 }  // namespace
 
-Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, const MergeOptions& options) {
-  return Merger(natives, segments, core, options).run();
+Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const NativeFunctions& functions, const MergeOptions& options) {
+  return Merger(natives, segments, functions, options).run();
 }
 
 }  // namespace luaspy

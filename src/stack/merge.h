@@ -1,6 +1,6 @@
 #pragma once
 // Joins a thread's native frames and the Lua calls of the states that run on it into one stack. Pure: it decides by what it is
-// given and by what `Core` says about native functions.
+// given and by what NativeFunctions says about native functions.
 //
 //   native, innermost first           calls of the running state        merged
 //     helper of str_gsub? no: leaf      C  string.gsub ─────────────┐     string.gsub
@@ -59,6 +59,6 @@ struct Merged {
   bool joined = true;                  // false: Lua calls were there, and no native frame that could own them
 };
 
-Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const Core& core, const MergeOptions& options);
+Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const NativeFunctions& functions, const MergeOptions& options);
 
 }  // namespace luaspy

@@ -12,7 +12,7 @@
 
 namespace luaspy {
 
-class NativeCode : public Core {
+class NativeCode : public NativeFunctions {
  public:
   NativeCode(const Modules& modules, const Unwinder& unwinder) : modules_(modules), unwinder_(unwinder) {}
 
@@ -28,18 +28,12 @@ class NativeCode : public Core {
   // Which images hold a Lua core. Finds luaV_execute, or LuaJIT's virtual machine, in each.
   void update(const std::vector<LuaImage>& images);
 
-  // The traces that frames of the sample being made are in: the caller has looked them up.
-  void forget_machine_code() { machine_code_.clear(); }
-  void add_machine_code(Unwinder::Range range) { machine_code_.push_back(range); }
-  std::vector<Unwinder::Range>& machine_code() { return machine_code_; }
-
   // The virtual machine of LuaJIT whose code has `address`; nullptr if there is none.
   const VmCode* vm_at(Address address) const;
   // All of them.
   std::vector<const VmCode*> vms() const;
 
   bool executes_lua(const NativeFrame& frame) const override;
-  bool is_machine_code(const NativeFrame& frame) const override;
   const TraceExit* trace_exit(const NativeFrame& frame) const override;
   bool collects(const NativeFrame& frame) const override;
   bool carries(const NativeFrame& frame) const override;
@@ -59,20 +53,13 @@ class NativeCode : public Core {
   const Modules& modules_;
   const Unwinder& unwinder_;
   std::vector<CoreImage> cores_;
-  std::vector<Unwinder::Range> machine_code_;
   // What a function's name tells.
   struct Described {
     Frame frame;
     bool executes = false, collects = false, carries = false;
   };
   const Described& described(const NativeFrame& frame) const;
-  Frame name_of(const NativeFrame& frame) const;
   mutable std::unordered_map<Address, Described> described_;   // by function start, else lookup
-  mutable std::unordered_map<Address, bool> carrying_;     // by function start
 };
-
-// How much a function's machine code looks like luaV_execute's: 0 if it cannot be it. A bytecode interpreter masks opcodes
-// (6 bits up to 5.3, 7 from 5.4), jumps through a table, and shifts out A, B and C of every instruction (lopcodes.h).
-int interpreter_score(std::span<const std::byte> code);
 
 }  // namespace luaspy

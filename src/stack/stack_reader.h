@@ -1,23 +1,18 @@
 #pragma once
-// From registers and memory to a stack: what is read while a thread stands still, and what becomes of it once it runs again.
-// It knows the target's mappings and files; which thread, when, and how it is stopped is the sampler's business.
+// From registers and memory to a stack, again and again: what is read while a thread stands still, and what becomes of it once it runs again
+// (one_stack.h). It knows the target's mappings and files; which thread, when, and how it is stopped is the sampler's business.
 
 #include <atomic>
 #include <string>
 #include <vector>
 
-#include "base/mapped.h"
-#include "stack/snapshot.h"
-#include "luastate/lua_reader.h"
-#include "stack/native_code.h"
 #include "base/sample.h"
+#include "stack/one_stack.h"
+#include "stack/snapshot.h"
+#include "stack/stop_policy.h"
+#include "stack/target_map.h"
 
 namespace luaspy {
-
-// The native frames of a thread on which what `lua` has read last runs: the unwinder, LuaJIT's virtual machine and its traces. Code without
-// a file may be a trace's: which one is asked when the walk comes to it, and tells how to go on.
-Unwinder::End unwind_natives(const Registers& registers, const Memory& stack, const Modules& modules, Unwinder& unwinder, NativeCode& native, LuaReader& lua,
-                             std::vector<NativeFrame>& natives);
 
 class StackReader {
  public:
@@ -49,8 +44,10 @@ class StackReader {
     Snapshot snapshot;
     Snapshot objects;               // what was read right after it, of what does not change while it lives
     Registers registers;
-    LuaReader::Found found;
+    Located located;
     bool cut = false;               // what lies above the predicted end of the stack was left out
+
+    Locator::ThreadStack stack() const { return {snapshot.stack_start(), snapshot.stack()}; }
   };
 
   // In the stop: reads, and what decides what to read. The native stack, and what the walks of the states that run need. False if there
@@ -79,64 +76,48 @@ class StackReader {
   // What finish() has made of a look, but for its names.
   struct Unnamed {
     Snapshot snapshot;
-    std::vector<NativeFrame> natives;
-    Merged merged;
-    std::vector<Unwinder::Range> machine_code;
-    LuaReader::Unnamed lua;
+    Joined joined;
   };
   // From now on finish() leaves the stack empty: naming it may take symbols of a big program, and somebody stands still meanwhile.
   void name_later(bool later) { names_wait_ = later; }
   Unnamed take_unnamed();   // of the last finish(); once
-  Stack name(Unnamed look);
+  Stack name(const Unnamed& look) { return luaspy::name(lua_, native_code(), look.joined, look.snapshot); }
 
-  const std::vector<LuaImage>& images() const { return detector_.images(); }
-  std::vector<std::string> searched() const { return detector_.searched(); }
-  std::vector<Dialect> rows_to_try() const { return detector_.rows(); }
   // Is there a lua_State in the target, on a thread's stack or anywhere in its memory?
-  bool has_state() const { return lua_.saw_state() || lua_.finds_state(space_); }
-
+  bool has_state() const { return lua_.saw_state() || lua_.finds_state(space()); }
   // Looks for Luas that no thread's stack mentions in all of the target's writable memory.
-  void find_states() { lua_.find_states(space_); }
+  void find_states() { lua_.find_states(space()); }
 
-  // Of the look that was made last.
   const LuaReader& lua() const { return lua_; }
   LuaReader& lua() { return lua_; }
-  const std::vector<NativeFrame>& natives() const { return natives_; }
-  const NativeCode& native_code() const { return native_; }
-  const Modules& modules() const { return modules_; }
-  const AddressSpace& space() const { return space_; }
-  const Unwinder& unwinder() const { return unwinder_; }
+  const std::vector<LuaImage>& images() const { return map_.detector().images(); }
+  std::vector<std::string> searched() const { return map_.detector().searched(); }
+  std::vector<Dialect> rows_to_try() const { return map_.detector().rows(); }
+  const NativeCode& native_code() const { return map_.functions(); }
+  const Modules& modules() const { return map_.modules(); }
+  const AddressSpace& space() const { return map_.space(); }
+  const Unwinder& unwinder() const { return map_.unwinder(); }
+
+  // Of the look that was finished last.
+  const Joined& joined() const { return joined_; }
+  const std::vector<NativeFrame>& natives() const { return joined_.from.natives; }
+  std::vector<Activation> active() const { return joined_.from.lua.active(); }   // the states that run there, innermost first
   const Snapshot& snapshot() const { return look_->snapshot; }
 
  private:
-  static constexpr int fewest_careful_looks = 64, most_careful_looks = 1 << 14;
   void lock();
-  std::size_t stack_size(Address sp) const;
-  bool missed(const Look& look);
-  void unwind(const Registers& registers, Quality& quality);
-  bool note_entries();   // true if there were new ones
-  void predict(bool complete, Prediction& prediction);
+  void predict(const Matched& matched, Prediction& prediction) const;
 
-  const Mapped& mapped_;
   MergeOptions merging_;
-  AddressSpace space_;
-  Detector detector_;
-  Modules modules_;
-  Unwinder unwinder_;
-  NativeCode native_;
-  LuaReader lua_;
-  Look own_look_;
-  Look* look_ = &own_look_;   // the one finished last
+  TargetMap map_;
   Snapshot objects_;              // what is read while a look is finished
-  std::vector<NativeFrame> natives_;   // keeps its room from one look to the next
-  Merged merged_;
+  LuaReader lua_;
+  StopPolicy policy_;
+  Look own_look_;
+  Look* look_ = &own_look_;       // the one finished last
+  Joined joined_;                 // of it
   bool names_wait_ = false;
-  std::atomic_flag locked_;                         // read() uses space_ and what of lua_ it may
-  std::atomic<std::size_t> fiber_stack_bytes_ = 64 << 10;   // read of a stack whose bounds no mapping tells
-  std::atomic<int> careful_looks_ = 8;              // still to be made: those that settle in the stop which states run
-  int next_careful_looks_ = fewest_careful_looks, hurried_looks_ = 0;
-  bool stale_ = false;
-  int settles_to_skip_ = 0, refreshes_in_vain_ = 0;
+  std::atomic_flag locked_;       // read() uses the mappings, and what of lua_ it may
 };
 
 }  // namespace luaspy

@@ -4,9 +4,22 @@
 
 namespace luaspy {
 
-VmFrames::VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace, IsTrace is_trace)
-    : modules_(modules), native_(native), cframes_(std::move(cframes)), on_trace_(on_trace), is_trace_(std::move(is_trace)) {
+VmFrames::VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace, TraceOf trace_of)
+    : modules_(modules), native_(native), cframes_(std::move(cframes)), on_trace_(on_trace), trace_of_(std::move(trace_of)) {
   std::ranges::sort(cframes_);
+}
+
+bool VmFrames::in_trace(Address lookup) const {
+  return std::ranges::any_of(traces_, [&](const CodeRange& range) { return lookup >= range.start && lookup < range.end; });
+}
+
+bool VmFrames::meets_trace(const NativeFrame& frame) const {
+  if (in_trace(frame.lookup)) return true;
+  if (modules_.find(frame.lookup) != nullptr) return false;
+  const CodeRange range = trace_of_(frame);
+  if (range.end == 0) return false;
+  traces_.push_back(range);
+  return true;
 }
 
 // Is there a call instruction before `address`: call rel32 (E8), or call r/m64 (FF /2) of any length?
@@ -40,7 +53,7 @@ bool VmFrames::leave(Address cframe, unsigned frame_size, bool saves_r12_r13, co
 
 bool VmFrames::step(const NativeFrame& from, const Memory& stack, Registers& caller) const {
   const VmCode* vm = native_.vm_at(from.lookup);
-  if (vm == nullptr && !native_.is_machine_code(from) && (!is_trace_ || modules_.find(from.lookup) != nullptr || !is_trace_(from))) return false;
+  if (vm == nullptr && !meets_trace(from)) return false;
   caller = {};
   for (const unsigned number : callee_saved_registers) {
     if (from.registers.knows(number)) caller.set(number, from.registers[number]);

@@ -13,24 +13,32 @@ namespace luaspy {
 
 class VmFrames : public FrameRule {
  public:
-  // Asked of a frame in code without a file: is it a trace's? `native` knows it then.
-  using IsTrace = std::function<bool(const NativeFrame&)>;
+  struct CodeRange {
+    Address start = 0, end = 0;   // [start, end); 0, 0: none
+  };
+  // Asked of a frame in code without a file: which trace's is it?
+  using TraceOf = std::function<CodeRange(const NativeFrame&)>;
 
   // `cframes`: the C frames of all states that run on the thread; `on_trace`: it runs machine code.
-  VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace, IsTrace is_trace = {});
+  VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace, TraceOf trace_of);
 
   bool step(const NativeFrame& from, const Memory& stack, Registers& caller) const override;
+
+  // Is this in a trace that one of the frames stepped from was in?
+  bool in_trace(Address lookup) const;
 
  private:
   // The caller's registers, when the C frame at `cframe` is to be left; false if it has no return address.
   bool leave(Address cframe, unsigned frame_size, bool saves_r12_r13, const Memory& stack, Registers& caller) const;
   bool follows_a_call(Address address) const;
+  bool meets_trace(const NativeFrame& frame) const;
 
   const Modules& modules_;
   const NativeCode& native_;
   std::vector<Address> cframes_;  // ascending
   bool on_trace_;
-  IsTrace is_trace_;
+  TraceOf trace_of_;
+  mutable std::vector<CodeRange> traces_;   // that were met
 };
 
 }  // namespace luaspy

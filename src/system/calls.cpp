@@ -29,48 +29,6 @@ namespace {
 
 Failure failure_if(bool failed) { return {failed ? errno : 0}; }
 
-volatile std::sig_atomic_t end_signal = 0;
-
-std::atomic<void (*)()> last_action = nullptr;
-static_assert(decltype(last_action)::is_always_lock_free);
-
-volatile std::sig_atomic_t end_at_once_held = 0, end_at_once_wanted = 0;
-
-void end_at_once() {
-  if (void (*const action)() = last_action) action();
-  ::_exit(128 + SIGINT);
-}
-
-void on_end_signal(int signal) {
-  if (signal == SIGINT && end_signal == SIGINT) {
-    if (end_at_once_held == 0) end_at_once();
-    end_at_once_wanted = 1;
-  }
-  end_signal = signal;
-}
-
-volatile std::sig_atomic_t suspend_signal = 0;
-
-void on_suspend_signal(int) { suspend_signal = 1; }
-
-void on_alarm(int) {}
-
-void handle(int signal, void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;   // without SA_RESTART: a wait has to end
-  ::sigaction(signal, &action, nullptr);
-}
-
-// mmap(2): SIGBUS comes where a mapped file has no page any more. There is one of zeros from now on.
-void on_missing_page(int, siginfo_t* info, void*) {
-  const int error = errno;
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) / page * page);
-  const bool put = info->si_code == BUS_ADRERR && ::mmap(address, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
-  if (!put) ::signal(SIGBUS, SIG_DFL);   // it comes again, and ends luaspy
-  errno = error;
-}
-
 }  // namespace
 
 bool Failure::no_such_process() const { return code == ESRCH; }
@@ -78,10 +36,6 @@ bool Failure::not_permitted() const { return code == EPERM || code == EACCES; }
 bool Failure::not_implemented() const { return code == ENOSYS; }
 bool Failure::not_found() const { return code == ENOENT; }
 std::string Failure::text() const { return std::strerror(code); }
-
-FileDescriptor::~FileDescriptor() {
-  if (number_ >= 0) ::close(number_);
-}
 
 FileDescriptor open_file(const std::string& path, int flags, Failure* failure) {
   FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0666));
@@ -263,85 +217,11 @@ bool sleep_until(Clock::time_point deadline) {
   return ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == 0;
 }
 
-void watch_signals() {
-  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_end_signal);
-  struct sigaction hangup {};
-  ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) handle(SIGHUP, on_end_signal);   // nohup(1)
-  handle(SIGALRM, on_alarm);
-  handle(SIGTSTP, on_suspend_signal);
-  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);   // writing fails instead
-  const itimerval period{{0, 100'000}, {0, 100'000}};
-  ::setitimer(ITIMER_REAL, &period, nullptr);
-}
-
-void outlive_shorter_files() {
-  struct sigaction action {};
-  action.sa_sigaction = on_missing_page;
-  action.sa_flags = SA_SIGINFO;
-  ::sigaction(SIGBUS, &action, nullptr);
-}
-
-void before_end_at_once(void (*action)()) { last_action = action; }
-
-void hold_end_at_once(bool hold) {
-  end_at_once_held = hold ? 1 : 0;
-  if (!hold && end_at_once_wanted != 0) end_at_once();
-}
-
-bool suspend_requested() { return suspend_signal != 0; }
-
-void suspend() {
-  suspend_signal = 0;
-  ::signal(SIGTSTP, SIG_DFL);
-  ::raise(SIGTSTP);
-  handle(SIGTSTP, on_suspend_signal);
-}
-
-int end_requested() { return end_signal; }
-
 bool is_terminal(int file_descriptor) { return ::isatty(file_descriptor) == 1; }
 
 std::size_t terminal_width(int file_descriptor) {
   winsize size{};
   return ::ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
-// The child execs when its pipe `go` closes. Its own end of `answer` closes by itself at a successful exec, and carries errno
-// after a failed one.
-Launch::Launch(const std::vector<std::string>& command) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  std::array<int, 2> go{}, answer{};
-  if (::pipe2(go.data(), O_CLOEXEC) != 0 || ::pipe2(answer.data(), O_CLOEXEC) != 0) {
-    failure_ = {errno};
-    return;
-  }
-  const FileDescriptor wait_end(go[0]), error_end(answer[1]);
-  go_ = FileDescriptor(go[1]);
-  answer_ = FileDescriptor(answer[0]);
-  pid_ = ::fork();
-  failure_ = failure_if(pid_ < 0);
-  if (pid_ != 0) return;
-  ::close(go_.release());
-  char nothing = 0;
-  while (::read(wait_end.number(), &nothing, 1) < 0 && errno == EINTR) {}
-  ::execvp(arguments[0], arguments.data());
-  const int code = errno;
-  (void)!::write(error_end.number(), &code, sizeof code);
-  ::_exit(127);
-}
-
-Failure Launch::start() {
-  if (failure_) return failure_;
-  { const FileDescriptor closed(std::move(go_)); }
-  int code = 0;
-  ssize_t count = 0;
-  while ((count = ::read(answer_.number(), &code, sizeof code)) < 0 && errno == EINTR) {}
-  if (count != sizeof code) return {};
-  ::waitpid(pid_, nullptr, 0);
-  return {code};
 }
 
 }  // namespace luaspy::system

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "base/registers.h"
 
 struct user_regs_struct;   // sys/user.h
@@ -27,24 +28,6 @@ struct Failure {
   bool not_implemented() const;
   bool not_found() const;
   std::string text() const;
-};
-
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int number) : number_(number) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~FileDescriptor();
-  int number() const { return number_; }
-  explicit operator bool() const { return number_ >= 0; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_ = -1;
 };
 
 FileDescriptor open_file(const std::string& path, int flags, Failure* failure = nullptr);
@@ -112,37 +95,7 @@ class Alarm {
 // Sleeps until `deadline`. False if a signal came first.
 bool sleep_until(Clock::time_point deadline);
 
-// From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) ask luaspy to end (a second SIGINT ends it at once, with status 130), SIGTSTP to stop, SIGPIPE and SIGXFSZ are
-// ignored, and an alarm comes ten times a second, so that no wait for a thread lasts for ever.
-void watch_signals();
-// A target's files are read as they are mapped. From now on what is cut off from one meanwhile reads as zeros; else luaspy would be ended by SIGBUS.
-void outlive_shorter_files();
-// What a second SIGINT has to do before it ends luaspy; nullptr: nothing. Only what a signal handler may do.
-void before_end_at_once(void (*action)());
-// A second SIGINT waits, until hold_end_at_once(false): there is something to be written first.
-void hold_end_at_once(bool hold);
-// The signal that asked luaspy to end; 0 if none did.
-int end_requested();
-// Ctrl-Z (SIGTSTP) came. A luaspy that is stopped while a thread of the target stands still would keep it so: suspend() is for
-// when none does. It returns when luaspy is continued.
-bool suspend_requested();
-void suspend();
 bool is_terminal(int file_descriptor);
 std::size_t terminal_width(int file_descriptor);   // columns; 0 if it is no terminal
-
-// A command in a process of its own, with this process's files and environment. It waits before exec until start(), so
-// that it can be looked at however soon it ends.
-class Launch {
- public:
-  explicit Launch(const std::vector<std::string>& command);
-  pid_t pid() const { return pid_; }
-  // exec's failure if the command could not be started; its process is then gone.
-  Failure start();
-
- private:
-  pid_t pid_ = -1;
-  Failure failure_;
-  FileDescriptor go_, answer_;
-};
 
 }  // namespace luaspy::system

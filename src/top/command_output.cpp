@@ -6,20 +6,22 @@
 
 #include <cstdlib>
 
+#include "system/signals.h"
+
 namespace luaspy {
 
 Result<CommandOutput> CommandOutput::divert() {
   CommandOutput output;
   const char* const folder = std::getenv("TMPDIR");
   std::string path = fmt::format("{}/luaspy-top-XXXXXX", folder != nullptr && *folder != '\0' ? folder : "/tmp");
-  const system::FileDescriptor written(::mkostemp(path.data(), O_APPEND | O_CLOEXEC));
+  const FileDescriptor written(::mkostemp(path.data(), O_APPEND | O_CLOEXEC));
   if (!written) return Error{Cause::output, fmt::format("Cannot write {}, for what the command writes meanwhile.", path)};
   output.path_ = path;
   output.file_ = system::open_file(path, O_RDONLY);
-  const system::FileDescriptor nothing = system::open_file("/dev/null", O_RDONLY);
+  const FileDescriptor nothing = system::open_file("/dev/null", O_RDONLY);
   for (int standard = 0; standard < 3; ++standard) {
     if (!system::is_terminal(standard)) continue;
-    output.before_[static_cast<std::size_t>(standard)] = system::FileDescriptor(::fcntl(standard, F_DUPFD_CLOEXEC, 3));
+    output.before_[static_cast<std::size_t>(standard)] = FileDescriptor(::fcntl(standard, F_DUPFD_CLOEXEC, 3));
     ::dup2(standard == 0 ? nothing.number() : written.number(), standard);
   }
   return output;
@@ -32,9 +34,9 @@ CommandOutput::~CommandOutput() {
 
 void CommandOutput::give_back() {
   for (int standard = 0; standard < 3; ++standard) {
-    system::FileDescriptor& before = before_[static_cast<std::size_t>(standard)];
+    FileDescriptor& before = before_[static_cast<std::size_t>(standard)];
     if (before) ::dup2(before.number(), standard);
-    before = system::FileDescriptor();
+    before = FileDescriptor();
   }
 }
 

@@ -27,8 +27,8 @@ class CommandOutput {
  private:
   CommandOutput() = default;
   std::string path_;                // removed at the end
-  system::FileDescriptor file_;     // for reading
-  std::array<system::FileDescriptor, 3> before_;   // of the standard files, those that were diverted
+  FileDescriptor file_;     // for reading
+  std::array<FileDescriptor, 3> before_;   // of the standard files, those that were diverted
 };
 
 }  // namespace luaspy

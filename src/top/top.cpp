@@ -10,6 +10,8 @@
 #include <iostream>
 #include <thread>
 
+#include "system/signals.h"
+#include "system/calls.h"
 #include "attach/halt.h"
 #include "attach/refusal.h"
 #include "top/command_output.h"

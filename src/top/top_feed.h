@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "system/calls.h"
 #include "sampling/sampling_loop.h"
 #include "top/top_table.h"
 

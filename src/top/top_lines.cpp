@@ -6,8 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "profile/doubts.h"
-#include "profile/profile.h"
+#include "base/doubts.h"
 
 namespace luaspy {
 namespace {

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <tuple>
 
-#include "profile/profile.h"
 #include "base/text.h"
 #include "top/top_lines.h"
 

@@ -6,7 +6,6 @@
 #include <functional>
 #include <tuple>
 
-#include "profile/profile.h"
 
 namespace luaspy {
 namespace {

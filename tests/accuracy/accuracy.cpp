@@ -200,8 +200,8 @@ class Judge {
 
   // A call that is being set up, or that an error has ended, is not: steps/ looks at these.
   bool shows_innermost() const {
-    const auto& labelled = pieces_.reader().lua().labelled();
-    const auto last = std::find_if(labelled.rbegin(), labelled.rend(), [](const LuaReader::Labelled& frame) { return frame.state != nullptr; });
+    const auto& labelled = pieces_.reader().joined().calls;
+    const auto last = std::find_if(labelled.rbegin(), labelled.rend(), [](const StackCall& frame) { return frame.state != nullptr; });
     return last != labelled.rend() && last->state->L == pieces_.active()[0].L && last->call == 0;
   }
 

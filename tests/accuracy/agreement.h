@@ -25,7 +25,12 @@ class Agreement {
     frames += static_cast<std::int64_t>(reader.natives().size());
     // Modules may have come and gone; and what libunwind remembers of a pc it takes for what it would find at the pc before, too.
     reference_.forget();
-    const VmFrames rule(modules_, reader.native_code(), reader.lua().cframes(), reader.lua().on_trace());
+    const auto trace_of = [&](const NativeFrame& frame) -> VmFrames::CodeRange {
+      const auto same = std::ranges::find_if(reader.natives(), [&](const NativeFrame& known) { return known.in_trace && known.lookup == frame.lookup; });
+      return same != reader.natives().end() ? VmFrames::CodeRange{frame.lookup, frame.lookup + 1} : VmFrames::CodeRange{};
+    };
+    const Walked& lua = reader.joined().from.lua;
+    const VmFrames rule(modules_, reader.native_code(), lua.cframes(), lua.on_trace(), trace_of);
     expected_.clear();
     reference_.unwind(registers, reader.snapshot(), &rule, expected_, 8192);
     const std::string difference = compare(reader.natives(), expected_);

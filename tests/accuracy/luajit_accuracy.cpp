@@ -218,8 +218,8 @@ class Judge {
     }
     const Told now = shadow_.read();
     Address current = 0, main = 0, jit_base = 0;
-    if (!pieces_.reader().lua().active().empty()) {
-      const Activation& activation = pieces_.reader().lua().active()[0];
+    if (!pieces_.reader().active().empty()) {
+      const Activation& activation = pieces_.reader().active()[0];
       if (activation.lua.luajit != nullptr) {
         current = read_ref(target_.memory(), layout_, activation.G + activation.lua.luajit->G_cur_L).value_or(0);
         main = read_ref(target_.memory(), layout_, activation.G + activation.lua.luajit->G_mainthref).value_or(0);
@@ -263,8 +263,8 @@ class Judge {
     const auto is = [&](const Told& told, Address L) { return told.good && L != 0 && (told.on_main ? L == main : told.thread == 0 || L == told.thread); };
     const auto right = [&](Address L) { return is(now, L) || is(soon, L); };
     // Finalizers may run on a thread of their own (lj_gc.c, from 2025-11 on); which is the current one then.
-    const bool finalizer_thread = current != 0 && current == running(pieces_.active()) && !right(current) && pieces_.reader().lua().active().size() > 1 &&
-                                  right(pieces_.reader().lua().active()[1].L) && current != main;
+    const bool finalizer_thread = current != 0 && current == running(pieces_.active()) && !right(current) && pieces_.reader().active().size() > 1 &&
+                                  right(pieces_.reader().active()[1].L) && current != main;
     if (finalizer_thread) return;
     const std::string told = fmt::format("said {:#x}, cold {:#x}, cur_L {:#x}, told {:#x}", running(pieces_.active()), running(pieces_.cold_active), current, now.on_main ? main : now.thread);
     if (!right(running(pieces_.active()))) ++figures_.wrong, report("wrong L", told);
@@ -295,11 +295,11 @@ class Judge {
   // lj_asm_x86.h, asm_head and asm_tail: a trace's frame is spadjust bytes and two words on top of the VM's, but at its very ends.
   void judge_trace_frames() {
     const StackReader& reader = pieces_.reader();
-    if (reader.lua().active().empty()) return;
-    const Activation& activation = reader.lua().active()[0];
+    if (reader.active().empty()) return;
+    const Activation& activation = reader.active()[0];
     constexpr Address words = 16, frame_size = 80;
     for (const NativeFrame& native : reader.natives()) {
-      if (!reader.native_code().is_machine_code(native)) continue;
+      if (!native.in_trace) continue;
       const Trace* const trace = traces_.find(*activation.lua.luajit, activation.G, native.lookup);
       if (trace == nullptr) continue;
       const auto spadjust = target_.memory().get<std::uint16_t>(trace->object + activation.lua.luajit->T_spadjust).value_or(0);
@@ -311,7 +311,7 @@ class Judge {
 
   std::string frames_and_calls() const {
     const StackReader& reader = pieces_.reader();
-    const std::vector<Segment> segments = reader.lua().segments();
+    const std::vector<Segment> segments = segments_of(reader.joined().from.lua);
     const Merged merged = merge(reader.natives(), segments, reader.native_code(), {});
     std::string text = fmt::format("{} frames, {} calls:", merged.execute_frames, merged.fresh_calls);
     for (const NativeFrame& native : reader.natives()) {
@@ -379,7 +379,7 @@ class Judge {
   }
 
   std::size_t inlined_calls() const {
-    const std::vector<Segment> segments = pieces_.reader().lua().segments();
+    const std::vector<Segment> segments = segments_of(pieces_.reader().joined().from.lua);
     std::size_t count = 0;
     if (!segments.empty()) {
       for (const LuaCall& call : segments[0].walk->calls) {
@@ -391,7 +391,7 @@ class Judge {
   }
 
   void judge_stack(const Told& now, const Told& soon) {
-    const bool on_trace = pieces_.reader().lua().on_trace();
+    const bool on_trace = pieces_.reader().joined().from.lua.on_trace();
     Figures::Where& where = on_trace ? figures_.trace : figures_.interpreter;
     ++where.samples;
     const Said all = said();
@@ -508,7 +508,7 @@ class Judge {
     };
     if (!reader.natives().empty()) {
       const NativeFrame& native = reader.natives()[0];
-      where = reader.native_code().vm_at(native.lookup) != nullptr ? "in the VM" : reader.native_code().is_machine_code(native) ? "in machine code" : reader.native_code().describe(native).name;
+      where = reader.native_code().vm_at(native.lookup) != nullptr ? "in the VM" : native.in_trace ? "in machine code" : reader.native_code().describe(native).name;
     }
     ++causes_[fmt::format("{}: {}, {}", cause, name(pieces_.sample.vm_state), where)];
     if (!verbose_) return;

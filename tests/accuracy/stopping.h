@@ -87,11 +87,11 @@ class Pieces {
   const StackReader& reader() const { return reader_; }
   const Agreement& agreement() const { return agreement_; }
   const Registers& registers() const { return registers_; }
-  const std::vector<Activation>& active() const { return reader_.lua().active(); }
+  std::vector<Activation> active() const { return reader_.active(); }
   const std::vector<NativeFrame>& natives() const { return reader_.natives(); }
   bool executes(const NativeFrame& frame) const { return reader_.native_code().executes_lua(frame); }
   const Frame& describe(const NativeFrame& frame) const { return reader_.native_code().describe(frame); }
-  std::vector<Segment> segments() const { return reader_.lua().segments(); }
+  std::vector<Segment> segments() const { return segments_of(reader_.joined().from.lua); }
 
   std::vector<Activation> cold_active;
   Sample sample;

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "luaspy.h"
-#include "output/raw.h"
+#include "input/raw_reader.h"
 #include "victim.h"
 
 namespace luaspy::faults {

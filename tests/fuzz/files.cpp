@@ -15,10 +15,11 @@
 #include "fuzz.h"
 #include "output/flamegraph.h"
 #include "output/format.h"
-#include "output/raw.h"
+#include "input/raw_reader.h"
 #include "profile/raw_format.h"
 #include "report/profile_diff.h"
 #include "report/report_text.h"
+#include "base/text.h"
 #include "dump/source_lines.h"
 #include "report/source_listing.h"
 #include "output/summary.h"
@@ -32,7 +33,7 @@ void put_u32(std::string& out, std::uint64_t number) {
 
 // What no fuzzer finds by itself, the sums of blocks, is put there for it.
 std::string recording_of(std::string_view records, std::size_t cut) {
-  std::string file = std::string(raw::magic) + static_cast<char>(raw_version);
+  std::string file = std::string(raw::magic) + static_cast<char>(raw::version);
   for (const std::string_view block : {records.substr(0, cut), records.substr(cut)}) {
     put_u32(file, block.size());
     put_u32(file, crc32(0, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(block.size())));

@@ -6,7 +6,7 @@
 #include "luastate/lua_reader.h"
 #include "luastate/luajit/traces.h"
 #include "luastate/variables.h"
-#include "stack/merge.h"
+#include "stack/one_stack.h"
 
 namespace luaspy::fuzz {
 namespace {
@@ -26,16 +26,16 @@ struct Look {
       : image(from), memory(from, input), stack_bytes(memory.bytes(from.stop.stack_start, from.stop.stack.size())), reader(memory, memory, limits()) {
     memory.bounded("locate", 5'000'000, 256 << 20, [&] {
       reader.try_rows(rows_for(image.stop.version));
-      reader.read(memory, image.stop.registers, stack(), {}, true, found);
+      reader.locate(memory, image.stop.registers, stack(), {}, true, located);
     });
     memory.bounded("walk", most_reads, most_bytes, [&] {
-      reader.walk(found, memory, memory, image.stop.registers, stack());
-      reader.refine(image.stop.natives, image.stop.registers, image.stop, memory);
+      const LookMemory look{image.stop.registers, stack(), memory, memory};
+      matched = match(reader, image.stop, look, reader.walk(located, look), image.stop.natives);
     });
     memory.bounded("label", most_reads, most_bytes, [&] {
-      merged = merge(image.stop.natives, reader.segments(), image.stop, {});
-      reader.judge(merged, quality);
-      frames = reader.label(merged, image.stop.natives, image.stop, memory);
+      joined = join(reader, image.stop, std::move(matched), {}, memory);
+      judge(joined, quality);
+      frames = name(reader, image.stop, joined, memory);
     });
   }
   Locator::ThreadStack stack() const { return {image.stop.stack_start, stack_bytes}; }
@@ -44,8 +44,9 @@ struct Look {
   FakeMemory memory;
   std::vector<std::byte> stack_bytes;
   LuaReader reader;
-  LuaReader::Found found;
-  Merged merged;
+  Located located;
+  Matched matched;
+  Joined joined;
   Quality quality;
   Stack frames;
 };
@@ -58,7 +59,7 @@ void expect_sound(const Frame& frame) {
 
 void look_at(const Image& image, Input& input) {
   const Look look(image, input);
-  expect(look.reader.active().size() <= 1000, "some states are active");
+  expect(look.joined.from.lua.active().size() <= 1000, "some states are active");
   expect(look.frames.size() < 5000, "a stack is bounded");
   for (const Frame& frame : look.frames) expect_sound(frame);
 }
@@ -85,7 +86,7 @@ void locals(Bytes bytes) {
   const LuaWalk* walk = nullptr;
   std::optional<VariableReader> variables;
   int calls = 0;
-  for (const LuaReader::Labelled& labelled : look.reader.labelled()) {
+  for (const StackCall& labelled : look.joined.calls) {
     if (labelled.state == nullptr || calls++ == 30) continue;
     if (labelled.walk != walk) {
       walk = labelled.walk;
@@ -108,8 +109,8 @@ void snapshots(Bytes bytes) {
   const Image& image = images()[first + input.take<std::uint8_t>() % count];
   const std::uint16_t where = input.take<std::uint16_t>();
   Look look(image, input);
-  if (look.reader.active().empty()) return;
-  const Activation& state = look.reader.active().front();
+  if (look.joined.from.lua.active().empty()) return;
+  const Activation& state = look.joined.from.lua.states[0].activation;
   if (state.lua.luajit == nullptr) return;
   Traces traces(look.memory);
   look.memory.bounded("traces", 2'000'000, 256 << 20, [&] {
@@ -136,7 +137,7 @@ void heap(Bytes bytes) {
     else mappings.push_back({.start = run.start & ~Address{4095}, .end = (run.end() + 4095) & ~Address{4095}, .readable = true, .writable = true});
   }
   const AddressSpace space(mappings);
-  std::vector<std::vector<Activation>> active = {look.reader.active()};
+  std::vector<std::vector<Activation>> active = {look.joined.from.lua.active()};
   look.memory.bounded("coroutines", 8'000'000, most_bytes, [&] {
     Coroutines coroutines(look.memory, {.copy_bytes = 64 << 20, .walk = limits(), .most_coroutines = 1 << 10});
     look.reader.know(space);

@@ -74,7 +74,7 @@ class Looker {
     StackReader::Prediction none;
     if (!reader_.read(registers, none, false) || !reader_.finish(sample, none)) return std::nullopt;
     Look look;
-    const auto& frames = reader_.lua().labelled();
+    const auto& frames = reader_.joined().calls;
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
       if (frame->state == nullptr) continue;
       const Activation& state = *frame->state;

@@ -10,7 +10,7 @@
 #include <regex>
 
 #include "harness.h"
-#include "output/raw.h"
+#include "input/raw_reader.h"
 
 namespace luaspy::live {
 namespace {

@@ -22,8 +22,8 @@ std::string line_of(pid_t pid, const std::string& file, int line) {
   return found ? found->text : "none";
 }
 
-std::string content(const system::FileDescriptor& file) {
-  const system::FileDescriptor opened = system::open_file("/proc/self/fd/" + std::to_string(file.number()), O_RDONLY);
+std::string content(const FileDescriptor& file) {
+  const FileDescriptor opened = system::open_file("/proc/self/fd/" + std::to_string(file.number()), O_RDONLY);
   std::array<char, 100> buffer;
   return file ? std::string(system::reread(opened, buffer)) : "none";
 }
@@ -75,7 +75,7 @@ TEST_CASE("symbolic links stay in the target's root", "[source]") {
   for (const auto& [target, name] : {std::pair{"/inside.lua", "absolute"}, {"../../../outside.lua", "up"}, {"..", "parent"}, {"loop", "loop"}, {"/app/absolute", "twice"}}) {
     REQUIRE(::symlink(target, folder.path("root/app/" + std::string(name)).c_str()) == 0);
   }
-  const system::FileDescriptor root = system::open_file(folder.path("root"), O_PATH | O_DIRECTORY);
+  const FileDescriptor root = system::open_file(folder.path("root"), O_PATH | O_DIRECTORY);
   for (const auto& [path, expected] : {std::pair{"/app/absolute", "inside"}, {"app/up", "of the root"}, {"/app/parent/inside.lua", "inside"}, {"/../../outside.lua", "of the root"},
                                        {"/app/loop", "none"}, {"/app/twice", "inside"}, {"/app/missing", "none"}, {"/inside.lua/x", "none"}}) {
     INFO(path);

@@ -3,7 +3,7 @@
 
 #include <iostream>
 
-#include "stack/stop_file.h"
+#include "sampling/capture_stop.h"
 
 namespace {
 

@@ -1,3 +1,4 @@
+#include "stack/one_stack.h"
 #include "stack/snapshot.h"
 #include "saved_stop.h"
 
@@ -68,6 +69,7 @@ void load_into(SavedStop& stop, const std::string& path) {
 SavedStop load_stop(const std::string& path) {
   SavedStop stop;
   load_into(stop, path);
+  for (NativeFrame& frame : stop.natives) frame.in_trace = stop.has(frame, 't');
   return stop;
 }
 
@@ -90,14 +92,13 @@ class Padded : public Memory {
 };
 
 // `stopped`: what the stop has read; `objects`: that, and what was read after it.
-Outcome finish(const SavedStop& stop, LuaReader& reader, const LuaReader::Found& found, const Memory& stopped, const Memory& objects) {
-  const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
-  reader.walk(found, stopped, objects, stop.registers, stack);
-  reader.refine(stop.natives, stop.registers, stop, objects);
-  const Merged merged = merge(stop.natives, reader.segments(), stop, {});
+Outcome finish(const SavedStop& stop, LuaReader& reader, const Located& located, const Memory& stopped, const Memory& objects) {
+  const LookMemory look{stop.registers, {stop.stack_start, stop.stack}, stopped, objects};
+  Matched matched = match(reader, stop, look, reader.walk(located, look), stop.natives);
+  const Joined joined = join(reader, stop, std::move(matched), {}, stopped);
   Outcome outcome;
-  reader.judge(merged, outcome.quality);
-  outcome.stack = reader.label(merged, stop.natives, stop, stopped);
+  judge(joined, outcome.quality);
+  outcome.stack = name(reader, stop, joined, stopped);
   return outcome;
 }
 
@@ -112,9 +113,9 @@ WalkLimits limits() {
 Outcome replay(const SavedStop& stop) {
   LuaReader reader(stop.memory, stop.memory, limits());
   reader.try_rows(rows_for(stop.version));
-  LuaReader::Found found;
-  reader.read(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, true, found);
-  return finish(stop, reader, found, stop.memory, stop.memory);
+  Located located;
+  reader.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, true, located);
+  return finish(stop, reader, located, stop.memory, stop.memory);
 }
 
 Outcome replay_through_snapshot(const SavedStop& stop) {
@@ -124,10 +125,10 @@ Outcome replay_through_snapshot(const SavedStop& stop) {
   const Padded padded(stop.memory);
   Snapshot snapshot(padded);
   snapshot.open(stop.stack_start, stop.stack.size(), {});
-  LuaReader::Found found;
-  reader.read(snapshot, stop.registers, stack, {}, true, found);
+  Located located;
+  reader.locate(snapshot, stop.registers, stack, {}, true, located);
   snapshot.close();
-  return finish(stop, reader, found, snapshot, SnapshotThenLater(snapshot, stop.memory));
+  return finish(stop, reader, located, snapshot, SnapshotThenLater(snapshot, stop.memory));
 }
 
 }  // namespace luaspy::replay

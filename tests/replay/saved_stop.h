@@ -5,7 +5,7 @@
 
 #include "luastate/lua_reader.h"
 #include "luastate/detect.h"
-#include "stack/stop_file.h"
+#include "stack/saved_stop.h"
 
 namespace luaspy::replay {
 

@@ -29,7 +29,7 @@ Look look_of(const StackReader& reader, const Sample& sample, const std::string&
   look.native_incomplete = sample.quality.native_complete == 0;
   look.lost = sample.quality.with_lua == 0 || sample.quality.lua_unusable != 0 || sample.quality.lua_broken != 0 || sample.quality.not_joined != 0;
   bool tail = false, native = false;
-  const auto& labelled = reader.lua().labelled();
+  const auto& labelled = reader.joined().calls;
   for (std::size_t i = 0; i < sample.stack.size(); ++i) {
     const Frame& frame = sample.stack[i];
     if (frame.kind == Frame::Kind::marker) {
@@ -45,7 +45,7 @@ Look look_of(const StackReader& reader, const Sample& sample, const std::string&
       continue;
     }
     look.native_between |= native;
-    const LuaReader::Labelled* const label = i < labelled.size() && labelled[i].state != nullptr ? &labelled[i] : nullptr;
+    const StackCall* const label = i < labelled.size() && labelled[i].state != nullptr ? &labelled[i] : nullptr;
     const bool on_trace = label != nullptr && label->walk->calls[label->call].on_trace;
     look.stack.push_back({frame.kind, std::exchange(tail, false), frame.line_is_near, on_trace, frame.name, frame.kind == Frame::Kind::lua ? base_name(frame.file) : "",
                           frame.line_defined, frame.line, label != nullptr ? label->state->L : 0, label != nullptr ? label->walk->calls[label->call].entry : 0});

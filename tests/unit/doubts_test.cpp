@@ -1,4 +1,4 @@
-#include "profile/doubts.h"
+#include "base/doubts.h"
 
 #include <catch2/catch.hpp>
 #include <sstream>

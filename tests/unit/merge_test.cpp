@@ -5,12 +5,11 @@
 namespace luaspy {
 namespace {
 
-// Functions are known by where they start: 0x1000 is luaV_execute, 0x2000 to 0x2fff the rest of the core, of which 0x2100
+// Functions are known by where they start: 0x4000 is machine code, 0x1000 is luaV_execute, 0x2000 to 0x2fff the rest of the core, of which 0x2100
 // is known to carry; anything else is the program's.
-class FakeCore : public Core {
+class FakeCore : public NativeFunctions {
  public:
   bool executes_lua(const NativeFrame& frame) const override { return frame.function == 0x1000 || frame.function == 0x4000; }
-  bool is_machine_code(const NativeFrame& frame) const override { return frame.function == 0x4000; }
   bool carries(const NativeFrame& frame) const override { return frame.function == 0x1000 || frame.function == 0x2100; }
   bool in_core_module(const NativeFrame& frame) const override { return frame.function >= 0x1000 && frame.function < 0x3000; }
   std::vector<std::byte> code(const NativeFrame&) const override { return {}; }
@@ -28,6 +27,7 @@ NativeFrame native(Address function, Address sp) {
   frame.cfa = sp + 16;
   frame.function = function;
   frame.step = Step::cfi;
+  frame.in_trace = function == 0x4000;
   return frame;
 }
 

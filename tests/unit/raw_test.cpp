@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "output/format.h"
+#include "input/raw_reader.h"
 #include "output/raw.h"
 
 namespace luaspy {

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "system/calls.h"
+#include "system/signals.h"
 
 namespace luaspy {
 namespace {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "system/calls.h"
 #include "attach/waits/futex.h"
 #include "system/call_names.h"
 #include "base/text.h"

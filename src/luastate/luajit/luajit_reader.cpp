@@ -102,7 +102,7 @@ void LuajitReader::read(const Memory& stopped, const Memory& objects, const Regi
 
 const Trace* LuajitReader::trace_at(const Activation& activation, Address pc) { return traces_.find(*activation.lua.luajit, activation.G, pc); }
 
-void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& objects,
+void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registers& registers, const NativeFunctions& functions, const Memory& objects,
                           const Activation& activation, bool innermost, const WalkLimits& limits, State& state, LuaWalk& walk) {
   const LuajitLayout& layout = *activation.lua.luajit;
   const Address L = activation.L;
@@ -110,27 +110,27 @@ void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registe
   const auto is = [&](Address base, Address pc) { return is_base(both, layout, L, base, pc); };
   // The native frame on top of this state's innermost C frame: of the VM, or of a trace.
   const auto vm = std::ranges::find_if(
-      natives, [&](const NativeFrame& frame) { return core.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]); });
+      natives, [&](const NativeFrame& frame) { return functions.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]); });
   LuajitTop top;
   InlinedCode code;
   std::vector<InlinedFrame> entering;
   constexpr Address all = 1;
   Address trace_base = 0;   // what lies above it, machine code may have in registers; 0: nothing
   const Address rdx_base = registers[rdx], rbx_pc = registers[rbx];
-  const bool in_vm = innermost && vm != natives.end() && vm == natives.begin() && !core.is_machine_code(*vm);
+  const bool in_vm = innermost && vm != natives.end() && vm == natives.begin() && !vm->in_trace;
   // vm_x64.dasc, ->vm_exit_interp: BASE and PC are the interpreter's again before jit_base is 0. Of what runs on behalf of machine code,
   // nothing else has its sp at the C frame.
   const bool leaves_trace = in_vm && !state.cframes.empty() && vm->sp == state.cframes[0] && is(rdx_base, rbx_pc);
   if (innermost && !leaves_trace) {
     const VmState said = vm_state_said(activation, state);
-    const bool on_trace = state.has_jit_base || said == VmState::machine_code || (vm != natives.end() && core.is_machine_code(*vm));
+    const bool on_trace = state.has_jit_base || said == VmState::machine_code || (vm != natives.end() && vm->in_trace);
     if (on_trace) trace_base = state.jit_base != 0 ? state.jit_base : all;
     else if (said == VmState::exiting) trace_base = state.saved_base;
   }
   if (innermost && state.jit_base != 0 && !leaves_trace) {
     top.base = state.jit_base;
     const Trace* trace = nullptr;
-    if (vm != natives.end() && core.is_machine_code(*vm)) trace = traces_.find(layout, activation.G, vm->lookup);
+    if (vm != natives.end() && vm->in_trace) trace = traces_.find(layout, activation.G, vm->lookup);
     else if (state.vmstate > 0) trace = traces_.numbered(layout, activation.G, static_cast<unsigned>(state.vmstate));
     if (trace != nullptr) {
       state.trace = *trace;
@@ -142,7 +142,7 @@ void LuajitReader::refine(const std::vector<NativeFrame>& natives, const Registe
   } else if (in_vm) {
     top = interpreter_top(both, layout, L, rdx_base, rbx_pc, state.saved_pc, entering);
     if (top.base == 0 && is(registers[rbp], rbx_pc)) top = {registers[rbp], rbx_pc, {}};  // vm_x64.dasc keeps BASE in rbp around some calls
-  } else if (innermost && leaving_trace(activation, state, natives, core, both, code)) {
+  } else if (innermost && leaving_trace(activation, state, natives, functions, both, code)) {
     top = {code.base, code.pc, code.frames};
     trace_base = state.saved_base;
   } else if (vm != natives.end()) {
@@ -183,13 +183,13 @@ VmState LuajitReader::vm_state_said(const Activation& activation, const State& s
 
 // lj_trace.c, lj_trace_exit: it writes to the stack what the trace had inlined (trace_exit_cp, called by lj_vm_cpcall), then SAVE_PC. Until
 // then L->base is what jit_base was. False if that is not where the thread is.
-bool LuajitReader::leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const Core& core,
+bool LuajitReader::leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
                                  const Memory& memory, InlinedCode& code) {
-  const auto is_vm = [&](const NativeFrame& frame) { return core.executes_lua(frame); };
+  const auto is_vm = [&](const NativeFrame& frame) { return functions.executes_lua(frame); };
   auto vm = std::ranges::find_if(natives, is_vm);
   bool restores = false;
-  if (vm != natives.end() && core.trace_exit(*vm) == nullptr) restores = true, vm = std::find_if(std::next(vm), natives.end(), is_vm);
-  const TraceExit* const exit = vm != natives.end() ? core.trace_exit(*vm) : nullptr;
+  if (vm != natives.end() && functions.trace_exit(*vm) == nullptr) restores = true, vm = std::find_if(std::next(vm), natives.end(), is_vm);
+  const TraceExit* const exit = vm != natives.end() ? functions.trace_exit(*vm) : nullptr;
   if (exit == nullptr || vm->cfa > activation.boundary + 4096 || (restores && vm_state_said(activation, state) != VmState::exiting)) return false;
   const Address dispatch = vm->registers[r14];
   const auto parent = memory.get<std::uint32_t>(dispatch + static_cast<Address>(std::int64_t{exit->parent}));
@@ -201,11 +201,11 @@ bool LuajitReader::leaving_trace(const Activation& activation, const State& stat
   return code.pc != 0 && (restores || code.pc - 4 != state.saved_pc);
 }
 
-VmState LuajitReader::vm_state(const std::vector<NativeFrame>& natives, const Core& core, const Activation& activation, const State& state) {
+VmState LuajitReader::vm_state(const std::vector<NativeFrame>& natives, const NativeFunctions& functions, const Activation& activation, const State& state) {
   // The number lags behind at the edges of a trace; where the code is counts.
   const VmState said = vm_state_said(activation, state);
-  const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) { return core.executes_lua(frame); });
-  const bool on_trace = vm != natives.end() && core.is_machine_code(*vm) && (state.cframes.empty() || vm->cfa > state.cframes[0]);
+  const auto vm = std::ranges::find_if(natives, [&](const NativeFrame& frame) { return functions.executes_lua(frame); });
+  const bool on_trace = vm != natives.end() && vm->in_trace && (state.cframes.empty() || vm->cfa > state.cframes[0]);
   if (on_trace && said != VmState::collecting) return VmState::machine_code;
   if (!on_trace && said == VmState::machine_code) return state.jit_base != 0 ? VmState::machine_code : VmState::interpreting;
   return said;

@@ -42,17 +42,17 @@ class LuajitReader {
   // The trace whose machine code has `pc`, nullptr if there is none. Valid until the next call.
   const Trace* trace_at(const Activation& activation, Address pc);
   // The calls.
-  void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const Core& core, const Memory& objects, const Activation& activation,
+  void refine(const std::vector<NativeFrame>& natives, const Registers& registers, const NativeFunctions& functions, const Memory& objects, const Activation& activation,
               bool innermost, const WalkLimits& limits, State& state, LuaWalk& walk);
   // Of the innermost state.
-  static VmState vm_state(const std::vector<NativeFrame>& natives, const Core& core, const Activation& activation, const State& state);
+  static VmState vm_state(const std::vector<NativeFrame>& natives, const NativeFunctions& functions, const Activation& activation, const State& state);
 
  private:
   static void read_fields(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Activation& activation, State& state);
   // Marks the calls whose slots a trace works on: those with their base at `from` or above.
   static void mark_on_trace(Address from, LuaWalk& walk);
   static VmState vm_state_said(const Activation& activation, const State& state);
-  bool leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const Core& core, const Memory& memory,
+  bool leaving_trace(const Activation& activation, const State& state, const std::vector<NativeFrame>& natives, const NativeFunctions& functions, const Memory& memory,
                      InlinedCode& code);
 
   Traces traces_;

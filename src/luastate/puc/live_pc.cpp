@@ -58,11 +58,11 @@ Address LivePc::sure_pc(const NativeFrame& execute, const Memory& stack) const {
 }
 
 Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller, const Prototype* prototype, const Memory& stack,
-                   const Core& core) {
+                   const NativeFunctions& functions) {
   Evidence& evidence = by_function_[execute.function];
   if (!evidence.hinted) {
     evidence.hinted = true;
-    const auto steps = steps_of_four(core.code(execute));
+    const auto steps = steps_of_four(functions.code(execute));
     for (std::size_t i = 0; i < callee_saved_registers.size(); ++i) evidence.score[i] += std::min(steps[callee_saved_registers[i]], 6);
   }
   const auto now = values(execute, stack);

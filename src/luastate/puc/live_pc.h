@@ -29,7 +29,7 @@ class LivePc {
   // `innermost`: the thread is in luaV_execute itself, not in something that it called. `caller`: of the call, nullptr if there is
   // none. `prototype`: of the call, nullptr if it could not be read.
   Address pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller, const Prototype* prototype, const Memory& stack,
-             const Core& core);
+             const NativeFunctions& functions);
 
   // A hint for code that was not seen at work yet: pc is the register that machine code adds 4 to most often.
   static std::array<int, register_count> steps_of_four(std::span<const std::byte> code);

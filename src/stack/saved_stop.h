@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
-#include "attach/target.h"
 #include "luastate/native_functions.h"
+#include "base/memory.h"
 #include "base/registers.h"
 
 namespace luaspy {
@@ -40,7 +40,7 @@ class SavedMemory : public Memory {
   std::map<Address, std::byte> bytes_;
 };
 
-struct SavedStop : Core {
+struct SavedStop : NativeFunctions {
   std::string from, version;
   Registers registers;
   Address stack_start = 0;
@@ -52,7 +52,6 @@ struct SavedStop : Core {
   std::vector<std::string> expected;
 
   bool executes_lua(const NativeFrame& frame) const override { return has(frame, 'x'); }
-  bool is_machine_code(const NativeFrame& frame) const override { return has(frame, 't'); }
   const TraceExit* trace_exit(const NativeFrame&) const override { return nullptr; }   // not saved
   bool carries(const NativeFrame& frame) const override { return has(frame, 'x') || has(frame, 'c'); }
   bool in_core_module(const NativeFrame& frame) const override { return has(frame, 'm'); }
@@ -60,15 +59,10 @@ struct SavedStop : Core {
   const Frame& describe(const NativeFrame& frame) const override;
   Frame describe_entry(Address entry) const override;
 
- private:
   bool has(const NativeFrame& frame, char flag) const;
 };
 
 void save_stop(const SavedStop& stop, std::ostream& out);
-
-// Stops a thread that runs, reads one that sleeps as it is, and keeps every byte that this took; `from` is a remark for whoever reads the file.
-// Look at `expected` before you believe it: it is what luaspy made of it.
-Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& from);
 
 // "rax", by DWARF's numbers.
 inline constexpr std::array register_names = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip"};

@@ -1,11 +1,9 @@
-#include "profile/doubts.h"
+#include "base/doubts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-
-#include "profile/profile.h"
 
 namespace luaspy {
 namespace {
@@ -62,11 +60,6 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
   if (is_above(lost, facts.samples + lost, 10))
     add(fmt::format("{:.0f} % of the ticks were lost ({}): what ran then may be something else than what the others show", share(lost, facts.samples + lost), losses_text(losses)));
   return all;
-}
-
-std::vector<std::string> doubts(const Profile& profile) {
-  const About& about = profile.about;
-  return doubts(DoubtFacts{about.pid, about.lua_mapped || !about.luas.empty(), profile.samples(), profile.quality(), profile.losses(), about.system_share});
 }
 
 }  // namespace luaspy

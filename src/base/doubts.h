@@ -9,8 +9,6 @@
 
 namespace luaspy {
 
-class Profile;
-
 // What was seen of a target so far.
 struct DoubtFacts {
   std::int64_t pid = 0;
@@ -24,7 +22,6 @@ struct DoubtFacts {
 // Each doubt is a sentence without a full stop: what was seen, what it may mean, what to send us. None of few samples (fewer than 100): there chance
 // alone makes such numbers.
 std::vector<std::string> doubts(const DoubtFacts& facts);
-std::vector<std::string> doubts(const Profile& profile);
 
 // How many samples were taken at a return from a system call should be as the share of system time in all CPU time of the same threads: a stop that
 // comes from elsewhere waits for the target's next system call. `system_share`: 0 to 1; below 0: not known. A doubt if there are more than 4 standard

@@ -1,3 +1,5 @@
+#include "output/raw.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <zlib.h>
@@ -5,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "output/raw.h"
 #include "profile/raw_format.h"
 #include "base/varint.h"
 
@@ -49,7 +50,7 @@ std::map<std::string, std::string> words(const About& about) {
 }  // namespace
 
 RawWriter::RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, std::ostream& out) : stacks_(stacks), threads_(threads), out_(out) {
-  out_ << raw::magic << static_cast<char>(raw_version);
+  out_ << raw::magic << static_cast<char>(raw::version);
 }
 
 void RawWriter::about(const About& about) {

@@ -1,0 +1,28 @@
+#include "base/frame.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace luaspy {
+
+Frame marker(std::string text) { return {Frame::Kind::marker, std::move(text), {}, 0, 0}; }
+
+std::string describe(const Frame& frame, bool lines) {
+  switch (frame.kind) {
+    case Frame::Kind::lua: {
+      const int line = lines ? frame.line : frame.line_defined;
+      if (line <= 0) return fmt::format("{} ({})", frame.name, frame.file);
+      const std::string twin = frame.twin != 0 ? fmt::format("#{}", frame.twin) : std::string();
+      return fmt::format("{} ({}:{}{}{})", frame.name, frame.file, lines && frame.line_is_near ? "~" : "", line, twin);
+    }
+    case Frame::Kind::c: return frame.name + " [C]";
+    case Frame::Kind::native:
+      // A name that was made of the module says it already.
+      return frame.file.empty() || frame.name == frame.file || frame.name.starts_with(frame.file + '+') ? frame.name : fmt::format("{} ({})", frame.name, frame.file);
+    case Frame::Kind::marker: break;
+  }
+  return frame.name;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,25 @@
+#include "doctor/version_text.h"
+
+#include <fmt/format.h>
+
+#include "base/version.h"
+#include "luastate/detect.h"
+
+namespace luaspy {
+
+std::string version_text() {
+  std::string text = fmt::format("luaspy {}\n{}reads Lua", version, build);
+  constexpr std::size_t width = 80;
+  std::size_t line = text.rfind('\n');
+  for (const Layout& row : layouts()) {
+    if (&row != &layouts().front()) text += ',';
+    if (text.size() - line > width) line = text.size(), text += "\n ";
+    text += fmt::format(" {}", row.name);
+  }
+  text += "\n ";
+  for (const Dialect& luajit : rows_for("LuaJIT")) text += fmt::format(" {};", name_of(luajit));
+  text.pop_back();
+  return text;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,29 @@
+#include "luastate/running.h"
+
+namespace luaspy {
+
+std::vector<Activation> Walked::active() const {
+  std::vector<Activation> active;
+  for (const RunningState& state : on_thread()) active.push_back(state.activation);
+  return active;
+}
+
+std::vector<Address> Walked::cframes() const {
+  std::vector<Address> all;
+  for (const RunningState& state : on_thread()) {
+    if (state.activation.lua.luajit != nullptr) all.insert(all.end(), state.luajit.cframes.begin(), state.luajit.cframes.end());
+  }
+  return all;
+}
+
+std::vector<Address> Walked::c_entries() const {
+  std::vector<Address> entries;
+  for (const RunningState& state : on_thread()) {
+    for (const LuaCall& call : state.walk.calls) {
+      if (!call.is_lua) entries.push_back(call.entry);
+    }
+  }
+  return entries;
+}
+
+}  // namespace luaspy

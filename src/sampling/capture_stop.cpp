@@ -1,0 +1,96 @@
+#include "sampling/capture_stop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "stack/one_stack.h"
+#include "stack/snapshot.h"
+#include "stack/target_map.h"
+
+namespace luaspy {
+namespace {
+
+// Keeps a copy of every byte that was read through it.
+class CopyingMemory : public Memory {
+ public:
+  CopyingMemory(const Memory& from, SavedMemory& into) : from_(from), into_(into) {}
+  bool read(Address address, std::span<std::byte> into) const override {
+    if (!from_.read(address, into)) return false;
+    into_.put(address, into);
+    return true;
+  }
+
+ private:
+  const Memory& from_;
+  SavedMemory& into_;
+};
+
+// The end of a thread's stack, or what is safe to take for it.
+Address stack_end(const AddressSpace& space, Address sp) {
+  constexpr Address most = 1 << 20, unknown = 16 << 10;
+  const Mapping* const mapping = space.find(sp);
+  return mapping == nullptr ? sp + unknown : std::min(mapping->end, sp + most);
+}
+
+// In the stop: the stack, and what the walks will need.
+bool read_stop(SavedStop& stop, const AddressSpace& space, Snapshot& snapshot, LuaReader& reader, Located& located) {
+  const Address sp = stop.registers.sp();
+  snapshot.open(sp, stack_end(space, sp) - sp, {});
+  if (snapshot.stack().empty()) return false;
+  const Locator::ThreadStack words = {snapshot.stack_start(), snapshot.stack()};
+  reader.locate(CopyingMemory(snapshot, stop.memory), stop.registers, words, {}, true, located);
+  return true;
+}
+
+}  // namespace
+
+Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& from) {
+  const Error refused = {Cause::no_such_process, fmt::format("No stop of thread {} could be saved: it has ended, or did not stop, or was moving.", tid)};
+  TargetMap map(target.process(), target.memory());
+  map.take(map.look());
+  map.find_luas();
+  map.find_functions();
+  const NativeCode& native = map.functions();
+
+  SavedStop stop;
+  stop.from = from;
+  stop.version = map.detector().images().empty() ? "?" : map.detector().images().front().version;
+  Snapshot snapshot(target.memory());
+  const SnapshotThenLater both(snapshot, target.memory());
+  const CopyingMemory copying(both, stop.memory);
+  LuaReader reader(copying, copying, WalkLimits{.count_left_out = true});
+  Located located;
+  reader.try_rows(map.detector().rows());
+  const Thread thread(target.process().pid(), tid);
+  const ThreadState state = thread.state();
+  if (state.kind == ThreadState::Kind::sleeping) {   // a stop would end its system call
+    stop.registers.set(rip, state.pc);
+    stop.registers.set(rsp, state.sp);
+    const std::uint64_t run_count = thread.run_count();
+    if (!read_stop(stop, map.space(), snapshot, reader, located) || thread.state() != state || thread.run_count() != run_count) return refused;
+  } else {
+    Target::Stop held(target, tid);
+    if (held.outcome() != Target::Stop::Outcome::stopped) return refused;
+    stop.registers = held.registers();
+    if (!read_stop(stop, map.space(), snapshot, reader, located)) return refused;
+  }
+  snapshot.close();
+  const LookMemory look{stop.registers, {snapshot.stack_start(), snapshot.stack()}, copying, copying};
+  Matched matched = match_by_unwinding(reader, native, map.unwinder(), map.modules(), look, reader.walk(located, look));
+  stop.natives = matched.natives;
+  for (const NativeFrame& frame : stop.natives) {
+    stop.flags[frame.function] = std::string(frame.in_trace ? "t" : "") + (native.executes_lua(frame) ? "x" : "") + (native.carries(frame) ? "c" : "") +
+                                 (native.in_core_module(frame) ? "m" : "");
+    stop.names[frame.function] = {Frame::Kind::native, describe(native.describe(frame), false), {}, 0, 0};
+  }
+  const Joined joined = join(reader, stop, std::move(matched), {}, copying);
+  for (const Frame& frame : name(reader, stop, joined, copying)) stop.expected.push_back(describe(frame, true));
+  // What lies above the outermost native frame is the environment and the auxiliary vector.
+  stop.stack_start = snapshot.stack_start();
+  const Address end = stop.natives.back().sp + 64;
+  stop.stack.assign(snapshot.stack().begin(), snapshot.stack().begin() + static_cast<std::ptrdiff_t>(std::min<Address>(end - stop.stack_start, snapshot.stack().size())));
+  return stop;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,52 @@
+#include "stack/target_map.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace luaspy {
+namespace {
+
+std::vector<Address> code_starts(const AddressSpace& space) {
+  std::vector<Address> starts;
+  for (const Mapping& mapping : space.mappings()) {
+    if (mapping.executable) starts.push_back(mapping.start);
+  }
+  return starts;
+}
+
+}  // namespace
+
+TargetMap::TargetMap(const Mapped& mapped, const Memory& memory)
+    : mapped_(mapped),
+      modules_(memory, [&mapped](const Mapping& mapping) { return mapped.open_mapped(mapping).release(); }),
+      unwinder_(modules_),
+      functions_(modules_, unwinder_) {}
+
+bool TargetMap::take(AddressSpace space) {
+  const bool new_code = code_starts(space) != code_starts(space_);
+  space_ = std::move(space);
+  stale_ = false;
+  return new_code;
+}
+
+bool TargetMap::find_luas() {
+  looks_in_vain_ = 0;
+  modules_.update(space_);
+  unwinder_.forget();
+  return detector_.update(space_, modules_.memory());
+}
+
+void TargetMap::find_functions() { functions_.update(detector_.images()); }
+
+void TargetMap::note(const std::vector<NativeFrame>& natives) {
+  stale_ |= std::ranges::any_of(natives, [&](const NativeFrame& frame) { return !modules_.executes(frame.lookup); });
+}
+
+bool TargetMap::is_due() {
+  if (looks_to_skip_ > 0) --looks_to_skip_;
+  if (!stale_ || looks_to_skip_ > 0) return false;
+  ++looks_in_vain_;
+  return true;
+}
+
+}  // namespace luaspy

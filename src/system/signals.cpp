@@ -1,0 +1,96 @@
+#include "system/signals.h"
+
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+
+namespace luaspy::system {
+namespace {
+
+volatile std::sig_atomic_t end_signal = 0;
+
+std::atomic<void (*)()> last_action = nullptr;
+static_assert(decltype(last_action)::is_always_lock_free);
+
+volatile std::sig_atomic_t end_at_once_held = 0, end_at_once_wanted = 0;
+
+void end_at_once() {
+  if (void (*const action)() = last_action) action();
+  ::_exit(128 + SIGINT);
+}
+
+void on_end_signal(int signal) {
+  if (signal == SIGINT && end_signal == SIGINT) {
+    if (end_at_once_held == 0) end_at_once();
+    end_at_once_wanted = 1;
+  }
+  end_signal = signal;
+}
+
+volatile std::sig_atomic_t suspend_signal = 0;
+
+void on_suspend_signal(int) { suspend_signal = 1; }
+
+void on_alarm(int) {}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;   // without SA_RESTART: a wait has to end
+  ::sigaction(signal, &action, nullptr);
+}
+
+// mmap(2): SIGBUS comes where a mapped file has no page any more. There is one of zeros from now on.
+void on_missing_page(int, siginfo_t* info, void*) {
+  const int error = errno;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) / page * page);
+  const bool put = info->si_code == BUS_ADRERR && ::mmap(address, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+  if (!put) ::signal(SIGBUS, SIG_DFL);   // it comes again, and ends luaspy
+  errno = error;
+}
+
+}  // namespace
+
+void watch_signals() {
+  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_end_signal);
+  struct sigaction hangup {};
+  ::sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) handle(SIGHUP, on_end_signal);   // nohup(1)
+  handle(SIGALRM, on_alarm);
+  handle(SIGTSTP, on_suspend_signal);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);   // writing fails instead
+  const itimerval period{{0, 100'000}, {0, 100'000}};
+  ::setitimer(ITIMER_REAL, &period, nullptr);
+}
+
+void outlive_shorter_files() {
+  struct sigaction action {};
+  action.sa_sigaction = on_missing_page;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
+}
+
+void before_end_at_once(void (*action)()) { last_action = action; }
+
+void hold_end_at_once(bool hold) {
+  end_at_once_held = hold ? 1 : 0;
+  if (!hold && end_at_once_wanted != 0) end_at_once();
+}
+
+bool suspend_requested() { return suspend_signal != 0; }
+
+void suspend() {
+  suspend_signal = 0;
+  ::signal(SIGTSTP, SIG_DFL);
+  ::raise(SIGTSTP);
+  handle(SIGTSTP, on_suspend_signal);
+}
+
+int end_requested() { return end_signal; }
+
+}  // namespace luaspy::system
