@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "child.h"
+#include "support/child.h"
 
 namespace luaspy::faults {
 

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "luaspy.h"
+#include "support/luaspy.h"
 #include "victim.h"
 
 namespace luaspy::faults {

@@ -7,7 +7,7 @@
 
 #include <sstream>
 
-#include "child.h"
+#include "support/child.h"
 
 namespace luaspy::faults {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include "luaspy.h"
+#include "support/luaspy.h"
 #include "victim.h"
 
 namespace luaspy::faults {

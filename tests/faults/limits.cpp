@@ -9,7 +9,7 @@
 
 #include "doings.h"
 #include "group.h"
-#include "luaspy.h"
+#include "support/luaspy.h"
 #include "victim.h"
 
 namespace luaspy::faults {

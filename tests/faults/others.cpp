@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "doings.h"
-#include "luaspy.h"
+#include "support/luaspy.h"
 #include "victim.h"
 
 namespace luaspy::faults {

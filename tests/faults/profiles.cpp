@@ -14,7 +14,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "luaspy.h"
+#include "support/luaspy.h"
 #include "input/raw_reader.h"
 #include "victim.h"
 

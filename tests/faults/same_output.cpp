@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "luaspy.h"
+#include "support/luaspy.h"
 #include "profiles.h"
 
 namespace luaspy::faults {

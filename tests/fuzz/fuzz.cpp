@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "fake_memory.h"
+#include "support/fake_memory.h"
 #include "base/text.h"
 
 namespace luaspy::fuzz {

@@ -2,7 +2,7 @@
 // (heap). An input: the number of a saved stop, then changes to its memory (fake_memory.h).
 
 #include "heap/coroutines.h"
-#include "fake_memory.h"
+#include "support/fake_memory.h"
 #include "luastate/lua_reader.h"
 #include "luastate/luajit/traces.h"
 #include "luastate/variables.h"

@@ -5,8 +5,8 @@
 
 #include "dump/dump_json.h"
 #include "dump/dump_text.h"
-#include "golden.h"
-#include "replay/saved_stop.h"
+#include "support/golden.h"
+#include "support/load_stop.h"
 
 namespace luaspy {
 namespace {

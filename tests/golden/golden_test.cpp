@@ -5,10 +5,10 @@
 #include <sstream>
 
 #include "profile/function_table.h"
-#include "golden.h"
+#include "support/golden.h"
 #include "output/flamegraph.h"
 #include "output/format.h"
-#include "sample_profile.h"
+#include "support/sample_profile.h"
 
 namespace luaspy {
 namespace {
@@ -51,7 +51,7 @@ TEST_CASE("flame graph: what the page carries", "[golden]") {
   golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
 }
 
-// pprof's are compressed: tests/formats/check.py compares what is in them with sample.pprof.txt.
+// pprof's are compressed: tests/readers/formats/check.py compares what is in them with sample.pprof.txt.
 TEST_CASE("callgrind, chrometrace and firefox", "[golden]") {
   golden::check("sample.callgrind", written("callgrind", {}));
   golden::check("sample.trace.json", written("chrometrace", {}));

@@ -2,10 +2,10 @@
 
 #include "report/call_tree.h"
 #include "report/function_view.h"
-#include "golden.h"
+#include "support/golden.h"
 #include "report/profile_diff.h"
 #include "report/report_text.h"
-#include "sample_profile.h"
+#include "support/sample_profile.h"
 #include "report/source_listing.h"
 
 namespace luaspy {

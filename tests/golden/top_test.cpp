@@ -1,7 +1,7 @@
 // Whole screens of top, in each of their forms.
 
-#include "golden.h"
-#include "sample_profile.h"
+#include "support/golden.h"
+#include "support/sample_profile.h"
 #include "top/top_lines.h"
 #include "top/top_plain.h"
 #include "top/top_table.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

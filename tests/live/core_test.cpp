@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fstream>
 
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "coroutine_look.h"
-#include "harness.h"
+#include "support/harness.h"
 #include "traceback.h"
 
 namespace luaspy::live {

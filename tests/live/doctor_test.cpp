@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <regex>
 
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

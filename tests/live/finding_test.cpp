@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

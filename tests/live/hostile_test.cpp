@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
-#include "harness.h"
+#include "support/harness.h"
 #include "base/text.h"
 
 namespace luaspy::live {

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <set>
 
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

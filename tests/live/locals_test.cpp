@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "attach/target.h"
-#include "harness.h"
+#include "support/harness.h"
 #include "luastate/variables.h"
 #include "stack/stack_reader.h"
 

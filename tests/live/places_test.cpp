@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "attach/switch_log.h"
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

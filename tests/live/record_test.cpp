@@ -9,7 +9,7 @@
 #include <fstream>
 #include <regex>
 
-#include "harness.h"
+#include "support/harness.h"
 #include "input/raw_reader.h"
 
 namespace luaspy::live {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <regex>
 
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

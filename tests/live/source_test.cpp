@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "attach/rooted_file.h"
-#include "harness.h"
+#include "support/harness.h"
 #include "dump/source_lines.h"
 
 namespace luaspy::live {

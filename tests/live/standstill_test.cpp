@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 

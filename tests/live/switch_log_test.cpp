@@ -8,7 +8,7 @@
 
 #include "attach/switch_log.h"
 #include "attach/target.h"
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

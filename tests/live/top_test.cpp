@@ -7,7 +7,7 @@
 #include <regex>
 #include <sstream>
 
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

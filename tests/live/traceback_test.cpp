@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <set>
 
-#include "harness.h"
+#include "support/harness.h"
 #include "traceback.h"
 
 namespace luaspy::live {

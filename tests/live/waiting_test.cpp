@@ -13,7 +13,7 @@
 
 #include "attach/live_memory.h"
 #include "attach/waits/waiting.h"
-#include "harness.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {

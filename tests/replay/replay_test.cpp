@@ -7,7 +7,7 @@
 
 #include "luastate/bytecode.h"
 #include "profile/profile.h"
-#include "saved_stop.h"
+#include "support/load_stop.h"
 
 namespace luaspy::replay {
 namespace {

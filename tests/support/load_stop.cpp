@@ -1,6 +1,6 @@
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
-#include "saved_stop.h"
+#include "support/load_stop.h"
 
 #include <algorithm>
 #include <fstream>

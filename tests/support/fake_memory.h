@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "fuzz.h"
-#include "replay/saved_stop.h"
+#include "support/load_stop.h"
 
 namespace luaspy::fuzz {
 

@@ -1,7 +1,7 @@
 #pragma once
 // The program under test, in a folder of its own: what it wrote, said and left.
 
-#include "child.h"
+#include "support/child.h"
 
 namespace luaspy::faults {
 

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "dice.h"
-#include "golden/sample_profile.h"
+#include "support/dice.h"
+#include "support/sample_profile.h"
 #include "output/flamegraph.h"
 
 using namespace luaspy;

@@ -1,4 +1,4 @@
-#include "sample_profile.h"
+#include "support/sample_profile.h"
 
 namespace luaspy {
 

@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "dice.h"
+#include "support/dice.h"
 #include "profile/function_table.h"
-#include "golden/sample_profile.h"
+#include "support/sample_profile.h"
 #include "output/format.h"
 #include "base/text.h"
 

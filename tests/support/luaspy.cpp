@@ -1,4 +1,4 @@
-#include "luaspy.h"
+#include "support/luaspy.h"
 
 #include <fmt/format.h>
 #include <signal.h>
