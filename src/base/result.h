@@ -8,7 +8,7 @@
 
 namespace luaspy {
 
-// Why a command ends early. The values are luaspy's exit codes (see exit_codes in options.cpp), so they never change.
+// Why a command ends early. The values are luaspy's exit codes (exit_codes in cli/options.cpp), so they never change.
 enum class Cause {
   internal = 1,
   usage = 2,

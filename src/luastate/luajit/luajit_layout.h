@@ -43,7 +43,7 @@ struct LuajitLayout {
   // lj_obj.h: GCtab, Node, GCupval
   Offset tab_asize, tab_hmask, tab_array, tab_node, tab_metatable;  // a GCudata has its metatable at the same place
   std::uint8_t node_size = 24;
-  Offset node_val = 0, node_key = 8, node_next = 16;
+  Offset node_val = 0, node_key = 8;
   Offset uv_v;  // an MRef to the TValue
 
   // lj_obj.h: GCudata, GCcdata; what they hold follows them

@@ -1,5 +1,5 @@
 #pragma once
-// Where PUC Lua keeps its fields. A Layout is data: one row per range of releases (layouts/puc.cpp), read by one walker.
+// Where PUC Lua keeps its fields. A Layout is data: one row per range of releases (layouts/), read by one walker.
 // All numbers are bytes on LP64 (x86-64, arm64). Names are Lua's own: struct_field, as in lstate.h, lobject.h, ltable.h.
 
 #include <cstdint>
@@ -54,7 +54,6 @@ struct Layout {
   Offset L_base_ci;              // 5.1: a pointer to the first CallInfo of an array; later: the embedded first CallInfo
   Offset L_base = no_field;      // 5.1
   Offset L_savedpc = no_field;   // 5.1: of the running function
-  Offset L_nCcalls;
 
   // lstate.h: global_State
   Offset G_mainthread;           // a pointer to the main thread; 5.5: the main thread itself
@@ -63,7 +62,7 @@ struct Layout {
   Offset G_gcstate;              // lu_byte
 
   // lstate.h: CallInfo
-  Offset ci_size, ci_func, ci_top, ci_savedpc;
+  Offset ci_size, ci_func, ci_savedpc;
   Offset ci_previous = no_field; // 5.1 has an array: the previous one is ci_size below
   Offset ci_next = no_field;
   Offset ci_callstatus = no_field;

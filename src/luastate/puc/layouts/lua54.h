@@ -9,9 +9,9 @@ inline constexpr Layout lua54 = {
     .name = "5.4.3-5.4.9", .series = "5.4", .first_patch = 3, .last_patch = 9,
     .bytecode = Bytecode::lua54, .string_form = StringForm::short_long,
     .L_size = 200, .L_tt = 8, .L_status = 10, .L_top = 16, .L_G = 24, .L_ci = 32, .L_stack_last = 40, .L_stack = 48,
-    .L_errorJmp = 88, .L_base_ci = 96, .L_nCcalls = 176,
+    .L_errorJmp = 88, .L_base_ci = 96,
     .G_mainthread = 264, .G_registry = 64, .G_gcstate = 101,
-    .ci_size = 64, .ci_func = 0, .ci_top = 8, .ci_savedpc = 32, .ci_previous = 16, .ci_next = 24,
+    .ci_size = 64, .ci_func = 0, .ci_savedpc = 32, .ci_previous = 16, .ci_next = 24,
     .ci_callstatus = 62, .callstatus_size = 2,
     .status = {.c = 0x02, .fresh = 0x04, .tail = 0x20, .hooked = 0x08, .finalizer = 0x80},
     .tt_size = 1, .tag_lclosure = 70, .tag_cclosure = 102, .tag_light_c = 22, .tag_proto = 10,
@@ -34,7 +34,7 @@ inline constexpr Layout lua542 = [] {
   Layout row = lua54;
   row.name = "5.4.2";
   row.first_patch = row.last_patch = 2;
-  row.L_size = 192, row.L_errorJmp = 80, row.L_base_ci = 88, row.L_nCcalls = 168;
+  row.L_size = 192, row.L_errorJmp = 80, row.L_base_ci = 88;
   row.L_hookmask = 184;
   return row;
 }();
@@ -53,7 +53,7 @@ inline constexpr Layout lua540 = [] {
   Layout row = lua541;
   row.name = "5.4.0";
   row.first_patch = row.last_patch = 0;
-  row.L_size = 200, row.L_stack_last = 48, row.L_stack = 56, row.L_errorJmp = 88, row.L_base_ci = 96, row.L_nCcalls = 176;
+  row.L_size = 200, row.L_stack_last = 48, row.L_stack = 56, row.L_errorJmp = 88, row.L_base_ci = 96;
   row.G_mainthread = 256;
   row.L_hookmask = 192;
   return row;
