@@ -1,4 +1,5 @@
-// first PID: how long it takes from nothing to the first finished sample with Lua in it, of the threads that run. Prints "NS TICKS".
+// first PID: how long it takes from nothing to the first finished sample with Lua in it, of the
+// threads that run. Prints "NS TICKS".
 
 #include <fmt/format.h>
 
@@ -21,7 +22,8 @@ int main(int argc, char** argv) {
     for (const auto& thread : target.process().threads()) {
       const std::optional<Sample> sample = sampler.sample(*thread);
       if (!sample || sample->loss != Loss::none) continue;
-      if (std::ranges::none_of(sample->stack, [](const Frame& frame) { return frame.kind == Frame::Kind::lua; })) continue;
+      if (std::ranges::none_of(sample->stack, [](const Frame& frame) { return frame.kind == Frame::Kind::lua; }))
+        continue;
       fmt::print("{} {}\n", std::chrono::nanoseconds(elapsed()).count(), ticks);
       return 0;
     }

@@ -17,7 +17,8 @@ namespace {
 
 using system::Clock;
 
-// One thread standing still, by the fewest calls that there are. Target::Stop without what makes it safe for every target.
+// One thread standing still, by the fewest calls that there are. Target::Stop without what makes it
+// safe for every target.
 class BareStop {
  public:
   explicit BareStop(pid_t tid) : tid_(tid), requested_(Clock::now()) {
@@ -101,10 +102,12 @@ class WithRegisters : public Stopping {
 
 class Libunwind : public Stopping {
  public:
-  Libunwind(pid_t pid, int near) : Stopping(pid, near), space_(unw_create_addr_space(&_UPT_accessors, 0)), info_(_UPT_create(pid)) {
+  Libunwind(pid_t pid, int near)
+      : Stopping(pid, near), space_(unw_create_addr_space(&_UPT_accessors, 0)), info_(_UPT_create(pid)) {
     require(space_ != nullptr && info_ != nullptr, "libunwind-ptrace cannot be set up");
     unw_set_caching_policy(space_, UNW_CACHE_GLOBAL);
-    constexpr std::size_t addresses = 1 << 14;  // 128 if not asked: too few for an interpreter, and a miss costs more than all the rest
+    constexpr std::size_t addresses = 1 << 14;  // 128 if not asked: too few for an interpreter, and a miss costs more
+                                                // than all the rest
     unw_set_cache_size(space_, addresses, 0);
   }
   Libunwind(const Libunwind&) = delete;
@@ -132,8 +135,9 @@ class Libunwind : public Stopping {
 class Libdwfl : public Stopping {
  public:
   Libdwfl(pid_t pid, int near) : Stopping(pid, near), dwfl_(dwfl_begin(&callbacks_)) {
-    require(dwfl_ != nullptr && dwfl_linux_proc_report(dwfl_, pid) == 0 && dwfl_report_end(dwfl_, nullptr, nullptr) == 0,
-            "libdwfl cannot read the target's mappings");
+    require(
+        dwfl_ != nullptr && dwfl_linux_proc_report(dwfl_, pid) == 0 && dwfl_report_end(dwfl_, nullptr, nullptr) == 0,
+        "libdwfl cannot read the target's mappings");
     // It only wants to know its threads here, and stops none.
     require(dwfl_linux_proc_attach(dwfl_, pid, true) == 0, "libdwfl cannot attach");
   }
@@ -151,14 +155,17 @@ class Libdwfl : public Stopping {
     return DWARF_CB_OK;
   }
 
-  static inline const Dwfl_Callbacks callbacks_ = {dwfl_linux_proc_find_elf, dwfl_standard_find_debuginfo, nullptr, nullptr};
+  static inline const Dwfl_Callbacks callbacks_ = {dwfl_linux_proc_find_elf, dwfl_standard_find_debuginfo, nullptr,
+                                                   nullptr};
   Dwfl* dwfl_;
 };
 
-// A whole look, as dump makes it; near: all of it on the target's CPU. What record does is measured as a process (recording.py).
+// A whole look, as dump makes it; near: all of it on the target's CPU. What record does is measured
+// as a process (recording.py).
 class Luaspy : public Look {
  public:
-  Luaspy(Process process, int near) : near_(near), target_(std::move(process), SamplerOptions{}.patience), sampler_(target_, {}) {
+  Luaspy(Process process, int near)
+      : near_(near), target_(std::move(process), SamplerOptions{}.patience), sampler_(target_, {}) {
     if (near >= 0) thread_ = std::make_unique<NearThread>();
   }
   std::chrono::nanoseconds look() override {

@@ -64,7 +64,7 @@ void NearThread::run(int cpu, const std::function<void()>& job) {
 }
 
 void NearThread::note_start() {
-  constexpr std::chrono::microseconds at_once(300);   // waking takes tens of µs, waiting for a slice to end ms
+  constexpr std::chrono::microseconds at_once(300);  // waking takes tens of µs, waiting for a slice to end ms
   constexpr int considered = 64, tolerated = 8;
   late_ += system::Clock::now() - posted_ > at_once;
   if (++jobs_ % considered != 0) return;

@@ -4,7 +4,8 @@ namespace luaspy {
 
 using system::Clock;
 
-Pacer::Pacer(double rate) : interval_(std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / rate))), next_(Clock::now()) {}
+Pacer::Pacer(double rate)
+    : interval_(std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / rate))), next_(Clock::now()) {}
 
 void Pacer::choose() {
   next_ += interval_;
@@ -19,7 +20,8 @@ void Pacer::choose() {
     next_ += missed_.late * interval_;
   }
   std::uniform_real_distribution<double> spread(-0.25, 0.25);
-  chosen_ = next_ + Clock::duration(static_cast<std::int64_t>(spread(random_) * static_cast<double>(interval_.count())));
+  chosen_ = next_ +
+            Clock::duration(static_cast<std::int64_t>(spread(random_) * static_cast<double>(interval_.count())));
 }
 
 std::optional<Pacer::Missed> Pacer::wait() {

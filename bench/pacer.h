@@ -1,6 +1,6 @@
 #pragma once
-// When to tick: at the rate asked for, with a little jitter so that nothing periodic hides. Ticks whose time has passed are
-// counted, not caught up: a slow sampler must not starve the target.
+// When to tick: at the rate asked for, with a little jitter so that nothing periodic hides. Ticks
+// whose time has passed are counted, not caught up: a slow sampler must not starve the target.
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,8 @@ class Pacer {
  public:
   explicit Pacer(double rate);  // Hz
 
-  // Ticks before the one that has come: those whose time had passed, and those left out because of pause_until().
+  // Ticks before the one that has come: those whose time had passed, and those left out because of
+  // pause_until().
   struct Missed {
     std::int64_t late = 0, skipped = 0;
   };
@@ -27,8 +28,8 @@ class Pacer {
   void choose();
 
   system::Clock::duration interval_;
-  system::Clock::time_point next_;     // on the grid of the rate
-  system::Clock::time_point chosen_;   // with jitter
+  system::Clock::time_point next_;    // on the grid of the rate
+  system::Clock::time_point chosen_;  // with jitter
   system::Clock::time_point pause_end_;
   Missed missed_;
   bool waiting_ = false;

@@ -1,7 +1,9 @@
-// stops PID RATE STOPS CPU NEAR LOOK...: STOPS looks of each kind at the thread of PID, at RATE Hz, in rounds of some of each, in random order: one
-// after the other, each would find the caches as the one before has left them, and in use none of them is alone. The bench is on CPU; NEAR is the
-// target's CPU if threads are to be stopped from there, else -1. Prints "frames NATIVE LUA", medians of what luaspy sees; then "LOOK NS" for each
-// stop, and "lost LOOK N" for looks that ended without a stack, "frames_of LOOK N" for the median of their frames.
+// stops PID RATE STOPS CPU NEAR LOOK...: STOPS looks of each kind at the thread of PID, at RATE Hz,
+// in rounds of some of each, in random order: one after the other, each would find the caches as
+// the one before has left them, and in use none of them is alone. The bench is on CPU; NEAR is the
+// target's CPU if threads are to be stopped from there, else -1. Prints "frames NATIVE LUA",
+// medians of what luaspy sees; then "LOOK NS" for each stop, and "lost LOOK N" for looks that ended
+// without a stack, "frames_of LOOK N" for the median of their frames.
 
 #include <fmt/format.h>
 
@@ -62,16 +64,18 @@ int main(int argc, char** argv) {
   const pid_t pid = std::stoi(words[0]);
   const double rate = std::stod(words[1]);
   const int rounds = std::stoi(words[2]);
-  const std::size_t native = frames(pid, Mode::native, Frame::Kind::native), lua = frames(pid, Mode::merged, Frame::Kind::lua);
+  const std::size_t native = frames(pid, Mode::native, Frame::Kind::native),
+                    lua = frames(pid, Mode::merged, Frame::Kind::lua);
   fmt::print("frames {} {}\n", native, lua);
   std::vector<Kind> kinds;
-  for (const std::string& name : std::span(words).subspan(5)) kinds.push_back({name, make_look(name, pid, std::stoi(words[4])), {}});
+  for (const std::string& name : std::span(words).subspan(5))
+    kinds.push_back({name, make_look(name, pid, std::stoi(words[4])), {}});
   for (const Kind& kind : kinds) require(kind.look != nullptr, "no such look: " + kind.name);
   pin(std::stoi(words[3]));
 
   std::minstd_rand random(std::random_device{}());
   Pacer pacer(rate);
-  constexpr int in_a_row = 10, warm_up = 3;   // looks of a kind in a round; those at its start that do not count
+  constexpr int in_a_row = 10, warm_up = 3;  // looks of a kind in a round; those at its start that do not count
   for (int round = -warm_up; round * in_a_row < rounds; ++round) {
     std::ranges::shuffle(kinds, random);
     for (Kind& kind : kinds) {
@@ -84,6 +88,7 @@ int main(int argc, char** argv) {
       }
     }
   }
-  for (const Kind& kind : kinds) fmt::print("lost {} {}\nframes_of {} {}\n", kind.name, kind.look->lost(), kind.name, median(kind.frames));
+  for (const Kind& kind : kinds)
+    fmt::print("lost {} {}\nframes_of {} {}\n", kind.name, kind.look->lost(), kind.name, median(kind.frames));
   return 0;
 }

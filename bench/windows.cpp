@@ -1,8 +1,10 @@
-// windows PID ADDRESS RATE PAIRS CPU OTHER_CPU LOOK[@same|@other]...: how much a look at RATE Hz slows the target down, by windows with and
-// without it, PAIRS of each kind, in rounds of one each in random order. ADDRESS is where the target's counter is. @same: threads are stopped
-// from the target's CPU, which is CPU, and the bench is on OTHER_CPU; @other: everything is on OTHER_CPU; neither: as record does it, on whatever
-// CPU the kernel puts it. Prints "LOOK WALL_NS PROGRESS CPU_NS TICKS STOPS STOPPED_NS" for each window, "off" for those without a look, and
-// "lost LOOK N" at the end.
+// windows PID ADDRESS RATE PAIRS CPU OTHER_CPU LOOK[@same|@other]...: how much a look at RATE Hz
+// slows the target down, by windows with and without it, PAIRS of each kind, in rounds of one each
+// in random order. ADDRESS is where the target's counter is. @same: threads are stopped from the
+// target's CPU, which is CPU, and the bench is on OTHER_CPU; @other: everything is on OTHER_CPU;
+// neither: as record does it, on whatever CPU the kernel puts it. Prints "LOOK WALL_NS PROGRESS
+// CPU_NS TICKS STOPS STOPPED_NS" for each window, "off" for those without a look, and "lost LOOK N"
+// at the end.
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -50,7 +52,8 @@ class Windows {
     end("off");
   }
 
-  // With looks. It ends with the last look, so that there are as many as its length and the rate say.
+  // With looks. It ends with the last look, so that there are as many as its length and the rate
+  // say.
   void on(const Kind& kind) {
     if (kind.cpu >= 0) pin(kind.cpu);
     else unpin();
@@ -108,7 +111,8 @@ int main(int argc, char** argv) {
   require(words.size() > 6, "usage: windows PID ADDRESS RATE PAIRS CPU OTHER_CPU LOOK[@same|@other]...");
   const pid_t pid = std::stoi(words[0]);
   std::vector<Kind> kinds;
-  for (const std::string& word : std::span(words).subspan(6)) kinds.push_back(kind_of(word, pid, std::stoi(words[4]), std::stoi(words[5])));
+  for (const std::string& word : std::span(words).subspan(6))
+    kinds.push_back(kind_of(word, pid, std::stoi(words[4]), std::stoi(words[5])));
   for (const Kind& kind : kinds) {
     constexpr int warm_up = 20;  // looks: caches fill
     for (int i = 0; i < warm_up; ++i) kind.look->look();

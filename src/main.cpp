@@ -4,15 +4,15 @@
 #include <cstdio>
 #include <exception>
 
-#include "system/signals.h"
+#include "base/say.h"
+#include "cli/options.h"
 #include "doctor/doctor.h"
 #include "dump/dump.h"
-#include "cli/options.h"
 #include "ps/choose_target.h"
 #include "ps/ps.h"
 #include "record/record.h"
 #include "report/report.h"
-#include "base/say.h"
+#include "system/signals.h"
 #include "top/top.h"
 
 namespace {
@@ -33,19 +33,28 @@ luaspy::Result<void> choose(luaspy::TargetOptions& target) {
 }
 
 luaspy::Result<int> run_command(luaspy::Options& options) {
-  for (luaspy::TargetOptions* const target : {&options.record.target, &options.top.target, &options.dump.target, &options.doctor.target}) {
+  for (luaspy::TargetOptions* const target :
+       {&options.record.target, &options.top.target, &options.dump.target, &options.doctor.target}) {
     if (const luaspy::Result<void> chosen = choose(*target); !chosen) return chosen.error();
   }
 
   switch (options.command) {
-    case luaspy::Options::Command::record: return luaspy::record(options.record);
-    case luaspy::Options::Command::report: return luaspy::report(options.report);
-    case luaspy::Options::Command::top: return luaspy::top(options.top);
-    case luaspy::Options::Command::dump: return luaspy::dump(options.dump);
-    case luaspy::Options::Command::ps: return luaspy::ps(options.ps);
-    case luaspy::Options::Command::doctor: return luaspy::doctor(options.doctor);
-    case luaspy::Options::Command::completion: return print(completion(luaspy::usage(), options.completion.shell));
-    case luaspy::Options::Command::manual: return print(manual_page(luaspy::usage()));
+    case luaspy::Options::Command::record:
+      return luaspy::record(options.record);
+    case luaspy::Options::Command::report:
+      return luaspy::report(options.report);
+    case luaspy::Options::Command::top:
+      return luaspy::top(options.top);
+    case luaspy::Options::Command::dump:
+      return luaspy::dump(options.dump);
+    case luaspy::Options::Command::ps:
+      return luaspy::ps(options.ps);
+    case luaspy::Options::Command::doctor:
+      return luaspy::doctor(options.doctor);
+    case luaspy::Options::Command::completion:
+      return print(completion(luaspy::usage(), options.completion.shell));
+    case luaspy::Options::Command::manual:
+      return print(manual_page(luaspy::usage()));
   }
   return luaspy::Error{luaspy::Cause::internal, "no such command"};
 }

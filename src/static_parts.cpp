@@ -5,12 +5,14 @@
 
 #include <elfutils/libdwfl.h>
 
-// Debian's libfmt-dev has no archive: these emit the functions that its shared library has, under the same names.
+// Debian's libfmt-dev has no archive: these emit the functions that its shared library has, under
+// the same names.
 namespace luaspy {
 namespace {
 
 [[gnu::used]] const auto vformat = static_cast<std::string (*)(fmt::string_view, fmt::format_args)>(&fmt::vformat);
-[[gnu::used]] const auto vprint_to = static_cast<void (*)(std::FILE*, fmt::string_view, fmt::format_args)>(&fmt::vprint);
+[[gnu::used]] const auto vprint_to = static_cast<void (*)(std::FILE*, fmt::string_view, fmt::format_args)>(
+    &fmt::vprint);
 [[gnu::used]] const auto vprint = static_cast<void (*)(fmt::string_view, fmt::format_args)>(&fmt::vprint);
 [[gnu::used]] const auto throw_format_error = &fmt::detail::throw_format_error;
 [[gnu::used]] const auto is_printable = static_cast<bool (*)(std::uint32_t)>(&fmt::detail::is_printable);
@@ -21,8 +23,9 @@ namespace {
 }  // namespace
 }  // namespace luaspy
 
-// libdwfl would load libdebuginfod, which can ask the network: into a static program that may belong to another C library. So these, its door to that
-// (elfutils, libdwfl/libdwflP.h), stand in its place and find nothing.
+// libdwfl would load libdebuginfod, which can ask the network: into a static program that may
+// belong to another C library. So these, its door to that (elfutils, libdwfl/libdwflP.h), stand in
+// its place and find nothing.
 extern "C" {
 int __libdwfl_debuginfod_find_executable(Dwfl*, const unsigned char*, size_t) { return -1; }
 int __libdwfl_debuginfod_find_debuginfo(Dwfl*, const unsigned char*, size_t) { return -1; }

@@ -1,5 +1,5 @@
-/* The Lua module "counter": words that target and bench share. The bench finds them at the address that is told, reads how far the
-   target is, and writes what it should do. */
+/* The Lua module "counter": words that target and bench share. The bench finds them at the address that is told, reads
+   how far the target is, and writes what it should do. */
 #include <stdint.h>
 
 #include "lauxlib.h"
@@ -10,24 +10,24 @@ static volatile struct {
   uint32_t wanted, doing;
 } cell;
 
-static int step(lua_State *L) {
+static int step(lua_State* L) {
   ++cell.progress;
   lua_pushinteger(L, (lua_Integer)cell.wanted);
   return 1;
 }
 
-static int look(lua_State *L) {
+static int look(lua_State* L) {
   (void)L;
   ++cell.looks;
   return 0;
 }
 
-static int doing(lua_State *L) {
+static int doing(lua_State* L) {
   cell.doing = (uint32_t)luaL_checkinteger(L, 1);
   return 0;
 }
 
-int luaopen_counter(lua_State *L) {
+int luaopen_counter(lua_State* L) {
   lua_newtable(L);
   lua_pushcfunction(L, step);
   lua_setfield(L, -2, "step");

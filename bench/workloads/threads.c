@@ -1,5 +1,5 @@
-/* threads ALL RUNNING: ALL threads with a Lua state each. RUNNING of them work, the others wait in a C function that Lua has called, for ever.
-   Says "READY ADDRESS" when all are there: where its counter is. Needs Lua 5.4. */
+/* threads ALL RUNNING: ALL threads with a Lua state each. RUNNING of them work, the others wait in a C function that
+   Lua has called, for ever. Says "READY ADDRESS" when all are there: where its counter is. Needs Lua 5.4. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -21,40 +21,38 @@ static const char code[] =
     "local function rest() wait() return 1 end\n"
     "return function(works) there() if works then run() end return rest() + 1 end\n";
 
-static struct {
-  _Atomic uint64_t progress;
-} cell;
+static struct { _Atomic uint64_t progress; } cell;
 static pthread_barrier_t all_there;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 
-static int step(lua_State *L) {
+static int step(lua_State* L) {
   (void)L;
   atomic_fetch_add_explicit(&cell.progress, 1, memory_order_relaxed);
   return 0;
 }
 
-static int there(lua_State *L) {
+static int there(lua_State* L) {
   (void)L;
   pthread_barrier_wait(&all_there);
   return 0;
 }
 
-static int wait_for_ever(lua_State *L) {
+static int wait_for_ever(lua_State* L) {
   (void)L;
   pthread_mutex_lock(&mutex);
   for (;;) pthread_cond_wait(&never, &mutex);
   return 0;
 }
 
-static void check(lua_State *L, int status) {
+static void check(lua_State* L, int status) {
   if (status == LUA_OK) return;
   fprintf(stderr, "threads: %s\n", lua_tostring(L, -1));
   exit(1);
 }
 
-static void *run(void *works) {
-  lua_State *L = luaL_newstate();
+static void* run(void* works) {
+  lua_State* L = luaL_newstate();
   luaL_openlibs(L);
   lua_register(L, "step", step);
   lua_register(L, "there", there);
@@ -66,7 +64,7 @@ static void *run(void *works) {
   return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const int all = argc > 1 ? atoi(argv[1]) : 0, running = argc > 2 ? atoi(argv[2]) : 0;
   pthread_t thread;
   int i;

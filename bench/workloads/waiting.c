@@ -1,5 +1,6 @@
-/* waiting: a Lua function waits in epoll_wait for its standard input, as a server does that has nothing to do. Says "READY 0"; when its
-   input ends it prints "EINTR N", how often something from outside has ended its wait. Needs Lua 5.4. */
+/* waiting: a Lua function waits in epoll_wait for its standard input, as a server does that has nothing to do. Says
+   "READY 0"; when its input ends it prints "EINTR N", how often something from outside has ended its wait. Needs
+   Lua 5.4. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -9,7 +10,7 @@
 #include "lua.h"
 #include "lualib.h"
 
-static int wait_for_input(lua_State *L) {
+static int wait_for_input(lua_State* L) {
   struct epoll_event event = {EPOLLIN, {0}};
   const int epoll = epoll_create1(0);
   int interrupted = 0;
@@ -23,7 +24,7 @@ static int wait_for_input(lua_State *L) {
 }
 
 int main(void) {
-  lua_State *L = luaL_newstate();
+  lua_State* L = luaL_newstate();
   luaL_openlibs(L);
   lua_register(L, "wait", wait_for_input);
   puts("READY 0");

@@ -7,7 +7,8 @@ class Decoder {
  public:
   Decoder(std::span<const std::byte> code, std::size_t at) : code_(code), start_(at), at_(at) {}
 
-  // Intel SDM vol. 2, appendix A: the opcode maps, as far as compilers use them. VEX and EVEX code is not followed.
+  // Intel SDM vol. 2, appendix A: the opcode maps, as far as compilers use them. VEX and EVEX code
+  // is not followed.
   std::optional<Instruction> read() {
     bool wide_operand = true;
     while (peek() == 0x66 || peek() == 0xf2 || peek() == 0xf3 || peek() == 0x3e || peek() == 0x2e || peek() == 0x64) {
@@ -57,10 +58,13 @@ class Decoder {
 
   static bool has_modrm(const Instruction& instruction) {
     const unsigned op = instruction.opcode;
-    if (instruction.two_byte) return !((op >= 0x80 && op < 0x90) || op == 0x05 || op == 0x0b || op == 0xa2 || op == 0x31 || op == 0x77 || (op >= 0xc8 && op < 0xd0));
+    if (instruction.two_byte)
+      return !((op >= 0x80 && op < 0x90) || op == 0x05 || op == 0x0b || op == 0xa2 || op == 0x31 || op == 0x77 ||
+               (op >= 0xc8 && op < 0xd0));
     if (op < 0x40) return (op & 7) < 4;
-    return op == 0x63 || op == 0x69 || op == 0x6b || (op >= 0x80 && op < 0x90) || op == 0xc0 || op == 0xc1 || op == 0xc6 || op == 0xc7 ||
-           (op >= 0xd0 && op < 0xd4) || (op >= 0xd8 && op < 0xe0) || op == 0xf6 || op == 0xf7 || op == 0xfe || op == 0xff;
+    return op == 0x63 || op == 0x69 || op == 0x6b || (op >= 0x80 && op < 0x90) || op == 0xc0 || op == 0xc1 ||
+           op == 0xc6 || op == 0xc7 || (op >= 0xd0 && op < 0xd4) || (op >= 0xd8 && op < 0xe0) || op == 0xf6 ||
+           op == 0xf7 || op == 0xfe || op == 0xff;
   }
 
   static std::size_t immediate_size(const Instruction& instruction, bool wide_operand) {
@@ -68,7 +72,8 @@ class Decoder {
     const std::size_t full = wide_operand ? 4 : 2;
     if (instruction.two_byte) {
       if (op >= 0x80 && op < 0x90) return 4;
-      const bool byte = (op >= 0x70 && op < 0x74) || op == 0xa4 || op == 0xac || op == 0xba || op == 0xc2 || op == 0xc4 || op == 0xc5 || op == 0xc6;
+      const bool byte = (op >= 0x70 && op < 0x74) || op == 0xa4 || op == 0xac || op == 0xba || op == 0xc2 ||
+                        op == 0xc4 || op == 0xc5 || op == 0xc6;
       return byte ? 1 : 0;
     }
     if (op < 0x40) return (op & 7) == 4 ? 1 : (op & 7) == 5 ? full : 0;
@@ -78,8 +83,8 @@ class Decoder {
     if (op == 0xf7) return (instruction.modrm >> 3 & 7) < 2 ? full : 0;
     if (op == 0xf6) return (instruction.modrm >> 3 & 7) < 2 ? 1 : 0;
     if (op == 0xc2) return 2;
-    const bool byte = op == 0x6a || op == 0x6b || (op >= 0x70 && op < 0x81) || op == 0x83 || op == 0xa8 || (op >= 0xb0 && op < 0xb8) || op == 0xc0 ||
-                      op == 0xc1 || op == 0xc6 || op == 0xeb || op == 0xcd;
+    const bool byte = op == 0x6a || op == 0x6b || (op >= 0x70 && op < 0x81) || op == 0x83 || op == 0xa8 ||
+                      (op >= 0xb0 && op < 0xb8) || op == 0xc0 || op == 0xc1 || op == 0xc6 || op == 0xeb || op == 0xcd;
     return byte ? 1 : 0;
   }
 
@@ -103,6 +108,8 @@ Instruction::Flow Instruction::flow() const {
   return opcode == 0xff && (reg() & 7) == 4 ? Flow::end : Flow::on;
 }
 
-std::optional<Instruction> read_instruction(std::span<const std::byte> code, std::size_t at) { return Decoder(code, at).read(); }
+std::optional<Instruction> read_instruction(std::span<const std::byte> code, std::size_t at) {
+  return Decoder(code, at).read();
+}
 
 }  // namespace luaspy

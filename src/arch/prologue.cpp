@@ -24,9 +24,11 @@ class Follower {
       if (!apply(*instruction)) return std::nullopt;
       using Flow = Instruction::Flow;
       const Flow flow = instruction->flow();
-      if (flow == Flow::branch || flow == Flow::jump) note_target(static_cast<std::int64_t>(at) + instruction->immediate);
+      if (flow == Flow::branch || flow == Flow::jump)
+        note_target(static_cast<std::int64_t>(at) + instruction->immediate);
       if (flow == Flow::jump || flow == Flow::end) {
-        // What follows is reached from elsewhere: along a branch that was seen, or else from the function's body.
+        // What follows is reached from elsewhere: along a branch that was seen, or else from the
+        // function's body.
         reachable = false;
         shape_ = body_;
       }
@@ -43,14 +45,15 @@ class Follower {
   void push(unsigned number) {
     shape_.depth += 8;
     if (std::ranges::find(callee_saved_registers, number) == callee_saved_registers.end()) return;
-    if (std::ranges::find(shape_.saved, number, &FrameShape::Saved::number) == shape_.saved.end()) shape_.saved.push_back({number, shape_.depth});
+    if (std::ranges::find(shape_.saved, number, &FrameShape::Saved::number) == shape_.saved.end())
+      shape_.saved.push_back({number, shape_.depth});
   }
 
   // False where sp changes in a way that is not followed.
   bool apply(const Instruction& instruction) {
     const unsigned op = instruction.opcode;
     const bool wide = instruction.wide();
-    bool entering = true;   // part of a prologue, not of an epilogue
+    bool entering = true;  // part of a prologue, not of an epilogue
     if (instruction.two_byte) return true;
     if (op >= 0x50 && op < 0x58) {
       push(encoded[(op & 7) | (instruction.rex & 1) << 3]);
@@ -61,36 +64,40 @@ class Follower {
       entering = false;
     } else if ((op == 0x81 || op == 0x83) && wide && instruction.mode() == 3 && instruction.rm() == 4) {
       const unsigned kind = instruction.reg() & 7;
-      if (kind != 0 && kind != 5) return shape_.frame_pointer.has_value() || kind == 7;   // and rsp, -16
+      if (kind != 0 && kind != 5) return shape_.frame_pointer.has_value() || kind == 7;  // and rsp, -16
       shape_.depth += kind == 5 ? instruction.immediate : -instruction.immediate;
       entering = (kind == 5) == (instruction.immediate > 0);
-    } else if (op == 0x89 && wide && instruction.modrm == 0xe5) {                          // mov rbp, rsp
+    } else if (op == 0x89 && wide && instruction.modrm == 0xe5) {  // mov rbp, rsp
       // Right after push rbp it makes a frame pointer; elsewhere rbp is a register like others.
       if (shape_.depth == 8 && !shape_.saved.empty() && shape_.saved.back().number == rbp) shape_.frame_pointer = 8;
       return true;
-    } else if (op == 0xc9) {                                                               // leave
+    } else if (op == 0xc9) {  // leave
       shape_.depth = 0;
       entering = false;
     } else if (op == 0x8d && wide && instruction.reg() == 4 && instruction.mode() != 3) {  // lea rsp, …
-      if ((instruction.modrm & 7) == 5 && shape_.frame_pointer) shape_.depth = *shape_.frame_pointer - instruction.displacement;
+      if ((instruction.modrm & 7) == 5 && shape_.frame_pointer)
+        shape_.depth = *shape_.frame_pointer - instruction.displacement;
       else shape_.depth -= instruction.displacement;
       entering = false;
     } else {
       return true;
     }
-    shape_.saved.erase(std::remove_if(shape_.saved.begin(), shape_.saved.end(), [&](const FrameShape::Saved& saved) { return saved.below > shape_.depth; }),
+    shape_.saved.erase(std::remove_if(shape_.saved.begin(), shape_.saved.end(),
+                                      [&](const FrameShape::Saved& saved) { return saved.below > shape_.depth; }),
                        shape_.saved.end());
     if (entering && shape_.depth >= body_.depth) body_ = shape_;
     return shape_.depth >= 0;
   }
 
-  FrameShape shape_, body_;   // body_: the deepest that the prologue made, which most of a function has
+  FrameShape shape_, body_;  // body_: the deepest that the prologue made, which most of a function has
   std::map<std::size_t, FrameShape> at_target_;
 };
 
 }  // namespace
 
-std::optional<FrameShape> shape_of_frame(std::span<const std::byte> code, std::size_t at) { return at <= code.size() ? Follower().run(code, at) : std::nullopt; }
+std::optional<FrameShape> shape_of_frame(std::span<const std::byte> code, std::size_t at) {
+  return at <= code.size() ? Follower().run(code, at) : std::nullopt;
+}
 
 bool ends_here(std::span<const std::byte> code) {
   constexpr int most_instructions = 8;
@@ -102,14 +109,15 @@ bool ends_here(std::span<const std::byte> code) {
     if (!instruction) return false;
     at += instruction->length;
     const unsigned op = instruction->opcode;
-    if (instruction->two_byte && op == 0x05) return !called && eax == SYS_exit;   // SYSCALL
-    if (!instruction->two_byte && op == 0xf4) return true;                        // HLT
+    if (instruction->two_byte && op == 0x05) return !called && eax == SYS_exit;  // SYSCALL
+    if (!instruction->two_byte && op == 0xf4) return true;                       // HLT
     if (instruction->flow() != Instruction::Flow::on) return false;
     const bool calls = !instruction->two_byte && (op == 0xe8 || (op == 0xff && (instruction->reg() & 7) == 2));
     if (calls && std::exchange(called, true)) return false;
     if (instruction->two_byte) continue;
     const bool eax_is_target = (instruction->rex & 1) == 0;
-    if ((op == 0xb8 || op == 0xb0) && eax_is_target) eax = instruction->immediate;   // MOV; of the low byte after XOR eax, eax
+    if ((op == 0xb8 || op == 0xb0) && eax_is_target)
+      eax = instruction->immediate;  // MOV; of the low byte after XOR eax, eax
     if (op == 0xc7 && instruction->modrm == 0xc0 && eax_is_target) eax = instruction->immediate;
   }
   return false;

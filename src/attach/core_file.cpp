@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <array>
 
-#include "system/calls.h"
 #include "base/text.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
@@ -45,7 +45,8 @@ std::int64_t ns_of(const Time& time) {
   return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_usec * std::int64_t{1000};
 }
 
-// What a call that a stop or a signal has ended answers (Linux: ERESTARTSYS to ERESTART_RESTARTBLOCK; or EINTR).
+// What a call that a stop or a signal has ended answers (Linux: ERESTARTSYS to
+// ERESTART_RESTARTBLOCK; or EINTR).
 bool was_interrupted(std::int64_t answer) {
   constexpr std::int64_t interrupted = -4, first_restart = -516, last_restart = -512;
   return answer == interrupted || (answer >= first_restart && answer <= last_restart);
@@ -72,9 +73,11 @@ Result<std::unique_ptr<CoreFile>> CoreFile::open(const CoreOptions& options) {
   core->file_ = system::open_file(options.path, O_RDONLY, &failure);
   struct stat status {};
   if (!core->file_) return Error{Cause::usage, fmt::format("Cannot read {}: {}.", options.path, failure.text())};
-  if (::fstat(core->file_.number(), &status) != 0 || !S_ISREG(status.st_mode)) return Error{Cause::usage, fmt::format("{} is not a file.", options.path)};
+  if (::fstat(core->file_.number(), &status) != 0 || !S_ISREG(status.st_mode))
+    return Error{Cause::usage, fmt::format("{} is not a file.", options.path)};
   core->written_ns_ = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
-  if (Result<void> read = core->read_headers(options.path, static_cast<std::uint64_t>(status.st_size)); !read) return read.error();
+  if (Result<void> read = core->read_headers(options.path, static_cast<std::uint64_t>(status.st_size)); !read)
+    return read.error();
   if (Result<void> located = core->locate_files(options); !located) return located.error();
   core->map();
   return core;
@@ -84,45 +87,62 @@ Result<void> CoreFile::read_headers(const std::string& path, std::uint64_t size)
   elf_version(EV_CURRENT);
   const ElfHandle elf(elf_begin(file_.number(), ELF_C_READ, nullptr));
   GElf_Ehdr header;
-  if (!elf || elf_kind(elf.get()) != ELF_K_ELF || gelf_getehdr(elf.get(), &header) == nullptr || header.e_type != ET_CORE)
+  if (!elf || elf_kind(elf.get()) != ELF_K_ELF || gelf_getehdr(elf.get(), &header) == nullptr ||
+      header.e_type != ET_CORE)
     return Error{Cause::usage, fmt::format("{} is not a core file.", path)};
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
-    return Error{Cause::unsupported, fmt::format("{} is of a 32-bit process or of another kind of machine; luaspy reads those of x86-64.", path)};
+    return Error{
+        Cause::unsupported,
+        fmt::format("{} is of a 32-bit process or of another kind of machine; luaspy reads those of x86-64.", path)};
   std::size_t count = 0;
   if (elf_getphdrnum(elf.get(), &count) != 0) count = 0;
   for (std::size_t i = 0; i < std::min(count, most_segments); ++i) {
     GElf_Phdr part;
     if (gelf_getphdr(elf.get(), static_cast<int>(i), &part) == nullptr) break;
-    if (part.p_type == PT_LOAD && part.p_memsz != 0 && part.p_vaddr < address_limit && part.p_memsz <= address_limit - part.p_vaddr) {
-      const std::uint64_t kept = std::min(part.p_filesz, part.p_memsz), there = part.p_offset < size ? std::min(kept, size - part.p_offset) : 0;
-      segments_.push_back({part.p_vaddr, part.p_vaddr + part.p_memsz, part.p_offset, kept, there, (part.p_flags & PF_W) != 0, (part.p_flags & PF_X) != 0});
+    if (part.p_type == PT_LOAD && part.p_memsz != 0 && part.p_vaddr < address_limit &&
+        part.p_memsz <= address_limit - part.p_vaddr) {
+      const std::uint64_t kept = std::min(part.p_filesz, part.p_memsz),
+                          there = part.p_offset < size ? std::min(kept, size - part.p_offset) : 0;
+      segments_.push_back({part.p_vaddr, part.p_vaddr + part.p_memsz, part.p_offset, kept, there,
+                           (part.p_flags & PF_W) != 0, (part.p_flags & PF_X) != 0});
       missing_bytes_ += kept - there;
     }
     if (part.p_type != PT_NOTE) continue;
-    Elf_Data* const notes = elf_getdata_rawchunk(elf.get(), static_cast<std::int64_t>(part.p_offset), part.p_filesz, ELF_T_NHDR);
+    Elf_Data* const notes = elf_getdata_rawchunk(elf.get(), static_cast<std::int64_t>(part.p_offset), part.p_filesz,
+                                                 ELF_T_NHDR);
     std::size_t name = 0, content = 0;
     GElf_Nhdr note;
     for (std::size_t at = 0; notes != nullptr && (at = gelf_getnote(notes, at, &note, &name, &content)) != 0;) {
       const std::string_view owner(static_cast<const char*>(notes->d_buf) + name, note.n_namesz);
-      if (owner.starts_with("CORE")) read_note(note.n_type, {static_cast<const std::byte*>(notes->d_buf) + content, note.n_descsz});
+      if (owner.starts_with("CORE"))
+        read_note(note.n_type, {static_cast<const std::byte*>(notes->d_buf) + content, note.n_descsz});
     }
   }
   const auto sort = [](auto& parts) {
     std::ranges::sort(parts, {}, [](const auto& part) { return part.start; });
     Address end = 0;
-    std::erase_if(parts, [&](const auto& part) { return part.start < end || (end = part.end, false); });   // what overlaps is not believed
+    std::erase_if(parts, [&](const auto& part) { return part.start < end || (end = part.end, false); });  // what
+                                                                                                          // overlaps is
+                                                                                                          // not
+                                                                                                          // believed
   };
   sort(segments_), sort(ranges_);
-  if (threads_.empty()) return Error{Cause::usage, fmt::format("{} tells of no thread: {}", path, missing_bytes_ != 0 ? "it was cut off before its end." : "luaspy cannot use it.")};
+  if (threads_.empty())
+    return Error{Cause::usage,
+                 fmt::format("{} tells of no thread: {}", path,
+                             missing_bytes_ != 0 ? "it was cut off before its end." : "luaspy cannot use it.")};
   if (pid_ == 0) pid_ = threads_.front().tid;
   return {};
 }
 
 void CoreFile::read_note(std::uint32_t type, std::span<const std::byte> content) {
   switch (type) {
-    case NT_PRSTATUS: return read_status(content);
-    case NT_FILE: return read_files(content);
-    case NT_AUXV: return read_auxiliary(content);
+    case NT_PRSTATUS:
+      return read_status(content);
+    case NT_FILE:
+      return read_files(content);
+    case NT_AUXV:
+      return read_auxiliary(content);
     case NT_PRPSINFO: {
       if (content.size() < sizeof(prpsinfo_t)) return;
       const auto info = load<prpsinfo_t>(content, 0);
@@ -136,11 +156,13 @@ void CoreFile::read_note(std::uint32_t type, std::span<const std::byte> content)
     case NT_SIGINFO: {
       if (content.size() < sizeof(siginfo_t)) return;
       const auto info = load<siginfo_t>(content, 0);
-      const bool by_kernel = info.si_code > 0;   // sigaction(2): else somebody sent it
-      if (by_kernel && (info.si_signo == SIGSEGV || info.si_signo == SIGBUS)) signal_address_ = reinterpret_cast<Address>(info.si_addr);
+      const bool by_kernel = info.si_code > 0;  // sigaction(2): else somebody sent it
+      if (by_kernel && (info.si_signo == SIGSEGV || info.si_signo == SIGBUS))
+        signal_address_ = reinterpret_cast<Address>(info.si_addr);
       return;
     }
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -163,7 +185,8 @@ void CoreFile::read_status(std::span<const std::byte> content) {
   threads_.push_back(thread);
 }
 
-// Linux, fs/binfmt_elf.c, fill_files_note: how many, the size of a page; start, end and offset in pages of each; then their names.
+// Linux, fs/binfmt_elf.c, fill_files_note: how many, the size of a page; start, end and offset in
+// pages of each; then their names.
 void CoreFile::read_files(std::span<const std::byte> content) {
   constexpr std::size_t word = sizeof(std::uint64_t), head = 2 * word, entry = 3 * word;
   if (content.size() < head) return;
@@ -174,7 +197,8 @@ void CoreFile::read_files(std::span<const std::byte> content) {
   names.remove_prefix(head + count * entry);
   for (std::size_t i = 0; i < count && !names.empty(); ++i) {
     const std::size_t at = head + i * entry;
-    const FileRange range{load<Address>(content, at), load<Address>(content, at + word), load<std::uint64_t>(content, at + 2 * word) * unit, 0};
+    const FileRange range{load<Address>(content, at), load<Address>(content, at + word),
+                          load<std::uint64_t>(content, at + 2 * word) * unit, 0};
     std::string_view name = names.substr(0, names.find('\0'));
     names.remove_prefix(std::min(name.size() + 1, names.size()));
     if (range.start >= range.end || range.end > address_limit) continue;
@@ -202,12 +226,17 @@ Result<void> CoreFile::locate_files(const CoreOptions& options) {
   for (File& file : files_) file.at = options.root + file.path;
   if (options.executable.empty()) return {};
   const FileRange* const program = range_at(entry_);
-  if (program == nullptr) return Error{Cause::usage, fmt::format("{} does not tell which of its files the program is: --exe is of no use.", options.path)};
+  if (program == nullptr)
+    return Error{Cause::usage,
+                 fmt::format("{} does not tell which of its files the program is: --exe is of no use.", options.path)};
   files_[program->file].at = options.executable;
   files_[program->file].deleted = false;
   const File& file = look_up(*program);
-  if (file.state == File::State::missing) return Error{Cause::usage, fmt::format("Cannot read {}.", options.executable)};
-  if (file.state == File::State::differs) return Error{Cause::usage, fmt::format("{} is not the program that {} is of: {}", options.executable, options.path, file.path)};
+  if (file.state == File::State::missing)
+    return Error{Cause::usage, fmt::format("Cannot read {}.", options.executable)};
+  if (file.state == File::State::differs)
+    return Error{Cause::usage,
+                 fmt::format("{} is not the program that {} is of: {}", options.executable, options.path, file.path)};
   return {};
 }
 
@@ -237,7 +266,8 @@ Mapping CoreFile::mapping_of(const Segment& segment) const {
   return mapping;
 }
 
-// The kernel's cores have a segment for all that is mapped; gcore leaves those out whose contents it leaves out, and with them what they permit.
+// The kernel's cores have a segment for all that is mapped; gcore leaves those out whose contents
+// it leaves out, and with them what they permit.
 void CoreFile::map() {
   std::vector<Mapping> mappings;
   for (const Segment& segment : segments_) mappings.push_back(mapping_of(segment));
@@ -245,7 +275,8 @@ void CoreFile::map() {
     if (segment_at(range.start) != nullptr) continue;
     const File& file = look_up(range);
     const bool executable = file.state != File::State::usable || is_code(file.opened, range.offset);
-    mappings.push_back({range.start, range.end, range.offset, true, false, executable, false, 0, range.file + 1, file.path, file.deleted});
+    mappings.push_back({range.start, range.end, range.offset, true, false, executable, false, 0, range.file + 1,
+                        file.path, file.deleted});
   }
   std::ranges::sort(mappings, {}, &Mapping::start);
   Address end = 0;
@@ -253,8 +284,8 @@ void CoreFile::map() {
   space_ = AddressSpace(std::move(mappings));
 }
 
-// The first page of an ELF file says what is where in it, and mostly has its build-id. The kernel and gcore keep it, unless told otherwise: so a file that
-// begins differently is another one.
+// The first page of an ELF file says what is where in it, and mostly has its build-id. The kernel
+// and gcore keep it, unless told otherwise: so a file that begins differently is another one.
 const CoreFile::File& CoreFile::look_up(const FileRange& range) const {
   File& file = files_[range.file];
   if (file.state != File::State::unknown) return file;
@@ -265,11 +296,12 @@ const CoreFile::File& CoreFile::look_up(const FileRange& range) const {
   // Files of /proc and the like have no size, and reading one may take for ever.
   if (!opened || ::fstat(opened.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return file;
   file.state = File::State::usable;
-  const auto first = std::ranges::find_if(ranges_, [&](const FileRange& each) { return each.file == range.file && each.offset == 0; });
+  const auto first = std::ranges::find_if(
+      ranges_, [&](const FileRange& each) { return each.file == range.file && each.offset == 0; });
   const Segment* const segment = first != ranges_.end() ? segment_at(first->start) : nullptr;
   std::array<std::byte, page> in_core, in_file;
-  if (segment != nullptr && !segment->writable && segment->start == first->start && segment->there >= page && system::read_at(file_, segment->offset, in_core) &&
-      (!system::read_at(opened, 0, in_file) || in_core != in_file))
+  if (segment != nullptr && !segment->writable && segment->start == first->start && segment->there >= page &&
+      system::read_at(file_, segment->offset, in_core) && (!system::read_at(opened, 0, in_file) || in_core != in_file))
     file.state = File::State::differs;
   if (file.state == File::State::usable) file.opened = std::move(opened);
   return file;
@@ -316,7 +348,8 @@ std::vector<CoreFile::MissingFile> CoreFile::missing_files() const {
     const Segment* const segment = segment_at(range.start);
     if (segment != nullptr && segment->kept == segment->end - segment->start) continue;
     const File& file = look_up(range);
-    if (file.state == File::State::missing || file.state == File::State::differs) missing.push_back({file.path, file.state == File::State::differs});
+    if (file.state == File::State::missing || file.state == File::State::differs)
+      missing.push_back({file.path, file.state == File::State::differs});
   }
   return missing;
 }

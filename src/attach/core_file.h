@@ -1,48 +1,53 @@
 #pragma once
-// A core file: the memory and the threads of a process as they were when it ended, or when gcore looked at it (core(5); what is in one: Linux,
-// fs/binfmt_elf.c and include/linux/elfcore.h). What a core leaves out, the code above all, is read from the files that were mapped. Everything
-// in a core is hostile.
+// A core file: the memory and the threads of a process as they were when it ended, or when gcore
+// looked at it (core(5); what is in one: Linux, fs/binfmt_elf.c and include/linux/elfcore.h). What
+// a core leaves out, the code above all, is read from the files that were mapped. Everything in a
+// core is hostile.
 
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "base/registers.h"
 #include "base/mapped.h"
 #include "base/memory.h"
+#include "base/registers.h"
 #include "base/result.h"
 
 namespace luaspy {
 
 struct CoreOptions {
   std::string path;
-  std::string executable;   // where the program is now; "": where it was
-  std::string root;         // where the other files are, their paths beginning there; "": at /
+  std::string executable;  // where the program is now; "": where it was
+  std::string root;        // where the other files are, their paths beginning there; "": at /
 };
 
 class CoreFile : public Memory, public Mapped {
  public:
-  // An Error: it cannot be read, is no core file of a 64-bit x86 process, or not one of this program.
+  // An Error: it cannot be read, is no core file of a 64-bit x86 process, or not one of this
+  // program.
   static Result<std::unique_ptr<CoreFile>> open(const CoreOptions& options);
 
   struct Thread {
-    pid_t tid = 0;               // as the process itself knew it
+    pid_t tid = 0;  // as the process itself knew it
     Registers registers;
-    long system_call = -1;       // that it slept in; -1: in none
+    long system_call = -1;  // that it slept in; -1: in none
     std::array<std::uint64_t, 6> arguments{};
     std::int64_t on_cpu_ns = 0;
   };
   // In the order of the file: of a crash, the thread that crashed is the first.
   const std::vector<Thread>& threads() const { return threads_; }
   pid_t pid() const { return pid_; }
-  const std::string& command() const { return command_; }   // at most 80 bytes of it, "" if that is not told
-  int signal() const { return signal_; }                    // that ended the process; 0 if it was alive
-  std::optional<Address> signal_address() const { return signal_address_; }   // of a memory access that could not be made
-  std::int64_t written_ns() const { return written_ns_; }   // when, of the real-time clock
-  std::uint64_t missing_bytes() const { return missing_bytes_; }   // of the memory: the file ends too early
+  const std::string& command() const { return command_; }  // at most 80 bytes of it, "" if that is not told
+  int signal() const { return signal_; }                   // that ended the process; 0 if it was alive
+  std::optional<Address> signal_address() const {
+    return signal_address_;
+  }                                                               // of a memory access that could not be made
+  std::int64_t written_ns() const { return written_ns_; }         // when, of the real-time clock
+  std::uint64_t missing_bytes() const { return missing_bytes_; }  // of the memory: the file ends too early
 
-  // Files whose contents the core leaves out and that are not to be had; `differs`: one is there, but it is not what was mapped.
+  // Files whose contents the core leaves out and that are not to be had; `differs`: one is there,
+  // but it is not what was mapped.
   struct MissingFile {
     std::string path;
     bool differs = false;
@@ -54,21 +59,22 @@ class CoreFile : public Memory, public Mapped {
   FileDescriptor open_mapped(const Mapping& mapping) const override;
 
  private:
-  struct Segment {               // of the core
+  struct Segment {  // of the core
     Address start = 0, end = 0;
-    std::uint64_t offset = 0;    // of its bytes in the file
-    std::uint64_t kept = 0;      // bytes that the core is meant to have from `start` on; the others are those of the mapped file
-    std::uint64_t there = 0;     // that it has
+    std::uint64_t offset = 0;  // of its bytes in the file
+    std::uint64_t kept = 0;  // bytes that the core is meant to have from `start` on; the others are those of the mapped
+                             // file
+    std::uint64_t there = 0;  // that it has
     bool writable = false, executable = false;
   };
-  struct FileRange {             // NT_FILE
+  struct FileRange {  // NT_FILE
     Address start = 0, end = 0;
     std::uint64_t offset = 0;
-    std::size_t file = 0;        // index into files_
+    std::size_t file = 0;  // index into files_
   };
   struct File {
-    std::string path;            // as the process had it
-    std::string at;              // where it is looked for
+    std::string path;  // as the process had it
+    std::string at;    // where it is looked for
     bool deleted = false;
     enum class State { unknown, usable, missing, differs } state = State::unknown;
     FileDescriptor opened;
@@ -88,8 +94,8 @@ class CoreFile : public Memory, public Mapped {
   const File& look_up(const FileRange& range) const;
 
   FileDescriptor file_;
-  std::vector<Segment> segments_;   // ascending, disjoint
-  std::vector<FileRange> ranges_;   // ascending, disjoint
+  std::vector<Segment> segments_;  // ascending, disjoint
+  std::vector<FileRange> ranges_;  // ascending, disjoint
   mutable std::vector<File> files_;
   std::vector<Thread> threads_;
   AddressSpace space_;

@@ -35,7 +35,8 @@ std::uint64_t sleeps_of(pid_t pid, pid_t tid) {
   return number<std::uint64_t>(next_word(rest));
 }
 
-// cgroups(7): lines "number:controllers:path"; version 2 has the number 0 and no controllers. nullopt if there is none.
+// cgroups(7): lines "number:controllers:path"; version 2 has the number 0 and no controllers.
+// nullopt if there is none.
 std::optional<std::string_view> cgroup_path(std::string_view cgroups, bool version_2) {
   while (!cgroups.empty()) {
     std::string_view path = next_line(cgroups);
@@ -46,10 +47,11 @@ std::optional<std::string_view> cgroup_path(std::string_view cgroups, bool versi
 }
 
 struct Mount {
-  std::string_view root, point;   // the cgroup that is seen at this folder
+  std::string_view root, point;  // the cgroup that is seen at this folder
 };
 
-// proc(5), /proc/PID/mountinfo: "36 35 98:0 /root /point rw,noatime master:1 - type source super,options".
+// proc(5), /proc/PID/mountinfo: "36 35 98:0 /root /point rw,noatime master:1 - type source
+// super,options".
 std::optional<Mount> cgroup_mount(std::string_view mounts, bool version_2) {
   while (!mounts.empty()) {
     std::string_view line = next_line(mounts);
@@ -65,7 +67,8 @@ std::optional<Mount> cgroup_mount(std::string_view mounts, bool version_2) {
   return std::nullopt;
 }
 
-// A cgroup that is not below the root of the mount, or of luaspy's cgroup namespace (then it starts with "/.."), is not seen.
+// A cgroup that is not below the root of the mount, or of luaspy's cgroup namespace (then it starts
+// with "/.."), is not seen.
 std::optional<std::string_view> below(std::string_view path, std::string_view root) {
   if (!path.starts_with('/') || path.find("/..") != path.npos) return std::nullopt;
   if (root == "/") return path == "/" ? "" : path;
@@ -75,8 +78,8 @@ std::optional<std::string_view> below(std::string_view path, std::string_view ro
   return path;
 }
 
-// The kernel parameter nohz_full= gives CPUs no regular ticks; what runs there alone is counted once a second (sched_tick_remote() in
-// kernel/sched/core.c).
+// The kernel parameter nohz_full= gives CPUs no regular ticks; what runs there alone is counted
+// once a second (sched_tick_remote() in kernel/sched/core.c).
 bool has_tickless_cpus() {
   const std::string list = system::read_file("/sys/devices/system/cpu/nohz_full").value_or("");
   return !list.empty() && list.front() >= '0' && list.front() <= '9';
@@ -90,8 +93,8 @@ std::vector<std::int64_t> throttled_of(const std::vector<std::string>& files) {
 
 }  // namespace
 
-// Of what schedstat says, the time of a wait that still lasts is missing, and so may be all time of one that its cgroup has throttled. What is neither
-// on a CPU nor asleep waits.
+// Of what schedstat says, the time of a wait that still lasts is missing, and so may be all time of
+// one that its cgroup has throttled. What is neither on a CPU nor asleep waits.
 std::optional<CpuWait> cpu_wait(const CpuReading& from, const CpuReading& to, bool counted_late) {
   constexpr double had_enough = 0.9;
   if (to.letter != 'R' || from.schedule.runs == 0 || to.schedule.runs < from.schedule.runs) return std::nullopt;
@@ -110,22 +113,26 @@ std::optional<CpuWait> cpu_wait(const CpuReading& from, const CpuReading& to, bo
   for (std::size_t i = 0; i < std::min(from.throttled.size(), to.throttled.size()); ++i) {
     if (from.throttled[i] >= 0) wait.throttled = std::max(wait.throttled, to.throttled[i] - from.throttled[i]);
   }
-  wait.throttled = std::min(wait.throttled, rest);   // the kernel adds up the times of all CPUs
+  wait.throttled = std::min(wait.throttled, rest);  // the kernel adds up the times of all CPUs
   return wait;
 }
 
 std::string cpu_wait_text(const CpuWait& wait) {
   const double window = static_cast<double>(wait.window) / 1e9;
-  const auto percent = [&](std::int64_t part) { return wait.window > 0 ? 100 * static_cast<double>(part) / static_cast<double>(wait.window) : 0; };
+  const auto percent = [&](std::int64_t part) {
+    return wait.window > 0 ? 100 * static_cast<double>(part) / static_cast<double>(wait.window) : 0;
+  };
   std::string text = fmt::format("wants to run; had a CPU {:.0f} % of the last {}", percent(wait.on_cpu),
                                  std::abs(window - 1) < 0.05 ? "second" : fmt::format("{:.1f} s", window));
   if (wait.waited) text += fmt::format(", waited for one {:.0f} %", percent(*wait.waited));
-  constexpr std::int64_t least_throttled = 50'000'000;   // what is told as 0.1 s
-  if (wait.throttled >= least_throttled) text += fmt::format("; throttled by its cgroup for {:.1f} s", static_cast<double>(wait.throttled) / 1e9);
+  constexpr std::int64_t least_throttled = 50'000'000;  // what is told as 0.1 s
+  if (wait.throttled >= least_throttled)
+    text += fmt::format("; throttled by its cgroup for {:.1f} s", static_cast<double>(wait.throttled) / 1e9);
   return text;
 }
 
-// A machine may have both versions mounted, the controller in one of them: that is version 1 if any cgroup has it there.
+// A machine may have both versions mounted, the controller in one of them: that is version 1 if any
+// cgroup has it there.
 std::vector<std::string> cpu_stat_files(std::string_view cgroups, std::string_view mounts) {
   constexpr std::size_t most = 64;
   const bool version_2 = !cgroup_path(cgroups, false);
@@ -156,10 +163,12 @@ std::int64_t throttled_in(std::string_view cpu_stat) {
   return -1;
 }
 
-// luaspy may itself wait for a CPU between its readings. The clock is read where that makes the window shorter, so that the thread's share is never
-// too small.
-CpuWatch::CpuWatch(pid_t pid, std::shared_ptr<Thread> thread) : pid_(pid), thread_(std::move(thread)), counted_late_(has_tickless_cpus()) {
-  const std::string cgroups = system::read_file(fmt::format("/proc/{}/task/{}/cgroup", pid_, thread_->tid())).value_or("");
+// luaspy may itself wait for a CPU between its readings. The clock is read where that makes the
+// window shorter, so that the thread's share is never too small.
+CpuWatch::CpuWatch(pid_t pid, std::shared_ptr<Thread> thread)
+    : pid_(pid), thread_(std::move(thread)), counted_late_(has_tickless_cpus()) {
+  const std::string cgroups = system::read_file(fmt::format("/proc/{}/task/{}/cgroup", pid_, thread_->tid()))
+                                  .value_or("");
   stat_files_ = cpu_stat_files(cgroups, system::read_file("/proc/self/mountinfo").value_or(""));
   begin_.throttled = throttled_of(stat_files_);
   begin_.sleeps = sleeps_of(pid_, thread_->tid());

@@ -5,15 +5,15 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "system/calls.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
 
-// proc(5), /proc/PID/stat: (52) exit_code; of a process that is stopped it is the signal that stopped it (fs/proc/array.c, do_task_stat()).
-// Field 3 is the one behind the name.
+// proc(5), /proc/PID/stat: (52) exit_code; of a process that is stopped it is the signal that
+// stopped it (fs/proc/array.c, do_task_stat()). Field 3 is the one behind the name.
 int stop_signal_of(pid_t tid) {
   const std::string text = system::read_file(fmt::format("/proc/{}/stat", tid)).value_or("");
   const std::size_t end = text.rfind(')');
@@ -32,7 +32,8 @@ pid_t tracer_of(pid_t tid) {
   return number<pid_t>(next_word(rest));
 }
 
-// cgroups(7): lines "6:freezer:/path". The folder is where systemd and everybody else mounts it; elsewhere it is not found.
+// cgroups(7): lines "6:freezer:/path". The folder is where systemd and everybody else mounts it;
+// elsewhere it is not found.
 bool in_frozen_cgroup(pid_t tid) {
   const std::string cgroups = system::read_file(fmt::format("/proc/{}/cgroup", tid)).value_or("");
   std::string_view rest = cgroups;
@@ -40,7 +41,8 @@ bool in_frozen_cgroup(pid_t tid) {
     constexpr std::string_view controller = ":freezer:";
     const std::size_t at = line.find(controller);
     if (at == line.npos) continue;
-    const std::string path = "/sys/fs/cgroup/freezer" + std::string(line.substr(at + controller.size())) + "/freezer.state";
+    const std::string path = "/sys/fs/cgroup/freezer" + std::string(line.substr(at + controller.size())) +
+                             "/freezer.state";
     return system::read_file(path).value_or("").starts_with("FROZEN");
   }
   return false;
@@ -49,24 +51,32 @@ bool in_frozen_cgroup(pid_t tid) {
 // signal(7): those that stop.
 std::string_view signal_text(int signal) {
   switch (signal) {
-    case SIGSTOP: return "SIGSTOP; ";
-    case SIGTSTP: return "SIGTSTP; ";
-    case SIGTTIN: return "SIGTTIN: it reads from a terminal in the background; ";
-    case SIGTTOU: return "SIGTTOU: it writes to a terminal in the background; ";
-    default: return "";
+    case SIGSTOP:
+      return "SIGSTOP; ";
+    case SIGTSTP:
+      return "SIGTSTP; ";
+    case SIGTTIN:
+      return "SIGTTIN: it reads from a terminal in the background; ";
+    case SIGTTOU:
+      return "SIGTTOU: it writes to a terminal in the background; ";
+    default:
+      return "";
   }
 }
 
 }  // namespace
 
-// A thread in a version 1 cgroup sleeps where the freezer puts it, or stays in a wait that may be frozen (TASK_FREEZABLE, Linux 6.1) and is
-// uninterruptible from then on. One in a version 2 cgroup waits on its way back to user space in do_freezer_trap(), which compilers make a part
-// of its only caller, get_signal() (kernel/signal.c); nothing else sleeps there.
+// A thread in a version 1 cgroup sleeps where the freezer puts it, or stays in a wait that may be
+// frozen (TASK_FREEZABLE, Linux 6.1) and is uninterruptible from then on. One in a version 2 cgroup
+// waits on its way back to user space in do_freezer_trap(), which compilers make a part of its only
+// caller, get_signal() (kernel/signal.c); nothing else sleeps there.
 Halt halt_of(const HaltFacts& facts) {
   if (facts.state == 't' || (facts.state == 'T' && facts.tracer != 0)) return {Halt::Kind::traced, 0, facts.tracer, {}};
   if (facts.state == 'T') return {Halt::Kind::stopped, facts.stop_signal, 0, {}};
-  if (facts.wchan == "__refrigerator" || (facts.state == 'D' && facts.in_frozen_cgroup)) return {Halt::Kind::frozen, 0, 0, {}};
-  if (facts.state == 'S' && (facts.wchan == "do_freezer_trap" || facts.wchan == "get_signal")) return {Halt::Kind::frozen, 0, 0, {}};
+  if (facts.wchan == "__refrigerator" || (facts.state == 'D' && facts.in_frozen_cgroup))
+    return {Halt::Kind::frozen, 0, 0, {}};
+  if (facts.state == 'S' && (facts.wchan == "do_freezer_trap" || facts.wchan == "get_signal"))
+    return {Halt::Kind::frozen, 0, 0, {}};
   return {};
 }
 
@@ -92,10 +102,14 @@ Halt halt_of(pid_t pid, const Thread& thread) {
 
 std::string halt_text(const Halt& halt, pid_t pid) {
   switch (halt.kind) {
-    case Halt::Kind::none: break;
-    case Halt::Kind::stopped: return fmt::format("stopped by a signal ({}continue it with kill -CONT {})", signal_text(halt.signal), pid);
-    case Halt::Kind::traced: return halt.tracer == 0 ? "held by its tracer" : fmt::format("traced by {} ({})", halt.tracer, halt.tracer_name);
-    case Halt::Kind::frozen: return "frozen by its cgroup freezer";
+    case Halt::Kind::none:
+      break;
+    case Halt::Kind::stopped:
+      return fmt::format("stopped by a signal ({}continue it with kill -CONT {})", signal_text(halt.signal), pid);
+    case Halt::Kind::traced:
+      return halt.tracer == 0 ? "held by its tracer" : fmt::format("traced by {} ({})", halt.tracer, halt.tracer_name);
+    case Halt::Kind::frozen:
+      return "frozen by its cgroup freezer";
   }
   return "";
 }
@@ -105,7 +119,7 @@ std::string why_still(pid_t pid) {
   for (const pid_t tid : system::numeric_entries(fmt::format("/proc/{}/task", pid))) {
     const Thread thread(pid, tid);
     const char state = thread.state_letter();
-    if (state == '?' || state == 'Z' || state == 'X') continue;   // it has ended
+    if (state == '?' || state == 'Z' || state == 'X') continue;  // it has ended
     Halt halt = halt_of(pid, thread);
     if (halt.kind == Halt::Kind::none) return {};
     if (first.kind == Halt::Kind::none) first = std::move(halt);

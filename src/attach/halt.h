@@ -1,6 +1,6 @@
 #pragma once
-// Threads that stand still though nothing that they have called waits: stopped by a signal, held by a tracer, frozen with their cgroup.
-// Nothing here touches the target.
+// Threads that stand still though nothing that they have called waits: stopped by a signal, held by
+// a tracer, frozen with their cgroup. Nothing here touches the target.
 
 #include <string>
 #include <string_view>
@@ -11,27 +11,31 @@ namespace luaspy {
 
 struct Halt {
   enum class Kind { none, stopped, traced, frozen } kind = Kind::none;
-  int signal = 0;      // stopped: by which; 0 if the kernel does not tell
-  pid_t tracer = 0;    // traced: by whom
+  int signal = 0;    // stopped: by which; 0 if the kernel does not tell
+  pid_t tracer = 0;  // traced: by whom
   std::string tracer_name;
   bool operator==(const Halt&) const = default;
 };
 
 constexpr std::string_view name(Halt::Kind kind) {
   switch (kind) {
-    case Halt::Kind::none: break;
-    case Halt::Kind::stopped: return "stopped";
-    case Halt::Kind::traced: return "traced";
-    case Halt::Kind::frozen: return "frozen";
+    case Halt::Kind::none:
+      break;
+    case Halt::Kind::stopped:
+      return "stopped";
+    case Halt::Kind::traced:
+      return "traced";
+    case Halt::Kind::frozen:
+      return "frozen";
   }
   return "";
 }
 
 // What /proc says of a thread.
 struct HaltFacts {
-  char state = '?';              // as Thread::state_letter()
-  std::string_view wchan;        // where it sleeps in the kernel
-  int stop_signal = 0;           // what stopped the process
+  char state = '?';        // as Thread::state_letter()
+  std::string_view wchan;  // where it sleeps in the kernel
+  int stop_signal = 0;     // what stopped the process
   pid_t tracer = 0;
   bool in_frozen_cgroup = false;
 };
@@ -43,7 +47,8 @@ Halt halt_of(pid_t pid, const Thread& thread);
 // "stopped by a signal (SIGSTOP; continue it with kill -CONT 42)"; empty for none.
 std::string halt_text(const Halt& halt, pid_t pid);
 
-// Why no thread of a process can run: halt_text() of its first thread. Empty if some thread could, or waits for something.
+// Why no thread of a process can run: halt_text() of its first thread. Empty if some thread could,
+// or waits for something.
 std::string why_still(pid_t pid);
 
 }  // namespace luaspy

@@ -12,9 +12,12 @@ namespace luaspy {
 
 namespace {
 
-// process_vm_readv reaches the memory through the first thread, which may have ended before the others: "no such process". Another thread's
-// number would serve as well, but may be somebody else's the moment it ends; what is open stays this process's.
-bool asks_for_file(const system::Failure& failure) { return failure.not_implemented() || failure.not_permitted() || failure.no_such_process(); }
+// process_vm_readv reaches the memory through the first thread, which may have ended before the
+// others: "no such process". Another thread's number would serve as well, but may be somebody
+// else's the moment it ends; what is open stays this process's.
+bool asks_for_file(const system::Failure& failure) {
+  return failure.not_implemented() || failure.not_permitted() || failure.no_such_process();
+}
 
 }  // namespace
 
@@ -29,10 +32,11 @@ bool LiveMemory::read(Address address, std::span<std::byte> into) const {
   return count == into.size();
 }
 
-// The kernel fills the ranges in order and stops at the first that it cannot read completely, of which it has filled the pages before the one
-// that it could not read (process_vm_rw_core(), mm/process_vm_access.c; process_vm_readv(2) says otherwise): go on after that one.
+// The kernel fills the ranges in order and stops at the first that it cannot read completely, of
+// which it has filled the pages before the one that it could not read (process_vm_rw_core(),
+// mm/process_vm_access.c; process_vm_readv(2) says otherwise): go on after that one.
 void LiveMemory::read_batch(std::span<Request> requests) const {
-  constexpr std::size_t most = 1024;   // UIO_MAXIOV (linux/uio.h)
+  constexpr std::size_t most = 1024;  // UIO_MAXIOV (linux/uio.h)
   std::array<iovec, most> local, remote;
   while (!requests.empty()) {
     const std::size_t count = std::min(most, requests.size());
@@ -66,12 +70,13 @@ void LiveMemory::read_batch(std::span<Request> requests) const {
 std::size_t LiveMemory::read_through_file(Address address, std::span<std::byte> into) const {
   const std::lock_guard lock(file_lock_);
   for (const bool again : {false, true}) {
-    if (!file_ || again) file_ = system::open_file(fmt::format("/proc/{}/task/{}/mem", pid_, living_thread(pid_)), O_RDONLY);
+    if (!file_ || again)
+      file_ = system::open_file(fmt::format("/proc/{}/task/{}/mem", pid_, living_thread(pid_)), O_RDONLY);
     if (!file_) return 0;
     use_file_ = true;
     bool is_gone = false;
     const std::size_t count = system::read_some_at(file_, address, into, is_gone);
-    if (!is_gone) return count;   // else the process has executed another program
+    if (!is_gone) return count;  // else the process has executed another program
   }
   return 0;
 }

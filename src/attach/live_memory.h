@@ -1,11 +1,12 @@
 #pragma once
-// The memory of a live process, through process_vm_readv, or /proc/PID/mem where that is refused or its first thread has ended.
+// The memory of a live process, through process_vm_readv, or /proc/PID/mem where that is refused or
+// its first thread has ended.
 
 #include <atomic>
 #include <mutex>
 
-#include "system/calls.h"
 #include "base/memory.h"
+#include "system/calls.h"
 
 namespace luaspy {
 
@@ -18,7 +19,7 @@ class LiveMemory : public Memory {
   void read_batch(std::span<Request> requests) const override;
 
  private:
-  std::size_t read_through_file(Address address, std::span<std::byte> into) const;   // bytes, from the start on
+  std::size_t read_through_file(Address address, std::span<std::byte> into) const;  // bytes, from the start on
 
   pid_t pid_;
   mutable FileDescriptor file_;  // /proc/PID/mem, opened when process_vm_readv does not serve

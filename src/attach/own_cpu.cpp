@@ -30,7 +30,7 @@ bool stay_on(const std::vector<int>& cpus) {
 
 void come_soon() {
   if (sched_getscheduler(0) != SCHED_OTHER) return;
-  struct {   // sched_setattr(2)
+  struct {  // sched_setattr(2)
     std::uint32_t size, policy;
     std::uint64_t flags;
     std::int32_t nice;
@@ -45,7 +45,7 @@ bool come_at_once() {
   const sched_param lowest{1};
   if (policy == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0) return true;
   come_soon();
-  prctl(PR_SET_TIMERSLACK, 1);   // ns; 50 µs by default, but for real-time threads
+  prctl(PR_SET_TIMERSLACK, 1);  // ns; 50 µs by default, but for real-time threads
   return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 

@@ -8,15 +8,15 @@
 
 #include <algorithm>
 
-#include "system/calls.h"
 #include "attach/refusal.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_shown = 1 << 16;   // bytes, of a command and a path
+constexpr std::size_t most_shown = 1 << 16;  // bytes, of a command and a path
 
 std::string proc(pid_t pid, std::string_view file) { return fmt::format("/proc/{}/{}", pid, file); }
 
@@ -26,7 +26,8 @@ char state_in(std::string_view stat) {
   return end != stat.npos && end + 2 < stat.size() ? stat[end + 2] : '?';
 }
 
-// A thread's name, which it may have made of any bytes (prctl(2), PR_SET_NAME): newlines and escapes, too.
+// A thread's name, which it may have made of any bytes (prctl(2), PR_SET_NAME): newlines and
+// escapes, too.
 std::string name_in(const std::string& comm_file) {
   std::string name = system::read_file(comm_file).value_or("");
   if (name.ends_with('\n')) name.pop_back();
@@ -35,7 +36,9 @@ std::string name_in(const std::string& comm_file) {
 
 bool lives(char state) { return state != '?' && state != 'Z' && state != 'X'; }
 
-bool thread_lives(pid_t pid, pid_t tid) { return lives(state_in(system::read_file(fmt::format("/proc/{}/task/{}/stat", pid, tid)).value_or(""))); }
+bool thread_lives(pid_t pid, pid_t tid) {
+  return lives(state_in(system::read_file(fmt::format("/proc/{}/task/{}/stat", pid, tid)).value_or("")));
+}
 
 }  // namespace
 
@@ -59,7 +62,8 @@ ThreadState Thread::state() const {
   std::string_view text = system::reread(syscall_, buffer);
   ThreadState state;
   if (text.empty()) {
-    // A kernel without this file, or a thread that ends. Only a running thread may be stopped, so anything else is left alone.
+    // A kernel without this file, or a thread that ends. Only a running thread may be stopped, so
+    // anything else is left alone.
     const char letter = state_letter();
     if (letter == 'R') state.kind = ThreadState::Kind::running;
     else if (lives(letter)) state.kind = ThreadState::Kind::sleeping;
@@ -76,7 +80,8 @@ ThreadState Thread::state() const {
   }
   state.sp = number<Address>(next_word(text));
   state.pc = number<Address>(next_word(text));
-  // What it says of a thread that has ended and is not collected yet, as a first thread is while others live.
+  // What it says of a thread that has ended and is not collected yet, as a first thread is while
+  // others live.
   if (state.system_call == -1 && state.sp == 0 && !lives(state_letter())) return {};
   return state;
 }
@@ -151,27 +156,33 @@ Process::Process(pid_t pid) : pid_(pid), task_(system::open_file(proc(pid, "task
 Result<Process> Process::open(pid_t pid) {
   if (!has_own_proc()) return explain_absence(pid);
   const std::optional<std::string> status = system::read_file(proc(pid, "stat"));
-  struct stat folder {};   // with hidepid=1 it is there, and may not be entered
-  if (!status) return ::stat(fmt::format("/proc/{}", pid).c_str(), &folder) == 0 ? explain_refusal(pid) : explain_absence(pid);
+  struct stat folder {};  // with hidepid=1 it is there, and may not be entered
+  if (!status)
+    return ::stat(fmt::format("/proc/{}", pid).c_str(), &folder) == 0 ? explain_refusal(pid) : explain_absence(pid);
   const std::size_t comm_end = status->rfind(')');
   std::string_view rest = std::string_view(*status).substr(std::min(comm_end + 1, status->size()));
   const std::string_view state = next_word(rest);
   const pid_t parent = number<pid_t>(next_word(rest));
   const pid_t living = living_thread(pid);
   if ((state == "Z" || state == "X") && living == pid)
-    return Error{Cause::no_such_process, fmt::format("Process {} is a zombie: it has ended, and its parent {} has not collected it yet.", pid, parent)};
+    return Error{
+        Cause::no_such_process,
+        fmt::format("Process {} is a zombie: it has ended, and its parent {} has not collected it yet.", pid, parent)};
   Process process(pid);
-  // proc(5): (9) flags, four fields behind the parent. Process 2 is kthreadd in the first process namespace only.
-  constexpr unsigned kernel_thread = 0x00200000;   // PF_KTHREAD, include/linux/sched.h
+  // proc(5): (9) flags, four fields behind the parent. Process 2 is kthreadd in the first process
+  // namespace only.
+  constexpr unsigned kernel_thread = 0x00200000;  // PF_KTHREAD, include/linux/sched.h
   skip_words(rest, 9 - 4 - 1);
-  if ((number<unsigned>(next_word(rest)) & kernel_thread) != 0) return Error{Cause::unsupported, fmt::format("Process {} is a kernel thread; it runs no Lua.", pid)};
+  if ((number<unsigned>(next_word(rest)) & kernel_thread) != 0)
+    return Error{Cause::unsupported, fmt::format("Process {} is a kernel thread; it runs no Lua.", pid)};
 
   const std::string tasks = system::read_file(proc(living, "status")).value_or("");
   if (const std::size_t at = tasks.find("TracerPid:"); at != std::string::npos) {
     std::string_view line = std::string_view(tasks).substr(at + 10);
     if (const pid_t tracer = number<pid_t>(next_word(line)); tracer != 0)
-      return Error{Cause::already_traced, fmt::format("Process {} is already traced by process {} ({}); a process has one tracer at a time.",
-                                                      pid, tracer, name_in(proc(tracer, "comm")))};
+      return Error{Cause::already_traced,
+                   fmt::format("Process {} is already traced by process {} ({}); a process has one tracer at a time.",
+                               pid, tracer, name_in(proc(tracer, "comm")))};
   }
   const FileDescriptor image = system::open_file(proc(living, "exe"), O_RDONLY);
   if (!image || !system::open_file(proc(living, "mem"), O_RDONLY)) return explain_refusal(pid);
@@ -183,7 +194,8 @@ Result<Process> Process::open(pid_t pid) {
 
 // A process whose first thread has ended lives on in the others.
 bool Process::alive() const {
-  return std::ranges::any_of(system::numeric_entries(proc(pid_, "task")), [&](pid_t tid) { return thread_lives(pid_, tid); });
+  return std::ranges::any_of(system::numeric_entries(proc(pid_, "task")),
+                             [&](pid_t tid) { return thread_lives(pid_, tid); });
 }
 
 std::string Process::command() const { return command_of(pid_); }
@@ -195,22 +207,28 @@ std::string command_of(pid_t pid) {
   return text.empty() ? '[' + name_in(proc(pid, "comm")) + ']' : printable(text, most_shown);
 }
 
-std::string executable_of(pid_t pid) { return printable(system::read_link(proc(living_thread(pid), "exe")).value_or("?"), most_shown); }
+std::string executable_of(pid_t pid) {
+  return printable(system::read_link(proc(living_thread(pid), "exe")).value_or("?"), most_shown);
+}
 
-AddressSpace Process::address_space() const { return AddressSpace::parse(system::read_file(proc(living_thread(pid_), "maps")).value_or("")); }
+AddressSpace Process::address_space() const {
+  return AddressSpace::parse(system::read_file(proc(living_thread(pid_), "maps")).value_or(""));
+}
 
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
   for (const pid_t tid : system::numeric_entries(proc(pid, "task"))) {
     const std::string text = system::read_file(fmt::format("/proc/{}/task/{}/children", pid, tid)).value_or("");
     std::string_view rest = text;
-    for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) children.push_back(number<pid_t>(word));
+    for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest))
+      children.push_back(number<pid_t>(word));
   }
   return children;
 }
 
-// Listing task/ is the expensive part of a tick with many threads. Its link count tells most changes, and a thread that another one replaced
-// is found to have ended (forget_threads); what neither tells waits for the next listing.
+// Listing task/ is the expensive part of a tick with many threads. Its link count tells most
+// changes, and a thread that another one replaced is found to have ended (forget_threads); what
+// neither tells waits for the next listing.
 const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   struct stat status {};
   if (::fstat(task_.number(), &status) != 0) {
@@ -225,7 +243,8 @@ const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   listed_ = time;
   std::vector<std::shared_ptr<Thread>> now;
   for (const pid_t tid : system::numeric_entries(proc(pid_, "task"))) {
-    const auto known = std::ranges::find_if(threads_, [&](const auto& thread) { return thread != nullptr && thread->tid() == tid; });
+    const auto known = std::ranges::find_if(
+        threads_, [&](const auto& thread) { return thread != nullptr && thread->tid() == tid; });
     std::shared_ptr<Thread> thread = known != threads_.end() ? std::move(*known) : std::make_shared<Thread>(pid_, tid);
     if (lives(thread->state_letter())) now.push_back(std::move(thread));
   }
@@ -233,20 +252,25 @@ const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   return threads_;
 }
 
-// map_files needs a capability in the first user namespace, but is right for deleted and replaced files; /proc/PID/exe needs none and is right for
-// the program itself; /proc/PID/root is right for other mount namespaces, and where a process has changed its root only, luaspy sees the path
-// from its own (fs/d_path.c). The inode tells whether the file there is still the one that is mapped; the device does not: overlayfs and btrfs
-// show another one in maps than stat(2) does. Module compares what it can.
+// map_files needs a capability in the first user namespace, but is right for deleted and replaced
+// files; /proc/PID/exe needs none and is right for the program itself; /proc/PID/root is right for
+// other mount namespaces, and where a process has changed its root only, luaspy sees the path from
+// its own (fs/d_path.c). The inode tells whether the file there is still the one that is mapped;
+// the device does not: overlayfs and btrfs show another one in maps than stat(2) does. Module
+// compares what it can.
 FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
   const pid_t living = living_thread(pid);
-  FileDescriptor file = system::open_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", living, mapping.start, mapping.end), O_RDONLY);
+  FileDescriptor file = system::open_file(
+      fmt::format("/proc/{}/map_files/{:x}-{:x}", living, mapping.start, mapping.end), O_RDONLY);
   if (file) return file;
   for (const std::string& candidate : {proc(living, "exe"), proc(living, "root") + mapping.path, mapping.path}) {
     struct stat status {};
-    // Whatever has the path now is not to be opened to look: a FIFO would wake its writer, a device do anything.
+    // Whatever has the path now is not to be opened to look: a FIFO would wake its writer, a device
+    // do anything.
     if (::stat(candidate.c_str(), &status) != 0 || status.st_ino != mapping.inode || !S_ISREG(status.st_mode)) continue;
     file = system::open_file(candidate, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    if (file && ::fstat(file.number(), &status) == 0 && status.st_ino == mapping.inode && S_ISREG(status.st_mode)) return file;
+    if (file && ::fstat(file.number(), &status) == 0 && status.st_ino == mapping.inode && S_ISREG(status.st_mode))
+      return file;
   }
   return {};
 }

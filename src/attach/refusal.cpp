@@ -8,13 +8,13 @@
 #include <algorithm>
 
 #include "attach/process.h"
-#include "system/calls.h"
 #include "base/words.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
 
-constexpr std::uint64_t sys_ptrace = std::uint64_t{1} << 19;   // CAP_SYS_PTRACE, linux/capability.h
+constexpr std::uint64_t sys_ptrace = std::uint64_t{1} << 19;  // CAP_SYS_PTRACE, linux/capability.h
 
 // What follows "Name:" in /proc/PID/status (proc(5)).
 std::string_view field(std::string_view status, std::string_view name) {
@@ -33,8 +33,8 @@ std::array<uid_t, 3> three_ids(std::string_view text) {
 std::uint64_t mask(std::string_view text) { return number<std::uint64_t>("0x" + std::string(next_word(text))); }
 
 Rights rights_in(std::string_view status, pid_t pid) {
-  return {three_ids(field(status, "\nUid:")), three_ids(field(status, "\nGid:")), mask(field(status, "\nCapPrm:")), mask(field(status, "\nCapEff:")),
-          system::read_link(fmt::format("/proc/{}/ns/user", pid)).value_or("")};
+  return {three_ids(field(status, "\nUid:")), three_ids(field(status, "\nGid:")), mask(field(status, "\nCapPrm:")),
+          mask(field(status, "\nCapEff:")), system::read_link(fmt::format("/proc/{}/ns/user", pid)).value_or("")};
 }
 
 // user_namespaces(7): the first one maps every number to itself.
@@ -45,7 +45,8 @@ bool is_contained() {
   return !map.empty() && (inside != "0" || outside != "0" || length != "4294967295");
 }
 
-// fs/proc/base.c, task_dump_owner(): the files of a process that is not dumpable are root's, though its folder is not.
+// fs/proc/base.c, task_dump_owner(): the files of a process that is not dumpable are root's, though
+// its folder is not.
 bool is_dumpable(pid_t pid, uid_t user) {
   struct stat status {};
   return user == 0 || ::stat(fmt::format("/proc/{}/status", pid).c_str(), &status) != 0 || status.st_uid == user;
@@ -57,7 +58,7 @@ TraceCase trace_case_of(pid_t pid) {
   const std::string own = system::read_file("/proc/self/status").value_or("");
   found.luaspy = rights_in(own, ::getpid());
   std::string_view filters = field(own, "\nSeccomp:"), no_new = field(own, "\nNoNewPrivs:");
-  found.filtered = next_word(filters) == "2";   // SECCOMP_MODE_FILTER
+  found.filtered = next_word(filters) == "2";  // SECCOMP_MODE_FILTER
   found.no_new_privileges = next_word(no_new) == "1";
   found.contained = is_contained();
   const std::string scope = system::read_file("/proc/sys/kernel/yama/ptrace_scope").value_or("");
@@ -74,19 +75,25 @@ TraceCase trace_case_of(pid_t pid) {
 
 // Who can do what luaspy cannot.
 std::string mend(const TraceCase& of) {
-  if (of.luaspy.users[1] == 0 && !of.contained) return "luaspy is root without the capability CAP_SYS_PTRACE; in a container, start that with --cap-add=SYS_PTRACE.";
+  if (of.luaspy.users[1] == 0 && !of.contained)
+    return "luaspy is root without the capability CAP_SYS_PTRACE; in a container, start that with "
+           "--cap-add=SYS_PTRACE.";
   if (of.contained) return "run luaspy outside of its user namespace, there with sudo.";
-  if (of.no_new_privileges) return "run luaspy as root, from outside of what has set no_new_privs for it (sudo does not work in there).";
+  if (of.no_new_privileges)
+    return "run luaspy as root, from outside of what has set no_new_privs for it (sudo does not work in there).";
   return "run luaspy with sudo.";
 }
 
-std::string ids_text(const std::array<uid_t, 3>& ids) { return fmt::format("real {}, effective {}, saved {}", ids[0], ids[1], ids[2]); }
+std::string ids_text(const std::array<uid_t, 3>& ids) {
+  return fmt::format("real {}, effective {}, saved {}", ids[0], ids[1], ids[2]);
+}
 
 std::string capable_refused(const TraceCase& of) {
   if (of.contained && (of.target->user_namespace.empty() || of.target->user_namespace != of.luaspy.user_namespace))
     return "luaspy is in a user namespace of its own, and that process is not in it; " + mend(of);
   const std::string filter = of.filtered ? ", or the seccomp filter that luaspy runs under," : "";
-  return "a security module (SELinux, AppArmor)" + filter + " forbids it; in a container, start that with --cap-add=SYS_PTRACE.";
+  return "a security module (SELinux, AppArmor)" + filter +
+         " forbids it; in a container, start that with --cap-add=SYS_PTRACE.";
 }
 
 }  // namespace
@@ -95,55 +102,77 @@ std::string why_refused(const TraceCase& of) {
   constexpr int only_related = 1, only_administrators = 2, nobody = 3;
   if (of.yama_scope == nobody) return "kernel.yama.ptrace_scope is 3, which forbids tracing until the next boot.";
   const uid_t user = of.luaspy.users[1], group = of.luaspy.groups[1];
-  if (!of.target) return fmt::format("it belongs to user {}, luaspy runs as user {}, and /proc is mounted with hidepid; {}", of.owner, user, mend(of));
+  if (!of.target)
+    return fmt::format("it belongs to user {}, luaspy runs as user {}, and /proc is mounted with hidepid; {}", of.owner,
+                       user, mend(of));
   if ((of.luaspy.effective & sys_ptrace) != 0) return capable_refused(of);
   const Rights& theirs = *of.target;
   const auto all = [](const std::array<uid_t, 3>& ids, uid_t id) { return std::ranges::count(ids, id) == 3; };
   if (all(theirs.users, theirs.users[0]) && theirs.users[0] != user)
     return fmt::format("it belongs to user {}, luaspy runs as user {}; {}", theirs.users[0], user, mend(of));
   if (!all(theirs.users, user))
-    return fmt::format("it has the rights of another user ({}; luaspy runs as {}); {}", ids_text(theirs.users), user, mend(of));
+    return fmt::format("it has the rights of another user ({}; luaspy runs as {}); {}", ids_text(theirs.users), user,
+                       mend(of));
   if (!all(theirs.groups, group))
-    return fmt::format("it has the rights of another group ({}; luaspy runs as {}); {}", ids_text(theirs.groups), group, mend(of));
-  if (!of.dumpable) return "it is not dumpable (it changed its user, its file may not be read, or it forbids it with prctl); " + mend(of);
-  if (!theirs.user_namespace.empty() && theirs.user_namespace != of.luaspy.user_namespace) return "it lives in another user namespace; " + mend(of);
+    return fmt::format("it has the rights of another group ({}; luaspy runs as {}); {}", ids_text(theirs.groups), group,
+                       mend(of));
+  if (!of.dumpable)
+    return "it is not dumpable (it changed its user, its file may not be read, or it forbids it with prctl); " +
+           mend(of);
+  if (!theirs.user_namespace.empty() && theirs.user_namespace != of.luaspy.user_namespace)
+    return "it lives in another user namespace; " + mend(of);
   if (const std::uint64_t lacked = theirs.permitted & ~of.luaspy.effective; lacked != 0)
     return fmt::format("it has capabilities that luaspy lacks ({:#x}, see capsh --decode); {}", lacked, mend(of));
   if (of.yama_scope == only_administrators) return "kernel.yama.ptrace_scope is 2 (administrators only); " + mend(of);
   if (of.yama_scope == only_related)
-    return "kernel.yama.ptrace_scope is 1 (only a process's ancestors may trace it); " + mend(of) + " Or: sudo sysctl kernel.yama.ptrace_scope=0";
+    return "kernel.yama.ptrace_scope is 1 (only a process's ancestors may trace it); " + mend(of) +
+           " Or: sudo sysctl kernel.yama.ptrace_scope=0";
   if (user == 0) return "it may not be dumped, or a security module (SELinux, AppArmor) forbids it; " + mend(of);
   return "a security module (SELinux, AppArmor) or a seccomp filter forbids it; " + mend(of);
 }
 
-Error explain_refusal(pid_t pid) { return {Cause::permission, fmt::format("No permission to trace process {}: {}", pid, why_refused(trace_case_of(pid)))}; }
+Error explain_refusal(pid_t pid) {
+  return {Cause::permission,
+          fmt::format("No permission to trace process {}: {}", pid, why_refused(trace_case_of(pid)))};
+}
 
 bool has_own_proc() { return system::read_link("/proc/self").value_or("") == std::to_string(::getpid()); }
 
 Error explain_absence(pid_t pid) {
   if (!has_own_proc()) {
     if (::access("/proc/sys", F_OK) != 0)
-      return {Cause::permission, "/proc is not there: luaspy reads all that it knows of processes from it. Mount it: mount -t proc proc /proc"};
-    return {Cause::permission, "/proc is that of another process namespace: its numbers are not those that luaspy may trace. "
-                               "Mount this one's own (unshare --mount-proc, nsenter -m)."};
+      return {Cause::permission,
+              "/proc is not there: luaspy reads all that it knows of processes from it. Mount it: mount -t proc proc "
+              "/proc"};
+    return {Cause::permission,
+            "/proc is that of another process namespace: its numbers are not those that luaspy may trace. "
+            "Mount this one's own (unshare --mount-proc, nsenter -m)."};
   }
   if (const system::Failure failure = system::find_process(pid); failure && !failure.not_permitted())
     return {Cause::no_such_process, fmt::format("There is no process {}.", pid)};
-  return {Cause::permission, fmt::format("No permission to trace process {}: /proc is mounted with hidepid, which hides it from user {}; {}", pid, ::geteuid(),
-                                         mend(trace_case_of(pid)))};
+  return {
+      Cause::permission,
+      fmt::format("No permission to trace process {}: /proc is mounted with hidepid, which hides it from user {}; {}",
+                  pid, ::geteuid(), mend(trace_case_of(pid)))};
 }
 
 Error explain_no_stop(pid_t pid) {
-  const auto because = [&](const std::string& why) { return Error{Cause::permission, fmt::format("Running threads of process {} cannot be stopped: {}", pid, why)}; };
+  const auto because = [&](const std::string& why) {
+    return Error{Cause::permission, fmt::format("Running threads of process {} cannot be stopped: {}", pid, why)};
+  };
   if (const system::Failure failure = system::may_stop())
-    return because(fmt::format("luaspy may not use ptrace ({}): a seccomp filter forbids it, a container's or a sandbox's. In a container, start that with "
-                               "--cap-add=SYS_PTRACE or --security-opt seccomp=unconfined.", failure.text()));
+    return because(
+        fmt::format("luaspy may not use ptrace ({}): a seccomp filter forbids it, a container's or a sandbox's. In a "
+                    "container, start that with "
+                    "--cap-add=SYS_PTRACE or --security-opt seccomp=unconfined.",
+                    failure.text()));
   const pid_t living = living_thread(pid);
   const std::string status = system::read_file(fmt::format("/proc/{}/status", living)).value_or("");
   std::string_view tracer = field(status, "\nTracerPid:");
   if (const pid_t by = number<pid_t>(next_word(tracer)); by != 0 && by != ::getpid())
     return {Cause::already_traced, because(fmt::format("process {} traces it.", by)).text};
-  if (!status.empty() && !system::open_file(fmt::format("/proc/{}/mem", living), O_RDONLY)) return because(why_refused(trace_case_of(pid)));
+  if (!status.empty() && !system::open_file(fmt::format("/proc/{}/mem", living), O_RDONLY))
+    return because(why_refused(trace_case_of(pid)));
   return because("another process traced them meanwhile (a debugger, strace).");
 }
 

@@ -15,8 +15,10 @@ namespace luaspy {
 namespace {
 
 bool is_same_file(const FileDescriptor& one, const FileDescriptor& other) {
-  struct stat first {}, second {};
-  return ::fstat(one.number(), &first) == 0 && ::fstat(other.number(), &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+  struct stat first {
+  }, second{};
+  return ::fstat(one.number(), &first) == 0 && ::fstat(other.number(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
 }
 
 mode_t kind_of(const FileDescriptor& file) {
@@ -31,8 +33,9 @@ FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path)
   return file;
 }
 
-// Where the process's working directory is in its root; empty if it is not in it, or cannot be told. Another process's links are shown
-// from luaspy's root where they can be reached from there, else as the process itself sees them (fs/d_path.c): so what is found is compared.
+// Where the process's working directory is in its root; empty if it is not in it, or cannot be
+// told. Another process's links are shown from luaspy's root where they can be reached from there,
+// else as the process itself sees them (fs/d_path.c): so what is found is compared.
 std::string working_directory(pid_t pid, const FileDescriptor& root) {
   const pid_t living = living_thread(pid);
   const FileDescriptor directory = system::open_file(fmt::format("/proc/{}/cwd", living), O_PATH | O_DIRECTORY);
@@ -47,8 +50,8 @@ std::string working_directory(pid_t pid, const FileDescriptor& root) {
 }  // namespace
 
 FileDescriptor open_in_root_stepwise(const FileDescriptor& root, const std::string& path) {
-  constexpr int most_steps = 1000, most_links = 40;   // path_resolution(7)
-  std::vector<FileDescriptor> way;   // from below the root
+  constexpr int most_steps = 1000, most_links = 40;  // path_resolution(7)
+  std::vector<FileDescriptor> way;                   // from below the root
   std::deque<std::string> steps;
   const auto add_steps = [&](const std::string& text) {
     std::deque<std::string> added;

@@ -4,7 +4,8 @@
 
 namespace luaspy {
 
-// A thread that sleeps when it is looked at may wake before the last one is stopped, and threads make threads: so until a round finds no news.
+// A thread that sleeps when it is looked at may wake before the last one is stopped, and threads
+// make threads: so until a round finds no news.
 Standstill::Standstill(Target& target) : target_(target) {
   constexpr int most_rounds = 20;
   bool news = true;
@@ -15,7 +16,7 @@ Standstill::Standstill(Target& target) : target_(target) {
     news = forget_ended(threads);
     for (const auto& thread : threads) news |= !disturbed_ && add(*thread);
     if (!disturbed_) continue;
-    resume();   // one does not come: it may wait for those that stand still
+    resume();  // one does not come: it may wait for those that stand still
     return;
   }
   disturbed_ = news;
@@ -23,7 +24,9 @@ Standstill::Standstill(Target& target) : target_(target) {
 
 // Listing the threads anew has ended the objects of those that are gone.
 bool Standstill::forget_ended(const std::vector<std::shared_ptr<Thread>>& threads) {
-  const auto is_gone = [&](const Member& member) { return std::ranges::none_of(threads, [&](const auto& thread) { return thread.get() == member.thread; }); };
+  const auto is_gone = [&](const Member& member) {
+    return std::ranges::none_of(threads, [&](const auto& thread) { return thread.get() == member.thread; });
+  };
   return std::erase_if(members_, is_gone) != 0;
 }
 
@@ -51,7 +54,8 @@ bool Standstill::has_stopped() const {
 
 bool Standstill::undisturbed() const {
   return !disturbed_ && std::ranges::all_of(members_, [](const Member& member) {
-    return member.stop != nullptr || (member.thread->state() == member.state && member.thread->run_count() == member.run_count);
+    return member.stop != nullptr ||
+           (member.thread->state() == member.state && member.thread->run_count() == member.run_count);
   });
 }
 

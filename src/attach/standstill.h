@@ -1,6 +1,7 @@
 #pragma once
-// A whole target at one instant, for looks that read more than one stack: its running threads are all stopped, its sleeping ones are left
-// alone, since stopping one would end its system call; whether one of them has run meanwhile is found out afterwards.
+// A whole target at one instant, for looks that read more than one stack: its running threads are
+// all stopped, its sleeping ones are left alone, since stopping one would end its system call;
+// whether one of them has run meanwhile is found out afterwards.
 
 #include <memory>
 #include <vector>
@@ -11,7 +12,8 @@ namespace luaspy {
 
 class Standstill {
  public:
-  // Stops what runs, until nothing runs or has come anew: some 20 µs a running thread. If one does not come, all run again, and it is disturbed.
+  // Stops what runs, until nothing runs or has come anew: some 20 µs a running thread. If one does
+  // not come, all run again, and it is disturbed.
   explicit Standstill(Target& target);
   Standstill(const Standstill&) = delete;
   Standstill& operator=(const Standstill&) = delete;
@@ -24,12 +26,14 @@ class Standstill {
     std::unique_ptr<Target::Stop> stop;  // running: with its registers
   };
   const std::vector<Member>& members() const { return members_; }
-  bool has_stopped() const;   // a thread ran, and had to be stopped
+  bool has_stopped() const;  // a thread ran, and had to be stopped
 
-  // Has no sleeping thread run since, nor one that could not be stopped? Ask before what was read is believed.
+  // Has no sleeping thread run since, nor one that could not be stopped? Ask before what was read
+  // is believed.
   bool undisturbed() const;
 
-  // Lets all run. How long the first one that was stopped stood still; 0 if none was. The destructor does the same.
+  // Lets all run. How long the first one that was stopped stood still; 0 if none was. The
+  // destructor does the same.
   std::chrono::nanoseconds resume();
 
  private:

@@ -30,11 +30,13 @@ struct Noted {
   unsigned bit;
   Register number;
 };
-constexpr std::array noted_registers = {Noted{PERF_REG_X86_AX, rax},  Noted{PERF_REG_X86_BX, rbx},  Noted{PERF_REG_X86_CX, rcx},  Noted{PERF_REG_X86_DX, rdx},
-                                        Noted{PERF_REG_X86_SI, rsi},  Noted{PERF_REG_X86_DI, rdi},  Noted{PERF_REG_X86_BP, rbp},  Noted{PERF_REG_X86_SP, rsp},
-                                        Noted{PERF_REG_X86_IP, rip},  Noted{PERF_REG_X86_R8, r8},   Noted{PERF_REG_X86_R9, r9},   Noted{PERF_REG_X86_R10, r10},
-                                        Noted{PERF_REG_X86_R11, r11}, Noted{PERF_REG_X86_R12, r12}, Noted{PERF_REG_X86_R13, r13}, Noted{PERF_REG_X86_R14, r14},
-                                        Noted{PERF_REG_X86_R15, r15}};
+constexpr std::array noted_registers = {
+    Noted{PERF_REG_X86_AX, rax},  Noted{PERF_REG_X86_BX, rbx},  Noted{PERF_REG_X86_CX, rcx},
+    Noted{PERF_REG_X86_DX, rdx},  Noted{PERF_REG_X86_SI, rsi},  Noted{PERF_REG_X86_DI, rdi},
+    Noted{PERF_REG_X86_BP, rbp},  Noted{PERF_REG_X86_SP, rsp},  Noted{PERF_REG_X86_IP, rip},
+    Noted{PERF_REG_X86_R8, r8},   Noted{PERF_REG_X86_R9, r9},   Noted{PERF_REG_X86_R10, r10},
+    Noted{PERF_REG_X86_R11, r11}, Noted{PERF_REG_X86_R12, r12}, Noted{PERF_REG_X86_R13, r13},
+    Noted{PERF_REG_X86_R14, r14}, Noted{PERF_REG_X86_R15, r15}};
 
 perf_event_attr attributes() {
   perf_event_attr attributes{};
@@ -44,13 +46,13 @@ perf_event_attr attributes() {
   attributes.sample_period = 1;
   attributes.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER;
   for (const Noted& each : noted_registers) attributes.sample_regs_user |= std::uint64_t{1} << each.bit;
-  attributes.context_switch = 1;   // PERF_RECORD_SWITCH, after the sample
+  attributes.context_switch = 1;  // PERF_RECORD_SWITCH, after the sample
   attributes.sample_id_all = 1;
   attributes.use_clockid = 1;
-  attributes.clockid = CLOCK_MONOTONIC;   // system::Clock's
+  attributes.clockid = CLOCK_MONOTONIC;  // system::Clock's
   attributes.write_backward = 1;
   attributes.watermark = 1;
-  attributes.wakeup_watermark = 1u << 31;   // wakes nobody
+  attributes.wakeup_watermark = 1u << 31;  // wakes nobody
   return attributes;
 }
 
@@ -59,7 +61,8 @@ perf_event_attr attributes() {
 std::unique_ptr<SwitchLog> SwitchLog::open(pid_t tid) {
   perf_event_attr wanted = attributes();
   std::unique_ptr<SwitchLog> log(new SwitchLog);
-  log->event_ = FileDescriptor(static_cast<int>(::syscall(SYS_perf_event_open, &wanted, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  log->event_ = FileDescriptor(
+      static_cast<int>(::syscall(SYS_perf_event_open, &wanted, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!log->event_) return nullptr;
   log->page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   // Not writable: the kernel overwrites what is old.
@@ -81,7 +84,8 @@ std::uint64_t SwitchLog::head() const {
 
 // Records are of whole words, and may go on at the ring's beginning.
 std::uint64_t SwitchLog::word(std::uint64_t place) const {
-  return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(ring_ + page_ + (place & (page_ - 1))), __ATOMIC_RELAXED);
+  return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(ring_ + page_ + (place & (page_ - 1))),
+                         __ATOMIC_RELAXED);
 }
 
 // PERF_RECORD_SWITCH: the header; then, by sample_type, the time and the CPU.
@@ -93,9 +97,10 @@ SwitchLog::Switch SwitchLog::last() const {
     if (last.place == 0) return last;
     const Header header = header_of(word(last.place));
     const std::uint64_t time = word(last.place + 8), cpu = word(last.place + 16);
-    if (!is_last(last)) continue;   // it is being switched
+    if (!is_last(last)) continue;  // it is being switched
     if (header.type != PERF_RECORD_SWITCH) continue;
-    const bool is_out = (header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0, could_run = (header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
+    const bool is_out = (header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0,
+               could_run = (header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
     last.kind = !is_out ? Switch::Kind::given : could_run ? Switch::Kind::taken : Switch::Kind::given_up;
     last.at = system::Clock::time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(time)));
     last.cpu = static_cast<int>(static_cast<std::uint32_t>(cpu));
@@ -112,7 +117,8 @@ std::optional<Registers> SwitchLog::registers(const Switch& lost, bool& at_syste
   if (header.type != PERF_RECORD_SAMPLE || header.size != values + 8 * noted_registers.size()) return std::nullopt;
   if (word(sample + 24) != PERF_SAMPLE_REGS_ABI_64) return std::nullopt;
   Registers registers;
-  for (std::size_t i = 0; i < noted_registers.size(); ++i) registers.set(noted_registers[i].number, word(sample + values + 8 * i));
+  for (std::size_t i = 0; i < noted_registers.size(); ++i)
+    registers.set(noted_registers[i].number, word(sample + values + 8 * i));
   if (!is_last(lost)) return std::nullopt;
   // The instruction syscall leaves in rcx where it returns to.
   at_system_call = registers[rcx] == registers[rip];

@@ -12,7 +12,9 @@ void Tracer::let_go_pending() {
   }
 }
 
-void Tracer::forget(pid_t tid) { std::erase_if(pending_, [&](const Pending& pending) { return pending.tid == tid; }); }
+void Tracer::forget(pid_t tid) {
+  std::erase_if(pending_, [&](const Pending& pending) { return pending.tid == tid; });
+}
 
 bool Tracer::has_pending(pid_t tid) const { return std::ranges::find(pending_, tid, &Pending::tid) != pending_.end(); }
 
@@ -26,9 +28,11 @@ Stop::Stop(Tracer& tracer, Target& target, pid_t tid) : Stop(tracer, target.trac
 
 Stop::Stop(Tracer& tracer, std::shared_ptr<TracedProcess> process, pid_t tid)
     : tracer_(tracer), process_(std::move(process)), tid_(tid), requested_(system::Clock::now()) {
-  const bool was_pending = std::erase_if(tracer.pending_, [&](const Tracer::Pending& pending) { return pending.tid == tid; }) != 0;
+  const bool was_pending = std::erase_if(tracer.pending_,
+                                         [&](const Tracer::Pending& pending) { return pending.tid == tid; }) != 0;
   if (was_pending) outcome_ = wait(false);
-  // What was pending may be gone, and its number be that of a thread which nobody traces: after exec the leader's is.
+  // What was pending may be gone, and its number be that of a thread which nobody traces: after
+  // exec the leader's is.
   const bool anew = !was_pending || (outcome_ == Outcome::pending && system::interrupt(tid));
   if (anew) {
     if (!begin()) return;
@@ -38,7 +42,8 @@ Stop::Stop(Tracer& tracer, std::shared_ptr<TracedProcess> process, pid_t tid)
   if (outcome_ == Outcome::pending) tracer.pending_.push_back({process_, tid_});
 }
 
-Stop::Stop(Tracer& tracer, Target& target, pid_t tid, Later) : tracer_(tracer), process_(target.traced_), tid_(tid), requested_(system::Clock::now()) {
+Stop::Stop(Tracer& tracer, Target& target, pid_t tid, Later)
+    : tracer_(tracer), process_(target.traced_), tid_(tid), requested_(system::Clock::now()) {
   if (begin()) outcome_ = Outcome::pending;
 }
 
@@ -46,7 +51,8 @@ void Stop::arrive(const system::WaitStatus& status) {
   const pid_t asked = tid_;
   outcome_ = take(status);
   settle(asked);
-  if (outcome_ == Outcome::pending) outcome_ = Outcome::ended;   // of an exec that did not come to its end in time: another program by now
+  if (outcome_ == Outcome::pending)
+    outcome_ = Outcome::ended;  // of an exec that did not come to its end in time: another program by now
 }
 
 // The kernel shows registers to who traces a thread, and only while it stands still.
@@ -78,21 +84,25 @@ bool Stop::begin() {
   return true;
 }
 
-// A thread that was in exec when it was interrupted has become the leader, and stands still under that number (ptrace, section 2: "execve(2) under ptrace").
-// It is another program by now.
+// A thread that was in exec when it was interrupted has become the leader, and stands still under
+// that number (ptrace, section 2: "execve(2) under ptrace"). It is another program by now.
 void Stop::follow_exec() {
   const pid_t leader = process_->pid;
-  if (tid_ == leader || std::ranges::find(tracer_.held_, leader) != tracer_.held_.end() || system::interrupt(leader)) return;
+  if (tid_ == leader || std::ranges::find(tracer_.held_, leader) != tracer_.held_.end() || system::interrupt(leader))
+    return;
   tid_ = leader;
   outcome_ = wait(true);
 }
 
-// The wait blocks: that is the fastest way to see the stop, above all when luaspy shares the thread's CPU.
+// The wait blocks: that is the fastest way to see the stop, above all when luaspy shares the
+// thread's CPU.
 Stop::Outcome Stop::wait(bool block) {
   if (block) tracer_.waits_since_ = requested_.time_since_epoch().count();
   for (;;) {
     const system::WaitStatus status = system::wait_for(tid_, block);
-    if (status.kind == system::WaitStatus::Kind::interrupted && tracer_.held_.empty() && system::Clock::now() - requested_ <= tracer_.patience_) continue;
+    if (status.kind == system::WaitStatus::Kind::interrupted && tracer_.held_.empty() &&
+        system::Clock::now() - requested_ <= tracer_.patience_)
+      continue;
     tracer_.waits_since_ = 0;
     return take(status);
   }
@@ -100,20 +110,23 @@ Stop::Outcome Stop::wait(bool block) {
 
 Stop::Outcome Stop::take(const system::WaitStatus& status) {
   switch (status.kind) {
-    case system::WaitStatus::Kind::stopped: signal_ = status.signal; return Outcome::stopped;
+    case system::WaitStatus::Kind::stopped:
+      signal_ = status.signal;
+      return Outcome::stopped;
     case system::WaitStatus::Kind::ended:
       if (tid_ == process_->pid) process_->exit_status = status.exit_status.value_or(-1);
       return Outcome::ended;
     case system::WaitStatus::Kind::none:
-    case system::WaitStatus::Kind::interrupted: break;
+    case system::WaitStatus::Kind::interrupted:
+      break;
   }
   return Outcome::pending;
 }
 
 std::chrono::nanoseconds Stop::resume() {
   if (outcome_ != Outcome::stopped) return stood_still_;
-  // It fails if the thread was killed where it stood. Its end has to be heard then: until it is, exec by another thread does not go on, and
-  // the target's parent is not told of its end.
+  // It fails if the thread was killed where it stood. Its end has to be heard then: until it is,
+  // exec by another thread does not go on, and the target's parent is not told of its end.
   const bool killed = static_cast<bool>(system::detach(tid_, signal_));
   outcome_ = Outcome::ended;
   stood_still_ = system::Clock::now() - requested_;

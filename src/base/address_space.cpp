@@ -23,9 +23,12 @@ bool take(std::string_view& text, char expected) {
 // proc(5): "start-end perms offset major:minor inode   path"
 bool parse_line(std::string_view line, Mapping& mapping) {
   std::uint64_t major = 0, minor = 0;
-  if (!take_number(line, mapping.start, 16) || !take(line, '-') || !take_number(line, mapping.end, 16) || !take(line, ' ')) return false;
+  if (!take_number(line, mapping.start, 16) || !take(line, '-') || !take_number(line, mapping.end, 16) ||
+      !take(line, ' '))
+    return false;
   if (line.size() < 5 || mapping.start >= mapping.end) return false;
-  mapping.readable = line[0] == 'r', mapping.writable = line[1] == 'w', mapping.executable = line[2] == 'x', mapping.shared = line[3] == 's';
+  mapping.readable = line[0] == 'r', mapping.writable = line[1] == 'w', mapping.executable = line[2] == 'x',
+  mapping.shared = line[3] == 's';
   line.remove_prefix(5);
   if (!take_number(line, mapping.offset, 16) || !take(line, ' ') || !take_number(line, major, 16) || !take(line, ':') ||
       !take_number(line, minor, 16) || !take(line, ' ') || !take_number(line, mapping.inode, 10)) {
@@ -52,7 +55,11 @@ AddressSpace AddressSpace::parse(std::string_view text) {
   }
   std::ranges::sort(mappings, {}, &Mapping::start);
   Address end = 0;
-  std::erase_if(mappings, [&](const Mapping& mapping) { return mapping.start < end || (end = mapping.end, false); });   // what overlaps is not believed
+  std::erase_if(mappings,
+                [&](const Mapping& mapping) { return mapping.start < end || (end = mapping.end, false); });  // what
+                                                                                                             // overlaps
+                                                                                                             // is not
+                                                                                                             // believed
   return AddressSpace(std::move(mappings));
 }
 

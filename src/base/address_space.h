@@ -1,5 +1,6 @@
 #pragma once
-// The target's mappings, as /proc/PID/maps tells them: a value that is replaced as a whole when it has become stale.
+// The target's mappings, as /proc/PID/maps tells them: a value that is replaced as a whole when it
+// has become stale.
 
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ struct Mapping {
   std::uint64_t offset = 0;    // of `start` in the file
   bool readable = false, writable = false, executable = false, shared = false;
   std::uint64_t device = 0, inode = 0;  // inode 0: no file
-  std::string path;                     // "/usr/bin/lua5.4", "[heap]", "[vdso]", "" for anonymous memory; " (deleted)" is cut off
+  std::string path;  // "/usr/bin/lua5.4", "[heap]", "[vdso]", "" for anonymous memory; " (deleted)" is cut off
   bool deleted = false;
 
   bool contains(Address address) const { return address >= start && address < end; }

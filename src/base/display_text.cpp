@@ -15,10 +15,11 @@ namespace {
 struct Character {
   std::string_view bytes;
   char32_t code = 0;
-  int width = 0;   // -1: none that is known
+  int width = 0;  // -1: none that is known
 };
 
-// While it lives, this thread's wcwidth() knows Unicode. The C library has this locale with it; without, every character is one column wide.
+// While it lives, this thread's wcwidth() knows Unicode. The C library has this locale with it;
+// without, every character is one column wide.
 class UnicodeWidths {
  public:
   UnicodeWidths() {
@@ -44,7 +45,10 @@ std::vector<Character> characters(std::string_view text) {
   std::vector<Character> all;
   while (!text.empty()) {
     const auto lead = static_cast<unsigned char>(text[0]);
-    const std::size_t length = std::min<std::size_t>(text.size(), lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4);
+    const std::size_t length = std::min<std::size_t>(text.size(), lead < 0x80   ? 1
+                                                                  : lead < 0xe0 ? 2
+                                                                  : lead < 0xf0 ? 3
+                                                                                : 4);
     char32_t code = length == 1 ? lead : lead & (0x7fU >> length);
     for (std::size_t i = 1; i < length; ++i) code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3fU);
     all.push_back({text.substr(0, length), code, widths.of(code)});
@@ -55,8 +59,9 @@ std::vector<Character> characters(std::string_view text) {
 
 // Unicode 15, table 23-2 and 23-3: zero width, direction, separators of lines, and the like.
 bool is_invisible(char32_t code) {
-  return code == 0xad || code == 0x61c || (code >= 0x180b && code <= 0x180f) || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-         (code >= 0x2060 && code <= 0x206f) || (code >= 0xfe00 && code <= 0xfe0f) || code == 0xfeff || (code >= 0xfff0 && code <= 0xfffb) || code >= 0xe0000;
+  return code == 0xad || code == 0x61c || (code >= 0x180b && code <= 0x180f) || (code >= 0x200b && code <= 0x200f) ||
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
+         (code >= 0xfe00 && code <= 0xfe0f) || code == 0xfeff || (code >= 0xfff0 && code <= 0xfffb) || code >= 0xe0000;
 }
 
 std::string joined(const std::vector<Character>& all, std::size_t from, std::size_t to) {
@@ -85,7 +90,7 @@ std::string displayable(std::string_view text, Charset charset, std::size_t limi
   const std::string safe = printable(text, limit);
   if (std::ranges::all_of(safe, [](char c) { return static_cast<unsigned char>(c) < 0x80; })) return safe;
   std::string result;
-  bool begun = false;   // there is something that a mark of no width can be put on
+  bool begun = false;  // there is something that a mark of no width can be put on
   for (const Character& character : characters(safe)) {
     const bool stray = character.width < 0 || (character.width == 0 && !begun) || is_invisible(character.code);
     if (character.code < 0x80) result += character.bytes;
@@ -113,7 +118,8 @@ std::string fit(std::string_view text, int width, Cut cut, Charset charset) {
   const int room = width - (charset == Charset::utf8 ? 1 : 2);
   if (room <= 0) return joined(all, 0, count_first(all, width));
   const int right = cut == Cut::left ? room : cut == Cut::right ? 0 : room / 2;
-  return joined(all, 0, count_first(all, room - right)) + std::string(mark) + joined(all, all.size() - count_last(all, right), all.size());
+  return joined(all, 0, count_first(all, room - right)) + std::string(mark) +
+         joined(all, all.size() - count_last(all, right), all.size());
 }
 
 std::string fill(std::string_view text, int width, Cut cut, Charset charset) {
@@ -131,8 +137,13 @@ Label fit(const Label& label, int width, Charset charset) {
   Label result;
   result.name = fit(label.name, width - place_room, Cut::middle, charset);
   const bool is_file = label.place.starts_with(" (") && label.place.ends_with(')');
-  if (place_room == place || place_room == 0 || !is_file) result.place = fit(label.place, place_room, Cut::left, charset);
-  else result.place = " (" + fit(std::string_view(label.place).substr(2, label.place.size() - 3), place_room - 3, Cut::left, charset) + ")";
+  if (place_room == place || place_room == 0 || !is_file)
+    result.place = fit(label.place, place_room, Cut::left, charset);
+  else
+    result.place = " (" +
+                   fit(std::string_view(label.place).substr(2, label.place.size() - 3), place_room - 3, Cut::left,
+                       charset) +
+                   ")";
   return result;
 }
 

@@ -8,10 +8,12 @@ namespace luaspy {
 
 enum class Charset { utf8, ascii };
 
-// printable(), and nothing that is invisible or turns the direction of writing. In ASCII, what is not becomes "?".
+// printable(), and nothing that is invisible or turns the direction of writing. In ASCII, what is
+// not becomes "?".
 std::string displayable(std::string_view text, Charset charset, std::size_t limit = 200);
 
-// Columns of a terminal that `text`, which is displayable, takes. As wcwidth(3) of C.UTF-8 has it, whatever the user's locale.
+// Columns of a terminal that `text`, which is displayable, takes. As wcwidth(3) of C.UTF-8 has it,
+// whatever the user's locale.
 int columns(std::string_view text);
 
 enum class Cut { left, middle, right };

@@ -8,13 +8,15 @@
 namespace luaspy {
 namespace {
 
-constexpr std::int64_t fewest = 100;   // samples
+constexpr std::int64_t fewest = 100;  // samples
 
 bool is_above(std::int64_t part, std::int64_t of, int percent) { return of >= fewest && part * 100 > of * percent; }
 
 double share(std::int64_t part, std::int64_t of) { return 100 * static_cast<double>(part) / static_cast<double>(of); }
 
-std::string request(std::int64_t pid) { return fmt::format("please run `luaspy doctor --pid {}` while it runs and send us its report", pid); }
+std::string request(std::int64_t pid) {
+  return fmt::format("please run `luaspy doctor --pid {}` while it runs and send us its report", pid);
+}
 
 // Ticks that were not lost on purpose.
 LossCounts unwanted(LossCounts losses) {
@@ -24,15 +26,19 @@ LossCounts unwanted(LossCounts losses) {
 
 }  // namespace
 
-std::optional<std::string> system_call_doubt(std::int64_t pid, std::int64_t samples, std::int64_t at_syscall, double system_share) {
+std::optional<std::string> system_call_doubt(std::int64_t pid, std::int64_t samples, std::int64_t at_syscall,
+                                             double system_share) {
   constexpr double most_deviations = 4, most_points = 0.03;
   if (samples < fewest || system_share < 0) return std::nullopt;
   const double seen = static_cast<double>(at_syscall) / static_cast<double>(samples), excess = seen - system_share;
-  // By the larger of both variances: a share of 0 is measured in clock ticks of 10 ms, and has none itself.
+  // By the larger of both variances: a share of 0 is measured in clock ticks of 10 ms, and has none
+  // itself.
   const double variance = std::max(seen * (1 - seen), system_share * (1 - system_share)) / static_cast<double>(samples);
   if (excess <= most_points || excess <= most_deviations * std::sqrt(variance)) return std::nullopt;
-  return fmt::format("{:.1f} % of the samples are at returns from system calls, where {:.1f} % of the CPU time is system time: system calls may be shown with far more than they take; {}",
-                     100 * seen, 100 * system_share, request(pid));
+  return fmt::format(
+      "{:.1f} % of the samples are at returns from system calls, where {:.1f} % of the CPU time is system time: system "
+      "calls may be shown with far more than they take; {}",
+      100 * seen, 100 * system_share, request(pid));
 }
 
 std::vector<std::string> doubts(const DoubtFacts& facts) {
@@ -42,23 +48,37 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
   if (facts.has_lua && facts.samples >= fewest && quality.with_lua == 0)
     add("Lua is in the process and no sample has Lua: it may not have run, or luaspy does not find it where it runs");
   if (is_above(quality.unclaimed, quality.stacks, 1))
-    add(fmt::format("in {:.1f} % of the samples the interpreter runs and its Lua functions were not found: they are missing there", share(quality.unclaimed, quality.stacks)));
-  // Frames of the VM and calls that say they entered one differ in number where nothing is wrong: 5.2 collects garbage in a call that it is making, 5.3
-  // marks a call as one that entered it when a hook that has yielded is resumed.
+    add(fmt::format(
+        "in {:.1f} % of the samples the interpreter runs and its Lua functions were not found: they are missing there",
+        share(quality.unclaimed, quality.stacks)));
+  // Frames of the VM and calls that say they entered one differ in number where nothing is wrong:
+  // 5.2 collects garbage in a call that it is making, 5.3 marks a call as one that entered it when
+  // a hook that has yielded is resumed.
   if (is_above(quality.not_joined, quality.with_lua, 2))
-    add(fmt::format("in {:.1f} % of the samples C and Lua frames could not be matched one to one: frames may be missing, or in the wrong order", share(quality.not_joined, quality.with_lua)));
+    add(
+        fmt::format("in {:.1f} % of the samples C and Lua frames could not be matched one to one: frames may be "
+                    "missing, or in the wrong order",
+                    share(quality.not_joined, quality.with_lua)));
   const std::int64_t incomplete = quality.stacks - quality.native_complete;
   if (is_above(incomplete, quality.stacks, 1))
-    add(fmt::format("in {:.1f} % of the samples the native part of the stack is incomplete: outer functions, and the Lua that they called, may be missing", share(incomplete, quality.stacks)));
+    add(
+        fmt::format("in {:.1f} % of the samples the native part of the stack is incomplete: outer functions, and the "
+                    "Lua that they called, may be missing",
+                    share(incomplete, quality.stacks)));
   if (is_above(quality.remote, quality.stacks, 1))
-    add(fmt::format("{:.1f} % of the samples were taken from another CPU, as luaspy may not use that of the program: shares are drawn to its system calls",
+    add(
+        fmt::format("{:.1f} % of the samples were taken from another CPU, as luaspy may not use that of the program: "
+                    "shares are drawn to its system calls",
                     share(quality.remote, quality.stacks)));
-  if (const auto text = system_call_doubt(facts.pid, quality.stacks, quality.at_system_call, facts.system_share)) all.push_back(*text);
+  if (const auto text = system_call_doubt(facts.pid, quality.stacks, quality.at_system_call, facts.system_share))
+    all.push_back(*text);
   const LossCounts losses = unwanted(facts.losses);
   std::int64_t lost = 0;
   for (const std::int64_t count : losses) lost += count;
   if (is_above(lost, facts.samples + lost, 10))
-    add(fmt::format("{:.0f} % of the ticks were lost ({}): what ran then may be something else than what the others show", share(lost, facts.samples + lost), losses_text(losses)));
+    add(fmt::format(
+        "{:.0f} % of the ticks were lost ({}): what ran then may be something else than what the others show",
+        share(lost, facts.samples + lost), losses_text(losses)));
   return all;
 }
 

@@ -16,11 +16,15 @@ std::string describe(const Frame& frame, bool lines) {
       const std::string twin = frame.twin != 0 ? fmt::format("#{}", frame.twin) : std::string();
       return fmt::format("{} ({}:{}{}{})", frame.name, frame.file, lines && frame.line_is_near ? "~" : "", line, twin);
     }
-    case Frame::Kind::c: return frame.name + " [C]";
+    case Frame::Kind::c:
+      return frame.name + " [C]";
     case Frame::Kind::native:
       // A name that was made of the module says it already.
-      return frame.file.empty() || frame.name == frame.file || frame.name.starts_with(frame.file + '+') ? frame.name : fmt::format("{} ({})", frame.name, frame.file);
-    case Frame::Kind::marker: break;
+      return frame.file.empty() || frame.name == frame.file || frame.name.starts_with(frame.file + '+')
+                 ? frame.name
+                 : fmt::format("{} ({})", frame.name, frame.file);
+    case Frame::Kind::marker:
+      break;
   }
   return frame.name;
 }

@@ -10,7 +10,8 @@ class Mapped {
  public:
   virtual ~Mapped() = default;
   virtual AddressSpace address_space() const = 0;
-  // The file behind a mapping, opened for reading; empty if it is not to be had, or is another one by now.
+  // The file behind a mapping, opened for reading; empty if it is not to be had, or is another one
+  // by now.
   virtual FileDescriptor open_mapped(const Mapping& mapping) const = 0;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// Memory: the only door to a target's memory. A live process, a snapshot of a stop, a saved image and a core file are all Memory.
+// Memory: the only door to a target's memory. A live process, a snapshot of a stop, a saved image
+// and a core file are all Memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,19 +28,21 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  // Fills `into` from `address` on. All or nothing: a short read is false, and `into` is then unspecified.
-  // Every value that comes back is hostile: check it before use.
+  // Fills `into` from `address` on. All or nothing: a short read is false, and `into` is then
+  // unspecified. Every value that comes back is hostile: check it before use.
   virtual bool read(Address address, std::span<std::byte> into) const = 0;
 
   struct Request {
     Address address = 0;
     std::span<std::byte> into;
     bool done = false;  // filled completely
-    // Not done: how many bytes from the start on were filled all the same; 0 too where the source cannot tell. A mapping may have
-    // pages in its middle that nobody may read: guard pages of stacks side by side (MADV_GUARD_INSTALL, Linux 6.13).
+    // Not done: how many bytes from the start on were filled all the same; 0 too where the source
+    // cannot tell. A mapping may have pages in its middle that nobody may read: guard pages of
+    // stacks side by side (MADV_GUARD_INSTALL, Linux 6.13).
     std::size_t filled = 0;
   };
-  // Reads many places with as few system calls as the source allows. Each request says whether it was filled.
+  // Reads many places with as few system calls as the source allows. Each request says whether it
+  // was filled.
   virtual void read_batch(std::span<Request> requests) const {
     for (Request& request : requests) {
       request.done = read(request.address, request.into);
@@ -53,12 +56,13 @@ class Memory {
     return request.done ? into.size() : std::min(request.filled, into.size());
   }
 
-  // Of memory that keeps what was read (Snapshot): from now on a read of this range finds what is there now. A page at a time, as
-  // far as there are pages.
+  // Of memory that keeps what was read (Snapshot): from now on a read of this range finds what is
+  // there now. A page at a time, as far as there are pages.
   virtual void touch(Address address, std::size_t size) const {
     constexpr std::size_t page = 4096;
     std::byte byte[1];
-    for (const Address end = address + size; address < end; address = (address / page + 1) * page) (void)read(address, byte);
+    for (const Address end = address + size; address < end; address = (address / page + 1) * page)
+      (void)read(address, byte);
   }
 
   template <typename T>

@@ -1,5 +1,6 @@
 #pragma once
-// The register set of a thread or a frame, numbered as DWARF numbers them for the architecture (System V x86-64 ABI, figure 3.36).
+// The register set of a thread or a frame, numbered as DWARF numbers them for the architecture
+// (System V x86-64 ABI, figure 3.36).
 
 #include <array>
 
@@ -7,9 +8,29 @@
 
 namespace luaspy {
 
-enum Register : unsigned { rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15, rip, register_count };
+enum Register : unsigned {
+  rax,
+  rdx,
+  rcx,
+  rbx,
+  rsi,
+  rdi,
+  rbp,
+  rsp,
+  r8,
+  r9,
+  r10,
+  r11,
+  r12,
+  r13,
+  r14,
+  r15,
+  rip,
+  register_count
+};
 
-// The registers that a called function gives back as it found them (System V x86-64 ABI, 3.2.1), without rsp.
+// The registers that a called function gives back as it found them (System V x86-64 ABI, 3.2.1),
+// without rsp.
 inline constexpr std::array callee_saved_registers = {rbx, rbp, r12, r13, r14, r15};
 
 class Registers {

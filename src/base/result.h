@@ -1,5 +1,6 @@
 #pragma once
-// Result<T>: a value or an Error; its members are named as those of std::expected, which g++ 12 does not have.
+// Result<T>: a value or an Error; its members are named as those of std::expected, which g++ 12
+// does not have.
 
 #include <cassert>
 #include <string>
@@ -8,7 +9,8 @@
 
 namespace luaspy {
 
-// Why a command ends early. The values are luaspy's exit codes (exit_codes in cli/options.cpp), so they never change.
+// Why a command ends early. The values are luaspy's exit codes (exit_codes in cli/options.cpp), so
+// they never change.
 enum class Cause {
   internal = 1,
   usage = 2,

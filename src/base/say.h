@@ -8,7 +8,8 @@
 
 namespace luaspy {
 
-// Where it cannot be written (the terminal was closed, the disk is full) it is not: that is no reason to lose a profile. fmt::print throws then.
+// Where it cannot be written (the terminal was closed, the disk is full) it is not: that is no
+// reason to lose a profile. fmt::print throws then.
 template <class... T>
 void say(fmt::format_string<T...> format, T&&... values) {
   const std::string text = fmt::format(format, std::forward<T>(values)...);

@@ -5,7 +5,8 @@
 namespace luaspy {
 namespace {
 
-// Length of the well-formed UTF-8 sequence at the front (Unicode 15, table 3-7); 0 if there is none.
+// Length of the well-formed UTF-8 sequence at the front (Unicode 15, table 3-7); 0 if there is
+// none.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -16,7 +17,9 @@ std::size_t sequence_length(std::string_view text) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
   const unsigned char second = byte(1);
-  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) return 0;
+  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) ||
+      (lead == 0xf4 && second > 0x8f))
+    return 0;
   return length;
 }
 

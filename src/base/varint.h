@@ -1,5 +1,6 @@
 #pragma once
-// Numbers of 7 bits a byte, the lowest first, all but the last byte with the high bit set (LEB128, as in protobuf): small ones take little room.
+// Numbers of 7 bits a byte, the lowest first, all but the last byte with the high bit set (LEB128,
+// as in protobuf): small ones take little room.
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +15,8 @@ void put_varint(Bytes& bytes, std::uint64_t number) {
   bytes.push_back(static_cast<Byte>(number));
 }
 
-// `next` moves on. nullopt: the bytes end within the number, or it has more than the ten of the largest one.
+// `next` moves on. nullopt: the bytes end within the number, or it has more than the ten of the
+// largest one.
 template <typename Iterator>
 std::optional<std::uint64_t> take_varint(Iterator& next, Iterator end) {
   std::uint64_t number = 0;

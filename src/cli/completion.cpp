@@ -36,12 +36,17 @@ std::string bash(const Usage& usage) {
       for (const std::string& word : spellings(option)) {
         words.push_back(word);
         if (option.value.empty()) continue;
-        const std::string_view answer = is_file(option.value) ? "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$current\"))" : "COMPREPLY=()";
+        const std::string_view answer = is_file(option.value)
+                                            ? "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$current\"))"
+                                            : "COMPREPLY=()";
         if (option.choices.empty()) values += fmt::format("    {}:{}) {}; return ;;\n", command.name, word, answer);
-        else values += fmt::format("    {}:{}) COMPREPLY=($(compgen -W '{}' -- \"$current\")); return ;;\n", command.name, word, fmt::join(option.choices, " "));
+        else
+          values += fmt::format("    {}:{}) COMPREPLY=($(compgen -W '{}' -- \"$current\")); return ;;\n", command.name,
+                                word, fmt::join(option.choices, " "));
       }
     }
-    cases += fmt::format("    {}) options='{}'; files={} ;;\n", command.name, fmt::join(words, " "), takes_files(command) ? "yes" : "");
+    cases += fmt::format("    {}) options='{}'; files={} ;;\n", command.name, fmt::join(words, " "),
+                         takes_files(command) ? "yes" : "");
   }
   return fmt::format(R"sh(# bash completion for luaspy
 _luaspy() {{
@@ -91,9 +96,11 @@ std::string zsh(const Usage& usage) {
         if (!option.choices.empty()) value += fmt::format("({})", fmt::join(option.choices, " "));
         else if (is_file(option.value)) value += "_files";
       }
-      for (const std::string& word : spellings(option)) cases += fmt::format(" \\\n        '{}[{}]{}'", word, zsh_text(option.description), value);
+      for (const std::string& word : spellings(option))
+        cases += fmt::format(" \\\n        '{}[{}]{}'", word, zsh_text(option.description), value);
     }
-    if (!command.choices.empty()) cases += fmt::format(" \\\n        ':{}:({})'", command.name, fmt::join(command.choices, " "));
+    if (!command.choices.empty())
+      cases += fmt::format(" \\\n        ':{}:({})'", command.name, fmt::join(command.choices, " "));
     if (takes_command(command)) cases += " \\\n        '*::command: _normal'";
     else if (takes_files(command)) cases += " \\\n        '*:file:_files'";
     cases += "\n      ;;\n";
@@ -122,7 +129,8 @@ if [ "$funcstack[1]" = _luaspy ]; then _luaspy "$@"; else compdef _luaspy luaspy
 std::string fish(const Usage& usage) {
   std::string text = "# fish completion for luaspy\ncomplete -c luaspy -f\n";
   for (const UsageCommand& command : usage.commands) {
-    text += fmt::format("complete -c luaspy -n __fish_use_subcommand -a {} -d '{}'\n", command.name, quotable(command.description));
+    text += fmt::format("complete -c luaspy -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
+                        quotable(command.description));
     const std::string with = fmt::format("complete -c luaspy -n '__fish_seen_subcommand_from {}'", command.name);
     for (const UsageOption& option : command.options) {
       text += with;
@@ -134,7 +142,10 @@ std::string fish(const Usage& usage) {
     }
     if (!command.choices.empty()) text += fmt::format("{} -a '{}'\n", with, fmt::join(command.choices, " "));
     if (takes_command(command)) {
-      text += fmt::format("complete -c luaspy -n '__fish_seen_subcommand_from {}; and contains -- -- (commandline -opc)' -F -a '(__fish_complete_command)'\n", command.name);
+      text += fmt::format(
+          "complete -c luaspy -n '__fish_seen_subcommand_from {}; and contains -- -- (commandline -opc)' -F -a "
+          "'(__fish_complete_command)'\n",
+          command.name);
     }
     if (takes_files(command)) text += with + " -F\n";
   }
@@ -145,9 +156,12 @@ std::string fish(const Usage& usage) {
 
 std::string completion(const Usage& usage, Shell shell) {
   switch (shell) {
-    case Shell::bash: return bash(usage);
-    case Shell::zsh: return zsh(usage);
-    case Shell::fish: break;
+    case Shell::bash:
+      return bash(usage);
+    case Shell::zsh:
+      return zsh(usage);
+    case Shell::fish:
+      break;
   }
   return fish(usage);
 }

@@ -7,7 +7,8 @@
 namespace luaspy {
 namespace {
 
-// What troff would obey: a backslash, a minus sign (else a hyphen), and a dot or quote that begins a line.
+// What troff would obey: a backslash, a minus sign (else a hyphen), and a dot or quote that begins
+// a line.
 std::string escaped(std::string_view text) {
   std::string result;
   bool line_begins = true;
@@ -33,8 +34,11 @@ std::string option_head(const UsageOption& option) {
 std::string as_it_is(std::string_view text) { return fmt::format(".PP\n.nf\n{}\n.fi\n", escaped(text)); }
 
 std::string command_section(const UsageCommand& command) {
-  std::string text = fmt::format(".SS luaspy {} [\\fIoptions\\fR]{}{}\n{}.\n", command.name, command.words.empty() ? "" : " ", escaped(command.words), escaped(command.description));
-  for (const UsageOption& option : command.options) text += fmt::format(".TP\n{}\n{}\n", option_head(option), escaped(option.description));
+  std::string text = fmt::format(".SS luaspy {} [\\fIoptions\\fR]{}{}\n{}.\n", command.name,
+                                 command.words.empty() ? "" : " ", escaped(command.words),
+                                 escaped(command.description));
+  for (const UsageOption& option : command.options)
+    text += fmt::format(".TP\n{}\n{}\n", option_head(option), escaped(option.description));
   if (!command.footer.empty()) text += as_it_is(command.footer);
   return text;
 }
@@ -45,12 +49,15 @@ std::string manual_page(const Usage& usage) {
   std::string text = fmt::format(".TH LUASPY 1 \"\" \"luaspy {}\" \"User Commands\"\n", escaped(usage.version));
   text += ".SH NAME\nluaspy \\- profiler for running Lua programs\n.SH SYNOPSIS\n";
   for (const UsageCommand& command : usage.commands) {
-    text += fmt::format(".B luaspy {}\n[\\fIoptions\\fR]{}{}\n.br\n", command.name, command.words.empty() ? "" : " ", escaped(command.words));
+    text += fmt::format(".B luaspy {}\n[\\fIoptions\\fR]{}{}\n.br\n", command.name, command.words.empty() ? "" : " ",
+                        escaped(command.words));
   }
   text += fmt::format(".SH DESCRIPTION\n{}\n.SH COMMANDS\n", escaped(usage.about));
   for (const UsageCommand& command : usage.commands) text += command_section(command);
   text += ".SH EXAMPLES AND EXIT STATUS\n" + as_it_is(usage.footer);
-  text += ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf it is set, top shows no colours.\n.SH SEE ALSO\n.BR perf (1),\n.BR gdb (1),\n.BR lua (1)\n";
+  text +=
+      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf it is set, top shows no colours.\n.SH SEE ALSO\n.BR perf (1),\n.BR gdb "
+      "(1),\n.BR lua (1)\n";
   return text;
 }
 

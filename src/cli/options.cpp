@@ -1,15 +1,15 @@
 #include "cli/options.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <map>
 
-#include "output/format.h"
 #include "base/version.h"
 #include "doctor/version_text.h"
+#include "output/format.h"
 
 namespace luaspy {
 namespace {
@@ -60,17 +60,23 @@ std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptio
     target.any = word == "auto";
     if (!target.any) target.pid = std::stoi(word);
   };
-  auto* const pid = command.add_option_function<std::string>("-p,--pid", take, "The running process to look at; auto: the only one with Lua")
-                        ->check([](const std::string& word) { return word == "auto" ? "" : CLI::PositiveNumber(word) + CLI::TypeValidator<int>()(word); })
+  auto* const pid = command
+                        .add_option_function<std::string>("-p,--pid", take,
+                                                          "The running process to look at; auto: the only one with Lua")
+                        ->check([](const std::string& word) {
+                          return word == "auto" ? "" : CLI::PositiveNumber(word) + CLI::TypeValidator<int>()(word);
+                        })
                         ->option_text("PID");
-  auto* const name = command.add_option("--name", target.name, "The same, by its name or a part of its command")->option_text("NAME");
+  auto* const name = command.add_option("--name", target.name, "The same, by its name or a part of its command")
+                         ->option_text("NAME");
   pid->excludes(name);
   return {pid, name};
 }
 
 void add_target(CLI::App& command, TargetOptions& target) {
   const auto [pid, name] = add_running(command, target);
-  auto* const words = command.add_option("command", target.command, "After --: a command to start and look at")->option_text(" ");
+  auto* const words = command.add_option("command", target.command, "After --: a command to start and look at")
+                          ->option_text(" ");
   for (CLI::Option* const running : {pid, name}) running->excludes(words), words->excludes(running);
 }
 
@@ -83,7 +89,11 @@ void add_rate(CLI::App& command, double& rate) {
 }
 
 void add_max_stopped(CLI::App& command, double& max_stopped) {
-  command.add_option("--max-stopped", max_stopped, "Lower the rate where a thread would stand still for more of the time (10)")->check(CLI::Range(0.01, 100.0))->option_text("PERCENT");
+  command
+      .add_option("--max-stopped", max_stopped,
+                  "Lower the rate where a thread would stand still for more of the time (10)")
+      ->check(CLI::Range(0.01, 100.0))
+      ->option_text("PERCENT");
 }
 
 void add_always_stop(CLI::App& command, bool& always_stop) {
@@ -91,7 +101,8 @@ void add_always_stop(CLI::App& command, bool& always_stop) {
 }
 
 void add_mode(CLI::App& command, Mode& mode) {
-  static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
+  static const std::map<std::string, Mode> modes = {
+      {"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
       ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("{merged,lua,native,all}"))
       ->option_text("MODE");
@@ -99,7 +110,9 @@ void add_mode(CLI::App& command, Mode& mode) {
 
 void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
   const auto check = [](const std::string& pattern) { return pattern_error(pattern).value_or(""); };
-  command.add_option("--only", only, "Samples with a matching function or file only (a regular expression)")->check(check)->option_text("PATTERN");
+  command.add_option("--only", only, "Samples with a matching function or file only (a regular expression)")
+      ->check(check)
+      ->option_text("PATTERN");
   command.add_option("--ignore", ignore, "Not the samples with one")->check(check)->option_text("PATTERN");
 }
 
@@ -123,9 +136,13 @@ std::string format_names(std::string_view separator) {
 
 void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise) {
   command.add_option("-o,--output", output, "File to write; - is standard output")->option_text("FILE");
-  command.add_option("-f,--format", format, fmt::format("Else by FILE's ending, or {}:\n{}", otherwise, format_names(" ")))
-      ->check(CLI::Validator([](std::string& name) { return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", ")); },
-                             fmt::format("{{{}}}", format_names(","))))
+  command
+      .add_option("-f,--format", format, fmt::format("Else by FILE's ending, or {}:\n{}", otherwise, format_names(" ")))
+      ->check(CLI::Validator(
+          [](std::string& name) {
+            return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", "));
+          },
+          fmt::format("{{{}}}", format_names(","))))
       ->option_text("FORMAT");
 }
 
@@ -142,14 +159,18 @@ void add_record(CLI::App& app, RecordOptions& options) {
   record.footer(examples);
   add_target(record, options.target);
   add_rate(record, options.rate);
-  record.add_option("-d,--duration", options.duration, "Seconds to record; else until Ctrl-C or its end")->check(CLI::PositiveNumber)->option_text("SECONDS");
+  record.add_option("-d,--duration", options.duration, "Seconds to record; else until Ctrl-C or its end")
+      ->check(CLI::PositiveNumber)
+      ->option_text("SECONDS");
   add_max_stopped(record, options.max_stopped);
   add_always_stop(record, options.always_stop);
   add_output(record, options.output, options.format, std::string(formats().front().name));
   add_subprocesses(record, options.subprocesses);
   add_mode(record, options.mode);
   add_shape(record, options.shape, options.threads);
-  record.add_option("--every", options.every, "Write the file so often while recording, too")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
+  record.add_option("--every", options.every, "Write the file so often while recording, too")
+      ->check(CLI::Range(0.1, 1e6))
+      ->option_text("SECONDS");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
 }
@@ -158,23 +179,42 @@ void add_report(CLI::App& app, ReportOptions& options) {
   CLI::App& report = *app.add_subcommand("report", "Show a raw recording, or make another format of it");
   report.footer(report_notes);
   CLI::Option* const file = report.add_option("file", options.file, "What record -f raw wrote")->option_text("FILE");
-  CLI::Option* const diff = report.add_option("--diff", options.diff, "What became slower or faster, from one to the other")->expected(2)->option_text("BEFORE AFTER");
+  CLI::Option* const diff = report
+                                .add_option("--diff", options.diff,
+                                            "What became slower or faster, from one to the other")
+                                ->expected(2)
+                                ->option_text("BEFORE AFTER");
   file->excludes(diff);
   add_output(report, options.output, options.format, "text");
   std::vector<CLI::Option*> views = {
-      report.add_option("--function", options.function, "Callers and callees of a function: its name, or a regular expression")->option_text("NAME"),
+      report
+          .add_option("--function", options.function,
+                      "Callers and callees of a function: its name, or a regular expression")
+          ->option_text("NAME"),
       report.add_flag("--tree", options.tree, "The calls as a tree")->option_text(" "),
-      report.add_option("--source", options.source, "A Lua file with what each line took; any end of its path")->option_text("FILE"),
+      report.add_option("--source", options.source, "A Lua file with what each line took; any end of its path")
+          ->option_text("FILE"),
       report.add_flag("--states", options.states, "What the VM was doing, and in which functions")->option_text(" "),
       report.add_flag("--by-thread", options.by_thread, "What each thread took")->option_text(" ")};
   for (CLI::Option* const view : views) view->excludes(diff)->excludes(report.get_option("--format"));
-  report.add_option("--min", options.least, "Of the tree, branches from so much on (1)")->check(CLI::Range(0.0, 100.0))->option_text("PERCENT")->needs(views[1]);
-  report.add_option("--source-path", options.source_path, "Where that Lua file is now")->option_text("PATH")->needs(views[2]);
+  report.add_option("--min", options.least, "Of the tree, branches from so much on (1)")
+      ->check(CLI::Range(0.0, 100.0))
+      ->option_text("PERCENT")
+      ->needs(views[1]);
+  report.add_option("--source-path", options.source_path, "Where that Lua file is now")
+      ->option_text("PATH")
+      ->needs(views[2]);
   report.add_option("--top", options.top, "Rows of a table (20)")->check(CLI::Range(1, 1'000'000))->option_text("N");
-  report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")->check(CLI::IsMember({"samples", "time", "run"}))->option_text("samples|time");
-  report.add_flag("--total", options.total, "With --diff: functions with all that they call")->needs(diff)->option_text(" ");
-  report.add_option("--thread", options.thread, "Of one thread only: its number, or a part of its name")->option_text("THREAD");
-  report.add_option("--from", options.from, "From so many seconds after the start on; -5: before the end")->option_text("SECONDS");
+  report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")
+      ->check(CLI::IsMember({"samples", "time", "run"}))
+      ->option_text("samples|time");
+  report.add_flag("--total", options.total, "With --diff: functions with all that they call")
+      ->needs(diff)
+      ->option_text(" ");
+  report.add_option("--thread", options.thread, "Of one thread only: its number, or a part of its name")
+      ->option_text("THREAD");
+  report.add_option("--from", options.from, "From so many seconds after the start on; -5: before the end")
+      ->option_text("SECONDS");
   report.add_option("--to", options.to, "Until then")->option_text("SECONDS");
   add_shape(report, options.shape, options.threads);
   report.add_flag("--processes", options.shape.processes, "A root frame for each process");
@@ -185,10 +225,17 @@ void add_top(CLI::App& app, TopOptions& options) {
   top.footer(top_notes);
   add_target(top, options.target);
   add_rate(top, options.rate);
-  top.add_option("-d,--duration", options.duration, "End after so many seconds")->check(CLI::PositiveNumber)->option_text("SECONDS");
-  top.add_option("--interval", options.interval, "Between two refreshes (1), between two tables (2)")->check(CLI::Range(0.1, 1e6))->option_text("SECONDS");
+  top.add_option("-d,--duration", options.duration, "End after so many seconds")
+      ->check(CLI::PositiveNumber)
+      ->option_text("SECONDS");
+  top.add_option("--interval", options.interval, "Between two refreshes (1), between two tables (2)")
+      ->check(CLI::Range(0.1, 1e6))
+      ->option_text("SECONDS");
   CLI::Option* const batch = top.add_flag("--batch", options.batch, "Print plain tables, of each interval one");
-  top.add_option("--count", options.count, "With --batch: end after so many tables")->check(CLI::PositiveNumber)->option_text("N")->needs(batch);
+  top.add_option("--count", options.count, "With --batch: end after so many tables")
+      ->check(CLI::PositiveNumber)
+      ->option_text("N")
+      ->needs(batch);
   add_subprocesses(top, options.subprocesses);
   add_mode(top, options.mode);
   top.add_flag("--idle", options.idle, "Sleeping threads too, by what they wait in; they are read, not stopped");
@@ -200,19 +247,31 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
   dump.footer(dump_examples);
   const auto [pid, name] = add_running(dump, options.target);
-  CLI::Option* const core = dump.add_option("--core", options.core, "A core file of a process, or of gcore, instead of a live one")->option_text("FILE");
-  dump.add_option("--exe", options.executable, "Where the program of the core file is now")->option_text("PATH")->needs(core);
-  dump.add_option("--sysroot", options.root, "Below which its libraries are (/)")->option_text("DIRECTORY")->needs(core);
+  CLI::Option* const core = dump.add_option("--core", options.core,
+                                            "A core file of a process, or of gcore, instead of a live one")
+                                ->option_text("FILE");
+  dump.add_option("--exe", options.executable, "Where the program of the core file is now")
+      ->option_text("PATH")
+      ->needs(core);
+  dump.add_option("--sysroot", options.root, "Below which its libraries are (/)")
+      ->option_text("DIRECTORY")
+      ->needs(core);
   add_mode(dump, options.mode);
   dump.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   dump.add_flag("--locals", options.locals, "Names and values of parameters, locals, varargs and upvalues");
-  dump.add_flag("-v,--verbose", options.verbose, "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");
+  dump.add_flag("-v,--verbose", options.verbose,
+                "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");
   dump.add_flag("--coroutines", options.coroutines, "All coroutines of all Lua states, and where each of them waits");
   add_subprocesses(dump, options.subprocesses);
-  dump.add_option("--count", options.count, "Look so often, and tell what moved: is it a hang?")->check(CLI::Range(1, 10000))->option_text("N");
-  dump.add_option("--interval", options.interval, "Seconds between two looks (1)")->check(CLI::Range(0.0, 86400.0))->option_text("SECONDS");
+  dump.add_option("--count", options.count, "Look so often, and tell what moved: is it a hang?")
+      ->check(CLI::Range(1, 10000))
+      ->option_text("N");
+  dump.add_option("--interval", options.interval, "Seconds between two looks (1)")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->option_text("SECONDS");
   dump.add_flag("--json", options.json, "Print an object of JSON");
-  for (CLI::Option* const live : {pid, name, dump.get_option("--subprocesses"), dump.get_option("--count")}) core->excludes(live);
+  for (CLI::Option* const live : {pid, name, dump.get_option("--subprocesses"), dump.get_option("--count")})
+    core->excludes(live);
 }
 
 constexpr const char* doctor_notes =
@@ -230,8 +289,10 @@ void add_doctor(CLI::App& app, DoctorOptions& options) {
   CLI::App& doctor = *app.add_subcommand("doctor", "Write a report about a process, for a bug report");
   doctor.footer(doctor_notes);
   add_running(doctor, options.target);
-  doctor.add_option("-o,--output", options.output, "File to write the report to; - is standard output")->option_text("FILE");
-  doctor.add_option("--save", options.save, "Save a stop of one thread, with contents of its memory, in another file")->option_text("FILE");
+  doctor.add_option("-o,--output", options.output, "File to write the report to; - is standard output")
+      ->option_text("FILE");
+  doctor.add_option("--save", options.save, "Save a stop of one thread, with contents of its memory, in another file")
+      ->option_text("FILE");
 }
 
 void add_ps(CLI::App& app, PsOptions& options) {
@@ -249,14 +310,19 @@ bool lacks_target(const Options& options) {
   };
   constexpr std::string_view or_command = ", or -- and a command";
   switch (options.command) {
-    case Options::Command::record: return lacks(options.record.target, or_command);
-    case Options::Command::top: return lacks(options.top.target, or_command);
-    case Options::Command::dump: return options.dump.core.empty() && lacks(options.dump.target, ", or --core FILE");
-    case Options::Command::doctor: return lacks(options.doctor.target, "");
+    case Options::Command::record:
+      return lacks(options.record.target, or_command);
+    case Options::Command::top:
+      return lacks(options.top.target, or_command);
+    case Options::Command::dump:
+      return options.dump.core.empty() && lacks(options.dump.target, ", or --core FILE");
+    case Options::Command::doctor:
+      return lacks(options.doctor.target, "");
     case Options::Command::report:
     case Options::Command::ps:
     case Options::Command::completion:
-    case Options::Command::manual: break;
+    case Options::Command::manual:
+      break;
   }
   return false;
 }
@@ -271,10 +337,16 @@ bool lacks_recording(const Options& options) {
 }
 
 void add_help(CLI::App& app, Options& options) {
-  static const std::map<std::string, Shell> shells = {{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+  static const std::map<std::string, Shell> shells = {
+      {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
   CLI::App& completion = *app.add_subcommand("completion", "Print a completion script for a shell");
-  completion.footer("Examples:\n  source <(luaspy completion bash)\n  luaspy completion fish > ~/.config/fish/completions/luaspy.fish");
-  completion.add_option("shell", options.completion.shell, "bash, zsh or fish")->transform(CLI::CheckedTransformer(shells).description("{bash,zsh,fish}"))->option_text(" ")->required();
+  completion.footer(
+      "Examples:\n  source <(luaspy completion bash)\n  luaspy completion fish > "
+      "~/.config/fish/completions/luaspy.fish");
+  completion.add_option("shell", options.completion.shell, "bash, zsh or fish")
+      ->transform(CLI::CheckedTransformer(shells).description("{bash,zsh,fish}"))
+      ->option_text(" ")
+      ->required();
   app.add_subcommand("manual", "Print the manual page")->footer("Example:\n  luaspy manual | man -l -");
 }
 
@@ -297,7 +369,8 @@ std::vector<std::string> choices_of(const std::string& type) {
   std::vector<std::string> choices;
   const std::size_t begin = type.find('{'), end = type.find('}', begin);
   if (begin == std::string::npos || end == std::string::npos) return choices;
-  for (const std::string& choice : CLI::detail::split(type.substr(begin + 1, end - begin - 1), ',')) choices.push_back(choice);
+  for (const std::string& choice : CLI::detail::split(type.substr(begin + 1, end - begin - 1), ','))
+    choices.push_back(choice);
   return choices;
 }
 
@@ -330,7 +403,8 @@ Usage usage() {
   CLI::App app(about, "luaspy");
   add_commands(app, options);
   Usage usage = {std::string(version), about, examples, {}};
-  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) usage.commands.push_back(usage_of(*command));
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
+    usage.commands.push_back(usage_of(*command));
   return usage;
 }
 
@@ -344,9 +418,14 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
     exit_code = app.exit(error) == 0 ? 0 : static_cast<int>(Cause::usage);
     return std::nullopt;
   }
-  static const std::map<std::string, Options::Command> commands = {
-      {"record", Options::Command::record}, {"report", Options::Command::report},         {"top", Options::Command::top},      {"dump", Options::Command::dump},
-      {"ps", Options::Command::ps},         {"doctor", Options::Command::doctor},         {"completion", Options::Command::completion}, {"manual", Options::Command::manual}};
+  static const std::map<std::string, Options::Command> commands = {{"record", Options::Command::record},
+                                                                   {"report", Options::Command::report},
+                                                                   {"top", Options::Command::top},
+                                                                   {"dump", Options::Command::dump},
+                                                                   {"ps", Options::Command::ps},
+                                                                   {"doctor", Options::Command::doctor},
+                                                                   {"completion", Options::Command::completion},
+                                                                   {"manual", Options::Command::manual}};
   options.command = commands.at(app.get_subcommands().front()->get_name());
   options.record.shape.processes = options.record.subprocesses;
   if (lacks_target(options) || lacks_recording(options)) {

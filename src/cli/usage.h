@@ -7,15 +7,15 @@
 namespace luaspy {
 
 struct UsageOption {
-  std::string letter, word;          // "p", "pid"; one may be empty
-  std::string value;                 // "PID"; empty for a flag
+  std::string letter, word;  // "p", "pid"; one may be empty
+  std::string value;         // "PID"; empty for a flag
   std::string description;
   std::vector<std::string> choices;  // all values that there are; empty if they cannot be listed
 };
 
 struct UsageCommand {
   std::string name, description;
-  std::string footer;                // notes and examples, or empty
+  std::string footer;  // notes and examples, or empty
   std::vector<UsageOption> options;
   std::string words;                 // what follows the options: "[-- COMMAND [ARGUMENT...]]", "FILE", or empty
   std::vector<std::string> choices;  // for that, all that there are; empty if they cannot be listed

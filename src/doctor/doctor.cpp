@@ -13,22 +13,22 @@
 #include <map>
 #include <set>
 
-#include "system/signals.h"
-#include "system/calls.h"
 #include "attach/switch_log.h"
-#include "system/call_names.h"
 #include "base/say.h"
-#include "sampling/capture_stop.h"
 #include "base/text.h"
-#include "unwind/elf_headers.h"
-#include "doctor/version_text.h"
 #include "base/words.h"
+#include "doctor/version_text.h"
+#include "sampling/capture_stop.h"
+#include "system/call_names.h"
+#include "system/calls.h"
+#include "system/signals.h"
+#include "unwind/elf_headers.h"
 
 namespace luaspy {
 namespace {
 
 constexpr std::size_t most_looked_at = 64, most_in_full = 8, most_tried_words = 1 << 14, most_told_mappings = 400;
-constexpr std::uint64_t most_tried_bytes = 512 << 20;   // bytes
+constexpr std::uint64_t most_tried_bytes = 512 << 20;  // bytes
 
 std::string heading(std::string_view text) { return fmt::format("\n== {}\n", text); }
 
@@ -47,7 +47,8 @@ std::string lines_of(const std::string& path, std::initializer_list<std::string_
       if (!line.starts_with(name) || line.substr(name.size(), 1) != ":") continue;
       std::string_view value = line.substr(name.size() + 1);
       chosen += fmt::format("{}{}", chosen.empty() ? "" : "; ", name);
-      for (std::string_view word = next_word(value); !word.empty(); word = next_word(value)) chosen += fmt::format(" {}", printable(word));
+      for (std::string_view word = next_word(value); !word.empty(); word = next_word(value))
+        chosen += fmt::format(" {}", printable(word));
     }
   }
   return chosen.empty() ? "not known" : chosen;
@@ -65,12 +66,15 @@ std::string system_text() {
   }
   const system::Failure stops = system::may_stop();
   std::string text = version_text() + "\n" + heading("System");
-  text += fmt::format("{} {} on {}; {}; {} CPUs\n", names.sysname, names.release, names.machine, distribution, ::sysconf(_SC_NPROCESSORS_ONLN));
+  text += fmt::format("{} {} on {}; {}; {} CPUs\n", names.sysname, names.release, names.machine, distribution,
+                      ::sysconf(_SC_NPROCESSORS_ONLN));
   text += fmt::format("load: {}\n", first_line("/proc/loadavg"));
-  text += fmt::format("luaspy's rights: {}\n", lines_of("/proc/self/status", {"Uid", "Gid", "CapPrm", "CapEff", "NoNewPrivs", "Seccomp"}));
-  text += fmt::format("kernel.yama.ptrace_scope: {}; kernel.perf_event_paranoid: {}; ptrace: {}; a log of a thread's switches: {}\n", first_line("/proc/sys/kernel/yama/ptrace_scope"),
-                      first_line("/proc/sys/kernel/perf_event_paranoid"), stops ? stops.text() : "allowed",
-                      SwitchLog::open(::gettid()) != nullptr ? "allowed" : "refused");
+  text += fmt::format("luaspy's rights: {}\n",
+                      lines_of("/proc/self/status", {"Uid", "Gid", "CapPrm", "CapEff", "NoNewPrivs", "Seccomp"}));
+  text += fmt::format(
+      "kernel.yama.ptrace_scope: {}; kernel.perf_event_paranoid: {}; ptrace: {}; a log of a thread's switches: {}\n",
+      first_line("/proc/sys/kernel/yama/ptrace_scope"), first_line("/proc/sys/kernel/perf_event_paranoid"),
+      stops ? stops.text() : "allowed", SwitchLog::open(::gettid()) != nullptr ? "allowed" : "refused");
   return text;
 }
 
@@ -81,7 +85,8 @@ std::string build_id(const Memory& memory, const Mapping& first) {
   if (!memory.read(first.start, bytes)) return "cannot be read";
   const std::optional<ElfHeaders> headers = read_elf_headers(bytes);
   if (!headers) return "no ELF header";
-  const auto load = std::ranges::find_if(headers->segments, [](const ProgramHeader& header) { return header.type == PT_LOAD; });
+  const auto load = std::ranges::find_if(headers->segments,
+                                         [](const ProgramHeader& header) { return header.type == PT_LOAD; });
   if (load == headers->segments.end()) return "no segments";
   for (const ProgramHeader& header : headers->segments) {
     if (header.type != PT_NOTE || header.file_size < sizeof(Elf64_Nhdr)) continue;
@@ -92,9 +97,11 @@ std::string build_id(const Memory& memory, const Mapping& first) {
       const auto note = luaspy::load<Elf64_Nhdr>(notes, at);
       const std::size_t content = at + sizeof note + padded(note.n_namesz), end = content + padded(note.n_descsz);
       if (end > notes.size()) break;
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(&notes[at + sizeof note], "GNU", 4) == 0) {
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+          std::memcmp(&notes[at + sizeof note], "GNU", 4) == 0) {
         std::string text;
-        for (std::size_t i = content; i < content + note.n_descsz; ++i) text += fmt::format("{:02x}", std::to_integer<unsigned>(notes[i]));
+        for (std::size_t i = content; i < content + note.n_descsz; ++i)
+          text += fmt::format("{:02x}", std::to_integer<unsigned>(notes[i]));
         return text;
       }
       at = end;
@@ -105,12 +112,17 @@ std::string build_id(const Memory& memory, const Mapping& first) {
 
 std::string process_text(const Process& process) {
   const std::string own = "/proc/self/", its = fmt::format("/proc/{}/", process.pid());
-  std::string text = fmt::format("pid {}; {}\n", process.pid(), lines_of(its + "status", {"State", "Uid", "Gid", "CapPrm", "Threads", "TracerPid", "NoNewPrivs", "Seccomp"}));
+  std::string text = fmt::format(
+      "pid {}; {}\n", process.pid(),
+      lines_of(its + "status", {"State", "Uid", "Gid", "CapPrm", "Threads", "TracerPid", "NoNewPrivs", "Seccomp"}));
   text += fmt::format("memory: {}\n", lines_of(its + "status", {"VmPeak", "VmSize", "VmRSS"}));
   for (const char* const space : {"user", "pid", "mnt"}) {
     const std::string name = fmt::format("ns/{}", space);
     const std::optional<std::string> theirs = system::read_link(its + name);
-    text += fmt::format("{}{} namespace: {}", text.ends_with('\n') ? "" : "; ", space, !theirs ? "not to be read" : theirs == system::read_link(own + name) ? "luaspy's" : "its own");
+    text += fmt::format("{}{} namespace: {}", text.ends_with('\n') ? "" : "; ", space,
+                        !theirs                                   ? "not to be read"
+                        : theirs == system::read_link(own + name) ? "luaspy's"
+                                                                  : "its own");
   }
   const std::string executable = process.executable();
   text += fmt::format("\nprogram: {}\n", printable(base_name(executable)));
@@ -131,7 +143,8 @@ std::string kind_of(const Mapping& mapping, const std::set<std::string>& images)
 }
 
 std::string flags_of(const Mapping& mapping) {
-  return fmt::format("{}{}{}{}", mapping.readable ? 'r' : '-', mapping.writable ? 'w' : '-', mapping.executable ? 'x' : '-', mapping.shared ? 's' : 'p');
+  return fmt::format("{}{}{}{}", mapping.readable ? 'r' : '-', mapping.writable ? 'w' : '-',
+                     mapping.executable ? 'x' : '-', mapping.shared ? 's' : 'p');
 }
 
 std::set<std::string> images_in(const AddressSpace& space) {
@@ -156,13 +169,16 @@ std::string mappings_text(const AddressSpace& space) {
     sum.count += 1, sum.bytes += mapping.end - mapping.start;
   }
   std::string text;
-  for (const auto& [what, sum] : sums) text += fmt::format("{} {}: {} with {} KiB\n", what.second, what.first, sum.count, sum.bytes / 1024);
+  for (const auto& [what, sum] : sums)
+    text += fmt::format("{} {}: {} with {} KiB\n", what.second, what.first, sum.count, sum.bytes / 1024);
   std::size_t told = 0;
   for (const Mapping& mapping : space.mappings()) {
     if (told++ == most_told_mappings) break;
-    text += fmt::format("  {:x}-{:x} {} {:>9} KiB  {}\n", mapping.start, mapping.end, flags_of(mapping), (mapping.end - mapping.start) / 1024, kind_of(mapping, images));
+    text += fmt::format("  {:x}-{:x} {} {:>9} KiB  {}\n", mapping.start, mapping.end, flags_of(mapping),
+                        (mapping.end - mapping.start) / 1024, kind_of(mapping, images));
   }
-  if (space.mappings().size() > most_told_mappings) text += fmt::format("  and {} more\n", space.mappings().size() - most_told_mappings);
+  if (space.mappings().size() > most_told_mappings)
+    text += fmt::format("  and {} more\n", space.mappings().size() - most_told_mappings);
   return text;
 }
 
@@ -173,24 +189,30 @@ std::string modules_text(const StackReader& reader) {
   for (const Mapping& mapping : reader.space().mappings()) {
     if (!images_in(reader.space()).contains(mapping.path) || !told.insert(mapping.path).second) continue;
     const Module* const module = reader.modules().find(mapping.start);
-    text += fmt::format("{}{} at {:#x}, build-id {}\n  ", printable(mapping.path, 4096), mapping.deleted ? " (deleted)" : "", mapping.start, build_id(reader.modules().memory(), mapping));
+    text += fmt::format("{}{} at {:#x}, build-id {}\n  ", printable(mapping.path, 4096),
+                        mapping.deleted ? " (deleted)" : "", mapping.start,
+                        build_id(reader.modules().memory(), mapping));
     if (module == nullptr) {
       text += "cannot be read as a module\n";
       continue;
     }
-    text += fmt::format("{} bytes of addresses; {}; {}", module->end() - module->lowest(),
-                        module->eh_frame_hdr() == 0 ? "no .eh_frame_hdr" : fmt::format(".eh_frame_hdr of {} bytes", module->eh_frame_hdr_size()),
-                        module->frames() == nullptr ? "its file is not what is mapped, or cannot be opened" : "its file is there");
+    text += fmt::format(
+        "{} bytes of addresses; {}; {}", module->end() - module->lowest(),
+        module->eh_frame_hdr() == 0 ? "no .eh_frame_hdr"
+                                    : fmt::format(".eh_frame_hdr of {} bytes", module->eh_frame_hdr_size()),
+        module->frames() == nullptr ? "its file is not what is mapped, or cannot be opened" : "its file is there");
     const auto is_it = [&](const LuaImage& image) { return image.start == mapping.start; };
-    if (std::ranges::any_of(reader.images(), is_it)) text += fmt::format("; {} functions known", reader.unwinder().functions(*module).size());
+    if (std::ranges::any_of(reader.images(), is_it))
+      text += fmt::format("; {} functions known", reader.unwinder().functions(*module).size());
     text += '\n';
   }
   return text;
 }
 
 std::string quality_text(const Quality& quality) {
-  static constexpr std::array names = {"stacks",       "with_lua",   "native_complete", "not_joined", "lua_broken",
-                                       "lua_unusable", "half_built", "calls_dropped",   "relocated",  "fresh_mismatch", "unclaimed", "at_system_call", "remote"};
+  static constexpr std::array names = {
+      "stacks",        "with_lua",  "native_complete", "not_joined", "lua_broken",     "lua_unusable", "half_built",
+      "calls_dropped", "relocated", "fresh_mismatch",  "unclaimed",  "at_system_call", "remote"};
   static_assert(names.size() == quality_numbers.size());
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -207,7 +229,8 @@ std::string shape_text(const Stack& stack) {
     const bool marker = stack[i].kind == Frame::Kind::marker;
     while (!marker && end < stack.size() && stack[end].kind == stack[i].kind) ++end;
     constexpr std::array kinds = {"Lua", "C", "native", ""};
-    text += marker ? " " + printable(stack[i].name) : fmt::format(" {} {}", end - i, kinds[static_cast<std::size_t>(stack[i].kind)]);
+    text += marker ? " " + printable(stack[i].name)
+                   : fmt::format(" {} {}", end - i, kinds[static_cast<std::size_t>(stack[i].kind)]);
     i = end;
   }
   return text.empty() ? " empty" : text;
@@ -229,8 +252,12 @@ std::string natives_text(const StackReader& reader) {
     }
     const NativeFrame& frame = natives[i];
     const NativeCode& code = reader.native_code();
-    text += fmt::format("        {:>3} {} by {}, sp {:#x}, {}{}{}{}\n", i, address_text(reader, frame.lookup), step_text(frame.step), frame.sp, printable(code.describe(frame).name),
-                        frame.in_trace ? ", machine code" : code.executes_lua(frame) ? ", executes Lua" : "", code.carries(frame) ? ", carries" : "",
+    text += fmt::format("        {:>3} {} by {}, sp {:#x}, {}{}{}{}\n", i, address_text(reader, frame.lookup),
+                        step_text(frame.step), frame.sp, printable(code.describe(frame).name),
+                        frame.in_trace             ? ", machine code"
+                        : code.executes_lua(frame) ? ", executes Lua"
+                                                   : "",
+                        code.carries(frame) ? ", carries" : "",
                         code.in_core_module(frame) ? ", in a core's module" : "");
   }
   return text;
@@ -238,12 +265,17 @@ std::string natives_text(const StackReader& reader) {
 
 std::string look_text(const StackReader& reader, const Sample& sample, bool in_full) {
   if (sample.loss != Loss::none) return fmt::format("    lost: {}\n", name(sample.loss));
-  std::string text = fmt::format("    {}, stood still {:.0f} µs, VM {}; quality:{}\n      stack, outermost first:{}\n", name(sample.state),
-                                 static_cast<double>(sample.stopped_ns) / 1e3, name(sample.vm_state), quality_text(sample.quality), shape_text(sample.stack));
+  std::string text = fmt::format("    {}, stood still {:.0f} µs, VM {}; quality:{}\n      stack, outermost first:{}\n",
+                                 name(sample.state), static_cast<double>(sample.stopped_ns) / 1e3,
+                                 name(sample.vm_state), quality_text(sample.quality), shape_text(sample.stack));
   for (const Activation& state : reader.active())
-    text += fmt::format("      lua_State {:#x} of {:#x}, {}, its native frames end at {:#x}\n", state.L, state.G, name_of(state.lua), state.boundary);
+    text += fmt::format("      lua_State {:#x} of {:#x}, {}, its native frames end at {:#x}\n", state.L, state.G,
+                        name_of(state.lua), state.boundary);
   if (reader.active().empty()) text += "      no lua_State runs on it\n";
-  if (in_full) text += fmt::format("      {} native frames, innermost first; {} bytes of stack from {:#x}\n", reader.natives().size(), reader.snapshot().stack().size(), reader.snapshot().stack_start()) + natives_text(reader);
+  if (in_full)
+    text += fmt::format("      {} native frames, innermost first; {} bytes of stack from {:#x}\n",
+                        reader.natives().size(), reader.snapshot().stack().size(), reader.snapshot().stack_start()) +
+            natives_text(reader);
   return text;
 }
 
@@ -265,7 +297,7 @@ void collect_words(const StackReader& reader, std::set<Address>& words) {
 struct ThreadLooks {
   std::string text;
   std::set<Address> words;
-  pid_t with_lua = 0;     // the first thread that has a state
+  pid_t with_lua = 0;  // the first thread that has a state
   pid_t any = 0;
 };
 
@@ -280,9 +312,10 @@ ThreadLooks look_at_threads(Session& session) {
     Thread& thread = *threads[i];
     const ThreadState state = thread.state();
     const Thread::Times times = thread.times();
-    looks.text += fmt::format("  thread {}: {}{}, {:.2f} s on a CPU, {:.2f} s waiting for one\n", thread.tid(), thread.state_letter(),
-                              state.kind == ThreadState::Kind::sleeping ? " in " + system_call_name(state.system_call) : "", static_cast<double>(times.on_cpu) / 1e9,
-                              static_cast<double>(times.waited_for_cpu) / 1e9);
+    looks.text += fmt::format(
+        "  thread {}: {}{}, {:.2f} s on a CPU, {:.2f} s waiting for one\n", thread.tid(), thread.state_letter(),
+        state.kind == ThreadState::Kind::sleeping ? " in " + system_call_name(state.system_call) : "",
+        static_cast<double>(times.on_cpu) / 1e9, static_cast<double>(times.waited_for_cpu) / 1e9);
     if (looks.any == 0) looks.any = thread.tid();
     for (int look = 0, tried = 0; look < looks_each && tried < tries; ++tried) {
       const std::optional<Sample> sample = session.sampler().sample(thread);
@@ -296,7 +329,8 @@ ThreadLooks look_at_threads(Session& session) {
       collect_words(reader, looks.words);
     }
   }
-  if (threads.size() > most_looked_at) looks.text += fmt::format("  and {} more threads, not looked at\n", threads.size() - most_looked_at);
+  if (threads.size() > most_looked_at)
+    looks.text += fmt::format("  and {} more threads, not looked at\n", threads.size() - most_looked_at);
   return looks;
 }
 
@@ -309,16 +343,21 @@ std::string lua_text(Session& session, const ThreadLooks& looks) {
   const std::vector<Dialect> chosen = reader.rows_to_try(), all = all_rows();
   std::vector<RowTrial> on_stacks(all.begin(), all.end()), in_memory(all.begin(), all.end());
   for (const Address word : looks.words) try_word(memory, word, on_stacks);
-  text += heading(fmt::format("Rows tried on {} words of the threads' stacks (*: by what the files say)", looks.words.size())) + trials_text(on_stacks, chosen);
+  text += heading(fmt::format("Rows tried on {} words of the threads' stacks (*: by what the files say)",
+                              looks.words.size())) +
+          trials_text(on_stacks, chosen);
   const std::uint64_t searched = try_memory(memory, reader.space(), most_tried_bytes, in_memory);
-  return text + heading(fmt::format("Rows tried on what looks like a main thread in {} KiB of memory", searched / 1024)) + trials_text(in_memory, chosen);
+  return text +
+         heading(fmt::format("Rows tried on what looks like a main thread in {} KiB of memory", searched / 1024)) +
+         trials_text(in_memory, chosen);
 }
 
 std::string head_text() {
   const std::time_t now = std::time(nullptr);
   return fmt::format(
       "luaspy doctor, {:%Y-%m-%d %H:%M} UTC\n"
-      "This report has names of files and native functions, addresses, sizes and counts. It has no arguments of commands, no environment, and no\n"
+      "This report has names of files and native functions, addresses, sizes and counts. It has no arguments of "
+      "commands, no environment, and no\n"
       "names or values of the Lua program. Please read it before you send it.\n\n",
       fmt::gmtime(now));
 }
@@ -330,17 +369,21 @@ Result<void> write(const std::string& path, const std::string& text) {
   std::ostream& out = to_stdout ? std::cout : file;
   out << text << std::flush;
   if (out) return {};
-  return Error{Cause::output, fmt::format("Cannot write {}.", to_stdout ? "the report: no space, or closed by its reader" : path)};
+  return Error{Cause::output,
+               fmt::format("Cannot write {}.", to_stdout ? "the report: no space, or closed by its reader" : path)};
 }
 
 Result<void> save(Session& session, const ThreadLooks& looks, const std::string& path) {
-  const Result<SavedStop> stop = capture_stop(session.target(), looks.with_lua != 0 ? looks.with_lua : looks.any, "doctor");
+  const Result<SavedStop> stop = capture_stop(session.target(), looks.with_lua != 0 ? looks.with_lua : looks.any,
+                                              "doctor");
   if (!stop) return stop.error();
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (file) save_stop(*stop, file);
   file.flush();
   if (!file) return Error{Cause::output, fmt::format("Cannot write {}.", path)};
-  say("luaspy: written: {}\n  It has registers and contents of the target's memory: parts of a thread's stack and of its Lua heap, with whatever is in them.\n", path);
+  say("luaspy: written: {}\n  It has registers and contents of the target's memory: parts of a thread's stack and of "
+      "its Lua heap, with whatever is in them.\n",
+      path);
   return {};
 }
 
@@ -356,18 +399,23 @@ Result<int> doctor(const DoctorOptions& options) {
   if (!opened) {
     // What luaspy may not look at is worth a report, too.
     const bool refused = opened.error().cause == Cause::permission;
-    const std::string reason = options.target.pid != 0 ? opened.error().text + "\n" : "";   // else it may list commands
-    const Result<void> written = write(options.output, head + heading("Process") + (refused ? "luaspy may not look at it.\n" : "There is none to look at.\n") + reason);
+    const std::string reason = options.target.pid != 0 ? opened.error().text + "\n" : "";  // else it may list commands
+    const Result<void> written = write(
+        options.output, head + heading("Process") +
+                            (refused ? "luaspy may not look at it.\n" : "There is none to look at.\n") + reason);
     return written ? opened.error() : written.error();
   }
   Session& session = **opened;
   system::watch_signals();
   const StackReader& reader = session.sampler().reader();
-  std::string text = head + heading("Process") + process_text(session.target().process()) + heading("Detection") + detection_text(reader);
+  std::string text = head + heading("Process") + process_text(session.target().process()) + heading("Detection") +
+                     detection_text(reader);
   const ThreadLooks looks = look_at_threads(session);
   text += heading("Threads, and some looks at them") + looks.text + lua_text(session, looks);
   text += heading("Files with code") + modules_text(reader) + heading("Mappings") + mappings_text(reader.space());
-  if (!session.target().process().alive()) return Error{Cause::target_ended, fmt::format("Process {} ended while it was looked at.", session.target().process().pid())};
+  if (!session.target().process().alive())
+    return Error{Cause::target_ended,
+                 fmt::format("Process {} ended while it was looked at.", session.target().process().pid())};
   if (const Result<void> written = write(options.output, text); !written) return written.error();
   if (options.save.empty()) return 0;
   if (const Result<void> saved = save(session, looks, options.save); !saved) return saved.error();

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "doctor/doctor.h"
 #include "luastate/collector.h"
 #include "luastate/puc/execute_code.h"
-#include "base/text.h"
 
 namespace luaspy {
 
@@ -22,14 +22,17 @@ std::string address_text(const StackReader& reader, Address address) {
 std::string detection_text(const StackReader& reader) {
   std::string text = fmt::format("Searched {} files with code for a Lua core.\n", reader.searched().size());
   for (const LuaImage& image : reader.images()) {
-    text += fmt::format("{} in {} at {:#x}-{:#x}\n  told by \"{}\"{}\n  rows, best first:", image.name(), image.path, image.start, image.end, printable(image.ident),
+    text += fmt::format("{} in {} at {:#x}-{:#x}\n  told by \"{}\"{}\n  rows, best first:", image.name(), image.path,
+                        image.start, image.end, printable(image.ident),
                         image.certain ? "" : ", which programs without a Lua may mention, too");
     for (const Dialect& row : image.rows) text += fmt::format(" {};", name_of(row));
     if (image.rows.empty()) text += " none";
     text += '\n';
   }
   if (reader.images().empty()) {
-    text += "None of them says that it has one. These have no identity string of Lua (\"$LuaVersion: Lua 5.\", \"$Lua: Lua 5.\", \"LuaJIT 2.\", \"Lua 5.N\"):\n";
+    text +=
+        "None of them says that it has one. These have no identity string of Lua (\"$LuaVersion: Lua 5.\", \"$Lua: Lua "
+        "5.\", \"LuaJIT 2.\", \"Lua 5.N\"):\n";
     for (const std::string& path : reader.searched()) text += "  " + path + "\n";
   }
   return text;
@@ -39,16 +42,20 @@ namespace {
 
 // What was found in the live process, as it differs from release to release.
 std::string found_text(const LuajitLayout& found) {
-  const auto field = [](std::string_view what, Offset offset) { return offset == no_field ? fmt::format(" {} not found", what) : fmt::format(" {} {}", what, offset); };
-  return "  fields of global_State:" + field("vmstate", found.G_vmstate) + field("mainthref", found.G_mainthref) + field("registry", found.G_registry) +
-         field("cur_L", found.G_cur_L) + field("jit_base", found.G_jit_base) + field("gc", found.G_gc) + field("hookmask", found.G_hookmask) +
-         field("trace", found.G_trace) + field("GCstr.len", found.str_len) + field("main thread below", found.main_L_below) + "\n";
+  const auto field = [](std::string_view what, Offset offset) {
+    return offset == no_field ? fmt::format(" {} not found", what) : fmt::format(" {} {}", what, offset);
+  };
+  return "  fields of global_State:" + field("vmstate", found.G_vmstate) + field("mainthref", found.G_mainthref) +
+         field("registry", found.G_registry) + field("cur_L", found.G_cur_L) + field("jit_base", found.G_jit_base) +
+         field("gc", found.G_gc) + field("hookmask", found.G_hookmask) + field("trace", found.G_trace) +
+         field("GCstr.len", found.str_len) + field("main thread below", found.main_L_below) + "\n";
 }
 
 }  // namespace
 
 std::string states_text(const Memory& memory, const StackReader& reader) {
-  std::vector<std::pair<Address, Dialect>> states(reader.lua().global_states().begin(), reader.lua().global_states().end());
+  std::vector<std::pair<Address, Dialect>> states(reader.lua().global_states().begin(),
+                                                  reader.lua().global_states().end());
   std::ranges::sort(states, {}, [](const auto& state) { return state.first; });
   std::string text;
   constexpr std::size_t most = 32;
@@ -57,8 +64,10 @@ std::string states_text(const Memory& memory, const StackReader& reader) {
     const Address main = main_thread_of(memory, lua, G);
     const char* const why_not = main == 0 ? "its main thread cannot be read" : misfit(memory, lua, main);
     const CollectorState collector = read_collector(memory, lua, G);
-    text += fmt::format("global_State {:#x}: {}; main thread {:#x}; cross-links {}\n", G, name_of(lua), main, why_not == nullptr ? "hold" : "do not hold: " + std::string(why_not));
-    if (collector.known) text += fmt::format("  collector: {}, {}, {} bytes in use\n", collector.phase, collector.mode, collector.bytes);
+    text += fmt::format("global_State {:#x}: {}; main thread {:#x}; cross-links {}\n", G, name_of(lua), main,
+                        why_not == nullptr ? "hold" : "do not hold: " + std::string(why_not));
+    if (collector.known)
+      text += fmt::format("  collector: {}, {}, {} bytes in use\n", collector.phase, collector.mode, collector.bytes);
     else text += "  its collector cannot be read\n";
     if (lua.luajit != nullptr) text += found_text(*lua.luajit);
   }
@@ -69,13 +78,15 @@ std::string states_text(const Memory& memory, const StackReader& reader) {
 std::string trials_text(const std::vector<RowTrial>& trials, const std::vector<Dialect>& chosen) {
   std::string text;
   for (const RowTrial& trial : trials) {
-    text += fmt::format("{} {}: ", std::ranges::find(chosen, trial.lua) != chosen.end() ? '*' : ' ', name_of(trial.lua));
+    text += fmt::format("{} {}: ", std::ranges::find(chosen, trial.lua) != chosen.end() ? '*' : ' ',
+                        name_of(trial.lua));
     if (trial.fitted != 0) text += fmt::format("fits at {} (first {:#x})", trial.fitted, trial.first_fit);
     else text += trial.failed.empty() ? "nothing looks like its lua_State" : "fits nowhere";
     text += '\n';
     std::vector<std::pair<std::string, RowTrial::Failures>> failed(trial.failed.begin(), trial.failed.end());
     std::ranges::stable_sort(failed, std::greater(), [](const auto& each) { return each.second.count; });
-    for (const auto& [check, failures] : failed) text += fmt::format("      not at {} (first {:#x}): {}\n", failures.count, failures.first, check);
+    for (const auto& [check, failures] : failed)
+      text += fmt::format("      not at {} (first {:#x}): {}\n", failures.count, failures.first, check);
   }
   return text;
 }
@@ -84,11 +95,16 @@ std::string functions_text(const StackReader& reader) {
   std::string text;
   for (const NativeCode::CoreImage& core : reader.native_code().cores()) {
     const Module* const module = reader.modules().find(core.start);
-    text += fmt::format("{} at {:#x}: ", module != nullptr ? printable(module->file_name()) : "an image that cannot be read", core.start);
+    text += fmt::format(
+        "{} at {:#x}: ", module != nullptr ? printable(module->file_name()) : "an image that cannot be read",
+        core.start);
     if (core.vm) {
-      text += fmt::format("LuaJIT's virtual machine is {} to {}; its C frame has {} bytes{}; {} sequences make or leave it; trace exit {}\n", address_text(reader, core.vm->start),
-                          address_text(reader, core.vm->end), core.vm->frame_size, core.vm->saves_r12_r13 ? ", saves r12 and r13" : "", core.vm->sequences.size(),
-                          core.vm->trace_exit ? "found" : "not found");
+      text += fmt::format(
+          "LuaJIT's virtual machine is {} to {}; its C frame has {} bytes{}; {} sequences make or leave it; trace exit "
+          "{}\n",
+          address_text(reader, core.vm->start), address_text(reader, core.vm->end), core.vm->frame_size,
+          core.vm->saves_r12_r13 ? ", saves r12 and r13" : "", core.vm->sequences.size(),
+          core.vm->trace_exit ? "found" : "not found");
       continue;
     }
     if (core.executes.empty()) {
@@ -99,11 +115,13 @@ std::string functions_text(const StackReader& reader) {
       std::vector<std::byte> code(execute.end - execute.start);
       const bool read = module != nullptr && module->read(execute.start, code);
       const std::optional<Symbol> symbol = module != nullptr ? module->symbol(execute.start) : std::nullopt;
-      text += fmt::format("luaV_execute is {}, {} bytes, score {}, symbol {}; ", address_text(reader, execute.start), code.size(), read ? interpreter_score(code) : 0,
-                          symbol ? printable(symbol->name) : "none");
+      text += fmt::format("luaV_execute is {}, {} bytes, score {}, symbol {}; ", address_text(reader, execute.start),
+                          code.size(), read ? interpreter_score(code) : 0, symbol ? printable(symbol->name) : "none");
     }
-    const auto known = std::ranges::find_if(core.collectors, [](const CollectorCode& collector) { return collector.step != 0; });
-    text += fmt::format("collector {}\n", known != core.collectors.end() ? "found at " + address_text(reader, known->step) : "not found");
+    const auto known = std::ranges::find_if(core.collectors,
+                                            [](const CollectorCode& collector) { return collector.step != 0; });
+    text += fmt::format("collector {}\n",
+                        known != core.collectors.end() ? "found at " + address_text(reader, known->step) : "not found");
   }
   return text.empty() ? "No image with a Lua core, so none was looked for.\n" : text;
 }

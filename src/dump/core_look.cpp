@@ -22,20 +22,26 @@ std::string end_text(const CoreFile& core) {
 std::optional<Wait> wait_of(const CoreFile& core, const CoreFile::Thread& thread) {
   if (thread.system_call < 0) return std::nullopt;
   Wait wait;
-  std::string name = system_call_name(thread.system_call);   // "[read]"
+  std::string name = system_call_name(thread.system_call);  // "[read]"
   wait.system_call = wait.text = name.substr(1, name.size() - 2);
   if (thread.system_call != SYS_futex) return wait;
-  const auto live = [&](pid_t tid) { return std::ranges::find(core.threads(), tid, &CoreFile::Thread::tid) != core.threads().end() ? tid : 0; };
+  const auto live = [&](pid_t tid) {
+    return std::ranges::find(core.threads(), tid, &CoreFile::Thread::tid) != core.threads().end() ? tid : 0;
+  };
   const FutexWait futex = explain_futex(live, thread.arguments, core);
   wait.futex = futex.address;
-  if (futex.kind == FutexWait::Kind::mutex && futex.owner != 0) wait.mutex_owner = futex.owner, wait.text += fmt::format("(wait for the mutex at {:#x} held by thread {})", futex.address, futex.owner);
-  if (futex.kind == FutexWait::Kind::join) wait.joined_thread = futex.owner, wait.text += fmt::format("(wait for thread {} to end)", futex.owner);
+  if (futex.kind == FutexWait::Kind::mutex && futex.owner != 0)
+    wait.mutex_owner = futex.owner,
+    wait.text += fmt::format("(wait for the mutex at {:#x} held by thread {})", futex.address, futex.owner);
+  if (futex.kind == FutexWait::Kind::join)
+    wait.joined_thread = futex.owner, wait.text += fmt::format("(wait for thread {} to end)", futex.owner);
   return wait;
 }
 
 class CoreLook {
  public:
-  CoreLook(const CoreFile& core, const CoreLookOptions& options) : core_(core), options_(options), reader_(core, core, options.merging, options.limits) {}
+  CoreLook(const CoreFile& core, const CoreLookOptions& options)
+      : core_(core), options_(options), reader_(core, core, options.merging, options.limits) {}
 
   Result<ProcessLook> look(const std::string& path) {
     if (reader_.images().empty()) reader_.try_all_rows();
@@ -91,9 +97,12 @@ class CoreLook {
 
   Error no_lua(const std::string& path) const {
     if (!reader_.images().empty() && reader_.rows_to_try().empty())
-      return {Cause::unsupported, fmt::format("{} has {}, which this version of luaspy does not read.", path, reader_.images().front().name())};
+      return {Cause::unsupported, fmt::format("{} has {}, which this version of luaspy does not read.", path,
+                                              reader_.images().front().name())};
     if (!reader_.images().empty())
-      return {Cause::not_initialised, fmt::format("{} is mapped in {}, but there is no lua_State in its memory: Lua was not initialised yet, or that memory is not in the file.", reader_.images().front().name(), path)};
+      return {Cause::not_initialised, fmt::format("{} is mapped in {}, but there is no lua_State in its memory: Lua "
+                                                  "was not initialised yet, or that memory is not in the file.",
+                                                  reader_.images().front().name(), path)};
     std::string text = fmt::format("No Lua in {} ({}). Looked for a Lua core in:", path, core_.command());
     for (const std::string& file : reader_.searched()) text += "\n  " + file;
     return {Cause::no_lua, text + "\nand for states of every Lua in its memory."};
@@ -107,6 +116,8 @@ class CoreLook {
 
 }  // namespace
 
-Result<ProcessLook> look_at(const CoreFile& core, const std::string& path, const CoreLookOptions& options) { return CoreLook(core, options).look(path); }
+Result<ProcessLook> look_at(const CoreFile& core, const std::string& path, const CoreLookOptions& options) {
+  return CoreLook(core, options).look(path);
+}
 
 }  // namespace luaspy

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <iostream>
 
-#include "system/signals.h"
-#include "system/calls.h"
 #include "attach/refusal.h"
 #include "dump/core_look.h"
 #include "dump/dump_json.h"
 #include "dump/dump_text.h"
-#include "sampling/family.h"
 #include "dump/inspection.h"
+#include "sampling/family.h"
+#include "system/calls.h"
+#include "system/signals.h"
 
 namespace luaspy {
 namespace {
@@ -20,39 +20,47 @@ namespace {
 // A stream, not stdio: that gives up when a signal interrupts it.
 void print(const std::string& text) { std::cout << text << std::flush; }
 
-// Signals wake it before its time: an alarm comes ten times a second (see system::watch_signals). Threads that did not stop in time do so meanwhile.
+// Signals wake it before its time: an alarm comes ten times a second (see system::watch_signals).
+// Threads that did not stop in time do so meanwhile.
 void pause(const Family& family, double seconds) {
-  const auto end = system::Clock::now() + std::chrono::duration_cast<system::Clock::duration>(std::chrono::duration<double>(seconds));
+  const auto end = system::Clock::now() +
+                   std::chrono::duration_cast<system::Clock::duration>(std::chrono::duration<double>(seconds));
   while (system::Clock::now() < end && system::end_requested() == 0) {
     for (const auto& session : family.sessions()) session->target().tracer().let_go_pending();
     (void)system::sleep_until(end);
   }
 }
 
-InspectOptions inspect_options(const DumpOptions& options) { return {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines}; }
+InspectOptions inspect_options(const DumpOptions& options) {
+  return {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines};
+}
 
 Error incomplete() { return {Cause::output, "Cannot write all of the dump: no space, or closed by its reader."}; }
 
-// Threads that want to run and have no CPU are told from those that run by what they get of a while: a short one, and if any gets too little of
-// that, a second. A signal ends it. Of all processes at once; nothing stands still by now.
+// Threads that want to run and have no CPU are told from those that run by what they get of a
+// while: a short one, and if any gets too little of that, a second. A signal ends it. Of all
+// processes at once; nothing stands still by now.
 void watch_running(const Family& family, std::vector<Inspector>& inspectors, std::vector<ProcessLook>& looks) {
-  constexpr double first = 0.05, whole = 1;   // s
+  constexpr double first = 0.05, whole = 1;  // s
   std::vector<std::vector<std::pair<pid_t, CpuWatch>>> watches;
   for (std::size_t i = 0; i < looks.size(); ++i) watches.push_back(inspectors[i].watch_running(looks[i]));
   if (std::ranges::all_of(watches, [](const auto& of_process) { return of_process.empty(); })) return;
   pause(family, first);
   const auto waits = [](const auto& watch) { return watch.second.so_far().has_value(); };
-  const bool any_waits = std::ranges::any_of(watches, [&](const auto& of_process) { return std::ranges::any_of(of_process, waits); });
+  const bool any_waits = std::ranges::any_of(
+      watches, [&](const auto& of_process) { return std::ranges::any_of(of_process, waits); });
   if (!any_waits || system::end_requested() != 0) return;
   pause(family, whole - first);
   for (std::size_t i = 0; i < looks.size(); ++i) {
-    for (const auto& [tid, watch] : watches[i]) std::ranges::find(looks[i].threads, tid, &ThreadLook::tid)->cpu_wait = watch.so_far();
+    for (const auto& [tid, watch] : watches[i])
+      std::ranges::find(looks[i].threads, tid, &ThreadLook::tid)->cpu_wait = watch.so_far();
   }
 }
 
-using Looks = std::vector<ProcessLook>;   // at one process, in the order of time
+using Looks = std::vector<ProcessLook>;  // at one process, in the order of time
 
-// At each process, the target first; without those that ended before they could be looked at. Text is printed after each round.
+// At each process, the target first; without those that ended before they could be looked at. Text
+// is printed after each round.
 std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
   std::vector<Inspector> inspectors;
   for (const auto& session : family.sessions()) inspectors.emplace_back(*session, inspect_options(options));
@@ -61,11 +69,14 @@ std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
     if (i != 0) pause(family, options.interval);
     std::vector<ProcessLook> looks;
     for (Inspector& inspector : inspectors) looks.push_back(inspector.look());
-    if (i == 0) watch_running(family, inspectors, looks);   // later, movements() says how much of a CPU each had
+    if (i == 0) watch_running(family, inspectors, looks);  // later, movements() says how much of a CPU each had
     for (std::size_t which = 0; which < all.size(); ++which) {
       ProcessLook& look = looks[which];
       if (look.threads.empty()) continue;
-      if (!options.json) print((i == 0 && which == 0 ? "" : "\n") + (all[which].empty() ? to_text(look, options.coroutines) : to_text(look, all[which].back(), options.coroutines)));
+      if (!options.json)
+        print((i == 0 && which == 0 ? "" : "\n") + (all[which].empty()
+                                                        ? to_text(look, options.coroutines)
+                                                        : to_text(look, all[which].back(), options.coroutines)));
       all[which].push_back(std::move(look));
     }
   }
@@ -88,7 +99,8 @@ Result<int> dump_core(const DumpOptions& options) {
   return 0;
 }
 
-// Threads that ran and could not be stopped: an Error if there was nothing else to look at, else a note.
+// Threads that ran and could not be stopped: an Error if there was nothing else to look at, else a
+// note.
 Result<void> check_refused(const std::vector<Looks>& all) {
   std::optional<Error> cause;
   bool any_stack = false;
@@ -121,7 +133,9 @@ Result<int> dump(const DumpOptions& options) {
   }
   system::watch_signals();
   const std::vector<Looks> all = look_at_all(family, options);
-  if (all.empty()) return Error{Cause::target_ended, fmt::format("Process {} ended while it was looked at.", family.target().target().process().pid())};
+  if (all.empty())
+    return Error{Cause::target_ended,
+                 fmt::format("Process {} ended while it was looked at.", family.target().target().process().pid())};
   if (options.json) print(to_json(all, options.coroutines));
   for (const Looks& looks : all) {
     if (!options.json && looks.size() > 1) print(to_text(movements(looks), looks));
@@ -130,8 +144,10 @@ Result<int> dump(const DumpOptions& options) {
   if (const Result<void> looked = check_refused(all); !looked) return looked.error();
   StackReader& reader = family.sessions().front()->sampler().reader();
   if (options.mode != Mode::native && !reader.images().empty() && !reader.has_state()) {
-    return Error{Cause::not_initialised, fmt::format("{} is mapped in process {}, but there is no lua_State in its memory: Lua is not initialised yet.",
-                                                     reader.images().front().name(), all.front().front().pid)};
+    return Error{
+        Cause::not_initialised,
+        fmt::format("{} is mapped in process {}, but there is no lua_State in its memory: Lua is not initialised yet.",
+                    reader.images().front().name(), all.front().front().pid)};
   }
   return 0;
 }

@@ -14,14 +14,14 @@ struct DumpOptions {
   std::string executable;  // where its program is now; "": where it was
   std::string root;        // where its other files are; "": /
   Mode mode = Mode::merged;
-  bool traces = false;     // LuaJIT: frames of its machine code
+  bool traces = false;  // LuaJIT: frames of its machine code
   bool json = false;
   bool subprocesses = false;
   bool locals = false;
-  bool verbose = false;    // longer values
+  bool verbose = false;  // longer values
   bool coroutines = false;
-  int count = 1;           // looks
-  double interval = 1;     // s between two of them
+  int count = 1;        // looks
+  double interval = 1;  // s between two of them
 };
 
 // Prints the stack of every thread once, innermost frame first. The exit status.

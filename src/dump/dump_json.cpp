@@ -35,7 +35,8 @@ Json frames_of(const Stack& stack) {
 
 Json to_json(const CallVariables& has) {
   Json json = Json::array();
-  for (const Variable& variable : has.variables) json.push_back({{"kind", name(variable.kind)}, {"name", variable.name}, {"value", variable.value}});
+  for (const Variable& variable : has.variables)
+    json.push_back({{"kind", name(variable.kind)}, {"name", variable.name}, {"value", variable.value}});
   return json;
 }
 
@@ -125,7 +126,8 @@ Json to_json(const CoreFacts& core) {
   Json json = {{"file", core.path}};
   if (!core.end.empty()) json["ended_by"] = core.end;
   if (core.missing_bytes != 0) json["missing_bytes"] = core.missing_bytes;
-  for (const CoreFile::MissingFile& file : core.missing_files) json["missing_files"].push_back({{"file", printable(file.path)}, {"differs", file.differs}});
+  for (const CoreFile::MissingFile& file : core.missing_files)
+    json["missing_files"].push_back({{"file", printable(file.path)}, {"differs", file.differs}});
   return json;
 }
 
@@ -141,7 +143,11 @@ void add_look(const ProcessLook& look, bool with_coroutines, Json& json) {
 }
 
 Json to_json(const Movement& movement) {
-  Json json = {{"tid", movement.tid}, {"name", movement.name}, {"verdict", name(movement.kind)}, {"cpu", movement.cpu}, {"waited_for_cpu", movement.waited}};
+  Json json = {{"tid", movement.tid},
+               {"name", movement.name},
+               {"verdict", name(movement.kind)},
+               {"cpu", movement.cpu},
+               {"waited_for_cpu", movement.waited}};
   json["inside"] = frames_of(movement.inside);
   if (!movement.lines.empty()) json["lines"] = movement.lines;
   return json;
@@ -171,7 +177,8 @@ Json to_json(const std::vector<ProcessLook>& looks, bool with_coroutines) {
 std::string to_json(const std::vector<std::vector<ProcessLook>>& processes, bool with_coroutines) {
   Json json = {{"version", 1}};
   json.update(to_json(processes.front(), with_coroutines));
-  for (std::size_t i = 1; i < processes.size(); ++i) json["subprocesses"].push_back(to_json(processes[i], with_coroutines));
+  for (std::size_t i = 1; i < processes.size(); ++i)
+    json["subprocesses"].push_back(to_json(processes[i], with_coroutines));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

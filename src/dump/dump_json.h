@@ -1,5 +1,6 @@
 #pragma once
-// What dump prints for programs. README.md tells the schema ("dump --json"); its version changes when a field changes its meaning or goes.
+// What dump prints for programs. README.md tells the schema ("dump --json"); its version changes
+// when a field changes its meaning or goes.
 
 #include <string>
 
@@ -7,7 +8,8 @@
 
 namespace luaspy {
 
-// Of each process one or more looks, in the order of time; the target comes first, then its subprocesses.
+// Of each process one or more looks, in the order of time; the target comes first, then its
+// subprocesses.
 std::string to_json(const std::vector<std::vector<ProcessLook>>& processes, bool with_coroutines);
 
 }  // namespace luaspy

@@ -13,7 +13,8 @@ std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& 
     FrameDetail& detail = details.emplace_back();
     if (frame.state == nullptr) continue;
     const Activation& state = *frame.state;
-    const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), state.lua, state.G, state.L, *frame.walk, reader.lua().names(), limits);
+    const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), state.lua, state.G, state.L,
+                                                           *frame.walk, reader.lua().names(), limits);
     detail.variables = variables->second.variables(frame.call, frame.pc);
   }
   return details;
@@ -34,12 +35,13 @@ void add_sources(SourceLines& sources, ThreadLook& thread) {
   thread.details.resize(thread.sample.stack.size());
   for (std::size_t i = 0; i < thread.details.size(); ++i) {
     const Frame& frame = thread.sample.stack[i];
-    if (frame.kind == Frame::Kind::lua && frame.line > 0) thread.details[i].source = sources.line(frame.file, frame.line);
+    if (frame.kind == Frame::Kind::lua && frame.line > 0)
+      thread.details[i].source = sources.line(frame.file, frame.line);
   }
 }
 
 std::optional<Sample> Inspector::look_at(Thread& thread) {
-  constexpr int tries = 20;   // one that moves while it is read asleep is looked at again
+  constexpr int tries = 20;  // one that moves while it is read asleep is looked at again
   std::optional<Sample> sample;
   for (int i = 0; i < tries; ++i) {
     sample = session_.sampler().sample(thread);
@@ -55,7 +57,8 @@ std::optional<Sample> Inspector::look_at(Thread& thread) {
   return last;
 }
 
-// Each thread by itself first: that takes short stops, and a standstill then finds most of what it needs to know already known.
+// Each thread by itself first: that takes short stops, and a standstill then finds most of what it
+// needs to know already known.
 ProcessLook Inspector::look() {
   const system::Clock::time_point now = system::Clock::now();
   if (!first_) first_ = now;
@@ -66,13 +69,15 @@ ProcessLook Inspector::look() {
   look.time = std::chrono::duration<double>(now - *first_).count();
   for (const auto& thread : process.threads()) {
     const Thread::Times times = thread->times();
-    if (std::optional<Sample> sample = look_at(*thread)) look.threads.push_back({thread->tid(), thread->name(), std::move(*sample), {}, {}, times});
+    if (std::optional<Sample> sample = look_at(*thread))
+      look.threads.push_back({thread->tid(), thread->name(), std::move(*sample), {}, {}, times});
   }
   if (options_.locals || options_.coroutines) look_in_standstill(look);
   if (look.states.empty()) {
     read_collectors(session_.target().memory(), session_.sampler().reader(), look);
     for (StateReport& report : look.states) {
-      if (const auto hooked = hooked_.find(report.G); hooked != hooked_.end()) report.hooked = static_cast<std::int64_t>(hooked->second.size());
+      if (const auto hooked = hooked_.find(report.G); hooked != hooked_.end())
+        report.hooked = static_cast<std::int64_t>(hooked->second.size());
     }
   }
   explain(look);
@@ -82,7 +87,7 @@ ProcessLook Inspector::look() {
 }
 
 std::vector<std::pair<pid_t, CpuWatch>> Inspector::watch_running(const ProcessLook& look) {
-  constexpr std::size_t most = 1024;   // a process may have as many threads as it likes; each is read three times
+  constexpr std::size_t most = 1024;  // a process may have as many threads as it likes; each is read three times
   std::vector<std::pair<pid_t, CpuWatch>> watches;
   for (const auto& thread : session_.target().process().threads()) {
     const auto seen = std::ranges::find(look.threads, thread->tid(), &ThreadLook::tid);
@@ -101,7 +106,7 @@ void Inspector::look_in_standstill(ProcessLook& look) {
     constexpr std::size_t most_states = 64;
     std::size_t read = 0;
     for (const auto& [G, lua] : reader.lua().global_states()) {
-      if (++read <= most_states) reader.lua().names().read_loaded(lua, G);   // values are named in the standstill
+      if (++read <= most_states) reader.lua().names().read_loaded(lua, G);  // values are named in the standstill
     }
   }
   bool settled = false;
@@ -120,17 +125,21 @@ void Inspector::name_stacks(ProcessLook& look) {
     const auto unnamed = unnamed_.find(thread.tid);
     if (unnamed == unnamed_.end()) continue;
     Stack stack = reader.name(std::move(unnamed->second));
-    thread.sample.stack.insert(thread.sample.stack.begin(), std::make_move_iterator(stack.begin()), std::make_move_iterator(stack.end()));
+    thread.sample.stack.insert(thread.sample.stack.begin(), std::make_move_iterator(stack.begin()),
+                               std::make_move_iterator(stack.end()));
   }
   unnamed_.clear();
 }
 
-// Coroutines are learned in the standstill, so that all is of one instant, if nothing runs anyway, or if it does not take long.
+// Coroutines are learned in the standstill, so that all is of one instant, if nothing runs anyway,
+// or if it does not take long.
 bool Inspector::learns_in_standstill(const Standstill& standstill, int tried) const {
-  constexpr std::int64_t most_in_stop = 64 << 20;   // bytes in use by all Luas: some 85 ms, by the 1.3 ms a MB that README has
-  constexpr int most_tries = 2;                     // of threads that sleep, but not for as long as it takes
+  constexpr std::int64_t most_in_stop = 64 << 20;  // bytes in use by all Luas: some 85 ms, by the 1.3 ms a MB that
+                                                   // README has
+  constexpr int most_tries = 2;                    // of threads that sleep, but not for as long as it takes
   std::int64_t bytes = 0;
-  for (const auto& [G, lua] : session_.sampler().reader().lua().global_states()) bytes += read_collector(session_.target().memory(), lua, G).bytes;
+  for (const auto& [G, lua] : session_.sampler().reader().lua().global_states())
+    bytes += read_collector(session_.target().memory(), lua, G).bytes;
   return bytes <= most_in_stop || (!standstill.has_stopped() && tried < most_tries);
 }
 
@@ -143,7 +152,7 @@ void Inspector::learn(Coroutines& coroutines) {
 bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tried) {
   Sampler& sampler = session_.sampler();
   unnamed_.clear();
-  sampler.reader().refresh();   // new mappings may have coroutines
+  sampler.reader().refresh();  // new mappings may have coroutines
   auto standstill = std::make_unique<Standstill>(session_.target());
   exact_ = !options_.coroutines || learns_in_standstill(*standstill, tried);
   if (!exact_) {
@@ -158,7 +167,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     const auto thread = std::ranges::find(look.threads, member.thread->tid(), &ThreadLook::tid);
     if (thread == look.threads.end()) continue;
     thread->sample = sampler.look(member);
-    if (thread->sample.loss != Loss::none) continue;   // the reader still has the thread before
+    if (thread->sample.loss != Loss::none) continue;  // the reader still has the thread before
     active.push_back(sampler.reader().active());
     if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values);
     unnamed_.emplace(thread->tid, sampler.reader().take_unnamed());
@@ -180,7 +189,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
 void Inspector::explain(ProcessLook& look) {
   Process& process = session_.target().process();
   Waits waits(process, session_.target().memory());
-  const auto& threads = process.threads();   // asking again may list them anew
+  const auto& threads = process.threads();  // asking again may list them anew
   std::vector<std::pair<pid_t, pid_t>> owners;
   for (ThreadLook& thread : look.threads) {
     add_sources(sources_, thread);

@@ -1,6 +1,6 @@
 #pragma once
-// What dump shows of a process: one look at all its threads, and if asked for at variables and at all coroutines. Plain data, of which text
-// and JSON are made (dump_text.h, dump_json.h).
+// What dump shows of a process: one look at all its threads, and if asked for at variables and at
+// all coroutines. Plain data, of which text and JSON are made (dump_text.h, dump_json.h).
 
 #include <map>
 #include <optional>
@@ -9,38 +9,38 @@
 #include <utility>
 #include <vector>
 
-#include "system/calls.h"
 #include "attach/core_file.h"
 #include "attach/cpu_wait.h"
 #include "attach/waits/waiting.h"
+#include "dump/source_lines.h"
 #include "heap/coroutines.h"
 #include "luastate/variables.h"
 #include "sampling/session.h"
-#include "dump/source_lines.h"
+#include "system/calls.h"
 
 namespace luaspy {
 
 // Beside a frame of a stack.
 struct FrameDetail {
-  std::optional<SourceLine> source;          // Lua: of the current line
-  std::optional<CallVariables> variables;    // of a Lua function, or of a C function that Lua called
+  std::optional<SourceLine> source;        // Lua: of the current line
+  std::optional<CallVariables> variables;  // of a Lua function, or of a C function that Lua called
 };
 
 struct ThreadLook {
   int tid = 0;
   std::string name;
   Sample sample;
-  std::vector<FrameDetail> details;   // as sample.stack, or shorter
-  std::optional<Wait> wait;           // what it sleeps in
-  Thread::Times times{};              // since it began
-  std::optional<CpuWait> cpu_wait;    // it wants to run, and has no CPU for a part of the time
+  std::vector<FrameDetail> details;  // as sample.stack, or shorter
+  std::optional<Wait> wait;          // what it sleeps in
+  Thread::Times times{};             // since it began
+  std::optional<CpuWait> cpu_wait;   // it wants to run, and has no CPU for a part of the time
 };
 
 // What is said of a core file beside its threads.
 struct CoreFacts {
   std::string path;
-  std::string end;                    // "signal 11 (Segmentation fault) at 0x0"; empty: the process was alive
-  std::uint64_t missing_bytes = 0;    // of its memory: the file was cut off
+  std::string end;                  // "signal 11 (Segmentation fault) at 0x0"; empty: the process was alive
+  std::uint64_t missing_bytes = 0;  // of its memory: the file was cut off
   std::vector<CoreFile::MissingFile> missing_files;
 };
 
@@ -48,15 +48,15 @@ struct ProcessLook {
   int pid = 0;
   std::string command;
   std::vector<LuaImage> images;
-  std::vector<std::string> rows;      // Luas whose states were seen
-  double time = 0;                    // s since the first look
+  std::vector<std::string> rows;  // Luas whose states were seen
+  double time = 0;                // s since the first look
   std::vector<ThreadLook> threads;
-  std::vector<std::vector<pid_t>> deadlocks;   // threads that wait for each other's mutexes, in rings
-  std::vector<StateReport> states;    // of each Lua; without coroutines if they were not asked for
+  std::vector<std::vector<pid_t>> deadlocks;  // threads that wait for each other's mutexes, in rings
+  std::vector<StateReport> states;            // of each Lua; without coroutines if they were not asked for
   // Of a look at variables or coroutines, for which all running threads stand still at once:
-  std::int64_t stood_still_ns = 0;    // 0: none had to
-  bool disturbed = false;             // a sleeping thread woke each time meanwhile: what was read may not fit together
-  std::optional<CoreFacts> core;      // of a core file, not of a live process
+  std::int64_t stood_still_ns = 0;  // 0: none had to
+  bool disturbed = false;           // a sleeping thread woke each time meanwhile: what was read may not fit together
+  std::optional<CoreFacts> core;    // of a core file, not of a live process
 };
 
 struct InspectOptions {
@@ -75,7 +75,8 @@ void add_sources(SourceLines& sources, ThreadLook& thread);
 class Inspector {
  public:
   // `session` has to outlive it, and to sample sleeping threads too.
-  Inspector(Session& session, const InspectOptions& options) : session_(session), options_(options), sources_(session.target().process().pid()) {}
+  Inspector(Session& session, const InspectOptions& options)
+      : session_(session), options_(options), sources_(session.target().process().pid()) {}
 
   ProcessLook look();
   // Of the threads that were found running in it. To be called soon after look().
@@ -93,11 +94,11 @@ class Inspector {
   Session& session_;
   InspectOptions options_;
   SourceLines sources_;
-  std::map<int, Sample> last_;   // by tid: of a thread that sleeps on, its stack is not told again
-  std::map<Address, std::set<Address>> hooked_;   // by global_State: states that were seen running with a debug hook
+  std::map<int, Sample> last_;                   // by tid: of a thread that sleeps on, its stack is not told again
+  std::map<Address, std::set<Address>> hooked_;  // by global_State: states that were seen running with a debug hook
   std::optional<system::Clock::time_point> first_;
-  bool exact_ = true;            // the last try read all coroutines in its standstill
-  std::map<int, StackReader::Unnamed> unnamed_;   // by tid: looks of the last try, whose names wait for its end
+  bool exact_ = true;                            // the last try read all coroutines in its standstill
+  std::map<int, StackReader::Unnamed> unnamed_;  // by tid: looks of the last try, whose names wait for its end
 };
 
 }  // namespace luaspy

@@ -27,12 +27,15 @@ Movement movement(const std::vector<const ThreadLook*>& looks, double seconds) {
   const ThreadLook &first = *looks.front(), &last = *looks.back();
   Movement result;
   result.tid = last.tid, result.name = last.name;
-  const auto share = [&](std::int64_t from, std::int64_t to) { return seconds > 0 ? static_cast<double>(to - from) / 1e9 / seconds : 0; };
+  const auto share = [&](std::int64_t from, std::int64_t to) {
+    return seconds > 0 ? static_cast<double>(to - from) / 1e9 / seconds : 0;
+  };
   result.cpu = share(first.times.on_cpu, last.times.on_cpu);
   result.waited = share(first.times.waited_for_cpu, last.times.waited_for_cpu);
   result.inside = last.sample.stack;
   for (const ThreadLook* look : looks) result.inside = common_start(result.inside, look->sample.stack);
-  const bool same_place = std::ranges::all_of(looks, [&](const ThreadLook* look) { return look->sample.stack == last.sample.stack; });
+  const bool same_place = std::ranges::all_of(
+      looks, [&](const ThreadLook* look) { return look->sample.stack == last.sample.stack; });
   if (result.cpu + result.waited < hanging_share && same_place) result.kind = Movement::Kind::stands_still;
   if (result.cpu + result.waited >= working_share) result.kind = Movement::Kind::works;
 

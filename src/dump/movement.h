@@ -10,18 +10,19 @@ namespace luaspy {
 
 struct Movement {
   enum class Kind {
-    stands_still,   // ran for next to no time, and is where it was in every look
-    works,          // ran, or could have run if it had been given a CPU, for at least half of the time
-    moves,          // neither
+    stands_still,  // ran for next to no time, and is where it was in every look
+    works,         // ran, or could have run if it had been given a CPU, for at least half of the time
+    moves,         // neither
   } kind = Kind::moves;
   int tid = 0;
   std::string name;
-  double cpu = 0, waited = 0;      // share of the time that it was on a CPU; that it waited for one
-  Stack inside;                    // the frames, outermost first, that all looks begin with; without lines
-  std::vector<int> lines;          // of the innermost Lua function among these, in the looks: ascending, each once
+  double cpu = 0, waited = 0;  // share of the time that it was on a CPU; that it waited for one
+  Stack inside;                // the frames, outermost first, that all looks begin with; without lines
+  std::vector<int> lines;      // of the innermost Lua function among these, in the looks: ascending, each once
 };
 
-// One for each thread that is in all looks, in the order of the last one. `looks`: two or more, of one process.
+// One for each thread that is in all looks, in the order of the last one. `looks`: two or more, of
+// one process.
 std::vector<Movement> movements(const std::vector<ProcessLook>& looks);
 
 constexpr std::string_view name(Movement::Kind kind) {

@@ -5,10 +5,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "system/calls.h"
 #include "attach/rooted_file.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
@@ -51,17 +51,19 @@ SourceLines::File SourceLines::read(const std::string& name) const {
   if (name.empty() || name == "?" || name == "stdin" || name.starts_with("[string \"")) return file;
   const FileDescriptor opened = open_file_of(pid_, name);
   struct stat status {};
-  if (!opened || ::fstat(opened.number(), &status) != 0 || static_cast<std::uint64_t>(status.st_size) > most_bytes) return file;
+  if (!opened || ::fstat(opened.number(), &status) != 0 || static_cast<std::uint64_t>(status.st_size) > most_bytes)
+    return file;
   file.text.resize(most_bytes + 1);
   const std::size_t size = system::reread(opened, std::span(file.text.data(), file.text.size())).size();
   file.text.resize(size <= most_bytes ? size : 0);
-  constexpr char precompiled = '\x1b';   // lua.h, LUA_SIGNATURE; lj_bcdump.h
+  constexpr char precompiled = '\x1b';  // lua.h, LUA_SIGNATURE; lj_bcdump.h
   if (file.text.starts_with(precompiled)) file.text.clear();
   file.text.shrink_to_fit();
-  if (file.text.starts_with("\xef\xbb\xbf")) file.text.erase(0, 3);   // a byte order mark: lauxlib.c skips it, too
+  if (file.text.starts_with("\xef\xbb\xbf")) file.text.erase(0, 3);  // a byte order mark: lauxlib.c skips it, too
   if (!file.text.empty()) file.lines = line_starts(file.text);
-  constexpr std::int64_t resolution_ns = 20'000'000;   // of both times: a tick of 10 ms, and one of the file system
-  file.changed = started_ns_ != 0 && status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec > started_ns_ + resolution_ns;
+  constexpr std::int64_t resolution_ns = 20'000'000;  // of both times: a tick of 10 ms, and one of the file system
+  file.changed = started_ns_ != 0 && status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec >
+                                         started_ns_ + resolution_ns;
   return file;
 }
 
@@ -75,9 +77,11 @@ std::optional<SourceLine> SourceLines::line(const std::string& name, int line) {
   const File& file = found->second;
   if (line < 1 || static_cast<std::size_t>(line) > file.lines.size()) return std::nullopt;
   const auto index = static_cast<std::size_t>(line) - 1;
-  const std::size_t start = file.lines[index], end = index + 1 < file.lines.size() ? file.lines[index + 1] : file.text.size();
-  if (start == file.text.size()) return std::nullopt;   // what follows the last line's end is none
-  return SourceLine{printable(trimmed(std::string_view(file.text).substr(start, end - start)), most_shown), file.changed};
+  const std::size_t start = file.lines[index],
+                    end = index + 1 < file.lines.size() ? file.lines[index + 1] : file.text.size();
+  if (start == file.text.size()) return std::nullopt;  // what follows the last line's end is none
+  return SourceLine{printable(trimmed(std::string_view(file.text).substr(start, end - start)), most_shown),
+                    file.changed};
 }
 
 }  // namespace luaspy

@@ -14,7 +14,8 @@ bool is_thread_there(const Dialect& lua, Address G, std::uint8_t dead_white, std
   const std::size_t type_at = puc ? lua.puc->L_tt : lua.luajit->L_gct, marked_at = puc ? type_at + 1 : type_at - 1;
   const std::uint8_t thread = puc ? lua.puc->tag_thread : luajit::gct_thread;
   const Address its_G = puc ? load<Address>(bytes, lua.puc->L_G) : load_ref(*lua.luajit, bytes, lua.luajit->L_glref);
-  return load<std::uint8_t>(bytes, type_at) == thread && its_G == G && (load<std::uint8_t>(bytes, marked_at) & dead_white) == 0;
+  return load<std::uint8_t>(bytes, type_at) == thread && its_G == G &&
+         (load<std::uint8_t>(bytes, marked_at) & dead_white) == 0;
 }
 
 // To the reference to the global_State in every row.
@@ -52,7 +53,7 @@ bool CoroutineList::check() {
   for (int i = 0; i < tries; ++i) {
     std::unordered_set<Address> gone;
     check_all(threads_, gone);
-    if (flipped()) continue;   // what was dead by the one white lives by the other
+    if (flipped()) continue;  // what was dead by the one white lives by the other
     std::erase_if(threads_, [&](Address L) { return gone.contains(L); });
     for (const Address L : gone) known_.erase(L);
     return true;
@@ -72,7 +73,7 @@ void CoroutineList::remember(std::vector<std::pair<Address, Address>>& links) {
 }
 
 bool CoroutineList::read_all(HeapCopy& pieces) {
-  constexpr std::int64_t between_checks = 4096;   // objects: less than a millisecond
+  constexpr std::int64_t between_checks = 4096;  // objects: less than a millisecond
   (void)flipped();
   ThreadList list;
   std::vector<std::pair<Address, Address>> links;
@@ -100,8 +101,8 @@ bool CoroutineList::read_all(HeapCopy& pieces) {
 }
 
 bool CoroutineList::read_new(const Memory& memory, std::int64_t most) {
-  // So many links one after another that are as they were: the list is known from there on. One alone may be by chance, where freed memory has
-  // become a new object.
+  // So many links one after another that are as they were: the list is known from there on. One
+  // alone may be by chance, where freed memory has become a new object.
   constexpr int enough = 16;
   std::vector<std::pair<Address, Address>> links;
   int as_before = 0;
@@ -117,7 +118,7 @@ bool CoroutineList::read_new(const Memory& memory, std::int64_t most) {
   list_threads(memory, lua_, G_, first_object(memory, lua_, G_), how, list);
   new_objects_ = list.objects;
   add(list);
-  if (list.complete) remember(links);   // else there would be a gap in what is known
+  if (list.complete) remember(links);  // else there would be a gap in what is known
   return list.complete;
 }
 

@@ -10,10 +10,12 @@ namespace {
 
 // Two coroutines with the same one have the same frames: by number, for names take much longer.
 std::vector<std::uint64_t> signature_of(const CoroutineLook& look) {
-  std::vector<std::uint64_t> signature = {static_cast<std::uint64_t>(look.status), static_cast<std::uint64_t>(look.walk.left_out),
+  std::vector<std::uint64_t> signature = {static_cast<std::uint64_t>(look.status),
+                                          static_cast<std::uint64_t>(look.walk.left_out),
                                           look.began.is_lua ? look.began.proto : look.began.key};
   for (const LuaCall& call : look.walk.calls) {
-    const unsigned flags = unsigned{call.is_lua} | unsigned{call.tail} << 1 | unsigned{call.gap} << 2 | unsigned{call.hooked} << 3 | unsigned{call.finalizer} << 4;
+    const unsigned flags = unsigned{call.is_lua} | unsigned{call.tail} << 1 | unsigned{call.gap} << 2 |
+                           unsigned{call.hooked} << 3 | unsigned{call.finalizer} << 4;
     signature.push_back(call.is_lua ? call.proto : call.key);
     signature.push_back(call.is_lua ? call.saved_pc : 0);
     signature.push_back(flags);
@@ -27,12 +29,13 @@ void Coroutines::learn(const AddressSpace& space, const States& states) {
   copy_.know(space);
   copy_.learn(true);
   states_.clear();
-  for (const auto& [G, lua] : states) learn_state(states_.emplace_back(State{G, lua, CoroutineList(live_, G, lua), false, false, {}, {}}), space);
+  for (const auto& [G, lua] : states)
+    learn_state(states_.emplace_back(State{G, lua, CoroutineList(live_, G, lua), false, false, {}, {}}), space);
   std::ranges::sort(states_, {}, &State::G);
 }
 
 void Coroutines::learn_state(State& state, const AddressSpace& space) {
-  constexpr std::int64_t short_list = 4 << 20;   // bytes in use
+  constexpr std::int64_t short_list = 4 << 20;  // bytes in use
   constexpr int rounds = 8;
   constexpr std::int64_t few_objects = 1000, most_objects = 1'000'000;
   HeapCopy pieces(live_, limits_.copy_bytes);
@@ -65,7 +68,8 @@ void Coroutines::learn_coroutines(State& state, std::size_t from) {
   if (from == 0) learn(main_thread_of(copy_, state.lua, state.G));
   (void)read_collector(copy_, state.lua, state.G);
   (void)finalizer_thread_of(copy_, state.lua, state.G);
-  for (std::size_t i = from; i < std::min(state.list.threads().size(), limits_.most_coroutines); ++i) learn(state.list.threads()[i]);
+  for (std::size_t i = from; i < std::min(state.list.threads().size(), limits_.most_coroutines); ++i)
+    learn(state.list.threads()[i]);
 }
 
 void Coroutines::copy() {
@@ -76,7 +80,8 @@ void Coroutines::copy() {
     const std::size_t known = state.list.threads().size();
     state.list_complete &= state.list.read_new(copy_, most_objects);
     const std::size_t end = std::min(state.list.threads().size(), known + most_new);
-    for (std::size_t i = known; i < end; ++i) look_at_coroutine(copy_, state.lua, state.G, state.list.threads()[i], Active::no, limits_.walk, look_);
+    for (std::size_t i = known; i < end; ++i)
+      look_at_coroutine(copy_, state.lua, state.G, state.list.threads()[i], Active::no, limits_.walk, look_);
   }
   copy_.seal();
 }
@@ -84,7 +89,8 @@ void Coroutines::copy() {
 bool Coroutines::settle(const std::vector<std::vector<Activation>>& active) {
   active_.clear();
   for (const std::vector<Activation>& thread : active) {
-    for (std::size_t i = 0; i < thread.size(); ++i) active_.emplace(thread[i].L, i == 0 ? Active::innermost : Active::further_out);
+    for (std::size_t i = 0; i < thread.size(); ++i)
+      active_.emplace(thread[i].L, i == 0 ? Active::innermost : Active::further_out);
   }
   bool complete = true;
   for (State& state : states_) {
@@ -121,12 +127,14 @@ void Coroutines::settle_state(State& state) {
     report.objects = state.list.objects();
     report.garbage = state.list.garbage();
   }
-  report.complete = report.collector.known && (list.complete || state.list_complete) && threads.size() <= limits_.most_coroutines;
+  report.complete = report.collector.known && (list.complete || state.list_complete) &&
+                    threads.size() <= limits_.most_coroutines;
   if (threads.size() > limits_.most_coroutines) threads.resize(limits_.most_coroutines);
   // LuaJIT's own one is nobody's coroutine while it rests.
   const Address finalizers = finalizer_thread_of(copy_, state.lua, state.G);
   const auto rests = [&](Address L) {
-    return L == finalizers && look_at_coroutine(copy_, state.lua, state.G, L, active_in(L), limits_.walk, look_) && look_.status == CoroutineStatus::dead;
+    return L == finalizers && look_at_coroutine(copy_, state.lua, state.G, L, active_in(L), limits_.walk, look_) &&
+           look_.status == CoroutineStatus::dead;
   };
   for (const Address L : threads) {
     if (L != report.main && !rests(L)) settle_coroutine(state, L);
@@ -142,7 +150,7 @@ void Coroutines::settle_coroutine(State& state, Address L) {
   const std::int64_t missing = copy_.missing();
   const bool read = look_at_coroutine(copy_, state.lua, state.G, L, active, limits_.walk, look_);
   if (!read && active == Active::no) {
-    ++state.report.unread;   // being made or freed, if nothing of it is missing
+    ++state.report.unread;  // being made or freed, if nothing of it is missing
     state.report.complete &= copy_.missing() == missing;
     return;
   }
@@ -155,7 +163,8 @@ void Coroutines::settle_coroutine(State& state, Address L) {
   if (group.examples.size() < CoroutineGroup::most_examples) group.examples.push_back(L);
 }
 
-CoroutineGroup Coroutines::describe(const State& state, const Group& group, Names& names, const NativeFunctions& functions) {
+CoroutineGroup Coroutines::describe(const State& state, const Group& group, Names& names,
+                                    const NativeFunctions& functions) {
   CoroutineGroup described;
   described.count = group.count;
   described.examples = group.examples;

@@ -38,7 +38,7 @@ void HeapCopy::copy() {
   pages_to_fill_ = most_filled;
   missing_ = 0;
   copied_bytes_ = 0;
-  constexpr std::size_t most = 1024;   // as LiveMemory takes them
+  constexpr std::size_t most = 1024;  // as LiveMemory takes them
   std::array<Request, most> requests;
   std::array<std::pair<Piece*, std::uint16_t>, most> pages;
   std::size_t count = 0;
@@ -60,7 +60,8 @@ void HeapCopy::copy() {
         ++page;
         continue;
       }
-      requests[count] = {piece.start + page * page_size, {piece.bytes.get() + page * page_size, (end - page) * page_size}, false};
+      requests[count] = {
+          piece.start + page * page_size, {piece.bytes.get() + page * page_size, (end - page) * page_size}, false};
       pages[count] = {&piece, static_cast<std::uint16_t>((1u << end) - (1u << page))};
       if (++count == most) flush();
       page = end;
@@ -79,7 +80,8 @@ bool HeapCopy::read(Address address, std::span<std::byte> into) const {
       ++missing_;
       return false;
     }
-    const auto first = static_cast<unsigned>(offset / page_size), last = static_cast<unsigned>((offset + size - 1) / page_size);
+    const auto first = static_cast<unsigned>(offset / page_size),
+               last = static_cast<unsigned>((offset + size - 1) / page_size);
     const auto wanted = static_cast<std::uint16_t>((2u << last) - (1u << first));
     if ((piece->used & wanted) != wanted) {
       used_pages_ += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(wanted & ~piece->used)));
@@ -105,7 +107,8 @@ bool HeapCopy::read(Address address, std::span<std::byte> into) const {
 void HeapCopy::fetch(Piece& piece, unsigned page) const {
   if (!is_mapped(piece.start + page * page_size)) return;
   unsigned first = page, end = page + 1;
-  while (first > 0 && (piece.valid >> (first - 1) & 1) == 0 && is_mapped(piece.start + (first - 1) * page_size)) --first;
+  while (first > 0 && (piece.valid >> (first - 1) & 1) == 0 && is_mapped(piece.start + (first - 1) * page_size))
+    --first;
   while (end < pages_per_piece && (piece.valid >> end & 1) == 0 && is_mapped(piece.start + end * page_size)) ++end;
   const auto bytes = std::span(piece.bytes.get(), piece_size);
   if (live_.read(piece.start + first * page_size, bytes.subspan(first * page_size, (end - first) * page_size))) {

@@ -1,6 +1,7 @@
 #pragma once
-// Memory in big pieces, for looks that go to a million places: what is read is fetched with its neighbourhood and kept. It remembers
-// which pages were asked for; later all of these are read again at once, in a stop that lasts as long as the bare copying.
+// Memory in big pieces, for looks that go to a million places: what is read is fetched with its
+// neighbourhood and kept. It remembers which pages were asked for; later all of these are read
+// again at once, in a stop that lasts as long as the bare copying.
 //
 //   learning: a read fetches the piece (64 KiB) around it from the target, which runs on     → used pages
 //   copy():   the used pages once more, in as few system calls as possible                   = the stop
@@ -20,13 +21,15 @@ class HeapCopy : public Memory {
  public:
   static constexpr std::size_t page_size = 4096, piece_size = 64 << 10;
 
-  // `live` has to outlive this. `most_bytes` bounds what is kept: beyond it reads of other pieces fail.
+  // `live` has to outlive this. `most_bytes` bounds what is kept: beyond it reads of other pieces
+  // fail.
   HeapCopy(const Memory& live, std::size_t most_bytes) : live_(live), most_bytes_(most_bytes) {}
 
   // Where there is memory: pieces are clipped to it, and nothing else is fetched.
   void know(const AddressSpace& space);
 
-  // Learning begins: what was fetched is out of date. `forget_pages`: and so is which pages were used.
+  // Learning begins: what was fetched is out of date. `forget_pages`: and so is which pages were
+  // used.
   void learn(bool forget_pages);
   // Of a page that is read next, the target's memory as it is then.
   void refresh(Address address);
@@ -35,8 +38,8 @@ class HeapCopy : public Memory {
 
   bool read(Address address, std::span<std::byte> into) const override;
 
-  std::size_t used_bytes() const { return used_pages_ * page_size; }   // what copy() reads
-  std::size_t copied_bytes() const { return copied_bytes_; }           // what it has read
+  std::size_t used_bytes() const { return used_pages_ * page_size; }  // what copy() reads
+  std::size_t copied_bytes() const { return copied_bytes_; }          // what it has read
   std::size_t kept_bytes() const { return pieces_.size() * piece_size; }
   // Reads that found nothing because the stop has not read it. Learning: reads beyond most_bytes.
   std::int64_t missing() const { return missing_; }
@@ -46,7 +49,7 @@ class HeapCopy : public Memory {
   struct Piece {
     Address start = 0;
     std::unique_ptr<std::byte[]> bytes;
-    std::uint16_t valid = 0, used = 0;   // a bit for each page
+    std::uint16_t valid = 0, used = 0;  // a bit for each page
   };
   struct Range {
     Address start, end;
@@ -61,15 +64,15 @@ class HeapCopy : public Memory {
   const Memory& live_;
   std::size_t most_bytes_;
   enum class Mode { learning, filling, sealed } mode_ = Mode::learning;
-  std::vector<Range> ranges_;   // ascending, disjoint
+  std::vector<Range> ranges_;  // ascending, disjoint
   // Reading fills it.
   mutable std::vector<Piece> pieces_;
-  mutable std::vector<std::uint32_t> table_ = std::vector<std::uint32_t>(64);   // by hash: index + 1 of a piece; 0: free
-  mutable std::uint32_t last_ = 0;   // the piece read last
+  mutable std::vector<std::uint32_t> table_ = std::vector<std::uint32_t>(64);  // by hash: index + 1 of a piece; 0: free
+  mutable std::uint32_t last_ = 0;                                             // the piece read last
   mutable std::size_t used_pages_ = 0;
   mutable std::int64_t missing_ = 0;
   mutable std::size_t copied_bytes_ = 0;
-  mutable std::size_t pages_to_fill_ = 0;   // that may still be
+  mutable std::size_t pages_to_fill_ = 0;  // that may still be
 };
 
 }  // namespace luaspy

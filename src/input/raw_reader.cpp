@@ -8,17 +8,17 @@
 #include <cmath>
 #include <limits>
 
-#include "profile/raw_format.h"
 #include "base/text.h"
 #include "base/varint.h"
+#include "profile/raw_format.h"
 
 namespace luaspy {
 namespace {
 
-constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max() / 4;   // sums of some stay numbers
+constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max() / 4;  // sums of some stay numbers
 constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
 
-constexpr std::size_t longest_name = 1 << 12;     // bytes, of a frame: std::regex recurses as deep as a text is long
+constexpr std::size_t longest_name = 1 << 12;  // bytes, of a frame: std::regex recurses as deep as a text is long
 constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
 
 // The fields of a record. A number that is missing or too large makes it bad; it stays that.
@@ -38,7 +38,9 @@ class Fields {
   std::int64_t signed_number() { return static_cast<std::int64_t>(number()); }
   int small_number() { return static_cast<int>(number(any_int)); }
   // An index into something of that size.
-  std::uint32_t index(std::size_t size) { return size == 0 ? static_cast<std::uint32_t>(bad()) : static_cast<std::uint32_t>(number(size - 1)); }
+  std::uint32_t index(std::size_t size) {
+    return size == 0 ? static_cast<std::uint32_t>(bad()) : static_cast<std::uint32_t>(number(size - 1));
+  }
   std::string_view bytes(std::size_t count) {
     if (!good_ || count > bytes_.size()) return bad(), std::string_view();
     const std::string_view bytes = bytes_.substr(0, count);
@@ -56,7 +58,8 @@ class Fields {
 
 class RawReader {
  public:
-  RawReader(const Shape& shape, const RawWindow& window, bool keeps_order) : window_(window), profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
+  RawReader(const Shape& shape, const RawWindow& window, bool keeps_order)
+      : window_(window), profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
 
   // false: it is damaged; what it told until then counts.
   bool read_block(std::string_view block) {
@@ -73,10 +76,13 @@ class RawReader {
     about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
     about.ticks = std::max(about.ticks, ticks_);
     if (window_.from_ns > 0 || window_.to_ns) {
-      // Ticks at which all threads slept are not in the file one by one: they are taken to be as frequent everywhere.
+      // Ticks at which all threads slept are not in the file one by one: they are taken to be as
+      // frequent everywhere.
       const std::int64_t all_ns = about.duration_ns;
       about.duration_ns = std::max<std::int64_t>(std::min(window_.to_ns.value_or(all_ns), all_ns) - window_.from_ns, 0);
-      if (all_ns > 0) about.ticks = static_cast<std::int64_t>(std::llround(static_cast<double>(about.ticks) * static_cast<double>(about.duration_ns) / static_cast<double>(all_ns)));
+      if (all_ns > 0)
+        about.ticks = static_cast<std::int64_t>(std::llround(
+            static_cast<double>(about.ticks) * static_cast<double>(about.duration_ns) / static_cast<double>(all_ns)));
     }
     about.complete = about.complete && whole;
     return std::move(profile_);
@@ -85,26 +91,37 @@ class RawReader {
  private:
   struct KnownThread {
     Profile::Thread thread;
-    std::uint32_t index = 0;       // in the profile
+    std::uint32_t index = 0;  // in the profile
     bool asked_for = false;
-    bool known = false;            // to the profile
+    bool known = false;  // to the profile
     Quality quality;
   };
 
   bool read_record(std::uint64_t type, std::string_view body) {
     const Fields fields(body);
     switch (type) {
-      case raw::about: return read_about(fields);
-      case raw::string: return read_string(body);
-      case raw::frame: return read_frame(fields);
-      case raw::stack: return read_stack(fields);
-      case raw::thread: return read_thread(fields);
-      case raw::tick: return read_tick(fields);
-      case raw::sample: return read_sample(fields);
-      case raw::loss: return read_loss(fields);
-      case raw::idle: return read_idle(fields);
-      case raw::waiting: return read_waiting(fields);
-      default: return true;
+      case raw::about:
+        return read_about(fields);
+      case raw::string:
+        return read_string(body);
+      case raw::frame:
+        return read_frame(fields);
+      case raw::stack:
+        return read_stack(fields);
+      case raw::thread:
+        return read_thread(fields);
+      case raw::tick:
+        return read_tick(fields);
+      case raw::sample:
+        return read_sample(fields);
+      case raw::loss:
+        return read_loss(fields);
+      case raw::idle:
+        return read_idle(fields);
+      case raw::waiting:
+        return read_waiting(fields);
+      default:
+        return true;
     }
   }
 
@@ -160,8 +177,14 @@ class RawReader {
   bool read_frame(Fields fields) {
     const std::uint64_t kind = fields.number(15);
     const std::string &name = string(fields), &file = string(fields);
-    Frame frame = {static_cast<Frame::Kind>(kind & 7), printable(name, longest_name), printable(file, longest_name), fields.small_number(), fields.small_number(), (kind & raw::line_is_near) != 0};
-    if (!fields.empty()) frame.prototype = static_cast<std::uint32_t>(fields.number(std::numeric_limits<std::uint32_t>::max()));
+    Frame frame = {static_cast<Frame::Kind>(kind & 7),
+                   printable(name, longest_name),
+                   printable(file, longest_name),
+                   fields.small_number(),
+                   fields.small_number(),
+                   (kind & raw::line_is_near) != 0};
+    if (!fields.empty())
+      frame.prototype = static_cast<std::uint32_t>(fields.number(std::numeric_limits<std::uint32_t>::max()));
     if (!fields.good() || frame.kind > Frame::Kind::marker || !has_room_for(name.size() + file.size())) return false;
     frames_.push_back(stacks_.intern(frame));
     return true;
@@ -179,8 +202,11 @@ class RawReader {
     known.thread.tid = fields.small_number();
     known.thread.pid = fields.small_number();
     known.thread.name = string(fields), known.thread.process = string(fields);
-    if (!fields.good() || threads_.size() == most_threads || !has_room_for(known.thread.name.size() + known.thread.process.size())) return false;
-    known.asked_for = window_.thread.empty() || known.thread.name.find(window_.thread) != std::string::npos || std::to_string(known.thread.tid) == window_.thread;
+    if (!fields.good() || threads_.size() == most_threads ||
+        !has_room_for(known.thread.name.size() + known.thread.process.size()))
+      return false;
+    known.asked_for = window_.thread.empty() || known.thread.name.find(window_.thread) != std::string::npos ||
+                      std::to_string(known.thread.tid) == window_.thread;
     threads_.push_back(std::move(known));
     return true;
   }
@@ -209,7 +235,8 @@ class RawReader {
     if (!add_up(facts.stopped_ns) || !add_up(tick_.weight_ns)) return false;
     KnownThread& known = threads_[thread];
     if ((flags & raw::has_quality) != 0) {
-      for (std::size_t i = 0; i < quality_numbers.size(); ++i) known.quality.*quality_numbers[i] = i >= first_quality_numbers && fields.empty() ? 0 : fields.small_number();
+      for (std::size_t i = 0; i < quality_numbers.size(); ++i)
+        known.quality.*quality_numbers[i] = i >= first_quality_numbers && fields.empty() ? 0 : fields.small_number();
     }
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;
@@ -251,9 +278,12 @@ class RawReader {
     summed_ns_ += ns;
     return static_cast<std::uint64_t>(summed_ns_) <= any_number;
   }
-  // A few bytes of the file name a long string: what is made of them must not be much more than the file.
+  // A few bytes of the file name a long string: what is made of them must not be much more than the
+  // file.
   bool has_room_for(std::size_t bytes) { return (text_bytes_ += bytes) <= most_text; }
-  bool is_in_window() const { return tick_.at_ns >= window_.from_ns && (!window_.to_ns || tick_.at_ns <= *window_.to_ns); }
+  bool is_in_window() const {
+    return tick_.at_ns >= window_.from_ns && (!window_.to_ns || tick_.at_ns <= *window_.to_ns);
+  }
   const std::string& string(Fields& fields) {
     static const std::string none;
     const std::uint32_t index = fields.index(strings_.size());
@@ -262,11 +292,11 @@ class RawReader {
 
   const RawWindow& window_;
   std::vector<std::string> strings_;
-  StackTable stacks_;                                  // as recorded
-  std::vector<StackTable::FrameId> frames_;            // by number in the file
+  StackTable stacks_;                        // as recorded
+  std::vector<StackTable::FrameId> frames_;  // by number in the file
   std::vector<StackTable::StackId> nodes_{0};
   std::vector<KnownThread> threads_;
-  std::size_t text_bytes_ = 0;                         // of frames and threads
+  std::size_t text_bytes_ = 0;  // of frames and threads
   Tick tick_;
   std::int64_t ticks_ = 0, summed_ns_ = 0;
   Profile profile_;
@@ -287,7 +317,8 @@ Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& 
     return Error{Cause::usage, "This is no raw recording. luaspy record -f raw writes one."};
   }
   if (const auto version = static_cast<std::uint8_t>(head.back()); version != raw::version) {
-    return Error{Cause::unsupported, fmt::format("This is a raw recording of version {}; this luaspy reads version {}.", version, raw::version)};
+    return Error{Cause::unsupported, fmt::format("This is a raw recording of version {}; this luaspy reads version {}.",
+                                                 version, raw::version)};
   }
   RawReader reader(shape, window, keeps_order);
   std::string block;
@@ -298,7 +329,8 @@ Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& 
     const std::uint32_t size = u32(sizes);
     if (in.gcount() != sizeof sizes || size > raw::largest_block) return reader.finish(false);
     block.resize(size);
-    if (!in.read(block.data(), size) || crc32(0, reinterpret_cast<const Bytef*>(block.data()), size) != u32(sizes + 4)) return reader.finish(false);
+    if (!in.read(block.data(), size) || crc32(0, reinterpret_cast<const Bytef*>(block.data()), size) != u32(sizes + 4))
+      return reader.finish(false);
     if (!reader.read_block(block)) return reader.finish(false);
   }
 }

@@ -16,11 +16,11 @@ namespace luaspy {
 struct RawWindow {
   std::int64_t from_ns = 0;
   std::optional<std::int64_t> to_ns;
-  std::string thread;                    // its number, or a part of its name; "": all
+  std::string thread;  // its number, or a part of its name; "": all
 };
 
-// A raw recording as a profile; its bytes are not trusted. What follows a damaged or unfinished block is left out, and `about.complete` is false
-// then. An error if it is no raw recording at all.
+// A raw recording as a profile; its bytes are not trusted. What follows a damaged or unfinished
+// block is left out, and `about.complete` is false then. An error if it is no raw recording at all.
 Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window = {}, bool keeps_order = true);
 
 }  // namespace luaspy

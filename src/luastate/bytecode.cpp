@@ -14,12 +14,13 @@ constexpr std::string_view constant_value = "constant";
 constexpr std::string_view unknown_name = "?";  // what ldebug.c says for a name that is not there
 constexpr std::string_view environment_name = "_ENV";
 
-// Instructions looked at for one name. A function of several million instructions still gets through; bytecode made to
-// cost time does not.
+// Instructions looked at for one name. A function of several million instructions still gets
+// through; bytecode made to cost time does not.
 constexpr int scan_limit = 1 << 23;
 
-// Searches one function for the name of a value, as ldebug.c does before instruction `pc`. Recursion there is a loop
-// here: a move is followed only towards a lower register, or (LuaJIT) from an earlier instruction on, so it ends.
+// Searches one function for the name of a value, as ldebug.c does before instruction `pc`.
+// Recursion there is a loop here: a move is followed only towards a lower register, or (LuaJIT)
+// from an earlier instruction on, so it ends.
 class NameSearch {
  public:
   explicit NameSearch(const Prototype& function) : function_(function), encoding_(encoding_of(function.bytecode)) {}
@@ -60,8 +61,8 @@ class NameSearch {
     }
   }
 
-  // What register `reg` held just before instruction `pc`, told by what is still there when the call at `call` runs: registers below its
-  // A are not touched by the callee.
+  // What register `reg` held just before instruction `pc`, told by what is still there when the
+  // call at `call` runs: registers below its A are not touched by the callee.
   ValuePath path(int pc, int reg, int call) {
     ValuePath path;
     bool is_object = false;
@@ -71,7 +72,8 @@ class NameSearch {
       const int setter = local(reg, pc) != nullptr ? -1 : last_setter(pc, reg);
       const Origin origin = setter >= 0 ? opcode(setter).origin : Origin::unnamed;
       // The object of a method is the callee's first argument, unless that is assigned to.
-      if (is_object && (setter < 0 || origin == Origin::unnamed)) return with_root(std::move(path), ValuePath::Root::slot, argument_a(call) + encoding_.object_above);
+      if (is_object && (setter < 0 || origin == Origin::unnamed))
+        return with_root(std::move(path), ValuePath::Root::slot, argument_a(call) + encoding_.object_above);
       if (setter < 0) return {};
       const std::uint32_t instruction = code(setter);
       reg = encoding_.b.of(instruction);
@@ -99,17 +101,33 @@ class NameSearch {
 
   ValuePath event_path(int pc) const {
     const std::uint32_t instruction = code(pc);
-    const int a = argument_a(pc), b = encoding_.b.of(instruction), c = argument_c(pc), bx = encoding_.bx.of(instruction);
+    const int a = argument_a(pc), b = encoding_.b.of(instruction), c = argument_c(pc),
+              bx = encoding_.bx.of(instruction);
     ValuePath path{.event = opcode(pc).event};
     switch (opcode(pc).operands) {
-      case Operands::none: return {};
-      case Operands::a: path.operands = {a}; break;
-      case Operands::b: path.operands = {b}; break;
-      case Operands::bx: path.operands = {bx}; break;
-      case Operands::a_and_bx: path.operands = {a, bx}; break;
-      case Operands::b_and_c: path.operands = {b, c}; break;
-      case Operands::below_a: path.operands = {a - 1}; break;
-      case Operands::environment: path.operands = {ValuePath::environment}; break;
+      case Operands::none:
+        return {};
+      case Operands::a:
+        path.operands = {a};
+        break;
+      case Operands::b:
+        path.operands = {b};
+        break;
+      case Operands::bx:
+        path.operands = {bx};
+        break;
+      case Operands::a_and_bx:
+        path.operands = {a, bx};
+        break;
+      case Operands::b_and_c:
+        path.operands = {b, c};
+        break;
+      case Operands::below_a:
+        path.operands = {a - 1};
+        break;
+      case Operands::environment:
+        path.operands = {ValuePath::environment};
+        break;
       case Operands::above_c: {
         const int first = c + 2 * encoding_.object_above - 1;
         path.operands = {first, first + 1};
@@ -135,7 +153,8 @@ class NameSearch {
     return false;
   }
 
-  // What a register holds: a named variable or constant, or the result of instruction `setter` (-1: nobody knows).
+  // What a register holds: a named variable or constant, or the result of instruction `setter` (-1:
+  // nobody knows).
   struct Variable {
     std::string_view what{};
     std::string name{};
@@ -235,7 +254,8 @@ class NameSearch {
       }
       case Environment::any_variable: {
         const Variable variable = find(pc, table);
-        return (variable.what == local_variable || variable.what == upvalue_variable) && variable.name == environment_name;
+        return (variable.what == local_variable || variable.what == upvalue_variable) &&
+               variable.name == environment_name;
       }
     }
     return false;
@@ -262,14 +282,18 @@ class NameSearch {
     return false;
   }
 
-  // lj_debug.c, lj_debug_slotname: a method's object is moved to where the call wants it just before the method is got.
+  // lj_debug.c, lj_debug_slotname: a method's object is moved to where the call wants it just
+  // before the method is got.
   bool is_method(int pc) const {
-    if (encoding_.object_above == 0 || !contains(pc - 1) || opcode(pc - 1).origin != Origin::other_register) return false;
-    return argument_a(pc - 1) == argument_a(pc) + encoding_.object_above && encoding_.from.of(code(pc - 1)) == encoding_.b.of(code(pc));
+    if (encoding_.object_above == 0 || !contains(pc - 1) || opcode(pc - 1).origin != Origin::other_register)
+      return false;
+    return argument_a(pc - 1) == argument_a(pc) + encoding_.object_above &&
+           encoding_.from.of(code(pc - 1)) == encoding_.b.of(code(pc));
   }
 
-  // ldebug.c, findsetreg (5.1: symbexec): the last instruction before `last` that certainly set `reg`; -1 if there is none.
-  // lj_debug.c, lj_debug_slotname: the last one that is written before it.
+  // ldebug.c, findsetreg (5.1: symbexec): the last instruction before `last` that certainly set
+  // `reg`; -1 if there is none. lj_debug.c, lj_debug_slotname: the last one that is written before
+  // it.
   int last_setter(int last, int reg) {
     if (encoding_.backwards) {
       for (int pc = last - 1; pc > 0 && --scans_left_ >= 0; --pc) {
@@ -303,9 +327,10 @@ class NameSearch {
     return setter;
   }
 
-  // How many captures follow the 5.1 OP_CLOSURE at `pc`. symbexec asks the inner Proto; we need not read that, because
-  // captures have A = 0 (lparser.c, pushclosure), and where a real instruction looks like one, a local ends or starts
-  // between them: a closure in register 0 is overwritten only after the local that held it is gone.
+  // How many captures follow the 5.1 OP_CLOSURE at `pc`. symbexec asks the inner Proto; we need not
+  // read that, because captures have A = 0 (lparser.c, pushclosure), and where a real instruction
+  // looks like one, a local ends or starts between them: a closure in register 0 is overwritten
+  // only after the local that held it is gone.
   int captures_after(int pc) {
     int count = 0;
     while (contains(pc + 1 + count) && is_capture(pc + 1 + count)) ++count;
@@ -317,7 +342,9 @@ class NameSearch {
     if ((origin != Origin::other_register && origin != Origin::upvalue) || argument_a(pc) != 0) return false;
     scans_left_ -= 1 + static_cast<int>(function_.locals.size());
     if (scans_left_ < 0) return false;
-    return std::ranges::none_of(function_.locals, [pc](const LocalVariable& variable) { return variable.start_pc == pc || variable.end_pc == pc; });
+    return std::ranges::none_of(function_.locals, [pc](const LocalVariable& variable) {
+      return variable.start_pc == pc || variable.end_pc == pc;
+    });
   }
 
   const Prototype& function_;
@@ -377,7 +404,9 @@ bool is_call(Bytecode bytecode, std::uint32_t instruction) {
   return calls == Calls::value || calls == Calls::tail_value;
 }
 
-bool is_tail_call(Bytecode bytecode, std::uint32_t instruction) { return calls_of(encoding_of(bytecode), instruction) == Calls::tail_value; }
+bool is_tail_call(Bytecode bytecode, std::uint32_t instruction) {
+  return calls_of(encoding_of(bytecode), instruction) == Calls::tail_value;
+}
 
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction) {
   return is_call(bytecode, instruction) ? std::optional(encoding_of(bytecode).a.of(instruction)) : std::nullopt;

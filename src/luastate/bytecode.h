@@ -1,7 +1,7 @@
 #pragma once
-// What a Lua caller calls its callee: read from the caller's bytecode at the calling instruction, as ldebug.c does
-// (getfuncname / funcnamefromcode), for the bytecode of 5.1 to 5.5, and lj_debug.c (lj_debug_funcname) for LuaJIT's. Pure functions of a
-// Prototype.
+// What a Lua caller calls its callee: read from the caller's bytecode at the calling instruction,
+// as ldebug.c does (getfuncname / funcnamefromcode), for the bytecode of 5.1 to 5.5, and lj_debug.c
+// (lj_debug_funcname) for LuaJIT's. Pure functions of a Prototype.
 
 #include <optional>
 #include <string>
@@ -17,11 +17,13 @@ struct CallName {
   std::string name;
 };
 
-// The name of the function that instruction `pc` of `caller` is calling; nullopt where ldebug.c or lj_debug.c finds none.
-// `pc` is an index into caller.code; anything out of range is nullopt. Bounded work on any bytecode.
+// The name of the function that instruction `pc` of `caller` is calling; nullopt where ldebug.c or
+// lj_debug.c finds none. `pc` is an index into caller.code; anything out of range is nullopt.
+// Bounded work on any bytecode.
 std::optional<CallName> callee_name(const Prototype& caller, int pc);
 
-// Where the function that an instruction calls was got from, in terms of what is still there while the callee runs.
+// Where the function that an instruction calls was got from, in terms of what is still there while
+// the callee runs.
 struct ValuePath {
   enum class Root : std::uint8_t {
     unknown,
@@ -38,20 +40,22 @@ struct ValuePath {
   };
   Root root = Root::unknown;
   int index = 0;
-  std::vector<Key> keys;  // and then of fields, outermost first
+  std::vector<Key> keys;      // and then of fields, outermost first
   std::string_view event{};   // without "__"
   std::vector<int> operands;  // registers, or `environment`
 };
 
-// LuaJIT: the path to what instruction `pc` of `caller` calls, along the same instructions that callee_name() follows. For other bytecode
-// the root is unknown.
+// LuaJIT: the path to what instruction `pc` of `caller` calls, along the same instructions that
+// callee_name() follows. For other bytecode the root is unknown.
 ValuePath callee_path(const Prototype& caller, int pc);
 
-// The register that holds the function if `instruction` is an OP_CALL or OP_TAILCALL; nullopt for any other instruction.
+// The register that holds the function if `instruction` is an OP_CALL or OP_TAILCALL; nullopt for
+// any other instruction.
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction);
 
-// Is `instruction` an OP_CALL or OP_TAILCALL (LuaJIT: BC_CALL and its variants)? The callee, if a Lua function, then runs in the same luaV_execute (lvm.c). It does not
-// if it is called as a metamethod or an iterator.
+// Is `instruction` an OP_CALL or OP_TAILCALL (LuaJIT: BC_CALL and its variants)? The callee, if a
+// Lua function, then runs in the same luaV_execute (lvm.c). It does not if it is called as a
+// metamethod or an iterator.
 bool is_call(Bytecode bytecode, std::uint32_t instruction);
 bool is_tail_call(Bytecode bytecode, std::uint32_t instruction);
 

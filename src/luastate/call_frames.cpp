@@ -5,18 +5,20 @@
 namespace luaspy {
 
 std::string left_out_text(const LuaWalk& walk, bool counted) {
-  // A recording has no number: it would be another one in every sample, and the stacks would not add up.
+  // A recording has no number: it would be another one in every sample, and the stacks would not
+  // add up.
   return counted && walk.left_out > 0 ? fmt::format("[{} frames left out]", walk.left_out) : "[frames left out]";
 }
 
-Frame label_call(Names& names, const NativeFunctions& functions, const Names::Context& context, const LuaCall& call, const LuaCall* caller, Address pc) {
+Frame label_call(Names& names, const NativeFunctions& functions, const Names::Context& context, const LuaCall& call,
+                 const LuaCall* caller, Address pc) {
   Frame labelled = names.frame(context, call, caller, pc);
   labelled.line_is_near = call.near;
   if (!call.is_lua) {
     const Frame native = functions.describe_entry(call.entry);
     labelled.file = native.file;
     if (labelled.name.empty() || labelled.name == "?") labelled.name = native.name;
-    if (labelled.name.empty()) return marker("[unreadable]");   // its code is in no module: what was read is no function
+    if (labelled.name.empty()) return marker("[unreadable]");  // its code is in no module: what was read is no function
   }
   return labelled;
 }

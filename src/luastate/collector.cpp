@@ -8,32 +8,42 @@ namespace {
 
 // Of PUC's, lgc.h; of LuaJIT's, lj_gc.h. By number.
 constexpr std::string_view phases51[] = {"GCSpause", "GCSpropagate", "GCSsweepstring", "GCSsweep", "GCSfinalize"};
-constexpr std::string_view phases52[] = {"GCSpropagate", "GCSatomic", "GCSsweepstring", "GCSsweepudata", "GCSsweep", "GCSpause"};
-constexpr std::string_view phases53[] = {"GCSpropagate", "GCSatomic", "GCSswpallgc", "GCSswpfinobj", "GCSswptobefnz", "GCSswpend", "GCScallfin", "GCSpause"};
-constexpr std::string_view phases54[] = {"GCSpropagate", "GCSenteratomic", "GCSatomic", "GCSswpallgc", "GCSswpfinobj", "GCSswptobefnz", "GCSswpend", "GCScallfin", "GCSpause"};
-constexpr std::string_view phases_luajit[] = {"GCSpause", "GCSpropagate", "GCSatomic", "GCSsweepstring", "GCSsweep", "GCSfinalize"};
+constexpr std::string_view phases52[] = {"GCSpropagate",  "GCSatomic", "GCSsweepstring",
+                                         "GCSsweepudata", "GCSsweep",  "GCSpause"};
+constexpr std::string_view phases53[] = {"GCSpropagate",  "GCSatomic", "GCSswpallgc", "GCSswpfinobj",
+                                         "GCSswptobefnz", "GCSswpend", "GCScallfin",  "GCSpause"};
+constexpr std::string_view phases54[] = {"GCSpropagate",  "GCSenteratomic", "GCSatomic",  "GCSswpallgc", "GCSswpfinobj",
+                                         "GCSswptobefnz", "GCSswpend",      "GCScallfin", "GCSpause"};
+constexpr std::string_view phases_luajit[] = {"GCSpause",       "GCSpropagate", "GCSatomic",
+                                              "GCSsweepstring", "GCSsweep",     "GCSfinalize"};
 
 std::span<const std::string_view> phases_of(const Dialect& lua) {
   if (lua.luajit != nullptr) return phases_luajit;
   switch (lua.puc->bytecode) {
-    case Bytecode::lua51: return phases51;
-    case Bytecode::lua52: return phases52;
-    case Bytecode::lua53: return phases53;
-    default: return phases54;
+    case Bytecode::lua51:
+      return phases51;
+    case Bytecode::lua52:
+      return phases52;
+    case Bytecode::lua53:
+      return phases53;
+    default:
+      return phases54;
   }
 }
 
 // lstate.h, KGC_…
 std::string_view mode_of(const Layout& layout, unsigned kind) {
   constexpr std::string_view modes52[] = {"incremental", "emergency", "generational"};
-  constexpr std::string_view modes54[] = {"incremental", "generational", "generational, major"};   // the last from 5.5 on
+  constexpr std::string_view modes54[] = {"incremental", "generational", "generational, major"};  // the last from 5.5
+                                                                                                  // on
   if (layout.G_gckind == no_field || kind >= std::size(modes54)) return "incremental";
   return layout.bytecode == Bytecode::lua52 ? modes52[kind] : modes54[kind];
 }
 
 // WHITEBITS: bits 0 and 1 of `marked`; 3 and 4 from 5.4 on.
 std::uint8_t white_bits(const Dialect& lua) {
-  const bool high = lua.puc != nullptr && (lua.puc->bytecode == Bytecode::lua54 || lua.puc->bytecode == Bytecode::lua55);
+  const bool high = lua.puc != nullptr &&
+                    (lua.puc->bytecode == Bytecode::lua54 || lua.puc->bytecode == Bytecode::lua55);
   return high ? 0x18 : 0x03;
 }
 
@@ -62,13 +72,14 @@ CollectorState read_collector(const Memory& memory, const Dialect& lua, Address 
       total += layout.bytecode == Bytecode::lua55 ? -debt : debt;
     }
     state.bytes = static_cast<std::int64_t>(total);
-    state.mode = mode_of(layout, layout.G_gckind != no_field ? memory.get<std::uint8_t>(G + layout.G_gckind).value_or(0) : 0);
+    state.mode = mode_of(layout,
+                         layout.G_gckind != no_field ? memory.get<std::uint8_t>(G + layout.G_gckind).value_or(0) : 0);
   }
   if (!phase || !white) return state;
   const std::span<const std::string_view> phases = phases_of(lua);
   state.known = *phase < phases.size();
   if (state.known) state.phase = phases[*phase];
-  state.dead_white = static_cast<std::uint8_t>(~*white & white_bits(lua));   // lgc.h, otherwhite
+  state.dead_white = static_cast<std::uint8_t>(~*white & white_bits(lua));  // lgc.h, otherwhite
   return state;
 }
 
@@ -81,7 +92,8 @@ Address main_thread_of(const Memory& memory, const Dialect& lua, Address G) {
 Address finalizer_thread_of(const Memory& memory, const Dialect& lua, Address G) {
   constexpr Offset value_size = 8;
   if (lua.luajit == nullptr) return 0;
-  // It follows the registry in releases that have it. In those that have the registry right behind mainthref a temporary value does.
+  // It follows the registry in releases that have it. In those that have the registry right behind
+  // mainthref a temporary value does.
   const LuajitLayout& layout = *lua.luajit;
   if (layout.G_registry <= layout.G_mainthref + value_size) return 0;
   const Address thread = read_ref(memory, layout, G + layout.G_registry + value_size).value_or(0);
@@ -104,7 +116,8 @@ bool read_head(const Memory& memory, const Dialect& lua, Address object, ObjectH
     head.type = load<std::uint8_t>(bytes, 8);
     head.marked = load<std::uint8_t>(bytes, 9);
     head.is_thread = head.type == lua.puc->tag_thread;
-    // LUA_TSTRING to the last that a collector has (5.1: LUA_TUPVAL, 10); variants in the bits above; the rest of the type's byte is clear.
+    // LUA_TSTRING to the last that a collector has (5.1: LUA_TUPVAL, 10); variants in the bits
+    // above; the rest of the type's byte is clear.
     constexpr unsigned variant_bits = 0x30, first = 4, last = 10;
     const unsigned plain = head.type & ~variant_bits;
     return plain >= first && plain <= last && (head.next == 0 || plausible_pointer(head.next));
@@ -116,7 +129,8 @@ bool read_head(const Memory& memory, const Dialect& lua, Address object, ObjectH
   head.marked = load<std::uint8_t>(used, layout.L_gct - 1u);
   head.type = load<std::uint8_t>(used, layout.L_gct);
   head.is_thread = head.type == luajit::gct_thread;
-  return head.type >= luajit::gct_upvalue && head.type <= luajit::gct_userdata && (head.next == 0 || plausible_pointer(head.next));
+  return head.type >= luajit::gct_upvalue && head.type <= luajit::gct_userdata &&
+         (head.next == 0 || plausible_pointer(head.next));
 }
 
 namespace {
@@ -126,7 +140,8 @@ class Trail {
  public:
   void add(Address object) { objects_[slot(count_++)] = object; }
   std::int64_t count() const { return count_; }
-  // Takes back up to `n` objects, as far as they are known. The one to go on with; 0 if there is none.
+  // Takes back up to `n` objects, as far as they are known. The one to go on with; 0 if there is
+  // none.
   Address take_back(std::int64_t n, const std::function<void(Address)>& refresh) {
     const std::int64_t known = std::min<std::int64_t>({n, count_, size});
     for (std::int64_t i = 0; i < known; ++i) refresh(objects_[slot(count_ - 1 - i)]);
@@ -148,12 +163,13 @@ bool belongs(const Memory& memory, const Dialect& lua, Address L, Address G) {
 
 }  // namespace
 
-void list_threads(const Memory& memory, const Dialect& lua, Address G, Address object, const ListWalk& how, ThreadList& list) {
+void list_threads(const Memory& memory, const Dialect& lua, Address G, Address object, const ListWalk& how,
+                  ThreadList& list) {
   constexpr int most_breaks = 64;
   list = {};
   const CollectorState collector = read_collector(memory, lua, G);
   Trail trail;
-  std::vector<std::int64_t> at;   // of each thread found, how many objects come before it
+  std::vector<std::int64_t> at;  // of each thread found, how many objects come before it
   int breaks = 0;
   // R. P. Brent's test for a cycle: the object at a power of two is met again.
   Address landmark = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What tells that a file holds a Lua core, from its constant data alone: the version strings, where they are, and what every core has, whatever it calls
-// itself.
+// What tells that a file holds a Lua core, from its constant data alone: the version strings, where
+// they are, and what every core has, whatever it calls itself.
 
 #include <array>
 #include <optional>
@@ -12,14 +12,16 @@ namespace luaspy {
 
 // A Lua core in a file.
 struct LuaIdent {
-  std::string version, text;   // "5.4.4", the series "5.4", or "5.?"; "LuaJIT 2.1.0-beta3"; and what told it
-  int strength = 0;            // how sure: 3 lua_ident, PUC's table of opcodes, or LuaJIT's version beside its messages; 2 PUC's messages, or LuaJIT's version alone; 1 the bare series
-  int cores = 1;               // how many of this version are linked into the file
+  std::string version, text;  // "5.4.4", the series "5.4", or "5.?"; "LuaJIT 2.1.0-beta3"; and what told it
+  int strength = 0;  // how sure: 3 lua_ident, PUC's table of opcodes, or LuaJIT's version beside its messages; 2 PUC's
+                     // messages, or LuaJIT's version alone; 1 the bare series
+  int cores = 1;     // how many of this version are linked into the file
 };
 
 class CoreSigns {
  public:
-  // Pieces of a file are given one after the other. Each has `overlap` bytes of the next one at its end, which do not count for it.
+  // Pieces of a file are given one after the other. Each has `overlap` bytes of the next one at its
+  // end, which do not count for it.
   static constexpr std::size_t overlap = 128;
   void look_at(std::string_view piece, std::size_t size);
   // Is it worth giving the pieces again, for their tables?
@@ -31,7 +33,7 @@ class CoreSigns {
  private:
   void add_ident(LuaIdent ident);
 
-  static constexpr std::size_t series_count = 5;   // 5.1 to 5.5
+  static constexpr std::size_t series_count = 5;  // 5.1 to 5.5
   std::vector<LuaIdent> idents_;
   std::optional<LuaIdent> luajit_, series_;
   std::array<int, series_count> tables_{};

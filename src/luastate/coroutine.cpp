@@ -8,7 +8,7 @@
 namespace luaspy {
 namespace {
 
-constexpr std::uint8_t status_ok = 0, status_yield = 1;   // lua.h
+constexpr std::uint8_t status_ok = 0, status_yield = 1;  // lua.h
 constexpr Address slot_size = 16, slot_size_luajit = 8;
 
 // What lua_status, lua_getstack and lua_gettop say.
@@ -16,16 +16,20 @@ struct Situation {
   std::uint8_t status = 0;
   bool has_frames = false;
   bool has_values = false;
-  Address first = 0;   // the slot of the function that it began with, or will
+  Address first = 0;  // the slot of the function that it began with, or will
 };
 
 bool situation_of(const Memory& memory, const Layout& layout, Address G, Address L, Situation& now) {
   std::array<std::byte, 256> bytes;
   const auto fields = std::span(bytes).first(layout.L_size);
-  if (!memory.read(L, fields) || load<std::uint8_t>(fields, layout.L_tt) != layout.tag_thread || load<Address>(fields, layout.L_G) != G) return false;
-  const Address ci = load<Address>(fields, layout.L_ci), stack = load<Address>(fields, layout.L_stack), top = load<Address>(fields, layout.L_top);
+  if (!memory.read(L, fields) || load<std::uint8_t>(fields, layout.L_tt) != layout.tag_thread ||
+      load<Address>(fields, layout.L_G) != G)
+    return false;
+  const Address ci = load<Address>(fields, layout.L_ci), stack = load<Address>(fields, layout.L_stack),
+                top = load<Address>(fields, layout.L_top);
   if (!plausible_pointer(ci) || !plausible_pointer(stack)) return false;
-  const Address base_ci = layout.ci_previous == no_field ? load<Address>(fields, layout.L_base_ci) : L + layout.L_base_ci;
+  const Address base_ci = layout.ci_previous == no_field ? load<Address>(fields, layout.L_base_ci)
+                                                         : L + layout.L_base_ci;
   now.status = load<std::uint8_t>(fields, layout.L_status);
   now.has_frames = ci != base_ci;
   now.first = stack + slot_size;
@@ -37,10 +41,11 @@ bool situation_of(const Memory& memory, const LuajitLayout& layout, Address G, A
   std::array<std::byte, 96> bytes;
   const auto fields = std::span(bytes).first(layout.L_stacksize + 4u);
   if (!memory.read(L, fields) || !is_thread_of(memory, layout, L, G)) return false;
-  const Address stack = load_ref(layout, fields, layout.L_stack), base = load<Address>(fields, layout.L_base), top = load<Address>(fields, layout.L_top);
+  const Address stack = load_ref(layout, fields, layout.L_stack), base = load<Address>(fields, layout.L_base),
+                top = load<Address>(fields, layout.L_top);
   if (!plausible_pointer(stack)) return false;
   now.status = load<std::uint8_t>(fields, layout.L_status);
-  now.first = stack + slot_size_luajit * (layout.gc64 ? 2 : 1);   // behind the thread itself
+  now.first = stack + slot_size_luajit * (layout.gc64 ? 2 : 1);  // behind the thread itself
   now.has_frames = base > now.first;
   now.has_values = top > base;
   return true;
@@ -59,35 +64,46 @@ CoroutineStatus status_of(const Situation& now, Active active) {
 
 std::string_view name(CoroutineStatus status) {
   switch (status) {
-    case CoroutineStatus::running: return "running";
-    case CoroutineStatus::normal: return "normal";
-    case CoroutineStatus::elsewhere: return "elsewhere";
-    case CoroutineStatus::suspended: return "suspended";
-    case CoroutineStatus::not_started: return "not started";
-    case CoroutineStatus::dead: return "dead";
-    case CoroutineStatus::failed: break;
+    case CoroutineStatus::running:
+      return "running";
+    case CoroutineStatus::normal:
+      return "normal";
+    case CoroutineStatus::elsewhere:
+      return "elsewhere";
+    case CoroutineStatus::suspended:
+      return "suspended";
+    case CoroutineStatus::not_started:
+      return "not started";
+    case CoroutineStatus::dead:
+      return "dead";
+    case CoroutineStatus::failed:
+      break;
   }
   return "failed";
 }
 
 bool has_hook(const Memory& memory, const Dialect& lua, Address G, Address L) {
-  constexpr std::uint8_t events = 0x0f;   // lj_obj.h, HOOK_EVENTMASK
+  constexpr std::uint8_t events = 0x0f;  // lj_obj.h, HOOK_EVENTMASK
   if (lua.puc != nullptr) return memory.get<std::uint8_t>(L + lua.puc->L_hookmask).value_or(0) != 0;
-  return lua.luajit->G_hookmask != no_field && (memory.get<std::uint8_t>(G + lua.luajit->G_hookmask).value_or(0) & events) != 0;
+  return lua.luajit->G_hookmask != no_field &&
+         (memory.get<std::uint8_t>(G + lua.luajit->G_hookmask).value_or(0) & events) != 0;
 }
 
-bool look_at_coroutine(const Memory& memory, const Dialect& lua, Address G, Address L, Active active, const WalkLimits& limits, CoroutineLook& look) {
+bool look_at_coroutine(const Memory& memory, const Dialect& lua, Address G, Address L, Active active,
+                       const WalkLimits& limits, CoroutineLook& look) {
   Situation now;
   look.walk.clear();
   look.began = {};
   look.begun = false;
-  if (!(lua.puc != nullptr ? situation_of(memory, *lua.puc, G, L, now) : situation_of(memory, *lua.luajit, G, L, now))) return false;
+  if (!(lua.puc != nullptr ? situation_of(memory, *lua.puc, G, L, now) : situation_of(memory, *lua.luajit, G, L, now)))
+    return false;
   look.hooked = has_hook(memory, lua, G, L);
   look.status = status_of(now, active);
   if (look.status == CoroutineStatus::dead) return true;
   if (look.status == CoroutineStatus::not_started) {
     // Its first value is the function, unless the host has put something else there.
-    look.begun = lua.puc != nullptr ? read_function_at(memory, *lua.puc, L, now.first, look.began) : read_function_at(memory, *lua.luajit, L, now.first, look.began);
+    look.begun = lua.puc != nullptr ? read_function_at(memory, *lua.puc, L, now.first, look.began)
+                                    : read_function_at(memory, *lua.luajit, L, now.first, look.began);
     return true;
   }
   if (lua.puc != nullptr) {
@@ -98,14 +114,16 @@ bool look_at_coroutine(const Memory& memory, const Dialect& lua, Address G, Addr
   }
   // Whatever waits is neither set up nor torn down.
   const bool waits = active != Active::innermost;
-  if (look.walk.end != LuaWalk::End::complete || (waits && (look.walk.dropped != 0 || look.walk.innermost_dropped != 0))) return false;
+  if (look.walk.end != LuaWalk::End::complete ||
+      (waits && (look.walk.dropped != 0 || look.walk.innermost_dropped != 0)))
+    return false;
   look.begun = !look.walk.calls.empty();
   if (look.begun) look.began = look.walk.calls.back();
   return true;
 }
 
 void touch_coroutine(const Memory& memory, const Dialect& lua, Address L) {
-  constexpr Address most = 16 << 10;   // a deeper stack is a stack that waits
+  constexpr Address most = 16 << 10;  // a deeper stack is a stack that waits
   Address stack = 0, end = 0;
   if (lua.puc != nullptr) {
     stack = memory.get<Address>(L + lua.puc->L_stack).value_or(0);

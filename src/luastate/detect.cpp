@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "luastate/luajit/layouts.h"
 #include "base/text.h"
+#include "luastate/luajit/layouts.h"
 
 namespace luaspy {
 namespace {
 
 constexpr std::size_t chunk_size = 1 << 20;
-constexpr std::size_t longest_path = 1 << 12;   // PATH_MAX (limits.h); of what is shown of one
+constexpr std::size_t longest_path = 1 << 12;  // PATH_MAX (limits.h); of what is shown of one
 constexpr std::size_t image_limit = 1 << 30;
 
 struct Range {
@@ -26,7 +26,8 @@ bool for_each_piece(const Memory& memory, const std::vector<Range>& constant, Lo
       buffer.resize(std::min<Address>(chunk_size + CoreSigns::overlap, range.end - at));
       if (!memory.read(at, buffer)) continue;
       read = true;
-      look_at(std::string_view(reinterpret_cast<const char*>(buffer.data()), buffer.size()), std::min(buffer.size(), chunk_size));
+      look_at(std::string_view(reinterpret_cast<const char*>(buffer.data()), buffer.size()),
+              std::min(buffer.size(), chunk_size));
     }
   }
   return read;
@@ -34,24 +35,31 @@ bool for_each_piece(const Memory& memory, const std::vector<Range>& constant, Lo
 
 std::vector<LuaIdent> search(const Memory& memory, const std::vector<Range>& constant, bool& read) {
   CoreSigns signs;
-  read = for_each_piece(memory, constant, [&](std::string_view piece, std::size_t size) { signs.look_at(piece, size); });
-  if (signs.may_have_tables()) (void)for_each_piece(memory, constant, [&](std::string_view piece, std::size_t size) { signs.look_for_tables(piece, size); });
+  read = for_each_piece(memory, constant,
+                        [&](std::string_view piece, std::size_t size) { signs.look_at(piece, size); });
+  if (signs.may_have_tables())
+    (void)for_each_piece(memory, constant,
+                         [&](std::string_view piece, std::size_t size) { signs.look_for_tables(piece, size); });
   return signs.cores();
 }
 
 }  // namespace
 
 std::vector<Dialect> rows_for(const std::string& version) {
-  if (version.starts_with("LuaJIT")) return {{nullptr, &layout_rows::luajit_gc64}, {nullptr, &layout_rows::luajit_gc32}};
+  if (version.starts_with("LuaJIT"))
+    return {{nullptr, &layout_rows::luajit_gc64}, {nullptr, &layout_rows::luajit_gc32}};
   std::vector<Dialect> rows;
   const std::string_view series = std::string_view(version).substr(0, 3);
   const int patch = version.size() == 5 ? version[4] - '0' : -1;
   for (const Layout& row : layouts()) {
     if (row.series == series || series == "5.?") rows.push_back({&row, nullptr});
   }
-  // Newest first, but the row that the version names before all; a release newer than every row gets the newest.
+  // Newest first, but the row that the version names before all; a release newer than every row
+  // gets the newest.
   std::ranges::reverse(rows);
-  std::stable_partition(rows.begin(), rows.end(), [&](const Dialect& row) { return patch >= row.puc->first_patch && patch <= row.puc->last_patch; });
+  std::stable_partition(rows.begin(), rows.end(), [&](const Dialect& row) {
+    return patch >= row.puc->first_patch && patch <= row.puc->last_patch;
+  });
   return rows;
 }
 
@@ -96,14 +104,18 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     const std::vector<LuaIdent> found = is_known ? met->second : search(memory, image.constant, read);
     if (known != nullptr && read) known->emplace(key, found);
     for (const LuaIdent& core : found)
-      images_.push_back({printable(image.path, longest_path), image.start, image.end, core.version, core.text, core.strength == 3, rows_for(core.version), core.cores});
+      images_.push_back({printable(image.path, longest_path), image.start, image.end, core.version, core.text,
+                         core.strength == 3, rows_for(core.version), core.cores});
     changed |= !found.empty();
   }
   changed |= std::erase_if(images_, [&](const LuaImage& image) {
-    return std::ranges::none_of(seen, [&](const Seen& entry) { return entry.start == image.start && printable(entry.path, longest_path) == image.path; });
-  }) != 0;
+               return std::ranges::none_of(seen, [&](const Seen& entry) {
+                 return entry.start == image.start && printable(entry.path, longest_path) == image.path;
+               });
+             }) != 0;
   // Programs mention "Lua 5.3" without having one: that counts only where nothing better is.
-  if (std::ranges::any_of(images_, &LuaImage::certain)) std::erase_if(images_, [](const LuaImage& image) { return !image.certain; });
+  if (std::ranges::any_of(images_, &LuaImage::certain))
+    std::erase_if(images_, [](const LuaImage& image) { return !image.certain; });
   seen_ = std::move(seen);
   return changed;
 }

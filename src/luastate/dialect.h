@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "luastate/puc/layout.h"
 #include "luastate/luajit/luajit_layout.h"
+#include "luastate/puc/layout.h"
 
 namespace luaspy {
 

@@ -5,11 +5,13 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_entering = 3;   // native frames between luaV_execute and the API function that the host called (ldo.c, lapi.c)
+constexpr std::size_t most_entering = 3;  // native frames between luaV_execute and the API function that the host
+                                          // called (ldo.c, lapi.c)
 
 class FrameOwners {
  public:
-  FrameOwners(Walked& walked, StatePlaces& places, const std::vector<NativeFrame>& natives, const NativeFunctions& functions)
+  FrameOwners(Walked& walked, StatePlaces& places, const std::vector<NativeFrame>& natives,
+              const NativeFunctions& functions)
       : walked_(walked), places_(places), natives_(natives), functions_(functions) {}
 
   void settle(const Memory& stack);
@@ -18,7 +20,8 @@ class FrameOwners {
   // A native frame, or an anchor, that tells whose the frames there are.
   struct Claim {
     Address sp;
-    std::size_t state, native;   // native: index of the frame; `no_frame` for a state that is anchored there and has none
+    std::size_t state, native;  // native: index of the frame; `no_frame` for a state that is anchored there and has
+                                // none
   };
   static constexpr std::size_t no_frame = ~std::size_t{0};
 
@@ -40,8 +43,11 @@ void FrameOwners::settle(const Memory& stack) {
   if (natives_.empty() || parts_are_settled()) return;
   std::vector<Claim> all = claims(stack);
   if (all.empty()) {
-    // Nothing tells whose the frames are. A state that is only guessed has frames of the core at least.
-    const bool none = walked_.running != 0 && !walked_.states[0].anchored && std::ranges::none_of(natives_, [&](const NativeFrame& frame) { return functions_.in_core_module(frame); });
+    // Nothing tells whose the frames are. A state that is only guessed has frames of the core at
+    // least.
+    const bool none = walked_.running != 0 && !walked_.states[0].anchored &&
+                      std::ranges::none_of(natives_,
+                                           [&](const NativeFrame& frame) { return functions_.in_core_module(frame); });
     if (none) walked_.parts.clear(), walked_.running = 0;
     else if (walked_.running != 0) walked_.unclaimed = false;
     return;
@@ -58,17 +64,21 @@ bool FrameOwners::parts_are_settled() {
     if (walked_.states[i].anchored) ++anchored, end = std::max(end, walked_.states[i].activation.boundary);
     puc += walked_.states[i].activation.lua.puc != nullptr;
   }
-  const bool outside = std::ranges::any_of(natives_, [&](const NativeFrame& frame) { return frame.sp >= end && functions_.executes_lua(frame); });
+  const bool outside = std::ranges::any_of(
+      natives_, [&](const NativeFrame& frame) { return frame.sp >= end && functions_.executes_lua(frame); });
   if (puc == 0) walked_.unclaimed = outside;
   return puc == 0 || (anchored == walked_.walked && anchored < 2 && !outside);
 }
 
-// The innermost anchored state whose anchor is further out than the frame; no_frame if there is none.
+// The innermost anchored state whose anchor is further out than the frame; no_frame if there is
+// none.
 std::size_t FrameOwners::region_of(const NativeFrame& native) const {
   std::size_t nearest = no_frame;
   for (std::size_t i = 0; i < walked_.walked; ++i) {
     const bool holds = walked_.states[i].anchored && native.sp < walked_.states[i].activation.boundary;
-    if (holds && (nearest == no_frame || walked_.states[i].activation.boundary < walked_.states[nearest].activation.boundary)) nearest = i;
+    if (holds &&
+        (nearest == no_frame || walked_.states[i].activation.boundary < walked_.states[nearest].activation.boundary))
+      nearest = i;
   }
   return nearest;
 }
@@ -80,18 +90,21 @@ std::size_t FrameOwners::owner_by_entry(const NativeFrame& native) const {
   if (native.function == 0 || (region != no_frame && walked_.states[region].walk.left_out != 0)) return owner;
   for (std::size_t i = 0; i < walked_.walked; ++i) {
     const auto is_this = [&](const LuaCall& call) { return !call.is_lua && call.entry == native.function; };
-    if (walked_.states[i].activation.lua.puc == nullptr || std::ranges::none_of(walked_.states[i].walk.calls, is_this)) continue;
+    if (walked_.states[i].activation.lua.puc == nullptr || std::ranges::none_of(walked_.states[i].walk.calls, is_this))
+      continue;
     if (owner != no_frame) return no_frame;
     owner = i;
   }
-  const bool tells = owner != no_frame && (!walked_.states[owner].anchored || native.sp >= walked_.states[owner].activation.boundary);
+  const bool tells = owner != no_frame &&
+                     (!walked_.states[owner].anchored || native.sp >= walked_.states[owner].activation.boundary);
   return tells ? owner : no_frame;
 }
 
 std::vector<FrameOwners::Claim> FrameOwners::claims(const Memory& stack) {
   std::vector<Claim> claims;
   std::vector<Address> states;
-  for (std::size_t i = 0; i < walked_.walked; ++i) states.push_back(walked_.states[i].activation.lua.puc != nullptr ? walked_.states[i].activation.L : 0);
+  for (std::size_t i = 0; i < walked_.walked; ++i)
+    states.push_back(walked_.states[i].activation.lua.puc != nullptr ? walked_.states[i].activation.L : 0);
   for (std::size_t n = 0; n < natives_.size(); ++n) {
     const NativeFrame& native = natives_[n];
     if (!functions_.executes_lua(native)) {
@@ -105,8 +118,10 @@ std::vector<FrameOwners::Claim> FrameOwners::claims(const Memory& stack) {
       continue;
     }
     const StatePlaces::Owner owner = places_.owner(native, states, region, stack);
-    // An anchored state has frames elsewhere than below its anchor only if it is called again, by another one.
-    const bool believed = owner.state != StatePlaces::none && (owner.certain || owner.state == region || !walked_.states[owner.state].anchored);
+    // An anchored state has frames elsewhere than below its anchor only if it is called again, by
+    // another one.
+    const bool believed = owner.state != StatePlaces::none &&
+                          (owner.certain || owner.state == region || !walked_.states[owner.state].anchored);
     if (believed) claims.push_back({native.sp, owner.state, n});
     else if (region != no_frame) claims.push_back({native.sp, region, n});
     else walked_.unclaimed = true;
@@ -114,13 +129,15 @@ std::vector<FrameOwners::Claim> FrameOwners::claims(const Memory& stack) {
   for (std::size_t i = 0; i < walked_.walked; ++i) {
     const Address boundary = walked_.states[i].activation.boundary;
     const auto is_own = [&](const Claim& claim) { return claim.state == i && claim.sp < boundary; };
-    if (walked_.states[i].anchored && std::ranges::none_of(claims, is_own)) claims.push_back({boundary - 1, i, no_frame});
+    if (walked_.states[i].anchored && std::ranges::none_of(claims, is_own))
+      claims.push_back({boundary - 1, i, no_frame});
   }
   std::ranges::stable_sort(claims, {}, &Claim::sp);
   return claims;
 }
 
-// Neighbouring frames of one state are one part. It reaches to the state's anchor, or to what has called it.
+// Neighbouring frames of one state are one part. It reaches to the state's anchor, or to what has
+// called it.
 void FrameOwners::make_parts(const std::vector<Claim>& claims) {
   walked_.parts.clear();
   for (std::size_t i = 0; i < claims.size(); ++i) {
@@ -154,12 +171,14 @@ void FrameOwners::put_in_order() {
   for (const std::size_t i : order) sorted.push_back(std::move(walked_.states[i]));
   for (std::size_t i = walked_.walked; i < walked_.states.size(); ++i) sorted.push_back(std::move(walked_.states[i]));
   walked_.states.swap(sorted);
-  for (Walked::Part& part : walked_.parts) part.state = static_cast<std::size_t>(std::ranges::find(order, part.state) - order.begin());
+  for (Walked::Part& part : walked_.parts)
+    part.state = static_cast<std::size_t>(std::ranges::find(order, part.state) - order.begin());
 }
 
 }  // namespace
 
-void settle_owners(Walked& walked, StatePlaces& places, const std::vector<NativeFrame>& natives, const NativeFunctions& functions, const Memory& stack) {
+void settle_owners(Walked& walked, StatePlaces& places, const std::vector<NativeFrame>& natives,
+                   const NativeFunctions& functions, const Memory& stack) {
   FrameOwners(walked, places, natives, functions).settle(stack);
 }
 

@@ -8,23 +8,24 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t chunk_words = 64;     // how many stack words are tested in one batch
-constexpr std::size_t head_size = 112;      // bytes of a lua_State that tell whether it is one: up to L_G and ci in every row
-constexpr std::size_t most_states = 256;    // active on one thread: LUAI_MAXCCALLS bounds nesting to 200
+constexpr std::size_t chunk_words = 64;   // how many stack words are tested in one batch
+constexpr std::size_t head_size = 112;    // bytes of a lua_State that tell whether it is one: up to L_G and ci in every
+                                          // row
+constexpr std::size_t most_states = 256;  // active on one thread: LUAI_MAXCCALLS bounds nesting to 200
 constexpr int chain_limit = 1024;
 
 // What finding a running state needs to know of either Lua.
 struct StateFields {
-  Offset tt, G;                   // the object's type, the reference to its global_State
+  Offset tt, G;  // the object's type, the reference to its global_State
   std::uint8_t tag;
   bool short_reference;
-  Offset anchor;                  // errorJmp, cframe
-  Address anchor_flags;           // bits of it that are no address
-  Offset anchor_previous;         // in what it points at: the next one outwards
+  Offset anchor;           // errorJmp, cframe
+  Address anchor_flags;    // bits of it that are no address
+  Offset anchor_previous;  // in what it points at: the next one outwards
 };
 
 StateFields fields_of(const Dialect& lua) {
-  constexpr Address cframe_flags = 3;   // lj_frame.h: CFRAME_RESUME, CFRAME_UNWIND_FF
+  constexpr Address cframe_flags = 3;  // lj_frame.h: CFRAME_RESUME, CFRAME_UNWIND_FF
   if (lua.puc != nullptr) return {lua.puc->L_tt, lua.puc->L_G, lua.puc->tag_thread, false, lua.puc->L_errorJmp, 0, 0};
   const LuajitLayout& row = *lua.luajit;
   return {row.L_gct, row.L_glref, luajit::gct_thread, !row.gc64, row.L_cframe, cframe_flags, row.cframe_previous};
@@ -40,9 +41,10 @@ Address load_G(const StateFields& fields, std::span<const std::byte> bytes) {
   return fields.short_reference ? load<std::uint32_t>(bytes, fields.G) : load<Address>(bytes, fields.G);
 }
 
-// A row fits a state if the state's main thread, read with this row, is a thread of the same global state, and its stack and
-// its CallInfo chain are where the row says (lstate.h): base_ci ends the chain, and its function is the bottom of the stack. All
-// rows of one series put the wrong fields there for each other. What does not fit, for who wants to know (why_not.h); nullptr: it fits.
+// A row fits a state if the state's main thread, read with this row, is a thread of the same global
+// state, and its stack and its CallInfo chain are where the row says (lstate.h): base_ci ends the
+// chain, and its function is the bottom of the stack. All rows of one series put the wrong fields
+// there for each other. What does not fit, for who wants to know (why_not.h); nullptr: it fits.
 const char* misfit(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) {
   const Address G = load<Address>(bytes, row.L_G);
   if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread) return "its l_G is no address";
@@ -53,34 +55,44 @@ const char* misfit(const Memory& memory, const Layout& row, Address L, std::span
     std::array<std::byte, 256> fields;
     const auto used = std::span(fields).first(row.L_size);
     if (!memory.read(state, used)) return "it, or its main thread, cannot be read";
-    if (load<std::uint8_t>(used, row.L_tt) != row.tag_thread || load<Address>(used, row.L_G) != G) return "its main thread is no thread of the same global_State";
-    const Address stack = load<Address>(used, row.L_stack), last = load<Address>(used, row.L_stack_last), ci = load<Address>(used, row.L_ci);
+    if (load<std::uint8_t>(used, row.L_tt) != row.tag_thread || load<Address>(used, row.L_G) != G)
+      return "its main thread is no thread of the same global_State";
+    const Address stack = load<Address>(used, row.L_stack), last = load<Address>(used, row.L_stack_last),
+                  ci = load<Address>(used, row.L_ci);
     if (!plausible_pointer(stack) || !plausible_pointer(last)) return "stack or stack_last is no address";
-    if (!plausible_pointer(ci) || load<std::uint8_t>(used, row.L_status) > 6) return "ci is no address, or status is no status";
+    if (!plausible_pointer(ci) || load<std::uint8_t>(used, row.L_status) > 6)
+      return "ci is no address, or status is no status";
     Address base_ci = state + row.L_base_ci;
     if (row.ci_previous == no_field) base_ci = load<Address>(used, row.L_base_ci);
     if (!plausible_pointer(base_ci)) return "base_ci is no address";
     // While luaD_reallocstack moves the stack these are offsets, or old and new ones side by side.
-    const bool still = last > stack && last - stack <= (Address{1} << 30) && (last - stack) % 16 == 0 && memory.get<Address>(base_ci + row.ci_func) == stack;
+    const bool still = last > stack && last - stack <= (Address{1} << 30) && (last - stack) % 16 == 0 &&
+                       memory.get<Address>(base_ci + row.ci_func) == stack;
     if (row.ci_previous == no_field) {
-      if (!still || ci < base_ci || (ci - base_ci) % row.ci_size != 0) return "the function of base_ci is not the bottom of the stack, or ci is not in the array of base_ci";
+      if (!still || ci < base_ci || (ci - base_ci) % row.ci_size != 0)
+        return "the function of base_ci is not the bottom of the stack, or ci is not in the array of base_ci";
       continue;
     }
     if (memory.get<Address>(base_ci + row.ci_previous) != Address{0}) return "base_ci is not the first CallInfo";
     if (still) continue;
     // The stack is being moved; then something was called, and its CallInfo is linked both ways.
     const Address next = memory.get<Address>(base_ci + row.ci_next).value_or(0);
-    if (!plausible_pointer(next) || memory.get<Address>(next + row.ci_previous) != base_ci) return "the function of base_ci is not the bottom of the stack";
+    if (!plausible_pointer(next) || memory.get<Address>(next + row.ci_previous) != base_ci)
+      return "the function of base_ci is not the bottom of the stack";
   }
   return nullptr;
 }
 
-bool fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) { return misfit(memory, row, L, bytes) == nullptr; }
-// Is it calling something, with no protected call below? What waits to be resumed has a status (ldo.c, lua_yield), what an error has ended as well, and
-// what is not started or has returned is at base_ci.
+bool fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) {
+  return misfit(memory, row, L, bytes) == nullptr;
+}
+// Is it calling something, with no protected call below? What waits to be resumed has a status
+// (ldo.c, lua_yield), what an error has ended as well, and what is not started or has returned is
+// at base_ci.
 bool is_unprotected(const Memory& memory, const Layout& row, Address L) {
   const std::optional<std::uint8_t> status = memory.get<std::uint8_t>(L + row.L_status);
-  const std::optional<Address> ci = memory.get<Address>(L + row.L_ci), errorJmp = memory.get<Address>(L + row.L_errorJmp);
+  const std::optional<Address> ci = memory.get<Address>(L + row.L_ci),
+                               errorJmp = memory.get<Address>(L + row.L_errorJmp);
   std::optional<Address> base_ci = L + row.L_base_ci;
   if (row.ci_previous == no_field) base_ci = memory.get<Address>(*base_ci);
   return status == std::uint8_t{0} && errorJmp == Address{0} && ci && base_ci && *ci != *base_ci;
@@ -88,7 +100,7 @@ bool is_unprotected(const Memory& memory, const Layout& row, Address L) {
 
 // lua_close frees the registry's table before the global_State, which may keep its contents.
 bool has_registry(const Memory& memory, const Layout& row, Address G) {
-  constexpr std::uint8_t table = 5, collectable = 64;   // LUA_TTABLE (lua.h); BIT_ISCOLLECTABLE (lobject.h), from 5.2 on
+  constexpr std::uint8_t table = 5, collectable = 64;  // LUA_TTABLE (lua.h); BIT_ISCOLLECTABLE (lobject.h), from 5.2 on
   std::array<std::byte, 16> value;
   if (!memory.read(G + row.G_registry, value)) return false;
   const Address registry = load<Address>(value, 0);
@@ -107,7 +119,8 @@ const char* misfit(const Memory& memory, const Layout& row, Address L) {
 
 void Locator::try_rows(std::vector<Dialect> rows) {
   rows_ = std::move(rows);
-  short_rows_ = std::ranges::any_of(rows_, [](const Dialect& row) { return row.luajit != nullptr && !row.luajit->gc64; });
+  short_rows_ = std::ranges::any_of(rows_,
+                                    [](const Dialect& row) { return row.luajit != nullptr && !row.luajit->gc64; });
   seen_states_.clear();
   doubts_left_ = most_doubts;
 }
@@ -124,10 +137,14 @@ void Locator::know(const AddressSpace& space) {
   unreadable_.assign(most_unreadable, {});
   lowest_ = ~Address{0}, highest_ = highest_short_ = 0;
   for (const Mapping& mapping : space.mappings()) {
-    const bool special = mapping.path.starts_with('[') && !mapping.path.starts_with("[heap") && !mapping.path.starts_with("[anon");   // [vvar], [vdso]
+    const bool special = mapping.path.starts_with('[') && !mapping.path.starts_with("[heap") &&
+                         !mapping.path.starts_with("[anon");  // [vvar], [vdso]
     const bool may_become_writable = mapping.inode == 0 && !mapping.shared && !mapping.executable && !special;
-    const Range::Use use = mapping.writable && mapping.readable ? Range::Use::writable : may_become_writable ? Range::Use::reserved : Range::Use::no_data;
-    if (!ranges_.empty() && ranges_.back().end == mapping.start && ranges_.back().use == use) ranges_.back().end = mapping.end;
+    const Range::Use use = mapping.writable && mapping.readable ? Range::Use::writable
+                           : may_become_writable                ? Range::Use::reserved
+                                                                : Range::Use::no_data;
+    if (!ranges_.empty() && ranges_.back().end == mapping.start && ranges_.back().use == use)
+      ranges_.back().end = mapping.end;
     else ranges_.push_back({mapping.start, mapping.end, use});
     if (use == Range::Use::no_data) continue;
     lowest_ = std::min(lowest_, mapping.start);
@@ -175,7 +192,7 @@ void Locator::remember_state(Address word) {
   if (has_been_state(word)) return;
   ++generation_;
   if (2 * ++seen_count_ > seen_states_.size()) {
-    constexpr std::size_t most = 1 << 14;   // a program may make states without end
+    constexpr std::size_t most = 1 << 14;  // a program may make states without end
     std::vector<Address> old(2 * seen_states_.size());
     old.swap(seen_states_);
     if (seen_states_.size() > most) forget_states(), old.clear();
@@ -193,14 +210,16 @@ void Locator::forget_states() {
   seen_count_ = 1;
 }
 
-// Of the words that a lua_State could be at: most words of a stack are none, and whoever calls has seen to that.
-// True: it is known to have been one.
+// Of the words that a lua_State could be at: most words of a stack are none, and whoever calls has
+// seen to that. True: it is known to have been one.
 bool Locator::meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown) {
   if (word - stack.start < stack.bytes.size()) return false;
   const bool seen = has_been_state(word);
   if (!seen && (as_before || !worth_reading(word))) return false;
   if (!seen && unknown == Unknown::defer) deferred_->push_back(word);
-  else if (std::ranges::find(chunk_, word) == chunk_.end() && std::ranges::find(candidates_, word, &Candidate::L) == candidates_.end()) chunk_.push_back(word);
+  else if (std::ranges::find(chunk_, word) == chunk_.end() &&
+           std::ranges::find(candidates_, word, &Candidate::L) == candidates_.end())
+    chunk_.push_back(word);
   return seen;
 }
 
@@ -215,7 +234,7 @@ Dialect Locator::dialect_of(const Memory& memory, Address L, std::span<const std
     }
     if (!plausible_pointer(G)) continue;
     doubtful_ = true;
-    constexpr std::size_t most_known = 4096;   // a program may make states without end
+    constexpr std::size_t most_known = 4096;  // a program may make states without end
     if (known_.size() >= most_known) known_.clear();
     if (row.puc != nullptr) {
       if (!fits(memory, *row.puc, L, bytes)) continue;
@@ -236,9 +255,11 @@ Dialect Locator::remember_globals(Address G, const LuajitLayout& layout) {
   return known_[G] = {nullptr, &*same};
 }
 
-// lua_newstate (lstate.c) allocates the main thread and its global_State as one: l_G of the first points right behind it, or,
-// in 5.5, to what it is inside of. LuaJIT's are parts of one GG_State (lj_dispatch.h). Such words are rare enough to look closer at each.
-void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space, const std::function<bool(const MainThread&)>& visit) const {
+// lua_newstate (lstate.c) allocates the main thread and its global_State as one: l_G of the first
+// points right behind it, or, in 5.5, to what it is inside of. LuaJIT's are parts of one GG_State
+// (lj_dispatch.h). Such words are rare enough to look closer at each.
+void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space,
+                                 const std::function<bool(const MainThread&)>& visit) const {
   constexpr std::size_t chunk = 1 << 20, most = 1 << 30, page = 4096, most_gaps = 4096;
   std::vector<std::byte> bytes(chunk);
   std::size_t read = 0, unreadable = 0;
@@ -247,9 +268,11 @@ void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space
     for (Address at = mapping.start, next; at < mapping.end && read < most; at = next) {
       auto part = std::span(bytes).first(std::min<Address>(chunk, mapping.end - at));
       const std::size_t readable = memory.read_some(at, part);
-      // It goes on behind a page that cannot be read: thread stacks have guard pages, and may share a mapping with a heap.
+      // It goes on behind a page that cannot be read: thread stacks have guard pages, and may share
+      // a mapping with a heap.
       next = at + part.size();
-      if (readable < part.size() && ++unreadable <= most_gaps) next = std::min(next, (at + readable) / page * page + page);
+      if (readable < part.size() && ++unreadable <= most_gaps)
+        next = std::min(next, (at + readable) / page * page + page);
       read += next - at;
       part = part.first(readable);
       for (std::size_t i = 0; i + 8 <= part.size(); i += 8) {
@@ -258,15 +281,18 @@ void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space
           const Address L = at + i - fields.G;
           const Address word = fields.short_reference ? load<std::uint32_t>(part, i) : load<Address>(part, i);
           if (row.luajit != nullptr) {
-            constexpr Address smallest = 64, largest = 160;   // of a lua_State
+            constexpr Address smallest = 64, largest = 160;  // of a lua_State
             if (word < L + smallest || word > L + largest) continue;
             LuajitLayout layout = *row.luajit;
-            if (find_globals(memory, L, layout) && layout.main_L_below == word - L && !visit({L, word, row, layout})) return;
+            if (find_globals(memory, L, layout) && layout.main_L_below == word - L && !visit({L, word, row, layout}))
+              return;
             continue;
           }
           // Programs that carry Lua along add fields to the end of lua_State (tup).
           constexpr Address most_added = 64;
-          if (row.puc->mainthread_embedded ? word != L - row.puc->G_mainthread : word - (L + row.puc->L_size) > most_added) continue;
+          if (row.puc->mainthread_embedded ? word != L - row.puc->G_mainthread
+                                           : word - (L + row.puc->L_size) > most_added)
+            continue;
           if (!row.puc->mainthread_embedded && memory.get<Address>(word + row.puc->G_mainthread) != L) continue;
           std::array<std::byte, head_size> head;
           if (memory.read(L, head) && fits(memory, *row.puc, L, head) && !visit({L, word, row, {}})) return;
@@ -285,7 +311,8 @@ Address Locator::find_main_thread(const Memory& memory, const AddressSpace& spac
   return found;
 }
 
-// The target runs: what looked like a state in memory that was being written is not one when it is looked at again.
+// The target runs: what looked like a state in memory that was being written is not one when it is
+// looked at again.
 void Locator::find_states(const Memory& memory, const AddressSpace& space) {
   constexpr std::size_t most_found = 4096;
   std::vector<MainThread> found;
@@ -294,11 +321,13 @@ void Locator::find_states(const Memory& memory, const AddressSpace& space) {
     return found.size() < most_found;
   });
   for (const MainThread& main : found) {
-    if (known_.contains(main.G)) continue;   // by a better row
+    if (known_.contains(main.G)) continue;  // by a better row
     if (main.lua.luajit != nullptr) {
       LuajitLayout layout = *main.lua.luajit;
-      if (find_globals(memory, main.L, layout) && layout == main.found && layout.G_gc != no_field) remember_globals(main.G, layout);
-    } else if (has_registry(memory, *main.lua.puc, main.G) && memory.get<Address>(main.L + main.lua.puc->L_G) == main.G) {
+      if (find_globals(memory, main.L, layout) && layout == main.found && layout.G_gc != no_field)
+        remember_globals(main.G, layout);
+    } else if (has_registry(memory, *main.lua.puc, main.G) &&
+               memory.get<Address>(main.L + main.lua.puc->L_G) == main.G) {
       known_[main.G] = main.lua;
     }
   }
@@ -307,11 +336,12 @@ void Locator::find_states(const Memory& memory, const AddressSpace& space) {
 bool Locator::is_state(const Memory& memory, const Activation& state) {
   std::array<std::byte, head_size> head;
   const StateFields fields = fields_of(state.lua);
-  return memory.read(state.L, head) && load<std::uint8_t>(head, fields.tt) == fields.tag && load_G(fields, head) == state.G;
+  return memory.read(state.L, head) && load<std::uint8_t>(head, fields.tt) == fields.tag &&
+         load_G(fields, head) == state.G;
 }
 
-// Tests the words in chunk_ for being pointers to lua_States: one batch for all of them. What has been a state is kept in memory that
-// keeps what was read.
+// Tests the words in chunk_ for being pointers to lua_States: one batch for all of them. What has
+// been a state is kept in memory that keeps what was read.
 void Locator::collect(const Memory& memory, Unknown unknown) {
   std::array<std::array<std::byte, head_size>, chunk_words> heads;
   std::array<Memory::Request, chunk_words> requests;
@@ -346,7 +376,8 @@ void Locator::add_candidate(const Memory& memory, Address L, std::span<const std
   candidates_.push_back({L, G, anchor & ~fields.anchor_flags, lua, unprotected});
 }
 
-bool Locator::is_missed(const Memory& memory, std::span<const Address> deferred, const std::function<bool(Address)>& is_known) const {
+bool Locator::is_missed(const Memory& memory, std::span<const Address> deferred,
+                        const std::function<bool(Address)>& is_known) const {
   std::vector<Address> words(deferred.begin(), deferred.end());
   std::ranges::sort(words);
   words.erase(std::unique(words.begin(), words.end()), words.end());
@@ -373,8 +404,9 @@ bool Locator::is_missed(const Memory& memory, std::span<const Address> deferred,
   return false;
 }
 
-void Locator::locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before, Unknown unknown,
-                     std::vector<Activation>& active, std::vector<Address>& deferred, const Mentions* before_mentions) {
+void Locator::locate(const Memory& memory, const Registers& registers, const ThreadStack& stack,
+                     const ThreadStack& before, Unknown unknown, std::vector<Activation>& active,
+                     std::vector<Address>& deferred, const Mentions* before_mentions) {
   active.clear();
   candidates_.clear();
   chunk_.clear();
@@ -387,12 +419,15 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   ++looks_;
   if (rows_.empty()) return;
   if (seen_states_.empty()) forget_states();
-  // While a stack moves, a row may fail to fit for an instant: what looked like a state is asked again, wherever it stands, but not for ever.
+  // While a stack moves, a row may fail to fit for an instant: what looked like a state is asked
+  // again, wherever it stands, but not for ever.
   const bool ask_all = std::exchange(doubtful_, false) && doubts_left_ > 0;
   if (ask_all) --doubts_left_;
   const bool short_references = short_states_ || (short_rows_ && unknown == Unknown::read);
   const auto in_range = [&](Address word) { return word - lowest_ < highest_ - lowest_ && word % 8 == 0; };
-  const auto in_short_range = [&](Address word) { return word >= lowest_address && word >= lowest_ && word < highest_short_ && word % 8 == 0; };
+  const auto in_short_range = [&](Address word) {
+    return word >= lowest_address && word >= lowest_ && word < highest_short_ && word % 8 == 0;
+  };
   const auto consider = [&](Address word, const auto& as_before) {
     bool mentions = in_range(word) && meet(word, as_before(), stack, unknown);
     if (!short_references) return mentions;
@@ -404,9 +439,10 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     if (registers.knows(number)) consider(registers[number], [] { return false; });
   }
   collect(memory, unknown);
-  Address from = stack.start;      // the innermost frames not yet given to a state
-  std::size_t at = 0;              // bytes of the stack scanned
-  // Most of a stack is as it was, and mentions no state: that is told block by block. Unless more states are known now than then.
+  Address from = stack.start;  // the innermost frames not yet given to a state
+  std::size_t at = 0;          // bytes of the stack scanned
+  // Most of a stack is as it was, and mentions no state: that is told block by block. Unless more
+  // states are known now than then.
   constexpr std::size_t block = 64;
   const std::uint64_t generation = generation_;
   const bool skips = !ask_all && before_mentions != nullptr && before_mentions->generation == generation;
@@ -428,20 +464,25 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
         continue;
       }
       const Address word = load<Address>(stack.bytes, at), place = stack.start + at - before.start;
-      const auto as_before = [&] { return !ask_all && place < before.bytes.size() && place + 8 <= before.bytes.size() && load<Address>(before.bytes, place) == word; };
+      const auto as_before = [&] {
+        return !ask_all && place < before.bytes.size() && place + 8 <= before.bytes.size() &&
+               load<Address>(before.bytes, place) == word;
+      };
       if (consider(word, as_before)) mentions_.places.push_back(stack.start + at);
       at += 8;
     }
     if (!chunk_.empty()) collect(memory, unknown);
   };
   while (active.size() < most_states) {
-    // The stop rule: a state further in has its longjmp record, and its luaD_rawrunprotected frame that mentions it, below
-    // the best one so far.
+    // The stop rule: a state further in has its longjmp record, and its luaD_rawrunprotected frame
+    // that mentions it, below the best one so far.
     const Candidate* best = nullptr;
     for (;;) {
       best = nullptr;
       for (const Candidate& candidate : candidates_) {
-        if (candidate.anchor >= from && candidate.anchor < stack.end() && (best == nullptr || candidate.anchor < best->anchor)) best = &candidate;
+        if (candidate.anchor >= from && candidate.anchor < stack.end() &&
+            (best == nullptr || candidate.anchor < best->anchor))
+          best = &candidate;
       }
       const Address limit = best != nullptr ? best->anchor : stack.end();
       if (stack.start + at >= limit || at + 8 > stack.bytes.size()) break;
@@ -452,20 +493,23 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     const StateFields fields = fields_of(best->lua);
     Address outermost = best->anchor;
     for (int i = 0; i < chain_limit; ++i) {
-      const Address previous = memory.get<Address>(outermost + fields.anchor_previous).value_or(0) & ~fields.anchor_flags;
+      const Address previous = memory.get<Address>(outermost + fields.anchor_previous).value_or(0) &
+                               ~fields.anchor_flags;
       if (previous <= outermost || previous >= stack.end()) break;
       outermost = previous;
     }
     from = outermost + 8;
     active.push_back({best->L, best->G, best->lua, from});
   }
-  if (generation_ == generation) mentions_.generation = generation;   // else words that were met before may be states
+  if (generation_ == generation) mentions_.generation = generation;  // else words that were met before may be states
   constexpr std::size_t most_unprotected = 16;
   for (const Candidate& candidate : candidates_) {
-    if (candidate.unprotected && unprotected_.size() < most_unprotected) unprotected_.push_back({candidate.L, candidate.G, candidate.lua, stack.end()});
+    if (candidate.unprotected && unprotected_.size() < most_unprotected)
+      unprotected_.push_back({candidate.L, candidate.G, candidate.lua, stack.end()});
   }
   if (!active.empty()) return;
-  // A host that calls lua_call without protection leaves errorJmp NULL: then the main thread runs, if anything does.
+  // A host that calls lua_call without protection leaves errorJmp NULL: then the main thread runs,
+  // if anything does.
   for (const Candidate& candidate : candidates_) {
     if (candidate.lua.puc == nullptr) continue;
     const Layout& row = *candidate.lua.puc;

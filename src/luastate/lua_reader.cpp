@@ -15,32 +15,38 @@ void LuaReader::try_rows(std::vector<Dialect> rows) {
   locator_.try_rows(std::move(rows));
 }
 
-void LuaReader::locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Locator::ThreadStack& before, bool all,
-                       Located& located, const Locator::Mentions* mentions) {
+void LuaReader::locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
+                       const Locator::ThreadStack& before, bool all, Located& located,
+                       const Locator::Mentions* mentions) {
   located.all = all;
-  locator_.locate(memory, registers, stack, before, all ? Locator::Unknown::read : Locator::Unknown::defer, located.active, located.deferred, mentions);
+  locator_.locate(memory, registers, stack, before, all ? Locator::Unknown::read : Locator::Unknown::defer,
+                  located.active, located.deferred, mentions);
   located.mentions = locator_.mentions();
   located.unprotected.clear();
   for (const Activation& state : locator_.unprotected()) {
-    if (std::ranges::find(located.active, state.L, &Activation::L) == located.active.end()) located.unprotected.push_back(state);
+    if (std::ranges::find(located.active, state.L, &Activation::L) == located.active.end())
+      located.unprotected.push_back(state);
   }
   located.guessed = locator_.guessed();
   touch(memory, registers, stack, located, all ? nullptr : &known_functions_);
 }
 
-void LuaReader::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack, const Located& located, const KnownFunctions* known) const {
+void LuaReader::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
+                      const Located& located, const KnownFunctions* known) const {
   static const KnownFunctions none;
   std::size_t number = 0;
   for (const std::vector<Activation>* const states : {&located.active, &located.unprotected}) {
     for (const Activation& state : *states) {
       const WalkLimits limits = limits_of(number++);
-      if (state.lua.puc != nullptr) touch_puc(memory, *state.lua.puc, state.L, limits, known != nullptr ? *known : none);
+      if (state.lua.puc != nullptr)
+        touch_puc(memory, *state.lua.puc, state.L, limits, known != nullptr ? *known : none);
       else LuajitReader::touch(memory, registers, stack, state, limits, known != nullptr ? *known : none);
     }
   }
 }
 
-// What is left out is counted of the innermost states only: a hostile stack has hundreds, with calls that go round in circles.
+// What is left out is counted of the innermost states only: a hostile stack has hundreds, with
+// calls that go round in circles.
 WalkLimits LuaReader::limits_of(std::size_t state) const {
   constexpr std::size_t most_counted = 2;
   WalkLimits limits = limits_;
@@ -49,7 +55,8 @@ WalkLimits LuaReader::limits_of(std::size_t state) const {
 }
 
 bool LuaReader::missed(const Located& located) const {
-  return !located.deferred.empty() && locator_.is_missed(names_.memory(), located.deferred, [&](Address G) { return seen_.contains(G); });
+  return !located.deferred.empty() &&
+         locator_.is_missed(names_.memory(), located.deferred, [&](Address G) { return seen_.contains(G); });
 }
 
 void LuaReader::add_state(Walked& walked, const LookMemory& look, const Activation& activation, bool anchored) const {
@@ -63,12 +70,13 @@ void LuaReader::add_state(Walked& walked, const LookMemory& look, const Activati
     walk_puc(look.stopped, look.objects, *activation.lua.puc, activation.L, limits_of(walked.walked - 1), state.walk);
     state.errorJmp = look.stopped.get<Address>(activation.L + activation.lua.puc->L_errorJmp).value_or(0);
   } else {
-    LuajitReader::read(look.stopped, look.objects, look.registers, look.stack, activation, walked.walked == 1, state.luajit);
+    LuajitReader::read(look.stopped, look.objects, look.registers, look.stack, activation, walked.walked == 1,
+                       state.luajit);
   }
 }
 
 Walked LuaReader::walk(const Located& located, const LookMemory& look, Walked room) {
-  constexpr std::size_t most_seen = 4096;   // a program may make states without end
+  constexpr std::size_t most_seen = 4096;  // a program may make states without end
   if (seen_.size() > most_seen) seen_.clear();
   for (const Activation& state : located.active) seen_[state.G] = state.lua;
   Walked walked = std::move(room);
@@ -92,11 +100,14 @@ const Trace* LuaReader::trace_at(const Walked& walked, Address pc) {
   return nullptr;
 }
 
-void LuaReader::settle(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions, const LookMemory& look) {
+void LuaReader::settle(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
+                       const LookMemory& look) {
   settle_owners(walked, state_places_, natives, functions, look.objects);
   for (std::size_t i = 0; i < walked.running; ++i) {
     RunningState& state = walked.states[i];
-    if (state.activation.lua.luajit != nullptr) luajit_.refine(natives, look.registers, functions, look.objects, state.activation, i == 0, limits_, state.luajit, state.walk);
+    if (state.activation.lua.luajit != nullptr)
+      luajit_.refine(natives, look.registers, functions, look.objects, state.activation, i == 0, limits_, state.luajit,
+                     state.walk);
     else if (i == 0) settle_innermost_call(state, live_pc_, natives, functions, look.objects, names_.memory());
   }
 }
@@ -111,10 +122,12 @@ bool LuaReader::confirm_functions(const Walked& walked, bool all) {
   return true;
 }
 
-VmState LuaReader::vm_state(const Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions) const {
+VmState LuaReader::vm_state(const Walked& walked, const std::vector<NativeFrame>& natives,
+                            const NativeFunctions& functions) const {
   if (walked.running == 0) return VmState::none;
   const RunningState& state = walked.states[0];
-  if (state.activation.lua.luajit != nullptr) return luajit_.vm_state(natives, functions, state.activation, state.luajit);
+  if (state.activation.lua.luajit != nullptr)
+    return luajit_.vm_state(natives, functions, state.activation, state.luajit);
   const VmState calling = !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
   return collects_garbage(state, natives, functions) ? VmState::collecting : calling;
 }

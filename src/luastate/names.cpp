@@ -6,9 +6,9 @@
 #include <map>
 #include <utility>
 
+#include "base/text.h"
 #include "luastate/luajit/luajit_prototype.h"
 #include "luastate/tables.h"
-#include "base/text.h"
 
 namespace luaspy {
 namespace {
@@ -41,7 +41,8 @@ Names::Entry* Names::entry(const Dialect& dialect, const LuaCall& call) {
   if (entry.mark == call.mark && entry.prototype) return &entry;
   entry = {call.mark, read_prototype(memory_, dialect, call.proto), {}, 0, {}};
   if (entry.prototype) entry.file = chunk_name(entry.prototype->source);
-  // The thread runs: what was read is what the stop saw only if the Proto is still the same after the reading.
+  // The thread runs: what was read is what the stop saw only if the Proto is still the same after
+  // the reading.
   if (mark_now(memory_, dialect, call.proto) != call.mark) entry.prototype.reset();
   return entry.prototype ? &entry : nullptr;
 }
@@ -56,7 +57,8 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
   if (caller->finalizer) return "__gc";
   if (caller->hooked) return "hook";
   if (!caller->is_lua) return {};
-  // LuaJIT calls hooks, finalizers and callbacks of C through a C frame of its own, whatever instruction they came at.
+  // LuaJIT calls hooks, finalizers and callbacks of C through a C frame of its own, whatever
+  // instruction they came at.
   if (context.dialect.luajit != nullptr && call.fresh) return {};
   Entry* const from = entry(context.dialect, *caller);
   if (from == nullptr) return {};
@@ -70,13 +72,16 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
   return is_true(called, context, call, *caller) ? called.name : std::string();
 }
 
-// A register is looked at every time. For values that take more reads one look that finds the function itself is enough: it is called by this
-// name at least now and then. That it is another one may be because the value was changed since.
+// A register is looked at every time. For values that take more reads one look that finds the
+// function itself is enough: it is called by this name at least now and then. That it is another
+// one may be because the value was changed since.
 bool Names::is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller) {
   constexpr int most_looks = 16;
   constexpr std::size_t most_verdicts = 1 << 10;
   if (called.name.empty() || called.path.root == ValuePath::Root::unknown) return true;
-  const auto look = [&] { return check_callee(memory_, context.stopped, *context.dialect.luajit, context.G, called.path, caller, call); };
+  const auto look = [&] {
+    return check_callee(memory_, context.stopped, *context.dialect.luajit, context.G, called.path, caller, call);
+  };
   if (called.path.root == ValuePath::Root::slot && called.path.keys.empty()) return look() != Callee::other;
   if (called.verdicts.size() >= most_verdicts) called.verdicts.clear();
   Called::Verdict& verdict = called.verdicts[call.is_lua ? call.proto : call.key];
@@ -120,7 +125,8 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
   return frame;
 }
 
-// The functions in it are told apart before the first of them is asked for, if it is named first: name callers before those that they call.
+// The functions in it are told apart before the first of them is asked for, if it is named first:
+// name callers before those that they call.
 std::uint32_t Names::identity_of(const Dialect& dialect, Entry& entry) {
   const Prototype& prototype = *entry.prototype;
   tell_children_apart(dialect, prototype);
@@ -131,7 +137,8 @@ std::uint32_t Names::identity_of(const Dialect& dialect, Entry& entry) {
   return is_twin ? std::max(identity + twin->second.number, std::uint32_t{1}) : identity;
 }
 
-// Functions of one line may have the same code, too: then their order in the source is all that tells them apart.
+// Functions of one line may have the same code, too: then their order in the source is all that
+// tells them apart.
 void Names::tell_children_apart(const Dialect& dialect, const Prototype& parent) {
   constexpr std::size_t most_read = 512, most_twins = 1 << 14;
   if (parent.children.size() < 2 || twins_.size() >= most_twins) return;
@@ -142,7 +149,7 @@ void Names::tell_children_apart(const Dialect& dialect, const Prototype& parent)
     lines.push_back(memory_.get<std::int32_t>(child + line_at).value_or(-1));
     ++on_line[lines.back()];
   }
-  std::map<std::pair<std::int32_t, std::uint32_t>, std::uint32_t> same;   // by line and identity
+  std::map<std::pair<std::int32_t, std::uint32_t>, std::uint32_t> same;  // by line and identity
   std::size_t read = 0;
   for (std::size_t i = 0; i < lines.size() && read < most_read; ++i) {
     if (lines[i] < 0 || on_line[lines[i]] < 2) continue;
@@ -155,7 +162,8 @@ void Names::tell_children_apart(const Dialect& dialect, const Prototype& parent)
   }
 }
 
-// LuaJIT without debug information, as its own functions in bytecode: what has no place is told apart by a full name.
+// LuaJIT without debug information, as its own functions in bytecode: what has no place is told
+// apart by a full name.
 void Names::name_as_loaded(Frame& frame, const Context& context, Address key) {
   if (const std::string* name = loaded_name(context, key)) frame.name = *name;
 }
@@ -163,7 +171,8 @@ void Names::name_as_loaded(Frame& frame, const Context& context, Address key) {
 const std::string* Names::loaded_name(const Context& context, Address key) {
   const auto name_of = [](const Loaded& loaded) { return loaded.is_shared ? nullptr : &loaded.name; };
   if (const auto known = loaded_.find(key); known != loaded_.end()) return name_of(known->second);
-  // A module may have been loaded since. Each miss costs a reading of all modules, so they become rare: after 1, 2, 4 … misses.
+  // A module may have been loaded since. Each miss costs a reading of all modules, so they become
+  // rare: after 1, 2, 4 … misses.
   ++misses_;
   if (stands_still_ || reads_left_ == 0 || (misses_ & (misses_ - 1)) != 0) return nullptr;
   --reads_left_;
@@ -172,16 +181,20 @@ const std::string* Names::loaded_name(const Context& context, Address key) {
   return now != loaded_.end() ? name_of(now->second) : nullptr;
 }
 
-// The closure that is called, else one of the same prototype: programs make handlers anew. What table has it may change at any time, but it is read again ever more
-// rarely: most functions without a name are in none.
+// The closure that is called, else one of the same prototype: programs make handlers anew. What
+// table has it may change at any time, but it is read again ever more rarely: most functions
+// without a name are in none.
 const std::string* Names::loaded_lua_name(const Context& context, const LuaCall& call) {
   constexpr std::size_t most_states = 256;
   const auto known = [&]() -> const std::string* {
-    if (const auto closure = loaded_closures_.find(call.closure); call.closure != 0 && closure != loaded_closures_.end()) {
+    if (const auto closure = loaded_closures_.find(call.closure);
+        call.closure != 0 && closure != loaded_closures_.end()) {
       if (closure->second.code == call.code && closure->second.mark == call.mark) return &closure->second.name;
     }
     const auto loaded = loaded_.find(call.code);
-    return loaded != loaded_.end() && !loaded->second.is_shared && loaded->second.mark == call.mark ? &loaded->second.name : nullptr;
+    return loaded != loaded_.end() && !loaded->second.is_shared && loaded->second.mark == call.mark
+               ? &loaded->second.name
+               : nullptr;
   };
   if (const std::string* const name = known()) return name;
   if (stands_still_ || lua_reads_left_ == 0) return nullptr;
@@ -197,33 +210,35 @@ const std::string* Names::loaded_lua_name(const Context& context, const LuaCall&
 void Names::read_loaded(const Dialect& dialect, Address G) {
   constexpr std::size_t most_functions = 1 << 16;
   constexpr int most_aliases = 3;
-  // Modules share functions (socket and socket.core): the shortest name is the one people call them by.
+  // Modules share functions (socket and socket.core): the shortest name is the one people call them
+  // by.
   const auto take = [](std::string& known, const std::string& name) {
     if (known.empty() || name.size() < known.size() || (name.size() == known.size() && name < known)) known = name;
   };
   for (auto& [key, loaded] : loaded_) loaded.names = 0;
   loaded_closures_.clear();
-  visit_loaded(memory_, dialect, G, [&](const std::string& module, const std::string& function, const LoadedFunction& value) {
-    std::string name = printable(module, 60);
-    if (!function.empty()) name += '.' + printable(function, 60);
-    if (name.starts_with("_G.")) name.erase(0, 3);
-    Loaded& known = loaded_[value.key];
-    const std::uint64_t mark = value.proto != 0 ? mark_now(memory_, dialect, value.proto) : 0;
-    if (known.mark != mark) known = {};   // another function is there now
-    known.mark = mark;
-    known.names = known.module == module ? known.names + 1 : 1;
-    known.module = module;
-    known.is_shared |= known.names > most_aliases;
-    if (value.proto != 0) {
-      known.is_shared |= known.closure != 0 && known.closure != value.closure && known.name != name;
-      known.closure = value.closure;
-      LoadedClosure& closure = loaded_closures_[value.closure];
-      if (closure.code != value.key) closure = {{}, value.key, mark};
-      take(closure.name, name);
-    }
-    take(known.name, name);
-    return loaded_.size() < most_functions;
-  });
+  visit_loaded(memory_, dialect, G,
+               [&](const std::string& module, const std::string& function, const LoadedFunction& value) {
+                 std::string name = printable(module, 60);
+                 if (!function.empty()) name += '.' + printable(function, 60);
+                 if (name.starts_with("_G.")) name.erase(0, 3);
+                 Loaded& known = loaded_[value.key];
+                 const std::uint64_t mark = value.proto != 0 ? mark_now(memory_, dialect, value.proto) : 0;
+                 if (known.mark != mark) known = {};  // another function is there now
+                 known.mark = mark;
+                 known.names = known.module == module ? known.names + 1 : 1;
+                 known.module = module;
+                 known.is_shared |= known.names > most_aliases;
+                 if (value.proto != 0) {
+                   known.is_shared |= known.closure != 0 && known.closure != value.closure && known.name != name;
+                   known.closure = value.closure;
+                   LoadedClosure& closure = loaded_closures_[value.closure];
+                   if (closure.code != value.key) closure = {{}, value.key, mark};
+                   take(closure.name, name);
+                 }
+                 take(known.name, name);
+                 return loaded_.size() < most_functions;
+               });
 }
 
 }  // namespace luaspy

@@ -1,7 +1,8 @@
 #pragma once
-// What each opcode of 5.1 to 5.5 and of LuaJIT means to someone who looks for the name of a value: pure data, from lopcodes.h
-// (order, widths), lopcodes.c (which opcodes set A) and ldebug.c (which origins of a value give it a name); for LuaJIT from lj_bc.h
-// and lj_debug.c. One algorithm reads all of it (bytecode.cpp); tests/oracle compares it with the headers of each Lua.
+// What each opcode of 5.1 to 5.5 and of LuaJIT means to someone who looks for the name of a value:
+// pure data, from lopcodes.h (order, widths), lopcodes.c (which opcodes set A) and ldebug.c (which
+// origins of a value give it a name); for LuaJIT from lj_bc.h and lj_debug.c. One algorithm reads
+// all of it (bytecode.cpp); tests/oracle compares it with the headers of each Lua.
 
 #include <array>
 #include <cstddef>
@@ -13,8 +14,8 @@
 
 namespace luaspy {
 
-// Which registers an instruction may change, in the eyes of ldebug.c (findsetreg; 5.1: symbexec). The machine may do
-// more: OP_VARARG fills many registers, OP_SELF of 5.2 and later sets A+1 too.
+// Which registers an instruction may change, in the eyes of ldebug.c (findsetreg; 5.1: symbexec).
+// The machine may do more: OP_VARARG fills many registers, OP_SELF of 5.2 and later sets A+1 too.
 enum class Sets : std::uint8_t { nothing, a, a_and_next, a_to_b, a_to_a_plus_b, from_a, from_a_plus_2 };
 
 // What an instruction puts into A, as far as that has a name.
@@ -62,9 +63,12 @@ enum class Calls : std::uint8_t {
 
 // LuaJIT: whose metatables have the metamethod that an instruction calls.
 enum class Operands : std::uint8_t {
-  none,         // not looked for: the collector runs
-  a, b, bx,     // the value in that register
-  a_and_bx, b_and_c,
+  none,  // not looked for: the collector runs
+  a,
+  b,
+  bx,  // the value in that register
+  a_and_bx,
+  b_and_c,
   above_c,      // the last two, moved to where a callee's arguments are: above C and a frame (lj_meta.c, lj_meta_cat)
   below_a,      // the value in the register before A
   environment,  // the closure's
@@ -81,7 +85,8 @@ struct Opcode {
   Operands operands = Operands::none;
 };
 
-// How a field is told to be a global: the name of its table is "_ENV". Which tables' names are looked for:
+// How a field is told to be a global: the name of its table is "_ENV". Which tables' names are
+// looked for:
 enum class Environment : std::uint8_t {
   none,            // 5.1 has opcodes for globals
   local_variable,  // 5.2, 5.3: an upvalue of OP_GETTABUP, or a local at that instruction
@@ -90,7 +95,9 @@ enum class Environment : std::uint8_t {
 
 struct Field {
   std::uint8_t position, width;
-  constexpr int of(std::uint32_t instruction) const { return static_cast<int>(instruction >> position & ((std::uint32_t{1} << width) - 1)); }
+  constexpr int of(std::uint32_t instruction) const {
+    return static_cast<int>(instruction >> position & ((std::uint32_t{1} << width) - 1));
+  }
   constexpr int signed_of(std::uint32_t instruction) const {  // in excess of half the maximum, rounded down
     return of(instruction) - static_cast<int>((std::uint32_t{1} << (width - 1)) - 1);
   }
@@ -98,15 +105,16 @@ struct Field {
 
 struct Encoding {
   Field opcode, a, b, c, k, bx, ax, jump;
-  Field from;          // the source of a move, the number of an upvalue, the last of the registers from A on
+  Field from;  // the source of a move, the number of an upvalue, the last of the registers from A on
   std::span<const Opcode> opcodes;
   Environment environment;
   bool takes_jumps;    // 5.1: forward jumps are followed; later: what they skip is conditional, and names nothing
   bool names_at_call;  // 5.1: which locals are alive is asked at the call, not where the register was set
   std::string_view event_prefix;
-  bool backwards = false;       // LuaJIT: what set a register is looked for from the call back, whatever jumps there are
-  int generator_below = 0;      // how far below A an iterator is kept
-  int object_above = 0;         // LuaJIT: how far above a method its object is put, by the instruction before; 0: OP_SELF does it
+  bool backwards = false;   // LuaJIT: what set a register is looked for from the call back, whatever jumps there are
+  int generator_below = 0;  // how far below A an iterator is kept
+  int object_above = 0;  // LuaJIT: how far above a method its object is put, by the instruction before; 0: OP_SELF does
+                         // it
 };
 
 namespace opcode_tables {
@@ -116,9 +124,15 @@ constexpr Opcode sets_a(std::string_view name, Origin origin = Origin::unnamed, 
   return {.name = name, .sets = Sets::a, .origin = origin, .key = key};
 }
 constexpr Opcode sets(std::string_view name, Sets what) { return {.name = name, .sets = what}; }
-constexpr Opcode calls(std::string_view name, Calls what, Sets changed) { return {.name = name, .sets = changed, .calls = what}; }
-constexpr Opcode tail_calls(std::string_view name) { return {.name = name, .sets = Sets::from_a, .calls = Calls::tail_value}; }
-constexpr Opcode flows(std::string_view name, Flow flow, Sets changed = Sets::nothing) { return {.name = name, .sets = changed, .flow = flow}; }
+constexpr Opcode calls(std::string_view name, Calls what, Sets changed) {
+  return {.name = name, .sets = changed, .calls = what};
+}
+constexpr Opcode tail_calls(std::string_view name) {
+  return {.name = name, .sets = Sets::from_a, .calls = Calls::tail_value};
+}
+constexpr Opcode flows(std::string_view name, Flow flow, Sets changed = Sets::nothing) {
+  return {.name = name, .sets = changed, .flow = flow};
+}
 // The same opcode, which may call a metamethod.
 constexpr Opcode event(std::string_view event_name, Opcode opcode) {
   opcode.calls = Calls::event;
@@ -351,7 +365,8 @@ inline constexpr std::array lua54 = {
     plain("EXTRAARG"),
 };
 
-// 5.4's with the last two replaced by four, the shifts by a constant swapped, and OP_SELF always with a constant.
+// 5.4's with the last two replaced by four, the shifts by a constant swapped, and OP_SELF always
+// with a constant.
 inline constexpr std::array lua55 = [] {
   std::array<Opcode, lua54.size() + 2> table;
   for (std::size_t i = 0; i < lua54.size(); ++i) table[i] = lua54[i];
@@ -367,11 +382,13 @@ inline constexpr std::array lua55 = [] {
   return table;
 }();
 
-// lj_bc.h. Argument A of mode dst is set; of mode base, all registers from A on are; as lj_debug.c sees it. What the compiler patches
-// (BC_JFORI, BC_JITERL …) means the same as what was there: BC_JLOOP sets nothing, and where it replaces BC_ITERN, BC_ITERL follows.
+// lj_bc.h. Argument A of mode dst is set; of mode base, all registers from A on are; as lj_debug.c
+// sees it. What the compiler patches (BC_JFORI, BC_JITERL …) means the same as what was there:
+// BC_JLOOP sets nothing, and where it replaces BC_ITERN, BC_ITERL follows.
 //
-// The seven bit operators came in 2026-07 (a2ce8114) and moved the function headers, BC_FUNCF to BC_FUNCCW, from 89 on to 96 on. Nobody
-// looks at those for names: the only one in a function is instruction 0, before which nothing is set. So one table does for both.
+// The seven bit operators came in 2026-07 (a2ce8114) and moved the function headers, BC_FUNCF to
+// BC_FUNCCW, from 89 on to 96 on. Nobody looks at those for names: the only one in a function is
+// instruction 0, before which nothing is set. So one table does for both.
 inline constexpr std::array luajit = {
     event_of("lt", Operands::a_and_bx, plain("ISLT")),
     event_of("lt", Operands::a_and_bx, plain("ISGE")),
@@ -472,11 +489,12 @@ inline constexpr std::array luajit = {
 };
 
 // ltm.h, TMS of 5.4 and 5.5: what OP_MMBIN and its like count.
-inline constexpr std::array<std::string_view, 25> events = {"index", "newindex", "gc",  "mode", "len",    "eq",   "add",  "sub", "mul",
-                                                            "mod",   "pow",      "div", "idiv", "band",   "bor",  "bxor", "shl", "shr",
-                                                            "unm",   "bnot",     "lt",  "le",   "concat", "call", "close"};
+inline constexpr std::array<std::string_view, 25> events = {
+    "index", "newindex", "gc",   "mode", "len", "eq",  "add",  "sub", "mul", "mod",    "pow",  "div",  "idiv",
+    "band",  "bor",      "bxor", "shl",  "shr", "unm", "bnot", "lt",  "le",  "concat", "call", "close"};
 
-// By Bytecode. In 5.1 to 5.3, k is not an argument, and Ax is none in 5.1. LuaJIT has A, B and C, or A and D, here Bx; k, Ax and jump are not looked at.
+// By Bytecode. In 5.1 to 5.3, k is not an argument, and Ax is none in 5.1. LuaJIT has A, B and C,
+// or A and D, here Bx; k, Ax and jump are not looked at.
 inline constexpr std::array<Encoding, 7> encodings = [] {
   constexpr Encoding six_bits = {.opcode = {0, 6},
                                  .a = {6, 8},
@@ -536,6 +554,8 @@ inline constexpr std::array<Encoding, 7> encodings = [] {
 
 }  // namespace opcode_tables
 
-constexpr const Encoding& encoding_of(Bytecode bytecode) { return opcode_tables::encodings[static_cast<std::size_t>(bytecode)]; }
+constexpr const Encoding& encoding_of(Bytecode bytecode) {
+  return opcode_tables::encodings[static_cast<std::size_t>(bytecode)];
+}
 
 }  // namespace luaspy

@@ -20,7 +20,8 @@ constexpr std::int8_t absline_marker = -0x80;                            // ldeb
 
 // No compiler makes more of these for one function (lparser.c: SHRT_MAX locals, 255 upvalues).
 constexpr int most_code = 1 << 24, most_constants = 1 << 26, most_locals = 32767, most_upvalues = 255;
-// Constants beyond it are not read: they would name hardly anything, and data files have them by the million.
+// Constants beyond it are not read: they would name hardly anything, and data files have them by
+// the million.
 constexpr int most_constants_read = 1 << 20;
 constexpr std::size_t most_bytes = 64 << 20;  // for one Proto
 
@@ -41,7 +42,8 @@ class PrototypeReader {
     mix(prototype_.fields_hash, load<std::uint8_t>(object_, layout_.p_is_vararg) != 0);
     if (prototype_.line_defined < 0 || prototype_.last_line_defined < 0) return std::nullopt;
     ask_string(Kind::source, 0, pointer(layout_.p_source));
-    if (!read_code() || !read_lines() || !read_upvalues() || !read_locals() || !read_constants() || !read_children()) return std::nullopt;
+    if (!read_code() || !read_lines() || !read_upvalues() || !read_locals() || !read_constants() || !read_children())
+      return std::nullopt;
     if (!read_strings()) return std::nullopt;
     return std::move(prototype_);
   }
@@ -59,7 +61,8 @@ class PrototypeReader {
     return memory_.read(address, into);
   }
 
-  // An array whose elements are taken apart by the caller; nullopt if its size or place is no array's.
+  // An array whose elements are taken apart by the caller; nullopt if its size or place is no
+  // array's.
   std::optional<std::vector<std::byte>> read_elements(Offset offset, int count, std::size_t element) {
     std::vector<std::byte> bytes;
     const std::size_t size = static_cast<std::size_t>(count) * element;
@@ -83,12 +86,14 @@ class PrototypeReader {
     if (static_cast<std::size_t>(count) != prototype_.code.size()) return false;
     prototype_.lines.resize(prototype_.code.size());
     if (layout_.p_abslineinfo != no_field) return read_relative_lines();
-    if (!read_array(layout_.p_lineinfo, alignof(int), std::as_writable_bytes(std::span(prototype_.lines)))) return false;
+    if (!read_array(layout_.p_lineinfo, alignof(int), std::as_writable_bytes(std::span(prototype_.lines))))
+      return false;
     for (int& line : prototype_.lines) line = std::max(line, 0);
     return true;
   }
 
-  // ldebug.c, luaG_getfuncline: each byte counts from the line before it, unless abslineinfo has the instruction.
+  // ldebug.c, luaG_getfuncline: each byte counts from the line before it, unless abslineinfo has
+  // the instruction.
   bool read_relative_lines() {
     std::vector<std::int8_t> steps(prototype_.code.size());
     const int count = number(layout_.p_sizeabslineinfo);
@@ -128,7 +133,8 @@ class PrototypeReader {
   }
 
   // Lua says "?" for an upvalue without a name, and so does this for one whose name cannot be read.
-  // lua.h, LUA_TBOOLEAN and LUA_TNUMBER, with variants in the bits above. A nil's word is anything, and up to 5.3 a boolean's is an int.
+  // lua.h, LUA_TBOOLEAN and LUA_TNUMBER, with variants in the bits above. A nil's word is anything,
+  // and up to 5.3 a boolean's is an int.
   void mix_constant(std::uint32_t tag, std::uint64_t word) {
     mix(prototype_.fields_hash, tag);
     if ((tag & 0x0f) == 3) mix(prototype_.fields_hash, word);
@@ -139,8 +145,11 @@ class PrototypeReader {
   bool read_children() {
     const int count = number(static_cast<Offset>(layout_.p_sizelineinfo + sizeof(std::int32_t)));
     mix(prototype_.fields_hash, static_cast<std::uint32_t>(count));
-    prototype_.children.resize(count > 0 && count < most_code ? std::min<std::size_t>(static_cast<std::size_t>(count), Prototype::most_children) : 0);
-    const bool read = read_array(static_cast<Offset>(layout_.p_code + sizeof(Address)), alignof(Address), std::as_writable_bytes(std::span(prototype_.children)));
+    prototype_.children.resize(count > 0 && count < most_code
+                                   ? std::min<std::size_t>(static_cast<std::size_t>(count), Prototype::most_children)
+                                   : 0);
+    const bool read = read_array(static_cast<Offset>(layout_.p_code + sizeof(Address)), alignof(Address),
+                                 std::as_writable_bytes(std::span(prototype_.children)));
     if (!read) prototype_.children.clear();
     return true;
   }
@@ -168,35 +177,37 @@ class PrototypeReader {
     if (!variables) return false;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
       const std::size_t at = i * local_size;
-      prototype_.locals.push_back(
-          {.name = "?", .start_pc = load<std::int32_t>(*variables, at + local_start), .end_pc = load<std::int32_t>(*variables, at + local_end)});
+      prototype_.locals.push_back({.name = "?",
+                                   .start_pc = load<std::int32_t>(*variables, at + local_start),
+                                   .end_pc = load<std::int32_t>(*variables, at + local_end)});
       ask_string(Kind::local, i, load<Address>(*variables, at));
     }
     return true;
   }
 
-  // A source may be missing; one that is not a string means that this is no Proto. Constants come last, so that they
-  // alone suffer when there are too many.
+  // A source may be missing; one that is not a string means that this is no Proto. Constants come
+  // last, so that they alone suffer when there are too many.
   bool read_strings() {
     prototype_.source = "=?";
     bool source_read = pointer(layout_.p_source) == 0;
-    StringBatch(memory_, {.puc = &layout_}, string_limit).read(strings_, bytes_left_, [&](std::size_t n, std::string text) {
-      const Place& place = places_[n];
-      switch (place.kind) {
-        case Kind::source:
-          prototype_.source = std::move(text), source_read = true;
-          break;
-        case Kind::constant:
-          prototype_.constants[place.index] = std::move(text);
-          break;
-        case Kind::upvalue:
-          prototype_.upvalues[place.index] = std::move(text);
-          break;
-        case Kind::local:
-          prototype_.locals[place.index].name = std::move(text);
-          break;
-      }
-    });
+    StringBatch(memory_, {.puc = &layout_}, string_limit)
+        .read(strings_, bytes_left_, [&](std::size_t n, std::string text) {
+          const Place& place = places_[n];
+          switch (place.kind) {
+            case Kind::source:
+              prototype_.source = std::move(text), source_read = true;
+              break;
+            case Kind::constant:
+              prototype_.constants[place.index] = std::move(text);
+              break;
+            case Kind::upvalue:
+              prototype_.upvalues[place.index] = std::move(text);
+              break;
+            case Kind::local:
+              prototype_.locals[place.index].name = std::move(text);
+              break;
+          }
+        });
     return source_read;
   }
 
@@ -229,8 +240,9 @@ void mix(std::uint64_t& hash, std::string_view text) {
   for (const char c : text) mix(hash, static_cast<std::uint8_t>(c));
 }
 
-// What LuaJIT changes in its bytecode (lj_trace.c, lj_dispatch.c, and vm_x64.dasc of ITERN and ISNEXT) are calls of iterators, returns, jumps, loops and headers:
-// the opcodes behind those that work on tables. 66 is the first of them, CALLM, and in later releases 73 (lj_bc.h).
+// What LuaJIT changes in its bytecode (lj_trace.c, lj_dispatch.c, and vm_x64.dasc of ITERN and
+// ISNEXT) are calls of iterators, returns, jumps, loops and headers: the opcodes behind those that
+// work on tables. 66 is the first of them, CALLM, and in later releases 73 (lj_bc.h).
 std::uint32_t Prototype::identity() const {
   constexpr std::uint32_t never_changed = 60;
   std::uint64_t hash = fields_hash ^ 0xcbf29ce484222325;
@@ -255,10 +267,13 @@ int Prototype::line(int pc) const {
   return lines[static_cast<std::size_t>(std::clamp(pc, 0, static_cast<int>(lines.size()) - 1))];
 }
 
-std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layout, Address address) { return PrototypeReader(memory, layout).read(address); }
+std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layout, Address address) {
+  return PrototypeReader(memory, layout).read(address);
+}
 
 std::optional<Prototype> read_prototype(const Memory& memory, const Dialect& dialect, Address address) {
-  return dialect.luajit != nullptr ? read_luajit_prototype(memory, *dialect.luajit, address) : read_prototype(memory, *dialect.puc, address);
+  return dialect.luajit != nullptr ? read_luajit_prototype(memory, *dialect.luajit, address)
+                                   : read_prototype(memory, *dialect.puc, address);
 }
 
 std::optional<FunctionPlace> read_place(const Memory& memory, const Dialect& dialect, Address address) {
@@ -266,7 +281,9 @@ std::optional<FunctionPlace> read_place(const Memory& memory, const Dialect& dia
   const Layout& layout = *dialect.puc;
   std::array<std::byte, 128> bytes;
   const auto object = std::span(bytes).first(layout.p_size);
-  if (!plausible_pointer(address) || !memory.read(address, object) || load<std::uint8_t>(object, object_tt) != layout.tag_proto) return std::nullopt;
+  if (!plausible_pointer(address) || !memory.read(address, object) ||
+      load<std::uint8_t>(object, object_tt) != layout.tag_proto)
+    return std::nullopt;
   const auto source = load<Address>(object, layout.p_source);
   FunctionPlace place{"=?", load<std::int32_t>(object, layout.p_linedefined), false};
   if (source != 0) place.source = read_string(memory, dialect, source).value_or("=?");

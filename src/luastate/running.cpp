@@ -11,7 +11,8 @@ std::vector<Activation> Walked::active() const {
 std::vector<Address> Walked::cframes() const {
   std::vector<Address> all;
   for (const RunningState& state : on_thread()) {
-    if (state.activation.lua.luajit != nullptr) all.insert(all.end(), state.luajit.cframes.begin(), state.luajit.cframes.end());
+    if (state.activation.lua.luajit != nullptr)
+      all.insert(all.end(), state.luajit.cframes.begin(), state.luajit.cframes.end());
   }
   return all;
 }

@@ -4,14 +4,15 @@
 
 namespace luaspy {
 
-StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<const Address> states, std::size_t expected, const Memory& stack) {
+StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<const Address> states, std::size_t expected,
+                                      const Memory& stack) {
   constexpr std::size_t most_functions = 64;
   constexpr std::uint32_t most_frames = 1 << 20, enough_frames = 8;
   if (by_function_.size() >= most_functions && !by_function_.contains(execute.function)) by_function_.clear();
   Evidence& evidence = by_function_[execute.function];
   std::size_t best = none, best_state = none;
   constexpr std::size_t registers = callee_saved_registers.size();
-  std::size_t place_of_expected = none;   // the first one
+  std::size_t place_of_expected = none;  // the first one
   const auto look_at = [&](std::size_t place, Address value) {
     if (value == 0) return;
     const auto found = std::ranges::find(states, value);
@@ -19,13 +20,16 @@ StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<cons
     const auto state = static_cast<std::size_t>(found - states.begin());
     if (state == expected && place_of_expected == none) place_of_expected = place;
     ++evidence.hits[place];
-    if (best == none || evidence.hits[place] > evidence.hits[best]) best = place, best_state = state;   // of equals the first: registers
+    if (best == none || evidence.hits[place] > evidence.hits[best])
+      best = place, best_state = state;  // of equals the first: registers
   };
   for (std::size_t i = 0; i < registers; ++i) {
     if (execute.registers.knows(callee_saved_registers[i])) look_at(i, execute.registers[callee_saved_registers[i]]);
   }
   std::array<Address, frame_slots> slots{};
-  const std::size_t count = execute.cfa > execute.sp ? std::min<std::size_t>((execute.cfa - execute.sp) / 8, frame_slots) : 0;
+  const std::size_t count = execute.cfa > execute.sp
+                                ? std::min<std::size_t>((execute.cfa - execute.sp) / 8, frame_slots)
+                                : 0;
   if (stack.read(execute.cfa - 8 * count, std::as_writable_bytes(std::span(slots).first(count)))) {
     for (std::size_t i = 0; i < count; ++i) look_at(registers + i, slots[count - 1 - i]);
   }
@@ -34,7 +38,8 @@ StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<cons
     for (std::uint32_t& hits : evidence.hits) hits /= 2;
     evidence.frames /= 2;
   }
-  const bool certain = evidence.hits[best] >= enough_frames && 10 * std::uint64_t{evidence.hits[best]} >= 9 * std::uint64_t{evidence.frames};
+  const bool certain = evidence.hits[best] >= enough_frames &&
+                       10 * std::uint64_t{evidence.hits[best]} >= 9 * std::uint64_t{evidence.frames};
   // What a register has is in use; a slot may have been left by an earlier call.
   const bool mentions_expected = place_of_expected != none && (place_of_expected < registers || best >= registers);
   if (!certain && mentions_expected) best_state = expected;

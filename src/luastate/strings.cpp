@@ -25,7 +25,8 @@ std::optional<Characters> characters_of(const Layout& layout, std::span<const st
     case StringForm::length_word:
       return Characters{load<std::uint64_t>(header, layout.string_len)};
     case StringForm::short_long:
-      return Characters{tt == short_string ? load<std::uint8_t>(header, layout.string_shrlen) : load<std::uint64_t>(header, layout.string_len)};
+      return Characters{tt == short_string ? load<std::uint8_t>(header, layout.string_shrlen)
+                                           : load<std::uint64_t>(header, layout.string_len)};
     case StringForm::signed_short: {
       const auto shrlen = load<std::int8_t>(header, layout.string_shrlen);
       if (shrlen >= 0) return Characters{static_cast<std::uint64_t>(shrlen)};
@@ -43,7 +44,8 @@ std::optional<Characters> characters_of(const LuajitLayout& layout, std::span<co
 }  // namespace
 
 std::optional<StringBatch::Text> StringBatch::text_of(Address object, std::span<const std::byte> header) const {
-  const auto characters = dialect_.luajit != nullptr ? characters_of(*dialect_.luajit, header) : characters_of(*dialect_.puc, header);
+  const auto characters = dialect_.luajit != nullptr ? characters_of(*dialect_.luajit, header)
+                                                     : characters_of(*dialect_.puc, header);
   if (!characters || characters->length >= longest_string) return std::nullopt;
   const Address first = object + header_size();
   Text text{.size = std::min<std::size_t>(characters->length, limit_)};
@@ -108,10 +110,13 @@ std::size_t StringBatch::read_pointers(std::span<std::optional<Text>> places) {
   return wanted.size() * sizeof(Address);
 }
 
-std::optional<std::string> read_string(const Memory& memory, const Dialect& dialect, Address address, std::size_t limit) {
+std::optional<std::string> read_string(const Memory& memory, const Dialect& dialect, Address address,
+                                       std::size_t limit) {
   std::optional<std::string> result;
   std::size_t bytes_left = std::numeric_limits<std::size_t>::max();
-  StringBatch(memory, dialect, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) { result = std::move(text); });
+  StringBatch(memory, dialect, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) {
+    result = std::move(text);
+  });
   return result;
 }
 
@@ -121,7 +126,8 @@ std::optional<std::uint64_t> string_length(const Memory& memory, const Dialect& 
   std::array<std::byte, 64> bytes;
   const auto header = std::span(bytes).first(std::min(size, bytes.size()));
   if (!plausible_pointer(address, alignment) || !memory.read(address, header)) return std::nullopt;
-  const auto characters = dialect.luajit != nullptr ? characters_of(*dialect.luajit, header) : characters_of(*dialect.puc, header);
+  const auto characters = dialect.luajit != nullptr ? characters_of(*dialect.luajit, header)
+                                                    : characters_of(*dialect.puc, header);
   return characters ? std::optional(characters->length) : std::nullopt;
 }
 

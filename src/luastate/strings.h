@@ -7,20 +7,22 @@
 #include <utility>
 #include <vector>
 
-#include "luastate/dialect.h"
 #include "base/memory.h"
+#include "luastate/dialect.h"
 
 namespace luaspy {
 
 inline constexpr std::size_t string_limit = 200;  // characters of a string that are kept
 
-// Reads many strings in three rounds of one batch each: headers, pointers to characters where there are any, characters.
+// Reads many strings in three rounds of one batch each: headers, pointers to characters where there
+// are any, characters.
 class StringBatch {
  public:
-  StringBatch(const Memory& memory, const Dialect& dialect, std::size_t limit) : memory_(memory), dialect_(dialect), limit_(limit) {}
+  StringBatch(const Memory& memory, const Dialect& dialect, std::size_t limit)
+      : memory_(memory), dialect_(dialect), limit_(limit) {}
 
-  // Calls `store(index, text)` for every string that could be read, in order. `bytes_left` goes down by what was read; nothing
-  // more is read when it is used up.
+  // Calls `store(index, text)` for every string that could be read, in order. `bytes_left` goes
+  // down by what was read; nothing more is read when it is used up.
   template <typename Store>
   void read(std::span<const Address> objects, std::size_t& bytes_left, Store store) {
     for (std::size_t first = 0; first < objects.size(); first += strings_at_once) {
@@ -42,7 +44,9 @@ class StringBatch {
     Address pointer = 0;
     std::size_t size = 0;
   };
-  std::size_t header_size() const { return dialect_.luajit != nullptr ? dialect_.luajit->str_data : dialect_.puc->string_data; }
+  std::size_t header_size() const {
+    return dialect_.luajit != nullptr ? dialect_.luajit->str_data : dialect_.puc->string_data;
+  }
   // GC32: the empty string is a part of global_State.
   std::size_t alignment() const { return dialect_.luajit != nullptr && !dialect_.luajit->gc64 ? 4 : 8; }
   std::optional<Text> text_of(Address object, std::span<const std::byte> header) const;
@@ -61,7 +65,8 @@ class StringBatch {
 };
 
 // The characters of the string at `address`, cut at `limit` bytes.
-std::optional<std::string> read_string(const Memory& memory, const Dialect& dialect, Address address, std::size_t limit = string_limit);
+std::optional<std::string> read_string(const Memory& memory, const Dialect& dialect, Address address,
+                                       std::size_t limit = string_limit);
 
 // How long the string at `address` is, in bytes; nullopt if there is none.
 std::optional<std::uint64_t> string_length(const Memory& memory, const Dialect& dialect, Address address);

@@ -11,8 +11,8 @@
 namespace luaspy {
 namespace {
 
-constexpr unsigned most_nodes_log2 = 16;  // of a table that is searched by name
-constexpr unsigned most_log2 = 30;        // ltable.c, MAXHBITS
+constexpr unsigned most_nodes_log2 = 16;                // of a table that is searched by name
+constexpr unsigned most_log2 = 30;                      // ltable.c, MAXHBITS
 constexpr std::uint32_t tag_table = 5, tag_string = 4;  // lua.h, LUA_TTABLE, LUA_TSTRING
 constexpr std::uint32_t collectable = 64;               // lobject.h of 5.2 and later, BIT_ISCOLLECTABLE
 
@@ -22,10 +22,12 @@ std::uint32_t read_tag(const Layout& layout, std::span<const std::byte> bytes, s
 
 // Up to 5.3 a key is a TValue, later its tag is one byte (lobject.h, Node).
 std::uint32_t key_tag(const Layout& layout, std::span<const std::byte> node) {
-  return layout.tt_size != 1 ? load<std::uint32_t>(node, layout.node_key_tt) : load<std::uint8_t>(node, layout.node_key_tt);
+  return layout.tt_size != 1 ? load<std::uint32_t>(node, layout.node_key_tt)
+                             : load<std::uint8_t>(node, layout.node_key_tt);
 }
 
-// Elements that lie side by side, read in pieces, until `visit` returns false. False if they cannot all be read: then as many as can be were visited.
+// Elements that lie side by side, read in pieces, until `visit` returns false. False if they cannot
+// all be read: then as many as can be were visited.
 template <typename Visit>
 bool visit_nodes(const Memory& memory, Address first, std::size_t size, std::uint64_t count, Visit visit) {
   std::uint64_t piece = 128;
@@ -46,7 +48,8 @@ bool visit_nodes(const Memory& memory, Address first, std::size_t size, std::uin
   return true;
 }
 
-// ltable.c, luaH_realasize: alimit may be lower than the size, but not lower than the power of two before it.
+// ltable.c, luaH_realasize: alimit may be lower than the size, but not lower than the power of two
+// before it.
 std::uint32_t real_size(std::uint32_t alimit, bool is_size) {
   if (is_size || alimit > std::uint32_t{1} << most_log2) return alimit;
   return std::bit_ceil(alimit);
@@ -55,9 +58,13 @@ std::uint32_t real_size(std::uint32_t alimit, bool is_size) {
 // The function that `value` is; no key if it is anything else.
 LoadedFunction function_of(const Memory& memory, const Layout& layout, const TableEntry& value) {
   if (value.tag == layout.tag_light_c) return {value.value, 0, 0};
-  const bool may_be_lua = value.tag == layout.tag_lclosure, may_be_c = value.tag == layout.tag_cclosure;   // 5.1 has one tag for both
+  const bool may_be_lua = value.tag == layout.tag_lclosure, may_be_c = value.tag == layout.tag_cclosure;  // 5.1 has one
+                                                                                                          // tag for
+                                                                                                          // both
   if (!may_be_lua && !may_be_c) return {};
-  const bool is_c = layout.closure_isC != no_field ? memory.get<std::uint8_t>(value.value + layout.closure_isC).value_or(0) != 0 : may_be_c;
+  const bool is_c = layout.closure_isC != no_field
+                        ? memory.get<std::uint8_t>(value.value + layout.closure_isC).value_or(0) != 0
+                        : may_be_c;
   if (is_c) return {memory.get<Address>(value.value + layout.cclosure_f).value_or(0), value.value, 0};
   const Address proto = memory.get<Address>(value.value + layout.lclosure_p).value_or(0);
   return {plausible_pointer(proto) ? memory.get<Address>(proto + layout.p_code).value_or(0) : 0, value.value, proto};
@@ -68,10 +75,12 @@ void visit_loaded_puc(const Memory& memory, const Layout& layout, Address G, con
   if (!form) return;
   visit_table(memory, layout, *form, loaded_table(memory, layout, *form, G), [&](const TableEntry& module) {
     bool more = true;
-    if (const LoadedFunction function = function_of(memory, layout, module); function.key != 0) more = visit(module.key, {}, function);
+    if (const LoadedFunction function = function_of(memory, layout, module); function.key != 0)
+      more = visit(module.key, {}, function);
     if (!more || !is_table_tag(layout, module.tag)) return more;
     visit_table(memory, layout, *form, module.value, [&](const TableEntry& entry) {
-      if (const LoadedFunction function = function_of(memory, layout, entry); function.key != 0) more = visit(module.key, entry.key, function);
+      if (const LoadedFunction function = function_of(memory, layout, entry); function.key != 0)
+        more = visit(module.key, entry.key, function);
       return more;
     });
     return more;
@@ -105,7 +114,8 @@ std::optional<TableParts> read_nodes(const Memory& memory, TableForm form, Addre
   TableParts parts;
   parts.nodes = *nodes;
   parts.node_count = plausible_pointer(*nodes) ? std::uint32_t{1} << *log2 : 0;
-  // ltable.c: tables without a hash part share dummynode, a constant of the program. Of a core file whose program is not to be had it is missing.
+  // ltable.c: tables without a hash part share dummynode, a constant of the program. Of a core file
+  // whose program is not to be had it is missing.
   if (parts.node_count == 1 && !memory.get<std::uint64_t>(*nodes)) parts.node_count = 0;
   return parts;
 }
@@ -115,19 +125,23 @@ std::optional<TableParts> read_parts_puc(const Memory& memory, const Layout& lay
   constexpr std::uint8_t not_the_size = 0x80;  // lobject.h of 5.4, BITRAS
   std::array<std::byte, 80> object;
   const auto fields = std::span(object).first(std::max({form.array, form.metatable, form.sizearray}) + sizeof(Address));
-  if (!plausible_pointer(table) || !memory.read(table, fields) || (load<std::uint8_t>(fields, object_tt) & 0x3f) != tag_table) return std::nullopt;
+  if (!plausible_pointer(table) || !memory.read(table, fields) ||
+      (load<std::uint8_t>(fields, object_tt) & 0x3f) != tag_table)
+    return std::nullopt;
   std::optional<TableParts> read = read_nodes(memory, form, table);
   if (!read) return std::nullopt;
   TableParts& parts = *read;
   parts.array = load<Address>(fields, form.array);
   const bool is_limited = layout.array_form == ArrayForm::limited;
-  parts.array_size = real_size(load<std::uint32_t>(fields, form.sizearray), !is_limited || (load<std::uint8_t>(fields, flags) & not_the_size) == 0);
+  parts.array_size = real_size(load<std::uint32_t>(fields, form.sizearray),
+                               !is_limited || (load<std::uint8_t>(fields, flags) & not_the_size) == 0);
   if (!plausible_pointer(parts.array)) parts.array = parts.array_size = 0;
   parts.metatable = load<Address>(fields, form.metatable);
   return read;
 }
 
-// 5.5: Values go downwards from `array`, their tags upwards from behind an unsigned int (ltable.h, getArrVal, getArrTag).
+// 5.5: Values go downwards from `array`, their tags upwards from behind an unsigned int (ltable.h,
+// getArrVal, getArrTag).
 std::optional<Value> value_apart(const Memory& memory, const Layout& layout, const TableParts& parts, std::uint64_t i) {
   const std::optional<std::uint8_t> tag = memory.get<std::uint8_t>(parts.array + 4 + i);
   if (!tag || (*tag & 0x0f) == 0) return tag ? std::optional(Value{}) : std::nullopt;
@@ -137,11 +151,13 @@ std::optional<Value> value_apart(const Memory& memory, const Layout& layout, con
 
 // Calls `visit` with each slot's index and value.
 template <typename Visit>
-bool visit_array(const Memory& memory, const Dialect& dialect, const TableParts& parts, std::uint64_t count, Visit visit) {
+bool visit_array(const Memory& memory, const Dialect& dialect, const TableParts& parts, std::uint64_t count,
+                 Visit visit) {
   const bool is_apart = dialect.puc != nullptr && dialect.puc->array_form == ArrayForm::apart;
   std::uint64_t index = dialect.luajit != nullptr ? 0 : 1;
   if (!is_apart) {
-    return visit_nodes(memory, parts.array, slot_size(dialect), count, [&](std::span<const std::byte> slot) { return visit(index++, load_value(dialect, slot, 0)); });
+    return visit_nodes(memory, parts.array, slot_size(dialect), count,
+                       [&](std::span<const std::byte> slot) { return visit(index++, load_value(dialect, slot, 0)); });
   }
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::optional<Value> value = value_apart(memory, *dialect.puc, parts, i);
@@ -154,11 +170,14 @@ bool visit_array(const Memory& memory, const Dialect& dialect, const TableParts&
 }  // namespace
 
 TableForm stock_form(const Layout& layout) {
-  return {layout.table_lsizenode, layout.table_node, layout.table_sizearray, layout.table_array, layout.table_metatable};
+  return {layout.table_lsizenode, layout.table_node, layout.table_sizearray, layout.table_array,
+          layout.table_metatable};
 }
 
-std::optional<TableParts> read_table_parts(const Memory& memory, const Dialect& dialect, TableForm form, Address table) {
-  return dialect.luajit != nullptr ? read_table_parts(memory, *dialect.luajit, table) : read_parts_puc(memory, *dialect.puc, form, table);
+std::optional<TableParts> read_table_parts(const Memory& memory, const Dialect& dialect, TableForm form,
+                                           Address table) {
+  return dialect.luajit != nullptr ? read_table_parts(memory, *dialect.luajit, table)
+                                   : read_parts_puc(memory, *dialect.puc, form, table);
 }
 
 bool visit_entries(const Memory& memory, const Dialect& dialect, const TableParts& parts, std::uint64_t most_slots,
@@ -167,22 +186,27 @@ bool visit_entries(const Memory& memory, const Dialect& dialect, const TablePart
   const std::uint64_t in_array = std::min<std::uint64_t>(parts.array_size, most_slots);
   const bool readable = visit_array(memory, dialect, parts, in_array, [&](std::uint64_t index, const Value& value) {
     Value key{Value::Type::integer, index};
-    if (dialect.luajit != nullptr || dialect.puc->tag_integer == 0xff) key = {Value::Type::number, std::bit_cast<std::uint64_t>(static_cast<double>(index))};
+    if (dialect.luajit != nullptr || dialect.puc->tag_integer == 0xff)
+      key = {Value::Type::number, std::bit_cast<std::uint64_t>(static_cast<double>(index))};
     if (value.type != Value::Type::nil) more = visit(key, value);
     return more;
   });
   if (!readable || !more) return readable;
   const std::size_t size = dialect.luajit != nullptr ? dialect.luajit->node_size : dialect.puc->node_size;
-  return visit_nodes(memory, parts.nodes, size, std::min<std::uint64_t>(parts.node_count, most_slots - in_array), [&](std::span<const std::byte> node) {
-    if (dialect.luajit != nullptr) {
-      const LuajitLayout& layout = *dialect.luajit;
-      const Value value = decode_value(layout, load<std::uint64_t>(node, layout.node_val));
-      return value.type == Value::Type::nil || visit(decode_value(layout, load<std::uint64_t>(node, layout.node_key)), value);
-    }
-    const Layout& layout = *dialect.puc;
-    const Value value = load_value(dialect, node, layout.node_value);
-    return value.type == Value::Type::nil || visit(decode_value(layout, load<std::uint64_t>(node, layout.node_key), key_tag(layout, node)), value);
-  });
+  return visit_nodes(
+      memory, parts.nodes, size, std::min<std::uint64_t>(parts.node_count, most_slots - in_array),
+      [&](std::span<const std::byte> node) {
+        if (dialect.luajit != nullptr) {
+          const LuajitLayout& layout = *dialect.luajit;
+          const Value value = decode_value(layout, load<std::uint64_t>(node, layout.node_val));
+          return value.type == Value::Type::nil ||
+                 visit(decode_value(layout, load<std::uint64_t>(node, layout.node_key)), value);
+        }
+        const Layout& layout = *dialect.puc;
+        const Value value = load_value(dialect, node, layout.node_value);
+        return value.type == Value::Type::nil ||
+               visit(decode_value(layout, load<std::uint64_t>(node, layout.node_key), key_tag(layout, node)), value);
+      });
 }
 
 Address globals_table(const Memory& memory, const Dialect& dialect, TableForm form, Address G, Address L) {
@@ -192,12 +216,15 @@ Address globals_table(const Memory& memory, const Dialect& dialect, TableForm fo
     return value && value->type == Value::Type::table ? value->word : Address{0};
   };
   if (dialect.puc->L_gt != no_field) return table_at(L + dialect.puc->L_gt);
-  const std::optional<TableParts> registry = read_table_parts(memory, dialect, form, table_at(G + dialect.puc->G_registry));
+  const std::optional<TableParts> registry = read_table_parts(memory, dialect, form,
+                                                              table_at(G + dialect.puc->G_registry));
   if (!registry) return 0;
-  constexpr std::uint64_t globals = 2;  // lua.h, LUA_RIDX_GLOBALS; the registry has an array part for it (lstate.c, init_registry)
+  constexpr std::uint64_t globals = 2;  // lua.h, LUA_RIDX_GLOBALS; the registry has an array part for it (lstate.c,
+                                        // init_registry)
   Address found = 0;
   visit_entries(memory, dialect, *registry, globals + 1, [&](const Value& key, const Value& value) {
-    if (key.type == Value::Type::integer ? key.word == globals : key.number() == globals) found = value.type == Value::Type::table ? value.word : 0;
+    if (key.type == Value::Type::integer ? key.word == globals : key.number() == globals)
+      found = value.type == Value::Type::table ? value.word : 0;
     return found == 0;
   });
   return found;
@@ -212,9 +239,11 @@ bool is_table_tag(const Layout& layout, std::uint32_t tag) {
   return tag == (layout.bytecode == Bytecode::lua51 ? tag_table : tag_table | collectable);
 }
 
-bool visit_table(const Memory& memory, const Layout& layout, TableForm form, Address table, const std::function<bool(const TableEntry&)>& visit) {
+bool visit_table(const Memory& memory, const Layout& layout, TableForm form, Address table,
+                 const std::function<bool(const TableEntry&)>& visit) {
   const std::optional<TableParts> parts = read_nodes(memory, form, table);
-  if (!parts || parts->node_count > std::uint32_t{1} << most_nodes_log2 || !plausible_pointer(parts->nodes)) return false;
+  if (!parts || parts->node_count > std::uint32_t{1} << most_nodes_log2 || !plausible_pointer(parts->nodes))
+    return false;
   return visit_nodes(memory, parts->nodes, layout.node_size, parts->node_count, [&](std::span<const std::byte> node) {
     // 5.3 and later mark strings with their variant in bit 4 (short 4, long 20).
     if ((key_tag(layout, node) & 0x0f) != tag_string) return true;
@@ -237,7 +266,8 @@ Address loaded_table(const Memory& memory, const Layout& layout, TableForm form,
 }
 
 std::optional<TableForm> find_table_form(const Memory& memory, const Layout& layout, Address G) {
-  // The stock form; Redis and Valkey, whose Table has "int readonly" before lsizenode; the 5.1 and 5.2.0 order of fields.
+  // The stock form; Redis and Valkey, whose Table has "int readonly" before lsizenode; the 5.1 and
+  // 5.2.0 order of fields.
   const std::array forms = {stock_form(layout), TableForm{16, 40, 64, 32, 24}, TableForm{11, 32, 56, 24, 16}};
   for (const TableForm form : forms) {
     const Address loaded = loaded_table(memory, layout, form, G);

@@ -5,16 +5,16 @@
 #include <cstdint>
 #include <optional>
 
-#include "luastate/dialect.h"
 #include "base/memory.h"
+#include "luastate/dialect.h"
 
 namespace luaspy {
 
 struct Value {
   enum class Type : std::uint8_t {
-    nil,             // also empty slots of tables
+    nil,  // also empty slots of tables
     boolean,
-    integer,         // 5.3 and later
+    integer,  // 5.3 and later
     number,
     string,
     table,
@@ -23,9 +23,10 @@ struct Value {
     light_userdata,
     userdata,
     thread,
-    cdata,           // LuaJIT
-    key_index,       // LuaJIT: what the control variable of a loop over pairs() is as long as the loop runs (lj_bc.h, LJ_KEYINDEX)
-    other,           // what no program ever sees, or no value at all
+    cdata,      // LuaJIT
+    key_index,  // LuaJIT: what the control variable of a loop over pairs() is as long as the loop runs (lj_bc.h,
+                // LJ_KEYINDEX)
+    other,      // what no program ever sees, or no value at all
   };
   Type type = Type::nil;
   std::uint64_t word = 0;  // an object's address; a number's bits; a light value itself

@@ -7,22 +7,23 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text.h"
 #include "luastate/luajit/luajit_tables.h"
 #include "luastate/strings.h"
-#include "base/text.h"
 
 namespace luaspy {
 namespace {
 
-constexpr std::size_t name_bytes = 60;            // of a metatable's name
-constexpr std::uint64_t most_counted = 1 << 13;   // slots of a table that are looked at to count its entries
-constexpr std::uint64_t most_peeked = 64;         // to see that one is empty
-constexpr std::uint64_t most_slots = 1 << 16;     // of all the tables that a value leads to
+constexpr std::size_t name_bytes = 60;           // of a metatable's name
+constexpr std::uint64_t most_counted = 1 << 13;  // slots of a table that are looked at to count its entries
+constexpr std::uint64_t most_peeked = 64;        // to see that one is empty
+constexpr std::uint64_t most_slots = 1 << 16;    // of all the tables that a value leads to
 
 bool is_identifier(std::string_view text) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", digits = "0123456789";
-  constexpr std::array keywords = {"and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil", "not", "or", "repeat",
-                                   "return", "then", "true", "until", "while"};
+  constexpr std::array keywords = {"and",      "break",  "do",   "else", "elseif", "end",  "false", "for",
+                                   "function", "goto",   "if",   "in",   "local",  "nil",  "not",   "or",
+                                   "repeat",   "return", "then", "true", "until",  "while"};
   if (text.empty() || digits.find(text[0]) != std::string_view::npos) return false;
   for (const std::string_view keyword : keywords) {
     if (text == keyword) return false;
@@ -32,7 +33,8 @@ bool is_identifier(std::string_view text) {
 
 }  // namespace
 
-ValueText::ValueText(const Memory& memory, const Dialect& dialect, Address G, Address L, Names& names, const ValueLimits& limits)
+ValueText::ValueText(const Memory& memory, const Dialect& dialect, Address G, Address L, Names& names,
+                     const ValueLimits& limits)
     : memory_(memory), dialect_(dialect), G_(G), L_(L), names_(names), limits_(limits), form_{} {
   if (dialect.puc != nullptr) form_ = find_table_form(memory, *dialect.puc, G).value_or(stock_form(*dialect.puc));
   globals_ = globals_table(memory, dialect, form_, G, L);
@@ -47,26 +49,55 @@ std::string ValueText::text(const Value& value) {
 
 void ValueText::append(std::string& text, const Value& value, int depth) {
   switch (value.type) {
-    case Value::Type::nil: text += "nil"; break;
-    case Value::Type::boolean: text += value.word != 0 ? "true" : "false"; break;
-    case Value::Type::integer: text += std::to_string(value.integer()); break;
-    case Value::Type::number: text += number_text(value.number()); break;
-    case Value::Type::string: text += string_text(value.word); break;
-    case Value::Type::table: append_table(text, value.word, depth); break;
-    case Value::Type::function: text += function_text(value.word); break;
-    case Value::Type::light_function: text += c_function_text(value.word, value.word); break;
+    case Value::Type::nil:
+      text += "nil";
+      break;
+    case Value::Type::boolean:
+      text += value.word != 0 ? "true" : "false";
+      break;
+    case Value::Type::integer:
+      text += std::to_string(value.integer());
+      break;
+    case Value::Type::number:
+      text += number_text(value.number());
+      break;
+    case Value::Type::string:
+      text += string_text(value.word);
+      break;
+    case Value::Type::table:
+      append_table(text, value.word, depth);
+      break;
+    case Value::Type::function:
+      text += function_text(value.word);
+      break;
+    case Value::Type::light_function:
+      text += c_function_text(value.word, value.word);
+      break;
     // LuaJIT keeps an index of its upper bits (lj_obj.h, lightudV).
-    case Value::Type::light_userdata: text += dialect_.luajit != nullptr ? "light userdata" : fmt::format("light userdata {:#x}", value.word); break;
-    case Value::Type::userdata: text += userdata_text(value.word); break;
-    case Value::Type::thread: text += thread_text(value.word); break;
-    case Value::Type::cdata: text += dialect_.luajit != nullptr ? cdata_text(value.word) : "?"; break;
-    case Value::Type::key_index: text += fmt::format("key index {}", value.word); break;
-    case Value::Type::other: text += "?"; break;
+    case Value::Type::light_userdata:
+      text += dialect_.luajit != nullptr ? "light userdata" : fmt::format("light userdata {:#x}", value.word);
+      break;
+    case Value::Type::userdata:
+      text += userdata_text(value.word);
+      break;
+    case Value::Type::thread:
+      text += thread_text(value.word);
+      break;
+    case Value::Type::cdata:
+      text += dialect_.luajit != nullptr ? cdata_text(value.word) : "?";
+      break;
+    case Value::Type::key_index:
+      text += fmt::format("key index {}", value.word);
+      break;
+    case Value::Type::other:
+      text += "?";
+      break;
   }
 }
 
-// lobject.c, tostringbuff: LUAI_NUMFFORMAT, from 5.3 on with ".0" where it would look like an integer; 5.5 takes more digits where 15 are not
-// enough to read it back. lj_strfmt_num.c has no sign for a nan.
+// lobject.c, tostringbuff: LUAI_NUMFFORMAT, from 5.3 on with ".0" where it would look like an
+// integer; 5.5 takes more digits where 15 are not enough to read it back. lj_strfmt_num.c has no
+// sign for a nan.
 std::string ValueText::number_text(double number) const {
   if (dialect_.luajit != nullptr && std::isnan(number)) return "nan";
   const Bytecode bytecode = dialect_.luajit != nullptr ? Bytecode::luajit : dialect_.puc->bytecode;
@@ -81,7 +112,8 @@ std::string ValueText::number_text(double number) const {
 
 std::string ValueText::string_text(Address string) {
   const std::optional<std::uint64_t> length = string_length(memory_, dialect_, string);
-  const std::optional<std::string> text = length ? read_string(memory_, dialect_, string, limits_.string_bytes) : std::nullopt;
+  const std::optional<std::string> text = length ? read_string(memory_, dialect_, string, limits_.string_bytes)
+                                                 : std::nullopt;
   return text ? quoted(*text, *length) : "string ?";
 }
 
@@ -95,13 +127,15 @@ void ValueText::append_table(std::string& text, Address table, int depth) {
     text += "table ?";
     return;
   }
-  if (const std::optional<std::string> name = parts->metatable != 0 ? metatable_name(parts->metatable) : std::nullopt) text += *name + ' ';
+  if (const std::optional<std::string> name = parts->metatable != 0 ? metatable_name(parts->metatable) : std::nullopt)
+    text += *name + ' ';
   if (depth < limits_.depth) {
     append_entries(text, *parts, depth);
     return;
   }
   bool empty = true;
-  const bool known = visit_entries(memory_, dialect_, *parts, most_peeked, [&](const Value&, const Value&) { return empty = false; });
+  const bool known = visit_entries(memory_, dialect_, *parts, most_peeked,
+                                   [&](const Value&, const Value&) { return empty = false; });
   text += empty && known && parts->slots() <= most_peeked ? "{}" : "{…}";
 }
 
@@ -129,7 +163,9 @@ void ValueText::append_entries(std::string& text, const TableParts& parts, int d
 
 // As a table constructor would have it: 1, 2, 3 … need no key.
 void ValueText::append_key(std::string& text, const Value& key, std::uint64_t& next_index) {
-  const bool is_next = key.type == Value::Type::integer ? key.word == next_index : key.type == Value::Type::number && key.number() == static_cast<double>(next_index);
+  const bool is_next = key.type == Value::Type::integer
+                           ? key.word == next_index
+                           : key.type == Value::Type::number && key.number() == static_cast<double>(next_index);
   if (is_next) {
     ++next_index;
     return;
@@ -168,7 +204,8 @@ std::string ValueText::c_function_text(Address key, Address shown) {
   return name != nullptr ? fmt::format("function {} [C]", *name) : fmt::format("C function {:#x}", shown);
 }
 
-// As frames are shown: by the place, which is all that a function knows of itself. LuaJIT's own functions in bytecode have none but `key`.
+// As frames are shown: by the place, which is all that a function knows of itself. LuaJIT's own
+// functions in bytecode have none but `key`.
 std::string ValueText::proto_text(Address proto, Address key) {
   const std::optional<FunctionPlace> place = read_place(memory_, dialect_, proto);
   if (!place) return "function ?";
@@ -183,12 +220,16 @@ std::string ValueText::proto_text(Address proto, Address key) {
 const std::unordered_map<Address, std::string>& ValueText::registered() {
   if (registered_) return *registered_;
   registered_.emplace();
-  std::optional<Value> registry = read_value(memory_, dialect_, G_ + (dialect_.luajit != nullptr ? dialect_.luajit->G_registry : dialect_.puc->G_registry));
-  const auto parts = registry && registry->type == Value::Type::table ? read_table_parts(memory_, dialect_, form_, registry->word) : std::nullopt;
+  std::optional<Value> registry = read_value(
+      memory_, dialect_, G_ + (dialect_.luajit != nullptr ? dialect_.luajit->G_registry : dialect_.puc->G_registry));
+  const auto parts = registry && registry->type == Value::Type::table
+                         ? read_table_parts(memory_, dialect_, form_, registry->word)
+                         : std::nullopt;
   if (!parts) return *registered_;
   visit_entries(memory_, dialect_, *parts, most_counted, [&](const Value& key, const Value& value) {
     if (key.type != Value::Type::string || value.type != Value::Type::table) return true;
-    if (std::optional<std::string> name = read_string(memory_, dialect_, key.word, name_bytes)) registered_->emplace(value.word, std::move(*name));
+    if (std::optional<std::string> name = read_string(memory_, dialect_, key.word, name_bytes))
+      registered_->emplace(value.word, std::move(*name));
     return true;
   });
   return *registered_;
@@ -199,8 +240,11 @@ std::optional<std::string> ValueText::metatable_name(Address metatable) {
   std::optional<std::string> found;
   if (const auto parts = read_table_parts(memory_, dialect_, form_, metatable)) {
     visit_entries(memory_, dialect_, *parts, most_searched, [&](const Value& key, const Value& value) {
-      if (key.type != Value::Type::string || value.type != Value::Type::string || string_length(memory_, dialect_, key.word) != 6) return true;
-      if (read_string(memory_, dialect_, key.word) == "__name") found = read_string(memory_, dialect_, value.word, name_bytes);
+      if (key.type != Value::Type::string || value.type != Value::Type::string ||
+          string_length(memory_, dialect_, key.word) != 6)
+        return true;
+      if (read_string(memory_, dialect_, key.word) == "__name")
+        found = read_string(memory_, dialect_, value.word, name_bytes);
       return !found;
     });
   }
@@ -218,12 +262,16 @@ std::string ValueText::userdata_text(Address userdata) {
     const Address bytes = userdata + layout.udata_size;
     if (memory_.get<std::uint8_t>(userdata + layout.udata_udtype) == io_file) return file_text(bytes);
     const Address metatable = read_ref(memory_, layout, userdata + layout.tab_metatable).value_or(0);
-    return fmt::format("{} {:#x}", (metatable != 0 ? metatable_name(metatable) : std::nullopt).value_or("userdata"), bytes);
+    return fmt::format("{} {:#x}", (metatable != 0 ? metatable_name(metatable) : std::nullopt).value_or("userdata"),
+                       bytes);
   }
   const Layout& layout = *dialect_.puc;
   constexpr Address user_value = 16;
-  const std::uint64_t user_values = layout.udata_nuvalue != no_field ? memory_.get<std::uint16_t>(userdata + layout.udata_nuvalue).value_or(0) : 0;
-  const Address bytes = userdata + (user_values == 0 ? layout.udata_memory : layout.udata_uv + user_value * user_values);
+  const std::uint64_t user_values = layout.udata_nuvalue != no_field
+                                        ? memory_.get<std::uint16_t>(userdata + layout.udata_nuvalue).value_or(0)
+                                        : 0;
+  const Address bytes = userdata +
+                        (user_values == 0 ? layout.udata_memory : layout.udata_uv + user_value * user_values);
   const Address metatable = memory_.get<Address>(userdata + layout.udata_metatable).value_or(0);
   const std::optional<std::string> name = metatable != 0 ? metatable_name(metatable) : std::nullopt;
   if (name == "FILE*") return file_text(bytes);
@@ -247,7 +295,8 @@ std::string ValueText::thread_text(Address thread) const {
   bool runs = false, is_empty = false;
   if (dialect_.luajit != nullptr) {
     const LuajitLayout& layout = *dialect_.luajit;
-    const Address base = memory_.get<Address>(thread + layout.L_base).value_or(0), top = memory_.get<Address>(thread + layout.L_top).value_or(0);
+    const Address base = memory_.get<Address>(thread + layout.L_base).value_or(0),
+                  top = memory_.get<Address>(thread + layout.L_top).value_or(0);
     runs = base > read_ref(memory_, layout, thread + layout.L_stack).value_or(0) + (layout.gc64 ? 16 : 8);
     is_empty = top == base;
   } else {
@@ -255,9 +304,15 @@ std::string ValueText::thread_text(Address thread) const {
     const Address ci = memory_.get<Address>(thread + layout.L_ci).value_or(0);
     const bool is_array = layout.ci_previous == no_field;
     runs = ci != (is_array ? memory_.get<Address>(thread + layout.L_base_ci).value_or(0) : thread + layout.L_base_ci);
-    is_empty = memory_.get<Address>(thread + layout.L_top) == memory_.get<Address>(thread + layout.L_stack).value_or(0) + 16;
+    is_empty = memory_.get<Address>(thread + layout.L_top) ==
+               memory_.get<Address>(thread + layout.L_stack).value_or(0) + 16;
   }
-  const std::string_view word = thread == L_ ? "running" : *status == yield ? "suspended" : *status != 0 ? "dead" : runs ? "normal" : is_empty ? "dead" : "suspended";
+  const std::string_view word = thread == L_       ? "running"
+                                : *status == yield ? "suspended"
+                                : *status != 0     ? "dead"
+                                : runs             ? "normal"
+                                : is_empty         ? "dead"
+                                                   : "suspended";
   return fmt::format("coroutine {:#x} ({})", thread, word);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Values of a target as a person reads them: {1, 2, name = "x", …(3 more)}, function (a.lua:10), file (0x55d0c8a3b6b0).
+// Values of a target as a person reads them: {1, 2, name = "x", …(3 more)}, function (a.lua:10),
+// file (0x55d0c8a3b6b0).
 
 #include <optional>
 #include <string>
@@ -12,21 +13,25 @@
 namespace luaspy {
 
 struct ValueLimits {
-  std::size_t string_bytes = 64;    // of a string that are shown
-  std::size_t entries = 8;          // of a table, and varargs
-  int depth = 1;                    // tables in tables; those that lie deeper are {…}
-  std::size_t text_bytes = 2000;    // of a value's text: a table that is longer is cut where it gets there
-  std::size_t variables = 250;      // of a call
+  std::size_t string_bytes = 64;  // of a string that are shown
+  std::size_t entries = 8;        // of a table, and varargs
+  int depth = 1;                  // tables in tables; those that lie deeper are {…}
+  std::size_t text_bytes = 2000;  // of a value's text: a table that is longer is cut where it gets there
+  std::size_t variables = 250;    // of a call
 };
-inline constexpr ValueLimits verbose_limits = {.string_bytes = 1000, .entries = 100, .depth = 2, .text_bytes = 64 << 10};
+inline constexpr ValueLimits verbose_limits = {
+    .string_bytes = 1000, .entries = 100, .depth = 2, .text_bytes = 64 << 10};
 
-// The values of one lua_State, in one stop: what it has learned of tables and metatables counts while `memory` stays as it is.
+// The values of one lua_State, in one stop: what it has learned of tables and metatables counts
+// while `memory` stays as it is.
 class ValueText {
  public:
   // All have to outlive it.
-  ValueText(const Memory& memory, const Dialect& dialect, Address G, Address L, Names& names, const ValueLimits& limits);
+  ValueText(const Memory& memory, const Dialect& dialect, Address G, Address L, Names& names,
+            const ValueLimits& limits);
 
-  // Valid UTF-8 without control characters, of bounded length. Steps and depth are bounded too, whatever refers to whatever.
+  // Valid UTF-8 without control characters, of bounded length. Steps and depth are bounded too,
+  // whatever refers to whatever.
   std::string text(const Value& value);
 
  private:
@@ -53,8 +58,9 @@ class ValueText {
   ValueLimits limits_;
   TableForm form_;
   Address globals_ = 0;
-  std::uint64_t slots_left_ = 0;   // of tables, that the value at hand may still be looked at
-  std::optional<std::unordered_map<Address, std::string>> registered_;  // names of the tables that the registry has: luaL_newmetatable
+  std::uint64_t slots_left_ = 0;  // of tables, that the value at hand may still be looked at
+  std::optional<std::unordered_map<Address, std::string>> registered_;  // names of the tables that the registry has:
+                                                                        // luaL_newmetatable
 };
 
 }  // namespace luaspy

@@ -10,16 +10,24 @@
 namespace luaspy {
 namespace {
 
-constexpr std::uint64_t most_stack_slots = 1'100'000;   // LUAI_MAXSTACK, with its error room
-constexpr std::uint64_t most_puc = 16;            // bytes of a slot
+constexpr std::uint64_t most_stack_slots = 1'100'000;  // LUAI_MAXSTACK, with its error room
+constexpr std::uint64_t most_puc = 16;                 // bytes of a slot
 
-// lj_frame.h: the low bits of the link of the inner one of the two frames that a function with varargs has.
+// lj_frame.h: the low bits of the link of the inner one of the two frames that a function with
+// varargs has.
 constexpr std::uint64_t frame_type = 7, frame_vararg = 3;
 
 }  // namespace
 
-VariableReader::VariableReader(const Memory& memory, const Dialect& dialect, Address G, Address L, const LuaWalk& walk, Names& names, const ValueLimits& limits)
-    : memory_(memory), dialect_(dialect), L_(L), walk_(walk), names_(names), limits_(limits), values_(memory, dialect, G, L, names, limits) {
+VariableReader::VariableReader(const Memory& memory, const Dialect& dialect, Address G, Address L, const LuaWalk& walk,
+                               Names& names, const ValueLimits& limits)
+    : memory_(memory),
+      dialect_(dialect),
+      L_(L),
+      walk_(walk),
+      names_(names),
+      limits_(limits),
+      values_(memory, dialect, G, L, names, limits) {
   if (dialect.luajit == nullptr) return;
   for (const LuaCall& call : walk.calls) {
     if (call.on_trace) trace_base_ = call.ci;
@@ -44,8 +52,9 @@ CallVariables VariableReader::variables(std::size_t index, Address pc) {
   return result;
 }
 
-// At its first instruction a function with varargs moves its parameters (OP_VARARGPREP of 5.4 and later, ltm.c, luaT_adjustvarargs; BC_FUNCV), and
-// LuaJIT's functions get those that were not given (vm_x64.dasc, BC_FUNCF): they may be where they were, or not be at all.
+// At its first instruction a function with varargs moves its parameters (OP_VARARGPREP of 5.4 and
+// later, ltm.c, luaT_adjustvarargs; BC_FUNCV), and LuaJIT's functions get those that were not given
+// (vm_x64.dasc, BC_FUNCF): they may be where they were, or not be at all.
 std::string_view VariableReader::why_not(const LuaCall& call, Address pc) const {
   if (walk_.relocated) return "the stack is being moved";
   if (call.on_trace || call.func == 0) return "in machine code";
@@ -61,8 +70,8 @@ bool VariableReader::add(Variable::Kind kind, std::string name, Address slot, Ca
   return true;
 }
 
-// lfunc.c, luaF_getlocalname; lj_debug.c, debug_varname: the n-th variable that is active at `pc` is in register n. Bytecode without debug information
-// still says how many parameters there are.
+// lfunc.c, luaF_getlocalname; lj_debug.c, debug_varname: the n-th variable that is active at `pc`
+// is in register n. Bytecode without debug information still says how many parameters there are.
 void VariableReader::add_locals(const LuaCall& call, const Prototype* prototype, int pc, CallVariables& result) {
   const Address base = dialect_.luajit != nullptr ? call.ci + 8 : base_puc(call);
   const auto parameters = static_cast<std::uint64_t>(prototype->parameters);
@@ -75,14 +84,17 @@ void VariableReader::add_locals(const LuaCall& call, const Prototype* prototype,
   for (const LocalVariable& local : prototype->locals) {
     if (local.start_pc > pc) break;
     if (pc >= local.end_pc) continue;
-    if (!add(number < parameters ? Variable::Kind::parameter : Variable::Kind::local, printable(local.name), slot(), result)) return;
+    if (!add(number < parameters ? Variable::Kind::parameter : Variable::Kind::local, printable(local.name), slot(),
+             result))
+      return;
     ++number;
   }
   for (; number < parameters; ++number) {
     if (!add(Variable::Kind::parameter, fmt::format("(parameter) {}", number + 1), slot(), result)) return;
   }
   if (!call.is_vararg) return;
-  add_slots(Variable::Kind::vararg, "(vararg)", dialect_.luajit != nullptr ? varargs_luajit(call, parameters) : varargs_puc(call, parameters), result);
+  add_slots(Variable::Kind::vararg, "(vararg)",
+            dialect_.luajit != nullptr ? varargs_luajit(call, parameters) : varargs_puc(call, parameters), result);
 }
 
 void VariableReader::add_slots(Variable::Kind kind, std::string_view name, Slots slots, CallVariables& result) {
@@ -99,7 +111,9 @@ Address VariableReader::base_puc(const LuaCall& call) const {
   const Layout& layout = *dialect_.puc;
   if (layout.ci_base == no_field) return call.func + most_puc;
   const Address base = memory_.get<Address>(call.ci + layout.ci_base).value_or(0);
-  return base > call.func && (base - call.func) % most_puc == 0 && base - call.func <= most_stack_slots * most_puc ? base : 0;
+  return base > call.func && (base - call.func) % most_puc == 0 && base - call.func <= most_stack_slots * most_puc
+             ? base
+             : 0;
 }
 
 VariableReader::Slots VariableReader::varargs_puc(const LuaCall& call, std::uint64_t parameters) const {
@@ -116,7 +130,8 @@ VariableReader::Slots VariableReader::varargs_puc(const LuaCall& call, std::uint
 
 // Where the function was called: below its varargs, if it has been moved.
 Address VariableReader::func_before_varargs_puc(const LuaCall& call) const {
-  if (!call.is_lua || !call.is_vararg || dialect_.puc->ci_nextraargs == no_field || call.index_of(call.saved_pc) == 0) return call.func;
+  if (!call.is_lua || !call.is_vararg || dialect_.puc->ci_nextraargs == no_field || call.index_of(call.saved_pc) == 0)
+    return call.func;
   const std::uint64_t parameters = memory_.get<std::uint8_t>(call.proto + dialect_.puc->p_numparams).value_or(0);
   const std::uint8_t kind = memory_.get<std::uint8_t>(call.proto + dialect_.puc->p_is_vararg).value_or(0);
   if ((kind & dialect_.puc->has_varargs) == 0) return call.func;
@@ -129,35 +144,43 @@ Address VariableReader::outer_frame(Address frame) const {
   if (!slot) return 0;
   const std::uint64_t link = layout.gc64 ? *slot : *slot >> 32;
   const std::uint64_t distance = link & ~frame_type;
-  return (link & frame_type) == frame_vararg && distance < most_stack_slots * 8 && distance < frame ? frame - distance : 0;
+  return (link & frame_type) == frame_vararg && distance < most_stack_slots * 8 && distance < frame ? frame - distance
+                                                                                                    : 0;
 }
 
 VariableReader::Slots VariableReader::varargs_luajit(const LuaCall& call, std::uint64_t parameters) const {
   const Address outer = outer_frame(call.ci);
   if (outer == 0) return {};
-  const std::uint64_t between = (call.ci - outer) / 8, taken = parameters + (dialect_.luajit->gc64 ? 2 : 1);   // lj_debug.c, debug_localname
+  const std::uint64_t between = (call.ci - outer) / 8,
+                      taken = parameters + (dialect_.luajit->gc64 ? 2 : 1);  // lj_debug.c, debug_localname
   return between > taken ? Slots{outer + 8 * (1 + parameters), between - taken} : Slots{};
 }
 
-// ldebug.c, luaG_findlocal: a C function's part of the stack ends at L->top, or where the next function begins. LuaJIT's fast functions in assembler
-// don't set L->top.
+// ldebug.c, luaG_findlocal: a C function's part of the stack ends at L->top, or where the next
+// function begins. LuaJIT's fast functions in assembler don't set L->top.
 VariableReader::Slots VariableReader::c_arguments(std::size_t index) const {
   const LuaCall& call = walk_.calls[index];
   const bool innermost = index == 0;
-  if (call.func == 0 || (innermost && walk_.innermost_dropped != 0) || (!innermost && walk_.left_out != 0 && index == walk_.cut_at)) return {};
+  if (call.func == 0 || (innermost && walk_.innermost_dropped != 0) ||
+      (!innermost && walk_.left_out != 0 && index == walk_.cut_at))
+    return {};
   Address first = 0, end = 0;
   if (dialect_.luajit != nullptr) {
-    constexpr std::uint8_t ffid_c = 1;   // lj_obj.h, FF_C
+    constexpr std::uint8_t ffid_c = 1;  // lj_obj.h, FF_C
     const LuajitLayout& layout = *dialect_.luajit;
     first = call.ci + 8;
-    if (innermost && memory_.get<std::uint8_t>(call.closure + layout.fn_ffid) != ffid_c && memory_.get<Address>(L_ + layout.L_base) != first) return {};
+    if (innermost && memory_.get<std::uint8_t>(call.closure + layout.fn_ffid) != ffid_c &&
+        memory_.get<Address>(L_ + layout.L_base) != first)
+      return {};
     const Address inner = innermost ? 0 : walk_.calls[index - 1].ci;
     const Address below = innermost ? 0 : outer_frame(inner);
-    end = innermost ? memory_.get<Address>(L_ + layout.L_top).value_or(0) : (below != 0 ? below : inner) - (layout.gc64 ? 8 : 0);
+    end = innermost ? memory_.get<Address>(L_ + layout.L_top).value_or(0)
+                    : (below != 0 ? below : inner) - (layout.gc64 ? 8 : 0);
     if (!innermost && walk_.calls[index - 1].func == 0) return {};
   } else {
     first = call.func + most_puc;
-    end = innermost ? memory_.get<Address>(L_ + dialect_.puc->L_top).value_or(0) : func_before_varargs_puc(walk_.calls[index - 1]);
+    end = innermost ? memory_.get<Address>(L_ + dialect_.puc->L_top).value_or(0)
+                    : func_before_varargs_puc(walk_.calls[index - 1]);
   }
   const std::size_t size = slot_size(dialect_);
   if (end <= first || (end - first) % size != 0 || (end - first) / size > most_stack_slots) return {};
@@ -165,7 +188,9 @@ VariableReader::Slots VariableReader::c_arguments(std::size_t index) const {
 }
 
 // Of open upvalues, which are slots of the stack.
-bool VariableReader::is_on_trace(Address slot) const { return trace_base_ != 0 && slot >= trace_base_ && slot < stack_limit_; }
+bool VariableReader::is_on_trace(Address slot) const {
+  return trace_base_ != 0 && slot >= trace_base_ && slot < stack_limit_;
+}
 
 void VariableReader::add_upvalues(const LuaCall& call, const Prototype* prototype, CallVariables& result) {
   if (call.closure == 0) return;
@@ -180,12 +205,14 @@ void VariableReader::add_upvalues(const LuaCall& call, const Prototype* prototyp
     Address slot = 0;
     if (is_luajit) {
       const Address upvalue = read_ref(memory_, *dialect_.luajit, references + i * reference_size).value_or(0);
-      if (plausible_pointer(upvalue)) slot = read_ref(memory_, *dialect_.luajit, upvalue + dialect_.luajit->uv_v).value_or(0);
+      if (plausible_pointer(upvalue))
+        slot = read_ref(memory_, *dialect_.luajit, upvalue + dialect_.luajit->uv_v).value_or(0);
     } else {
       const Address upvalue = memory_.get<Address>(references + i * reference_size).value_or(0);
       if (plausible_pointer(upvalue)) slot = memory_.get<Address>(upvalue + dialect_.puc->upval_v).value_or(0);
     }
-    if (is_luajit && is_on_trace(slot)) result.variables.push_back({Variable::Kind::upvalue, std::move(name), "not known: in machine code"});
+    if (is_luajit && is_on_trace(slot))
+      result.variables.push_back({Variable::Kind::upvalue, std::move(name), "not known: in machine code"});
     else if (!add(Variable::Kind::upvalue, std::move(name), slot, result)) return;
     if (result.variables.size() >= limits_.variables) return;
   }

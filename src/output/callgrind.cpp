@@ -6,9 +6,9 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "profile/function_table.h"
 #include "profile/recorded.h"
-#include "base/text.h"
 
 namespace luaspy {
 namespace {
@@ -33,32 +33,42 @@ class Names {
 // A function, or a thread, which calls its outermost ones.
 struct Node {
   std::string object, file, name;
-  int line = 0;                          // where it is defined
-  std::map<int, Amount> own;             // by line
+  int line = 0;               // where it is defined
+  std::map<int, Amount> own;  // by line
   struct Call {
     std::size_t callee = 0;
-    int line = 0;                        // of the caller
+    int line = 0;  // of the caller
     auto operator<=>(const Call&) const = default;
   };
   std::map<Call, Amount> calls;
 };
 
 std::vector<Node> make_nodes(const Profile& profile, const FunctionTable& table) {
-  constexpr std::string_view unknown = "???";   // as Callgrind has it
+  constexpr std::string_view unknown = "???";  // as Callgrind has it
   std::vector<Node> nodes;
   for (std::size_t i = 0; i < table.functions.size(); ++i) {
     const Frame& function = table.functions[i];
     const bool is_lua = function.kind == Frame::Kind::lua;
     const std::string file = function.file.empty() ? std::string(unknown) : line_text(function.file);
-    nodes.push_back({is_lua ? "Lua" : file, is_lua ? file : std::string(unknown), line_text(table.texts[i]), function.line_defined, {}, {}});
+    nodes.push_back({is_lua ? "Lua" : file,
+                     is_lua ? file : std::string(unknown),
+                     line_text(table.texts[i]),
+                     function.line_defined,
+                     {},
+                     {}});
   }
   for (const Profile::Thread& thread : profile.threads())
-    nodes.push_back({"threads", std::string(unknown), line_text(fmt::format("thread {} ({})", thread.name, thread.tid)), 0, {}, {}});
+    nodes.push_back({"threads",
+                     std::string(unknown),
+                     line_text(fmt::format("thread {} ({})", thread.name, thread.tid)),
+                     0,
+                     {},
+                     {}});
   return nodes;
 }
 
 void count(const Profile& profile, const FunctionTable& table, std::vector<Node>& nodes) {
-  std::vector<std::size_t> last_seen(nodes.size());   // the number of the stack that it was seen on
+  std::vector<std::size_t> last_seen(nodes.size());  // the number of the stack that it was seen on
   std::size_t number = 0;
   for (const auto& [of, amount] : profile.counts()) {
     ++number;
@@ -80,18 +90,23 @@ void write_callgrind(const Profile& profile, const WriteOptions&, std::ostream& 
   const FunctionTable table = functions_of(profile, false);
   std::vector<Node> nodes = make_nodes(profile, table);
   count(profile, table, nodes);
-  fmt::print(out, "# callgrind format\nversion: 1\ncreator: luaspy {}\npid: {}\ncmd: {}\n", line_text(profile.about.luaspy), profile.about.pid,
-             line_text(profile.about.command));
+  fmt::print(out, "# callgrind format\nversion: 1\ncreator: luaspy {}\npid: {}\ncmd: {}\n",
+             line_text(profile.about.luaspy), profile.about.pid, line_text(profile.about.command));
   for (const auto& [name, value] : recorded(profile)) fmt::print(out, "desc: {}: {}\n", name, line_text(value));
-  fmt::print(out, "positions: line\nevent: Samples : samples\nevent: Time : time in ns\nevents: Samples Time\nsummary: {} {}\n", profile.samples(), profile.weight_ns());
+  fmt::print(
+      out,
+      "positions: line\nevent: Samples : samples\nevent: Time : time in ns\nevents: Samples Time\nsummary: {} {}\n",
+      profile.samples(), profile.weight_ns());
   Names objects, files, functions;
   for (const Node& node : nodes) {
     fmt::print(out, "\nob={}\nfl={}\nfn={}\n", objects(node.object), files(node.file), functions(node.name));
     for (const auto& [line, amount] : node.own) fmt::print(out, "{} {} {}\n", line, amount.samples, amount.weight_ns);
     for (const auto& [call, amount] : node.calls) {
       const Node& callee = nodes[call.callee];
-      // How often it was called is not known; the format wants a number, and that of the samples is as good as any.
-      fmt::print(out, "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n", objects(callee.object), files(callee.file), functions(callee.name), amount.samples, callee.line);
+      // How often it was called is not known; the format wants a number, and that of the samples is
+      // as good as any.
+      fmt::print(out, "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n", objects(callee.object), files(callee.file),
+                 functions(callee.name), amount.samples, callee.line);
       fmt::print(out, "{} {} {}\n", call.line, amount.samples, amount.weight_ns);
     }
   }

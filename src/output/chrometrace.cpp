@@ -8,29 +8,32 @@
 #include <set>
 #include <utility>
 
-#include "profile/function_table.h"
 #include "output/json_text.h"
+#include "profile/function_table.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
 namespace {
 
-// Tracks of states are numbered apart from threads: more than any kernel's threads (proc(5): pid_max is at most 2^22).
+// Tracks of states are numbered apart from threads: more than any kernel's threads (proc(5):
+// pid_max is at most 2^22).
 constexpr int first_state_track = 1 << 23;
 
 class Writer {
  public:
-  Writer(const Profile& profile, const WriteOptions& options, std::ostream& out) : profile_(profile), functions_(functions_of(profile, options.lines)), out_(out) {
+  Writer(const Profile& profile, const WriteOptions& options, std::ostream& out)
+      : profile_(profile), functions_(functions_of(profile, options.lines)), out_(out) {
     for (std::size_t i = 0; i < functions_.functions.size(); ++i) {
-      constexpr std::array<std::string_view, 4> categories = {"lua", "c", "native", "marker"};   // Frame::Kind
+      constexpr std::array<std::string_view, 4> categories = {"lua", "c", "native", "marker"};  // Frame::Kind
       const auto kind = static_cast<std::size_t>(functions_.functions[i].kind);
       names_.push_back(fmt::format("\"cat\":\"{}\",\"name\":{}", categories[kind], json_text(functions_.texts[i])));
     }
   }
 
   void write() {
-    out_ << "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"what\":\"samples: a slice is what samples without a break have in common\"";
-    std::set<std::string> told;   // keys of an object are different ones
+    out_ << "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"what\":\"samples: a slice is what samples without a break "
+            "have in common\"";
+    std::set<std::string> told;  // keys of an object are different ones
     for (const auto& [name, value] : recorded(profile_)) {
       std::string key = name;
       for (int i = 2; !told.insert(key).second; ++i) key = fmt::format("{} {}", name, i);
@@ -60,7 +63,8 @@ class Writer {
     std::set<int> told;
     for (const Profile::Thread& thread : profile_.threads()) {
       const int pid = process_of(profile_, thread);
-      if (told.insert(pid).second) metadata("process_name", pid, pid, "\"name\":" + json_text(command_of(profile_, thread)));
+      if (told.insert(pid).second)
+        metadata("process_name", pid, pid, "\"name\":" + json_text(command_of(profile_, thread)));
     }
   }
 
@@ -71,11 +75,12 @@ class Writer {
 
   // Times are in µs.
   void slice(char phase, int pid, int tid, std::int64_t at_ns, std::string_view what = {}) {
-    fmt::print(event(), "{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{}.{:03}{}{}}}", phase, pid, tid, at_ns / 1000, at_ns % 1000, what.empty() ? "" : ",", what);
+    fmt::print(event(), "{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{}.{:03}{}{}}}", phase, pid, tid, at_ns / 1000,
+               at_ns % 1000, what.empty() ? "" : ",", what);
   }
 
   void stacks(std::size_t thread, int pid, int tid) {
-    std::vector<std::uint32_t> open, next;   // functions, outermost first
+    std::vector<std::uint32_t> open, next;  // functions, outermost first
     std::int64_t end = 0;
     const auto close = [&](std::size_t depth) {
       for (; open.size() > depth; open.pop_back()) slice('E', pid, tid, end);
@@ -83,10 +88,12 @@ class Writer {
     profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
       if (run.start_ns != end) close(0);
       next.clear();
-      for (const Profile::FrameId id : profile_.stack(profile_.situations()[run.situation].stack)) next.push_back(functions_.of_frame[id]);
+      for (const Profile::FrameId id : profile_.stack(profile_.situations()[run.situation].stack))
+        next.push_back(functions_.of_frame[id]);
       const auto differs = std::ranges::mismatch(open, next);
       close(static_cast<std::size_t>(differs.in1 - open.begin()));
-      for (std::size_t depth = open.size(); depth < next.size(); ++depth) slice('B', pid, tid, run.start_ns, names_[next[depth]]);
+      for (std::size_t depth = open.size(); depth < next.size(); ++depth)
+        slice('B', pid, tid, run.start_ns, names_[next[depth]]);
       std::swap(open, next);
       end = run.start_ns + run.weight_ns;
     });
@@ -115,13 +122,15 @@ class Writer {
 
   const Profile& profile_;
   FunctionTable functions_;
-  std::vector<std::string> names_;   // by function: a slice's category and name
+  std::vector<std::string> names_;  // by function: a slice's category and name
   std::ostream& out_;
   std::string_view separator_ = "\n";
 };
 
 }  // namespace
 
-void write_chrometrace(const Profile& profile, const WriteOptions& options, std::ostream& out) { Writer(profile, options, out).write(); }
+void write_chrometrace(const Profile& profile, const WriteOptions& options, std::ostream& out) {
+  Writer(profile, options, out).write();
+}
 
 }  // namespace luaspy

@@ -1,6 +1,7 @@
 #pragma once
-// The Trace Event Format, for Perfetto and chrome://tracing: two tracks for each thread, its stack as nested slices, and the state of its VM. Samples
-// without a break that share a frame are one slice of it.
+// The Trace Event Format, for Perfetto and chrome://tracing: two tracks for each thread, its stack
+// as nested slices, and the state of its VM. Samples without a break that share a frame are one
+// slice of it.
 
 #include "output/format.h"
 

@@ -8,14 +8,15 @@
 #include <unordered_map>
 #include <utility>
 
-#include "profile/function_table.h"
 #include "output/json_text.h"
+#include "profile/function_table.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
 namespace {
 
-// Categories, by their place in `meta.categories`. The grey one is the default; the transparent one is for what waits.
+// Categories, by their place in `meta.categories`. The grey one is the default; the transparent one
+// is for what waits.
 enum Category : int { other, lua, c_function, native, machine_code, compiler, collector, idle };
 constexpr std::string_view categories =
     R"([{"name":"Other","color":"grey","subcategories":["Other"]},)"
@@ -34,7 +35,7 @@ struct Kind {
 };
 
 Kind kind_of(const Frame& frame) {
-  constexpr std::array<Category, 4> of_kind = {lua, c_function, native, other};   // Frame::Kind
+  constexpr std::array<Category, 4> of_kind = {lua, c_function, native, other};  // Frame::Kind
   return {of_kind[static_cast<std::size_t>(frame.kind)]};
 }
 
@@ -42,15 +43,22 @@ Kind kind_of(const Frame& frame) {
 Kind kind_of(const Profile::Situation& situation, const Frame& frame) {
   if (situation.asleep) return {idle};
   switch (situation.vm_state) {
-    case VmState::collecting: return {collector};
-    case VmState::machine_code: return {machine_code};
-    case VmState::exiting: return {compiler, 1};
-    case VmState::recording: return {compiler, 2};
-    case VmState::optimising: return {compiler, 3};
-    case VmState::assembling: return {compiler, 4};
+    case VmState::collecting:
+      return {collector};
+    case VmState::machine_code:
+      return {machine_code};
+    case VmState::exiting:
+      return {compiler, 1};
+    case VmState::recording:
+      return {compiler, 2};
+    case VmState::optimising:
+      return {compiler, 3};
+    case VmState::assembling:
+      return {compiler, 4};
     case VmState::none:
     case VmState::interpreting:
-    case VmState::c: break;
+    case VmState::c:
+      break;
   }
   return kind_of(frame);
 }
@@ -65,7 +73,7 @@ class Strings {
   const std::vector<const std::string*>& all() const { return all_; }
 
  private:
-  std::unordered_map<std::string, std::size_t> known_;   // its keys stay where they are
+  std::unordered_map<std::string, std::size_t> known_;  // its keys stay where they are
   std::vector<const std::string*> all_;
 };
 
@@ -93,7 +101,8 @@ class Table {
 // The tables of one thread, which has its own: what its samples need of the profile's.
 class ThreadTables {
  public:
-  ThreadTables(const Profile& profile, const FunctionTable& table, Strings& strings) : profile_(profile), table_(table), strings_(strings) {}
+  ThreadTables(const Profile& profile, const FunctionTable& table, Strings& strings)
+      : profile_(profile), table_(table), strings_(strings) {}
 
   // null for the empty stack.
   std::string stack_of(Profile::SituationId id) {
@@ -104,7 +113,8 @@ class ThreadTables {
   }
 
   void write(std::ostream& out) const {
-    for (const auto& [name, table] : {std::pair{"stackTable", &stack_table_}, {"frameTable", &frame_table_}, {"funcTable", &func_table_}}) {
+    for (const auto& [name, table] :
+         {std::pair{"stackTable", &stack_table_}, {"frameTable", &frame_table_}, {"funcTable", &func_table_}}) {
       out << ",\n\"" << name << "\":";
       table->write(out);
     }
@@ -112,7 +122,7 @@ class ThreadTables {
 
  private:
   std::size_t stack(Profile::StackId id, Kind kind) {
-    std::vector<Profile::StackId> missing;   // innermost first
+    std::vector<Profile::StackId> missing;  // innermost first
     for (Profile::StackId outer = id; outer != 0; outer = profile_.stacks().nodes()[outer].outer) {
       missing.push_back(outer);
       if (stacks_.contains({outer, outer == id ? kind : own_kind(outer)})) break;
@@ -135,7 +145,8 @@ class ThreadTables {
     if (!added) return place->second;
     const Frame& frame = profile_.frames()[id];
     const int line = frame.kind == Frame::Kind::lua ? line_of(frame) : 0;
-    return place->second = frame_table_.add(-1, 0, static_cast<int>(kind.category), kind.subcategory, function(table_.of_frame[id]), "null", "null", line_text(line), "null");
+    return place->second = frame_table_.add(-1, 0, static_cast<int>(kind.category), kind.subcategory,
+                                            function(table_.of_frame[id]), "null", "null", line_text(line), "null");
   }
 
   std::size_t function(std::uint32_t id) {
@@ -143,7 +154,8 @@ class ThreadTables {
     if (!added) return place->second;
     const Frame& frame = table_.functions[id];
     const std::string file = frame.file.empty() ? "null" : std::to_string(strings_(frame.file));
-    return place->second = func_table_.add(strings_(frame.name), "false", "false", -1, file, line_text(frame.line_defined), "null");
+    return place->second = func_table_.add(strings_(frame.name), "false", "false", -1, file,
+                                           line_text(frame.line_defined), "null");
   }
 
   static std::string line_text(int line) { return line > 0 ? std::to_string(line) : "null"; }
@@ -155,18 +167,19 @@ class ThreadTables {
   std::map<std::pair<Profile::FrameId, Kind>, std::size_t> frames_;
   std::unordered_map<std::uint32_t, std::size_t> functions_;
   Table stack_table_{{"frame", "prefix"}};
-  Table frame_table_{{"address", "inlineDepth", "category", "subcategory", "func", "nativeSymbol", "innerWindowID", "line", "column"}};
+  Table frame_table_{
+      {"address", "inlineDepth", "category", "subcategory", "func", "nativeSymbol", "innerWindowID", "line", "column"}};
   Table func_table_{{"name", "isJS", "relevantForJS", "resource", "fileName", "lineNumber", "columnNumber"}};
 };
 
 // What the site takes for a sample: it lasts until the next one.
 struct Point {
-  const Timeline::Run* run = nullptr;   // nullptr: no sample
+  const Timeline::Run* run = nullptr;  // nullptr: no sample
   std::int64_t at_ns = 0, samples = 0;
 };
 
-// A run is its first samples, and the last one: the site draws a sample as if it began half-way from the one before. Where nothing was
-// sampled there is an empty stack that counts nothing.
+// A run is its first samples, and the last one: the site draws a sample as if it began half-way
+// from the one before. Where nothing was sampled there is an empty stack that counts nothing.
 template <typename See>
 void each_point(const Timeline& timeline, See see) {
   std::int64_t end = 0;
@@ -200,23 +213,29 @@ void write_samples(const Profile& profile, std::size_t thread, ThreadTables& tab
     return place->second;
   });
   std::int64_t last = 0;
-  column("timeDeltas", [&](const Point& point) { return milliseconds(point.at_ns - std::exchange(last, point.at_ns)); });
+  column("timeDeltas",
+         [&](const Point& point) { return milliseconds(point.at_ns - std::exchange(last, point.at_ns)); });
   column("weight", [](const Point& point) { return point.samples; });
   fmt::print(out, "\"weightType\":\"samples\",\"length\":{}}}", length);
 }
 
-void write_thread(const Profile& profile, std::size_t thread, const FunctionTable& functions, Strings& strings, std::ostream& out) {
+void write_thread(const Profile& profile, std::size_t thread, const FunctionTable& functions, Strings& strings,
+                  std::ostream& out) {
   const Profile::Thread& of = profile.threads()[thread];
   const int pid = process_of(profile, of);
-  fmt::print(out, "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,",
+  fmt::print(out,
+             "{{\"processType\":\"default\",\"processName\":{},\"processStartupTime\":0,\"processShutdownTime\":null,"
+             "\"registerTime\":0,\"unregisterTime\":null,",
              json_text(command_of(profile, of)));
-  fmt::print(out, "\"pausedRanges\":[],\"name\":{},\"isMainThread\":{},\"pid\":\"{}\",\"tid\":{},\n", json_text(of.name), of.tid == pid, pid, of.tid);
+  fmt::print(out, "\"pausedRanges\":[],\"name\":{},\"isMainThread\":{},\"pid\":\"{}\",\"tid\":{},\n",
+             json_text(of.name), of.tid == pid, pid, of.tid);
   ThreadTables tables(profile, functions, strings);
   write_samples(profile, thread, tables, out);
   tables.write(out);
-  for (const char* empty : {R"("markers":{"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[],"length":0})",
-                            R"("resourceTable":{"lib":[],"name":[],"host":[],"type":[],"length":0})",
-                            R"("nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0})"})
+  for (const char* empty :
+       {R"("markers":{"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[],"length":0})",
+        R"("resourceTable":{"lib":[],"name":[],"host":[],"type":[],"length":0})",
+        R"("nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0})"})
     out << ",\n" << empty;
   out << '}';
 }
@@ -227,14 +246,19 @@ void write_meta(const Profile& profile, std::ostream& out) {
   out << "\"meta\":{\"version\":31,\"preprocessedProfileVersion\":56,";
   fmt::print(out, "\"product\":{},\"interval\":{},\"startTime\":{},\"profilingStartTime\":0,\"profilingEndTime\":{},",
              json_text(about.command), interval_ms, about.started_s * 1000, milliseconds(about.duration_ns));
-  fmt::print(out, "\"processType\":0,\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,\"symbolicationNotSupported\":true,\"usesOnlyOneStackType\":true,"
-             "\"sourceCodeIsNotOnSearchfox\":true,\"keepProfileThreadOrder\":true,\"importedFrom\":{},\"platform\":\"X11\",\n",
-             json_text("luaspy " + about.luaspy));
-  out << "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},\"markerSchema\":[],\n\"categories\":" << categories
-      << ",\n\"extra\":[{\"label\":\"Recording\",\"entries\":[";
+  fmt::print(
+      out,
+      "\"processType\":0,\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,\"symbolicationNotSupported\":true,"
+      "\"usesOnlyOneStackType\":true,"
+      "\"sourceCodeIsNotOnSearchfox\":true,\"keepProfileThreadOrder\":true,\"importedFrom\":{},\"platform\":\"X11\",\n",
+      json_text("luaspy " + about.luaspy));
+  out << "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},\"markerSchema\":[],"
+         "\n\"categories\":"
+      << categories << ",\n\"extra\":[{\"label\":\"Recording\",\"entries\":[";
   std::string_view separator = "\n";
   for (const auto& [name, value] : recorded(profile))
-    out << std::exchange(separator, ",\n") << "{\"label\":" << json_text(name) << ",\"format\":\"string\",\"value\":" << json_text(value) << '}';
+    out << std::exchange(separator, ",\n") << "{\"label\":" << json_text(name)
+        << ",\"format\":\"string\",\"value\":" << json_text(value) << '}';
   out << "]}]}";
 }
 

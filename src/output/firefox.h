@@ -1,7 +1,7 @@
 #pragma once
-// Firefox Profiler's processed profile format, version 56 (docs-developer/CHANGELOG-formats.md and src/types/profile.ts of
-// github.com/firefox-devtools/profiler), which the site brings up to its own: a thread's samples in the order of time, in categories by kind of
-// frame and state of the VM.
+// Firefox Profiler's processed profile format, version 56 (docs-developer/CHANGELOG-formats.md and
+// src/types/profile.ts of github.com/firefox-devtools/profiler), which the site brings up to its
+// own: a thread's samples in the order of time, in categories by kind of frame and state of the VM.
 
 #include "output/format.h"
 

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "base/doubts.h"
-#include "profile/function_table.h"
 #include "output/flamegraph_page.h"
+#include "profile/function_table.h"
 
 namespace luaspy {
 namespace {
@@ -47,7 +47,8 @@ class Tables {
     return place->second;
   }
   std::uint32_t node(std::uint32_t outer, std::uint32_t frame) {
-    const auto [place, added] = node_index_.emplace(std::uint64_t{outer} << 32 | frame, static_cast<std::uint32_t>(outer_.size()));
+    const auto [place, added] = node_index_.emplace(std::uint64_t{outer} << 32 | frame,
+                                                    static_cast<std::uint32_t>(outer_.size()));
     if (added) outer_.push_back(outer), frame_.push_back(frame);
     return place->second;
   }
@@ -55,8 +56,8 @@ class Tables {
     out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n", fmt::join(kinds_, ","), fmt::join(texts_, ","));
     out << fmt::format("\"file\":[{}],\n\"line\":[{}]}},\n", fmt::join(files_, ","), fmt::join(lines_, ","));
     // The empty stack has no frame.
-    out << fmt::format("\"nodes\":{{\"outer\":[{}],\n\"frame\":[-1{}{}]}},\n\"strings\":[", fmt::join(outer_, ","), frame_.size() > 1 ? "," : "",
-                       fmt::join(frame_.begin() + 1, frame_.end(), ","));
+    out << fmt::format("\"nodes\":{{\"outer\":[{}],\n\"frame\":[-1{}{}]}},\n\"strings\":[", fmt::join(outer_, ","),
+                       frame_.size() > 1 ? "," : "", fmt::join(frame_.begin() + 1, frame_.end(), ","));
     for (std::size_t i = 0; i < strings_.size(); ++i) out << (i == 0 ? "" : ",\n") << strings_[i];
     out << ']';
   }
@@ -78,10 +79,12 @@ class Tables {
 // A profile on its way into the page.
 class Set {
  public:
-  Set(const Profile& profile, Tables& tables) : profile_(profile), tables_(tables), nodes_(profile.stacks().nodes().size()) {
+  Set(const Profile& profile, Tables& tables)
+      : profile_(profile), tables_(tables), nodes_(profile.stacks().nodes().size()) {
     for (const Frame& frame : profile.frames()) frames_.push_back(tables.frame(frame));
     for (const Profile::Situation& situation : profile.situations())
-      situations_.push_back(fmt::format("{},{}", node_of(situation.stack), 2 * static_cast<unsigned>(situation.vm_state) + (situation.asleep ? 1 : 0)));
+      situations_.push_back(fmt::format("{},{}", node_of(situation.stack),
+                                        2 * static_cast<unsigned>(situation.vm_state) + (situation.asleep ? 1 : 0)));
   }
 
   void write_in_order(std::size_t thread, std::ostream& out) const {
@@ -90,7 +93,8 @@ class Set {
     profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
       const std::int64_t start_us = run.start_ns / 1000;
       if (first) out << fmt::format("\"start\":{},\"runs\":[", start_us), end_us = start_us;
-      out << fmt::format("{}{},{},{},{}", first ? "" : ",", situations_[run.situation], run.samples, (run.start_ns + run.weight_ns) / 1000 - start_us, start_us - end_us);
+      out << fmt::format("{}{},{},{},{}", first ? "" : ",", situations_[run.situation], run.samples,
+                         (run.start_ns + run.weight_ns) / 1000 - start_us, start_us - end_us);
       end_us = (run.start_ns + run.weight_ns) / 1000;
       first = false;
     });
@@ -112,15 +116,16 @@ class Set {
     std::vector<Profile::StackId> inside;
     for (; stack != 0 && nodes_[stack] == 0; stack = profile_.stacks().nodes()[stack].outer) inside.push_back(stack);
     std::uint32_t node = nodes_[stack];
-    for (auto next = inside.rbegin(); next != inside.rend(); ++next) nodes_[*next] = node = tables_.node(node, frames_[profile_.stacks().nodes()[*next].frame]);
+    for (auto next = inside.rbegin(); next != inside.rend(); ++next)
+      nodes_[*next] = node = tables_.node(node, frames_[profile_.stacks().nodes()[*next].frame]);
     return node;
   }
 
   const Profile& profile_;
   Tables& tables_;
-  Numbers nodes_;                         // by stack; 0: not known yet
-  Numbers frames_;                        // by FrameId
-  std::vector<std::string> situations_;   // by SituationId: a run's first two numbers
+  Numbers nodes_;                        // by stack; 0: not known yet
+  Numbers frames_;                       // by FrameId
+  std::vector<std::string> situations_;  // by SituationId: a run's first two numbers
 };
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
@@ -131,19 +136,28 @@ Facts facts_of(const Profile& profile) {
   const double seconds = static_cast<double>(about.duration_ns) / 1e9;
   const auto microseconds = [](std::int64_t ns) { return static_cast<double>(ns) / 1e3; };
   Facts facts;
-  facts.emplace_back("Process", fmt::format("{}{}{}{}", about.pid, about.executable.empty() ? "" : " (", about.executable, about.executable.empty() ? "" : ")"));
+  facts.emplace_back("Process", fmt::format("{}{}{}{}", about.pid, about.executable.empty() ? "" : " (",
+                                            about.executable, about.executable.empty() ? "" : ")"));
   if (!about.luas.empty()) facts.emplace_back("Lua", fmt::format("{}", fmt::join(about.luas, ", ")));
-  facts.emplace_back("Recorded", fmt::format("{:%Y-%m-%d %H:%M} UTC, {:.{}f} s{}, by luaspy {}", fmt::gmtime(static_cast<std::time_t>(about.started_s)), seconds,
-                                             seconds < 10 ? 2 : 1, about.complete ? "" : ", until it was cut off", about.luaspy));
-  facts.emplace_back("Samples", fmt::format("{} of {} thread{}{}", profile.samples(), profile.threads().size(), profile.threads().size() == 1 ? "" : "s",
-                                            profile.idle() == 0 ? "" : fmt::format("; asleep at {} ticks", profile.idle())));
-  facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for", seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0, about.rate));
+  facts.emplace_back("Recorded",
+                     fmt::format("{:%Y-%m-%d %H:%M} UTC, {:.{}f} s{}, by luaspy {}",
+                                 fmt::gmtime(static_cast<std::time_t>(about.started_s)), seconds, seconds < 10 ? 2 : 1,
+                                 about.complete ? "" : ", until it was cut off", about.luaspy));
+  facts.emplace_back("Samples",
+                     fmt::format("{} of {} thread{}{}", profile.samples(), profile.threads().size(),
+                                 profile.threads().size() == 1 ? "" : "s",
+                                 profile.idle() == 0 ? "" : fmt::format("; asleep at {} ticks", profile.idle())));
+  facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for",
+                                         seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0, about.rate));
   if (stops.count() != 0) {
-    facts.emplace_back("Stood still", fmt::format("{:.0f} µs median, {:.0f} µs at the 99th percentile, {:.2f} % of the time", microseconds(stops.quantile_ns(0.5)),
-                                                  microseconds(stops.quantile_ns(0.99)), percent(stops.total_ns(), about.duration_ns)));
+    facts.emplace_back("Stood still",
+                       fmt::format("{:.0f} µs median, {:.0f} µs at the 99th percentile, {:.2f} % of the time",
+                                   microseconds(stops.quantile_ns(0.5)), microseconds(stops.quantile_ns(0.99)),
+                                   percent(stops.total_ns(), about.duration_ns)));
   }
   if (profile.quality().stacks != 0) {
-    facts.emplace_back("Stacks", fmt::format("{:.1f} % with Lua, native part complete {:.1f} %", percent(profile.quality().with_lua, profile.quality().stacks),
+    facts.emplace_back("Stacks", fmt::format("{:.1f} % with Lua, native part complete {:.1f} %",
+                                             percent(profile.quality().with_lua, profile.quality().stacks),
                                              percent(profile.quality().native_complete, profile.quality().stacks)));
   }
   facts.emplace_back("Lost", losses_text(profile.losses()));
@@ -169,7 +183,11 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
   for (std::size_t i = 0; i < profile.threads().size(); ++i) {
     const Profile::Thread& thread = profile.threads()[i];
     out << (i == 0 ? "\n" : ",\n") << "{\"tid\":" << thread.tid << ",\"name\":" << json_text(thread.name)
-        << ",\"process\":" << json_text(processes.size() < 2 ? "" : fmt::format("{} {}", thread.pid == 0 ? profile.about.pid : thread.pid, thread.process)) << ',';
+        << ",\"process\":"
+        << json_text(processes.size() < 2
+                         ? ""
+                         : fmt::format("{} {}", thread.pid == 0 ? profile.about.pid : thread.pid, thread.process))
+        << ',';
     if (in_order) set.write_in_order(i, out);
     else set.write_counts(i, out);
     out << '}';
@@ -177,10 +195,12 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
   out << "]}";
 }
 
-void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& sets, const std::string& comparison, const WriteOptions& options, std::ostream& out) {
+void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& sets, const std::string& comparison,
+                const WriteOptions& options, std::ostream& out) {
   Tables tables(options);
   out << flamegraph_head << "{\"version\":1,\n\"states\":[";
-  for (std::size_t state = 0; state < vm_state_count; ++state) out << (state == 0 ? "" : ",") << json_text(name(static_cast<VmState>(state)));
+  for (std::size_t state = 0; state < vm_state_count; ++state)
+    out << (state == 0 ? "" : ",") << json_text(name(static_cast<VmState>(state)));
   out << "],\n" << comparison << "\"sets\":[";
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (i != 0) out << ",\n";
@@ -193,11 +213,18 @@ void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& 
 
 }  // namespace
 
-void write_flamegraph(const Profile& profile, const WriteOptions& options, std::ostream& out) { write_page({{"", &profile}}, "", options, out); }
+void write_flamegraph(const Profile& profile, const WriteOptions& options, std::ostream& out) {
+  write_page({{"", &profile}}, "", options, out);
+}
 
-void write_flamegraph_diff(const Profile& before, const Profile& after, bool by_time, const WriteOptions& options, std::ostream& out) {
-  const double scale = by_time || before.samples() == 0 ? 1 : static_cast<double>(after.samples()) / static_cast<double>(before.samples());
-  write_page({{"before", &before}, {"after", &after}}, fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{}}},\n", by_time ? "time" : "samples", scale), options, out);
+void write_flamegraph_diff(const Profile& before, const Profile& after, bool by_time, const WriteOptions& options,
+                           std::ostream& out) {
+  const double scale = by_time || before.samples() == 0
+                           ? 1
+                           : static_cast<double>(after.samples()) / static_cast<double>(before.samples());
+  write_page({{"before", &before}, {"after", &after}},
+             fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{}}},\n", by_time ? "time" : "samples", scale),
+             options, out);
 }
 
 }  // namespace luaspy

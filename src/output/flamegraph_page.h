@@ -1,5 +1,6 @@
 #pragma once
-// The page that shows flame graphs, as flamegraph/join.cmake makes it of the files there: what comes before the data, and after it.
+// The page that shows flame graphs, as flamegraph/join.cmake makes it of the files there: what
+// comes before the data, and after it.
 
 #include <string_view>
 

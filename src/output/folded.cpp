@@ -26,7 +26,8 @@ void write_folded(const Profile& profile, const WriteOptions& options, std::ostr
       const Profile::Thread& thread = profile.threads()[of.thread];
       line = without_separator(fmt::format("thread {} ({})", thread.name, thread.tid));
     }
-    for (const Profile::FrameId id : profile.stack(profile.situations()[of.situation].stack)) line += (line.empty() ? "" : ";") + frames[id];
+    for (const Profile::FrameId id : profile.stack(profile.situations()[of.situation].stack))
+      line += (line.empty() ? "" : ";") + frames[id];
     lines[line] += amount.samples;
   }
   for (const auto& [line, count] : lines) out << line << ' ' << count << '\n';

@@ -1,5 +1,6 @@
 #pragma once
-// Folded stacks: "main;f (a.lua:1);g (a.lua:9) 42", a line for each distinct stack, with its number of samples.
+// Folded stacks: "main;f (a.lua:1);g (a.lua:9) 42", a line for each distinct stack, with its number
+// of samples.
 
 #include "output/format.h"
 

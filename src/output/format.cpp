@@ -16,13 +16,19 @@ namespace luaspy {
 std::span<const Format> formats() {
   static constexpr std::array table = {
       Format{"flamegraph", ".html", "open it in a browser", true, write_flamegraph},
-      Format{"speedscope", ".speedscope.json", "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", true, write_speedscope},
+      Format{"speedscope", ".speedscope.json",
+             "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", true,
+             write_speedscope},
       Format{"raw", ".luaspy", "luaspy report FILE", false, nullptr},
-      Format{"folded", ".folded", "flamegraph.pl FILE > flame.svg, or inferno-flamegraph, or any viewer of folded stacks", false, write_folded},
+      Format{"folded", ".folded",
+             "flamegraph.pl FILE > flame.svg, or inferno-flamegraph, or any viewer of folded stacks", false,
+             write_folded},
       Format{"pprof", ".pb.gz", "go tool pprof -http : FILE, or upload it to Pyroscope or Parca", false, write_pprof},
-      Format{"chrometrace", ".trace.json", "open it at https://ui.perfetto.dev (nothing is uploaded)", true, write_chrometrace},
+      Format{"chrometrace", ".trace.json", "open it at https://ui.perfetto.dev (nothing is uploaded)", true,
+             write_chrometrace},
       Format{"callgrind", ".callgrind", "kcachegrind FILE, or callgrind_annotate FILE", false, write_callgrind},
-      Format{"firefox", ".firefox.json", "open it at https://profiler.firefox.com (nothing is uploaded unless you share it)", true, write_firefox},
+      Format{"firefox", ".firefox.json",
+             "open it at https://profiler.firefox.com (nothing is uploaded unless you share it)", true, write_firefox},
   };
   return table;
 }
@@ -34,7 +40,8 @@ const Format* find_format(std::string_view name) {
 
 const Format* choose_format(std::string_view name, std::string_view file_name) {
   if (const Format* const named = find_format(name)) return named;
-  const auto found = std::ranges::find_if(formats(), [&](const Format& format) { return file_name.ends_with(format.extension); });
+  const auto found = std::ranges::find_if(formats(),
+                                          [&](const Format& format) { return file_name.ends_with(format.extension); });
   return found != formats().end() ? &*found : nullptr;
 }
 

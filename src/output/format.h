@@ -16,10 +16,11 @@ struct WriteOptions {
 
 struct Format {
   std::string_view name;
-  std::string_view extension;   // of files that get a name by default
-  std::string_view next_step;   // what to do with the file
-  bool needs_order;             // it shows samples in the order of time, which the profile has to keep
-  void (*write)(const Profile&, const WriteOptions&, std::ostream&);   // nullptr: raw, which is written while recording (raw.h)
+  std::string_view extension;  // of files that get a name by default
+  std::string_view next_step;  // what to do with the file
+  bool needs_order;            // it shows samples in the order of time, which the profile has to keep
+  void (*write)(const Profile&, const WriteOptions&, std::ostream&);  // nullptr: raw, which is written while recording
+                                                                      // (raw.h)
 };
 
 std::span<const Format> formats();

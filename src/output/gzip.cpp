@@ -9,15 +9,16 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t piece = 1 << 16;
-constexpr int gzip_window = MAX_WBITS + 16;   // zlib.h: with 16 more, a gzip header, whose time is 0
+constexpr int gzip_window = MAX_WBITS + 16;  // zlib.h: with 16 more, a gzip header, whose time is 0
 
 }  // namespace
 
 Gzip::Gzip(std::ostream& out) : out_(out), stream_(new z_stream{}) {
-  constexpr int memory_level = 8;   // zlib's default
-  if (::deflateInit2(stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, memory_level, Z_DEFAULT_STRATEGY) == Z_OK) return;
+  constexpr int memory_level = 8;  // zlib's default
+  if (::deflateInit2(stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, memory_level, Z_DEFAULT_STRATEGY) == Z_OK)
+    return;
   delete stream_;
-  throw std::bad_alloc();   // its only failure with these arguments
+  throw std::bad_alloc();  // its only failure with these arguments
 }
 
 Gzip::~Gzip() {

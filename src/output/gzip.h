@@ -24,7 +24,7 @@ class Gzip {
 
   std::ostream& out_;
   z_stream_s* stream_;
-  std::string waiting_;   // not compressed yet
+  std::string waiting_;  // not compressed yet
 };
 
 }  // namespace luaspy

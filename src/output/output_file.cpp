@@ -13,7 +13,8 @@ namespace {
 // A recording is never overwritten by one that nobody named.
 std::string free_name(const std::string& stem, std::string_view extension) {
   for (int number = 1;; ++number) {
-    const std::string path = number == 1 ? fmt::format("{}{}", stem, extension) : fmt::format("{}-{}{}", stem, number, extension);
+    const std::string path = number == 1 ? fmt::format("{}{}", stem, extension)
+                                         : fmt::format("{}-{}{}", stem, number, extension);
     if (!std::filesystem::exists(path)) return path;
   }
 }
@@ -64,6 +65,8 @@ Result<void> OutputFile::finish() {
   return {};
 }
 
-Error OutputFile::incomplete() const { return {Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.", path_)}; }
+Error OutputFile::incomplete() const {
+  return {Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.", path_)};
+}
 
 }  // namespace luaspy

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <string>
 
-#include "output/format.h"
 #include "base/result.h"
+#include "output/format.h"
 
 namespace luaspy {
 
@@ -13,21 +13,22 @@ namespace luaspy {
 class OutputFile {
  public:
   struct Wanted {
-    std::string path;     // "-": standard output; "": a name that no file has, made of `stem`
-    std::string format;   // "": by the path's ending, else the first of formats()
-    std::string stem;     // without the extension
+    std::string path;    // "-": standard output; "": a name that no file has, made of `stem`
+    std::string format;  // "": by the path's ending, else the first of formats()
+    std::string stem;    // without the extension
   };
   static Result<OutputFile> open(const Wanted& wanted);
 
   std::ostream& stream();
-  // All that was written before gives way to this, at once: who looks at the file meanwhile sees one or the other.
+  // All that was written before gives way to this, at once: who looks at the file meanwhile sees
+  // one or the other.
   Result<void> rewrite(const Profile& profile, const WriteOptions& options);
   Result<void> write(const Profile& profile, const WriteOptions& options);
   // What was written to stream() is there.
   Result<void> finish();
 
   bool to_stdout() const { return path_ == "-"; }
-  bool is_file() const;   // no device, no pipe
+  bool is_file() const;  // no device, no pipe
   bool is_raw() const { return format_->write == nullptr; }
   const std::string& path() const { return path_; }
   const Format& format() const { return *format_; }

@@ -5,16 +5,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include "profile/function_table.h"
-#include "output/gzip.h"
-#include "profile/recorded.h"
 #include "base/text.h"
 #include "base/varint.h"
+#include "output/gzip.h"
+#include "profile/function_table.h"
+#include "profile/recorded.h"
 
 namespace luaspy {
 namespace {
 
-// A message in protobuf's wire format (protobuf.dev/programming-guides/encoding). What is 0 or empty is not written: it is the default.
+// A message in protobuf's wire format (protobuf.dev/programming-guides/encoding). What is 0 or
+// empty is not written: it is the default.
 class Message {
  public:
   void add(int field, std::uint64_t number) {
@@ -45,11 +46,31 @@ class Message {
 
 // Numbers of fields are profile.proto's.
 namespace field {
-enum Profile { sample_type = 1, sample, mapping, location, function, string_table, time_nanos = 9, duration_nanos, period_type, period, comment, default_sample_type };
+enum Profile {
+  sample_type = 1,
+  sample,
+  mapping,
+  location,
+  function,
+  string_table,
+  time_nanos = 9,
+  duration_nanos,
+  period_type,
+  period,
+  comment,
+  default_sample_type
+};
 enum ValueType { type = 1, unit };
 enum Sample { location_id = 1, value, label };
 enum Label { key = 1, str };
-enum Mapping { mapping_id = 1, mapping_filename = 5, has_functions = 7, has_filenames, has_line_numbers, has_inline_frames };
+enum Mapping {
+  mapping_id = 1,
+  mapping_filename = 5,
+  has_functions = 7,
+  has_filenames,
+  has_line_numbers,
+  has_inline_frames
+};
 enum Location { id_of_location = 1, mapping_of_location, line = 4 };
 enum Line { function_id = 1, line_number };
 enum Function { id_of_function = 1, name, system_name, filename, start_line };
@@ -73,7 +94,8 @@ class Writer {
     out_.add(whole.bytes());
   }
 
-  // Strings are named by number. A new one is written at once: in which order fields come is free. They have to be UTF-8.
+  // Strings are named by number. A new one is written at once: in which order fields come is free.
+  // They have to be UTF-8.
   std::int64_t string(std::string_view text) {
     const auto [place, added] = strings_.emplace(printable(text, 1 << 16), static_cast<std::int64_t>(strings_.size()));
     if (added) {
@@ -103,7 +125,7 @@ class Writer {
     rest.add(field::default_sample_type, string("time"));
     for (const auto& [name, value] : recorded(profile_)) rest.add(field::comment, string(name + ": " + value));
     out_.add(rest.bytes());
-    mapping(about.executable);   // the first one is what pprof calls the main binary
+    mapping(about.executable);  // the first one is what pprof calls the main binary
   }
 
   // All that can be known of its addresses is told already: pprof does not go and look for symbols.
@@ -114,7 +136,9 @@ class Writer {
     Message message;
     message.add(field::mapping_id, next);
     message.add(field::mapping_filename, string(file));
-    for (const int known : {field::has_functions, field::has_filenames, field::has_line_numbers, field::has_inline_frames}) message.add(known, std::uint64_t{1});
+    for (const int known :
+         {field::has_functions, field::has_filenames, field::has_line_numbers, field::has_inline_frames})
+      message.add(known, std::uint64_t{1});
     put(field::mapping, message);
     return next;
   }
@@ -142,7 +166,8 @@ class Writer {
       line.add(field::function_id, std::uint64_t{functions_.of_frame[id]} + 1);
       line.add(field::line_number, std::int64_t{line_of(frame)});
       location.add(field::id_of_location, std::uint64_t{id} + 1);
-      if (frame.kind != Frame::Kind::lua && !frame.file.empty()) location.add(field::mapping_of_location, mapping(frame.file));
+      if (frame.kind != Frame::Kind::lua && !frame.file.empty())
+        location.add(field::mapping_of_location, mapping(frame.file));
       location.add(field::line, line);
       put(field::location, location);
     }
@@ -153,10 +178,12 @@ class Writer {
     const Profile::Thread& thread = profile_.threads()[of.thread];
     const auto stack = profile_.stack(situation.stack);
     std::vector<std::uint64_t> innermost_first;
-    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) innermost_first.push_back(std::uint64_t{*frame} + 1);
+    for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame)
+      innermost_first.push_back(std::uint64_t{*frame} + 1);
     Message message;
     message.add(field::location_id, innermost_first);
-    message.add(field::value, std::vector<std::uint64_t>{static_cast<std::uint64_t>(amount.samples), static_cast<std::uint64_t>(amount.weight_ns)});
+    message.add(field::value, std::vector<std::uint64_t>{static_cast<std::uint64_t>(amount.samples),
+                                                         static_cast<std::uint64_t>(amount.weight_ns)});
     const auto label = [&](std::string_view key, std::string_view value) {
       Message text;
       text.add(field::key, string(key));
@@ -176,7 +203,7 @@ class Writer {
   Gzip out_;
   FunctionTable functions_ = functions_of(profile_, false);
   std::unordered_map<std::string, std::int64_t> strings_;
-  std::unordered_map<std::string, std::uint64_t> mappings_;   // by the file's name, without its folder
+  std::unordered_map<std::string, std::uint64_t> mappings_;  // by the file's name, without its folder
 };
 
 }  // namespace

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "profile/raw_format.h"
 #include "base/varint.h"
+#include "profile/raw_format.h"
 
 namespace luaspy {
 namespace {
 
-constexpr std::size_t block_size = 1 << 16;   // a block of this size is written without being asked for
+constexpr std::size_t block_size = 1 << 16;  // a block of this size is written without being asked for
 
 void put(std::string& bytes, std::uint64_t number) { put_varint(bytes, number); }
 void put(std::string& bytes, std::int64_t number) { put(bytes, static_cast<std::uint64_t>(number)); }
@@ -29,27 +29,27 @@ void put_u32(std::string& bytes, std::size_t number) {
 }
 
 std::map<std::string, std::string> words(const About& about) {
-  std::map<std::string, std::string> words =
-         {{"luaspy", about.luaspy},
-          {"command", about.command},
-          {"executable", about.executable},
-          {"pid", std::to_string(about.pid)},
-          {"luas", fmt::format("{}", fmt::join(about.luas, "\n"))},
-          {"lua_mapped", about.lua_mapped ? "1" : "0"},
-          {"mode", about.mode},
-          {"rate_hz", fmt::format("{}", about.rate)},
-          {"max_stopped_percent", fmt::format("{}", about.max_stopped)},
-          {"started_s", std::to_string(about.started_s)},
-          {"duration_ns", std::to_string(about.duration_ns)},
-          {"ticks", std::to_string(about.ticks)},
-          {"complete", about.complete ? "1" : "0"}};
+  std::map<std::string, std::string> words = {{"luaspy", about.luaspy},
+                                              {"command", about.command},
+                                              {"executable", about.executable},
+                                              {"pid", std::to_string(about.pid)},
+                                              {"luas", fmt::format("{}", fmt::join(about.luas, "\n"))},
+                                              {"lua_mapped", about.lua_mapped ? "1" : "0"},
+                                              {"mode", about.mode},
+                                              {"rate_hz", fmt::format("{}", about.rate)},
+                                              {"max_stopped_percent", fmt::format("{}", about.max_stopped)},
+                                              {"started_s", std::to_string(about.started_s)},
+                                              {"duration_ns", std::to_string(about.duration_ns)},
+                                              {"ticks", std::to_string(about.ticks)},
+                                              {"complete", about.complete ? "1" : "0"}};
   if (about.system_share >= 0) words.emplace("system_share", fmt::format("{:.4f}", about.system_share));
   return words;
 }
 
 }  // namespace
 
-RawWriter::RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, std::ostream& out) : stacks_(stacks), threads_(threads), out_(out) {
+RawWriter::RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, std::ostream& out)
+    : stacks_(stacks), threads_(threads), out_(out) {
   out_ << raw::magic << static_cast<char>(raw::version);
 }
 
@@ -121,8 +121,9 @@ void RawWriter::sample(std::uint32_t thread, const Tick& at, const Sample& facts
   const bool is_stack = facts.loss == Loss::none, new_quality = is_stack && facts.quality != qualities_[thread];
   body_.clear();
   put(body_, std::uint64_t{thread});
-  put(body_, (facts.state != Sample::State::running ? raw::asleep : 0) | (facts.stopped_ns != 0 ? raw::has_stop : 0) | (new_quality ? raw::has_quality : 0) |
-                 (is_stack ? 0 : raw::has_loss) | static_cast<std::uint64_t>(facts.vm_state) << raw::vm_state_shift);
+  put(body_, (facts.state != Sample::State::running ? raw::asleep : 0) | (facts.stopped_ns != 0 ? raw::has_stop : 0) |
+                 (new_quality ? raw::has_quality : 0) | (is_stack ? 0 : raw::has_loss) |
+                 static_cast<std::uint64_t>(facts.vm_state) << raw::vm_state_shift);
   if (is_stack) put(body_, std::uint64_t{stack});
   else put(body_, static_cast<std::uint64_t>(facts.loss));
   if (facts.stopped_ns != 0) put(body_, facts.stopped_ns);

@@ -1,6 +1,6 @@
 #pragma once
-// The raw recording: everything that was sampled, in the order of time, written as it comes; readable up to its last flush. docs/raw-format.md
-// describes it byte by byte.
+// The raw recording: everything that was sampled, in the order of time, written as it comes;
+// readable up to its last flush. docs/raw-format.md describes it byte by byte.
 
 #include <map>
 #include <ostream>
@@ -39,13 +39,13 @@ class RawWriter {
   const std::vector<Profile::Thread>& threads_;
   std::ostream& out_;
   std::string block_;
-  std::string body_;                     // of the record being made; kept for its memory
-  std::size_t frames_ = 0, nodes_ = 1, told_threads_ = 0;   // written so far
+  std::string body_;                                       // of the record being made; kept for its memory
+  std::size_t frames_ = 0, nodes_ = 1, told_threads_ = 0;  // written so far
   std::unordered_map<std::string, std::uint64_t> strings_;
   std::map<std::string, std::string> about_;
-  std::vector<Quality> qualities_;       // by thread: the last one told
+  std::vector<Quality> qualities_;  // by thread: the last one told
   Tick tick_;
-  std::int64_t idle_ = 0;                // not written yet
+  std::int64_t idle_ = 0;  // not written yet
 };
 
 }  // namespace luaspy

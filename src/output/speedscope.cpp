@@ -10,10 +10,11 @@
 namespace luaspy {
 namespace {
 
-// speedscope adds up what has the same name, file and line: frames become such entries, numbered from 0.
+// speedscope adds up what has the same name, file and line: frames become such entries, numbered
+// from 0.
 struct FrameTable {
-  std::vector<std::size_t> index;   // by FrameId
-  std::vector<std::string> entries; // JSON objects
+  std::vector<std::size_t> index;    // by FrameId
+  std::vector<std::string> entries;  // JSON objects
 };
 
 FrameTable make_frames(const Profile& profile, bool lines) {
@@ -43,7 +44,8 @@ void write_thread(const Profile& profile, std::size_t thread, const FrameTable& 
   timeline.for_each([&](const Timeline::Run& run) {
     out << std::exchange(separator, ",") << '[';
     const auto stack = profile.stack(profile.situations()[run.situation].stack);
-    for (std::size_t frame = 0; frame < stack.size(); ++frame) out << (frame == 0 ? "" : ",") << frames.index[stack[frame]];
+    for (std::size_t frame = 0; frame < stack.size(); ++frame)
+      out << (frame == 0 ? "" : ",") << frames.index[stack[frame]];
     out << ']';
   });
   out << "],\n\"weights\":[";
@@ -56,8 +58,8 @@ void write_thread(const Profile& profile, std::size_t thread, const FrameTable& 
 
 void write_speedscope(const Profile& profile, const WriteOptions& options, std::ostream& out) {
   const FrameTable frames = make_frames(profile, options.lines);
-  out << "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"luaspy\",\"name\":" << json_text(profile.about.command)
-      << ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[";
+  out << "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"luaspy\",\"name\":"
+      << json_text(profile.about.command) << ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[";
   for (std::size_t i = 0; i < frames.entries.size(); ++i) out << (i == 0 ? "\n" : ",\n") << frames.entries[i];
   out << "]},\n\"profiles\":[";
   for (std::size_t thread = 0; thread < profile.threads().size(); ++thread) {

@@ -20,13 +20,17 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   const StopTimes& stops = profile.stops();
   const About& about = profile.about;
   if (stops.count() != 0) {
-    fmt::format_to(out, "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in all, {:.2f} % of the time\n",
-                   static_cast<double>(stops.quantile_ns(0.5)) / 1e3, static_cast<double>(stops.quantile_ns(0.99)) / 1e3, static_cast<double>(stops.total_ns()) / 1e6,
+    fmt::format_to(out,
+                   "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in all, {:.2f} "
+                   "% of the time\n",
+                   static_cast<double>(stops.quantile_ns(0.5)) / 1e3,
+                   static_cast<double>(stops.quantile_ns(0.99)) / 1e3, static_cast<double>(stops.total_ns()) / 1e6,
                    percent(stops.total_ns(), about.duration_ns));
   }
   if (profile.losses(Loss::skipped) != 0) {
-    fmt::format_to(out, "  rate lowered to {:.{}f} Hz so that no thread stands still for more than {:g} % of the time\n", ticks_a_second, ticks_a_second < 10 ? 1 : 0,
-                   about.max_stopped);
+    fmt::format_to(out,
+                   "  rate lowered to {:.{}f} Hz so that no thread stands still for more than {:g} % of the time\n",
+                   ticks_a_second, ticks_a_second < 10 ? 1 : 0, about.max_stopped);
   }
 }
 
@@ -47,7 +51,8 @@ void add_vm_states(const Profile& profile, Text out) {
 }
 
 void add_quality(const Quality& quality, Text out) {
-  fmt::format_to(out, "  stacks: {:.2f} % with Lua; native part complete {:.2f} %", percent(quality.with_lua, quality.stacks), percent(quality.native_complete, quality.stacks));
+  fmt::format_to(out, "  stacks: {:.2f} % with Lua; native part complete {:.2f} %",
+                 percent(quality.with_lua, quality.stacks), percent(quality.native_complete, quality.stacks));
   const auto part = [&](std::string_view what, std::int64_t count) {
     if (count != 0) fmt::format_to(out, "; {} {:.2f} %", what, percent(count, quality.with_lua));
   };
@@ -71,13 +76,15 @@ std::string hottest_text(const Profile& profile) {
   std::vector<std::uint32_t> order = most_expensive(all);
   // Those of equal cost by name.
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    return std::tie(all[b].own, all[b].total, functions.texts[a]) < std::tie(all[a].own, all[a].total, functions.texts[b]);
+    return std::tie(all[b].own, all[b].total, functions.texts[a]) <
+           std::tie(all[a].own, all[a].total, functions.texts[b]);
   });
   std::string text = "   %Own  %Total  Function\n";
   for (std::size_t i = 0; i < std::min(order.size(), most); ++i) {
     const Cost& of = all[order[i]];
     if (of.own == 0) break;
-    text += fmt::format("  {:5.1f}   {:5.1f}  {}\n", percent(of.own, profile.samples()), percent(of.total, profile.samples()), functions.texts[order[i]]);
+    text += fmt::format("  {:5.1f}   {:5.1f}  {}\n", percent(of.own, profile.samples()),
+                        percent(of.total, profile.samples()), functions.texts[order[i]]);
   }
   return text;
 }
@@ -89,14 +96,16 @@ std::string summary_text(const Profile& profile) {
   std::string text;
   const Text out(text);
   for (const std::string& doubt : doubts(profile.doubt_facts())) fmt::format_to(out, "doubtful: {}\n  ", doubt);
-  fmt::format_to(out, "{:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.samples(), profile.threads().size(),
-                 profile.threads().size() == 1 ? "" : "s", ticks_a_second, about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
+  fmt::format_to(out, "{:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.samples(),
+                 profile.threads().size(), profile.threads().size() == 1 ? "" : "s", ticks_a_second,
+                 about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
   add_stops(profile, ticks_a_second, out);
   if (profile.quality().stacks != 0) add_vm_states(profile, out), add_quality(profile.quality(), out);
   fmt::format_to(out, "  lost: {}; thread asleep at {} ticks\n", losses_text(profile.losses()), profile.idle());
   if (profile.waiting() != 0) {
     const std::int64_t could_run = profile.waiting() + profile.quality().stacks + profile.total_losses();
-    fmt::format_to(out, "  waited for a CPU at {} ticks, {:.0f} % of those at which a thread could have run\n", profile.waiting(), percent(profile.waiting(), could_run));
+    fmt::format_to(out, "  waited for a CPU at {} ticks, {:.0f} % of those at which a thread could have run\n",
+                   profile.waiting(), percent(profile.waiting(), could_run));
   }
   return text;
 }

@@ -24,9 +24,10 @@ FunctionTable functions_of(const Profile& profile, bool lines) {
   return table;
 }
 
-std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, By by, std::optional<std::uint32_t> thread) {
+std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, By by,
+                        std::optional<std::uint32_t> thread) {
   std::vector<Cost> costs(functions.functions.size());
-  std::vector<std::size_t> counted(costs.size());   // the stack, by number from 1, that it was counted for last
+  std::vector<std::size_t> counted(costs.size());  // the stack, by number from 1, that it was counted for last
   std::size_t number = 0;
   for (const auto& [id, amount] : profile.stack_counts(thread)) {
     ++number;
@@ -41,14 +42,22 @@ std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, 
   return costs;
 }
 
-std::int64_t cost(const Profile::Amount& amount, By by) { return by == By::samples ? amount.samples : amount.weight_ns; }
-std::int64_t total_cost(const Profile& profile, By by) { return by == By::samples ? profile.samples() : profile.weight_ns(); }
-double percent(std::int64_t part, std::int64_t of) { return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of); }
+std::int64_t cost(const Profile::Amount& amount, By by) {
+  return by == By::samples ? amount.samples : amount.weight_ns;
+}
+std::int64_t total_cost(const Profile& profile, By by) {
+  return by == By::samples ? profile.samples() : profile.weight_ns();
+}
+double percent(std::int64_t part, std::int64_t of) {
+  return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of);
+}
 
 std::vector<std::uint32_t> most_expensive(const std::vector<Cost>& costs) {
   std::vector<std::uint32_t> order(costs.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return std::tie(costs[a].own, costs[a].total) > std::tie(costs[b].own, costs[b].total); });
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    return std::tie(costs[a].own, costs[a].total) > std::tie(costs[b].own, costs[b].total);
+  });
   return order;
 }
 

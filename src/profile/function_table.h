@@ -1,5 +1,6 @@
 #pragma once
-// The functions of a profile, or their lines, and what each of them cost: what every text of `report`, and most formats, are made of.
+// The functions of a profile, or their lines, and what each of them cost: what every text of
+// `report`, and most formats, are made of.
 
 #include <cstdint>
 #include <optional>
@@ -12,9 +13,9 @@ namespace luaspy {
 
 // Frames that describe() calls the same are one function, or with `lines` one line of a function.
 struct FunctionTable {
-  std::vector<Frame> functions;             // in the order in which they were seen first; line: 0 without `lines`
-  std::vector<std::string> texts;           // as describe() has them
-  std::vector<std::uint32_t> of_frame;      // by Profile::FrameId
+  std::vector<Frame> functions;         // in the order in which they were seen first; line: 0 without `lines`
+  std::vector<std::string> texts;       // as describe() has them
+  std::vector<std::uint32_t> of_frame;  // by Profile::FrameId
 };
 FunctionTable functions_of(const Profile& profile, bool lines);
 
@@ -25,7 +26,8 @@ struct Cost {
   std::int64_t own = 0, total = 0;
 };
 // By function; of one thread (its index) or all.
-std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, By by, std::optional<std::uint32_t> thread = {});
+std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, By by,
+                        std::optional<std::uint32_t> thread = {});
 
 std::int64_t cost(const Profile::Amount& amount, By by);
 std::int64_t total_cost(const Profile& profile, By by);
@@ -34,7 +36,8 @@ double percent(std::int64_t part, std::int64_t of);
 // Indexes of `costs`, the most expensive first: by what they cost themselves, then in all.
 std::vector<std::uint32_t> most_expensive(const std::vector<Cost>& costs);
 
-// Where in its file a frame is: the line being executed if that was recorded, else where the function is defined; 0 if neither is known.
+// Where in its file a frame is: the line being executed if that was recorded, else where the
+// function is defined; 0 if neither is known.
 int line_of(const Frame& frame);
 
 }  // namespace luaspy

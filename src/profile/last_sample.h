@@ -11,7 +11,8 @@ namespace luaspy {
 // A thread's last sample, with its stack as a number.
 class LastSample {
  public:
-  // The facts of `sample`, which has no loss, without its stack: that is among `stacks` then, the same ones each time.
+  // The facts of `sample`, which has no loss, without its stack: that is among `stacks` then, the
+  // same ones each time.
   const Sample& take(const Sample& sample, StackTable& stacks) {
     if (!sample.again) {
       stacks.intern(sample.stack, stacks_);
@@ -23,7 +24,7 @@ class LastSample {
   StackTable::StackId stack() const { return stacks_.empty() ? 0 : stacks_.back(); }
 
  private:
-  std::vector<StackTable::StackId> stacks_;   // see StackTable::intern
+  std::vector<StackTable::StackId> stacks_;  // see StackTable::intern
   Sample facts_;
 };
 

@@ -60,15 +60,20 @@ std::map<Profile::StackId, Profile::Amount> Profile::stack_counts(std::optional<
 }
 
 std::int64_t Profile::weight_ns() const {
-  return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}, [](std::int64_t sum, const auto& count) { return sum + count.second.weight_ns; });
+  return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& count) { return sum + count.second.weight_ns; });
 }
 
 std::int64_t Profile::total_losses() const { return std::accumulate(losses_.begin(), losses_.end(), std::int64_t{0}); }
 
 void Profile::settle_names() {
   using Function = std::tuple<Frame::Kind, std::string, int, std::uint32_t>;
-  const auto is_named_by_callers = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; };
-  const auto function_of = [](const Frame& frame) { return Function(frame.kind, frame.file, frame.line_defined, frame.prototype); };
+  const auto is_named_by_callers = [](const Frame& frame) {
+    return frame.kind == Frame::Kind::lua && frame.line_defined != 0;
+  };
+  const auto function_of = [](const Frame& frame) {
+    return Function(frame.kind, frame.file, frame.line_defined, frame.prototype);
+  };
   const std::vector<Frame>& frames = stacks_.frames();
   std::vector<std::int64_t> seen(frames.size());
   for (const auto& [id, amount] : stack_counts()) {
@@ -78,16 +83,21 @@ void Profile::settle_names() {
   for (FrameId id = 0; id < frames.size(); ++id) {
     const Frame& frame = frames[id];
     // "function" and iterators' and metamethods' generic names give way to a real one.
-    if (is_named_by_callers(frame)) names[function_of(frame)][frame.name] += frame.name == "function" ? 0 : frame.name == "for iterator" ? 1 : 2 * seen[id];
+    if (is_named_by_callers(frame))
+      names[function_of(frame)][frame.name] += frame.name == "function"       ? 0
+                                               : frame.name == "for iterator" ? 1
+                                                                              : 2 * seen[id];
   }
   struct Settled {
     std::string name;
     int twin = 0;
   };
   std::map<Function, Settled> settled;
-  std::map<std::tuple<std::string, int, std::string>, int> same;   // by file, line and name: how many functions
+  std::map<std::tuple<std::string, int, std::string>, int> same;  // by file, line and name: how many functions
   for (const auto& [function, candidates] : names) {
-    const std::string& name = std::ranges::max_element(candidates, {}, [](const auto& candidate) { return candidate.second; })->first;
+    const std::string& name = std::ranges::max_element(candidates, {}, [](const auto& candidate) {
+                                return candidate.second;
+                              })->first;
     const int count = ++same[{std::get<1>(function), std::get<2>(function), name}];
     settled[function] = {name, count > 1 ? count : 0};
   }

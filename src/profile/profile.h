@@ -1,7 +1,8 @@
 #pragma once
-// A recording: samples counted by thread and stack, in the order of time too if that is asked for, with stacks and frames interned; and the
-// losses by name. What it takes in memory depends on how many different stacks there are, not on how long it lasts, but for the order of
-// time, which takes a few bytes a sample. A value: writers are functions of it.
+// A recording: samples counted by thread and stack, in the order of time too if that is asked for,
+// with stacks and frames interned; and the losses by name. What it takes in memory depends on how
+// many different stacks there are, not on how long it lasts, but for the order of time, which takes
+// a few bytes a sample. A value: writers are functions of it.
 
 #include <array>
 #include <compare>
@@ -12,9 +13,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "profile/last_sample.h"
 #include "base/doubts.h"
 #include "base/sample.h"
+#include "profile/last_sample.h"
 #include "profile/stack_table.h"
 #include "profile/stop_times.h"
 #include "profile/timeline.h"
@@ -23,20 +24,21 @@ namespace luaspy {
 
 // What a recording is of, for headers.
 struct About {
-  std::string luaspy;                // the version that recorded
-  std::string command;               // the target's
-  std::string executable;            // its path
+  std::string luaspy;      // the version that recorded
+  std::string command;     // the target's
+  std::string executable;  // its path
   std::int64_t pid = 0;
-  std::vector<std::string> luas;     // as LuaReader::rows() tells them
-  bool lua_mapped = false;           // a file with a Lua core that luaspy reads is mapped, whether a state was seen or not
-  std::string mode = "merged";       // RecordOptions::mode
-  double rate = 0;                   // asked for, Hz
-  double max_stopped = 10;           // RecordOptions::max_stopped
-  std::int64_t started_s = 0;        // since 1970
+  std::vector<std::string> luas;  // as LuaReader::rows() tells them
+  bool lua_mapped = false;        // a file with a Lua core that luaspy reads is mapped, whether a state was seen or not
+  std::string mode = "merged";    // RecordOptions::mode
+  double rate = 0;                // asked for, Hz
+  double max_stopped = 10;        // RecordOptions::max_stopped
+  std::int64_t started_s = 0;     // since 1970
   std::int64_t duration_ns = 0;
   std::int64_t ticks = 0;
-  bool complete = false;             // the recording was ended, not cut off
-  double system_share = -1;          // of the CPU time of the threads sampled, what the kernel spent for them: 0 to 1; below 0: not known
+  bool complete = false;     // the recording was ended, not cut off
+  double system_share = -1;  // of the CPU time of the threads sampled, what the kernel spent for them: 0 to 1; below 0:
+                             // not known
 };
 
 class Profile {
@@ -48,18 +50,18 @@ class Profile {
   struct Thread {
     int tid = 0;
     std::string name;
-    int pid = 0;                  // 0: the target
-    std::string process;          // its command
+    int pid = 0;          // 0: the target
+    std::string process;  // its command
   };
   // What a thread was found doing.
   struct Situation {
     StackId stack = 0;
     VmState vm_state = VmState::none;
-    bool asleep = false;          // or waiting for a CPU, as its stack says then
+    bool asleep = false;  // or waiting for a CPU, as its stack says then
     auto operator<=>(const Situation&) const = default;
   };
   struct ThreadSituation {
-    std::uint32_t thread = 0;     // index into threads()
+    std::uint32_t thread = 0;  // index into threads()
     SituationId situation = 0;
     auto operator<=>(const ThreadSituation&) const = default;
   };
@@ -78,18 +80,21 @@ class Profile {
   void add_idle(std::int64_t count = 1) { idle_ += count; }
   void add_waiting(std::int64_t count) { waiting_ += count; }
 
-  // The same for who has threads and stacks by number already: `stack` is one of stacks(), `facts.stack` and `facts.again` are not looked at (LastSample).
+  // The same for who has threads and stacks by number already: `stack` is one of stacks(),
+  // `facts.stack` and `facts.again` are not looked at (LastSample).
   std::uint32_t index_of(const Thread& thread);
   void add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack);
 
   const std::vector<Thread>& threads() const { return threads_; }
   // By FrameId; with settled names if settle_names() was called since the last sample.
-  const std::vector<Frame>& frames() const { return settled_.size() == stacks_.frames().size() ? settled_ : stacks_.frames(); }
+  const std::vector<Frame>& frames() const {
+    return settled_.size() == stacks_.frames().size() ? settled_ : stacks_.frames();
+  }
   // The frames of a stack, outermost first.
   std::vector<FrameId> stack(StackId id) const { return stacks_.stack(id); }
   const StackTable& stacks() const { return stacks_; }
   StackTable& stacks() { return stacks_; }
-  const std::vector<Situation>& situations() const { return situations_; }   // by SituationId
+  const std::vector<Situation>& situations() const { return situations_; }  // by SituationId
 
   std::int64_t samples() const { return samples_; }
   std::int64_t weight_ns() const;
@@ -102,15 +107,16 @@ class Profile {
   const LossCounts& losses() const { return losses_; }
   std::int64_t losses(Loss loss) const { return losses_[static_cast<std::size_t>(loss)]; }
   std::int64_t total_losses() const;
-  std::int64_t idle() const { return idle_; }   // ticks of sleeping threads that were not asked for
+  std::int64_t idle() const { return idle_; }  // ticks of sleeping threads that were not asked for
   // Ticks of threads that could have run and had no CPU; with them, those that are samples.
   std::int64_t waiting() const { return waiting_; }
   std::int64_t samples_in(VmState state) const { return vm_states_[static_cast<std::size_t>(state)]; }
   const Quality& quality() const { return quality_; }
   const StopTimes& stops() const { return stops_; }
 
-  // A Lua function is called by different names in different places (a global here, a local there). In a profile it has one:
-  // the one it was seen under most often. Functions that begin on the same line and have the same one are numbered. Call before writing.
+  // A Lua function is called by different names in different places (a global here, a local there).
+  // In a profile it has one: the one it was seen under most often. Functions that begin on the same
+  // line and have the same one are numbered. Call before writing.
   void settle_names();
 
   // What of it makes doubts (doubts.h).
@@ -124,7 +130,7 @@ class Profile {
     Timeline timeline;
     LastSample last;
     ThreadSituation at;
-    Amount* amount = nullptr;    // counts_[at]
+    Amount* amount = nullptr;  // counts_[at]
   };
 
   SituationId intern(const Situation& situation);
@@ -135,8 +141,8 @@ class Profile {
   std::vector<Situation> situations_;
   std::map<Situation, SituationId> situation_index_;
   std::vector<Thread> threads_;
-  std::deque<Track> tracks_;                                    // beside threads_
-  std::unordered_map<int, std::uint32_t> thread_index_;         // by tid
+  std::deque<Track> tracks_;                             // beside threads_
+  std::unordered_map<int, std::uint32_t> thread_index_;  // by tid
   std::map<ThreadSituation, Amount> counts_;
   std::int64_t samples_ = 0;
   LossCounts losses_{};

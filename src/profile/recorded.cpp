@@ -6,12 +6,14 @@ namespace luaspy {
 
 std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile) {
   const About& about = profile.about;
-  std::vector<std::pair<std::string, std::string>> facts = {{"command", about.command}, {"executable", about.executable}, {"pid", std::to_string(about.pid)}};
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"command", about.command}, {"executable", about.executable}, {"pid", std::to_string(about.pid)}};
   for (const std::string& lua : about.luas) facts.emplace_back("Lua", lua);
   facts.emplace_back("recorded by", "luaspy " + about.luaspy);
   facts.emplace_back("rate", fmt::format("{:g} Hz", about.rate));
   facts.emplace_back("stacks", about.mode);
-  facts.emplace_back("duration", fmt::format("{:.3f} s{}", static_cast<double>(about.duration_ns) / 1e9, about.complete ? "" : ", cut off"));
+  facts.emplace_back("duration", fmt::format("{:.3f} s{}", static_cast<double>(about.duration_ns) / 1e9,
+                                             about.complete ? "" : ", cut off"));
   facts.emplace_back("samples", std::to_string(profile.samples()));
   for (std::size_t i = 1; i < loss_count; ++i) {
     const auto loss = static_cast<Loss>(i);
@@ -21,11 +23,16 @@ std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile
   if (profile.waiting() != 0) facts.emplace_back("waiting for a CPU", std::to_string(profile.waiting()));
   if (profile.stops().count() != 0)
     facts.emplace_back("stopped", fmt::format("{} times, {:.1f} µs mostly, {:.3f} s in all", profile.stops().count(),
-                                              static_cast<double>(profile.stops().quantile_ns(0.5)) / 1e3, static_cast<double>(profile.stops().total_ns()) / 1e9));
+                                              static_cast<double>(profile.stops().quantile_ns(0.5)) / 1e3,
+                                              static_cast<double>(profile.stops().total_ns()) / 1e9));
   return facts;
 }
 
-int process_of(const Profile& profile, const Profile::Thread& thread) { return thread.pid != 0 ? thread.pid : static_cast<int>(profile.about.pid); }
-const std::string& command_of(const Profile& profile, const Profile::Thread& thread) { return thread.process.empty() ? profile.about.command : thread.process; }
+int process_of(const Profile& profile, const Profile::Thread& thread) {
+  return thread.pid != 0 ? thread.pid : static_cast<int>(profile.about.pid);
+}
+const std::string& command_of(const Profile& profile, const Profile::Thread& thread) {
+  return thread.process.empty() ? profile.about.command : thread.process;
+}
 
 }  // namespace luaspy

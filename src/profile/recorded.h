@@ -9,7 +9,8 @@
 
 namespace luaspy {
 
-// Names and values, in an order for people: the target, its Luas, how it was sampled, what was lost.
+// Names and values, in an order for people: the target, its Luas, how it was sampled, what was
+// lost.
 std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile);
 
 // A thread's process, which is the target where the thread does not say.

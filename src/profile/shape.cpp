@@ -36,10 +36,13 @@ std::optional<Shaper::StackId> Shaper::shaped(StackId stack, VmState vm_state, c
 }
 
 Shaper::Root& Shaper::root_of(VmState vm_state, const Profile::Thread& thread) {
-  const auto [place, added] = roots_.try_emplace({shape_.processes ? thread.pid : 0, shape_.vmstate ? vm_state : VmState::none});
+  const auto [place, added] = roots_.try_emplace(
+      {shape_.processes ? thread.pid : 0, shape_.vmstate ? vm_state : VmState::none});
   Root& root = place->second;
   if (!added) return root;
-  if (shape_.processes) root.stack = into_.intern({root.stack, into_.intern(marker(fmt::format("[process {} {}]", thread.pid, thread.process)))});
+  if (shape_.processes)
+    root.stack = into_.intern(
+        {root.stack, into_.intern(marker(fmt::format("[process {} {}]", thread.pid, thread.process)))});
   if (shape_.vmstate) root.stack = into_.intern({root.stack, into_.intern(state_marker(vm_state))});
   root.shaped.push_back(root.stack);
   return root;
@@ -60,7 +63,9 @@ Value Shaper::climb(std::vector<Value>& known, Value unknown, StackId stack, Nex
 }
 
 Shaper::StackId Shaper::shaped(StackId stack, Root& root) {
-  return climb(root.shaped, not_yet, stack, [this](StackId outer, StackTable::FrameId frame) { return into_.intern({outer, shaped_frame(frame)}); });
+  return climb(root.shaped, not_yet, stack, [this](StackId outer, StackTable::FrameId frame) {
+    return into_.intern({outer, shaped_frame(frame)});
+  });
 }
 
 StackTable::FrameId Shaper::shaped_frame(StackTable::FrameId frame) {
@@ -74,9 +79,9 @@ StackTable::FrameId Shaper::shaped_frame(StackTable::FrameId frame) {
 
 bool Shaper::has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack) {
   return climb(known, std::int8_t{-1}, stack, [&](std::int8_t outer, StackTable::FrameId id) {
-    const Frame& frame = source_.frames()[id];
-    return static_cast<std::int8_t>(outer != 0 || std::regex_search(describe(frame, frame.line != 0), pattern));
-  }) != 0;
+           const Frame& frame = source_.frames()[id];
+           return static_cast<std::int8_t>(outer != 0 || std::regex_search(describe(frame, frame.line != 0), pattern));
+         }) != 0;
 }
 
 }  // namespace luaspy

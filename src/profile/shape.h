@@ -1,6 +1,6 @@
 #pragma once
-// From what was recorded to what is shown: which samples, and which frames of them. The one place that decides it, for `record`, which
-// asks as it goes, and for `report`, which asks of a file.
+// From what was recorded to what is shown: which samples, and which frames of them. The one place
+// that decides it, for `record`, which asks as it goes, and for `report`, which asks of a file.
 
 #include <map>
 #include <optional>
@@ -17,7 +17,8 @@ struct Shape {
   bool gc = false;           // an innermost frame where garbage is collected
   bool vmstate = false;      // a root frame for what the VM was doing
   bool processes = false;    // a root frame for each process
-  std::string only, ignore;  // regular expressions (ECMAScript), searched in frames as describe() has them, with their lines; "": none
+  std::string only, ignore;  // regular expressions (ECMAScript), searched in frames as describe() has them, with their
+                             // lines; "": none
 };
 
 // The pattern is one; else why not.
@@ -34,8 +35,8 @@ class Shaper {
  private:
   using StackId = StackTable::StackId;
   struct Root {
-    StackId stack = 0;              // of `into`
-    std::vector<StackId> shaped;    // by stack of `source`; not_yet: not asked for before
+    StackId stack = 0;            // of `into`
+    std::vector<StackId> shaped;  // by stack of `source`; not_yet: not asked for before
   };
   static constexpr StackId not_yet = ~StackId{0};
 
@@ -43,7 +44,8 @@ class Shaper {
   StackId shaped(StackId stack, Root& root);
   StackTable::FrameId shaped_frame(StackTable::FrameId frame);
   bool has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack);
-  // What `known` says of `stack`. Of a stack that it says `unknown` of, that is next(what it says of the stack outside, the innermost frame).
+  // What `known` says of `stack`. Of a stack that it says `unknown` of, that is next(what it says
+  // of the stack outside, the innermost frame).
   template <typename Value, typename Next>
   Value climb(std::vector<Value>& known, Value unknown, StackId stack, Next next);
 
@@ -51,11 +53,11 @@ class Shaper {
   std::optional<std::regex> only_, ignore_;
   const StackTable& source_;
   StackTable& into_;
-  std::map<std::pair<int, VmState>, Root> roots_;         // by process and state, where these have a frame
-  std::vector<StackTable::FrameId> frames_;               // by frame of `source`
-  StackTable::FrameId collector_ = not_yet;               // of `into`
-  std::vector<std::int8_t> has_only_{0}, has_ignored_{0}; // by stack of `source`: -1 not known
-  std::vector<StackId> chain_;                            // of the last call; kept for its memory
+  std::map<std::pair<int, VmState>, Root> roots_;          // by process and state, where these have a frame
+  std::vector<StackTable::FrameId> frames_;                // by frame of `source`
+  StackTable::FrameId collector_ = not_yet;                // of `into`
+  std::vector<std::int8_t> has_only_{0}, has_ignored_{0};  // by stack of `source`: -1 not known
+  std::vector<StackId> chain_;                             // of the last call; kept for its memory
 };
 
 }  // namespace luaspy

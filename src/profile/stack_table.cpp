@@ -32,7 +32,8 @@ StackTable::FrameId StackTable::intern(const Frame& frame) {
 }
 
 StackTable::StackId StackTable::intern(Node node) {
-  const auto [place, added] = node_index_.emplace(std::uint64_t{node.outer} << 32 | node.frame, static_cast<StackId>(nodes_.size()));
+  const auto [place, added] = node_index_.emplace(std::uint64_t{node.outer} << 32 | node.frame,
+                                                  static_cast<StackId>(nodes_.size()));
   if (added) nodes_.push_back(node);
   return place->second;
 }
@@ -41,7 +42,8 @@ void StackTable::intern(const Stack& stack, std::vector<StackId>& last) {
   std::size_t depth = 0;
   while (depth < last.size() && depth < stack.size() && frames_[nodes_[last[depth]].frame] == stack[depth]) ++depth;
   last.resize(depth);
-  for (; depth < stack.size(); ++depth) last.push_back(intern(Node{last.empty() ? 0 : last.back(), intern(stack[depth])}));
+  for (; depth < stack.size(); ++depth)
+    last.push_back(intern(Node{last.empty() ? 0 : last.back(), intern(stack[depth])}));
 }
 
 std::vector<StackTable::FrameId> StackTable::stack(StackId id) const {

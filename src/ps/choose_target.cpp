@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "system/calls.h"
 #include "attach/process.h"
 #include "attach/refusal.h"
-#include "ps/lua_processes.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "ps/lua_processes.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
@@ -45,8 +45,11 @@ Result<int> choose_only() {
   const std::vector<LuaProcess> best = best_of(found.processes);
   if (best.size() == 1) return best.front().pid;
   if (best.size() > 1)
-    return Error{Cause::usage, listed(fmt::format("--pid auto: {} processes run Lua; say which one with --pid:", best.size()), found, best)};
-  if (!found.processes.empty()) return Error{Cause::permission, listed(found.processes.front().refusal, found, found.processes)};
+    return Error{
+        Cause::usage,
+        listed(fmt::format("--pid auto: {} processes run Lua; say which one with --pid:", best.size()), found, best)};
+  if (!found.processes.empty())
+    return Error{Cause::permission, listed(found.processes.front().refusal, found, found.processes)};
   return Error{Cause::no_lua, listed("--pid auto: no process runs Lua.", found, {})};
 }
 
@@ -67,7 +70,7 @@ std::vector<pid_t> ancestors() {
 }
 
 struct Matches {
-  std::vector<pid_t> exact, partial;   // partial: the others whose command has it
+  std::vector<pid_t> exact, partial;  // partial: the others whose command has it
 };
 
 Matches processes_named(const std::string& name) {
@@ -76,9 +79,11 @@ Matches processes_named(const std::string& name) {
   for (const pid_t pid : system::numeric_entries("/proc")) {
     if (is_luaspy(pid)) continue;
     const std::string comm = system::read_file(fmt::format("/proc/{}/comm", pid)).value_or("");
-    const std::string executable = base_name(system::read_link(fmt::format("/proc/{}/exe", living_thread(pid))).value_or(""));
+    const std::string executable = base_name(
+        system::read_link(fmt::format("/proc/{}/exe", living_thread(pid))).value_or(""));
     if (comm == name + '\n' || executable == name) matches.exact.push_back(pid);
-    else if (command_of(pid).find(name) != std::string::npos && std::ranges::find(own, pid) == own.end()) matches.partial.push_back(pid);
+    else if (command_of(pid).find(name) != std::string::npos && std::ranges::find(own, pid) == own.end())
+      matches.partial.push_back(pid);
   }
   return matches;
 }
@@ -88,21 +93,29 @@ Result<int> choose_named(const std::string& name) {
   const LuaProcesses found = find_lua_processes(false);
   for (const std::vector<pid_t>* const pids : {&matches.exact, &matches.partial}) {
     std::vector<LuaProcess> with_lua;
-    std::ranges::copy_if(found.processes, std::back_inserter(with_lua), [&](const LuaProcess& process) { return std::ranges::find(*pids, process.pid) != pids->end(); });
+    std::ranges::copy_if(found.processes, std::back_inserter(with_lua), [&](const LuaProcess& process) {
+      return std::ranges::find(*pids, process.pid) != pids->end();
+    });
     if (std::ranges::any_of(with_lua, is_ours)) with_lua = best_of(with_lua);
     if (with_lua.size() == 1) return with_lua.front().pid;
     if (with_lua.size() > 1)
-      return Error{Cause::usage, listed(fmt::format("--name {}: {} processes with Lua have it; say which one with --pid:", printable(name), with_lua.size()), {}, with_lua)};
+      return Error{Cause::usage,
+                   listed(fmt::format("--name {}: {} processes with Lua have it; say which one with --pid:",
+                                      printable(name), with_lua.size()),
+                          {}, with_lua)};
   }
   for (const std::vector<pid_t>* const pids : {&matches.exact, &matches.partial}) {
-    if (pids->size() == 1) return pids->front();   // whether and why it cannot be looked at is told as for any other
+    if (pids->size() == 1) return pids->front();  // whether and why it cannot be looked at is told as for any other
     if (pids->empty()) continue;
-    std::string text = fmt::format("--name {}: {} processes have it, none of them with Lua that luaspy could see:", printable(name), pids->size());
+    std::string text = fmt::format(
+        "--name {}: {} processes have it, none of them with Lua that luaspy could see:", printable(name), pids->size());
     constexpr std::size_t most_listed = 20;
-    for (const pid_t pid : std::span(*pids).first(std::min(most_listed, pids->size()))) text += fmt::format("\n  {} {}", pid, printable(command_of(pid), 100));
+    for (const pid_t pid : std::span(*pids).first(std::min(most_listed, pids->size())))
+      text += fmt::format("\n  {} {}", pid, printable(command_of(pid), 100));
     return Error{Cause::no_lua, listed(text, found, {})};
   }
-  return Error{Cause::no_such_process, fmt::format("--name {}: no process has that name, nor that in its command.", printable(name))};
+  return Error{Cause::no_such_process,
+               fmt::format("--name {}: no process has that name, nor that in its command.", printable(name))};
 }
 
 }  // namespace

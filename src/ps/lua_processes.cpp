@@ -10,19 +10,21 @@
 #include <algorithm>
 #include <map>
 
-#include "system/calls.h"
 #include "attach/live_memory.h"
 #include "attach/mapped_files.h"
 #include "attach/process.h"
 #include "attach/refusal.h"
-#include "luastate/locate.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "luastate/locate.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
 
-std::string read_proc(pid_t pid, std::string_view file) { return system::read_file(fmt::format("/proc/{}/{}", pid, file)).value_or(""); }
+std::string read_proc(pid_t pid, std::string_view file) {
+  return system::read_file(fmt::format("/proc/{}/{}", pid, file)).value_or("");
+}
 
 struct Stat {
   char state = '?';
@@ -33,7 +35,7 @@ struct Stat {
 
 // proc(5): fields 3 state, 9 flags, 14 utime, 15 stime, 20 num_threads.
 Stat read_stat(pid_t pid) {
-  constexpr unsigned kernel_thread = 0x00200000;   // PF_KTHREAD, include/linux/sched.h
+  constexpr unsigned kernel_thread = 0x00200000;  // PF_KTHREAD, include/linux/sched.h
   const std::string text = read_proc(pid, "stat");
   const std::size_t end = text.rfind(')');
   Stat stat;
@@ -51,7 +53,8 @@ Stat read_stat(pid_t pid) {
   return stat;
 }
 
-// schedstat counts in ns, stat in ticks of 10 ms; a thread that ends in between takes its time with it.
+// schedstat counts in ns, stat in ticks of 10 ms; a thread that ends in between takes its time with
+// it.
 std::map<pid_t, std::uint64_t> thread_times(pid_t pid) {
   std::map<pid_t, std::uint64_t> times;
   for (const pid_t tid : system::numeric_entries(fmt::format("/proc/{}/task", pid))) {
@@ -119,7 +122,9 @@ void count_states(LuaProcess& process, const AddressSpace& space) {
         Mapping around = mapping;
         around.start = L, around.end = L + 4096;
         if (one.find_main_thread(memory, AddressSpace({around})) != L) continue;
-        const std::string name = row.puc != nullptr ? "Lua " + std::string(row.puc->name) : row.luajit->gc64 ? "LuaJIT, 64-bit references" : "LuaJIT, 32-bit references";
+        const std::string name = row.puc != nullptr ? "Lua " + std::string(row.puc->name)
+                                 : row.luajit->gc64 ? "LuaJIT, 64-bit references"
+                                                    : "LuaJIT, 32-bit references";
         if (std::ranges::find(process.rows, name) == process.rows.end()) process.rows.push_back(name);
         break;
       }
@@ -132,7 +137,7 @@ void add_unseen(std::vector<Unseen>& unseen, pid_t pid) {
   std::string reason = "they belong to other users; as root, luaspy sees them: sudo luaspy ps";
   if (::geteuid() == 0 || effective_user(pid) == ::geteuid()) {
     reason = explain_refusal(pid).text;
-    const std::string of_this = fmt::format("process {}: ", pid);   // one reason for all that have it
+    const std::string of_this = fmt::format("process {}: ", pid);  // one reason for all that have it
     if (const std::size_t at = reason.find(of_this); at != reason.npos) reason.erase(0, at + of_this.size());
   }
   const auto known = std::ranges::find(unseen, reason, &Unseen::reason);
@@ -161,9 +166,11 @@ LuaProcess describe(pid_t pid, const Stat& stat, std::vector<LuaImage> images) {
 }  // namespace
 
 bool is_luaspy(pid_t pid) {
-  struct stat own {}, other {};
+  struct stat own {
+  }, other{};
   if (pid == ::getpid()) return true;
-  return ::stat("/proc/self/exe", &own) == 0 && ::stat(fmt::format("/proc/{}/exe", pid).c_str(), &other) == 0 && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+  return ::stat("/proc/self/exe", &own) == 0 && ::stat(fmt::format("/proc/{}/exe", pid).c_str(), &other) == 0 &&
+         own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
 void measure_cpu(std::vector<LuaProcess>& processes) {

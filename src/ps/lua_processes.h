@@ -1,5 +1,6 @@
 #pragma once
-// The processes that run Lua, as far as luaspy may see them. Nothing here stops or changes a process.
+// The processes that run Lua, as far as luaspy may see them. Nothing here stops or changes a
+// process.
 
 #include <sys/types.h>
 
@@ -13,23 +14,24 @@ namespace luaspy {
 
 struct LuaProcess {
   pid_t pid = 0;
-  uid_t uid = 0;                    // effective
-  std::string user;                 // its name, or the number
-  std::string name, command;        // as they are: not printable yet
+  uid_t uid = 0;              // effective
+  std::string user;           // its name, or the number
+  std::string name, command;  // as they are: not printable yet
   std::vector<LuaImage> images;
   bool is_32bit = false;
   int threads = 0;
-  double cpu_percent = 0;           // of one CPU, while it was measured (measure_cpu); all threads together
-  double cpu_seconds = 0;           // of its whole life
-  std::string refusal;              // why luaspy may not look into it; empty if it may
-  std::optional<std::size_t> states;   // how many global states it has; none if that was not asked for, or its memory is not to be had
-  bool states_complete = false;     // all of its memory was searched
-  std::vector<std::string> rows;    // "Lua 5.4.3-5.4.9": how they are read
+  double cpu_percent = 0;             // of one CPU, while it was measured (measure_cpu); all threads together
+  double cpu_seconds = 0;             // of its whole life
+  std::string refusal;                // why luaspy may not look into it; empty if it may
+  std::optional<std::size_t> states;  // how many global states it has; none if that was not asked for, or its memory is
+                                      // not to be had
+  bool states_complete = false;       // all of its memory was searched
+  std::vector<std::string> rows;      // "Lua 5.4.3-5.4.9": how they are read
 };
 
 // Processes that could not be looked at, for one reason.
 struct Unseen {
-  std::string reason;               // "they belong to other users; as root, luaspy sees them"
+  std::string reason;  // "they belong to other users; as root, luaspy sees them"
   std::vector<pid_t> pids;
 };
 
@@ -38,14 +40,16 @@ struct LuaProcesses {
   std::vector<Unseen> unseen;
 };
 
-// By pid. Kernel threads, zombies and luaspy itself are left out. Each file is searched once, however many processes have it.
-// `states`: memory is searched for states, up to 256 MiB and 0.5 s of each process.
+// By pid. Kernel threads, zombies and luaspy itself are left out. Each file is searched once,
+// however many processes have it. `states`: memory is searched for states, up to 256 MiB and 0.5 s
+// of each process.
 LuaProcesses find_lua_processes(bool states);
 
 // What they use now, over a quarter of a second; then those that use most come first.
 void measure_cpu(std::vector<LuaProcess>& processes);
 
-// A table for a person, lines at most `width` columns where they can be (0: no bound), and what was not to be seen.
+// A table for a person, lines at most `width` columns where they can be (0: no bound), and what was
+// not to be seen.
 std::string table_of(const std::vector<LuaProcess>& processes, std::size_t width);
 std::string unseen_text(const std::vector<Unseen>& unseen);
 

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "attach/refusal.h"
-#include "system/calls.h"
-#include "ps/lua_processes.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "ps/lua_processes.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
@@ -42,17 +42,27 @@ std::string states_text(const LuaProcess& process) {
   return fmt::format("{}{}", *process.states, process.states_complete ? "" : "+");
 }
 
-// {"version": 1, "processes": [...], "unseen": [{"reason", "pids"}]}. Of a process: pid, uid, user, name, command, bits (32 or 64), threads,
-// cpu_percent (now, of one CPU), cpu_seconds (of its life), lua: [{"version", "file", "certain"}], and, if luaspy may not look into it, "refusal".
-// With --states: "states" (null if its memory is not to be had), "states_complete", "rows". "version" changes when a field changes its meaning or goes.
+// {"version": 1, "processes": [...], "unseen": [{"reason", "pids"}]}. Of a process: pid, uid, user,
+// name, command, bits (32 or 64), threads, cpu_percent (now, of one CPU), cpu_seconds (of its
+// life), lua: [{"version", "file", "certain"}], and, if luaspy may not look into it, "refusal".
+// With --states: "states" (null if its memory is not to be had), "states_complete", "rows".
+// "version" changes when a field changes its meaning or goes.
 std::string to_json(const LuaProcesses& found, bool states) {
   using Json = nlohmann::ordered_json;
   Json json = {{"version", 1}, {"processes", Json::array()}, {"unseen", Json::array()}};
   for (const LuaProcess& process : found.processes) {
-    Json entry = {{"pid", process.pid}, {"uid", process.uid}, {"user", process.user}, {"name", process.name}, {"command", process.command},
-                  {"bits", process.is_32bit ? 32 : 64}, {"threads", process.threads}, {"cpu_percent", process.cpu_percent}, {"cpu_seconds", process.cpu_seconds}};
+    Json entry = {{"pid", process.pid},
+                  {"uid", process.uid},
+                  {"user", process.user},
+                  {"name", process.name},
+                  {"command", process.command},
+                  {"bits", process.is_32bit ? 32 : 64},
+                  {"threads", process.threads},
+                  {"cpu_percent", process.cpu_percent},
+                  {"cpu_seconds", process.cpu_seconds}};
     entry["lua"] = Json::array();
-    for (const LuaImage& image : process.images) entry["lua"].push_back({{"version", image.version}, {"file", image.path}, {"certain", image.certain}});
+    for (const LuaImage& image : process.images)
+      entry["lua"].push_back({{"version", image.version}, {"file", image.path}, {"certain", image.certain}});
     if (!process.refusal.empty()) entry["refusal"] = process.refusal;
     if (states) {
       entry["states"] = process.states ? Json(*process.states) : Json();
@@ -61,19 +71,23 @@ std::string to_json(const LuaProcesses& found, bool states) {
     }
     json["processes"].push_back(std::move(entry));
   }
-  for (const Unseen& unseen : found.unseen) json["unseen"].push_back({{"reason", unseen.reason}, {"pids", unseen.pids}});
+  for (const Unseen& unseen : found.unseen)
+    json["unseen"].push_back({{"reason", unseen.reason}, {"pids", unseen.pids}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace
 
 std::string table_of(const std::vector<LuaProcess>& processes, std::size_t width) {
-  const bool with_states = std::ranges::any_of(processes, [](const LuaProcess& process) { return process.states.has_value(); });
-  std::vector<std::array<std::string, 8>> rows = {{"PID", "USER", "CPU %", "THREADS", "STATES", "LUA", "FOUND IN", "COMMAND"}};
+  const bool with_states = std::ranges::any_of(processes,
+                                               [](const LuaProcess& process) { return process.states.has_value(); });
+  std::vector<std::array<std::string, 8>> rows = {
+      {"PID", "USER", "CPU %", "THREADS", "STATES", "LUA", "FOUND IN", "COMMAND"}};
   constexpr std::size_t states_column = 4, command_column = 7, shortest_command = 20;
   constexpr std::size_t most_command = 1000;
   for (const LuaProcess& process : processes)
-    rows.push_back({std::to_string(process.pid), printable(process.user, 32), fmt::format("{:.1f}", process.cpu_percent), std::to_string(process.threads), states_text(process),
+    rows.push_back({std::to_string(process.pid), printable(process.user, 32),
+                    fmt::format("{:.1f}", process.cpu_percent), std::to_string(process.threads), states_text(process),
                     versions(process), files(process), printable(process.command, most_command)});
   std::array<std::size_t, 8> widths{};
   for (const auto& row : rows) {
@@ -88,7 +102,8 @@ std::string table_of(const std::vector<LuaProcess>& processes, std::size_t width
       line += is_number ? fmt::format("{:>{}}  ", row[i], widths[i]) : fmt::format("{:<{}}  ", row[i], widths[i]);
     }
     constexpr std::size_t dots = 3;
-    const std::size_t room = width == 0 ? most_command + dots : std::max(width - std::min(width, line.size()), shortest_command);
+    const std::size_t room = width == 0 ? most_command + dots
+                                        : std::max(width - std::min(width, line.size()), shortest_command);
     line += row[command_column].size() <= room ? row[command_column] : printable(row[command_column], room - dots);
     text += line + '\n';
   }

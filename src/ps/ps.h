@@ -7,7 +7,7 @@ namespace luaspy {
 
 struct PsOptions {
   bool json = false;
-  bool states = false;                  // search the processes' memory for states
+  bool states = false;  // search the processes' memory for states
 };
 
 Result<int> ps(const PsOptions& options);

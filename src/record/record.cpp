@@ -7,20 +7,20 @@
 #include <filesystem>
 #include <utility>
 
-#include "system/signals.h"
-#include "system/calls.h"
 #include "attach/halt.h"
 #include "attach/refusal.h"
-#include "output/output_file.h"
-#include "record/recording.h"
 #include "base/say.h"
-#include "output/summary.h"
 #include "base/version.h"
+#include "output/output_file.h"
+#include "output/summary.h"
+#include "record/recording.h"
+#include "system/calls.h"
+#include "system/signals.h"
 
 namespace luaspy {
 namespace {
 
-constexpr double raw_flush_s = 1;   // how much of a raw recording a crash may take, if --every does not say
+constexpr double raw_flush_s = 1;  // how much of a raw recording a crash may take, if --every does not say
 
 // Files are named after the program, by default.
 std::string stem_of(const Process& process) {
@@ -45,7 +45,8 @@ class Progress {
       const auto full = static_cast<std::size_t>(std::min(passed / *duration_, 1.0) * width);
       bar = fmt::format("[{}{}] ", std::string(full, '#'), std::string(width - full, '.'));
     }
-    say("\r{}{:.0f}{} s, {} samples\x1b[K", bar, passed, duration_ ? fmt::format(" of {:g}", *duration_) : "", profile.samples());
+    say("\r{}{:.0f}{} s, {} samples\x1b[K", bar, passed, duration_ ? fmt::format(" of {:g}", *duration_) : "",
+        profile.samples());
     std::fflush(stderr);
     is_there_ = true;
   }
@@ -63,14 +64,19 @@ class Recorder : public Recording {
  public:
   Recorder(const RecordOptions& options, Family& family, OutputFile& output)
       : Recording(options.shape, !output.is_raw() && output.format().needs_order),
-        options_(options), family_(family), output_(output), progress_(options.duration) {
+        options_(options),
+        family_(family),
+        output_(output),
+        progress_(options.duration) {
     about_.luaspy = version;
     tell_program();
     about_.pid = family.target().target().process().pid();
     about_.mode = name(options.mode);
     about_.rate = options.rate;
     about_.max_stopped = options.max_stopped;
-    about_.started_s = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    about_.started_s = std::chrono::duration_cast<std::chrono::seconds>(
+                           std::chrono::system_clock::now().time_since_epoch())
+                           .count();
     if (options.every) every_ns_ = static_cast<std::int64_t>(*options.every * 1e9);
     else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
     next_ns_ = every_ns_;
@@ -107,7 +113,8 @@ class Recorder : public Recording {
     const WriteOptions write_options = {options_.shape.lines, options_.threads};
     return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
   }
-  // A launched program may be a wrapper that executes another; one that has ended tells nothing any more.
+  // A launched program may be a wrapper that executes another; one that has ended tells nothing any
+  // more.
   void tell_program() {
     const Process& process = family_.target().target().process();
     const std::string command = process.command(), executable = process.executable();
@@ -133,8 +140,8 @@ class Recorder : public Recording {
   About about_;
   std::int64_t program_ns_ = 0;
   std::int64_t unheard_ = 0;
-  std::int64_t every_ns_ = 0, next_ns_ = 0;   // 0: nothing is written before the end
-  Result<void> failed_;                       // to write
+  std::int64_t every_ns_ = 0, next_ns_ = 0;  // 0: nothing is written before the end
+  Result<void> failed_;                      // to write
 };
 
 void print_end(const Profile& profile, const OutputFile& output, bool target_ended, bool written) {
@@ -159,7 +166,7 @@ Result<int> record(const RecordOptions& options) {
   Process& process = family.target().target().process();
   Result<OutputFile> output = OutputFile::open({options.output, options.format, stem_of(process)});
   if (!output) return output.error();
-  system::hold_end_at_once(output->is_file());   // a pipe's reader may take for ever
+  system::hold_end_at_once(output->is_file());  // a pipe's reader may take for ever
   system::watch_signals();
   if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());
 
@@ -176,8 +183,10 @@ Result<int> record(const RecordOptions& options) {
   if (refused && recorder.profile().samples() == 0 && !family.target().launched()) return cause;
   if (refused) fmt::print(stderr, "  refused: {}\n", cause.text);
   if (recorder.profile().samples() == 0 && !family.target().launched()) {
-    if (const std::string why = why_still(process.pid()); !why.empty()) return Error{Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
-    return Error{Cause::no_samples, "No samples: the target was idle all the time. --idle samples sleeping threads too."};
+    if (const std::string why = why_still(process.pid()); !why.empty())
+      return Error{Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
+    return Error{Cause::no_samples,
+                 "No samples: the target was idle all the time. --idle samples sleeping threads too."};
   }
   return status;
 }

@@ -2,7 +2,8 @@
 
 namespace luaspy {
 
-Recording::Recording(const Shape& shape, bool keeps_order) : profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
+Recording::Recording(const Shape& shape, bool keeps_order)
+    : profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
 
 void Recording::write_raw(std::ostream& out) { raw_ = std::make_unique<RawWriter>(stacks_, threads_, out); }
 
@@ -21,7 +22,8 @@ void Recording::add(Session& of, const luaspy::Thread& thread, const Tick& tick,
   count(index, tick, lost, 0, 0);
 }
 
-void Recording::count(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack, StackTable::StackId shaped) {
+void Recording::count(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack,
+                      StackTable::StackId shaped) {
   profile_.add(known_[thread].index, tick, facts, shaped);
   if (raw_) raw_->sample(thread, tick, facts, stack);
 }

@@ -1,13 +1,14 @@
 #pragma once
-// What the sampling loop finds, made a profile of, and written to a raw recording as it comes if there is one.
+// What the sampling loop finds, made a profile of, and written to a raw recording as it comes if
+// there is one.
 
 #include <memory>
 #include <optional>
 #include <unordered_map>
 
 #include "output/raw.h"
-#include "sampling/sampling_loop.h"
 #include "profile/shape.h"
+#include "sampling/sampling_loop.h"
 
 namespace luaspy {
 
@@ -31,18 +32,19 @@ class Recording : public SampleSink {
 
  private:
   struct KnownThread {
-    std::uint32_t index = 0;                     // in the profile
+    std::uint32_t index = 0;  // in the profile
     LastSample last;
   };
 
   std::uint32_t index_of(Session& of, const luaspy::Thread& thread);
   // `stack` is one as found, `shaped` one of the profile.
-  void count(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack, StackTable::StackId shaped);
+  void count(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack,
+             StackTable::StackId shaped);
 
-  StackTable stacks_;                            // as found
+  StackTable stacks_;  // as found
   std::vector<Profile::Thread> threads_;
-  std::vector<KnownThread> known_;               // beside threads_
-  std::unordered_map<int, std::uint32_t> thread_index_;   // by tid
+  std::vector<KnownThread> known_;                       // beside threads_
+  std::unordered_map<int, std::uint32_t> thread_index_;  // by tid
   Profile profile_;
   Shaper shaper_;
   std::unique_ptr<RawWriter> raw_;

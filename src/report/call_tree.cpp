@@ -24,14 +24,17 @@ class TreeText {
     std::vector<Place> left;
     const auto push = [&](const CallTree::Node& of, const std::string& prefix, bool first_level) {
       const std::size_t kept = count_kept(of);
-      for (std::size_t i = kept; i-- > 0;) left.push_back({of.inner[i], prefix, i + 1 == kept && kept == of.inner.size(), first_level});
+      for (std::size_t i = kept; i-- > 0;)
+        left.push_back({of.inner[i], prefix, i + 1 == kept && kept == of.inner.size(), first_level});
     };
     text_ = " %Total    %Own  Function (file:line)\n";
     push(tree_.nodes[0], "", true);
-    std::vector<std::pair<std::size_t, std::uint32_t>> open;   // where `left` is when a node's calls are done, and the node
+    std::vector<std::pair<std::size_t, std::uint32_t>> open;  // where `left` is when a node's calls are done, and the
+                                                              // node
     std::vector<std::string> open_prefixes;
     const auto close = [&] {
-      for (; !open.empty() && left.size() <= open.back().first; open.pop_back(), open_prefixes.pop_back()) add_rest(tree_.nodes[open.back().second], open_prefixes.back());
+      for (; !open.empty() && left.size() <= open.back().first; open.pop_back(), open_prefixes.pop_back())
+        add_rest(tree_.nodes[open.back().second], open_prefixes.back());
     };
     while (!left.empty()) {
       const Place place = left.back();
@@ -52,7 +55,9 @@ class TreeText {
   std::string branch(bool is_last) const { return utf8() ? is_last ? "└ " : "├ " : is_last ? "`-" : "|-"; }
   std::string trunk(bool is_last) const { return is_last ? "  " : utf8() ? "│ " : "| "; }
   // Deeper than a screen is wide, how deep it is no longer shows.
-  std::string bounded(const std::string& prefix) const { return columns(prefix) <= 120 ? prefix : prefix.substr(0, prefix.size() - trunk(prefix.ends_with("  ")).size()); }
+  std::string bounded(const std::string& prefix) const {
+    return columns(prefix) <= 120 ? prefix : prefix.substr(0, prefix.size() - trunk(prefix.ends_with("  ")).size());
+  }
   bool is_kept(std::uint32_t node) const { return percent(tree_.nodes[node].cost.total, whole_) >= least_; }
   std::size_t count_kept(const CallTree::Node& of) const {
     return static_cast<std::size_t>(std::ranges::count_if(of.inner, [&](std::uint32_t node) { return is_kept(node); }));
@@ -76,7 +81,8 @@ class TreeText {
       line += (i == 0 ? "" : arrow) + shown(functions_.texts[tree_.nodes[chain[i]].function], style_);
     }
     const Cost& cost = tree_.nodes[chain.back()].cost;
-    text_ += fmt::format("  {:5.1f}   {:5.1f}  {}{}\n", percent(cost.total, whole_), percent(cost.own, whole_), prefix, line);
+    text_ += fmt::format("  {:5.1f}   {:5.1f}  {}{}\n", percent(cost.total, whole_), percent(cost.own, whole_), prefix,
+                         line);
     return chain.back();
   }
 
@@ -85,7 +91,8 @@ class TreeText {
     const std::size_t kept = count_kept(of);
     for (std::size_t i = kept; i < of.inner.size(); ++i) rest += tree_.nodes[of.inner[i]].cost.total;
     if (kept == of.inner.size()) return;
-    text_ += fmt::format("  {:5.1f}          {}{}{} {} more\n", percent(rest, whole_), prefix, &of == tree_.nodes.data() ? "" : branch(true), utf8() ? "…" : "...", of.inner.size() - kept);
+    text_ += fmt::format("  {:5.1f}          {}{}{} {} more\n", percent(rest, whole_), prefix,
+                         &of == tree_.nodes.data() ? "" : branch(true), utf8() ? "…" : "...", of.inner.size() - kept);
   }
 
   const CallTree& tree_;
@@ -101,14 +108,15 @@ class TreeText {
 CallTree call_tree(const Profile& profile, const FunctionTable& functions, By by) {
   CallTree tree;
   tree.nodes.emplace_back();
-  std::unordered_map<std::uint64_t, std::uint32_t> known;   // by node and function
+  std::unordered_map<std::uint64_t, std::uint32_t> known;  // by node and function
   for (const auto& [id, amount] : profile.stack_counts()) {
     const std::int64_t of_stack = cost(amount, by);
     std::uint32_t node = 0;
     tree.nodes[0].cost.total += of_stack;
     for (const Profile::FrameId frame : profile.stack(id)) {
       const std::uint32_t function = functions.of_frame[frame];
-      const auto [place, added] = known.emplace(std::uint64_t{node} << 32 | function, static_cast<std::uint32_t>(tree.nodes.size()));
+      const auto [place, added] = known.emplace(std::uint64_t{node} << 32 | function,
+                                                static_cast<std::uint32_t>(tree.nodes.size()));
       if (added) {
         tree.nodes[node].inner.push_back(place->second);
         tree.nodes.push_back({function, {}, {}});
@@ -121,7 +129,8 @@ CallTree call_tree(const Profile& profile, const FunctionTable& functions, By by
   for (CallTree::Node& node : tree.nodes) {
     std::ranges::sort(node.inner, [&](std::uint32_t a, std::uint32_t b) {
       const std::int64_t cost_a = tree.nodes[a].cost.total, cost_b = tree.nodes[b].cost.total;
-      return cost_a != cost_b ? cost_a > cost_b : functions.texts[tree.nodes[a].function] < functions.texts[tree.nodes[b].function];
+      return cost_a != cost_b ? cost_a > cost_b
+                              : functions.texts[tree.nodes[a].function] < functions.texts[tree.nodes[b].function];
     });
   }
   return tree;

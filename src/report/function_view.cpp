@@ -31,12 +31,14 @@ std::string near_names(const FunctionTable& functions, const std::vector<Cost>& 
   std::map<std::string, std::size_t> names;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const std::string& name = functions.functions[i].name;
-    if (costs[i].total != 0) names.emplace(name, distance(std::string_view(name).substr(0, longest), wanted.substr(0, longest)));
+    if (costs[i].total != 0)
+      names.emplace(name, distance(std::string_view(name).substr(0, longest), wanted.substr(0, longest)));
   }
   std::vector<std::pair<std::string, std::size_t>> order(names.begin(), names.end());
   std::ranges::stable_sort(order, {}, [](const auto& name) { return name.second; });
   std::string text;
-  for (std::size_t i = 0; i < std::min(order.size(), most); ++i) text += (i == 0 ? "" : ", ") + displayable(order[i].first, Charset::ascii, longest);
+  for (std::size_t i = 0; i < std::min(order.size(), most); ++i)
+    text += (i == 0 ? "" : ", ") + displayable(order[i].first, Charset::ascii, longest);
   return text;
 }
 
@@ -81,7 +83,8 @@ FunctionView function_view(const Profile& profile, const FunctionTable& function
   return view;
 }
 
-Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions, const std::vector<Cost>& costs, const std::string& wanted) {
+Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions, const std::vector<Cost>& costs,
+                                                  const std::string& wanted) {
   std::vector<std::uint32_t> found;
   const auto collect = [&](const auto& matches) {
     if (!found.empty()) return;
@@ -100,19 +103,27 @@ Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions
   collect([&](std::uint32_t i) { return functions.texts[i].find(wanted) != std::string::npos; });
   if (!found.empty()) return found;
   const std::string near = near_names(functions, costs, wanted);
-  return Error{Cause::usage, fmt::format("No function is called {}, or matches it.{}", displayable(wanted, Charset::ascii), near.empty() ? "" : " There are: " + near + ".")};
+  return Error{Cause::usage,
+               fmt::format("No function is called {}, or matches it.{}", displayable(wanted, Charset::ascii),
+                           near.empty() ? "" : " There are: " + near + ".")};
 }
 
-std::string function_text(const Profile& profile, const FunctionTable& functions, const FunctionView& view, const TextStyle& style) {
+std::string function_text(const Profile& profile, const FunctionTable& functions, const FunctionView& view,
+                          const TextStyle& style) {
   const std::int64_t whole = total_cost(profile, style.by);
-  std::string text = fmt::format("{}\n  own {:.1f} % ({}), total {:.1f} % ({})", shown(functions.texts[view.function], style), percent(view.cost.own, whole), cost_text(view.cost.own, style.by),
-                                 percent(view.cost.total, whole), cost_text(view.cost.total, style.by));
-  if (view.recursive != 0) text += fmt::format("; calls itself in {:.1f} % of that", percent(view.recursive, view.cost.total));
+  std::string text = fmt::format("{}\n  own {:.1f} % ({}), total {:.1f} % ({})",
+                                 shown(functions.texts[view.function], style), percent(view.cost.own, whole),
+                                 cost_text(view.cost.own, style.by), percent(view.cost.total, whole),
+                                 cost_text(view.cost.total, style.by));
+  if (view.recursive != 0)
+    text += fmt::format("; calls itself in {:.1f} % of that", percent(view.recursive, view.cost.total));
   text += '\n';
   const auto row = [&](std::int64_t cost, const std::string& what) {
-    text += fmt::format("    {:5.1f}   {:5.1f} {:>9}  {}\n", percent(cost, view.cost.total), percent(cost, whole), cost_text(cost, style.by), what);
+    text += fmt::format("    {:5.1f}   {:5.1f} {:>9}  {}\n", percent(cost, view.cost.total), percent(cost, whole),
+                        cost_text(cost, style.by), what);
   };
-  const auto table = [&](std::string_view heading, const std::vector<FunctionView::Relation>& relations, std::string_view nobody) {
+  const auto table = [&](std::string_view heading, const std::vector<FunctionView::Relation>& relations,
+                         std::string_view nobody) {
     text += fmt::format("    %OfIt  %Total {:>9}  {}\n", cost_heading(style.by), heading);
     if (heading == "Callees" && view.cost.own != 0) row(view.cost.own, "(its own)");
     for (std::size_t i = 0; i < relations.size(); ++i) {
@@ -121,7 +132,8 @@ std::string function_text(const Profile& profile, const FunctionTable& functions
         break;
       }
       const auto& [function, cost] = relations[i];
-      row(cost, !function ? std::string(nobody) : shown(functions.texts[*function], style) + (*function == view.function ? " (itself)" : ""));
+      row(cost, !function ? std::string(nobody)
+                          : shown(functions.texts[*function], style) + (*function == view.function ? " (itself)" : ""));
     }
   };
   table("Callers", view.callers, "(none: it is the outermost)");

@@ -1,27 +1,30 @@
 #pragma once
 // One function of a profile: who calls it, and what it calls.
 
-#include "report/text_style.h"
 #include "base/result.h"
+#include "report/text_style.h"
 
 namespace luaspy {
 
 struct FunctionView {
   struct Relation {
-    std::optional<std::uint32_t> function;   // index into FunctionTable; nullopt: nobody, it is the outermost
-    std::int64_t cost = 0;                   // of the samples in which one calls the other, each counted once
+    std::optional<std::uint32_t> function;  // index into FunctionTable; nullopt: nobody, it is the outermost
+    std::int64_t cost = 0;                  // of the samples in which one calls the other, each counted once
   };
   std::uint32_t function = 0;
   Cost cost;
-  std::int64_t recursive = 0;                // of the samples in which it is on the stack more than once
-  std::vector<Relation> callers, callees;    // the most expensive first; one that calls itself is its own caller
+  std::int64_t recursive = 0;              // of the samples in which it is on the stack more than once
+  std::vector<Relation> callers, callees;  // the most expensive first; one that calls itself is its own caller
 };
 FunctionView function_view(const Profile& profile, const FunctionTable& functions, std::uint32_t function, By by);
 
-// The functions that `wanted` means: those of that name; else those that read so; else those in which it is found as a regular expression, or as it is.
-// The most expensive first. An error names some that are like it.
-Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions, const std::vector<Cost>& costs, const std::string& wanted);
+// The functions that `wanted` means: those of that name; else those that read so; else those in
+// which it is found as a regular expression, or as it is. The most expensive first. An error names
+// some that are like it.
+Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions, const std::vector<Cost>& costs,
+                                                  const std::string& wanted);
 
-std::string function_text(const Profile& profile, const FunctionTable& functions, const FunctionView& view, const TextStyle& style);
+std::string function_text(const Profile& profile, const FunctionTable& functions, const FunctionView& view,
+                          const TextStyle& style);
 
 }  // namespace luaspy

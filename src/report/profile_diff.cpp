@@ -14,26 +14,27 @@ namespace luaspy {
 namespace {
 
 constexpr int slice_count = 50;
-constexpr int least_slices = 8;               // with something in them; fewer tell nothing
-constexpr int related_slices = 4;             // slices apart that may still be alike
-constexpr double chance = 0.001;              // that luck makes a difference in any function
-constexpr double least_share = 0.002;         // functions that cost less, in both recordings, are not compared
+constexpr int least_slices = 8;        // with something in them; fewer tell nothing
+constexpr int related_slices = 4;      // slices apart that may still be alike
+constexpr double chance = 0.001;       // that luck makes a difference in any function
+constexpr double least_share = 0.002;  // functions that cost less, in both recordings, are not compared
 constexpr double least_samples = 5;
-constexpr double least_difference = 0.003;    // of the whole; smaller ones don't matter
-constexpr double least_ratio = 0.03;          // of the function: less comes from where memory happens to lie
+constexpr double least_difference = 0.003;  // of the whole; smaller ones don't matter
+constexpr double least_ratio = 0.03;        // of the function: less comes from where memory happens to lie
 
-using Slices = std::vector<double>;           // an amount in each slice of time
+using Slices = std::vector<double>;  // an amount in each slice of time
 
 // One recording, cut.
 struct Sliced {
   FunctionTable functions;
   std::vector<Slices> of_function;
   Slices whole;
-  double samples = 0;                         // in all
+  double samples = 0;  // in all
 };
 
 // Which functions a stack counts for.
-std::vector<std::uint32_t> counted(const std::vector<Profile::FrameId>& stack, const FunctionTable& functions, bool total) {
+std::vector<std::uint32_t> counted(const std::vector<Profile::FrameId>& stack, const FunctionTable& functions,
+                                   bool total) {
   std::vector<std::uint32_t> result;
   if (!total) {
     if (!stack.empty()) result.push_back(functions.of_frame[stack.back()]);
@@ -52,17 +53,23 @@ Sliced sliced(const Profile& profile, const DiffOptions& options) {
   result.whole.assign(slice_count, 0);
   result.samples = static_cast<double>(profile.samples());
   std::vector<std::vector<std::uint32_t>> by_situation;
-  for (const Profile::Situation& situation : profile.situations()) by_situation.push_back(counted(profile.stack(situation.stack), result.functions, options.total));
+  for (const Profile::Situation& situation : profile.situations())
+    by_situation.push_back(counted(profile.stack(situation.stack), result.functions, options.total));
   std::int64_t end = std::max<std::int64_t>(profile.about.duration_ns, 1);
   for (std::size_t thread = 0; thread < profile.threads().size(); ++thread) {
-    profile.timeline(thread).for_each([&](const Timeline::Run& run) { end = std::max(end, run.start_ns + run.weight_ns); });
+    profile.timeline(thread).for_each(
+        [&](const Timeline::Run& run) { end = std::max(end, run.start_ns + run.weight_ns); });
   }
   const double slice_ns = static_cast<double>(end) / slice_count;
   const auto add = [&](const Timeline::Run& run) {
-    const double amount = options.by == DiffBy::shares ? static_cast<double>(run.samples) : static_cast<double>(run.weight_ns) / 1e9;
-    const double from = static_cast<double>(run.start_ns) / slice_ns, length = std::max(static_cast<double>(run.weight_ns) / slice_ns, 1e-9);
-    for (auto slice = static_cast<std::size_t>(from); slice < slice_count && static_cast<double>(slice) < from + length; ++slice) {
-      const double begin = std::max(from, static_cast<double>(slice)), until = std::min(from + length, static_cast<double>(slice) + 1);
+    const double amount = options.by == DiffBy::shares ? static_cast<double>(run.samples)
+                                                       : static_cast<double>(run.weight_ns) / 1e9;
+    const double from = static_cast<double>(run.start_ns) / slice_ns,
+                 length = std::max(static_cast<double>(run.weight_ns) / slice_ns, 1e-9);
+    for (auto slice = static_cast<std::size_t>(from); slice < slice_count && static_cast<double>(slice) < from + length;
+         ++slice) {
+      const double begin = std::max(from, static_cast<double>(slice)),
+                   until = std::min(from + length, static_cast<double>(slice) + 1);
       const double part = amount * (until - begin) / length;
       result.whole[slice] += part;
       for (const std::uint32_t function : by_situation[run.situation]) result.of_function[function][slice] += part;
@@ -80,7 +87,8 @@ double sum(const Slices& slices) {
 
 // Slices that tell something: one sample may reach over many.
 int used_slices(const Sliced& cut) {
-  return static_cast<int>(std::min(static_cast<double>(std::ranges::count_if(cut.whole, [](double amount) { return amount > 0; })), cut.samples));
+  return static_cast<int>(std::min(
+      static_cast<double>(std::ranges::count_if(cut.whole, [](double amount) { return amount > 0; })), cut.samples));
 }
 
 // Of a function, what it is compared by, and how far that can be trusted.
@@ -88,38 +96,45 @@ struct Estimate {
   double value = 0, variance = 0;
 };
 
-// The variance of the sum of `residuals`, which are of slices that follow each other: that of independent ones, and what those that are near have in
-// common (Newey and West 1987, with Bartlett's weights), if that makes it larger.
+// The variance of the sum of `residuals`, which are of slices that follow each other: that of
+// independent ones, and what those that are near have in common (Newey and West 1987, with
+// Bartlett's weights), if that makes it larger.
 double variance_of_sum(const Slices& residuals, int used) {
   const auto size = static_cast<int>(residuals.size());
   double alone = 0, together = 0;
   for (const double one : residuals) alone += one * one;
   for (int lag = 1; lag <= related_slices; ++lag) {
     double product = 0;
-    for (int i = lag; i < size; ++i) product += residuals[static_cast<std::size_t>(i)] * residuals[static_cast<std::size_t>(i - lag)];
+    for (int i = lag; i < size; ++i)
+      product += residuals[static_cast<std::size_t>(i)] * residuals[static_cast<std::size_t>(i - lag)];
     together += 2 * (1 - static_cast<double>(lag) / (related_slices + 1)) * product;
   }
   return std::max(alone, alone + together) * used / std::max(used - 1, 1);
 }
 
-// `expected`: its share in both recordings together, for the least that the variance can be. nullptr: never seen there.
+// `expected`: its share in both recordings together, for the least that the variance can be.
+// nullptr: never seen there.
 Estimate estimate(const Sliced& cut, const Slices* of_function, double seconds, double expected, DiffBy by) {
-  const double whole = sum(cut.whole), amount = of_function != nullptr ? sum(*of_function) : 0, share = whole > 0 ? amount / whole : 0;
-  // A ratio of two sums: its residuals (Cochran 1977, 6.3). A rate or a sum: the slices' differences from their mean.
+  const double whole = sum(cut.whole), amount = of_function != nullptr ? sum(*of_function) : 0,
+               share = whole > 0 ? amount / whole : 0;
+  // A ratio of two sums: its residuals (Cochran 1977, 6.3). A rate or a sum: the slices'
+  // differences from their mean.
   Slices residuals(slice_count);
   for (std::size_t i = 0; i < residuals.size() && of_function != nullptr; ++i) {
     residuals[i] = (*of_function)[i] - (by == DiffBy::shares ? share * cut.whole[i] : amount / slice_count);
   }
   const double scale = by == DiffBy::shares ? whole : by == DiffBy::time ? seconds : 1;
   if (!(scale > 0) || !(cut.samples > 0)) return {};
-  const double seen = variance_of_sum(residuals, by == DiffBy::shares ? used_slices(cut) : slice_count) / (scale * scale);
+  const double seen = variance_of_sum(residuals, by == DiffBy::shares ? used_slices(cut) : slice_count) /
+                      (scale * scale);
   // As of independent samples, of which one more was seen: where there are few, slices say little.
   const double p = std::clamp(expected + 1 / cut.samples, 0.0, 1.0);
   const double independent = p * (by == DiffBy::shares ? 1 - p : 1) / cut.samples * (whole / scale) * (whole / scale);
   return {amount / scale, std::max(seen, independent)};
 }
 
-// How probable it is that |Student's t| exceeds `t`: by Wallace's approximation (1959) of it by a normal one.
+// How probable it is that |Student's t| exceeds `t`: by Wallace's approximation (1959) of it by a
+// normal one.
 double probability_beyond(double t, double freedom) {
   const double z = (8 * freedom + 1) / (8 * freedom + 3) * std::sqrt(freedom * std::log1p(t * t / freedom));
   return std::erfc(z / std::sqrt(2.0));
@@ -136,13 +151,14 @@ double quantile(double probability, double freedom) {
 
 // A function of both recordings, as far as they have it.
 struct Pair {
-  std::int64_t before = -1, after = -1;   // indexes into FunctionTable; -1: none
+  std::int64_t before = -1, after = -1;  // indexes into FunctionTable; -1: none
   bool moved = false;
 };
 
 // Pairs what is left of both by a key, where the key is one's own on both sides.
 template <typename Key>
-void pair_by(const Key& key, const FunctionTable& before, const FunctionTable& after, std::vector<std::int64_t>& left_before, std::vector<std::int64_t>& left_after, std::vector<Pair>& pairs) {
+void pair_by(const Key& key, const FunctionTable& before, const FunctionTable& after,
+             std::vector<std::int64_t>& left_before, std::vector<std::int64_t>& left_after, std::vector<Pair>& pairs) {
   std::map<std::string, std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> both;
   for (const std::int64_t i : left_before) both[key(before.functions[static_cast<std::size_t>(i)])].first.push_back(i);
   for (const std::int64_t i : left_after) both[key(after.functions[static_cast<std::size_t>(i)])].second.push_back(i);
@@ -177,17 +193,25 @@ std::vector<Pair> pair_up(const FunctionTable& before, const FunctionTable& afte
   const auto pair = [&](const auto& key) { pair_by(key, before, after, left_before, left_after, pairs); };
   const auto is_named = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.name != "function"; };
   const auto is_function = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; };
-  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + frame.file : std::string(); });                                  // another line
-  pair([&](const Frame& frame) { return is_function(frame) ? fmt::format("{}:{}", frame.file, frame.line_defined) : std::string(); });          // another name
-  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + base_name(frame.file) : std::string(); });                       // another folder
-  pair([&](const Frame& frame) { return is_function(frame) ? fmt::format("{}:{}", base_name(frame.file), frame.line_defined) : std::string(); });
-  pair([&](const Frame& frame) { return is_named(frame) ? frame.name : std::string(); });                                                      // another file
+  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + frame.file : std::string(); });  // another
+                                                                                                               // line
+  pair([&](const Frame& frame) {
+    return is_function(frame) ? fmt::format("{}:{}", frame.file, frame.line_defined) : std::string();
+  });  // another name
+  pair([&](const Frame& frame) {
+    return is_named(frame) ? frame.name + '\n' + base_name(frame.file) : std::string();
+  });  // another folder
+  pair([&](const Frame& frame) {
+    return is_function(frame) ? fmt::format("{}:{}", base_name(frame.file), frame.line_defined) : std::string();
+  });
+  pair([&](const Frame& frame) { return is_named(frame) ? frame.name : std::string(); });  // another file
   for (const std::int64_t i : left_before) pairs.push_back({i, -1, false});
   for (const std::int64_t i : left_after) pairs.push_back({-1, i, false});
   return pairs;
 }
 
-// By how much most functions' shares changed: the median of the ratios of those that are large enough; 1 if there are few.
+// By how much most functions' shares changed: the median of the ratios of those that are large
+// enough; 1 if there are few.
 double change_of_most(const std::vector<ProfileDiff::Row>& rows) {
   constexpr double large = 0.01;
   constexpr std::size_t least = 4;
@@ -205,10 +229,13 @@ double change_of_most(const std::vector<ProfileDiff::Row>& rows) {
 ProfileDiff::Verdict verdict(const ProfileDiff::Row& row, double whole, double others) {
   using Verdict = ProfileDiff::Verdict;
   const double difference = row.difference();
-  if (std::abs(difference) <= row.interval || std::abs(difference) < least_difference * whole || std::abs(difference) < least_ratio * std::max(row.before, row.after)) return Verdict::none;
+  if (std::abs(difference) <= row.interval || std::abs(difference) < least_difference * whole ||
+      std::abs(difference) < least_ratio * std::max(row.before, row.after))
+    return Verdict::none;
   if (row.before == 0) return Verdict::appeared;
   if (row.after == 0) return Verdict::vanished;
-  if ((others - 1) * difference > 0 && std::abs(row.after - others * row.before) <= row.interval) return Verdict::like_others;
+  if ((others - 1) * difference > 0 && std::abs(row.after - others * row.before) <= row.interval)
+    return Verdict::like_others;
   return row.after > others * row.before ? Verdict::slower : Verdict::faster;
 }
 
@@ -218,7 +245,8 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   ProfileDiff diff;
   diff.options = options;
   const auto whole_of = [](const Profile& profile) {
-    return ProfileDiff::Whole{profile.samples(), static_cast<double>(profile.about.duration_ns) / 1e9, static_cast<double>(profile.weight_ns()) / 1e9};
+    return ProfileDiff::Whole{profile.samples(), static_cast<double>(profile.about.duration_ns) / 1e9,
+                              static_cast<double>(profile.weight_ns()) / 1e9};
   };
   diff.before = whole_of(before), diff.after = whole_of(after);
   const Sliced cut_before = sliced(before, options), cut_after = sliced(after, options);
@@ -226,13 +254,19 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   diff.can_tell = used >= least_slices;
   const double scale_before = sum(cut_before.whole), scale_after = sum(cut_after.whole);
   for (const Pair& pair : pair_up(cut_before.functions, cut_after.functions)) {
-    const Slices* const slices_before = pair.before < 0 ? nullptr : &cut_before.of_function[static_cast<std::size_t>(pair.before)];
-    const Slices* const slices_after = pair.after < 0 ? nullptr : &cut_after.of_function[static_cast<std::size_t>(pair.after)];
-    const double amount_before = slices_before != nullptr ? sum(*slices_before) : 0, amount_after = slices_after != nullptr ? sum(*slices_after) : 0;
-    const double share_before = scale_before > 0 ? amount_before / scale_before : 0, share_after = scale_after > 0 ? amount_after / scale_after : 0;
+    const Slices* const slices_before = pair.before < 0
+                                            ? nullptr
+                                            : &cut_before.of_function[static_cast<std::size_t>(pair.before)];
+    const Slices* const slices_after = pair.after < 0 ? nullptr
+                                                      : &cut_after.of_function[static_cast<std::size_t>(pair.after)];
+    const double amount_before = slices_before != nullptr ? sum(*slices_before) : 0,
+                 amount_after = slices_after != nullptr ? sum(*slices_after) : 0;
+    const double share_before = scale_before > 0 ? amount_before / scale_before : 0,
+                 share_after = scale_after > 0 ? amount_after / scale_after : 0;
     if (std::max(share_before, share_after) < least_share) continue;
     if (share_before * cut_before.samples + share_after * cut_after.samples < least_samples) continue;
-    const double expected = (share_before * cut_before.samples + share_after * cut_after.samples) / std::max(cut_before.samples + cut_after.samples, 1.0);
+    const double expected = (share_before * cut_before.samples + share_after * cut_after.samples) /
+                            std::max(cut_before.samples + cut_after.samples, 1.0);
     const Estimate of_before = estimate(cut_before, slices_before, diff.before.seconds, expected, options.by);
     const Estimate of_after = estimate(cut_after, slices_after, diff.after.seconds, expected, options.by);
     ProfileDiff::Row row;
@@ -243,15 +277,21 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
     row.interval = std::sqrt(of_before.variance + of_after.variance);
     diff.rows.push_back(row);
   }
-  const double many = quantile(chance / static_cast<double>(std::max<std::size_t>(diff.rows.size(), 1)), std::max(used - 1, 1));
+  const double many = quantile(chance / static_cast<double>(std::max<std::size_t>(diff.rows.size(), 1)),
+                               std::max(used - 1, 1));
   for (ProfileDiff::Row& row : diff.rows) row.interval *= many;
   if (options.by == DiffBy::shares) diff.others = change_of_most(diff.rows);
   const auto whole_in_unit = [&](const ProfileDiff::Whole& whole) {
-    return options.by == DiffBy::shares ? 1 : options.by == DiffBy::run ? whole.cpu_seconds : whole.seconds > 0 ? whole.cpu_seconds / whole.seconds : 0;
+    return options.by == DiffBy::shares ? 1
+           : options.by == DiffBy::run  ? whole.cpu_seconds
+           : whole.seconds > 0          ? whole.cpu_seconds / whole.seconds
+                                        : 0;
   };
   const double whole = std::max(whole_in_unit(diff.before), whole_in_unit(diff.after));
-  for (ProfileDiff::Row& row : diff.rows) row.verdict = diff.can_tell ? verdict(row, whole, diff.others) : ProfileDiff::Verdict::none;
-  std::ranges::stable_sort(diff.rows, std::greater(), [](const ProfileDiff::Row& row) { return std::abs(row.difference()); });
+  for (ProfileDiff::Row& row : diff.rows)
+    row.verdict = diff.can_tell ? verdict(row, whole, diff.others) : ProfileDiff::Verdict::none;
+  std::ranges::stable_sort(diff.rows, std::greater(),
+                           [](const ProfileDiff::Row& row) { return std::abs(row.difference()); });
   return diff;
 }
 
@@ -262,14 +302,19 @@ std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, 
       std::string text;
       for (const Profile::FrameId frame : profile.stack(id)) {
         std::string one = describe(profile.frames()[frame], lines);
-        std::ranges::replace(one, ';', ':');   // the format has no escapes
+        std::ranges::replace(one, ';', ':');  // the format has no escapes
         text += (text.empty() ? "" : ";") + one;
       }
-      stacks[text].*side += scale * (by == DiffBy::shares ? static_cast<double>(amount.samples) : static_cast<double>(amount.weight_ns) / 1e6);
+      stacks[text].*side += scale * (by == DiffBy::shares ? static_cast<double>(amount.samples)
+                                                          : static_cast<double>(amount.weight_ns) / 1e6);
     }
   };
-  const auto ratio = [](std::int64_t of, std::int64_t to) { return to == 0 ? 1.0 : static_cast<double>(of) / static_cast<double>(to); };
-  const double scale = by == DiffBy::shares ? ratio(after.samples(), before.samples()) : by == DiffBy::time ? ratio(after.about.duration_ns, before.about.duration_ns) : 1.0;
+  const auto ratio = [](std::int64_t of, std::int64_t to) {
+    return to == 0 ? 1.0 : static_cast<double>(of) / static_cast<double>(to);
+  };
+  const double scale = by == DiffBy::shares ? ratio(after.samples(), before.samples())
+                       : by == DiffBy::time ? ratio(after.about.duration_ns, before.about.duration_ns)
+                                            : 1.0;
   add(before, scale, &std::pair<double, double>::first);
   add(after, 1, &std::pair<double, double>::second);
   std::string text;

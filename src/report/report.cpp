@@ -8,25 +8,26 @@
 #include <fstream>
 #include <iostream>
 
-#include "system/calls.h"
-#include "report/call_tree.h"
 #include "base/doubts.h"
-#include "report/function_view.h"
-#include "output/flamegraph.h"
+#include "base/say.h"
 #include "input/raw_reader.h"
+#include "output/flamegraph.h"
 #include "output/output_file.h"
+#include "output/summary.h"
+#include "report/call_tree.h"
+#include "report/function_view.h"
 #include "report/profile_diff.h"
 #include "report/report_text.h"
-#include "base/say.h"
 #include "report/source_listing.h"
-#include "output/summary.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
 
 Result<Profile> read_file(const std::string& path, const Shape& shape, const RawWindow& window, bool keeps_order) {
   std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path)) return Error{Cause::usage, fmt::format("Cannot read {}: no such file, or no right to.", path)};
+  if (!in || std::filesystem::is_directory(path))
+    return Error{Cause::usage, fmt::format("Cannot read {}: no such file, or no right to.", path)};
   Result<Profile> profile = read_raw(in, shape, window, keeps_order);
   if (!profile) return Error{profile.error().cause, fmt::format("{}: {}", path, profile.error().text)};
   profile->settle_names();
@@ -43,7 +44,9 @@ Result<RawWindow> window_of(const ReportOptions& options, const std::string& pat
     if (!whole) return whole.error();
     duration_ns = whole->about.duration_ns;
   }
-  const auto ns = [&](double seconds) { return std::max(static_cast<std::int64_t>(seconds * 1e9) + (seconds < 0 ? duration_ns : 0), std::int64_t{0}); };
+  const auto ns = [&](double seconds) {
+    return std::max(static_cast<std::int64_t>(seconds * 1e9) + (seconds < 0 ? duration_ns : 0), std::int64_t{0});
+  };
   if (options.from) window.from_ns = ns(*options.from);
   if (options.to) window.to_ns = ns(*options.to);
   if (window.to_ns && *window.to_ns <= window.from_ns) return Error{Cause::usage, "--to is not after --from."};
@@ -52,15 +55,23 @@ Result<RawWindow> window_of(const ReportOptions& options, const std::string& pat
 
 // There is nothing to report: why.
 Error nothing(const ReportOptions& options, const std::string& path, const Profile& profile) {
-  if (profile.losses(Loss::left_out) != 0) return {Cause::no_samples, fmt::format("{}: --only and --ignore leave no sample.", path)};
+  if (profile.losses(Loss::left_out) != 0)
+    return {Cause::no_samples, fmt::format("{}: --only and --ignore leave no sample.", path)};
   const Result<Profile> whole = read_file(path, {}, {}, false);
-  if (!whole || whole->samples() == 0) return {Cause::no_samples, fmt::format("{} has no samples: the target was idle all the time, or the recording was cut off at once.", path)};
-  if (options.thread.empty()) return {Cause::no_samples, fmt::format("{} has no samples between --from and --to; it lasts {:.2f} s.", path, static_cast<double>(whole->about.duration_ns) / 1e9)};
+  if (!whole || whole->samples() == 0)
+    return {Cause::no_samples,
+            fmt::format("{} has no samples: the target was idle all the time, or the recording was cut off at once.",
+                        path)};
+  if (options.thread.empty())
+    return {Cause::no_samples, fmt::format("{} has no samples between --from and --to; it lasts {:.2f} s.", path,
+                                           static_cast<double>(whole->about.duration_ns) / 1e9)};
   std::string names;
   for (std::size_t i = 0; i < std::min<std::size_t>(whole->threads().size(), 8); ++i) {
-    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", whole->threads()[i].tid, displayable(whole->threads()[i].name, Charset::ascii));
+    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", whole->threads()[i].tid,
+                         displayable(whole->threads()[i].name, Charset::ascii));
   }
-  return {Cause::no_samples, fmt::format("{}: no samples of a thread {}. There are: {}", path, displayable(options.thread, Charset::ascii), names)};
+  return {Cause::no_samples, fmt::format("{}: no samples of a thread {}. There are: {}", path,
+                                         displayable(options.thread, Charset::ascii), names)};
 }
 
 Result<Profile> read_for(const ReportOptions& options, const std::string& path, const Shape& shape, bool keeps_order) {
@@ -81,11 +92,13 @@ TextStyle style_of(const ReportOptions& options) {
 std::string stem_of(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   const std::string_view extension = find_format("raw")->extension;
-  return name.ends_with(extension) && name.size() > extension.size() ? name.substr(0, name.size() - extension.size()) : name;
+  return name.ends_with(extension) && name.size() > extension.size() ? name.substr(0, name.size() - extension.size())
+                                                                     : name;
 }
 
 Result<int> write_format(const ReportOptions& options, const Format& format) {
-  if (format.write == nullptr) return Error{Cause::usage, "Raw is what it is already: report makes other formats of it."};
+  if (format.write == nullptr)
+    return Error{Cause::usage, "Raw is what it is already: report makes other formats of it."};
   const Result<Profile> profile = read_for(options, options.file, options.shape, format.needs_order);
   if (!profile) return profile.error();
   // Opened after the recording was read: nothing is overwritten if there is none.
@@ -104,7 +117,9 @@ Result<void> write_text(const ReportOptions& options, const std::string& text) {
   if (!to_stdout && !file) return Error{Cause::output, fmt::format("Cannot write {}.", options.output)};
   std::ostream& out = to_stdout ? std::cout : file;
   out << text << std::flush;
-  if (!out) return Error{Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.", to_stdout ? "the report" : options.output)};
+  if (!out)
+    return Error{Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.",
+                                            to_stdout ? "the report" : options.output)};
   return {};
 }
 
@@ -116,13 +131,14 @@ std::string head(const Profile& profile, const TextStyle& style) {
 }
 
 Result<std::string> functions_view(const ReportOptions& options, const Profile& profile, const TextStyle& style) {
-  constexpr std::size_t most = 10;   // functions that match
+  constexpr std::size_t most = 10;  // functions that match
   const FunctionTable functions = functions_of(profile, false);
   const auto found = find_functions(functions, costs(profile, functions, style.by), options.function);
   if (!found) return found.error();
   std::string text;
   for (std::size_t i = 0; i < std::min(found->size(), most); ++i) {
-    text += (i == 0 ? "" : "\n") + function_text(profile, functions, function_view(profile, functions, (*found)[i], style.by), style);
+    text += (i == 0 ? "" : "\n") +
+            function_text(profile, functions, function_view(profile, functions, (*found)[i], style.by), style);
   }
   if (found->size() > most) text += fmt::format("\n{} more functions match\n", found->size() - most);
   return text;
@@ -131,11 +147,14 @@ Result<std::string> functions_view(const ReportOptions& options, const Profile& 
 Result<std::string> source_view(const ReportOptions& options, const Profile& profile, const TextStyle& style) {
   const Result<std::string> file = find_source(profile, options.source);
   if (!file) return file.error();
-  const std::string path = !options.source_path.empty() ? options.source_path : options.source.size() > file->size() ? options.source : *file;
+  const std::string path = !options.source_path.empty()           ? options.source_path
+                           : options.source.size() > file->size() ? options.source
+                                                                  : *file;
   bool younger = false;
   const Result<std::string> text = read_source(path, profile.about.started_s, younger);
   if (!text) return text.error();
-  std::string view = displayable(*file, style.charset) + (path != *file ? ", as in " + displayable(path, style.charset) : "") + "\n";
+  std::string view = displayable(*file, style.charset) +
+                     (path != *file ? ", as in " + displayable(path, style.charset) : "") + "\n";
   if (younger) view += "It was written after the recording began: its lines may be others than those that ran.\n";
   return view + source_listing(*text, line_costs(profile, *file, style.by), total_cost(profile, style.by), style);
 }
@@ -193,19 +212,23 @@ Result<int> write_diff(const ReportOptions& options) {
   if (format == nullptr) {
     const TextStyle style = style_of(options);
     text = fmt::format("before: {}\n", displayable(options.diff[0], style.charset)) + doubts_text(*before) +
-           fmt::format("after:  {}\n", displayable(options.diff[1], style.charset)) + doubts_text(*after) + diff_text(profile_diff(*before, *after, {by, options.total}), style);
+           fmt::format("after:  {}\n", displayable(options.diff[1], style.charset)) + doubts_text(*after) +
+           diff_text(profile_diff(*before, *after, {by, options.total}), style);
   } else if (format->name == "folded") {
     text = diff_folded(*before, *after, by, options.shape.lines);
   } else if (format->name == "flamegraph") {
-    Result<OutputFile> output = OutputFile::open({options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
+    Result<OutputFile> output = OutputFile::open(
+        {options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
     if (!output) return output.error();
-    write_flamegraph_diff(*before, *after, by != DiffBy::shares, {options.shape.lines, options.threads}, output->stream());
+    write_flamegraph_diff(*before, *after, by != DiffBy::shares, {options.shape.lines, options.threads},
+                          output->stream());
     const Result<void> finished = output->finish();
     if (!finished) return finished.error();
     if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
     return 0;
   } else {
-    return Error{Cause::usage, fmt::format("A difference cannot be written as {}: as text, folded or flamegraph.", format->name)};
+    return Error{Cause::usage,
+                 fmt::format("A difference cannot be written as {}: as text, folded or flamegraph.", format->name)};
   }
   const Result<void> written = write_text(options, text);
   if (!written) return written.error();

@@ -11,22 +11,22 @@
 namespace luaspy {
 
 struct ReportOptions {
-  std::string file;                     // a raw recording
-  std::vector<std::string> diff;        // or two: before and after
-  std::string output;                   // "-" or "": standard output for text; else as RecordOptions::output
-  std::string format;                   // "": from output's ending, else text
+  std::string file;               // a raw recording
+  std::vector<std::string> diff;  // or two: before and after
+  std::string output;             // "-" or "": standard output for text; else as RecordOptions::output
+  std::string format;             // "": from output's ending, else text
   Shape shape;
-  bool threads = false;                 // folded: a root frame for each thread
-  std::string thread;                   // its number or a part of its name; "": all
-  std::optional<double> from, to;       // s since the start; negative: before the end
-  std::string function;                 // callers and callees of it
+  bool threads = false;            // folded: a root frame for each thread
+  std::string thread;              // its number or a part of its name; "": all
+  std::optional<double> from, to;  // s since the start; negative: before the end
+  std::string function;            // callers and callees of it
   bool tree = false;
-  double least = 1;                     // %: smaller branches of the tree are summed up
-  std::string source, source_path;      // a Lua file as the profile names it; where it is on disk
+  double least = 1;                 // %: smaller branches of the tree are summed up
+  std::string source, source_path;  // a Lua file as the profile names it; where it is on disk
   bool states = false, by_thread = false;
-  int top = 20;                         // rows
-  std::string by = "samples";           // or time; for differences also run
-  bool total = false;                   // differences of functions with all that they call
+  int top = 20;                // rows
+  std::string by = "samples";  // or time; for differences also run
+  bool total = false;          // differences of functions with all that they call
 };
 
 // The exit code, or why there is no report.

@@ -11,10 +11,12 @@
 namespace luaspy {
 namespace {
 
-std::string table(const Profile& profile, const FunctionTable& functions, const TextStyle& style, std::string_view heading, const std::function<bool(const Frame&)>& has_row) {
+std::string table(const Profile& profile, const FunctionTable& functions, const TextStyle& style,
+                  std::string_view heading, const std::function<bool(const Frame&)>& has_row) {
   const std::vector<Cost> all = costs(profile, functions, style.by);
   const std::int64_t whole = total_cost(profile, style.by);
-  std::string text = fmt::format("   %Own  %Total {:>9} {:>9}  {}\n", style.by == By::samples ? "Own" : "OwnTime", style.by == By::samples ? "Total" : "TotalTime", heading);
+  std::string text = fmt::format("   %Own  %Total {:>9} {:>9}  {}\n", style.by == By::samples ? "Own" : "OwnTime",
+                                 style.by == By::samples ? "Total" : "TotalTime", heading);
   int shown_rows = 0, more = 0;
   for (const std::uint32_t function : most_expensive(all)) {
     const Cost& of = all[function];
@@ -24,15 +26,19 @@ std::string table(const Profile& profile, const FunctionTable& functions, const 
       continue;
     }
     ++shown_rows;
-    text += fmt::format("  {:5.1f}   {:5.1f} {:>9} {:>9}  {}\n", percent(of.own, whole), percent(of.total, whole), cost_text(of.own, style.by), cost_text(of.total, style.by),
+    text += fmt::format("  {:5.1f}   {:5.1f} {:>9} {:>9}  {}\n", percent(of.own, whole), percent(of.total, whole),
+                        cost_text(of.own, style.by), cost_text(of.total, style.by),
                         shown(functions.texts[function], style));
   }
   if (shown_rows == 0) return {};
-  if (more != 0) text += fmt::format("                                       {} {} more (--top)\n", style.charset == Charset::utf8 ? "…" : "...", more);
+  if (more != 0)
+    text += fmt::format("                                       {} {} more (--top)\n",
+                        style.charset == Charset::utf8 ? "…" : "...", more);
   return text;
 }
 
-// An activity, or that the thread was asleep: its index, and what it is called. Where shares are equal, in this order.
+// An activity, or that the thread was asleep: its index, and what it is called. Where shares are
+// equal, in this order.
 struct Doing {
   std::size_t index = 0;
   std::string_view name, heading;
@@ -57,7 +63,8 @@ std::string functions_text(const Profile& profile, const TextStyle& style) {
 }
 
 std::string lines_text(const Profile& profile, const TextStyle& style) {
-  return table(profile, functions_of(profile, true), style, "Line", [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line > 0; });
+  return table(profile, functions_of(profile, true), style, "Line",
+               [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line > 0; });
 }
 
 std::string states_text(const Profile& profile, const TextStyle& style) {
@@ -69,24 +76,32 @@ std::string states_text(const Profile& profile, const TextStyle& style) {
     const Profile::Situation& situation = profile.situations()[at.situation];
     const std::size_t index = situation.asleep ? asleep : index_of(activity_of(situation.vm_state));
     all[index] += cost(amount, style.by);
-    if (situation.stack != 0) by_function[functions.of_frame[profile.stacks().nodes()[situation.stack].frame]][index] += cost(amount, style.by);
+    if (situation.stack != 0)
+      by_function[functions.of_frame[profile.stacks().nodes()[situation.stack].frame]][index] += cost(amount, style.by);
   }
   std::vector<Doing> order;
-  std::ranges::copy_if(all_doings, std::back_inserter(order), [&](const Doing& doing) { return all[doing.index] != 0; });
+  std::ranges::copy_if(all_doings, std::back_inserter(order),
+                       [&](const Doing& doing) { return all[doing.index] != 0; });
   std::ranges::stable_sort(order, std::greater(), [&](const Doing& doing) { return all[doing.index]; });
   std::string text = fmt::format("  Share {:>9}  State\n", cost_heading(style.by)), heading = "   %Own";
   for (const Doing& doing : order) {
-    text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(all[doing.index], whole), cost_text(all[doing.index], style.by), doing.name);
+    text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(all[doing.index], whole),
+                        cost_text(all[doing.index], style.by), doing.name);
     heading += fmt::format(" {:>7}", doing.heading);
   }
   text += "\n" + heading + "  Function (file:line); shares of all\n";
-  const auto sum = [](const Doings& doings) { std::int64_t result = 0; for (const std::int64_t one : doings) result += one; return result; };
+  const auto sum = [](const Doings& doings) {
+    std::int64_t result = 0;
+    for (const std::int64_t one : doings) result += one;
+    return result;
+  };
   std::vector<std::pair<std::uint32_t, Doings>> rows(by_function.begin(), by_function.end());
   std::ranges::stable_sort(rows, std::greater(), [&](const auto& row) { return sum(row.second); });
   if (rows.size() > static_cast<std::size_t>(style.top)) rows.resize(static_cast<std::size_t>(style.top));
   for (const auto& [function, doings] : rows) {
     text += fmt::format("  {:5.1f}", percent(sum(doings), whole));
-    for (const Doing& doing : order) text += doings[doing.index] == 0 ? "       -" : fmt::format(" {:7.1f}", percent(doings[doing.index], whole));
+    for (const Doing& doing : order)
+      text += doings[doing.index] == 0 ? "       -" : fmt::format(" {:7.1f}", percent(doings[doing.index], whole));
     text += "  " + shown(functions.texts[function], style) + "\n";
   }
   return text;
@@ -111,16 +126,20 @@ std::string threads_text(const Profile& profile, const TextStyle& style) {
   std::string text = fmt::format("  Share {:>9}  Thread, and what cost most in it\n", cost_heading(style.by));
   for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(style.top); ++i) {
     const Profile::Thread& thread = profile.threads()[rows[i].thread];
-    text += fmt::format("  {:5.1f} {:>9}  {} {}{}\n", percent(rows[i].cost, whole), cost_text(rows[i].cost, style.by), thread.tid, shown(thread.name, style),
-                        several ? fmt::format(" of process {} {}", thread.pid, displayable(thread.process, style.charset, 60)) : "");
+    text += fmt::format(
+        "  {:5.1f} {:>9}  {} {}{}\n", percent(rows[i].cost, whole), cost_text(rows[i].cost, style.by), thread.tid,
+        shown(thread.name, style),
+        several ? fmt::format(" of process {} {}", thread.pid, displayable(thread.process, style.charset, 60)) : "");
     const std::vector<Cost> of_thread = costs(profile, functions, style.by, rows[i].thread);
     int functions_shown = 0;
     for (const std::uint32_t function : most_expensive(of_thread)) {
       if (of_thread[function].own == 0 || functions_shown++ == 3) break;
-      text += fmt::format("                     {:5.1f}  {}\n", percent(of_thread[function].own, rows[i].cost), shown(functions.texts[function], style));
+      text += fmt::format("                     {:5.1f}  {}\n", percent(of_thread[function].own, rows[i].cost),
+                          shown(functions.texts[function], style));
     }
   }
-  if (rows.size() > static_cast<std::size_t>(style.top)) text += fmt::format("                   {} more (--top)\n", rows.size() - static_cast<std::size_t>(style.top));
+  if (rows.size() > static_cast<std::size_t>(style.top))
+    text += fmt::format("                   {} more (--top)\n", rows.size() - static_cast<std::size_t>(style.top));
   return text;
 }
 

@@ -8,17 +8,18 @@
 #include <fstream>
 #include <set>
 
-#include "system/calls.h"
 #include "base/text.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
 
 constexpr std::size_t most_bytes = 4 << 20;
-constexpr int context = 3;    // lines shown on both sides of one that cost something
+constexpr int context = 3;  // lines shown on both sides of one that cost something
 
 bool ends_as_path(std::string_view path, std::string_view end) {
-  return path.ends_with(end) && !end.empty() && (path.size() == end.size() || end.front() == '/' || path[path.size() - end.size() - 1] == '/');
+  return path.ends_with(end) && !end.empty() &&
+         (path.size() == end.size() || end.front() == '/' || path[path.size() - end.size() - 1] == '/');
 }
 
 // Tabs keep their places.
@@ -53,13 +54,14 @@ std::map<int, LineCost> line_costs(const Profile& profile, const std::string& fi
     }
     if (stack.empty()) continue;
     const Frame& innermost = profile.frames()[stack.back()];
-    if (innermost.kind == Frame::Kind::lua && innermost.file == file && innermost.line > 0) lines[innermost.line].cost.own += cost(amount, by);
+    if (innermost.kind == Frame::Kind::lua && innermost.file == file && innermost.line > 0)
+      lines[innermost.line].cost.own += cost(amount, by);
   }
   return lines;
 }
 
 Result<std::string> find_source(const Profile& profile, const std::string& wanted) {
-  std::map<std::string, std::int64_t> files;   // and how many samples they are in, each frame counted
+  std::map<std::string, std::int64_t> files;  // and how many samples they are in, each frame counted
   for (const auto& [id, amount] : profile.stack_counts()) {
     for (const Profile::FrameId frame : profile.stack(id)) {
       if (profile.frames()[frame].kind == Frame::Kind::lua) files[profile.frames()[frame].file] += amount.samples;
@@ -77,21 +79,28 @@ Result<std::string> find_source(const Profile& profile, const std::string& wante
   }
   std::ranges::stable_sort(order, std::greater(), [](const auto& file) { return file.first; });
   std::string names;
-  for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 8); ++i) names += (i == 0 ? "" : ", ") + displayable(order[i].second, Charset::ascii);
+  for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 8); ++i)
+    names += (i == 0 ? "" : ", ") + displayable(order[i].second, Charset::ascii);
   const std::string asked = displayable(wanted, Charset::ascii);
-  if (found.empty()) return Error{Cause::usage, fmt::format("No sample is in a Lua file {}.{}", asked, names.empty() ? "" : " There are: " + names)};
+  if (found.empty())
+    return Error{Cause::usage,
+                 fmt::format("No sample is in a Lua file {}.{}", asked, names.empty() ? "" : " There are: " + names)};
   return Error{Cause::usage, fmt::format("Several files end in {}: {}", asked, names)};
 }
 
-std::string source_listing(std::string_view text, const std::map<int, LineCost>& lines, std::int64_t whole, const TextStyle& style) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);   // a byte order mark: lauxlib.c skips it, too
+std::string source_listing(std::string_view text, const std::map<int, LineCost>& lines, std::int64_t whole,
+                           const TextStyle& style) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark: lauxlib.c skips it, too
   const std::vector<std::size_t> starts = line_starts(text);
   const int count = static_cast<int>(starts.size()) - (starts.back() == text.size());
   const auto line_text = [&](int line) {
     const std::size_t start = starts[static_cast<std::size_t>(line) - 1];
-    return text.substr(start, (static_cast<std::size_t>(line) < starts.size() ? starts[static_cast<std::size_t>(line)] : text.size()) - start);
+    return text.substr(
+        start, (static_cast<std::size_t>(line) < starts.size() ? starts[static_cast<std::size_t>(line)] : text.size()) -
+                   start);
   };
-  std::string listing = fmt::format("   %Own  %Total {:>9} {:>9}   Line\n", style.by == By::samples ? "Own" : "OwnTime", style.by == By::samples ? "Total" : "TotalTime");
+  std::string listing = fmt::format("   %Own  %Total {:>9} {:>9}   Line\n", style.by == By::samples ? "Own" : "OwnTime",
+                                    style.by == By::samples ? "Total" : "TotalTime");
   int shown_to = 0, without_code = 0;
   bool near = false;
   for (int line = 1; line <= count; ++line) {
@@ -109,22 +118,29 @@ std::string source_listing(std::string_view text, const std::map<int, LineCost>&
     const auto& [cost, is_near] = known->second;
     near |= is_near;
     without_code += !has_code(line_text(line));
-    listing += fmt::format("  {:5.1f}   {:5.1f} {:>9} {:>9}  {:>8}  {}\n", percent(cost.own, whole), percent(cost.total, whole), cost_text(cost.own, style.by), cost_text(cost.total, style.by),
+    listing += fmt::format("  {:5.1f}   {:5.1f} {:>9} {:>9}  {:>8}  {}\n", percent(cost.own, whole),
+                           percent(cost.total, whole), cost_text(cost.own, style.by), cost_text(cost.total, style.by),
                            fmt::format("{}{}", is_near ? "~" : "", line), code);
   }
   if (shown_to != 0 && shown_to < count) listing += fmt::format("{:>45}\n", style.charset == Charset::utf8 ? "⋮" : ":");
   if (near) listing += "~: some of its samples are of machine code, which knows its lines nearly only.\n";
   const auto beyond = static_cast<int>(std::distance(lines.upper_bound(count), lines.end()));
   if (beyond != 0 || without_code != 0) {
-    listing += fmt::format("The file is not the one that ran: {} of the {} lines with samples {}.\n", beyond + without_code, lines.size(),
-                           beyond == 0 ? "have no code here" : without_code == 0 ? "are behind its end" : "have no code here or are behind its end");
+    listing += fmt::format("The file is not the one that ran: {} of the {} lines with samples {}.\n",
+                           beyond + without_code, lines.size(),
+                           beyond == 0         ? "have no code here"
+                           : without_code == 0 ? "are behind its end"
+                                               : "have no code here or are behind its end");
   }
   return listing;
 }
 
 Result<std::string> read_source(const std::string& path, std::int64_t younger_than_s, bool& younger) {
   std::error_code failed;
-  const auto refused = [&](std::string_view why) { return Error{Cause::usage, fmt::format("Cannot read {}: {}. --source-path says where it is.", displayable(path, Charset::ascii), why)}; };
+  const auto refused = [&](std::string_view why) {
+    return Error{Cause::usage, fmt::format("Cannot read {}: {}. --source-path says where it is.",
+                                           displayable(path, Charset::ascii), why)};
+  };
   if (!std::filesystem::exists(path, failed)) return refused("there is none here");
   if (!std::filesystem::is_regular_file(path, failed)) return refused("it is no plain file");
   if (std::filesystem::file_size(path, failed) > most_bytes) return refused("it has more than 4 MiB");
@@ -133,7 +149,7 @@ Result<std::string> read_source(const std::string& path, std::int64_t younger_th
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!in.is_open() || in.bad()) return refused("no permission, or it cannot be read");
   text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.starts_with('\x1b')) return refused("it is precompiled");   // lua.h, LUA_SIGNATURE
+  if (text.starts_with('\x1b')) return refused("it is precompiled");  // lua.h, LUA_SIGNATURE
   struct stat status {};
   younger = ::stat(path.c_str(), &status) == 0 && status.st_mtim.tv_sec > younger_than_s;
   return text;

@@ -12,7 +12,7 @@ namespace luaspy {
 
 struct TextStyle {
   By by = By::samples;
-  int top = 20;                 // rows of a table
+  int top = 20;  // rows of a table
   Charset charset = Charset::utf8;
 };
 

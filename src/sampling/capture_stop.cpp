@@ -46,7 +46,9 @@ bool read_stop(SavedStop& stop, const AddressSpace& space, Snapshot& snapshot, L
 }  // namespace
 
 Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& from) {
-  const Error refused = {Cause::no_such_process, fmt::format("No stop of thread {} could be saved: it has ended, or did not stop, or was moving.", tid)};
+  const Error refused = {
+      Cause::no_such_process,
+      fmt::format("No stop of thread {} could be saved: it has ended, or did not stop, or was moving.", tid)};
   TargetMap map(target.process(), target.memory());
   map.take(map.look());
   map.find_luas();
@@ -64,11 +66,13 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
   reader.try_rows(map.detector().rows());
   const Thread thread(target.process().pid(), tid);
   const ThreadState state = thread.state();
-  if (state.kind == ThreadState::Kind::sleeping) {   // a stop would end its system call
+  if (state.kind == ThreadState::Kind::sleeping) {  // a stop would end its system call
     stop.registers.set(rip, state.pc);
     stop.registers.set(rsp, state.sp);
     const std::uint64_t run_count = thread.run_count();
-    if (!read_stop(stop, map.space(), snapshot, reader, located) || thread.state() != state || thread.run_count() != run_count) return refused;
+    if (!read_stop(stop, map.space(), snapshot, reader, located) || thread.state() != state ||
+        thread.run_count() != run_count)
+      return refused;
   } else {
     Target::Stop held(target, tid);
     if (held.outcome() != Target::Stop::Outcome::stopped) return refused;
@@ -80,8 +84,8 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
   Matched matched = match_by_unwinding(reader, native, map.unwinder(), map.modules(), look, reader.walk(located, look));
   stop.natives = matched.natives;
   for (const NativeFrame& frame : stop.natives) {
-    stop.flags[frame.function] = std::string(frame.in_trace ? "t" : "") + (native.executes_lua(frame) ? "x" : "") + (native.carries(frame) ? "c" : "") +
-                                 (native.in_core_module(frame) ? "m" : "");
+    stop.flags[frame.function] = std::string(frame.in_trace ? "t" : "") + (native.executes_lua(frame) ? "x" : "") +
+                                 (native.carries(frame) ? "c" : "") + (native.in_core_module(frame) ? "m" : "");
     stop.names[frame.function] = {Frame::Kind::native, describe(native.describe(frame), false), {}, 0, 0};
   }
   const Joined joined = join(reader, stop, std::move(matched), {}, copying);
@@ -89,7 +93,9 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
   // What lies above the outermost native frame is the environment and the auxiliary vector.
   stop.stack_start = snapshot.stack_start();
   const Address end = stop.natives.back().sp + 64;
-  stop.stack.assign(snapshot.stack().begin(), snapshot.stack().begin() + static_cast<std::ptrdiff_t>(std::min<Address>(end - stop.stack_start, snapshot.stack().size())));
+  stop.stack.assign(snapshot.stack().begin(),
+                    snapshot.stack().begin() + static_cast<std::ptrdiff_t>(
+                                                   std::min<Address>(end - stop.stack_start, snapshot.stack().size())));
   return stop;
 }
 

@@ -13,7 +13,8 @@ constexpr std::size_t most_processes = 4096;
 
 }  // namespace
 
-Family::Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses) : sampler_(sampler), subprocesses_(subprocesses), target_(target.get()) {
+Family::Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses)
+    : sampler_(sampler), subprocesses_(subprocesses), target_(target.get()) {
   sessions_.push_back(std::move(target));
   update();
 }
@@ -28,7 +29,8 @@ void Family::update() {
   if (!subprocesses_) return;
   const Clock::time_point begin = Clock::now();
   if (begin < find_at_) return;
-  // One after the other: who is told of one finds those that were dropped before gone from sessions().
+  // One after the other: who is told of one finds those that were dropped before gone from
+  // sessions().
   for (auto session = sessions_.begin(); session != sessions_.end();) {
     if (!is_gone(**session)) {
       ++session;
@@ -44,10 +46,12 @@ void Family::update() {
   find_at_ = end + std::max<Clock::duration>(shortest_pause, 100 * (end - begin));
 }
 
-bool Family::is_gone(Session& session) const { return session.ended() || (&session != target_ && session.has_new_program()); }
+bool Family::is_gone(Session& session) const {
+  return session.ended() || (&session != target_ && session.has_new_program());
+}
 
-// Children of processes without Lua count as well: a shell or a supervisor may stand between. Those whose parents have ended are known already,
-// or belong to nobody.
+// Children of processes without Lua count as well: a shell or a supervisor may stand between. Those
+// whose parents have ended are known already, or belong to nobody.
 void Family::find_descendants() {
   std::vector<pid_t> to_visit;
   for (const auto& session : sessions_) to_visit.push_back(session->target().process().pid());
@@ -68,7 +72,8 @@ void Family::find_descendants() {
 void Family::consider(pid_t pid) {
   const Clock::time_point now = Clock::now();
   Candidate& candidate = candidates_[pid];
-  if (std::string executable = executable_of(pid); executable != candidate.executable) candidate = {std::move(executable)};
+  if (std::string executable = executable_of(pid); executable != candidate.executable)
+    candidate = {std::move(executable)};
   if (now < candidate.ask_at) return;
   candidate.pause = std::clamp(2 * candidate.pause, shortest_pause, longest_pause);
   candidate.ask_at = now + candidate.pause;
@@ -91,13 +96,16 @@ bool Family::ended() {
 
 std::vector<std::string> Family::rows() const {
   std::set<std::string> rows = rows_;
-  for (const auto& session : sessions_) std::ranges::copy(session->sampler().reader().lua().rows(), std::inserter(rows, rows.end()));
+  for (const auto& session : sessions_)
+    std::ranges::copy(session->sampler().reader().lua().rows(), std::inserter(rows, rows.end()));
   return {rows.begin(), rows.end()};
 }
 
 bool Family::has_lua() const {
   const auto is_readable = [](const LuaImage& image) { return !image.rows.empty(); };
-  return std::ranges::any_of(sessions_, [&](const auto& session) { return std::ranges::any_of(session->sampler().reader().images(), is_readable); });
+  return std::ranges::any_of(sessions_, [&](const auto& session) {
+    return std::ranges::any_of(session->sampler().reader().images(), is_readable);
+  });
 }
 
 Result<void> Family::check_lua() {

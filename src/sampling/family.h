@@ -1,5 +1,6 @@
 #pragma once
-// What a command looks at: the target, and with --subprocesses those of its descendants that run Lua, followed as they appear and end.
+// What a command looks at: the target, and with --subprocesses those of its descendants that run
+// Lua, followed as they appear and end.
 
 #include <functional>
 #include <map>
@@ -8,14 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "system/calls.h"
 #include "sampling/session.h"
+#include "system/calls.h"
 
 namespace luaspy {
 
 class Family {
  public:
-  // The target itself may be without Lua if it was started by us, or if somebody of its family has one.
+  // The target itself may be without Lua if it was started by us, or if somebody of its family has
+  // one.
   static Result<Family> open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses);
 
   // The target first, as long as it lives; then its descendants. Never empty before ended().
@@ -23,8 +25,9 @@ class Family {
   Session& target() { return *target_; }
   bool has_subprocesses() const { return subprocesses_; }
 
-  // Call between ticks: looks for new descendants, as often as it costs next to nothing (each 100 ms, or less often), and drops those that
-  // have ended. One that lives shorter than that is never seen.
+  // Call between ticks: looks for new descendants, as often as it costs next to nothing (each 100
+  // ms, or less often), and drops those that have ended. One that lives shorter than that is never
+  // seen.
   void update();
   // What is to be done before a session is dropped.
   void before_drop(std::function<void(Session&)> act) { before_drop_ = std::move(act); }
@@ -54,10 +57,10 @@ class Family {
   SamplerOptions sampler_;
   bool subprocesses_;
   std::vector<std::unique_ptr<Session>> sessions_;
-  std::unique_ptr<Session> ended_target_;   // kept for its exit status
+  std::unique_ptr<Session> ended_target_;  // kept for its exit status
   Session* target_;
   std::map<pid_t, Candidate> candidates_;
-  std::set<std::string> rows_;              // of those that have ended
+  std::set<std::string> rows_;  // of those that have ended
   system::Clock::time_point find_at_{};
   std::function<void(Session&)> before_drop_;
 };

@@ -25,11 +25,15 @@ Sample asleep_again() {
 }
 
 Sampler::Sampler(Target& target, SamplerOptions options)
-    : target_(target), options_(std::move(options)), reader_(target.process(), target.memory(), options_.merging, options_.limits), look_(target.memory()) {}
+    : target_(target),
+      options_(std::move(options)),
+      reader_(target.process(), target.memory(), options_.merging, options_.limits),
+      look_(target.memory()) {}
 
 void Sampler::settle() {
   target_.tracer().let_go_pending();
-  constexpr std::size_t most_threads = 4096;   // remembered; threads that came and went between two ticks are never met again
+  constexpr std::size_t most_threads = 4096;  // remembered; threads that came and went between two ticks are never met
+                                              // again
   if (threads_.size() > most_threads) threads_.clear();
   reader_.settle();
 }
@@ -40,10 +44,14 @@ Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Predic
   look.stopped_ns = look.held_ns = 0;
   look.seen = system::Clock::now();
   switch (stop.outcome()) {
-    case Stop::Outcome::stopped: break;
-    case Stop::Outcome::ended: return Loss::ended;
-    case Stop::Outcome::refused: return Loss::refused;
-    case Stop::Outcome::pending: return Loss::not_stopped;
+    case Stop::Outcome::stopped:
+      break;
+    case Stop::Outcome::ended:
+      return Loss::ended;
+    case Stop::Outcome::refused:
+      return Loss::refused;
+    case Stop::Outcome::pending:
+      return Loss::not_stopped;
   }
   look.at_system_call = stop.at_system_call();
   look.schedule = thread.schedule();
@@ -54,8 +62,10 @@ Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Predic
   return readable ? Loss::none : Loss::unreadable;
 }
 
-// It has stood still since it lost its CPU, if that is still the last that happened to it when all is read.
-Loss Sampler::read_without_stop(const SwitchLog& switches, const SwitchLog::Switch& lost, const StackReader::Prediction& predicted, Look& look) {
+// It has stood still since it lost its CPU, if that is still the last that happened to it when all
+// is read.
+Loss Sampler::read_without_stop(const SwitchLog& switches, const SwitchLog::Switch& lost,
+                                const StackReader::Prediction& predicted, Look& look) {
   look.state = {};
   look.halt = Halt::Kind::none;
   look.seen = lost.at;
@@ -71,7 +81,8 @@ Loss Sampler::read_without_stop(const SwitchLog& switches, const SwitchLog::Swit
 }
 
 // What was read counts if the thread was not scheduled meanwhile.
-Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted, Look& look) {
+Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted,
+                          Look& look) {
   look.schedule = thread.schedule();
   look.state = state;
   look.stopped_ns = look.held_ns = 0;
@@ -94,27 +105,35 @@ Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
   sample.quality.at_system_call = !sleeps && look.at_system_call;
   if (!sleeps) return sample;
   const bool halted = look.halt != Halt::Kind::none;
-  sample.stack.push_back({Frame::Kind::marker, halted ? fmt::format("[{}]", name(look.halt)) : system_call_name(look.state.system_call), {}, 0, 0});
+  sample.stack.push_back({Frame::Kind::marker,
+                          halted ? fmt::format("[{}]", name(look.halt)) : system_call_name(look.state.system_call),
+                          {},
+                          0,
+                          0});
   return sample;
 }
 
-// Most threads sleep most of the time, and one that has not been given a CPU since it was seen asleep sleeps on: one small file tells.
-// The run count is read first, so it can only be stale, never too new.
+// Most threads sleep most of the time, and one that has not been given a CPU since it was seen
+// asleep sleeps on: one small file tells. The run count is read first, so it can only be stale,
+// never too new.
 std::optional<Sample> Sampler::sample(Thread& thread) {
   PerThread& memo = threads_[thread.tid()];
   const std::uint64_t run_count = memo.slept ? thread.run_count() : 0;
-  if (run_count != 0 && run_count == memo.run_count) return options_.idle ? std::optional(asleep_again()) : std::nullopt;
+  if (run_count != 0 && run_count == memo.run_count)
+    return options_.idle ? std::optional(asleep_again()) : std::nullopt;
   const ThreadState state = thread.state();
   memo.slept = state.kind == ThreadState::Kind::sleeping;
   memo.awake = memo.slept ? 0 : memo.awake + 1;
   memo.run_count = 0;
   switch (state.kind) {
-    case ThreadState::Kind::running: return look_at_running(thread, memo);
+    case ThreadState::Kind::running:
+      return look_at_running(thread, memo);
     case ThreadState::Kind::sleeping:
       if (options_.idle) return look_at_sleeping(thread, state, memo);
       memo.run_count = run_count;
       return std::nullopt;
-    case ThreadState::Kind::ended: break;
+    case ThreadState::Kind::ended:
+      break;
   }
   threads_.erase(thread.tid());
   target_.process().forget_threads();
@@ -123,8 +142,8 @@ std::optional<Sample> Sampler::sample(Thread& thread) {
   return sample;
 }
 
-// A thread that fell asleep before it was stopped would have its system call ended. That is asked again right before the stop; but not of a thread
-// that is never seen to sleep.
+// A thread that fell asleep before it was stopped would have its system call ended. That is asked
+// again right before the stop; but not of a thread that is never seen to sleep.
 std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) {
   constexpr int awake_for_long = 1000;
   std::int64_t stopped_ns = 0;
@@ -149,7 +168,7 @@ std::optional<Sample> Sampler::fell_asleep(Thread& thread, PerThread& memo, std:
   if (!options_.idle && stopped_ns == 0) return std::nullopt;
   Sample sample;
   if (options_.idle) sample = look_at_sleeping(thread, thread.state(), memo);
-  else sample.loss = Loss::moved;   // after a first stop
+  else sample.loss = Loss::moved;  // after a first stop
   sample.stopped_ns = stopped_ns;
   return sample;
 }

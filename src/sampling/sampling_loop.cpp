@@ -3,9 +3,9 @@
 #include <random>
 #include <utility>
 
-#include "system/calls.h"
 #include "attach/own_cpu.h"
 #include "sampling/stoppers.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
@@ -14,14 +14,18 @@ using Clock = system::Clock;
 using system::to_ns;
 using namespace std::chrono_literals;
 
-
 class Loop {
  public:
   Loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts)
-      : family_(family), options_(options), sink_(sink), counts_(counts), grid_(options.rate, Clock::now(), std::random_device{}()), start_(grid_.time_of(0)) {}
+      : family_(family),
+        options_(options),
+        sink_(sink),
+        counts_(counts),
+        grid_(options.rate, Clock::now(), std::random_device{}()),
+        start_(grid_.time_of(0)) {}
 
   void run() {
-    come_soon();   // what the stoppers have read is to be finished before there is more of it than they have room for
+    come_soon();  // what the stoppers have read is to be finished before there is more of it than they have room for
     family_.before_drop([&](Session& session) { forget(session); });
     while (!ends()) {
       begin();
@@ -38,27 +42,34 @@ class Loop {
 
  private:
   bool ends() const {
-    return counts_.target_ended || system::end_requested() != 0 || sink_.has_enough() || (options_.duration && duration_ns() >= static_cast<std::int64_t>(*options_.duration * 1e9));
+    return counts_.target_ended || system::end_requested() != 0 || sink_.has_enough() ||
+           (options_.duration && duration_ns() >= static_cast<std::int64_t>(*options_.duration * 1e9));
   }
   std::int64_t duration_ns() const { return to_ns(Clock::now() - start_); }
 
   void begin() {
-    stoppers_ = std::make_unique<Stoppers>(grid_, options_.max_stopped, family_.target().sampler().options().idle, options_.always_stop);
+    stoppers_ = std::make_unique<Stoppers>(grid_, options_.max_stopped, family_.target().sampler().options().idle,
+                                           options_.always_stop);
     skipped_ = 0, ticks_before_ = counts_.ticks, unheard_before_ = counts_.unheard;
     stoppers_->watch(family_.sessions());
   }
 
-  // Soon after a tick, so that the next one knows what this one has read; where ticks are many, several of them at once: as many as a stopper has room for,
-  // and half of the first second shows what is to be read.
+  // Soon after a tick, so that the next one knows what this one has read; where ticks are many,
+  // several of them at once: as many as a stopper has room for, and half of the first second shows
+  // what is to be read.
   Clock::time_point next_look() const {
-    constexpr Clock::duration most_often = 2ms, often_enough = 20ms, least_often = 100ms, most_behind = 2ms, first = 500ms;
+    constexpr Clock::duration most_often = 2ms, often_enough = 20ms, least_often = 100ms, most_behind = 2ms,
+                              first = 500ms;
     const Clock::time_point now = Clock::now();
     const Clock::duration behind = 1ms + std::min<Clock::duration>(grid_.interval() / 4, most_behind);
-    const bool has_many = family_.target().sampler().options().idle;   // at each tick one for each thread that sleeps
-    const Clock::duration pause = has_many || now - start_ < first ? most_often : std::clamp<Clock::duration>(grid_.interval() * 16, most_often, often_enough);
+    const bool has_many = family_.target().sampler().options().idle;  // at each tick one for each thread that sleeps
+    const Clock::duration pause = has_many || now - start_ < first
+                                      ? most_often
+                                      : std::clamp<Clock::duration>(grid_.interval() * 16, most_often, often_enough);
     const Clock::time_point next = std::max(grid_.time_of(grid_.after(now)) + behind, now + pause);
     Clock::time_point end = now + least_often;
-    if (options_.duration) end = std::min(end, start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(*options_.duration * 1e9)));
+    if (options_.duration)
+      end = std::min(end, start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(*options_.duration * 1e9)));
     return std::min(next, end);
   }
 
@@ -100,7 +111,8 @@ class Loop {
       system_time_ += now->system - watch->cpu_time.system;
       watch->cpu_time = *now;
     }
-    if (user_time_ + system_time_ > 0) counts_.system_share = static_cast<double>(system_time_) / static_cast<double>(user_time_ + system_time_);
+    if (user_time_ + system_time_ > 0)
+      counts_.system_share = static_cast<double>(system_time_) / static_cast<double>(user_time_ + system_time_);
   }
 
   void take(Clock::time_point until) {
@@ -116,7 +128,8 @@ class Loop {
   void count(Watch& watch, Clock::time_point now) {
     const Tick tick{to_ns(now - start_), 0};
     if (const std::int64_t idle = watch.idle.exchange(0)) sink_.add_idle(watch.session, *watch.thread, tick, idle);
-    if (const std::int64_t waited = watch.waited.exchange(0)) sink_.add_waiting(watch.session, *watch.thread, tick, waited);
+    if (const std::int64_t waited = watch.waited.exchange(0))
+      sink_.add_waiting(watch.session, *watch.thread, tick, waited);
     sink_.add_loss(Loss::late, watch.late.exchange(0));
     sink_.add_loss(Loss::elsewhere, watch.elsewhere.exchange(0));
     sink_.add_loss(Loss::not_stopped, watch.not_stopped.exchange(0));
@@ -128,13 +141,17 @@ class Loop {
     Sample sample;
     switch (found.kind) {
       case Found::Kind::look: {
-        auto predicted = std::make_shared<StackReader::Prediction>(watch.prediction->without_stack());   // only this thread changes it
+        auto predicted = std::make_shared<StackReader::Prediction>(watch.prediction->without_stack());  // only this
+                                                                                                        // thread
+                                                                                                        // changes it
         sample = session.sampler().finish(found.look, *predicted);
         const std::lock_guard lock(watch.prediction_lock);
         watch.prediction = std::move(predicted);
         break;
       }
-      case Found::Kind::asleep_again: sample = asleep_again(); break;
+      case Found::Kind::asleep_again:
+        sample = asleep_again();
+        break;
       case Found::Kind::waiting:
         sample.state = Sample::State::waiting;
         sample.stack.push_back({Frame::Kind::marker, "[waiting for a CPU]", {}, 0, 0});
@@ -177,13 +194,15 @@ class Loop {
   const Clock::time_point start_;
   std::unique_ptr<Stoppers> stoppers_;
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
-  std::int64_t user_time_ = 0, system_time_ = 0;   // clock ticks, of all threads
+  std::int64_t user_time_ = 0, system_time_ = 0;  // clock ticks, of all threads
   Clock::time_point asked_ = start_, cpu_time_asked_ = start_;
   bool thread_ended_ = false;
 };
 
 }  // namespace
 
-void run_loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts) { Loop(family, options, sink, counts).run(); }
+void run_loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts) {
+  Loop(family, options, sink, counts).run();
+}
 
 }  // namespace luaspy

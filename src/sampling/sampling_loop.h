@@ -1,34 +1,37 @@
 #pragma once
-// A look at every thread of a target, again and again, at a rate: what record and top have in common.
+// A look at every thread of a target, again and again, at a rate: what record and top have in
+// common.
 
 #include <optional>
 
-#include "system/signals.h"
 #include "sampling/family.h"
+#include "system/signals.h"
 
 namespace luaspy {
 
 struct LoopOptions {
-  double rate = 100;                    // Hz
-  std::optional<double> duration{};     // s; else until the target ends, a signal asks to end, or the sink has enough
-  double max_stopped = 10;              // % of the time that a thread may stand still
-  bool always_stop = false;             // by ptrace, even where threads can be read without a stop (attach/switch_log.h)
+  double rate = 100;                 // Hz
+  std::optional<double> duration{};  // s; else until the target ends, a signal asks to end, or the sink has enough
+  double max_stopped = 10;           // % of the time that a thread may stand still
+  bool always_stop = false;          // by ptrace, even where threads can be read without a stop (attach/switch_log.h)
 };
 
 // What a run has come to so far.
 struct LoopCounts {
   std::int64_t ticks = 0;
-  std::int64_t duration_ns = 0;         // up to the last tick
+  std::int64_t duration_ns = 0;  // up to the last tick
   bool target_ended = false;
-  std::int64_t unheard = 0;             // Stoppers::unheard()
-  double system_share = -1;             // About::system_share, up to now
+  std::int64_t unheard = 0;  // Stoppers::unheard()
+  double system_share = -1;  // About::system_share, up to now
 };
 
 // What to say when LoopCounts::unheard grows.
 inline constexpr const char* unheard_text =
-    "luaspy: a thread stood still for more than a second: the kernel did not tell luaspy that it had stopped. It runs again. Please report this.\n";
+    "luaspy: a thread stood still for more than a second: the kernel did not tell luaspy that it had stopped. It runs "
+    "again. Please report this.\n";
 
-// Takes what the loop finds. All is called by the thread that runs the loop, while no thread of the target stands still.
+// Takes what the loop finds. All is called by the thread that runs the loop, while no thread of the
+// target stands still.
 class SampleSink {
  public:
   virtual ~SampleSink() = default;
@@ -42,12 +45,14 @@ class SampleSink {
   // After each tick, and ten times a second.
   virtual void look(const LoopCounts&) {}
   virtual bool has_enough() { return false; }
-  // luaspy is going to be stopped by Ctrl-Z, with no thread of the target standing still; it runs again.
+  // luaspy is going to be stopped by Ctrl-Z, with no thread of the target standing still; it runs
+  // again.
   virtual void before_suspend() {}
   virtual void after_suspend() {}
 };
 
-// The thread that calls it should be the one that hears signals (see system::watch_signals, to be called before): all others block them.
+// The thread that calls it should be the one that hears signals (see system::watch_signals, to be
+// called before): all others block them.
 void run_loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
 
 }  // namespace luaspy

@@ -8,7 +8,8 @@
 namespace luaspy {
 namespace {
 
-// Which of the processes that `pid` has started have a Lua in them: often it is a wrapper that was named.
+// Which of the processes that `pid` has started have a Lua in them: often it is a wrapper that was
+// named.
 std::string children_with_lua(pid_t pid) {
   std::string text;
   for (const pid_t child : children_of(pid)) {
@@ -17,7 +18,8 @@ std::string children_with_lua(pid_t pid) {
     Detector detector;
     const LiveMemory memory(child);
     detector.update(opened->address_space(), memory);
-    if (!detector.images().empty()) text += fmt::format("\nIts child {} runs {}: {}", child, detector.images().front().name(), opened->command());
+    if (!detector.images().empty())
+      text += fmt::format("\nIts child {} runs {}: {}", child, detector.images().front().name(), opened->command());
   }
   return text;
 }
@@ -31,7 +33,8 @@ Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, con
     return std::unique_ptr<Session>(new Session(std::move(*process), sampler, false));
   }
   system::Launch child(options.command);
-  Result<Process> process = child.pid() > 0 ? Process::open(child.pid()) : Error{Cause::command_not_started, "Cannot start a process."};
+  Result<Process> process = child.pid() > 0 ? Process::open(child.pid())
+                                            : Error{Cause::command_not_started, "Cannot start a process."};
   if (const system::Failure failure = child.start()) {
     const Cause cause = failure.not_found() ? Cause::command_not_found : Cause::command_not_started;
     return Error{cause, fmt::format("Cannot start {}: {}.", options.command[0], failure.text())};
@@ -60,7 +63,7 @@ bool Session::ended() {
 int Session::wait_for_exit() {
   constexpr std::chrono::milliseconds look_again(100);
   while (launched_ && !ended()) {
-    sampler_.settle();   // a thread that did not stop in time may do so now
+    sampler_.settle();  // a thread that did not stop in time may do so now
     system::await_end(target_.process().pid(), look_again);
   }
   return exit_status_.value_or(0);
@@ -75,9 +78,11 @@ Result<void> Session::check_lua() {
   Process& process = target_.process();
   if (!sampler_.reader().images().empty()) {
     const LuaImage& image = sampler_.reader().images().front();
-    return Error{Cause::unsupported, fmt::format("Process {} runs {} ({}), which this version of luaspy does not read.", process.pid(), image.version, image.path)};
+    return Error{Cause::unsupported, fmt::format("Process {} runs {} ({}), which this version of luaspy does not read.",
+                                                 process.pid(), image.version, image.path)};
   }
-  std::string text = fmt::format("No Lua in process {} ({}). Looked for a Lua core in:", process.pid(), process.command());
+  std::string text = fmt::format("No Lua in process {} ({}). Looked for a Lua core in:", process.pid(),
+                                 process.command());
   for (const std::string& path : sampler_.reader().searched()) text += "\n  " + path;
   return Error{Cause::no_lua, text + children_with_lua(process.pid())};
 }

@@ -12,9 +12,10 @@ namespace luaspy {
 
 // What to look at.
 struct TargetOptions {
-  int pid = 0;                          // 0: launch `command`
+  int pid = 0;  // 0: launch `command`
   std::vector<std::string> command;
-  // --pid auto: the only process that runs Lua; --name. main.cpp makes a pid of them (choose_target.h) before a command sees them.
+  // --pid auto: the only process that runs Lua; --name. main.cpp makes a pid of them
+  // (choose_target.h) before a command sees them.
   bool any = false;
   std::string name;
 };
@@ -29,7 +30,8 @@ class Session {
 
   // Has the target ended? A launched one is asked for its exit status.
   bool ended();
-  // Waits for a launched target; its exit status as a shell would tell it. 0 for one that was running before.
+  // Waits for a launched target; its exit status as a shell would tell it. 0 for one that was
+  // running before.
   int wait_for_exit();
 
   // Has it executed another program since it was opened?
@@ -40,7 +42,10 @@ class Session {
 
  private:
   Session(Process process, const SamplerOptions& options, bool launched)
-      : target_(std::move(process), options.patience), sampler_(target_, options), launched_(launched), executable_(target_.process().executable()) {}
+      : target_(std::move(process), options.patience),
+        sampler_(target_, options),
+        launched_(launched),
+        executable_(target_.process().executable()) {}
 
   Target target_;
   Sampler sampler_;

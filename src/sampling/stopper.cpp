@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "system/calls.h"
 #include "attach/own_cpu.h"
+#include "system/calls.h"
 
 namespace luaspy {
 
@@ -34,7 +34,7 @@ void Stopper::run() {
   constexpr Clock::duration linger = 2s;
   Clock::time_point needed = Clock::now();
   std::int64_t number = 0;
-  const auto phase = all_.grid_.interval() * phase_ / 16;   // so that stoppers of one process do not meet
+  const auto phase = all_.grid_.interval() * phase_ / 16;  // so that stoppers of one process do not meet
   while (!ends_) {
     number = std::max(number + 1, all_.grid_.after(Clock::now() - phase));
     const Clock::time_point due = all_.grid_.time_of(number) + phase;
@@ -49,7 +49,9 @@ void Stopper::run() {
     }
   }
   // What is still asked is let go as soon as it stops, or by the end of this thread.
-  for (const Clock::time_point end = Clock::now() + 1s; (!asked_.empty() || tracer_.has_pending()) && Clock::now() < end;) wait_until(Clock::now() + 5ms);
+  for (const Clock::time_point end = Clock::now() + 1s;
+       (!asked_.empty() || tracer_.has_pending()) && Clock::now() < end;)
+    wait_until(Clock::now() + 5ms);
   for (const Asked& asked : asked_) asked.watch->asked_by = -1;
   asked_.clear();
   alarm_ = nullptr;
@@ -58,7 +60,7 @@ void Stopper::run() {
 
 // Until it is due, takes care of the threads that were asked to stop, each as soon as it does.
 void Stopper::wait_until(Clock::time_point due) {
-  constexpr Clock::duration soon = 20us;   // an alarm that is set for then might come before the wait
+  constexpr Clock::duration soon = 20us;  // an alarm that is set for then might come before the wait
   while (Clock::now() < due - (asked_.empty() ? 0us : soon)) {
     if (!real_time_) waited_before_ = own_thread_->schedule().waited_for_cpu;
     if (asked_.empty() && !tracer_.has_pending()) {
@@ -72,10 +74,10 @@ void Stopper::wait_until(Clock::time_point due) {
       if (ends_) return;
       continue;
     }
-    if (tid <= 0) {   // nothing is traced: whoever was asked has gone
+    if (tid <= 0) {  // nothing is traced: whoever was asked has gone
       for (const Asked& asked : asked_) asked.watch->asked_by = -1;
       asked_.clear();
-      tracer_.forget_all();   // else the next wait would return at once, and a real-time thread spin
+      tracer_.forget_all();  // else the next wait would return at once, and a real-time thread spin
       continue;
     }
     const auto asked = std::ranges::find_if(asked_, [&](const Asked& each) { return each.stop->tid() == tid; });
@@ -105,19 +107,21 @@ void Stopper::tick(std::int64_t number, Clock::time_point due) {
   met_ = {};
   for (const std::shared_ptr<Watch>& watch : *roster) {
     if (!watch->claim.try_take()) continue;
-    if (watch->tick < number && (watch->cpu == cpu_ || !watch->slept) && !is_asked(*watch, number)) consider(watch, number, due);
+    if (watch->tick < number && (watch->cpu == cpu_ || !watch->slept) && !is_asked(*watch, number))
+      consider(watch, number, due);
     else watch->claim.give_back();
   }
   settle_candidates(number, in_time);
 }
 
-// Who has to wait for the CPU comes when the target lets him: at the end of its turns, and at system calls that make the kernel look at the clock. Measured
-// as an ordinary user beside 8 threads, a call with 2.1 % of the time: 2.3 % of the ticks that came within 30 µs, 4.2 % within 60, 6.5 % within 150. A timer that
-// expires late does no harm: the target does not know of it.
+// Who has to wait for the CPU comes when the target lets him: at the end of its turns, and at
+// system calls that make the kernel look at the clock. Measured as an ordinary user beside 8
+// threads, a call with 2.1 % of the time: 2.3 % of the ticks that came within 30 µs, 4.2 % within
+// 60, 6.5 % within 150. A timer that expires late does no harm: the target does not know of it.
 bool Stopper::came_at_once(Clock::time_point due) const {
-  constexpr std::int64_t at_once = 15'000;   // ns
+  constexpr std::int64_t at_once = 15'000;  // ns
   const Thread::Schedule now = own_thread_->schedule();
-  if (now.runs == 0) return woke_ - due < 40us;   // the kernel does not tell
+  if (now.runs == 0) return woke_ - due < 40us;  // the kernel does not tell
   return now.waited_for_cpu - waited_before_ < at_once;
 }
 
@@ -137,11 +141,12 @@ bool Stopper::is_asked(Watch& watch, std::int64_t number) {
     arrived(std::move(taken));
     return true;
   }
-  ++(ran ? watch.not_stopped : watch.waited);   // a thread without a CPU cannot stop
+  ++(ran ? watch.not_stopped : watch.waited);  // a thread without a CPU cannot stop
   return true;
 }
 
-// The thread executed here when the tick was due if its CPU has been taken since. False: the log does not tell.
+// The thread executed here when the tick was due if its CPU has been taken since. False: the log
+// does not tell.
 bool Stopper::consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t number, Clock::time_point due) {
   const SwitchLog::Switch last = watch->switches->last();
   if (last.kind != SwitchLog::Switch::Kind::taken) return false;
@@ -167,10 +172,10 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
     account(*watch, number, &now, true);
     if (!all_.idle_) ++watch->idle;
     else if (Found* const found = open_found(watch, number)) found->kind = Found::Kind::asleep_again, put();
-    else ++watch->late;   // the main thread does not keep up
+    else ++watch->late;  // the main thread does not keep up
     return watch->claim.give_back();
   }
-  if (!mine && !ran) return watch->claim.give_back();   // still where it was
+  if (!mine && !ran) return watch->claim.give_back();  // still where it was
   const Thread::Place place = watch->thread->place();
   if (place.letter == 'R' && place.cpu == cpu_) {
     watch->cpu = cpu_;
@@ -190,7 +195,8 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
   } else if (mine && (place.letter == '?' || place.letter == 'Z' || place.letter == 'X')) {
     account(*watch, number, &now, true);
     watch->tick = std::numeric_limits<std::int64_t>::max();
-    if (Found* const found = open_found(watch, number)) found->kind = Found::Kind::loss, found->loss = Loss::ended, put();
+    if (Found* const found = open_found(watch, number))
+      found->kind = Found::Kind::loss, found->loss = Loss::ended, put();
   } else if (mine) {
     look_at_sleeping(watch, now, number);
   }
@@ -222,7 +228,7 @@ void Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread
     sampler.reader().unlock();
     if (found->loss == Loss::none) found->kind = Found::Kind::look;
   }
-  if (found->loss != Loss::none) watch->slept = false;   // to be read at the next tick
+  if (found->loss != Loss::none) watch->slept = false;  // to be read at the next tick
   put();
 }
 
@@ -230,7 +236,9 @@ void Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread
 void Stopper::settle_candidates(std::int64_t number, bool in_time) {
   const Candidate* executing = nullptr;
   for (const Candidate& candidate : candidates_) {
-    if (met_.watch == nullptr && executing == nullptr && (candidate.remote || executes(*candidate.watch, candidate.now, candidates_.size() == 1))) executing = &candidate;
+    if (met_.watch == nullptr && executing == nullptr &&
+        (candidate.remote || executes(*candidate.watch, candidate.now, candidates_.size() == 1)))
+      executing = &candidate;
     else waits(candidate.watch, number, &candidate.now);
   }
   if (executing != nullptr) {
@@ -264,31 +272,35 @@ void Stopper::waits(const std::shared_ptr<Watch>& watch, std::int64_t number, co
   else ++watch->late;
 }
 
-// Who has had the CPU all the time since the last tick has it now. Else the time that its time on the CPU was counted tells: when it was taken off.
+// Who has had the CPU all the time since the last tick has it now. Else the time that its time on
+// the CPU was counted tells: when it was taken off.
 bool Stopper::executes(const Watch& watch, const Thread::Schedule& now, bool alone) {
   const std::int64_t on_cpu = now.on_cpu - watch.schedule.on_cpu;
   if (now.runs != 0 && on_cpu == 0) return false;
-  constexpr std::int64_t off_at_most = 300'000;   // ns: by luaspy's own doing
+  constexpr std::int64_t off_at_most = 300'000;  // ns: by luaspy's own doing
   if (alone && on_cpu >= to_ns(woke_ - watch.schedule_at) - off_at_most) return true;
-  constexpr Clock::duration ask_again = 200ms;   // the clocks run apart by some 100 ns a ms at most
+  constexpr Clock::duration ask_again = 200ms;  // the clocks run apart by some 100 ns a ms at most
   if (!clock_offset_ || woke_ - offset_asked_ > ask_again) {
     const std::optional<std::int64_t> own = own_thread_->counted_at();
-    if (!own) return true;   // the kernel does not tell: what the stop finds out has to do
+    if (!own) return true;  // the kernel does not tell: what the stop finds out has to do
     clock_offset_ = to_ns(woke_.time_since_epoch()) - *own;
     offset_asked_ = woke_;
   }
   const std::optional<std::int64_t> counted = watch.thread->counted_at();
-  constexpr std::int64_t just_now = 60'000;   // ns: waking takes some µs, the offset is some µs old
+  constexpr std::int64_t just_now = 60'000;  // ns: waking takes some µs, the offset is some µs old
   return !counted || *counted + *clock_offset_ > to_ns(woke_.time_since_epoch()) - just_now;
 }
 
-// In exec the kernel ends all other threads of a process. A traced one has not ended before its tracer has heard of it, and meanwhile PTRACE_SEIZE of the
-// one that executes blocks (ptrace(2), kernel/ptrace.c: cred_guard_mutex): who seizes one while it traces another would wait for itself.
+// In exec the kernel ends all other threads of a process. A traced one has not ended before its
+// tracer has heard of it, and meanwhile PTRACE_SEIZE of the one that executes blocks (ptrace(2),
+// kernel/ptrace.c: cred_guard_mutex): who seizes one while it traces another would wait for itself.
 bool Stopper::traces(Session& session) const {
-  return std::ranges::any_of(asked_, [&](const Asked& asked) { return &asked.watch->session == &session; }) || tracer_.has_pending_of(session.target().process().pid());
+  return std::ranges::any_of(asked_, [&](const Asked& asked) { return &asked.watch->session == &session; }) ||
+         tracer_.has_pending_of(session.target().process().pid());
 }
 
-void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& before, std::int64_t number, bool remote) {
+void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& before, std::int64_t number,
+                  bool remote) {
   account(*watch, number, &before, false);
   if (traces(watch->session)) {
     ++watch->not_stopped;
@@ -301,7 +313,8 @@ void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& b
   asked_.push_back(std::move(asked));
 }
 
-Found* Stopper::open_look(const std::shared_ptr<Watch>& watch, std::int64_t number, std::shared_ptr<const StackReader::Prediction>& predicted) {
+Found* Stopper::open_look(const std::shared_ptr<Watch>& watch, std::int64_t number,
+                          std::shared_ptr<const StackReader::Prediction>& predicted) {
   Found* const found = open_found(watch, number);
   if (found == nullptr || !watch->session.sampler().reader().lock_soon()) return nullptr;
   static const auto none = std::make_shared<const StackReader::Prediction>();
@@ -320,7 +333,7 @@ void Stopper::look_at_met(std::int64_t number) {
   std::shared_ptr<const StackReader::Prediction> predicted;
   Found* const found = open_look(watch, number, predicted);
   if (found == nullptr) {
-    ++watch->late;   // the main thread does not keep up
+    ++watch->late;  // the main thread does not keep up
     return;
   }
   Sampler& sampler = watch->session.sampler();
@@ -344,7 +357,7 @@ void Stopper::arrived(Asked asked) {
   Found* const found = open_look(asked.watch, asked.number, predicted);
   if (found == nullptr) {
     asked.stop->resume();
-    ++watch.late;   // the main thread does not keep up
+    ++watch.late;  // the main thread does not keep up
     watch.asked_by = -1;
     return;
   }
@@ -364,10 +377,13 @@ void Stopper::arrived(Asked asked) {
 void Stopper::count_stop(const Asked& asked, Found& found) {
   Watch& watch = *asked.watch;
   const Sampler::Look& look = found.look;
-  const std::int64_t runs = static_cast<std::int64_t>(look.schedule.runs - asked.before.runs), waited = look.schedule.waited_for_cpu - asked.before.waited_for_cpu;
-  constexpr std::int64_t tolerated = 20'000;   // ns
-  // The CPU that the stopper has left may go to somebody else first: that wait is not of luaspy's making.
-  const std::int64_t taken = std::max<std::int64_t>(waited - to_ns(asked.stop->requested() - asked.woke) - tolerated, 0);
+  const std::int64_t runs = static_cast<std::int64_t>(look.schedule.runs - asked.before.runs),
+                     waited = look.schedule.waited_for_cpu - asked.before.waited_for_cpu;
+  constexpr std::int64_t tolerated = 20'000;  // ns
+  // The CPU that the stopper has left may go to somebody else first: that wait is not of luaspy's
+  // making.
+  const std::int64_t taken = std::max<std::int64_t>(waited - to_ns(asked.stop->requested() - asked.woke) - tolerated,
+                                                    0);
   found.stopped_ns = std::max(look.stopped_ns - taken, look.held_ns);
   watch.schedule = look.schedule;
   watch.schedule_at = look.seen;
@@ -376,15 +392,16 @@ void Stopper::count_stop(const Asked& asked, Found& found) {
     found.kind = Found::Kind::loss;
     found.loss = Loss::elsewhere;
   } else if (waited > to_ns(look.seen - asked.woke) + tolerated) {
-    found.stopped_ns = look.held_ns;   // it waited already when the tick came
+    found.stopped_ns = look.held_ns;  // it waited already when the tick came
     found.kind = all_.idle_ ? Found::Kind::waiting : Found::Kind::loss;
-    found.loss = Loss::none;           // only the time that it stood still counts
+    found.loss = Loss::none;  // only the time that it stood still counts
     if (!all_.idle_) ++watch.waited;
   }
   all_.add_stop(watch.thread->tid(), found.stopped_ns);
 }
 
-// The ticks since its last one that nobody made of this thread, and this one. `now`: null if it has not been asked.
+// The ticks since its last one that nobody made of this thread, and this one. `now`: null if it has
+// not been asked.
 void Stopper::account(Watch& watch, std::int64_t number, const Thread::Schedule* now, bool slept) {
   const std::int64_t skipped = all_.skipped_;
   Thread::Schedule asked;
@@ -404,7 +421,8 @@ void Stopper::account(Watch& watch, std::int64_t number, const Thread::Schedule*
   if (missed != 0) {
     // It executed at as many of them as it had of the time.
     ask_now();
-    const std::int64_t since = to_ns(woke_ - watch.schedule_at), ran = std::clamp<std::int64_t>(now->on_cpu - watch.schedule.on_cpu, 0, since);
+    const std::int64_t since = to_ns(woke_ - watch.schedule_at),
+                       ran = std::clamp<std::int64_t>(now->on_cpu - watch.schedule.on_cpu, 0, since);
     const std::int64_t executed = now->runs == 0 || since == 0 ? missed : (missed * ran + since / 2) / since;
     (watch.moved ? watch.elsewhere : watch.late) += executed;
     (watch.slept ? watch.idle : watch.waited) += missed - executed;
@@ -421,7 +439,8 @@ Found* Stopper::open_found(const std::shared_ptr<Watch>& watch, std::int64_t num
   if (put_ - taken_.load(std::memory_order_acquire) == ring_size) return nullptr;
   std::unique_ptr<Found>& place = ring_[put_ % ring_size];
   const Memory& memory = watch->session.target().memory();
-  if (place == nullptr || place->watch == nullptr || &place->watch->session != &watch->session) place = std::make_unique<Found>(memory);
+  if (place == nullptr || place->watch == nullptr || &place->watch->session != &watch->session)
+    place = std::make_unique<Found>(memory);
   place->watch = watch;
   place->number = number;
   place->at = woke_;

@@ -1,5 +1,6 @@
 #pragma once
-// One thread of luaspy's on one CPU: what it does at a tick. See stoppers.h for why, and for all of them together.
+// One thread of luaspy's on one CPU: what it does at a tick. See stoppers.h for why, and for all of
+// them together.
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -9,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "system/calls.h"
 #include "sampling/stoppers.h"
+#include "system/calls.h"
 
 namespace luaspy {
 
@@ -76,7 +77,8 @@ class Stopper {
     Thread::Schedule now;
     bool remote;
   };
-  // A thread that executed at a tick, and was asked to stop. It does when it has the CPU again, which somebody else may have meanwhile.
+  // A thread that executed at a tick, and was asked to stop. It does when it has the CPU again,
+  // which somebody else may have meanwhile.
   struct Asked {
     std::shared_ptr<Watch> watch;
     std::unique_ptr<Stop> stop;
@@ -87,19 +89,20 @@ class Stopper {
   };
   // A thread whose CPU this one has taken, by the log of its switches.
   struct Met {
-    std::shared_ptr<Watch> watch;   // null: none
+    std::shared_ptr<Watch> watch;  // null: none
     SwitchLog::Switch lost;
   };
   void look_at_met(std::int64_t number);
   // What may be looked at: null if there is no room for it, or somebody else has the reader.
-  Found* open_look(const std::shared_ptr<Watch>& watch, std::int64_t number, std::shared_ptr<const StackReader::Prediction>& predicted);
+  Found* open_look(const std::shared_ptr<Watch>& watch, std::int64_t number,
+                   std::shared_ptr<const StackReader::Prediction>& predicted);
   void arrived(Asked asked);
   void count_stop(const Asked& asked, Found& found);
 
   Stoppers& all_;
   const int cpu_;
   const int phase_;
-  bool placed_ = false;                     // it runs there, as it should
+  bool placed_ = false;  // it runs there, as it should
   pthread_t thread_{};
   bool exists_ = false;
   std::atomic<bool> active_ = false, ends_ = false, ended_ = false, real_time_ = false, asked_again_ = false;
@@ -108,12 +111,13 @@ class Stopper {
   std::vector<Candidate> candidates_;
   Met met_;
   std::vector<Asked> asked_;
-  std::unique_ptr<system::Alarm> alarm_;    // this thread's
+  std::unique_ptr<system::Alarm> alarm_;  // this thread's
   system::Clock::time_point woke_;
-  std::int64_t weight_ns_ = 0;              // of the thread being accounted for
+  std::int64_t weight_ns_ = 0;  // of the thread being accounted for
   std::unique_ptr<Thread> own_thread_;
-  std::int64_t waited_before_ = 0;          // own_thread_'s wait for the CPU up to when it went to sleep, ns; unless it is real-time
-  std::optional<std::int64_t> clock_offset_;   // system::Clock minus the scheduler's clock, ns
+  std::int64_t waited_before_ = 0;  // own_thread_'s wait for the CPU up to when it went to sleep, ns; unless it is
+                                    // real-time
+  std::optional<std::int64_t> clock_offset_;  // system::Clock minus the scheduler's clock, ns
   system::Clock::time_point offset_asked_;
   std::array<std::unique_ptr<Found>, ring_size> ring_;
   std::atomic<std::size_t> put_ = 0, taken_ = 0;

@@ -4,9 +4,9 @@
 #include <iterator>
 #include <utility>
 
-#include "system/calls.h"
 #include "attach/own_cpu.h"
 #include "sampling/stopper.h"
+#include "system/calls.h"
 
 namespace luaspy {
 
@@ -15,7 +15,13 @@ using system::to_ns;
 using namespace std::chrono_literals;
 
 Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop)
-    : grid_(grid), idle_(idle), takes_logs_(!always_stop), usable_(usable_cpus()), stoppers_(usable_.size()), budget_(max_stopped / 100), start_(grid.time_of(0)) {}
+    : grid_(grid),
+      idle_(idle),
+      takes_logs_(!always_stop),
+      usable_(usable_cpus()),
+      stoppers_(usable_.size()),
+      budget_(max_stopped / 100),
+      start_(grid.time_of(0)) {}
 
 Stoppers::~Stoppers() { stop(); }
 
@@ -51,7 +57,8 @@ bool Stoppers::need(int cpu) {
 
 bool Stoppers::retire(Stopper& stopper) {
   const std::lock_guard lock(stoppers_lock_);
-  const auto other = std::ranges::find_if(stoppers_, [&](const auto& each) { return each != nullptr && each->active() && each.get() != &stopper; });
+  const auto other = std::ranges::find_if(
+      stoppers_, [&](const auto& each) { return each != nullptr && each->active() && each.get() != &stopper; });
   if (other == stoppers_.end()) return false;
   stopper.deactivate();
   for (const auto& watch : *roster()) {
@@ -66,7 +73,7 @@ bool Stoppers::on_time() const {
 
 bool Stoppers::begin_tick(std::int64_t number, Clock::time_point now) {
   const std::lock_guard lock(budget_lock_);
-  if (number <= last_tick_) return !skips_;   // another one has begun it
+  if (number <= last_tick_) return !skips_;  // another one has begun it
   if (!skips_) budget_.end_tick(last_tick_at_);
   last_tick_ = number;
   const std::int64_t at = to_ns(now - start_);
@@ -90,15 +97,17 @@ void Stoppers::open_log(Watch& watch) {
   else if (watch.thread->cpu() != -1) takes_logs_ = false;
 }
 
-// A log takes some µs of each switch. Of a thread that sleeps and wakes thousands of times a second it is closed: being stopped costs it less.
+// A log takes some µs of each switch. Of a thread that sleeps and wakes thousands of times a second
+// it is closed: being stopped costs it less.
 void Stoppers::close_costly_logs() {
   constexpr Clock::duration ask_again = 500ms;
-  constexpr double most = 2000;   // switches a second that are none of luaspy's making
+  constexpr double most = 2000;  // switches a second that are none of luaspy's making
   const Clock::time_point now = Clock::now();
   if (now - logs_asked_ < ask_again) return;
   const double seconds = static_cast<double>(to_ns(now - logs_asked_)) / 1e9;
   logs_asked_ = now;
-  const double bytes = (most + 1e9 / static_cast<double>(grid_.interval().count())) * static_cast<double>(SwitchLog::bytes_per_switch) * seconds;
+  const double bytes = (most + 1e9 / static_cast<double>(grid_.interval().count())) *
+                       static_cast<double>(SwitchLog::bytes_per_switch) * seconds;
   for (const std::shared_ptr<Watch>& watch : *main_roster_) {
     if (watch->switches == nullptr) continue;
     const std::uint64_t noted = watch->switches->noted(), before = std::exchange(watch->noted, noted);
@@ -109,14 +118,15 @@ void Stoppers::close_costly_logs() {
   }
 }
 
-std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::unique_ptr<Session>>& sessions, const Session* but) {
+std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::unique_ptr<Session>>& sessions,
+                                                    const Session* but) {
   close_costly_logs();
   auto next = std::make_shared<Roster>();
   const Clock::time_point now = Clock::now();
   bool same = true;
   std::size_t kept = 0;
   for (const auto& session : sessions) {
-    if (session == nullptr || session.get() == but) continue;   // some may be being dropped
+    if (session == nullptr || session.get() == but) continue;  // some may be being dropped
     for (const std::shared_ptr<Thread>& thread : session->target().process().threads()) {
       const auto known = watches_.find(thread.get());
       if (known != watches_.end()) {
@@ -148,8 +158,10 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
     }
     watch->gone = true;
     if (watch->switches != nullptr) watch->switches = nullptr, --logs_;
-    constexpr Clock::duration stops_within = 2s;   // one that has not by then is let go when it does, without a look at its session
-    for (const Clock::time_point end = Clock::now() + stops_within; watch->asked_by != -1 && Clock::now() < end;) (void)system::sleep_until(Clock::now() + 100us);
+    constexpr Clock::duration stops_within = 2s;  // one that has not by then is let go when it does, without a look at
+                                                  // its session
+    for (const Clock::time_point end = Clock::now() + stops_within; watch->asked_by != -1 && Clock::now() < end;)
+      (void)system::sleep_until(Clock::now() + 100us);
   }
   return left;
 }
@@ -178,7 +190,7 @@ void Stoppers::drain(Clock::time_point until, const std::function<void(Found&)>&
 }
 
 void Stoppers::watch_over() {
-  constexpr std::int64_t wait_at_most = 50'000'000;   // ns
+  constexpr std::int64_t wait_at_most = 50'000'000;  // ns
   const std::int64_t now = to_ns(Clock::now().time_since_epoch());
   for (Stopper* const stopper : all()) {
     const std::int64_t since = stopper->waits_since();

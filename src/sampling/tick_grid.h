@@ -1,6 +1,7 @@
 #pragma once
-// When ticks are: at the rate asked for, with a little jitter so that nothing periodic hides. Whoever asks for the time of a tick gets the same
-// answer, so threads on several CPUs share ticks without a word.
+// When ticks are: at the rate asked for, with a little jitter so that nothing periodic hides.
+// Whoever asks for the time of a tick gets the same answer, so threads on several CPUs share ticks
+// without a word.
 
 #include <chrono>
 #include <cstdint>
@@ -18,17 +19,19 @@ class TickGrid {
   std::chrono::nanoseconds interval() const { return interval_; }
   // Up to a quarter of an interval beside its place.
   Clock::time_point time_of(std::int64_t tick) const {
-    const std::int64_t jitter = static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(tick) ^ seed_) >> 40) - (1 << 23);   // of 2^24
+    const std::int64_t jitter = static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(tick) ^ seed_) >> 40) -
+                                (1 << 23);  // of 2^24
     return start_ + interval_ * tick + std::chrono::nanoseconds(interval_.count() * jitter >> 25);
   }
   // The first tick that is later than `time` whatever its jitter.
   std::int64_t after(Clock::time_point time) const {
-    constexpr std::chrono::nanoseconds rounded(1);   // the jitter's quarter down, this one as well
+    constexpr std::chrono::nanoseconds rounded(1);  // the jitter's quarter down, this one as well
     return (time - start_ + interval_ / 4 + rounded) / interval_ + 1;
   }
 
  private:
-  // Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014 (its mix64variant13).
+  // Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014 (its
+  // mix64variant13).
   static std::uint64_t mixed(std::uint64_t x) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
     x = (x ^ x >> 27) * 0x94d049bb133111eb;

@@ -13,15 +13,20 @@ bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
 // Behind "z" and "Z".
-constexpr std::pair<char, char> lower_escapes[] = {{'a', '&'}, {'b', '|'}, {'c', '^'}, {'d', '$'}, {'e', '='}, {'g', '>'}, {'h', '#'}, {'i', '.'}, {'l', '<'}, {'m', '-'},
-                                                   {'n', '!'}, {'p', '+'}, {'q', '\''}, {'r', '\\'}, {'s', '/'}, {'t', '*'}, {'u', '_'}, {'v', '%'}, {'z', 'z'}};
-constexpr std::pair<char, char> upper_escapes[] = {{'L', '('}, {'R', ')'}, {'M', '['}, {'N', ']'}, {'C', ':'}, {'Z', 'Z'}};
+constexpr std::pair<char, char> lower_escapes[] = {{'a', '&'}, {'b', '|'}, {'c', '^'},  {'d', '$'},  {'e', '='},
+                                                   {'g', '>'}, {'h', '#'}, {'i', '.'},  {'l', '<'},  {'m', '-'},
+                                                   {'n', '!'}, {'p', '+'}, {'q', '\''}, {'r', '\\'}, {'s', '/'},
+                                                   {'t', '*'}, {'u', '_'}, {'v', '%'},  {'z', 'z'}};
+constexpr std::pair<char, char> upper_escapes[] = {{'L', '('}, {'R', ')'}, {'M', '['},
+                                                   {'N', ']'}, {'C', ':'}, {'Z', 'Z'}};
 
 void put_utf8(std::string& text, unsigned c) {
   if (c < 0x80) return text += static_cast<char>(c), void();
   if (c < 0x800) text += static_cast<char>(0xc0 | c >> 6);
   else if (c < 0x10000) text += static_cast<char>(0xe0 | c >> 12), text += static_cast<char>(0x80 | (c >> 6 & 0x3f));
-  else text += static_cast<char>(0xf0 | c >> 18), text += static_cast<char>(0x80 | (c >> 12 & 0x3f)), text += static_cast<char>(0x80 | (c >> 6 & 0x3f));
+  else
+    text += static_cast<char>(0xf0 | c >> 18), text += static_cast<char>(0x80 | (c >> 12 & 0x3f)),
+        text += static_cast<char>(0x80 | (c >> 6 & 0x3f));
   text += static_cast<char>(0x80 | (c & 0x3f));
 }
 
@@ -86,7 +91,8 @@ std::optional<std::string> decoded(std::string_view rest, bool& has_escape) {
 bool is_module(std::string_view name) {
   bool begins = true;
   for (const char c : name) {
-    if (begins ? !is_upper(c) : !is_upper(c) && !is_lower(c) && !is_digit(c) && c != '_' && c != '\'' && c != '.') return false;
+    if (begins ? !is_upper(c) : !is_upper(c) && !is_lower(c) && !is_digit(c) && c != '_' && c != '\'' && c != '.')
+      return false;
     begins = c == '.';
   }
   return !begins;
@@ -94,8 +100,9 @@ bool is_module(std::string_view name) {
 
 // What of the function it is; the longest first.
 std::string_view without_kind(std::string_view symbol) {
-  static constexpr std::string_view kinds[] = {"_static_closure", "_static_info", "_con_entry", "_con_info", "_closure", "_entry", "_info", "_slow", "_fast", "_dflt",
-                                               "_ret", "_alt", "_srt"};
+  static constexpr std::string_view kinds[] = {
+      "_static_closure", "_static_info", "_con_entry", "_con_info", "_closure", "_entry", "_info",
+      "_slow",           "_fast",        "_dflt",      "_ret",      "_alt",     "_srt"};
   for (const std::string_view kind : kinds) {
     if (symbol.ends_with(kind)) return symbol.substr(0, symbol.size() - kind.size());
   }

@@ -6,11 +6,13 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_entering = 3;  // native frames between a protected call's record and its API function (ldo.c, lapi.c)
+constexpr std::size_t most_entering = 3;  // native frames between a protected call's record and its API function
+                                          // (ldo.c, lapi.c)
 
 class Merger {
  public:
-  Merger(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const NativeFunctions& functions, const MergeOptions& options)
+  Merger(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments,
+         const NativeFunctions& functions, const MergeOptions& options)
       : natives_(natives), segments_(segments), functions_(functions), mode_(options.mode), traces_(options.traces) {}
 
   Merged run() {
@@ -39,7 +41,9 @@ class Merger {
     return i;
   }
 
-  bool is_anchor(const NativeFrame& native) const { return functions_.executes_lua(native) || c_call_of(native) < call_count(); }
+  bool is_anchor(const NativeFrame& native) const {
+    return functions_.executes_lua(native) || c_call_of(native) < call_count();
+  }
 
   void run_segment(std::size_t end) {
     const auto is_same = [&](const Segment& other) { return other.walk == segments_[segment_].walk; };
@@ -50,7 +54,8 @@ class Merger {
     next_call_ = next_call;
     if (first == here) {
       next_call_ = walk().innermost_left_out ? 1 : 0;
-      for (std::size_t i = next_call_; i < call_count(); ++i) merged_.fresh_calls += walk().calls[i].fresh && (walk().calls[i].is_lua || walk().has_owners);
+      for (std::size_t i = next_call_; i < call_count(); ++i)
+        merged_.fresh_calls += walk().calls[i].fresh && (walk().calls[i].is_lua || walk().has_owners);
     }
     run_calls(end);
     next_call = next_call_;
@@ -94,12 +99,14 @@ class Merger {
     for (; native_ < end; ++native_) hold(native_);
   }
 
-  // No native frame of this state could be recognised. Frames further out than its outermost protected call are the host's.
+  // No native frame of this state could be recognised. Frames further out than its outermost
+  // protected call are the host's.
   void run_unjoined(std::size_t end) {
     for (; native_ < end && natives_[native_].sp < segments_[segment_].boundary; ++native_) hold(native_);
     release(Where::inside);
     if (call_count() != 0 && !goes_on_) {
-      // A coroutine between lua_resume and luaV_execute (ldo.c, unroll, or a call's set-up), or after longjmp has ended it.
+      // A coroutine between lua_resume and luaV_execute (ldo.c, unroll, or a call's set-up), or
+      // after longjmp has ended it.
       if (native_ != 0 && (walk().has_owners || !executes_from(native_))) {
         merged_.joined = false;
         if (mode_ != Mode::lua) push_call(MergedFrame::Kind::not_joined, MergedFrame::no_native);
@@ -109,10 +116,12 @@ class Merger {
     for (; native_ < end; ++native_) hold(native_);
   }
 
-  // A C function's frame has been reached, whose call is `call`, and no luaV_execute inside of it: Lua calls that it has made are being set up,
-  // or an error has ended them (ldo.c: luaD_throw leaves luaV_execute, luaD_pcall then sets L->ci). Not where luaV_execute is not known.
+  // A C function's frame has been reached, whose call is `call`, and no luaV_execute inside of it:
+  // Lua calls that it has made are being set up, or an error has ended them (ldo.c: luaD_throw
+  // leaves luaV_execute, luaD_pcall then sets L->ci). Not where luaV_execute is not known.
   bool leave_out_not_running(std::size_t call) {
-    const bool has_lua = std::ranges::any_of(std::span(walk().calls).subspan(next_call_, call - next_call_), &LuaCall::is_lua);
+    const bool has_lua = std::ranges::any_of(std::span(walk().calls).subspan(next_call_, call - next_call_),
+                                             &LuaCall::is_lua);
     if (walk().has_owners || !has_lua || !executes_from(native_)) return false;
     merged_.not_running += static_cast<int>(call - next_call_);
     next_call_ = call;
@@ -120,16 +129,18 @@ class Merger {
   }
 
   bool executes_from(std::size_t native) const {
-    return std::any_of(natives_.begin() + static_cast<std::ptrdiff_t>(native), natives_.end(), [&](const NativeFrame& frame) { return functions_.executes_lua(frame); });
+    return std::any_of(natives_.begin() + static_cast<std::ptrdiff_t>(native), natives_.end(),
+                       [&](const NativeFrame& frame) { return functions_.executes_lua(frame); });
   }
 
-  // luaV_execute owns the Lua calls down to the first fresh one; C calls before them have no native frame (they are being
-  // entered or left). LuaJIT's calls say who owns them. The outermost anchor of a state owns the rest: calls that a resume has
-  // unrolled (ldo.c, unroll).
+  // luaV_execute owns the Lua calls down to the first fresh one; C calls before them have no native
+  // frame (they are being entered or left). LuaJIT's calls say who owns them. The outermost anchor
+  // of a state owns the rest: calls that a resume has unrolled (ldo.c, unroll).
   void take_lua_calls(bool outermost) {
     if (walk().has_owners) {
       const NativeFrame& native = natives_[native_];
-      merged_.execute_frames += std::ranges::any_of(walk().calls, [&](const LuaCall& call) { return call.owner >= native.sp && call.owner < native.cfa; });
+      merged_.execute_frames += std::ranges::any_of(
+          walk().calls, [&](const LuaCall& call) { return call.owner >= native.sp && call.owner < native.cfa; });
       while (next_call_ < call_count() && walk().calls[next_call_].owner < native.cfa) take_call(native_);
     } else {
       ++merged_.execute_frames;
@@ -149,7 +160,8 @@ class Merger {
   }
 
   void take_call(std::size_t native) {
-    if (walk().left_out != 0 && next_call_ == walk().cut_at) push_call(MergedFrame::Kind::left_out, MergedFrame::no_native);
+    if (walk().left_out != 0 && next_call_ == walk().cut_at)
+      push_call(MergedFrame::Kind::left_out, MergedFrame::no_native);
     if (!walk().calls[next_call_].is_lua && native == MergedFrame::no_native) ++merged_.unpaired_c_calls;
     push_call(MergedFrame::Kind::call, native);
     ++next_call_;
@@ -158,8 +170,9 @@ class Merger {
 
   void hold(std::size_t native) { held_.push_back(native); }
 
-  // Decides about the native frames since the last anchor. Inside the outermost protected call of a state, what lies between
-  // two anchors and in the core's module only carries the call; outside of it, only what is known to carry does.
+  // Decides about the native frames since the last anchor. Inside the outermost protected call of a
+  // state, what lies between two anchors and in the core's module only carries the call; outside of
+  // it, only what is known to carry does.
   enum class Where { inside, host };
   void release(Where where) {
     for (const std::size_t native : held_) {
@@ -185,15 +198,16 @@ class Merger {
   bool traces_;
   Merged merged_;
   std::size_t segment_ = 0, native_ = 0, next_call_ = 0;
-  std::vector<std::size_t> next_calls_;   // by the first segment of each walk
-  bool goes_on_ = false;                  // a later segment has the same walk
+  std::vector<std::size_t> next_calls_;  // by the first segment of each walk
+  bool goes_on_ = false;                 // a later segment has the same walk
   bool any_anchor_ = false;
   std::vector<std::size_t> held_;
 };
 
 }  // namespace
 
-Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments, const NativeFunctions& functions, const MergeOptions& options) {
+Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments,
+             const NativeFunctions& functions, const MergeOptions& options) {
   return Merger(natives, segments, functions, options).run();
 }
 

@@ -21,10 +21,12 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
     for (const LuaImage& other : images) {
       if (other.start != image.start || other.rows.empty()) continue;
       if (other.rows.front().luajit != nullptr) has_luajit = true;
-      else count += static_cast<std::size_t>(other.cores), rows.insert(rows.end(), other.rows.begin(), other.rows.end());
+      else
+        count += static_cast<std::size_t>(other.cores), rows.insert(rows.end(), other.rows.begin(), other.rows.end());
     }
     if (const Module* const module = modules_.find(image.start)) {
-      (void)module->symbol(image.start);   // merging asks for a core's symbols, also while a thread stands still: read them now
+      (void)module->symbol(image.start);  // merging asks for a core's symbols, also while a thread stands still: read
+                                          // them now
       if (has_luajit) find_vm(core, *module);
       if (count != 0) find_executes(core, *module, count), find_collectors(core, *module, rows);
     }
@@ -50,7 +52,8 @@ void NativeCode::find_executes(CoreImage& core, const Module& module, std::size_
     const std::optional<Symbol> symbol = module.symbol(function.start);
     found.push_back({symbol && is_execute(demangled(symbol->name)), score, function});
   }
-  std::ranges::stable_sort(found, [](const Found& a, const Found& b) { return a.named != b.named ? a.named : a.score > b.score; });
+  std::ranges::stable_sort(
+      found, [](const Found& a, const Found& b) { return a.named != b.named ? a.named : a.score > b.score; });
   const int best = found.empty() ? 0 : found.front().score;
   for (const Found& one : found) {
     if (core.executes.size() < count && (one.named || 3 * one.score > best)) core.executes.push_back(one.range);
@@ -62,7 +65,9 @@ void NativeCode::find_collectors(CoreImage& core, const Module& module, const st
   const auto read = [&](Unwinder::Range range) {
     constexpr std::size_t largest = 1 << 18;
     MachineFunction function;
-    if (range.start == 0 || range.end <= range.start || range.end - range.start > largest || !module.executes(range.start)) return function;
+    if (range.start == 0 || range.end <= range.start || range.end - range.start > largest ||
+        !module.executes(range.start))
+      return function;
     function.code.resize(range.end - range.start);
     if (module.read(range.start, function.code)) function.start = range.start;
     return function;
@@ -71,7 +76,8 @@ void NativeCode::find_collectors(CoreImage& core, const Module& module, const st
     const MachineFunction execute = read(range);
     for (const Dialect& row : rows) {
       if (row.puc == nullptr || execute.start == 0) continue;
-      CollectorCode collector = find_collector_code(*row.puc, execute, [&](Address address) { return read(unwinder_.function(address)); });
+      CollectorCode collector = find_collector_code(*row.puc, execute,
+                                                    [&](Address address) { return read(unwinder_.function(address)); });
       if (collector.step == 0) continue;
       std::vector<Address> joining;
       for (const Unwinder::Range& function : unwinder_.functions(module)) {
@@ -94,7 +100,9 @@ void NativeCode::find_vm(CoreImage& core, const Module& module) {
     if (!core.vm) continue;
     // Where there is call frame information for it, that knows its bounds.
     const Unwinder::Range function = unwinder_.function((core.vm->start + core.vm->end) / 2);
-    if (function.start >= range.start && function.start + 256 >= core.vm->start && function.start <= core.vm->start + 256) core.vm->start = function.start;
+    if (function.start >= range.start && function.start + 256 >= core.vm->start &&
+        function.start <= core.vm->start + 256)
+      core.vm->start = function.start;
     return;
   }
 }
@@ -118,7 +126,8 @@ const TraceExit* NativeCode::trace_exit(const NativeFrame& frame) const {
 }
 
 const NativeCode::CoreImage* NativeCode::core_of(Address address) const {
-  const auto core = std::ranges::find_if(cores_, [&](const CoreImage& image) { return address >= image.start && address < image.end; });
+  const auto core = std::ranges::find_if(
+      cores_, [&](const CoreImage& image) { return address >= image.start && address < image.end; });
   return core != cores_.end() ? &*core : nullptr;
 }
 
@@ -127,7 +136,10 @@ bool NativeCode::executes_lua(const NativeFrame& frame) const {
   const CoreImage* const core = core_of(frame.lookup);
   if (core == nullptr) return false;
   if (core->vm && core->vm->contains(frame.lookup)) return true;
-  if (std::ranges::any_of(core->executes, [&](const Unwinder::Range& range) { return frame.lookup >= range.start && frame.lookup < range.end; })) return true;
+  if (std::ranges::any_of(core->executes, [&](const Unwinder::Range& range) {
+        return frame.lookup >= range.start && frame.lookup < range.end;
+      }))
+    return true;
   // Its cold part has call frame information of its own; only a symbol says what it belongs to.
   return (!core->vm || !core->executes.empty()) && described(frame).executes;
 }
@@ -135,7 +147,9 @@ bool NativeCode::executes_lua(const NativeFrame& frame) const {
 bool NativeCode::collects(const NativeFrame& frame) const {
   const CoreImage* const core = frame.function != 0 ? core_of(frame.lookup) : nullptr;
   if (core == nullptr || (core->vm && core->executes.empty())) return false;
-  return std::ranges::any_of(core->collectors, [&](const CollectorCode& collector) { return collector.has(frame.function); }) || described(frame).collects;
+  return std::ranges::any_of(core->collectors,
+                             [&](const CollectorCode& collector) { return collector.has(frame.function); }) ||
+         described(frame).collects;
 }
 
 bool NativeCode::carries(const NativeFrame& frame) const {
@@ -149,7 +163,9 @@ std::vector<std::byte> NativeCode::code(const NativeFrame& frame) const {
   const CoreImage* const core = core_of(frame.lookup);
   std::vector<std::byte> bytes;
   if (core == nullptr || core->executes.empty()) return bytes;
-  const auto around = std::ranges::find_if(core->executes, [&](const Unwinder::Range& range) { return frame.lookup >= range.start && frame.lookup < range.end; });
+  const auto around = std::ranges::find_if(core->executes, [&](const Unwinder::Range& range) {
+    return frame.lookup >= range.start && frame.lookup < range.end;
+  });
   const Unwinder::Range execute = around != core->executes.end() ? *around : core->executes.front();
   const Module* const module = modules_.find(execute.start);
   if (module == nullptr) return bytes;

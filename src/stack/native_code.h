@@ -1,13 +1,14 @@
 #pragma once
-// The native functions of a target: which of them are a Lua core's, with symbols or without, and how they are called.
+// The native functions of a target: which of them are a Lua core's, with symbols or without, and
+// how they are called.
 
 #include <string>
 #include <unordered_map>
 
-#include "luastate/puc/collector_code.h"
-#include "luastate/native_functions.h"
 #include "luastate/detect.h"
 #include "luastate/luajit/vm_code.h"
+#include "luastate/native_functions.h"
+#include "luastate/puc/collector_code.h"
 #include "unwind/unwinder.h"
 
 namespace luaspy {
@@ -19,8 +20,8 @@ class NativeCode : public NativeFunctions {
   // A Lua core's code, as far as it was found.
   struct CoreImage {
     Address start, end;
-    std::vector<Unwinder::Range> executes;    // luaV_execute of each PUC Lua that is linked into it
-    std::vector<CollectorCode> collectors;    // PUC
+    std::vector<Unwinder::Range> executes;  // luaV_execute of each PUC Lua that is linked into it
+    std::vector<CollectorCode> collectors;  // PUC
     std::optional<VmCode> vm;
   };
   const std::vector<CoreImage>& cores() const { return cores_; }
@@ -38,7 +39,9 @@ class NativeCode : public NativeFunctions {
   bool collects(const NativeFrame& frame) const override;
   bool carries(const NativeFrame& frame) const override;
   bool in_core_module(const NativeFrame& frame) const override;
-  bool may_be_code(Address address) const override { return modules_.find(address) != nullptr || modules_.executes(address); }
+  bool may_be_code(Address address) const override {
+    return modules_.find(address) != nullptr || modules_.executes(address);
+  }
 
   std::vector<std::byte> code(const NativeFrame& frame) const override;
   const Frame& describe(const NativeFrame& frame) const override;
@@ -59,7 +62,7 @@ class NativeCode : public NativeFunctions {
     bool executes = false, collects = false, carries = false;
   };
   const Described& described(const NativeFrame& frame) const;
-  mutable std::unordered_map<Address, Described> described_;   // by function start, else lookup
+  mutable std::unordered_map<Address, Described> described_;  // by function start, else lookup
 };
 
 }  // namespace luaspy

@@ -19,23 +19,29 @@ bool note_entries(Unwinder& unwinder, const Walked& walked) {
   return news;
 }
 
-void unwind(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules, const LookMemory& look, Matched& matched) {
+void unwind(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
+            const LookMemory& look, Matched& matched) {
   const auto trace_of = [&](const NativeFrame& frame) -> VmFrames::CodeRange {
-    if (const Trace* const trace = lua.trace_at(matched.lua, frame.lookup)) return {trace->mcode, trace->mcode + trace->size};
+    if (const Trace* const trace = lua.trace_at(matched.lua, frame.lookup))
+      return {trace->mcode, trace->mcode + trace->size};
     // Exit stubs and links between traces belong to none.
     if (frame.step == Step::registers && matched.lua.on_trace()) return {frame.lookup, frame.lookup + 1};
     return {};
   };
   const VmFrames rule(modules, functions, matched.lua.cframes(), matched.lua.on_trace(), trace_of);
   matched.natives.clear();
-  matched.complete = unwinder.unwind(look.registers, look.stopped, &rule, matched.natives, most_natives) == Unwinder::End::root;
+  matched.complete = unwinder.unwind(look.registers, look.stopped, &rule, matched.natives, most_natives) ==
+                     Unwinder::End::root;
   for (NativeFrame& frame : matched.natives) frame.in_trace = rule.in_trace(frame.lookup);
   lua.settle(matched.lua, matched.natives, functions, look);
 }
 
-const RunningState& state_of(const Walked& walked, const MergedFrame& frame) { return walked.states[walked.parts[frame.segment].state]; }
+const RunningState& state_of(const Walked& walked, const MergedFrame& frame) {
+  return walked.states[walked.parts[frame.segment].state];
+}
 
-// Of each luaV_execute frame but the innermost, the first call that it owns waits for a callee: its saved pc is exact.
+// Of each luaV_execute frame but the innermost, the first call that it owns waits for a callee: its
+// saved pc is exact.
 void learn_pcs(LivePc& live_pc, const Joined& joined, const Memory& stopped) {
   std::size_t last = MergedFrame::no_native;
   bool innermost = true;
@@ -43,7 +49,8 @@ void learn_pcs(LivePc& live_pc, const Joined& joined, const Memory& stopped) {
     if (frame.kind != MergedFrame::Kind::call) continue;
     const RunningState& state = state_of(joined.from.lua, frame);
     const LuaCall& call = state.walk.calls[frame.call];
-    if (call.is_lua && state.activation.lua.puc != nullptr && frame.native != MergedFrame::no_native && frame.native != last) {
+    if (call.is_lua && state.activation.lua.puc != nullptr && frame.native != MergedFrame::no_native &&
+        frame.native != last) {
       last = frame.native;
       if (!innermost) live_pc.learn(joined.from.natives[frame.native], call, stopped);
     }
@@ -51,18 +58,21 @@ void learn_pcs(LivePc& live_pc, const Joined& joined, const Memory& stopped) {
   }
 }
 
-// Only the innermost call of all can be ahead of its saved pc; every other one waits. 5.2 and 5.3 count in CallInfo itself.
-Address pc_of(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const MergedFrame& frame, const Memory& stopped) {
+// Only the innermost call of all can be ahead of its saved pc; every other one waits. 5.2 and 5.3
+// count in CallInfo itself.
+Address pc_of(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const MergedFrame& frame,
+              const Memory& stopped) {
   const RunningState& state = state_of(joined.from.lua, frame);
   const LuaCall& call = state.walk.calls[frame.call];
-  if (state.activation.lua.puc == nullptr) return call.saved_pc;   // LuajitReader has found it
+  if (state.activation.lua.puc == nullptr) return call.saved_pc;  // LuajitReader has found it
   const Bytecode bytecode = state.activation.lua.puc->bytecode;
   const bool in_memory = bytecode == Bytecode::lua52 || bytecode == Bytecode::lua53;
   const bool innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
   if (in_memory || !innermost || frame.native == MergedFrame::no_native) return call.saved_pc;
   const Prototype* const prototype = lua.names().prototype(state.activation.lua, call);
   const LuaCall* const caller = state.walk.caller_of(frame.call);
-  return lua.live_pc().pc(joined.from.natives[frame.native], frame.native == 0, call, caller, prototype, stopped, functions);
+  return lua.live_pc().pc(joined.from.natives[frame.native], frame.native == 0, call, caller, prototype, stopped,
+                          functions);
 }
 
 // A trace by its number and where it begins.
@@ -86,22 +96,25 @@ Frame name_native(LuaReader& lua, const NativeFunctions& functions, const Walked
 
 }  // namespace
 
-Matched match(LuaReader& lua, const NativeFunctions& functions, const LookMemory& look, Walked walked, std::vector<NativeFrame> natives) {
+Matched match(LuaReader& lua, const NativeFunctions& functions, const LookMemory& look, Walked walked,
+              std::vector<NativeFrame> natives) {
   Matched matched{std::move(walked), std::move(natives)};
   lua.settle(matched.lua, matched.natives, functions, look);
   return matched;
 }
 
-Matched match_by_unwinding(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules, const LookMemory& look, Walked walked,
-                           std::vector<NativeFrame> room) {
+Matched match_by_unwinding(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
+                           const LookMemory& look, Walked walked, std::vector<NativeFrame> room) {
   Matched matched{std::move(walked), std::move(room)};
   note_entries(unwinder, matched.lua);
   unwind(lua, functions, unwinder, modules, look, matched);
-  // LuaJIT's C functions are known only now; where code has no tables they tell where functions start.
+  // LuaJIT's C functions are known only now; where code has no tables they tell where functions
+  // start.
   if (!note_entries(unwinder, matched.lua)) return matched;
   const auto is_guess = [](const NativeFrame& frame) { return frame.step == Step::code || frame.step == Step::scan; };
   if (std::ranges::any_of(matched.natives, is_guess)) unwind(lua, functions, unwinder, modules, look, matched);
-  else for (NativeFrame& frame : matched.natives) frame.function = unwinder.function(frame.lookup).start;
+  else
+    for (NativeFrame& frame : matched.natives) frame.function = unwinder.function(frame.lookup).start;
   return matched;
 }
 
@@ -111,7 +124,8 @@ std::vector<Segment> segments_of(const Walked& walked) {
   return segments;
 }
 
-Joined join(LuaReader& lua, const NativeFunctions& functions, Matched matched, const MergeOptions& merging, const Memory& stopped) {
+Joined join(LuaReader& lua, const NativeFunctions& functions, Matched matched, const MergeOptions& merging,
+            const Memory& stopped) {
   Joined joined{std::move(matched), {}, {}};
   const Walked& walked = joined.from.lua;
   joined.merged = merge(joined.from.natives, segments_of(walked), functions, merging);
@@ -121,7 +135,8 @@ Joined join(LuaReader& lua, const NativeFunctions& functions, Matched matched, c
     if (frame.kind != MergedFrame::Kind::call) continue;
     const RunningState& state = state_of(walked, frame);
     const LuaCall& call = state.walk.calls[frame.call];
-    found = {&state.activation, &state.walk, frame.call, call.is_lua ? pc_of(lua, functions, joined, frame, stopped) : 0};
+    found = {&state.activation, &state.walk, frame.call,
+             call.is_lua ? pc_of(lua, functions, joined, frame, stopped) : 0};
     Stack markers;
     add_markers(call, markers);
     joined.calls.resize(joined.calls.size() + markers.size());
@@ -156,9 +171,15 @@ Stack name(LuaReader& lua, const NativeFunctions& functions, const Joined& joine
   Stack stack;
   for (auto frame = joined.merged.frames.rbegin(); frame != joined.merged.frames.rend(); ++frame) {
     switch (frame->kind) {
-      case MergedFrame::Kind::native: stack.push_back(name_native(lua, functions, walked, joined.from.natives[frame->native])); break;
-      case MergedFrame::Kind::not_joined: stack.push_back(marker("[native and Lua frames not joined]")); break;
-      case MergedFrame::Kind::left_out: stack.push_back(marker(left_out_text(state_of(walked, *frame).walk, lua.counts_left_out()))); break;
+      case MergedFrame::Kind::native:
+        stack.push_back(name_native(lua, functions, walked, joined.from.natives[frame->native]));
+        break;
+      case MergedFrame::Kind::not_joined:
+        stack.push_back(marker("[native and Lua frames not joined]"));
+        break;
+      case MergedFrame::Kind::left_out:
+        stack.push_back(marker(left_out_text(state_of(walked, *frame).walk, lua.counts_left_out())));
+        break;
       case MergedFrame::Kind::call: {
         const RunningState& state = state_of(walked, *frame);
         const LuaCall& call = state.walk.calls[frame->call];
@@ -166,7 +187,8 @@ Stack name(LuaReader& lua, const NativeFunctions& functions, const Joined& joine
         add_markers(call, outside);
         std::ranges::reverse_copy(outside, std::back_inserter(stack));
         const Names::Context context{state.activation.lua, state.activation.G, stopped};
-        stack.push_back(label_call(lua.names(), functions, context, call, state.walk.caller_of(frame->call), joined.calls[stack.size()].pc));
+        stack.push_back(label_call(lua.names(), functions, context, call, state.walk.caller_of(frame->call),
+                                   joined.calls[stack.size()].pc));
         break;
       }
     }

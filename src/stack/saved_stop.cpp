@@ -12,7 +12,8 @@ void write_bytes(std::ostream& out, const char* word, Address address, std::span
   constexpr std::size_t a_line = 32;
   for (std::size_t i = 0; i < bytes.size(); i += a_line) {
     out << word << ' ' << fmt::format("{:x} ", address + i);
-    for (const std::byte byte : bytes.subspan(i, std::min(a_line, bytes.size() - i))) out << fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+    for (const std::byte byte : bytes.subspan(i, std::min(a_line, bytes.size() - i)))
+      out << fmt::format("{:02x}", std::to_integer<unsigned>(byte));
     out << '\n';
   }
 }
@@ -53,7 +54,8 @@ Frame SavedStop::describe_entry(Address entry) const {
 void save_stop(const SavedStop& stop, std::ostream& out) {
   out << "luaspy stop 1\nfrom " << stop.from << "\nlua " << stop.version << '\n';
   for (unsigned number = 0; number < register_count; ++number) {
-    if (stop.registers.knows(number)) out << fmt::format("register {} {:x}\n", register_names[number], stop.registers[number]);
+    if (stop.registers.knows(number))
+      out << fmt::format("register {} {:x}\n", register_names[number], stop.registers[number]);
   }
   write_bytes(out, "stack", stop.stack_start, stop.stack);
   std::vector<std::byte> run;
@@ -69,9 +71,11 @@ void save_stop(const SavedStop& stop, std::ostream& out) {
   for (const NativeFrame& frame : stop.natives) {
     std::string flags = stop.flags.at(frame.function);
     if (flags.empty()) flags = "-";
-    out << fmt::format("native {:x} {:x} {:x} {:x} {} {}\n", frame.pc, frame.sp, frame.cfa, frame.function, flags, stop.names.at(frame.function).name);
+    out << fmt::format("native {:x} {:x} {:x} {:x} {} {}\n", frame.pc, frame.sp, frame.cfa, frame.function, flags,
+                       stop.names.at(frame.function).name);
     for (const unsigned number : callee_saved_registers) {
-      if (frame.registers.knows(number)) out << fmt::format("saved {} {:x}\n", register_names[number], frame.registers[number]);
+      if (frame.registers.knows(number))
+        out << fmt::format("saved {} {:x}\n", register_names[number], frame.registers[number]);
     }
   }
   for (const std::string& line : stop.expected) out << "expect " << line << '\n';

@@ -1,6 +1,6 @@
 #pragma once
-// A stop, saved: what a target's memory and registers were, and which stack luaspy is to make of it. A text that a person can
-// read and change:
+// A stop, saved: what a target's memory and registers were, and which stack luaspy is to make of
+// it. A text that a person can read and change:
 //
 //   luaspy stop 1
 //   from lua5.4 of Debian 12, spin.lua coroutine
@@ -8,10 +8,10 @@
 //   register rsp 7ffd1000
 //   stack 7ffd1000 8c10…                       bytes of the thread's stack from sp on, 32 a line, the first byte first
 //   memory 55d0 8c10…                          bytes of anything else
-//   native PC SP CFA FUNCTION FLAGS NAME       frames, innermost first; flags: x the VM, t its machine code, c carries a call, m core's module
-//   saved rbx 55d0                             callee-saved registers of the frame above
-//   expect main chunk (spin.lua:9)             outermost first, as dump prints it
-//   include FILE                               another file first; later lines win
+//   native PC SP CFA FUNCTION FLAGS NAME       frames, innermost first; flags: x the VM, t its machine code, c carries
+//   a call, m core's module saved rbx 55d0                             callee-saved registers of the frame above expect
+//   main chunk (spin.lua:9)             outermost first, as dump prints it include FILE another file first; later lines
+//   win
 //
 // What the file does not hold cannot be read.
 
@@ -23,9 +23,9 @@
 #include <string>
 #include <vector>
 
-#include "luastate/native_functions.h"
 #include "base/memory.h"
 #include "base/registers.h"
+#include "luastate/native_functions.h"
 
 namespace luaspy {
 
@@ -45,14 +45,14 @@ struct SavedStop : NativeFunctions {
   Registers registers;
   Address stack_start = 0;
   std::vector<std::byte> stack;
-  SavedMemory memory;            // the stack included
+  SavedMemory memory;  // the stack included
   std::vector<NativeFrame> natives;
-  std::map<Address, std::string> flags;   // by the function's start
-  std::map<Address, Frame> names;         // by the function's start
+  std::map<Address, std::string> flags;  // by the function's start
+  std::map<Address, Frame> names;        // by the function's start
   std::vector<std::string> expected;
 
   bool executes_lua(const NativeFrame& frame) const override { return has(frame, 'x'); }
-  const TraceExit* trace_exit(const NativeFrame&) const override { return nullptr; }   // not saved
+  const TraceExit* trace_exit(const NativeFrame&) const override { return nullptr; }  // not saved
   bool carries(const NativeFrame& frame) const override { return has(frame, 'x') || has(frame, 'c'); }
   bool in_core_module(const NativeFrame& frame) const override { return has(frame, 'm'); }
   std::vector<std::byte> code(const NativeFrame&) const override { return {}; }
@@ -65,6 +65,7 @@ struct SavedStop : NativeFunctions {
 void save_stop(const SavedStop& stop, std::ostream& out);
 
 // "rax", by DWARF's numbers.
-inline constexpr std::array register_names = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
+inline constexpr std::array register_names = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+                                              "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
 
 }  // namespace luaspy

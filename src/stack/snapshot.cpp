@@ -21,29 +21,32 @@ constexpr std::size_t page_limit = 8192;
 
 }  // namespace
 
-// A range costs 0.4 µs, a KB 0.06: neighbours become one range, and so do ranges with some blocks between them.
+// A range costs 0.4 µs, a KB 0.06: neighbours become one range, and so do ranges with some blocks
+// between them.
 void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& predicted) {
   constexpr Address gap = 32 * block_size;
   open_ = true;
   stack_start_ = stack;
   stack_size_ = stack_bytes;
-  below_ = stack_bytes != 0 ? std::min<std::size_t>(red_zone, stack % page_size) : 0;   // the page below may be a guard
+  below_ = stack_bytes != 0 ? std::min<std::size_t>(red_zone, stack % page_size) : 0;  // the page below may be a guard
   if (stack_.size() < red_zone + stack_bytes) stack_.resize(red_zone + stack_bytes);
   pages_.clear();
   last_ = 0;
   used_ = 0;
   const std::size_t most = std::min(predicted.size(), page_limit);
-  if (pool_.size() < most * page_size) pool_.resize(most * page_size);   // requests point into it: it must not move until they are read
+  if (pool_.size() < most * page_size)
+    pool_.resize(most * page_size);  // requests point into it: it must not move until they are read
 
   requests_.clear();
   std::byte* const lowest = stack_.data() + (red_zone - below_);
   if (stack_bytes != 0) requests_.push_back({stack - below_, {lowest, below_ + stack_bytes}});
-  Address start = 0, end = 0;   // of the range being made
+  Address start = 0, end = 0;  // of the range being made
   for (const Used& used : std::span(predicted).first(most)) {
     std::uint64_t blocks = used.now | used.before;
     while (blocks != 0) {
       const int first = std::countr_zero(blocks), count = std::countr_one(blocks >> first);
-      const Address from = used.page + static_cast<Address>(first) * block_size, to = from + static_cast<Address>(count) * block_size;
+      const Address from = used.page + static_cast<Address>(first) * block_size,
+                    to = from + static_cast<Address>(count) * block_size;
       blocks &= count == blocks_of_page ? 0 : ~(((std::uint64_t{1} << count) - 1) << first);
       // What is in one page is one range: each page is in one place of the pool.
       if (start != 0 && (from - end <= gap || page_of(from) == page_of(end - 1))) {
@@ -59,9 +62,12 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
   for (const Request& request : requests_) {
     if (request.done) continue;
     const Address last = request.address + request.into.size();
-    if (request.into.data() == lowest && request.filled > below_) stack_size_ = std::min(request.filled - below_, stack_size_);
+    if (request.into.data() == lowest && request.filled > below_)
+      stack_size_ = std::min(request.filled - below_, stack_size_);
     else if (request.into.data() == lowest) stack_size_ = below_ = 0;
-    else std::erase_if(pages_, [&](const Page& page) { return page.address + page_size > request.address && page.address < last; });
+    else
+      std::erase_if(
+          pages_, [&](const Page& page) { return page.address + page_size > request.address && page.address < last; });
   }
 }
 

@@ -51,25 +51,28 @@ void StackReader::settle() {
 
 bool StackReader::read(Look& look, const Registers& registers, const Prediction& predicted, bool hurry) {
   look.registers = registers;
-  look.objects.open(0, 0, {});   // empty
+  look.objects.open(0, 0, {});  // empty
   look.objects.close();
   const std::size_t whole = policy_.stack_bytes(map_.space(), registers.sp());
-  const Address known_size = predicted.stack_end - registers.sp();   // huge if it lies below
+  const Address known_size = predicted.stack_end - registers.sp();  // huge if it lies below
   look.cut = hurry && predicted.stack_end != 0 && known_size < whole;
   Snapshot& snapshot = look.snapshot;
   snapshot.open(registers.sp(), look.cut ? known_size : whole, predicted.memory);
   // A guess at a stack's size may reach beyond it: its first page is there.
-  if (snapshot.stack().empty()) snapshot.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
+  if (snapshot.stack().empty())
+    snapshot.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
   if (snapshot.stack().empty()) return false;
   const bool all = !hurry || policy_.takes_care();
-  lua_.locate(snapshot, registers, look.stack(), {predicted.stack_start, predicted.stack}, all, look.located, &predicted.mentions);
+  lua_.locate(snapshot, registers, look.stack(), {predicted.stack_start, predicted.stack}, all, look.located,
+              &predicted.mentions);
   return true;
 }
 
 void StackReader::read_after(Look& look, const Prediction& predicted) const {
   look.snapshot.close();
   look.objects.open(0, 0, predicted.objects);
-  if (!look.located.all) lua_.touch(SnapshotThenLater(look.snapshot, look.objects), look.registers, look.stack(), look.located);
+  if (!look.located.all)
+    lua_.touch(SnapshotThenLater(look.snapshot, look.objects), look.registers, look.stack(), look.located);
   look.objects.close();
 }
 
@@ -83,9 +86,10 @@ bool StackReader::finish(Look& look, Sample& sample, Prediction& prediction) {
   const LookMemory memory{look.registers, look.stack(), look.snapshot, both};
   Matched room = std::exchange(joined_, {}).from;
   Walked walked = lua_.walk(look.located, memory, std::move(room.lua));
-  Matched matched = match_by_unwinding(lua_, native_code(), map_.unwinder(), map_.modules(), memory, std::move(walked), std::move(room.natives));
+  Matched matched = match_by_unwinding(lua_, native_code(), map_.unwinder(), map_.modules(), memory, std::move(walked),
+                                       std::move(room.natives));
   if (look.cut && !matched.complete) {
-    prediction.stack_end = 0;   // a walk had come to an end too early
+    prediction.stack_end = 0;  // a walk had come to an end too early
     return false;
   }
   if (!lua_.confirm_functions(matched.lua, look.located.all) && !look.located.all) {
@@ -113,7 +117,7 @@ StackReader::Unnamed StackReader::take_unnamed() {
 }
 
 void StackReader::predict(const Matched& matched, Prediction& prediction) const {
-  constexpr Address above_root = 256;   // bytes that the outermost frame may be asked for
+  constexpr Address above_root = 256;  // bytes that the outermost frame may be asked for
   const Snapshot& snapshot = look_->snapshot;
   snapshot.predict(prediction.memory);
   look_->objects.predict(prediction.objects);

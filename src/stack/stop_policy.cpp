@@ -5,8 +5,9 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_stack_bytes = 1 << 20;    // read of a native stack; what is deeper is cut
-constexpr Address most_thread_stack = 64 << 20;      // a mapping beyond this is no thread's stack, but may have those of fibers in it
+constexpr std::size_t most_stack_bytes = 1 << 20;  // read of a native stack; what is deeper is cut
+constexpr Address most_thread_stack = 64 << 20;    // a mapping beyond this is no thread's stack, but may have those of
+                                                   // fibers in it
 constexpr std::size_t blind_stack_bytes = 16 << 10;  // for a stack that no known mapping holds
 
 }  // namespace
@@ -20,7 +21,8 @@ bool StopPolicy::takes_care() {
 void StopPolicy::learn(bool missed) {
   constexpr int looks_to_calm_down = 1024;
   if (!missed) {
-    if (++hurried_looks_ % looks_to_calm_down == 0) next_careful_looks_ = std::max(next_careful_looks_ / 4, fewest_careful_looks);
+    if (++hurried_looks_ % looks_to_calm_down == 0)
+      next_careful_looks_ = std::max(next_careful_looks_ / 4, fewest_careful_looks);
     return;
   }
   careful_looks_ = next_careful_looks_;

@@ -17,14 +17,14 @@ class TargetMap {
 
   // To be done in this order, as space() may be read by another thread: it changes in take() only.
   AddressSpace look() const { return mapped_.address_space(); }
-  bool take(AddressSpace space);   // is there code that was not there?
-  bool find_luas();                // after that: are there other Luas than before?
-  void find_functions();           // after that
+  bool take(AddressSpace space);  // is there code that was not there?
+  bool find_luas();               // after that: are there other Luas than before?
+  void find_functions();          // after that
 
   // Some of these frames may be where no mapping was: is_due() says when to look again.
   void note(const std::vector<NativeFrame>& natives);
-  // Call between ticks. A target that maps and unmaps all the time must not make luaspy read its mappings at every tick: the more often nothing
-  // new was found, the longer the pause.
+  // Call between ticks. A target that maps and unmaps all the time must not make luaspy read its
+  // mappings at every tick: the more often nothing new was found, the longer the pause.
   bool is_due();
 
   const AddressSpace& space() const { return space_; }

@@ -4,13 +4,19 @@
 
 namespace luaspy {
 
-VmFrames::VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace, TraceOf trace_of)
-    : modules_(modules), native_(native), cframes_(std::move(cframes)), on_trace_(on_trace), trace_of_(std::move(trace_of)) {
+VmFrames::VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace,
+                   TraceOf trace_of)
+    : modules_(modules),
+      native_(native),
+      cframes_(std::move(cframes)),
+      on_trace_(on_trace),
+      trace_of_(std::move(trace_of)) {
   std::ranges::sort(cframes_);
 }
 
 bool VmFrames::in_trace(Address lookup) const {
-  return std::ranges::any_of(traces_, [&](const CodeRange& range) { return lookup >= range.start && lookup < range.end; });
+  return std::ranges::any_of(traces_,
+                             [&](const CodeRange& range) { return lookup >= range.start && lookup < range.end; });
 }
 
 bool VmFrames::meets_trace(const NativeFrame& frame) const {
@@ -22,12 +28,15 @@ bool VmFrames::meets_trace(const NativeFrame& frame) const {
   return true;
 }
 
-// Is there a call instruction before `address`: call rel32 (E8), or call r/m64 (FF /2) of any length?
+// Is there a call instruction before `address`: call rel32 (E8), or call r/m64 (FF /2) of any
+// length?
 bool VmFrames::follows_a_call(Address address) const {
   constexpr std::size_t longest = 7;
   std::array<std::uint8_t, longest> before{};
   const Module* const module = modules_.find(address);
-  if (module == nullptr || !module->executes(address - 1) || !module->read(address - longest, std::as_writable_bytes(std::span(before)))) return false;
+  if (module == nullptr || !module->executes(address - 1) ||
+      !module->read(address - longest, std::as_writable_bytes(std::span(before))))
+    return false;
   if (before[longest - 5] == 0xe8) return true;
   for (const std::size_t length : {2u, 3u, 4u, 6u, 7u}) {
     if (before[longest - length] == 0xff && (before[longest - length + 1] & 0x38) == 0x10) return true;
@@ -35,7 +44,8 @@ bool VmFrames::follows_a_call(Address address) const {
   return false;
 }
 
-bool VmFrames::leave(Address cframe, unsigned frame_size, bool saves_r12_r13, const Memory& stack, Registers& caller) const {
+bool VmFrames::leave(Address cframe, unsigned frame_size, bool saves_r12_r13, const Memory& stack,
+                     Registers& caller) const {
   const Address cfa = cframe + frame_size;
   const auto restore = [&](unsigned number, unsigned below) {
     if (const std::optional<Address> value = stack.get<Address>(cfa - below)) caller.set(number, *value);
@@ -58,12 +68,15 @@ bool VmFrames::step(const NativeFrame& from, const Memory& stack, Registers& cal
   for (const unsigned number : callee_saved_registers) {
     if (from.registers.knows(number)) caller.set(number, from.registers[number]);
   }
-  // Being built or taken down, at the innermost frame only: elsewhere the VM is waiting for something it called.
-  if (const std::optional<unsigned> depth = vm != nullptr && from.step == Step::registers ? vm->depth_at(from.pc) : std::nullopt) {
+  // Being built or taken down, at the innermost frame only: elsewhere the VM is waiting for
+  // something it called.
+  if (const std::optional<unsigned> depth = vm != nullptr && from.step == Step::registers ? vm->depth_at(from.pc)
+                                                                                          : std::nullopt) {
     const Address cfa = from.sp + *depth;
     if (const std::optional<Address> address = stack.get<Address>(cfa - 8); address && follows_a_call(*address)) {
       // What has not been pushed yet, or is popped already, is in its register.
-      for (const auto& [number, below] : {std::pair{rbp, 16u}, std::pair{rbx, 24u}, std::pair{r15, 32u}, std::pair{r14, 40u}}) {
+      for (const auto& [number, below] :
+           {std::pair{rbp, 16u}, std::pair{rbx, 24u}, std::pair{r15, 32u}, std::pair{r14, 40u}}) {
         if (below > *depth) continue;
         if (const std::optional<Address> value = stack.get<Address>(cfa - below)) caller.set(number, *value);
       }
@@ -80,14 +93,16 @@ bool VmFrames::step(const NativeFrame& from, const Memory& stack, Registers& cal
   }
   if (nearest == cframes_.end()) return false;
   if (vm == nullptr || on_trace_) {
-    // lj_asm_x86.h: traces keep r12 and r13 of their caller in the C frame's lowest word and the one below it.
+    // lj_asm_x86.h: traces keep r12 and r13 of their caller in the C frame's lowest word and the
+    // one below it.
     if (const std::optional<Address> value = stack.get<Address>(*nearest)) caller.set(r12, *value);
     if (const std::optional<Address> value = stack.get<Address>(*nearest - 8)) caller.set(r13, *value);
   }
   for (const VmCode* const other : native_.vms()) {
     if (vm != nullptr && other != vm) continue;
     const std::optional<Address> address = stack.get<Address>(*nearest + other->frame_size - 8);
-    if (vm != nullptr || (address && follows_a_call(*address))) return leave(*nearest, other->frame_size, other->saves_r12_r13, stack, caller);
+    if (vm != nullptr || (address && follows_a_call(*address)))
+      return leave(*nearest, other->frame_size, other->saves_r12_r13, stack, caller);
   }
   return false;
 }

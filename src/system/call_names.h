@@ -5,7 +5,8 @@
 
 namespace luaspy {
 
-// "[epoll_wait]"; "[page fault]" for -1 (it waits outside of any system call); "[system call 999]" for an unknown one.
+// "[epoll_wait]"; "[page fault]" for -1 (it waits outside of any system call); "[system call 999]"
+// for an unknown one.
 std::string system_call_name(long number);
 
 }  // namespace luaspy

@@ -115,7 +115,8 @@ std::size_t read_some_at(const FileDescriptor& file, Address address, std::span<
 
 Failure find_process(pid_t pid) { return failure_if(::kill(pid, 0) != 0); }
 
-// There is no process 0 to trace: a kernel that looks for it says so (ESRCH), a filter in front of it something else.
+// There is no process 0 to trace: a kernel that looks for it says so (ESRCH), a filter in front of
+// it something else.
 Failure may_stop() {
   const Failure failure = seize(0);
   return failure.no_such_process() ? Failure{} : failure;
@@ -153,8 +154,8 @@ WaitStatus status_of(pid_t changed, int status) {
   if (changed < 0) return {errno == EINTR ? WaitStatus::Kind::interrupted : WaitStatus::Kind::ended};
   if (WIFEXITED(status)) return {WaitStatus::Kind::ended, 0, WEXITSTATUS(status)};
   if (WIFSIGNALED(status)) return {WaitStatus::Kind::ended, 0, 128 + WTERMSIG(status)};
-  // ptrace(2): a stop with an event in bits 16 up (PTRACE_EVENT_STOP) carries no signal to deliver; any other is a
-  // signal-delivery-stop, whose signal would be lost if it were not passed on.
+  // ptrace(2): a stop with an event in bits 16 up (PTRACE_EVENT_STOP) carries no signal to deliver;
+  // any other is a signal-delivery-stop, whose signal would be lost if it were not passed on.
   const bool event = status >> 16 != 0;
   return {WaitStatus::Kind::stopped, event ? 0 : WSTOPSIG(status)};
 }
@@ -196,8 +197,10 @@ void Alarm::set(Clock::time_point time) {
 // WNOWAIT leaves a stop to the thread that it belongs to. An end is heard for good by waitpid(2).
 WaitStatus wait_for_end(pid_t child) {
   siginfo_t info{};
-  if (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0) return {errno == EINTR ? WaitStatus::Kind::interrupted : WaitStatus::Kind::ended};
-  if (info.si_pid == 0 || (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED)) return {};
+  if (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
+    return {errno == EINTR ? WaitStatus::Kind::interrupted : WaitStatus::Kind::ended};
+  if (info.si_pid == 0 || (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED))
+    return {};
   return wait_for(child, false);
 }
 

@@ -9,8 +9,8 @@
 
 namespace luaspy::system {
 
-// The child execs when its pipe `go` closes. Its own end of `answer` closes by itself at a successful exec, and carries errno
-// after a failed one.
+// The child execs when its pipe `go` closes. Its own end of `answer` closes by itself at a
+// successful exec, and carries errno after a failed one.
 Launch::Launch(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -28,7 +28,8 @@ Launch::Launch(const std::vector<std::string>& command) {
   if (pid_ != 0) return;
   ::close(go_.release());
   char nothing = 0;
-  while (::read(wait_end.number(), &nothing, 1) < 0 && errno == EINTR) {}
+  while (::read(wait_end.number(), &nothing, 1) < 0 && errno == EINTR) {
+  }
   ::execvp(arguments[0], arguments.data());
   const int code = errno;
   (void)!::write(error_end.number(), &code, sizeof code);
@@ -40,7 +41,8 @@ Failure Launch::start() {
   { const FileDescriptor closed(std::move(go_)); }
   int code = 0;
   ssize_t count = 0;
-  while ((count = ::read(answer_.number(), &code, sizeof code)) < 0 && errno == EINTR) {}
+  while ((count = ::read(answer_.number(), &code, sizeof code)) < 0 && errno == EINTR) {
+  }
   if (count != sizeof code) return {};
   ::waitpid(pid_, nullptr, 0);
   return {code};

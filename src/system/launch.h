@@ -11,8 +11,8 @@
 
 namespace luaspy::system {
 
-// A command in a process of its own, with this process's files and environment. It waits before exec until start(), so
-// that it can be looked at however soon it ends.
+// A command in a process of its own, with this process's files and environment. It waits before
+// exec until start(), so that it can be looked at however soon it ends.
 class Launch {
  public:
   explicit Launch(const std::vector<std::string>& command);

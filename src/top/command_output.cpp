@@ -15,7 +15,8 @@ Result<CommandOutput> CommandOutput::divert() {
   const char* const folder = std::getenv("TMPDIR");
   std::string path = fmt::format("{}/luaspy-top-XXXXXX", folder != nullptr && *folder != '\0' ? folder : "/tmp");
   const FileDescriptor written(::mkostemp(path.data(), O_APPEND | O_CLOEXEC));
-  if (!written) return Error{Cause::output, fmt::format("Cannot write {}, for what the command writes meanwhile.", path)};
+  if (!written)
+    return Error{Cause::output, fmt::format("Cannot write {}, for what the command writes meanwhile.", path)};
   output.path_ = path;
   output.file_ = system::open_file(path, O_RDONLY);
   const FileDescriptor nothing = system::open_file("/dev/null", O_RDONLY);
@@ -48,7 +49,7 @@ void CommandOutput::pour() {
     for (ssize_t written = 0; written < count;) {
       const ssize_t more = ::write(1, buffer.data() + written, static_cast<std::size_t>(count - written));
       if (more > 0) written += more;
-      else if (system::end_requested() != 0) return;   // a terminal that is gone, or takes nothing
+      else if (system::end_requested() != 0) return;  // a terminal that is gone, or takes nothing
     }
   }
 }

@@ -10,12 +10,12 @@
 #include <iostream>
 #include <thread>
 
-#include "system/signals.h"
-#include "system/calls.h"
 #include "attach/halt.h"
 #include "attach/refusal.h"
-#include "top/command_output.h"
 #include "base/say.h"
+#include "system/calls.h"
+#include "system/signals.h"
+#include "top/command_output.h"
 #include "top/top_feed.h"
 #include "top/top_plain.h"
 #include "top/top_screen.h"
@@ -25,14 +25,16 @@ namespace {
 
 using Clock = system::Clock;
 
-constexpr double window = 5;   // s, of the screen
+constexpr double window = 5;  // s, of the screen
 
-// Shows on a thread of its own, and samples on this one. An exception of the other thread is thrown here.
-void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCounts& counts, const std::function<void()>& show) {
+// Shows on a thread of its own, and samples on this one. An exception of the other thread is thrown
+// here.
+void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCounts& counts,
+              const std::function<void()>& show) {
   std::exception_ptr failure;
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);   // signals are for the thread that samples
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the thread that samples
   std::thread shower([&] {
     try {
       show();
@@ -67,21 +69,24 @@ void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCou
 // What is to be shown. Where nothing ran in the window, /proc is asked whether anything could.
 void copy(TopFeed& feed, TopCounts& counts, TopTarget& target) {
   feed.copy(counts, target);
-  const bool nothing_ran = std::ranges::all_of(counts.activity, [](const TopCounts::Span& span) { return span.recent == 0; });
-  if (nothing_ran && counts.elapsed.recent > 0 && !target.ended && target.processes == 1) target.still = why_still(target.pid);
+  const bool nothing_ran = std::ranges::all_of(counts.activity,
+                                               [](const TopCounts::Span& span) { return span.recent == 0; });
+  if (nothing_ran && counts.elapsed.recent > 0 && !target.ended && target.processes == 1)
+    target.still = why_still(target.pid);
 }
 
 // The user, until `q`.
 class Watching {
  public:
-  Watching(TopFeed& feed, TopScreen& screen, double interval) : feed_(feed), screen_(screen), view_(interval, screen.charset()) {}
+  Watching(TopFeed& feed, TopScreen& screen, double interval)
+      : feed_(feed), screen_(screen), view_(interval, screen.charset()) {}
 
   void run() {
     look();
     while (system::end_requested() == 0) {
       if (feed_.wants_suspend()) stand_by();
       if (feed_.is_over() && !frozen_) freeze();
-      if (frozen_ && !target_.ended) return;   // its time is over
+      if (frozen_ && !target_.ended) return;  // its time is over
       if (!frozen_ && Clock::now() >= look_at_) look();
       screen_.show(draw_top(view_, counts_, target_, screen_.size()));
       if (!wait()) return;
@@ -91,16 +96,20 @@ class Watching {
  private:
   // False: to end.
   bool wait() {
-    constexpr std::chrono::milliseconds most(100);   // a signal is not heard here
+    constexpr std::chrono::milliseconds most(100);  // a signal is not heard here
     const Clock::time_point until = Clock::now() + most;
     do {
       TopKey key;
       const auto patience = std::chrono::ceil<std::chrono::milliseconds>(std::min(until, look_at_) - Clock::now());
       switch (screen_.wait(frozen_ ? most : std::clamp(patience, std::chrono::milliseconds(0), most), key)) {
-        case TopScreen::Event::key: return press(key);
-        case TopScreen::Event::resized: return true;
-        case TopScreen::Event::gone: return false;
-        case TopScreen::Event::none: break;
+        case TopScreen::Event::key:
+          return press(key);
+        case TopScreen::Event::resized:
+          return true;
+        case TopScreen::Event::gone:
+          return false;
+        case TopScreen::Event::none:
+          break;
       }
       if (system::end_requested() != 0 || feed_.wants_suspend() || (feed_.is_over() && !frozen_)) return true;
     } while (frozen_ || Clock::now() < look_at_);
@@ -110,11 +119,13 @@ class Watching {
   bool press(const TopKey& key) {
     const bool was_paused = view_.is_paused();
     switch (view_.press(key, counts_)) {
-      case TopView::Request::quit: return false;
+      case TopView::Request::quit:
+        return false;
       case TopView::Request::reset:
         if (!frozen_) feed_.reset(), look();
         break;
-      case TopView::Request::none: break;
+      case TopView::Request::none:
+        break;
     }
     if (was_paused && !view_.is_paused() && !frozen_) look();
     look_at_ = std::min(look_at_, Clock::now() + pause());
@@ -133,7 +144,8 @@ class Watching {
   Clock::duration pause() const {
     constexpr double soon = 0.25;
     const bool begins = counts_.elapsed.all < 2'000'000'000;
-    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(begins ? std::min(soon, view_.interval()) : view_.interval()));
+    return std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(begins ? std::min(soon, view_.interval()) : view_.interval()));
   }
 
   void freeze() {
@@ -173,7 +185,7 @@ bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
     at += step;
     while (!feed.is_over() && Clock::now() < at) {
       if (feed.wants_suspend()) feed.stand_by();
-      constexpr std::chrono::milliseconds most(50);   // a signal is not heard here
+      constexpr std::chrono::milliseconds most(50);  // a signal is not heard here
       feed.wait_for_end(std::min<Clock::duration>(at - Clock::now(), most));
     }
     if (feed.is_over()) {
@@ -215,7 +227,8 @@ Result<Family> open(const TopOptions& options) {
 
 Result<int> top(const TopOptions& options) {
   const bool plain = options.batch || !TopScreen::is_possible();
-  if (plain && !options.batch) say("luaspy: standard output is no terminal that can show a screen: tables, as with --batch\n");
+  if (plain && !options.batch)
+    say("luaspy: standard output is no terminal that can show a screen: tables, as with --batch\n");
   std::optional<CommandOutput> output;
   if (!plain && options.target.pid == 0) {
     Result<CommandOutput> diverted = CommandOutput::divert();
@@ -252,7 +265,8 @@ Result<int> top(const TopOptions& options) {
   const int status = wait_for_command(family, output ? &*output : nullptr);
   TopCounts last;
   feed.copy(last, target);
-  if (last.losses[static_cast<std::size_t>(Loss::refused)] != 0) fmt::print(stderr, "luaspy: {}\n", explain_no_stop(target.pid).text);
+  if (last.losses[static_cast<std::size_t>(Loss::refused)] != 0)
+    fmt::print(stderr, "luaspy: {}\n", explain_no_stop(target.pid).text);
   if (!taken) return Error{Cause::output, "Cannot write all of the tables: no space, or closed by their reader."};
   return status;
 }

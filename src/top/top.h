@@ -10,16 +10,16 @@ namespace luaspy {
 
 struct TopOptions {
   TargetOptions target;
-  double rate = 100;                    // Hz
-  std::optional<double> duration;       // s
-  double max_stopped = 10;              // % of the time that a thread may stand still
-  bool always_stop = false;             // LoopOptions::always_stop
+  double rate = 100;               // Hz
+  std::optional<double> duration;  // s
+  double max_stopped = 10;         // % of the time that a thread may stand still
+  bool always_stop = false;        // LoopOptions::always_stop
   Mode mode = Mode::merged;
-  bool idle = false;                    // sample sleeping threads too
-  bool subprocesses = false;            // the target's descendants that run Lua, too
-  bool batch = false;                   // plain tables instead of a screen
-  std::optional<double> interval;       // s, between two tables or refreshes
-  std::optional<int> count;             // tables
+  bool idle = false;               // sample sleeping threads too
+  bool subprocesses = false;       // the target's descendants that run Lua, too
+  bool batch = false;              // plain tables instead of a screen
+  std::optional<double> interval;  // s, between two tables or refreshes
+  std::optional<int> count;        // tables
 };
 
 // Shows live, or as plain tables again and again, which functions take the time. The exit status.

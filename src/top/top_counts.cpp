@@ -15,7 +15,8 @@ std::vector<TopRow> top_rows(const TopCounts& counts, TopGrouping grouping) {
   const Kind kind = grouping.lines ? Kind::line : Kind::function;
   std::vector<TopRow> rows;
   constexpr std::size_t none = ~std::size_t{0};
-  std::vector<std::size_t> row_of(grouping.lines ? counts.lines.size() : counts.functions.size(), none);   // of all threads
+  std::vector<std::size_t> row_of(grouping.lines ? counts.lines.size() : counts.functions.size(), none);  // of all
+                                                                                                          // threads
   for (const TopCounts::Entry& entry : counts.entries) {
     if (entry.kind != kind || entry.times.total.all == 0) continue;
     TopRow row = {entry.b, 0, false, grouping.threads ? entry.a : TopRow::all_threads, entry.times};

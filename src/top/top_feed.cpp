@@ -5,11 +5,14 @@
 namespace luaspy {
 namespace {
 
-TopTable::Thread name_of(Session& session, const Thread& thread) { return {session.target().process().pid(), thread.tid(), thread.name()}; }
+TopTable::Thread name_of(Session& session, const Thread& thread) {
+  return {session.target().process().pid(), thread.tid(), thread.name()};
+}
 
 }  // namespace
 
-TopFeed::TopFeed(Family& family, TopTarget target) : family_(family), table_(static_cast<std::int64_t>(target.window * 1e9)), target_(std::move(target)) {}
+TopFeed::TopFeed(Family& family, TopTarget target)
+    : family_(family), table_(static_cast<std::int64_t>(target.window * 1e9)), target_(std::move(target)) {}
 
 void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
   const std::lock_guard lock(mutex_);
@@ -45,7 +48,7 @@ void TopFeed::look(const LoopCounts& counts) {
 void TopFeed::ask_luas() {
   luas_asked_ = system::Clock::now();
   std::vector<std::string> luas = family_.rows();
-  std::string command = family_.target().target().process().command();   // a launched one has another before its exec
+  std::string command = family_.target().target().process().command();  // a launched one has another before its exec
   const bool lua_mapped = family_.has_lua();
   const std::lock_guard lock(mutex_);
   target_.lua_mapped |= lua_mapped;

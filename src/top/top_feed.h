@@ -1,13 +1,14 @@
 #pragma once
-// Between the thread that samples and the one that shows: neither waits for the other longer than it takes to copy the counts.
+// Between the thread that samples and the one that shows: neither waits for the other longer than
+// it takes to copy the counts.
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
-#include "system/calls.h"
 #include "sampling/sampling_loop.h"
+#include "system/calls.h"
 #include "top/top_table.h"
 
 namespace luaspy {
@@ -47,7 +48,7 @@ class TopFeed : public SampleSink {
   void ask_luas();
 
   Family& family_;
-  std::mutex mutex_;                // of table_ and target_
+  std::mutex mutex_;  // of table_ and target_
   TopTable table_;
   TopTarget target_;
   // Of the sampling side alone.

@@ -21,29 +21,45 @@ std::string time_text(std::int64_t ns) {
   return fmt::format("{}h{:02}m", seconds / 3600, seconds / 60 % 60);
 }
 
-std::string share_text(double percent) { return percent < 999.95 ? fmt::format("{:.1f}", percent) : fmt::format("{:.0f}", percent); }
+std::string share_text(double percent) {
+  return percent < 999.95 ? fmt::format("{:.1f}", percent) : fmt::format("{:.0f}", percent);
+}
 
 TopStyle style_of(double percent) {
   constexpr double hot = 20, warm = 5;
-  return percent >= hot ? TopStyle::hot : percent >= warm ? TopStyle::warm : percent < 0.05 ? TopStyle::dim : TopStyle::plain;
+  return percent >= hot    ? TopStyle::hot
+         : percent >= warm ? TopStyle::warm
+         : percent < 0.05  ? TopStyle::dim
+                           : TopStyle::plain;
 }
 
 TopStyle style_of(Frame::Kind kind) {
   switch (kind) {
-    case Frame::Kind::lua: return TopStyle::plain;
-    case Frame::Kind::c: return TopStyle::c;
-    case Frame::Kind::native: return TopStyle::native;
-    case Frame::Kind::marker: break;
+    case Frame::Kind::lua:
+      return TopStyle::plain;
+    case Frame::Kind::c:
+      return TopStyle::c;
+    case Frame::Kind::native:
+      return TopStyle::native;
+    case Frame::Kind::marker:
+      break;
   }
   return TopStyle::marker;
 }
 
-TopStyle style_of(std::size_t activity) { return static_cast<TopStyle>(static_cast<std::size_t>(TopStyle::lua) + activity); }
+TopStyle style_of(std::size_t activity) {
+  return static_cast<TopStyle>(static_cast<std::size_t>(TopStyle::lua) + activity);
+}
 
 class Drawing {
  public:
   Drawing(TopView& view, const TopCounts& counts, const TopTarget& target, TopSize size)
-      : view_(view), counts_(counts), target_(target), size_(size), charset_(view.charset()), elapsed_(view.part(counts.elapsed)) {}
+      : view_(view),
+        counts_(counts),
+        target_(target),
+        size_(size),
+        charset_(view.charset()),
+        elapsed_(view.part(counts.elapsed)) {}
 
   std::vector<TopLine> draw() {
     title();
@@ -100,21 +116,25 @@ class Drawing {
     const int most = std::max(20, size_.width / 2);
     right = fit(right, most, Cut::right, charset_);
     const int room = size_.width - columns(head) - columns(right) - 3;
-    sides({{{head, TopStyle::heading}, {fit(clean(command(), 4096), std::max(room, 0), Cut::middle, charset_), TopStyle::bold}}}, right);
+    sides({{{head, TopStyle::heading},
+            {fit(clean(command(), 4096), std::max(room, 0), Cut::middle, charset_), TopStyle::bold}}},
+          right);
   }
 
-  // The first doubt in as many lines as it needs, of a screen that has room for them; how many more there are.
+  // The first doubt in as many lines as it needs, of a screen that has room for them; how many more
+  // there are.
   void doubtful() {
     const std::vector<std::string> all = doubts_of(counts_, target_);
     if (all.empty()) return;
-    std::string rest = "doubtful: " + all.front() + (all.size() > 1 ? fmt::format(" (and {} more: ?)", all.size() - 1) : "");
+    std::string rest = "doubtful: " + all.front() +
+                       (all.size() > 1 ? fmt::format(" (and {} more: ?)", all.size() - 1) : "");
     constexpr std::size_t rows_beside = 12, most_lines = 4;
     const std::size_t most = height() > rows_beside ? std::min(height() - rows_beside, most_lines) : 1;
     for (std::size_t i = 0; i < most && !rest.empty(); ++i) {
       const auto room = static_cast<std::size_t>(std::max(size_.width - 2 * static_cast<int>(margin().size()), 1));
       std::size_t end = rest.size();
       if (end > room && i + 1 < most) {
-        end = rest.rfind(' ', room);   // ASCII: bytes are columns
+        end = rest.rfind(' ', room);  // ASCII: bytes are columns
         if (end == rest.npos || end == 0) end = room;
       }
       lines_.push_back({{{margin() + rest.substr(0, end), TopStyle::warning}}});
@@ -125,13 +145,17 @@ class Drawing {
   void facts() {
     const double seconds = static_cast<double>(counts_.elapsed.recent) / 1e9;
     const double rate = seconds > 0 ? static_cast<double>(counts_.ticks.recent) / seconds : 0;
-    const std::string threads = threads_text(counts_, target_, view_.is_since_start()), rate_text = fmt::format("{:.{}f}", rate, rate < 9.95 ? 1 : 0);
-    const std::string still = fmt::format("{}stood still {:.2f} %{}lost ", dot(), share(view_.part(counts_.stopped), elapsed_), dot());
+    const std::string threads = threads_text(counts_, target_, view_.is_since_start()),
+                      rate_text = fmt::format("{:.{}f}", rate, rate < 9.95 ? 1 : 0);
+    const std::string still = fmt::format("{}stood still {:.2f} %{}lost ", dot(),
+                                          share(view_.part(counts_.stopped), elapsed_), dot());
     const std::int64_t lost = std::accumulate(counts_.losses.begin() + 1, counts_.losses.end(), std::int64_t{0});
-    const std::string of = fmt::format(" of {:g} Hz", target_.rate), number = lost == 0 ? "nothing" : fmt::format("{}", lost);
+    const std::string of = fmt::format(" of {:g} Hz", target_.rate),
+                      number = lost == 0 ? "nothing" : fmt::format("{}", lost);
     // The first that has room; help tells losses by name.
     std::string text;
-    for (const std::string& rest : {of + still + losses_text(counts_.losses), of + still + number, " Hz" + still + number}) {
+    for (const std::string& rest :
+         {of + still + losses_text(counts_.losses), of + still + number, " Hz" + still + number}) {
       text = margin() + threads + dot() + rate_text + rest;
       if (columns(text) <= size_.width) break;
     }
@@ -152,7 +176,8 @@ class Drawing {
   TopLine legend(int pressed) const {
     TopLine line{{{margin()}}};
     const auto part = [&](std::string_view what, double value, bool known, TopStyle style) {
-      if (line.spans.size() > 1) line.spans.push_back({std::string(pressed == 0 ? 3 : 2 - static_cast<std::size_t>(pressed / 2), ' ')});
+      if (line.spans.size() > 1)
+        line.spans.push_back({std::string(pressed == 0 ? 3 : 2 - static_cast<std::size_t>(pressed / 2), ' ')});
       if (!size_.colours) line.spans.push_back({std::string(glyph(style)) + (pressed < 2 ? " " : "")});
       line.spans.push_back({fmt::format("{} ", what), style});
       line.spans.push_back({!known ? "-" : share_text(value) + (pressed == 0 ? " %" : "%"), TopStyle::bold});
@@ -167,7 +192,9 @@ class Drawing {
       part(what, share(view_.part(counts_.activity[i]), elapsed_), known == Told::yes, style_of(i));
     }
     part("idle", share(view_.part(counts_.idle), elapsed_), true, TopStyle::idle);
-    if (view_.part(counts_.waiting) != 0) part(pressed == 0 ? "waiting for a CPU" : "no CPU", share(view_.part(counts_.waiting), elapsed_), true, TopStyle::idle);
+    if (view_.part(counts_.waiting) != 0)
+      part(pressed == 0 ? "waiting for a CPU" : "no CPU", share(view_.part(counts_.waiting), elapsed_), true,
+           TopStyle::idle);
     return line;
   }
 
@@ -202,14 +229,16 @@ class Drawing {
   void state() {
     TopLine line{{{margin()}}};
     if (target_.ended) line.spans.push_back({"the target has ended", TopStyle::warning}), line.spans.push_back({dot()});
-    else if (!target_.still.empty()) line.spans.push_back({target_.still, TopStyle::warning}), line.spans.push_back({dot()});
+    else if (!target_.still.empty())
+      line.spans.push_back({target_.still, TopStyle::warning}), line.spans.push_back({dot()});
     if (view_.is_paused()) line.spans.push_back({"paused", TopStyle::warning}), line.spans.push_back({dot()});
     const bool filters = !view_.filter().empty() || view_.is_editing_filter();
     if (view_.page() == TopView::Page::table && filters) {
       line.spans.push_back({"filter: " + view_.filter() + (view_.is_editing_filter() ? "_" : ""), TopStyle::key});
       line.spans.push_back({dot()});
     }
-    std::string text = view_.is_since_start() ? "% of all the time" : fmt::format("% of the last {:g} s", target_.window);
+    std::string text = view_.is_since_start() ? "% of all the time"
+                                              : fmt::format("% of the last {:g} s", target_.window);
     if (!target_.ended) text += fmt::format("{}every {:g} s", dot(), view_.interval());
     if (!target_.output.empty()) text += fmt::format("{}its output: {}", dot(), clean(target_.output));
     line.spans.push_back({text, TopStyle::dim});
@@ -226,14 +255,18 @@ class Drawing {
       line.spans.push_back({text.substr(blanks), which == view_.sorted_by() ? TopStyle::sorted : TopStyle::heading});
     };
     if (view_.page() == TopView::Page::relations) {
-      column(" Share", std::nullopt), column(" %Total", std::nullopt), column(" TotalTime  ", std::nullopt), column("Function", std::nullopt);
+      column(" Share", std::nullopt), column(" %Total", std::nullopt), column(" TotalTime  ", std::nullopt),
+          column("Function", std::nullopt);
     } else {
       column(" %Own", TopView::Column::own_share), column(" %Total", TopView::Column::total_share);
-      column("  OwnTime", TopView::Column::own_time), column(" TotalTime", TopView::Column::total_time), column("  ", std::nullopt);
+      column("  OwnTime", TopView::Column::own_time), column(" TotalTime", TopView::Column::total_time),
+          column("  ", std::nullopt);
       if (view_.grouping().threads) column(fill("Thread", thread_width(), Cut::right, charset_) + ' ', std::nullopt);
-      column(view_.grouping().lines ? "Line" : "Function", TopView::Column::function), column(" (file:line)", std::nullopt);
+      column(view_.grouping().lines ? "Line" : "Function", TopView::Column::function),
+          column(" (file:line)", std::nullopt);
     }
-    line.spans.push_back({std::string(static_cast<std::size_t>(std::max(0, size_.width - used)), ' '), TopStyle::heading});
+    line.spans.push_back(
+        {std::string(static_cast<std::size_t>(std::max(0, size_.width - used)), ' '), TopStyle::heading});
     lines_.push_back(std::move(line));
   }
 
@@ -247,7 +280,9 @@ class Drawing {
       lines_.push_back(std::move(line));
     }
     if (!items.empty() || room == 0) return;
-    const char* const why = !view_.filter().empty() ? "no function matches the filter" : target_.ended ? "nothing was sampled" : "nothing runs in the target";
+    const char* const why = !view_.filter().empty() ? "no function matches the filter"
+                            : target_.ended         ? "nothing was sampled"
+                                                    : "nothing runs in the target";
     lines_.push_back({{{margin() + "  " + why, TopStyle::dim}}});
   }
 
@@ -262,7 +297,8 @@ class Drawing {
     TopLine line{{{margin()}}};
     line.spans.push_back({fmt::format("{:>5}", share_text(own)), style_of(own)});
     line.spans.push_back({fmt::format("  {:>5}", share_text(total)), total < 0.05 ? TopStyle::dim : TopStyle::plain});
-    line.spans.push_back({fmt::format("  {:>7} {:>9}  ", time_text(row.times.own.all), time_text(row.times.total.all)), TopStyle::dim});
+    line.spans.push_back(
+        {fmt::format("  {:>7} {:>9}  ", time_text(row.times.own.all), time_text(row.times.total.all)), TopStyle::dim});
     if (view_.grouping().threads) line.spans.push_back({thread_text(row.thread) + ' ', TopStyle::marker});
     function(line, row);
     return line;
@@ -273,7 +309,8 @@ class Drawing {
     const TopCounts::Span time = item.role == Role::own ? item.row.times.own : item.row.times.total;
     const double part = share(view_.part(time), view_.part(of.total)), total = share(view_.part(time), elapsed_);
     TopLine line{{{margin()}}};
-    line.spans.push_back({fmt::format("{:>6}", item.role == Role::self ? "" : share_text(part)), item.role == Role::own ? TopStyle::plain : style_of(part)});
+    line.spans.push_back({fmt::format("{:>6}", item.role == Role::self ? "" : share_text(part)),
+                          item.role == Role::own ? TopStyle::plain : style_of(part)});
     line.spans.push_back({fmt::format("  {:>5}", share_text(total)), TopStyle::plain});
     line.spans.push_back({fmt::format("  {:>8}  ", time_text(time.all)), TopStyle::dim});
     if (item.role == Role::own) line.spans.push_back({"(its own work)", TopStyle::marker});
@@ -290,7 +327,8 @@ class Drawing {
     const TopCounts::ThreadName& thread = counts_.threads[index];
     const std::string tid = fmt::format(" {}", thread.tid);
     const int room = thread_width() - columns(tid);
-    return fill(is_narrow() ? tid.substr(1) : fit(clean(thread.name), room, Cut::right, charset_) + tid, thread_width(), Cut::left, charset_);
+    return fill(is_narrow() ? tid.substr(1) : fit(clean(thread.name), room, Cut::right, charset_) + tid, thread_width(),
+                Cut::left, charset_);
   }
 
   void function(TopLine& line, const TopRow& row) {
@@ -321,10 +359,13 @@ class Drawing {
     } else if (view_.page() == TopView::Page::help) {
       key("q", "quit"), key("any other key", "back");
     } else if (view_.page() == TopView::Page::relations) {
-      key("q", "quit"), key("?", "help"), key("Esc", "back"), key("Enter", "its callers and callees"), key("w", "window"), key("p", "pause");
+      key("q", "quit"), key("?", "help"), key("Esc", "back"), key("Enter", "its callers and callees"),
+          key("w", "window"), key("p", "pause");
     } else {
-      key("q", "quit"), key("?", "help"), key("Enter", "callers"), key("/", "filter"), key("s", "sort"), key("p", "pause"), key("t", "threads");
-      key("l", view_.grouping().lines ? "functions" : "lines"), key("r", "reset"), key("w", "window"), key("+-", "pace");
+      key("q", "quit"), key("?", "help"), key("Enter", "callers"), key("/", "filter"), key("s", "sort"),
+          key("p", "pause"), key("t", "threads");
+      key("l", view_.grouping().lines ? "functions" : "lines"), key("r", "reset"), key("w", "window"),
+          key("+-", "pace");
     }
     lines_.push_back(std::move(line));
   }
@@ -368,9 +409,11 @@ void Drawing::help() {
       {"%Total", "and what it calls; a recursive one counts once"},
   }};
   lines_.emplace_back();
-  for (const auto& [key, what] : keys) lines_.push_back({{{margin() + fmt::format("{:<12} ", key), TopStyle::key}, {what}}});
+  for (const auto& [key, what] : keys)
+    lines_.push_back({{{margin() + fmt::format("{:<12} ", key), TopStyle::key}, {what}}});
   lines_.push_back({{{margin() + fmt::format("{:<12} ", "lost"), TopStyle::key}, {losses_text(counts_.losses)}}});
-  for (const std::string& doubt : doubts_of(counts_, target_)) lines_.push_back({{{margin() + fmt::format("{:<12} ", "doubtful"), TopStyle::key}, {doubt}}});
+  for (const std::string& doubt : doubts_of(counts_, target_))
+    lines_.push_back({{{margin() + fmt::format("{:<12} ", "doubtful"), TopStyle::key}, {doubt}}});
 }
 
 }  // namespace
@@ -379,27 +422,36 @@ std::vector<std::string> doubts_of(const TopCounts& counts, const TopTarget& tar
   return doubts({target.pid, target.lua_mapped || !target.luas.empty(), counts.samples, counts.quality, counts.losses});
 }
 
-double share(std::int64_t part, std::int64_t of) { return of == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(of); }
+double share(std::int64_t part, std::int64_t of) {
+  return of == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(of);
+}
 
 std::string threads_text(const TopCounts& counts, const TopTarget& target, bool since_start) {
-  const auto ran = std::ranges::count_if(counts.threads, [&](const TopCounts::ThreadName& thread) { return (since_start ? thread.ran.all : thread.ran.recent) != 0; });
+  const auto ran = std::ranges::count_if(counts.threads, [&](const TopCounts::ThreadName& thread) {
+    return (since_start ? thread.ran.all : thread.ran.recent) != 0;
+  });
   const std::string processes = target.processes > 1 ? fmt::format("{} processes, ", target.processes) : "";
   return fmt::format("{}{} thread{}, {} ran", processes, counts.threads_now, counts.threads_now == 1 ? "" : "s", ran);
 }
 
 std::string_view name(Activity activity) {
-  static constexpr std::array<std::string_view, activity_count> names = {"Lua", "C", "machine code", "GC", "compiler", "no Lua"};
+  static constexpr std::array<std::string_view, activity_count> names = {"Lua", "C",        "machine code",
+                                                                         "GC",  "compiler", "no Lua"};
   return names[static_cast<std::size_t>(activity)];
 }
 
 Told told(const TopCounts& counts, Activity activity) {
   switch (activity) {
-    case Activity::machine_code: return counts.luajit ? Told::yes : Told::absent;
+    case Activity::machine_code:
+      return counts.luajit ? Told::yes : Told::absent;
     case Activity::compiling:
-    case Activity::no_lua: return counts.activity[static_cast<std::size_t>(activity)].all != 0 ? Told::yes : Told::absent;
-    case Activity::collecting: return counts.sees_collector ? Told::yes : Told::unknown;
+    case Activity::no_lua:
+      return counts.activity[static_cast<std::size_t>(activity)].all != 0 ? Told::yes : Told::absent;
+    case Activity::collecting:
+      return counts.sees_collector ? Told::yes : Told::unknown;
     case Activity::lua:
-    case Activity::c: break;
+    case Activity::c:
+      break;
   }
   return Told::yes;
 }

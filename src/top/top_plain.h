@@ -1,5 +1,6 @@
 #pragma once
-// The table of top as plain text, for scripts: the same columns always, names in full, seconds as numbers.
+// The table of top as plain text, for scripts: the same columns always, names in full, seconds as
+// numbers.
 
 #include <string>
 

@@ -8,7 +8,7 @@
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
-#include <term.h>   // it has macros "lines" and "columns"
+#include <term.h>  // it has macros "lines" and "columns"
 
 #include <algorithm>
 #include <array>
@@ -26,7 +26,8 @@
 namespace luaspy {
 namespace {
 
-// What leave_at_once() has to do, ready made: in a signal handler there is only time for write(2) and tcsetattr(3).
+// What leave_at_once() has to do, ready made: in a signal handler there is only time for write(2)
+// and tcsetattr(3).
 struct Restore {
   termios settings{};
   int terminal = -1;
@@ -45,37 +46,55 @@ void append(const char* capability) {
 }
 
 bool wants_colours() {
-  const char* const no_colour = std::getenv("NO_COLOR");   // https://no-color.org: any value but an empty one
+  const char* const no_colour = std::getenv("NO_COLOR");  // https://no-color.org: any value but an empty one
   return (no_colour == nullptr || *no_colour == '\0') && has_colors();
 }
 
 constexpr short ground_pair(bool selected) { return selected ? 32 : 0; }
 
 struct Colour {
-  short rich, poor;   // of 256, of 8; -1: the terminal's own
+  short rich, poor;  // of 256, of 8; -1: the terminal's own
   attr_t more = 0;
 };
 
 Colour colour_of(TopStyle style) {
   switch (style) {
-    case TopStyle::plain: return {-1, -1};
-    case TopStyle::bold: return {-1, -1, A_BOLD};
-    case TopStyle::dim: return {245, -1};
-    case TopStyle::heading: return {75, COLOR_CYAN, A_BOLD};
-    case TopStyle::sorted: return {75, COLOR_CYAN, A_BOLD | A_UNDERLINE};
-    case TopStyle::warning: return {215, COLOR_YELLOW, A_BOLD};
-    case TopStyle::key: return {75, COLOR_CYAN, A_BOLD};
-    case TopStyle::hot: return {209, COLOR_RED, A_BOLD};
-    case TopStyle::warm: return {179, COLOR_YELLOW};
-    case TopStyle::lua: return {75, COLOR_BLUE};
-    case TopStyle::c: return {114, COLOR_GREEN};
-    case TopStyle::machine_code: return {141, COLOR_MAGENTA};
-    case TopStyle::collecting: return {209, COLOR_RED};
-    case TopStyle::compiling: return {179, COLOR_YELLOW};
-    case TopStyle::no_lua: return {109, COLOR_CYAN};
-    case TopStyle::idle: return {243, -1};
-    case TopStyle::native: return {109, -1};
-    case TopStyle::marker: return {245, -1};
+    case TopStyle::plain:
+      return {-1, -1};
+    case TopStyle::bold:
+      return {-1, -1, A_BOLD};
+    case TopStyle::dim:
+      return {245, -1};
+    case TopStyle::heading:
+      return {75, COLOR_CYAN, A_BOLD};
+    case TopStyle::sorted:
+      return {75, COLOR_CYAN, A_BOLD | A_UNDERLINE};
+    case TopStyle::warning:
+      return {215, COLOR_YELLOW, A_BOLD};
+    case TopStyle::key:
+      return {75, COLOR_CYAN, A_BOLD};
+    case TopStyle::hot:
+      return {209, COLOR_RED, A_BOLD};
+    case TopStyle::warm:
+      return {179, COLOR_YELLOW};
+    case TopStyle::lua:
+      return {75, COLOR_BLUE};
+    case TopStyle::c:
+      return {114, COLOR_GREEN};
+    case TopStyle::machine_code:
+      return {141, COLOR_MAGENTA};
+    case TopStyle::collecting:
+      return {209, COLOR_RED};
+    case TopStyle::compiling:
+      return {179, COLOR_YELLOW};
+    case TopStyle::no_lua:
+      return {109, COLOR_CYAN};
+    case TopStyle::idle:
+      return {243, -1};
+    case TopStyle::native:
+      return {109, -1};
+    case TopStyle::marker:
+      return {245, -1};
   }
   return {-1, -1};
 }
@@ -91,20 +110,26 @@ void make_pairs() {
     const Colour colour = colour_of(static_cast<TopStyle>(style));
     init_pair(static_cast<short>(style + 1), rich ? colour.rich : colour.poor, -1);
     if (!rich) continue;
-    const short readable = colour.rich < 0 ? short{255} : colour.rich > 237 && colour.rich < 246 ? short{250} : colour.rich;   // greys
+    const short readable = colour.rich < 0                          ? short{255}
+                           : colour.rich > 237 && colour.rich < 246 ? short{250}
+                                                                    : colour.rich;  // greys
     init_pair(static_cast<short>(style + 1 + ground_pair(true)), readable, 237);
   }
 }
 
 attr_t without_colours(TopStyle style) {
   switch (style) {
-    case TopStyle::heading: return A_BOLD;
-    case TopStyle::sorted: return A_BOLD | A_UNDERLINE;
+    case TopStyle::heading:
+      return A_BOLD;
+    case TopStyle::sorted:
+      return A_BOLD | A_UNDERLINE;
     case TopStyle::bold:
     case TopStyle::hot:
     case TopStyle::key:
-    case TopStyle::warning: return A_BOLD;
-    default: return A_NORMAL;
+    case TopStyle::warning:
+      return A_BOLD;
+    default:
+      return A_NORMAL;
   }
 }
 
@@ -112,24 +137,37 @@ TopKey key_of(bool is_function_key, wint_t code) {
   using Kind = TopKey::Kind;
   if (is_function_key) {
     switch (code) {
-      case KEY_UP: return {Kind::up, {}};
-      case KEY_DOWN: return {Kind::down, {}};
-      case KEY_PPAGE: return {Kind::page_up, {}};
-      case KEY_NPAGE: return {Kind::page_down, {}};
-      case KEY_HOME: return {Kind::home, {}};
-      case KEY_END: return {Kind::end, {}};
-      case KEY_ENTER: return {Kind::enter, {}};
-      case KEY_BACKSPACE: return {Kind::backspace, {}};
-      default: return {};
+      case KEY_UP:
+        return {Kind::up, {}};
+      case KEY_DOWN:
+        return {Kind::down, {}};
+      case KEY_PPAGE:
+        return {Kind::page_up, {}};
+      case KEY_NPAGE:
+        return {Kind::page_down, {}};
+      case KEY_HOME:
+        return {Kind::home, {}};
+      case KEY_END:
+        return {Kind::end, {}};
+      case KEY_ENTER:
+        return {Kind::enter, {}};
+      case KEY_BACKSPACE:
+        return {Kind::backspace, {}};
+      default:
+        return {};
     }
   }
   switch (code) {
     case L'\r':
-    case L'\n': return {Kind::enter, {}};
-    case 27: return {Kind::escape, {}};
+    case L'\n':
+      return {Kind::enter, {}};
+    case 27:
+      return {Kind::escape, {}};
     case 8:
-    case 127: return {Kind::backspace, {}};
-    default: break;
+    case 127:
+      return {Kind::backspace, {}};
+    default:
+      break;
   }
   if (code < 32) return {};
   std::array<char, MB_LEN_MAX + 1> bytes{};
@@ -142,7 +180,7 @@ TopKey key_of(bool is_function_key, wint_t code) {
 }  // namespace
 
 struct TopScreen::State {
-  std::FILE* keys = nullptr;        // the terminal for reading, if standard input is not it
+  std::FILE* keys = nullptr;  // the terminal for reading, if standard input is not it
   SCREEN* screen = nullptr;
   bool colours = false, rich = false;
   Charset charset = Charset::ascii;
@@ -170,7 +208,7 @@ std::unique_ptr<TopScreen> TopScreen::open() {
   restore = {};
   restore.terminal = 1;
   tcgetattr(1, &restore.settings);
-  set_escdelay(25);                 // ms, between Esc and what else belongs to a key
+  set_escdelay(25);  // ms, between Esc and what else belongs to a key
   state->screen = newterm(nullptr, stdout, state->keys != nullptr ? state->keys : stdin);
   if (state->screen == nullptr) return nullptr;
   append(tigetstr("sgr0")), append(tigetstr("cnorm")), append(tigetstr("rmkx")), append(tigetstr("rmcup"));
@@ -217,12 +255,12 @@ void TopScreen::show(const std::vector<TopLine>& shown) {
 TopScreen::Event TopScreen::wait(std::chrono::milliseconds patience, TopKey& key) {
   const auto read = [&](wint_t& code) { return get_wch(&code); };
   wint_t code = 0;
-  int answer = read(code);          // curses may have it already
+  int answer = read(code);  // curses may have it already
   if (answer == ERR) {
     pollfd input{fileno(state_->keys != nullptr ? state_->keys : stdin), POLLIN, 0};
     const int ready = ::poll(&input, 1, static_cast<int>(patience.count()));
     if (ready > 0 && (input.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return Event::gone;
-    answer = read(code);            // a change of size is told here, too
+    answer = read(code);  // a change of size is told here, too
   }
   if (answer == ERR) return Event::none;
   if (answer == KEY_CODE_YES && code == KEY_RESIZE) return Event::resized;

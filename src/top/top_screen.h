@@ -1,5 +1,6 @@
 #pragma once
-// A terminal: lines go out, keys come in. The one place that knows curses. All of it is for one thread, but for leave_at_once().
+// A terminal: lines go out, keys come in. The one place that knows curses. All of it is for one
+// thread, but for leave_at_once().
 
 #include <chrono>
 #include <memory>

@@ -16,7 +16,8 @@ std::uint64_t pair_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a
 bool is_named_by_callers(const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; }
 
 bool is_same_function(const Frame& a, const Frame& b) {
-  return a.kind == b.kind && a.line_defined == b.line_defined && a.prototype == b.prototype && a.file == b.file && (is_named_by_callers(a) || a.name == b.name);
+  return a.kind == b.kind && a.line_defined == b.line_defined && a.prototype == b.prototype && a.file == b.file &&
+         (is_named_by_callers(a) || a.name == b.name);
 }
 
 std::size_t hash_of_function(const Frame& frame) {
@@ -42,7 +43,8 @@ TopTable::Index TopTable::index_of(const Thread& thread) {
   const auto index = static_cast<Index>(threads_.size());
   thread_index_.emplace(key, index);
   const bool last = threads_.size() == most_threads;
-  counts_.threads.push_back(last ? TopCounts::ThreadName{0, 0, "more threads", {}} : TopCounts::ThreadName{thread.pid, thread.tid, thread.name, {}});
+  counts_.threads.push_back(last ? TopCounts::ThreadName{0, 0, "more threads", {}}
+                                 : TopCounts::ThreadName{thread.pid, thread.tid, thread.name, {}});
   threads_.emplace_back();
   return index;
 }
@@ -74,7 +76,8 @@ void TopTable::tell_apart(Index function) {
   frame.twin = count > 1 ? count : 0;
 }
 
-// The name that it is seen under most often. "function" and iterators' generic names give way to a real one.
+// The name that it is seen under most often. "function" and iterators' generic names give way to a
+// real one.
 void TopTable::note_name(Index function, const std::string& name) {
   auto& seen = names_[function].seen;
   auto known = std::ranges::find(seen, name, &std::pair<std::string, std::int64_t>::first);
@@ -92,7 +95,8 @@ void TopTable::note_name(Index function, const std::string& name) {
 }
 
 TopTable::Index TopTable::line_of(Index function, const Frame& frame) {
-  const auto line = static_cast<std::uint32_t>(std::max(frame.line, 0)) << 1 | static_cast<std::uint32_t>(frame.line_is_near);
+  const auto line = static_cast<std::uint32_t>(std::max(frame.line, 0)) << 1 |
+                    static_cast<std::uint32_t>(frame.line_is_near);
   const auto [place, added] = line_index_.emplace(pair_of(function, line), static_cast<Index>(counts_.lines.size()));
   if (added) counts_.lines.push_back({function, frame.line, frame.line_is_near});
   return place->second;
@@ -118,7 +122,8 @@ std::shared_ptr<const TopTable::Path> TopTable::path_of(Index thread, const Stac
     const Index function = function_of(stack[depth]);
     path->own_function = entry_of(Kind::function, thread, function);
     // Lines are kept apart while there is room for them, as are functions.
-    path->own_line = counts_.lines.size() < most_entries ? entry_of(Kind::line, thread, line_of(function, stack[depth])) : 0;
+    path->own_line = counts_.lines.size() < most_entries ? entry_of(Kind::line, thread, line_of(function, stack[depth]))
+                                                         : 0;
     path->totals.push_back(path->own_function);
     path->totals.push_back(path->own_line);
     if (depth != 0) path->totals.push_back(entry_of(Kind::call, caller, function));
@@ -177,7 +182,9 @@ void TopTable::add(const Thread& thread, std::int64_t weight_ns, const Sample& s
 void TopTable::count(const Look& look, Member span, std::int64_t sign) {
   const std::int64_t weight = sign * look.weight;
   counts_.stopped.*span += sign * look.stopped;
-  if (look.ran) counts_.activity[static_cast<std::size_t>(look.activity)].*span += weight, counts_.threads[look.thread].ran.*span += weight;
+  if (look.ran)
+    counts_.activity[static_cast<std::size_t>(look.activity)].*span += weight,
+        counts_.threads[look.thread].ran.*span += weight;
   if (look.path == nullptr) return;
   for (const Index entry : look.path->totals) counts_.entries[entry].times.total.*span += weight;
   counts_.entries[look.path->own_function].times.own.*span += weight;
@@ -196,8 +203,10 @@ void TopTable::end_tick(std::int64_t weight_ns, std::int64_t ticks) {
   count_tick(tick, &TopCounts::Span::recent, 1);
   count_tick(tick, &TopCounts::Span::all, 1);
   ticks_.push_back(tick);
-  for (; !looks_.empty() && looks_.front().end <= clock_ - window_; looks_.pop_front()) count(looks_.front(), &TopCounts::Span::recent, -1);
-  for (; !ticks_.empty() && ticks_.front().end <= clock_ - window_; ticks_.pop_front()) count_tick(ticks_.front(), &TopCounts::Span::recent, -1);
+  for (; !looks_.empty() && looks_.front().end <= clock_ - window_; looks_.pop_front())
+    count(looks_.front(), &TopCounts::Span::recent, -1);
+  for (; !ticks_.empty() && ticks_.front().end <= clock_ - window_; ticks_.pop_front())
+    count_tick(ticks_.front(), &TopCounts::Span::recent, -1);
   counts_.threads_now = seen_;
   seen_ = 0;
   ran_ = false;

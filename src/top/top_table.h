@@ -1,6 +1,6 @@
 #pragma once
-// Collects what top shows. It knows no clock: time goes on by ticks. What it takes in memory is bounded, however long it runs and
-// however many functions and threads come and go.
+// Collects what top shows. It knows no clock: time goes on by ticks. What it takes in memory is
+// bounded, however long it runs and however many functions and threads come and go.
 
 #include <deque>
 #include <memory>
@@ -25,7 +25,8 @@ class TopTable {
   // It could have run, and had no CPU, at so many ticks.
   void add_waiting(const Thread& thread, std::int64_t count);
   void add_loss(Loss loss, std::int64_t count = 1) { counts_.losses[static_cast<std::size_t>(loss)] += count; }
-  // All threads have been looked at, `ticks` times since this was called last. What is too old to be recent is taken out of it.
+  // All threads have been looked at, `ticks` times since this was called last. What is too old to
+  // be recent is taken out of it.
   void end_tick(std::int64_t weight_ns, std::int64_t ticks = 1);
   // The target's VM is LuaJIT's: it says what it does.
   void know_luajit() { counts_.luajit = counts_.sees_collector = true; }
@@ -39,11 +40,11 @@ class TopTable {
   // A stack: which entries it counts in. Threads that stay where they are share it.
   struct Path {
     Stack stack;
-    std::vector<Index> totals;      // each once
+    std::vector<Index> totals;  // each once
     Index own_function = 0, own_line = 0;
   };
   struct Look {
-    std::int64_t end = 0, weight = 0;   // ns; end: on the clock of all ticks
+    std::int64_t end = 0, weight = 0;  // ns; end: on the clock of all ticks
     std::shared_ptr<const Path> path;
     Index thread = 0;
     Activity activity = Activity::lua;
@@ -53,13 +54,13 @@ class TopTable {
   struct Tick {
     std::int64_t end = 0, weight = 0;
     bool idle = false;
-    std::int64_t count = 1, waiting = 0;   // of ticks; of threads' ticks that had no CPU
+    std::int64_t count = 1, waiting = 0;  // of ticks; of threads' ticks that had no CPU
   };
   struct PerThread {
     std::shared_ptr<const Path> path;
     Activity activity = Activity::lua;
     Quality quality{};
-    std::uint64_t seen = 0;         // the number of the tick
+    std::uint64_t seen = 0;  // the number of the tick
   };
   using Member = std::int64_t TopCounts::Span::*;
 
@@ -76,23 +77,23 @@ class TopTable {
 
   std::int64_t window_;
   TopCounts counts_;
-  std::deque<Look> looks_;          // of the window
+  std::deque<Look> looks_;  // of the window
   std::deque<Tick> ticks_;
-  std::deque<PerThread> threads_;   // beside counts_.threads
+  std::deque<PerThread> threads_;  // beside counts_.threads
   std::int64_t clock_ = 0;
   std::uint64_t tick_ = 1;
   std::size_t seen_ = 0;
-  bool ran_ = false;                // some thread, in the tick under way
-  std::int64_t waiting_ = 0;        // Tick::waiting of it
-  std::unordered_multimap<std::size_t, Index> function_index_;   // by hash
-  std::unordered_map<std::uint64_t, Index> line_index_;          // by function and line
-  std::array<std::unordered_map<std::uint64_t, Index>, 4> entry_index_;   // by kind, then by both numbers
-  std::unordered_map<std::uint64_t, Index> thread_index_;        // by pid and tid
+  bool ran_ = false;                                                     // some thread, in the tick under way
+  std::int64_t waiting_ = 0;                                             // Tick::waiting of it
+  std::unordered_multimap<std::size_t, Index> function_index_;           // by hash
+  std::unordered_map<std::uint64_t, Index> line_index_;                  // by function and line
+  std::array<std::unordered_map<std::uint64_t, Index>, 4> entry_index_;  // by kind, then by both numbers
+  std::unordered_map<std::uint64_t, Index> thread_index_;                // by pid and tid
   struct Names {
-    std::vector<std::pair<std::string, std::int64_t>> seen;      // and how often
+    std::vector<std::pair<std::string, std::int64_t>> seen;  // and how often
   };
-  std::deque<Names> names_;         // beside counts_.functions
-  std::unordered_map<std::string, int> same_place_;   // by file, line and name: how many functions had it
+  std::deque<Names> names_;                          // beside counts_.functions
+  std::unordered_map<std::string, int> same_place_;  // by file, line and name: how many functions had it
 };
 
 }  // namespace luaspy

@@ -6,14 +6,14 @@
 #include <functional>
 #include <tuple>
 
-
 namespace luaspy {
 namespace {
 
-constexpr std::array intervals = {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0};   // s
+constexpr std::array intervals = {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0};  // s
 
 std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(c < 0x80 ? std::tolower(c) : c); });
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(c < 0x80 ? std::tolower(c) : c); });
   return text;
 }
 
@@ -25,7 +25,8 @@ void remove_last_character(std::string& text) {
 // As it is to be found by the filter.
 std::string searched_text(const TopCounts& counts, const TopRow& row) {
   std::string text = describe(frame_of(counts, row), row.line != 0);
-  if (row.thread != TopRow::all_threads) text += ' ' + counts.threads[row.thread].name + ' ' + std::to_string(counts.threads[row.thread].tid);
+  if (row.thread != TopRow::all_threads)
+    text += ' ' + counts.threads[row.thread].name + ' ' + std::to_string(counts.threads[row.thread].tid);
   return lower(std::move(text));
 }
 
@@ -52,17 +53,36 @@ TopView::Request TopView::press(const TopKey& key, const TopCounts& counts) {
     return request;
   }
   switch (key.kind) {
-    case Kind::none: return request;
-    case Kind::character: request = press_character(key.text); break;
-    case Kind::up: move(-1); break;
-    case Kind::down: move(1); break;
-    case Kind::page_up: move(-static_cast<std::ptrdiff_t>(room_)); break;
-    case Kind::page_down: move(static_cast<std::ptrdiff_t>(room_)); break;
-    case Kind::home: move_to(0, 1); break;
-    case Kind::end: move_to(items_.empty() ? 0 : items_.size() - 1, -1); break;
-    case Kind::enter: enter(); break;
+    case Kind::none:
+      return request;
+    case Kind::character:
+      request = press_character(key.text);
+      break;
+    case Kind::up:
+      move(-1);
+      break;
+    case Kind::down:
+      move(1);
+      break;
+    case Kind::page_up:
+      move(-static_cast<std::ptrdiff_t>(room_));
+      break;
+    case Kind::page_down:
+      move(static_cast<std::ptrdiff_t>(room_));
+      break;
+    case Kind::home:
+      move_to(0, 1);
+      break;
+    case Kind::end:
+      move_to(items_.empty() ? 0 : items_.size() - 1, -1);
+      break;
+    case Kind::enter:
+      enter();
+      break;
     case Kind::escape:
-    case Kind::backspace: leave(); break;
+    case Kind::backspace:
+      leave();
+      break;
   }
   show(counts);
   return request;
@@ -70,26 +90,59 @@ TopView::Request TopView::press(const TopKey& key, const TopCounts& counts) {
 
 TopView::Request TopView::press_character(const std::string& text) {
   constexpr int column_count = 5;
-  const auto turn_column = [&](int by) { column_ = static_cast<Column>((static_cast<int>(column_) + by + column_count) % column_count); };
+  const auto turn_column = [&](int by) {
+    column_ = static_cast<Column>((static_cast<int>(column_) + by + column_count) % column_count);
+  };
   switch (text.size() == 1 ? text[0] : '\0') {
-    case 'q': return Request::quit;
-    case 'r': return Request::reset;
-    case 's': turn_column(1); break;
-    case 'S': turn_column(-1); break;
-    case 'p': paused_ = !paused_; break;
-    case 't': grouping_.threads = !grouping_.threads; break;
-    case 'l': grouping_.lines = !grouping_.lines; break;
-    case 'w': since_start_ = !since_start_; break;
-    case '+': interval_ = std::min(interval_ + 1, intervals.size() - 1); break;
-    case '-': interval_ -= interval_ == 0 ? 0 : 1; break;
-    case '/': editing_ = page_ == Page::table; break;
+    case 'q':
+      return Request::quit;
+    case 'r':
+      return Request::reset;
+    case 's':
+      turn_column(1);
+      break;
+    case 'S':
+      turn_column(-1);
+      break;
+    case 'p':
+      paused_ = !paused_;
+      break;
+    case 't':
+      grouping_.threads = !grouping_.threads;
+      break;
+    case 'l':
+      grouping_.lines = !grouping_.lines;
+      break;
+    case 'w':
+      since_start_ = !since_start_;
+      break;
+    case '+':
+      interval_ = std::min(interval_ + 1, intervals.size() - 1);
+      break;
+    case '-':
+      interval_ -= interval_ == 0 ? 0 : 1;
+      break;
+    case '/':
+      editing_ = page_ == Page::table;
+      break;
     case '?':
-    case 'h': page_ = Page::help; break;
-    case 'k': move(-1); break;
-    case 'j': move(1); break;
-    case 'g': move_to(0, 1); break;
-    case 'G': move_to(items_.empty() ? 0 : items_.size() - 1, -1); break;
-    default: break;
+    case 'h':
+      page_ = Page::help;
+      break;
+    case 'k':
+      move(-1);
+      break;
+    case 'j':
+      move(1);
+      break;
+    case 'g':
+      move_to(0, 1);
+      break;
+    case 'G':
+      move_to(items_.empty() ? 0 : items_.size() - 1, -1);
+      break;
+    default:
+      break;
   }
   return Request::none;
 }
@@ -101,10 +154,17 @@ bool TopView::press_in_filter(const TopKey& key) {
     case TopKey::Kind::character:
       if (filter_.size() < longest) filter_ += displayable(key.text, charset_);
       return true;
-    case TopKey::Kind::backspace: remove_last_character(filter_); return true;
-    case TopKey::Kind::escape: filter_.clear(), editing_ = false; return true;
-    case TopKey::Kind::enter: editing_ = false; return true;
-    default: return false;
+    case TopKey::Kind::backspace:
+      remove_last_character(filter_);
+      return true;
+    case TopKey::Kind::escape:
+      filter_.clear(), editing_ = false;
+      return true;
+    case TopKey::Kind::enter:
+      editing_ = false;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -131,10 +191,12 @@ void TopView::leave() {
 void TopView::move(std::ptrdiff_t by) {
   if (items_.empty()) return;
   const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(items_.size()) - 1;
-  move_to(static_cast<std::size_t>(std::clamp(static_cast<std::ptrdiff_t>(cursor_) + by, std::ptrdiff_t{0}, last)), by < 0 ? -1 : 1);
+  move_to(static_cast<std::size_t>(std::clamp(static_cast<std::ptrdiff_t>(cursor_) + by, std::ptrdiff_t{0}, last)),
+          by < 0 ? -1 : 1);
 }
 
-// To the item at `index`, or the nearest one in that direction that can be chosen, or else in the other.
+// To the item at `index`, or the nearest one in that direction that can be chosen, or else in the
+// other.
 void TopView::move_to(std::size_t index, std::ptrdiff_t direction) {
   if (items_.empty()) return;
   const auto size = static_cast<std::ptrdiff_t>(items_.size());
@@ -165,7 +227,8 @@ void TopView::list_rows(const TopCounts& counts) {
     std::string text = by_text || !wanted.empty() ? searched_text(counts, row) : std::string();
     if (wanted.empty() || text.find(wanted) != std::string::npos) rows.emplace_back(row, std::move(text));
   }
-  // Most first; what is the same by that column, by the others: rows are not to change places without a cause.
+  // Most first; what is the same by that column, by the others: rows are not to change places
+  // without a cause.
   const auto key = [&](const TopRow& row) {
     const TopCounts::Times& times = row.times;
     std::int64_t first = part(times.own);
@@ -184,7 +247,8 @@ void TopView::list_relations(const TopCounts& counts) {
   const auto list = [&](const char* heading, Item::Role role, const std::vector<TopRow>& rows) {
     items_.push_back({Item::Role::heading, {}, heading});
     if (role == Item::Role::callee) items_.push_back({Item::Role::own, relations.function, {}});
-    else if (rows.empty()) items_.push_back({Item::Role::note, {}, "nothing that is known: it is the thread's first function"});
+    else if (rows.empty())
+      items_.push_back({Item::Role::note, {}, "nothing that is known: it is the thread's first function"});
     for (const TopRow& row : rows) items_.push_back({role, row, {}});
   };
   list("called by", Item::Role::caller, relations.callers);
@@ -206,7 +270,9 @@ void TopView::find_cursor() {
       return;
     }
   }
-  const auto same_function = std::ranges::find_if(items_, [&](const Item& item) { return item.role == chosen_->role && item.row.function == chosen_->row.function; });
+  const auto same_function = std::ranges::find_if(items_, [&](const Item& item) {
+    return item.role == chosen_->role && item.row.function == chosen_->row.function;
+  });
   if (same_function != items_.end()) cursor_ = static_cast<std::size_t>(same_function - items_.begin());
   else if (!items_.empty()) cursor_ = std::min(cursor_, items_.size() - 1);
   else cursor_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
-// What a user has chosen to see in top, and what each key does to it. No terminal: keys come in, top_lines draws what is here.
+// What a user has chosen to see in top, and what each key does to it. No terminal: keys come in,
+// top_lines draws what is here.
 
 #include <optional>
 #include <string>
@@ -11,8 +12,20 @@
 namespace luaspy {
 
 struct TopKey {
-  enum class Kind { none, character, up, down, page_up, page_down, home, end, enter, escape, backspace } kind = Kind::none;
-  std::string text;                 // character: in UTF-8
+  enum class Kind {
+    none,
+    character,
+    up,
+    down,
+    page_up,
+    page_down,
+    home,
+    end,
+    enter,
+    escape,
+    backspace
+  } kind = Kind::none;
+  std::string text;  // character: in UTF-8
 };
 
 class TopView {
@@ -25,15 +38,18 @@ class TopView {
   struct Item {
     enum class Role { row, caller, self, callee, own, heading, note } role = Role::row;
     TopRow row;
-    std::string text;               // heading, note
-    bool can_be_chosen() const { return role == Role::row || role == Role::caller || role == Role::self || role == Role::callee; }
+    std::string text;  // heading, note
+    bool can_be_chosen() const {
+      return role == Role::row || role == Role::caller || role == Role::self || role == Role::callee;
+    }
   };
 
   TopView(double interval, Charset charset);
 
   // `counts`: what was given to show() last.
   Request press(const TopKey& key, const TopCounts& counts);
-  // New counts, or other wishes: lists anew what there is to be seen, with the cursor staying on its function.
+  // New counts, or other wishes: lists anew what there is to be seen, with the cursor staying on
+  // its function.
   void show(const TopCounts& counts);
   // So many items have room on the screen. Call before items are drawn.
   void make_room(std::size_t items);
@@ -44,14 +60,14 @@ class TopView {
   const std::string& filter() const { return filter_; }
   bool is_editing_filter() const { return editing_; }
   bool is_paused() const { return paused_; }
-  bool is_since_start() const { return since_start_; }   // shares are of all the time, not of the window
-  double interval() const;                               // s
+  bool is_since_start() const { return since_start_; }  // shares are of all the time, not of the window
+  double interval() const;                              // s
   Charset charset() const { return charset_; }
   std::int64_t part(const TopCounts::Span& span) const { return since_start_ ? span.all : span.recent; }
 
   const std::vector<Item>& items() const { return items_; }
-  std::size_t cursor() const { return cursor_; }         // into items()
-  std::size_t first() const { return first_; }           // the first item on the screen
+  std::size_t cursor() const { return cursor_; }  // into items()
+  std::size_t first() const { return first_; }    // the first item on the screen
   std::size_t room() const { return room_; }
 
  private:
@@ -73,8 +89,8 @@ class TopView {
   bool editing_ = false, paused_ = false, since_start_ = false;
   std::size_t interval_ = 0;
   std::vector<Item> items_;
-  std::vector<Item> history_;       // relations: what was chosen, the last one is shown
-  std::optional<Item> chosen_;      // where the cursor is; none: at the top, whatever is there
+  std::vector<Item> history_;   // relations: what was chosen, the last one is shown
+  std::optional<Item> chosen_;  // where the cursor is; none: at the top, whatever is there
   std::size_t cursor_ = 0, first_ = 0, room_ = 1;
 };
 

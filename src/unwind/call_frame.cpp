@@ -10,44 +10,70 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_instructions = 1 << 14;   // of one function: luaV_execute's are a few hundred
+constexpr std::size_t most_instructions = 1 << 14;  // of one function: luaV_execute's are a few hundred
 constexpr std::size_t deepest_remembered = 16;
 
-// LSB 5.0, table 10.5: DW_EH_PE_*. Neither indirect nor relative to anything but itself: linkers write no others.
+// LSB 5.0, table 10.5: DW_EH_PE_*. Neither indirect nor relative to anything but itself: linkers
+// write no others.
 std::optional<Address> take_pointer(EncodedBytes& bytes, unsigned encoding, bool is_length = false) {
   const Address here = bytes.at();
   const unsigned relative = encoding & 0xf0;
   std::uint64_t value = 0;
   switch (encoding & 0x0f) {
-    case 0x00: case 0x04: case 0x0c: value = bytes.take<std::uint64_t>(); break;
-    case 0x01: value = bytes.uleb(); break;
-    case 0x02: value = bytes.take<std::uint16_t>(); break;
-    case 0x03: value = bytes.take<std::uint32_t>(); break;
-    case 0x09: value = static_cast<std::uint64_t>(bytes.sleb()); break;
-    case 0x0a: value = static_cast<std::uint64_t>(std::int64_t{bytes.take<std::int16_t>()}); break;
-    case 0x0b: value = static_cast<std::uint64_t>(std::int64_t{bytes.take<std::int32_t>()}); break;
-    default: return std::nullopt;
+    case 0x00:
+    case 0x04:
+    case 0x0c:
+      value = bytes.take<std::uint64_t>();
+      break;
+    case 0x01:
+      value = bytes.uleb();
+      break;
+    case 0x02:
+      value = bytes.take<std::uint16_t>();
+      break;
+    case 0x03:
+      value = bytes.take<std::uint32_t>();
+      break;
+    case 0x09:
+      value = static_cast<std::uint64_t>(bytes.sleb());
+      break;
+    case 0x0a:
+      value = static_cast<std::uint64_t>(std::int64_t{bytes.take<std::int16_t>()});
+      break;
+    case 0x0b:
+      value = static_cast<std::uint64_t>(std::int64_t{bytes.take<std::int32_t>()});
+      break;
+    default:
+      return std::nullopt;
   }
   if (!bytes.good() || (relative != 0 && relative != 0x10)) return std::nullopt;
   return relative == 0x10 && !is_length ? here + value : value;
 }
 
-// LSB 5.0, 10.6.1.1.1: what the letters of a CIE's augmentation stand for. False: some letter is not known, and so is what follows.
+// LSB 5.0, 10.6.1.1.1: what the letters of a CIE's augmentation stand for. False: some letter is
+// not known, and so is what follows.
 bool read_augmentation(EncodedBytes& cie, std::string_view letters, CallFrameEntry& entry) {
   if (letters.empty()) return true;
   if (letters.front() != 'z') return false;
   EncodedBytes data(cie.skip(cie.uleb()), cie.at());
   for (const char letter : letters.substr(1)) {
     switch (letter) {
-      case 'R': entry.encoding = data.take<std::uint8_t>(); break;
-      case 'L': (void)data.take<std::uint8_t>(); break;
+      case 'R':
+        entry.encoding = data.take<std::uint8_t>();
+        break;
+      case 'L':
+        (void)data.take<std::uint8_t>();
+        break;
       case 'P': {
-        const unsigned encoding = data.take<std::uint8_t>() & 0x0f;   // only its length is of interest
+        const unsigned encoding = data.take<std::uint8_t>() & 0x0f;  // only its length is of interest
         if (!take_pointer(data, encoding)) return false;
         break;
       }
-      case 'S': entry.interrupted = true; break;
-      default: return false;
+      case 'S':
+        entry.interrupted = true;
+        break;
+      default:
+        return false;
     }
   }
   return data.good();
@@ -80,11 +106,13 @@ std::optional<CallFrameEntry> read_fde(const LoadedBytes& loaded, Address at) {
   EncodedBytes header(loaded.from(at), at);
   const std::uint32_t length = header.take<std::uint32_t>();
   EncodedBytes fde(header.skip(length), at + 4);
-  const std::uint32_t back = fde.take<std::uint32_t>();   // to the CIE, from this field on
+  const std::uint32_t back = fde.take<std::uint32_t>();  // to the CIE, from this field on
   CallFrameEntry entry;
   bool has_augmentation = false;
-  if (!header.good() || !fde.good() || back == 0 || !read_cie(loaded, at + 4 - back, entry, has_augmentation)) return std::nullopt;
-  const std::optional<Address> start = take_pointer(fde, entry.encoding), size = take_pointer(fde, entry.encoding, true);
+  if (!header.good() || !fde.good() || back == 0 || !read_cie(loaded, at + 4 - back, entry, has_augmentation))
+    return std::nullopt;
+  const std::optional<Address> start = take_pointer(fde, entry.encoding),
+                               size = take_pointer(fde, entry.encoding, true);
   if (!start || !size) return std::nullopt;
   if (has_augmentation) (void)fde.skip(fde.uleb());
   if (!fde.good()) return std::nullopt;
@@ -96,13 +124,20 @@ std::optional<CallFrameEntry> read_fde(const LoadedBytes& loaded, Address at) {
 
 // What is known of a register of the caller.
 struct Rule {
-  enum class Kind : std::uint8_t { same, undefined, at_cfa, in_register, expression, computed };   // the last: a value, not the place of one
+  enum class Kind : std::uint8_t {
+    same,
+    undefined,
+    at_cfa,
+    in_register,
+    expression,
+    computed
+  };  // the last: a value, not the place of one
   Kind kind = Kind::same;
-  std::int64_t value = 0;                   // at_cfa: offset; in_register: number
+  std::int64_t value = 0;  // at_cfa: offset; in_register: number
   std::span<const std::byte> expression;
 };
 
-constexpr std::size_t kept_count = callee_saved_registers.size() + 1;   // the last is the return address
+constexpr std::size_t kept_count = callee_saved_registers.size() + 1;  // the last is the return address
 
 // By register: its place among those that are kept.
 constexpr std::uint8_t not_kept = 0xff;
@@ -116,7 +151,8 @@ constexpr std::array<std::uint8_t, register_count> places = [] {
 std::uint8_t kept(std::uint64_t number) { return number < register_count ? places[number] : not_kept; }
 
 struct Rules {
-  // System V x86-64 ABI: what is not said stays as it is; of the return address something has to be said.
+  // System V x86-64 ABI: what is not said stays as it is; of the return address something has to be
+  // said.
   Rules() { registers.back().kind = Rule::Kind::undefined; }
   enum class Cfa : std::uint8_t { unknown, offset, expression } cfa = Cfa::unknown;
   std::uint64_t cfa_register = 0;
@@ -146,11 +182,19 @@ class Interpreter {
       const unsigned opcode = bytes.take<std::uint8_t>(), low = opcode & 0x3f;
       if (++steps_ > most_instructions) return false;
       switch (opcode & 0xc0) {
-        case DW_CFA_advance_loc: advance(low); break;
-        case DW_CFA_offset: set(low, {Rule::Kind::at_cfa, factored(bytes.uleb()), {}}); break;
-        case DW_CFA_restore: restore(low); break;
+        case DW_CFA_advance_loc:
+          advance(low);
+          break;
+        case DW_CFA_offset:
+          set(low, {Rule::Kind::at_cfa, factored(bytes.uleb()), {}});
+          break;
+        case DW_CFA_restore:
+          restore(low);
+          break;
         default:
-          if (!move(opcode, bytes) && !define_cfa(opcode, bytes) && !define_register(opcode, bytes) && !keep_state(opcode)) return false;
+          if (!move(opcode, bytes) && !define_cfa(opcode, bytes) && !define_register(opcode, bytes) &&
+              !keep_state(opcode))
+            return false;
       }
       if (bad_ || !bytes.good()) return false;
       if (location_ > pc) return true;
@@ -159,7 +203,9 @@ class Interpreter {
   }
 
   void advance(std::uint64_t delta) { location_ += delta * entry_.code_factor; }
-  std::int64_t factored(std::uint64_t offset) const { return static_cast<std::int64_t>(offset * static_cast<std::uint64_t>(entry_.data_factor)); }
+  std::int64_t factored(std::uint64_t offset) const {
+    return static_cast<std::int64_t>(offset * static_cast<std::uint64_t>(entry_.data_factor));
+  }
   std::int64_t factored(std::int64_t offset) const { return factored(static_cast<std::uint64_t>(offset)); }
   void set(std::uint64_t number, const Rule& rule) {
     if (const std::uint8_t which = kept(number); which != not_kept) rules_.registers[which] = rule;
@@ -170,18 +216,24 @@ class Interpreter {
 
   bool move(unsigned opcode, EncodedBytes& bytes) {
     switch (opcode) {
-      case DW_CFA_nop: return true;
-      case DW_CFA_advance_loc1: return advance(bytes.take<std::uint8_t>()), true;
-      case DW_CFA_advance_loc2: return advance(bytes.take<std::uint16_t>()), true;
-      case DW_CFA_advance_loc4: return advance(bytes.take<std::uint32_t>()), true;
+      case DW_CFA_nop:
+        return true;
+      case DW_CFA_advance_loc1:
+        return advance(bytes.take<std::uint8_t>()), true;
+      case DW_CFA_advance_loc2:
+        return advance(bytes.take<std::uint16_t>()), true;
+      case DW_CFA_advance_loc4:
+        return advance(bytes.take<std::uint32_t>()), true;
       case DW_CFA_set_loc: {
         const std::optional<Address> to = take_pointer(bytes, entry_.encoding);
         bad_ |= !to || *to < location_;
         if (!bad_) location_ = *to;
         return true;
       }
-      case DW_CFA_GNU_args_size: return (void)bytes.uleb(), true;
-      default: return false;
+      case DW_CFA_GNU_args_size:
+        return (void)bytes.uleb(), true;
+      default:
+        return false;
     }
   }
 
@@ -197,29 +249,50 @@ class Interpreter {
         cfa_is(number, opcode == DW_CFA_def_cfa ? static_cast<std::int64_t>(bytes.uleb()) : factored(bytes.sleb()));
         return true;
       }
-      case DW_CFA_def_cfa_register: bad_ |= rules_.cfa != Rules::Cfa::offset; return rules_.cfa_register = bytes.uleb(), true;
-      case DW_CFA_def_cfa_offset: bad_ |= rules_.cfa != Rules::Cfa::offset; return rules_.cfa_offset = static_cast<std::int64_t>(bytes.uleb()), true;
-      case DW_CFA_def_cfa_offset_sf: bad_ |= rules_.cfa != Rules::Cfa::offset; return rules_.cfa_offset = factored(bytes.sleb()), true;
-      case DW_CFA_def_cfa_expression: rules_.cfa = Rules::Cfa::expression; return rules_.cfa_expression = bytes.skip(bytes.uleb()), true;
-      default: return false;
+      case DW_CFA_def_cfa_register:
+        bad_ |= rules_.cfa != Rules::Cfa::offset;
+        return rules_.cfa_register = bytes.uleb(), true;
+      case DW_CFA_def_cfa_offset:
+        bad_ |= rules_.cfa != Rules::Cfa::offset;
+        return rules_.cfa_offset = static_cast<std::int64_t>(bytes.uleb()), true;
+      case DW_CFA_def_cfa_offset_sf:
+        bad_ |= rules_.cfa != Rules::Cfa::offset;
+        return rules_.cfa_offset = factored(bytes.sleb()), true;
+      case DW_CFA_def_cfa_expression:
+        rules_.cfa = Rules::Cfa::expression;
+        return rules_.cfa_expression = bytes.skip(bytes.uleb()), true;
+      default:
+        return false;
     }
   }
 
   bool define_register(unsigned opcode, EncodedBytes& bytes) {
     using Kind = Rule::Kind;
-    if (opcode < DW_CFA_offset_extended || opcode == DW_CFA_remember_state || opcode == DW_CFA_restore_state) return false;
+    if (opcode < DW_CFA_offset_extended || opcode == DW_CFA_remember_state || opcode == DW_CFA_restore_state)
+      return false;
     const std::uint64_t number = bytes.uleb();
     switch (opcode) {
-      case DW_CFA_offset_extended: return set(number, {Kind::at_cfa, factored(bytes.uleb()), {}}), true;
-      case DW_CFA_offset_extended_sf: return set(number, {Kind::at_cfa, factored(bytes.sleb()), {}}), true;
-      case DW_CFA_restore_extended: return restore(number), true;
-      case DW_CFA_undefined: return set(number, {Kind::undefined, 0, {}}), true;
-      case DW_CFA_same_value: return set(number, {Kind::same, 0, {}}), true;
-      case DW_CFA_register: return set(number, {Kind::in_register, static_cast<std::int64_t>(bytes.uleb()), {}}), true;
-      case DW_CFA_expression: return set(number, {Kind::expression, 0, bytes.skip(bytes.uleb())}), true;
-      case DW_CFA_val_offset: case DW_CFA_val_offset_sf: return set(number, {Kind::computed, 0, {}}), (void)bytes.uleb(), true;
-      case DW_CFA_val_expression: return set(number, {Kind::computed, 0, {}}), (void)bytes.skip(bytes.uleb()), true;
-      default: return false;
+      case DW_CFA_offset_extended:
+        return set(number, {Kind::at_cfa, factored(bytes.uleb()), {}}), true;
+      case DW_CFA_offset_extended_sf:
+        return set(number, {Kind::at_cfa, factored(bytes.sleb()), {}}), true;
+      case DW_CFA_restore_extended:
+        return restore(number), true;
+      case DW_CFA_undefined:
+        return set(number, {Kind::undefined, 0, {}}), true;
+      case DW_CFA_same_value:
+        return set(number, {Kind::same, 0, {}}), true;
+      case DW_CFA_register:
+        return set(number, {Kind::in_register, static_cast<std::int64_t>(bytes.uleb()), {}}), true;
+      case DW_CFA_expression:
+        return set(number, {Kind::expression, 0, bytes.skip(bytes.uleb())}), true;
+      case DW_CFA_val_offset:
+      case DW_CFA_val_offset_sf:
+        return set(number, {Kind::computed, 0, {}}), (void)bytes.uleb(), true;
+      case DW_CFA_val_expression:
+        return set(number, {Kind::computed, 0, {}}), (void)bytes.skip(bytes.uleb()), true;
+      default:
+        return false;
     }
   }
 
@@ -247,7 +320,8 @@ struct Based {
 };
 
 std::optional<std::int32_t> small(std::int64_t value) {
-  if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max())
+    return std::nullopt;
   return static_cast<std::int32_t>(value);
 }
 
@@ -269,7 +343,8 @@ std::optional<Based> take_based(EncodedBytes& expression) {
 
 // GNU ld, elf_x86_64_eh_frame_plt: sp + 8 + (((pc & 15) >= n) << 3). What comes after sp + 8; n.
 std::optional<std::uint8_t> pushed_in_plt(std::span<const std::byte> rest) {
-  constexpr std::array<std::uint8_t, 9> pattern = {DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit0, DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus};
+  constexpr std::array<std::uint8_t, 9> pattern = {DW_OP_breg16, 0,          DW_OP_lit15, DW_OP_and, DW_OP_lit0,
+                                                   DW_OP_ge,     DW_OP_lit3, DW_OP_shl,   DW_OP_plus};
   constexpr std::size_t n = 4;
   if (rest.size() != pattern.size()) return std::nullopt;
   const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(rest[i]); };
@@ -301,8 +376,10 @@ bool put_cfa(const Rules& rules, FrameRow& row) {
 std::optional<FrameRow::Slot> slot_of(const Rule& rule) {
   using Where = FrameRow::Where;
   switch (rule.kind) {
-    case Rule::Kind::same: return FrameRow::Slot{0, 0, Where::same};
-    case Rule::Kind::undefined: return FrameRow::Slot{0, 0, Where::undefined};
+    case Rule::Kind::same:
+      return FrameRow::Slot{0, 0, Where::same};
+    case Rule::Kind::undefined:
+      return FrameRow::Slot{0, 0, Where::undefined};
     case Rule::Kind::at_cfa: {
       const std::optional<std::int32_t> offset = small(rule.value);
       return offset ? std::optional(FrameRow::Slot{*offset, 0, Where::at_cfa}) : std::nullopt;
@@ -313,9 +390,11 @@ std::optional<FrameRow::Slot> slot_of(const Rule& rule) {
     case Rule::Kind::expression: {
       EncodedBytes expression(rule.expression);
       const std::optional<Based> base = take_based(expression);
-      return base && expression.empty() ? std::optional(FrameRow::Slot{base->offset, base->number, Where::at_register}) : std::nullopt;
+      return base && expression.empty() ? std::optional(FrameRow::Slot{base->offset, base->number, Where::at_register})
+                                        : std::nullopt;
     }
-    case Rule::Kind::computed: return std::nullopt;
+    case Rule::Kind::computed:
+      return std::nullopt;
   }
   return std::nullopt;
 }
@@ -326,7 +405,8 @@ bool put_slots(const Rules& rules, FrameRow& row) {
     const std::optional<FrameRow::Slot> slot = slot_of(rules.registers[i]);
     if (!slot) return false;
     (i + 1 < kept_count ? row.saved[i] : row.return_address) = *slot;
-    if (slot->where == FrameRow::Where::at_cfa) lowest = std::min(lowest, slot->offset), highest = std::max(highest, slot->offset);
+    if (slot->where == FrameRow::Where::at_cfa)
+      lowest = std::min(lowest, slot->offset), highest = std::max(highest, slot->offset);
   }
   if (lowest >= -FrameRow::near && highest <= -8) row.lowest = lowest;
   return true;
@@ -334,17 +414,21 @@ bool put_slots(const Rules& rules, FrameRow& row) {
 
 }  // namespace
 
-// LSB 5.0, 10.6.2: pairs of a function's start and its FDE's address, sorted, both sdata4 relative to the header. Every linker writes that form.
-std::optional<CallFrameEntry> find_entry(const LoadedBytes& loaded, Address header, std::uint64_t header_size, Address pc) {
+// LSB 5.0, 10.6.2: pairs of a function's start and its FDE's address, sorted, both sdata4 relative
+// to the header. Every linker writes that form.
+std::optional<CallFrameEntry> find_entry(const LoadedBytes& loaded, Address header, std::uint64_t header_size,
+                                         Address pc) {
   EncodedBytes bytes(loaded.from(header), header);
   const std::uint32_t form = bytes.take<std::uint32_t>();
-  (void)bytes.take<std::uint32_t>();   // where .eh_frame begins
+  (void)bytes.take<std::uint32_t>();  // where .eh_frame begins
   const std::uint64_t count = bytes.take<std::uint32_t>();
   constexpr std::size_t pair = 8;
   if (form != 0x3b031b01 && form != 0x3b033b01) return std::nullopt;
   if (!bytes.good() || count * pair > bytes.rest().size() || count * pair + 12 > header_size) return std::nullopt;
-  const auto address = [&](std::size_t at) { return header + static_cast<Address>(std::int64_t{load<std::int32_t>(bytes.rest(), at)}); };
-  std::size_t low = 0, high = count;   // the first that starts behind pc is one of these
+  const auto address = [&](std::size_t at) {
+    return header + static_cast<Address>(std::int64_t{load<std::int32_t>(bytes.rest(), at)});
+  };
+  std::size_t low = 0, high = count;  // the first that starts behind pc is one of these
   while (low < high) {
     const std::size_t middle = (low + high) / 2;
     if (address(middle * pair) <= pc) low = middle + 1;

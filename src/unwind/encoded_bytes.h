@@ -1,5 +1,6 @@
 #pragma once
-// Bytes of DWARF, taken one after the other. What is beyond their end is 0, and good() is false from then on.
+// Bytes of DWARF, taken one after the other. What is beyond their end is 0, and good() is false
+// from then on.
 
 #include <span>
 
@@ -53,7 +54,7 @@ class EncodedBytes {
 
   std::span<const std::byte> bytes_;
   Address at_;
-  std::uint8_t last_ = 0;   // of the number
+  std::uint8_t last_ = 0;  // of the number
   bool good_ = true;
 };
 

@@ -7,8 +7,10 @@
 namespace luaspy {
 namespace {
 
-// A register that is neither the same nor in the piece of the stack that was read; false if it cannot be read.
-bool restore_rare(const NativeFrame& from, const Memory& stack, Address cfa, unsigned which, const FrameRow::Slot& slot, Registers& caller) {
+// A register that is neither the same nor in the piece of the stack that was read; false if it
+// cannot be read.
+bool restore_rare(const NativeFrame& from, const Memory& stack, Address cfa, unsigned which, const FrameRow::Slot& slot,
+                  Registers& caller) {
   using Where = FrameRow::Where;
   if (slot.where == Where::undefined) return true;
   if (slot.where != Where::at_cfa && !from.registers.knows(slot.number)) return slot.where == Where::in_register;
@@ -21,9 +23,11 @@ bool restore_rare(const NativeFrame& from, const Memory& stack, Address cfa, uns
 
 }  // namespace
 
-FrameTable::FrameTable(std::span<const std::byte> file, Address bias) : FrameTable(file, read_elf_headers(file).value_or(ElfHeaders{}), bias) {}
+FrameTable::FrameTable(std::span<const std::byte> file, Address bias)
+    : FrameTable(file, read_elf_headers(file).value_or(ElfHeaders{}), bias) {}
 
-FrameTable::FrameTable(std::span<const std::byte> file, const ElfHeaders& headers, Address bias) : bytes_(file, headers), bias_(bias) {
+FrameTable::FrameTable(std::span<const std::byte> file, const ElfHeaders& headers, Address bias)
+    : bytes_(file, headers), bias_(bias) {
   for (const ProgramHeader& segment : headers.segments) {
     if (segment.type == PT_GNU_EH_FRAME) header_ = segment.address, header_size_ = segment.memory_size;
   }

@@ -1,5 +1,6 @@
 #pragma once
-// What call frame information (DWARF 5, 6.4) says at one pc, in a form that leads from a frame to its caller in nanoseconds. x86-64.
+// What call frame information (DWARF 5, 6.4) says at one pc, in a form that leads from a frame to
+// its caller in nanoseconds. x86-64.
 
 #include <compare>
 
@@ -20,7 +21,7 @@ struct FrameRow {
     unknown,  // said in a way that this form has no place for
     offset,   // register + offset
     word,     // the word at register + offset: glibc's signal trampoline, functions that align their stack
-    plt,      // as the linkers say it of the entries of a PLT: register + offset, and 8 more from the push in the entry on
+    plt,  // as the linkers say it of the entries of a PLT: register + offset, and 8 more from the push in the entry on
   };
   enum class Where : std::uint8_t {
     same,
@@ -36,37 +37,41 @@ struct FrameRow {
     auto operator<=>(const Slot&) const = default;
   };
 
-  static constexpr std::int32_t near = 128;   // bytes: where a function saves registers as a rule; it does so in one piece
+  static constexpr std::int32_t near = 128;  // bytes: where a function saves registers as a rule; it does so in one
+                                             // piece
 
   Cfa cfa = Cfa::unknown;
-  std::uint8_t number = 0;       // Register that the CFA is relative to
-  std::uint8_t pushed = 0;       // plt: bytes from an entry's start up to where it has pushed
-  bool interrupted = false;      // a signal handler's return: its caller was not calling
+  std::uint8_t number = 0;   // Register that the CFA is relative to
+  std::uint8_t pushed = 0;   // plt: bytes from an entry's start up to where it has pushed
+  bool interrupted = false;  // a signal handler's return: its caller was not calling
   std::int32_t offset = 0;
-  std::int32_t lowest = 0;       // the lowest offset of those at_cfa if all are words between it and the CFA, and at most `near` below; else 0
+  std::int32_t lowest = 0;  // the lowest offset of those at_cfa if all are words between it and the CFA, and at most
+                            // `near` below; else 0
   std::array<Slot, callee_saved_registers.size()> saved{};  // of callee_saved_registers
   Slot return_address{};
   auto operator<=>(const FrameRow&) const = default;
 
-  // The caller's pc, sp and callee-saved registers, from what is known in `from`; sp is the CFA. `unknown` as soon as anything that the row
-  // needs cannot be had.
+  // The caller's pc, sp and callee-saved registers, from what is known in `from`; sp is the CFA.
+  // `unknown` as soon as anything that the row needs cannot be had.
   Stepped step(const NativeFrame& from, const Memory& stack, Registers& caller) const;
 };
 
 // The call frame information of an ELF file (call_frame.h), read where it is asked for.
 class FrameTable {
  public:
-  // `file`: its bytes, which have to outlive this. `bias`: what its addresses differ by from the target's.
+  // `file`: its bytes, which have to outlive this. `bias`: what its addresses differ by from the
+  // target's.
   FrameTable(std::span<const std::byte> file, Address bias);
 
-  // What is said at `pc`, which is in the function [start, end), in addresses of the target. Its CFA is unknown if that cannot be told.
+  // What is said at `pc`, which is in the function [start, end), in addresses of the target. Its
+  // CFA is unknown if that cannot be told.
   FrameRow at(Address pc, Address start, Address end) const;
 
  private:
   FrameTable(std::span<const std::byte> file, const ElfHeaders& headers, Address bias);
 
   LoadedBytes bytes_;
-  Address header_ = 0, bias_;   // of .eh_frame_hdr, as the file has it
+  Address header_ = 0, bias_;  // of .eh_frame_hdr, as the file has it
   std::uint64_t header_size_ = 0;
 };
 

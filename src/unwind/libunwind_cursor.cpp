@@ -2,9 +2,10 @@
 
 #include <libunwind.h>
 
-// libunwind's search in a table of the form of .eh_frame_hdr, exported for remote unwinders (used by perf, too) but in no
-// public header.
-extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t*, unw_proc_info_t*, int, void*);
+// libunwind's search in a table of the form of .eh_frame_hdr, exported for remote unwinders (used
+// by perf, too) but in no public header.
+extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t*, unw_proc_info_t*, int,
+                                                  void*);
 
 namespace luaspy {
 namespace {
@@ -14,21 +15,22 @@ struct Source {
   const Modules& modules;
   const Memory* stack = nullptr;  // none outside of a step: tables are searched then, too
   Registers registers;
-  int reads_left = 0;             // until the step or the search has to end: call frame information may be as long as a file
+  int reads_left = 0;  // until the step or the search has to end: call frame information may be as long as a file
   static constexpr int most_reads = 1 << 16;
 };
 
 Source& source(void* argument) { return *static_cast<Source*>(argument); }
 
-// LSB 5.0, 10.6.2: .eh_frame_hdr. Only the encoding that every linker writes is taken: a sorted table of pairs of sdata4
-// relative to the header.
+// LSB 5.0, 10.6.2: .eh_frame_hdr. Only the encoding that every linker writes is taken: a sorted
+// table of pairs of sdata4 relative to the header.
 bool read_table(const Module& module, unw_dyn_info_t& table) {
   struct Header {
     std::uint8_t version, frame_encoding, count_encoding, table_encoding;
     std::int32_t frame;
     std::uint32_t count;
   } header;
-  if (module.eh_frame_hdr() == 0 || !module.read(module.eh_frame_hdr(), std::as_writable_bytes(std::span(&header, 1)))) return false;
+  if (module.eh_frame_hdr() == 0 || !module.read(module.eh_frame_hdr(), std::as_writable_bytes(std::span(&header, 1))))
+    return false;
   if (header.version != 1 || header.count_encoding != 0x03 || header.table_encoding != 0x3b) return false;
   if (header.frame_encoding != 0x1b && header.frame_encoding != 0x3b) return false;
   if (std::uint64_t{header.count} * 8 + sizeof header > module.eh_frame_hdr_size()) return false;
@@ -66,7 +68,9 @@ int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int w
 
 int access_register(unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int write, void* argument) {
   const Registers& registers = source(argument).registers;
-  if (write != 0 || number < 0 || number >= static_cast<int>(register_count) || !registers.knows(static_cast<unsigned>(number))) return -UNW_EBADREG;
+  if (write != 0 || number < 0 || number >= static_cast<int>(register_count) ||
+      !registers.knows(static_cast<unsigned>(number)))
+    return -UNW_EBADREG;
   *value = registers[static_cast<unsigned>(number)];
   return 0;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Steps from frame to frame by libunwind, over a Memory: for what a FrameRow cannot say, and to compare with.
+// Steps from frame to frame by libunwind, over a Memory: for what a FrameRow cannot say, and to
+// compare with.
 
 #include <memory>
 #include <vector>
@@ -9,7 +10,8 @@
 
 namespace luaspy {
 
-// Where the tables of .eh_frame_hdr say that functions start, unsorted. Empty if there are none, or none that can be read.
+// Where the tables of .eh_frame_hdr say that functions start, unsorted. Empty if there are none, or
+// none that can be read.
 std::vector<Address> table_starts(const Module& module);
 
 class LibunwindCursor {
@@ -17,11 +19,12 @@ class LibunwindCursor {
   explicit LibunwindCursor(const Modules& modules);
   ~LibunwindCursor();
 
-  // The function [start, end) that has call frame information for `address`; false if there is none.
+  // The function [start, end) that has call frame information for `address`; false if there is
+  // none.
   bool find(Address address, Address& start, Address& end) const;
 
-  // The caller of `from`, whose information is to be looked up at `lookup`. Once it has told a caller it goes on from there, whatever
-  // `from` and `lookup` are, until leave().
+  // The caller of `from`, whose information is to be looked up at `lookup`. Once it has told a
+  // caller it goes on from there, whatever `from` and `lookup` are, until leave().
   Stepped step(const NativeFrame& from, Address lookup, const Memory& stack, Registers& caller);
   bool goes_on() const { return goes_on_; }
   void leave() { goes_on_ = false; }

@@ -14,7 +14,7 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t copy_limit = 256 << 20;
-constexpr std::size_t most_code = 256 << 20, most_targets = 8 << 20;   // that calls are looked for in; 64 MiB of them
+constexpr std::size_t most_code = 256 << 20, most_targets = 8 << 20;  // that calls are looked for in; 64 MiB of them
 
 Address round_down(Address address) { return address & ~Address{4095}; }
 
@@ -56,15 +56,16 @@ bool Module::map_file(int file) {
   return true;
 }
 
-// Files are told by their inodes, and another file system can have the same one: the ELF header, the program headers and mostly the build-id
-// are compared. Nothing changes them in memory.
+// Files are told by their inodes, and another file system can have the same one: the ELF header,
+// the program headers and mostly the build-id are compared. Nothing changes them in memory.
 bool Module::is_what_is_mapped(const Memory& memory, const Mapping& first) const {
   constexpr std::size_t compared = 1024;
   std::array<std::byte, compared> in_memory;
   if (first.writable || first.offset >= bytes_.size()) return true;
   const std::size_t size = std::min<std::size_t>({compared, bytes_.size() - first.offset, first.end - first.start});
   if (!memory.read(first.start, std::span(in_memory).first(size))) return true;
-  return std::equal(in_memory.begin(), in_memory.begin() + static_cast<std::ptrdiff_t>(size), bytes_.begin() + static_cast<std::ptrdiff_t>(first.offset));
+  return std::equal(in_memory.begin(), in_memory.begin() + static_cast<std::ptrdiff_t>(size),
+                    bytes_.begin() + static_cast<std::ptrdiff_t>(first.offset));
 }
 
 bool Module::copy_from(const Memory& memory, const std::vector<Mapping>& mappings) {
@@ -72,17 +73,20 @@ bool Module::copy_from(const Memory& memory, const std::vector<Mapping>& mapping
   if (mappings.back().end - start > copy_limit) return false;
   copy_.resize(mappings.back().end - start);
   for (const Mapping& mapping : mappings) {
-    if (mapping.readable && !memory.read(mapping.start, {copy_.data() + (mapping.start - start), mapping.end - mapping.start})) {
+    if (mapping.readable &&
+        !memory.read(mapping.start, {copy_.data() + (mapping.start - start), mapping.end - mapping.start})) {
       // A page beyond the file's end cannot be read; the rest can.
       bool any = false;
-      for (Address page = mapping.start; page < mapping.end; page += 4096) any |= memory.read(page, {copy_.data() + (page - start), 4096});
+      for (Address page = mapping.start; page < mapping.end; page += 4096)
+        any |= memory.read(page, {copy_.data() + (page - start), 4096});
       if (!any) missing_.push_back({mapping.start, mapping.end});
     }
   }
   by_address_ = true;
   bytes_ = copy_;
   // The vdso is a whole ELF file: libdwfl can read its symbols if it has a descriptor.
-  if (mappings.front().inode == 0 && (file_ = ::memfd_create("vdso", MFD_CLOEXEC)) >= 0 && ::write(file_, copy_.data(), copy_.size()) < 0) {
+  if (mappings.front().inode == 0 && (file_ = ::memfd_create("vdso", MFD_CLOEXEC)) >= 0 &&
+      ::write(file_, copy_.data(), copy_.size()) < 0) {
     ::close(file_);
     file_ = -1;
   }
@@ -95,15 +99,19 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
   const Mapping& first = mappings.front();
   bool have_bias = false;
   for (const ProgramHeader& header : headers->segments) {
-    if (header.type == PT_LOAD && !have_bias && round_down(header.offset) <= first.offset && header.offset + header.file_size > first.offset) {
+    if (header.type == PT_LOAD && !have_bias && round_down(header.offset) <= first.offset &&
+        header.offset + header.file_size > first.offset) {
       bias_ = first.start - first.offset + header.offset - header.address;
       have_bias = true;
     }
   }
   for (const ProgramHeader& header : headers->segments) {
     const Address start = header.address + bias_;
-    const bool missing = std::ranges::any_of(missing_, [&](const Code& each) { return start >= each.start && start < each.end; });
-    if (header.type == PT_LOAD && !missing) add_segment(start, header.file_size, by_address_ ? start - first.start : header.offset, header.offset, (header.flags & PF_X) != 0);
+    const bool missing = std::ranges::any_of(missing_,
+                                             [&](const Code& each) { return start >= each.start && start < each.end; });
+    if (header.type == PT_LOAD && !missing)
+      add_segment(start, header.file_size, by_address_ ? start - first.start : header.offset, header.offset,
+                  (header.flags & PF_X) != 0);
     if (header.type == PT_GNU_EH_FRAME) eh_frame_hdr_ = start, eh_frame_hdr_size_ = header.memory_size;
   }
   std::size_t there = 0;
@@ -117,7 +125,8 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
 }
 
 // Of a segment, what there are bytes for: a file may say anything.
-void Module::add_segment(Address start, std::uint64_t size, std::uint64_t offset, std::uint64_t file_offset, bool executable) {
+void Module::add_segment(Address start, std::uint64_t size, std::uint64_t offset, std::uint64_t file_offset,
+                         bool executable) {
   if (offset >= bytes_.size()) return;
   size = std::min<std::uint64_t>(size, bytes_.size() - offset);
   if (size == 0 || start + size <= start) return;
@@ -139,7 +148,9 @@ std::vector<Module::Code> Module::code() const {
 }
 
 bool Module::executes(Address address) const {
-  return std::ranges::any_of(segments_, [&](const Segment& segment) { return segment.executable && address >= segment.start && address < segment.end; });
+  return std::ranges::any_of(segments_, [&](const Segment& segment) {
+    return segment.executable && address >= segment.start && address < segment.end;
+  });
 }
 
 bool Module::read(Address address, std::span<std::byte> into) const {
@@ -147,7 +158,7 @@ bool Module::read(Address address, std::span<std::byte> into) const {
     if (address < segment.start || address >= segment.end || into.size() > segment.end - address) continue;
     const std::uint64_t offset = segment.offset + (address - segment.start);
     if (offset > bytes_.size() || into.size() > bytes_.size() - offset) return false;
-    std::ranges::copy(bytes_.subspan(offset, into.size()), into.begin());   // also of no bytes at all
+    std::ranges::copy(bytes_.subspan(offset, into.size()), into.begin());  // also of no bytes at all
     return true;
   }
   return false;
@@ -158,8 +169,8 @@ std::optional<Symbol> Module::symbol(Address address) const {
   return symbols_->find(address);
 }
 
-// Intel SDM: CALL rel32 is E8 and four bytes. Other bytes look like it now and then, but then the target is rarely code of
-// the same module.
+// Intel SDM: CALL rel32 is E8 and four bytes. Other bytes look like it now and then, but then the
+// target is rarely code of the same module.
 const std::vector<Address>& Module::call_targets() const {
   if (call_targets_) return *call_targets_;
   std::vector<Address> targets;
@@ -170,7 +181,8 @@ const std::vector<Address>& Module::call_targets() const {
     left -= code.size();
     for (std::size_t i = 0; i + 5 <= code.size() && targets.size() < most_targets; ++i) {
       if (std::to_integer<unsigned>(code[i]) != 0xe8) continue;
-      const Address target = segment.start + i + 5 + static_cast<Address>(std::int64_t{luaspy::load<std::int32_t>(code, i + 1)});
+      const Address target = segment.start + i + 5 +
+                             static_cast<Address>(std::int64_t{luaspy::load<std::int32_t>(code, i + 1)});
       if (executes(target)) targets.push_back(target);
     }
   }
@@ -187,7 +199,8 @@ void Modules::update(const AddressSpace& space) {
     const bool vdso = first.path == "[vdso]";
     if (first.inode == 0 && !vdso) continue;
     const bool continues = !entries.empty() && !vdso && entries.back().mappings.front().inode == first.inode &&
-                           entries.back().mappings.front().device == first.device && first.offset > entries.back().mappings.front().offset;
+                           entries.back().mappings.front().device == first.device &&
+                           first.offset > entries.back().mappings.front().offset;
     if (!continues) entries.push_back({first.start, first.end, {}, nullptr});
     entries.back().end = first.end;
     entries.back().mappings.push_back(first);
@@ -195,7 +208,8 @@ void Modules::update(const AddressSpace& space) {
   std::erase_if(entries, [](const Entry& entry) { return std::ranges::none_of(entry.mappings, &Mapping::executable); });
   for (Entry& entry : entries) {
     const auto known = std::ranges::find_if(entries_, [&](const Entry& old) {
-      return old.start == entry.start && old.mappings.front().inode == entry.mappings.front().inode && old.mappings.size() == entry.mappings.size();
+      return old.start == entry.start && old.mappings.front().inode == entry.mappings.front().inode &&
+             old.mappings.size() == entry.mappings.size();
     });
     if (known != entries_.end()) entry.module = known->module, entry.loaded = known->loaded;
   }

@@ -13,20 +13,22 @@
 namespace luaspy {
 namespace {
 
-// What libelf and libdwfl unpack on their own, and are not asked for if it is beyond reason: symbols of the biggest programs take some 200 MB.
-constexpr std::uint64_t most_unpacked = 256 << 20;   // bytes
+// What libelf and libdwfl unpack on their own, and are not asked for if it is beyond reason:
+// symbols of the biggest programs take some 200 MB.
+constexpr std::uint64_t most_unpacked = 256 << 20;  // bytes
 constexpr int most_symbols = 1 << 24;
 
 // False if a section that libdwfl reads symbols from is packed and too big, or of no known size.
 bool is_bounded(Elf* elf) {
   std::size_t names = 0;
-  if (elf_getshdrstrndx(elf, &names) != 0) return true;   // there are none: libdwfl goes by the program headers
+  if (elf_getshdrstrndx(elf, &names) != 0) return true;  // there are none: libdwfl goes by the program headers
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr; section = elf_nextscn(elf, section)) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
     const char* const text = elf_strptr(elf, names, header.sh_name);
     const std::string_view name = text != nullptr ? text : "";
-    const bool has_symbols = header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM || header.sh_type == SHT_STRTAB || header.sh_type == SHT_SYMTAB_SHNDX;
+    const bool has_symbols = header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM ||
+                             header.sh_type == SHT_STRTAB || header.sh_type == SHT_SYMTAB_SHNDX;
     // No tool packs these; elf_compress_gnu (libelf) goes by a name.
     if (has_symbols && ((header.sh_flags & SHF_COMPRESSED) != 0 || name.starts_with(".z"))) return false;
     if (name != ".gnu_debugdata") continue;
@@ -46,8 +48,8 @@ bool is_bounded(int file) {
   return bounded;
 }
 
-int find_debug_file(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, const char* file_name, const char* link, GElf_Word crc,
-                    char** found_name) {
+int find_debug_file(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, const char* file_name,
+                    const char* link, GElf_Word crc, char** found_name) {
   const int file = dwfl_build_id_find_debuginfo(module, user, name, base, file_name, link, crc, found_name);
   if (file < 0 || is_bounded(file)) return file;
   ::close(file);
@@ -57,10 +59,14 @@ int find_debug_file(Dwfl_Module* module, void** user, const char* name, Dwarf_Ad
 // dwfl_module_addrinfo weighs them so.
 unsigned strength(const GElf_Sym& symbol) {
   switch (GELF_ST_BIND(symbol.st_info)) {
-    case STB_GLOBAL: return 3;
-    case STB_WEAK: return 2;
-    case STB_LOCAL: return 1;
-    default: return 0;
+    case STB_GLOBAL:
+      return 3;
+    case STB_WEAK:
+      return 2;
+    case STB_LOCAL:
+      return 1;
+    default:
+      return 0;
   }
 }
 
@@ -72,20 +78,23 @@ bool may_be_function(const GElf_Sym& symbol) {
 }  // namespace
 
 struct SymbolTable::Entry {
-  Address start, end;     // the same: a label
-  std::uint32_t number;   // libdwfl's
+  Address start, end;    // the same: a label
+  std::uint32_t number;  // libdwfl's
   std::uint8_t strength;
-  bool global;            // of the part of the table that is looked at first
-  bool exact;             // a label that stands for its own address only
+  bool global;  // of the part of the table that is looked at first
+  bool exact;   // a label that stands for its own address only
 };
 
-// Goes through a file's addresses upwards, and says which symbol is chosen from each place on where that may change.
+// Goes through a file's addresses upwards, and says which symbol is chosen from each place on where
+// that may change.
 class SymbolTable::Sweep {
  public:
   // `entries` ascend by start and number.
-  explicit Sweep(const std::vector<Entry>& entries) : entries_(entries), work_left_(static_cast<std::int64_t>(64 * entries.size() + (1 << 20))) {}
+  explicit Sweep(const std::vector<Entry>& entries)
+      : entries_(entries), work_left_(static_cast<std::int64_t>(64 * entries.size() + (1 << 20))) {}
 
-  // False if symbols lie one over another so that it would take for ever: no linker makes such a file.
+  // False if symbols lie one over another so that it would take for ever: no linker makes such a
+  // file.
   bool run(std::vector<Address>& starts, std::vector<std::uint32_t>& symbols) {
     for (const Address place : places()) {
       pass(place);
@@ -104,10 +113,11 @@ class SymbolTable::Sweep {
     places.reserve(2 * entries_.size());
     for (const Entry& entry : entries_) {
       places.push_back(entry.start);
-      places.push_back(entry.end != entry.start ? entry.end : entry.start + 1);   // a label is the first choice at its own address only
+      places.push_back(entry.end != entry.start ? entry.end : entry.start + 1);  // a label is the first choice at its
+                                                                                 // own address only
     }
     std::ranges::sort(places);
-    places.erase(std::unique(places.begin(), places.end()), places.end());   // clang 14 cannot use ranges::unique
+    places.erase(std::unique(places.begin(), places.end()), places.end());  // clang 14 cannot use ranges::unique
     return places;
   }
 
@@ -148,7 +158,8 @@ class SymbolTable::Sweep {
     work_left_ -= static_cast<std::int64_t>(open.size());
     const Entry* best = nullptr;
     for (const Entry* const entry : open) {
-      const bool shorter = best != nullptr && entry->start == best->start && entry->end < best->end && entry->strength >= best->strength;
+      const bool shorter = best != nullptr && entry->start == best->start && entry->end < best->end &&
+                           entry->strength >= best->strength;
       if (best == nullptr || best->start < entry->start || best->strength < entry->strength || shorter) best = entry;
     }
     return best;
@@ -165,16 +176,17 @@ class SymbolTable::Sweep {
 
   const std::vector<Entry>& entries_;
   std::size_t next_ = 0;
-  std::vector<const Entry*> globals_, locals_;   // that contain the place, by number
-  const Entry *here_global_ = nullptr, *here_local_ = nullptr;   // labels at the place
-  Address reach_ = 0;                            // where the one that reaches furthest ends: labels below it are in it
-  const Entry* label_ = nullptr;                 // at reach_
+  std::vector<const Entry*> globals_, locals_;                  // that contain the place, by number
+  const Entry *here_global_ = nullptr, *here_local_ = nullptr;  // labels at the place
+  Address reach_ = 0;             // where the one that reaches furthest ends: labels below it are in it
+  const Entry* label_ = nullptr;  // at reach_
   std::int64_t work_left_;
 };
 
 SymbolTable::SymbolTable(int file, const std::string& path, Address bias) {
   static char* debug_path = nullptr;
-  static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, find_debug_file, dwfl_offline_section_address, &debug_path};
+  static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, find_debug_file, dwfl_offline_section_address,
+                                           &debug_path};
   if (file < 0 || !is_bounded(file) || (dwfl_ = dwfl_begin(&callbacks)) == nullptr) return;
   dwfl_report_begin(dwfl_);
   // libdwfl closes the descriptor that it is given.
@@ -182,7 +194,9 @@ SymbolTable::SymbolTable(int file, const std::string& path, Address bias) {
   dwfl_report_end(dwfl_, nullptr, nullptr);
   if (module_ == nullptr) return;
   std::vector<Entry> entries = read_entries();
-  std::ranges::sort(entries, [](const Entry& a, const Entry& b) { return a.start != b.start ? a.start < b.start : a.number < b.number; });
+  std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+    return a.start != b.start ? a.start < b.start : a.number < b.number;
+  });
   if (!Sweep(entries).run(starts_, symbols_)) starts_.clear(), symbols_.clear();
   starts_.shrink_to_fit();
   symbols_.shrink_to_fit();
@@ -204,8 +218,8 @@ std::vector<SymbolTable::Entry> SymbolTable::read_entries() const {
     if (name == nullptr || *name == '\0' || symbol.st_shndx == SHN_UNDEF || value + symbol.st_size < value) continue;
     const unsigned type = GELF_ST_TYPE(symbol.st_info);
     if (type == STT_SECTION || type == STT_FILE || type == STT_TLS) continue;
-    entries.push_back({value, value + symbol.st_size, static_cast<std::uint32_t>(i), static_cast<std::uint8_t>(strength(symbol)), i >= first_global,
-                       section >= SHN_LORESERVE});
+    entries.push_back({value, value + symbol.st_size, static_cast<std::uint32_t>(i),
+                       static_cast<std::uint8_t>(strength(symbol)), i >= first_global, section >= SHN_LORESERVE});
   }
   return entries;
 }
@@ -217,7 +231,8 @@ std::optional<Symbol> SymbolTable::find(Address address) const {
   if (number == 0) return std::nullopt;
   GElf_Sym symbol;
   GElf_Addr value = 0;
-  const char* const name = dwfl_module_getsym_info(module_, static_cast<int>(number), &symbol, &value, nullptr, nullptr, nullptr);
+  const char* const name = dwfl_module_getsym_info(module_, static_cast<int>(number), &symbol, &value, nullptr, nullptr,
+                                                   nullptr);
   if (name == nullptr || !may_be_function(symbol)) return std::nullopt;
   if (symbol.st_size == 0 && value != address && !same_section(address, value)) return std::nullopt;
   return Symbol{name, value};

@@ -1,6 +1,8 @@
 #pragma once
-// The symbols of an ELF file, sorted once: libdwfl finds them (.symtab, the separate debug file by build-id or debuglink, .gnu_debugdata, and .dynsym by
-// program headers where the section headers are gone), but looks at each of them for each address, which takes milliseconds where a program has 400,000.
+// The symbols of an ELF file, sorted once: libdwfl finds them (.symtab, the separate debug file by
+// build-id or debuglink, .gnu_debugdata, and .dynsym by program headers where the section headers
+// are gone), but looks at each of them for each address, which takes milliseconds where a program
+// has 400,000.
 
 #include <cstdint>
 #include <memory>
@@ -28,9 +30,11 @@ class SymbolTable {
   SymbolTable& operator=(const SymbolTable&) = delete;
   ~SymbolTable();
 
-  // The function that contains an address: the symbol that dwfl_module_addrinfo chooses, if it may be a function. That is, of the global ones that
-  // contain it the closest one, or one that binds stronger; of two at the same place the shorter one, the stronger one, the first; local ones if there
-  // is no global one; and where no symbol with a size contains it, the last label before it in the same section.
+  // The function that contains an address: the symbol that dwfl_module_addrinfo chooses, if it may
+  // be a function. That is, of the global ones that contain it the closest one, or one that binds
+  // stronger; of two at the same place the shorter one, the stronger one, the first; local ones if
+  // there is no global one; and where no symbol with a size contains it, the last label before it
+  // in the same section.
   std::optional<Symbol> find(Address address) const;
 
  private:

@@ -6,7 +6,8 @@
 
 namespace luaspy {
 
-Unwinder::Unwinder(const Modules& modules, Source source) : modules_(modules), source_(source), libunwind_(modules), places_(first_places) {
+Unwinder::Unwinder(const Modules& modules, Source source)
+    : modules_(modules), source_(source), libunwind_(modules), places_(first_places) {
   rows_.emplace_back();  // unknown_row
 }
 
@@ -65,15 +66,18 @@ std::uint32_t Unwinder::number_of(const FrameRow& row) const {
 }
 
 Unwinder::Range Unwinder::function_without_tables(const Module& module, Address address) const {
-  if (!module.executes(address)) return {};   // its bytes are missing: the nearest function that something tells of may be any
+  if (!module.executes(address))
+    return {};  // its bytes are missing: the nearest function that something tells of may be any
   const std::vector<Address>& targets = module.call_targets();
   const auto next = std::ranges::upper_bound(targets, address);
   Range range;
   if (next != targets.begin()) range = {*std::prev(next), next != targets.end() ? *next : address + 1};
   const auto next_entry = entries_.upper_bound(address);
-  if (next_entry != entries_.begin() && *std::prev(next_entry) >= std::max(range.start, module.lowest())) range.start = *std::prev(next_entry);
+  if (next_entry != entries_.begin() && *std::prev(next_entry) >= std::max(range.start, module.lowest()))
+    range.start = *std::prev(next_entry);
   if (next_entry != entries_.end() && *next_entry < range.end) range.end = *next_entry;
-  if (const std::optional<Symbol> symbol = module.symbol(address); symbol && symbol->start >= range.start) range.start = symbol->start;
+  if (const std::optional<Symbol> symbol = module.symbol(address); symbol && symbol->start >= range.start)
+    range.start = symbol->start;
   return range;
 }
 
@@ -87,7 +91,8 @@ std::vector<Unwinder::Range> Unwinder::functions(const Module& module) const {
   std::ranges::sort(starts);
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
   std::vector<Range> ranges;
-  for (std::size_t i = 0; i < starts.size(); ++i) ranges.push_back({starts[i], i + 1 < starts.size() ? starts[i + 1] : module.end()});
+  for (std::size_t i = 0; i < starts.size(); ++i)
+    ranges.push_back({starts[i], i + 1 < starts.size() ? starts[i + 1] : module.end()});
   return ranges;
 }
 
@@ -96,8 +101,10 @@ bool Unwinder::note_entry(Address entry) {
   return entries_.size() < limit && entries_.insert(entry).second;
 }
 
-// Each frame is made where it stays: copies of registers that have just been written one by one stall.
-Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, const FrameRule* rule, std::vector<NativeFrame>& frames, std::size_t limit) {
+// Each frame is made where it stays: copies of registers that have just been written one by one
+// stall.
+Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, const FrameRule* rule,
+                               std::vector<NativeFrame>& frames, std::size_t limit) {
   libunwind_.leave();
   bool interrupted = false;
   NativeFrame& first = frames.emplace_back();
@@ -114,8 +121,8 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
       frames.pop_back();
       return stepped == Stepped::root ? End::root : End::lost;
     }
-    // A signal handler's caller was interrupted, not calling; one byte back is still the same function except at its first
-    // instruction.
+    // A signal handler's caller was interrupted, not calling; one byte back is still the same
+    // function except at its first instruction.
     next.pc = next.registers.pc();
     next.lookup = next.pc - 1;
     frame.cfa = next.sp = next.registers.sp();
@@ -124,8 +131,10 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
   return End::limit;
 }
 
-// From a frame to the one outside of it, of which `registers` and `step` are set. `interrupted`: as with step_by_tables.
-Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted, const Memory& stack, NativeFrame& next) {
+// From a frame to the one outside of it, of which `registers` and `step` are set. `interrupted`: as
+// with step_by_tables.
+Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted,
+                       const Memory& stack, NativeFrame& next) {
   const Place& place = this->place(frame.lookup);
   const std::uint32_t row = place.row;
   frame.function = place.function.start;
@@ -137,7 +146,8 @@ Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule
     return Stepped::caller;
   }
   next.step = Step::cfi;
-  // Without call frame information libunwind would try frame pointers unchecked; step_by_scan checks what it finds.
+  // Without call frame information libunwind would try frame pointers unchecked; step_by_scan
+  // checks what it finds.
   const Stepped stepped = row != no_row ? step_by_tables(frame, row, interrupted, stack, caller) : Stepped::unknown;
   if (stepped == Stepped::root) return stepped;
   if (stepped == Stepped::caller && caller.pc() == 0) return Stepped::root;
@@ -146,16 +156,18 @@ Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule
   interrupted = false;
   if (is_entry(frame.lookup) || (!innermost && never_returns(frame.pc))) return Stepped::root;
   // Its bytes are missing: what looks like a return address above may be any old one.
-  if (const Module* const module = modules_.find(frame.lookup); module != nullptr && !module->executes(frame.lookup)) return Stepped::unknown;
+  if (const Module* const module = modules_.find(frame.lookup); module != nullptr && !module->executes(frame.lookup))
+    return Stepped::unknown;
   next.step = Step::code;
   if (step_by_code(frame, stack, caller)) return Stepped::caller;
   next.step = Step::scan;
   return step_by_scan(frame, stack, caller) ? Stepped::caller : Stepped::unknown;
 }
 
-// `interrupted`: did `from` not call, though it is no innermost frame? Then it stands at its pc, and so does the information. In, of `from`;
-// out, of its caller.
-Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack, Registers& caller) {
+// `interrupted`: did `from` not call, though it is no innermost frame? Then it stands at its pc,
+// and so does the information. In, of `from`; out, of its caller.
+Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack,
+                                 Registers& caller) {
   const Address lookup = interrupted ? from.pc : from.lookup;
   // What libunwind has begun it goes on with: it knows what it has learned of the frame.
   if (source_ == Source::rows && !libunwind_.goes_on()) {
@@ -171,34 +183,38 @@ Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, boo
   return libunwind_.step(from, lookup, stack, caller);
 }
 
-// Where there is no call frame information to say that it has no caller (static programs without .eh_frame_hdr): the code at which a
-// program starts calls main's caller, and nothing calls it.
+// Where there is no call frame information to say that it has no caller (static programs without
+// .eh_frame_hdr): the code at which a program starts calls main's caller, and nothing calls it.
 bool Unwinder::is_entry(Address address) const {
   constexpr Address longest = 64;  // crt1.o's _start is 38 to 48 bytes
   const Module* const module = modules_.find(address);
   return module != nullptr && module->entry() != 0 && address >= module->entry() && address < module->entry() + longest;
 }
 
-// The same for a thread and a fiber: what they begin with has no call frame information where it is assembly, or where the program has none.
+// The same for a thread and a fiber: what they begin with has no call frame information where it is
+// assembly, or where the program has none.
 bool Unwinder::never_returns(Address pc) const {
   constexpr std::size_t most_bytes = 48;
   const Module* const module = modules_.find(pc);
   std::array<std::byte, most_bytes> code;
   std::size_t size = code.size();
-  while (size != 0 && (module == nullptr || !module->read(pc, std::span(code).first(size)))) size /= 2;   // it may be a module's last
+  while (size != 0 && (module == nullptr || !module->read(pc, std::span(code).first(size))))
+    size /= 2;  // it may be a module's last
   return ends_here(std::span(code).first(size));
 }
 
 bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const {
   constexpr std::size_t largest = 1 << 17;
   const Module* const module = modules_.find(from.lookup);
-  if (module == nullptr || from.function == 0 || from.pc < from.function || from.pc - from.function > largest) return false;
+  if (module == nullptr || from.function == 0 || from.pc < from.function || from.pc - from.function > largest)
+    return false;
   std::vector<std::byte> code(from.pc - from.function);
   if (!module->read(from.function, code)) return false;
   const std::optional<FrameShape> shape = shape_of_frame(code, code.size());
   if (!shape) return false;
   Address slot = from.sp + static_cast<Address>(shape->depth);
-  if (shape->frame_pointer && from.registers.knows(rbp)) slot = from.registers[rbp] + static_cast<Address>(*shape->frame_pointer);
+  if (shape->frame_pointer && from.registers.knows(rbp))
+    slot = from.registers[rbp] + static_cast<Address>(*shape->frame_pointer);
   const std::optional<Address> address = stack.get<Address>(slot);
   if (slot < from.sp || !address || match_return(*address, from) == Match::none) return false;
   caller = {};
@@ -206,24 +222,28 @@ bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Regist
     if (from.registers.knows(number)) caller.set(number, from.registers[number]);
   }
   for (const FrameShape::Saved& saved : shape->saved) {
-    if (const std::optional<Address> value = stack.get<Address>(slot - static_cast<Address>(saved.below))) caller.set(saved.number, *value);
+    if (const std::optional<Address> value = stack.get<Address>(slot - static_cast<Address>(saved.below)))
+      caller.set(saved.number, *value);
   }
   caller.set(rip, *address);
   caller.set(rsp, slot + 8);
   return true;
 }
 
-// Frame pointers first, where the frame that they lead to is one: [rbp + 8] is the return address of the call of `from`'s
-// function. Then the nearest word above sp that is surely such an address; failing that, the nearest that may be.
+// Frame pointers first, where the frame that they lead to is one: [rbp + 8] is the return address
+// of the call of `from`'s function. Then the nearest word above sp that is surely such an address;
+// failing that, the nearest that may be.
 bool Unwinder::step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const {
-  constexpr std::size_t words_to_scan = 1024;  // 8 KiB: larger frames have been seen only where there is call frame information
+  constexpr std::size_t words_to_scan = 1024;  // 8 KiB: larger frames have been seen only where there is call frame
+                                               // information
   const auto take = [&](Address slot, Address return_address) {
     caller = {};
     caller.set(rip, return_address);
     caller.set(rsp, slot + 8);
     // Code with frame pointers pushes rbp right below the return address.
     const std::optional<Address> saved = stack.get<Address>(slot - 8);
-    if (slot - 8 >= from.sp && saved && *saved > slot && *saved < slot + (1 << 20) && *saved % 8 == 0) caller.set(rbp, *saved);
+    if (slot - 8 >= from.sp && saved && *saved > slot && *saved < slot + (1 << 20) && *saved % 8 == 0)
+      caller.set(rbp, *saved);
     return true;
   };
   const Address frame_pointer = from.registers[rbp];
@@ -243,29 +263,39 @@ bool Unwinder::step_by_scan(const NativeFrame& from, const Memory& stack, Regist
   return weak_slot != 0 && take(weak_slot, weak_address);
 }
 
-// Intel SDM, CALL: E8 rel32 is a direct call; FF /2 an indirect one of 2 to 7 bytes (with SIB, displacement, REX).
-// A direct call is right if it calls the very function that `callee` is in. Functions that Lua calls by pointer are called
-// so by nobody else; a function that is called directly somewhere is rarely called by pointer. A tail call makes any of that
-// wrong now and then: a return address in the same module is then better than none.
+// Intel SDM, CALL: E8 rel32 is a direct call; FF /2 an indirect one of 2 to 7 bytes (with SIB,
+// displacement, REX). A direct call is right if it calls the very function that `callee` is in.
+// Functions that Lua calls by pointer are called so by nobody else; a function that is called
+// directly somewhere is rarely called by pointer. A tail call makes any of that wrong now and then:
+// a return address in the same module is then better than none.
 Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& callee) const {
   if (!modules_.executes(address)) return Match::none;
   const Module* const module = modules_.find(address);
   const Module* const callees = modules_.find(callee.pc);
   std::array<std::uint8_t, 7> before;
   const auto bytes = std::as_writable_bytes(std::span(before));
-  if (!(module != nullptr ? module->read(address - before.size(), bytes) : modules_.memory().read(address - before.size(), bytes))) return Match::none;
+  if (!(module != nullptr ? module->read(address - before.size(), bytes)
+                          : modules_.memory().read(address - before.size(), bytes)))
+    return Match::none;
   if (before[2] == 0xe8) {
     std::int32_t displacement;
     std::memcpy(&displacement, &before[3], sizeof displacement);
     const Address target = address + static_cast<Address>(std::int64_t{displacement});
-    // Code that a program makes calls its functions as it calls none of its own: nothing else says where they start.
-    if (module == nullptr) return target >= callee.function && target <= callee.lookup && callee.lookup - target < (1 << 14) ? Match::strong : Match::none;
-    // musl's _start calls a function of the program that ends in a jump to the library: crt1.c, __libc_start_main.c.
-    if (module != callees) return reaches_through_plt(*module, target, callee) || is_entry(address - 1) ? Match::strong : Match::none;
-    if (callee.function == 0) return target <= callee.lookup && callee.lookup - target < (1 << 16) ? Match::weak : Match::none;
+    // Code that a program makes calls its functions as it calls none of its own: nothing else says
+    // where they start.
+    if (module == nullptr)
+      return target >= callee.function && target <= callee.lookup && callee.lookup - target < (1 << 14) ? Match::strong
+                                                                                                        : Match::none;
+    // musl's _start calls a function of the program that ends in a jump to the library: crt1.c,
+    // __libc_start_main.c.
+    if (module != callees)
+      return reaches_through_plt(*module, target, callee) || is_entry(address - 1) ? Match::strong : Match::none;
+    if (callee.function == 0)
+      return target <= callee.lookup && callee.lookup - target < (1 << 16) ? Match::weak : Match::none;
     return target == callee.function ? Match::strong : Match::weak;
   }
-  const bool called_directly = callees != nullptr && std::ranges::binary_search(callees->call_targets(), callee.function);
+  const bool called_directly = callees != nullptr &&
+                               std::ranges::binary_search(callees->call_targets(), callee.function);
   for (const std::size_t length : {2u, 3u, 4u, 6u, 7u}) {
     const std::size_t at = before.size() - length;
     if (before[at] != 0xff || (before[at + 1] >> 3 & 7) != 2) continue;
@@ -276,8 +306,8 @@ Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& calle
   return Match::none;
 }
 
-// System V x86-64 ABI, 5.2: a PLT entry is jmp *offset(%rip), perhaps after endbr64 and with a bnd prefix; the word that it
-// jumps through says where.
+// System V x86-64 ABI, 5.2: a PLT entry is jmp *offset(%rip), perhaps after endbr64 and with a bnd
+// prefix; the word that it jumps through says where.
 bool Unwinder::reaches_through_plt(const Module& caller, Address target, const NativeFrame& callee) const {
   std::array<std::uint8_t, 16> entry;
   if (!caller.read(target, std::as_writable_bytes(std::span(entry)))) return false;

@@ -6,7 +6,8 @@
 namespace luaspy {
 namespace {
 
-// Numbers behind a position that cannot leave the bytes: what lies beyond reads as 0, and `ended` says so.
+// Numbers behind a position that cannot leave the bytes: what lies beyond reads as 0, and `ended`
+// says so.
 class Cursor {
  public:
   explicit Cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -44,7 +45,8 @@ class Cursor {
   bool ended_ = false;
 };
 
-// A block's header (section 3.1), from behind its first byte. Filters before LZMA2 (for machine code, differences) change no size.
+// A block's header (section 3.1), from behind its first byte. Filters before LZMA2 (for machine
+// code, differences) change no size.
 bool skip_block_header(Cursor& cursor, std::size_t end) {
   constexpr std::uint64_t lzma2 = 0x21;
   const unsigned flags = cursor.byte();
@@ -61,8 +63,8 @@ bool skip_block_header(Cursor& cursor, std::size_t end) {
   return true;
 }
 
-// LZMA2 (liblzma, lzma2_decoder.c): 0 ends it; 1 and 2 begin bytes that are not packed; from 0x80 on, the lower bits are the size's highest. New properties
-// take one more byte.
+// LZMA2 (liblzma, lzma2_decoder.c): 0 ends it; 1 and 2 begin bytes that are not packed; from 0x80
+// on, the lower bits are the size's highest. New properties take one more byte.
 std::uint64_t chunks_size(Cursor& cursor) {
   std::uint64_t size = 0;
   while (!cursor.ended()) {
@@ -90,13 +92,13 @@ std::optional<std::uint64_t> unpacked_size(std::span<const std::byte> xz) {
   const bool is_xz = std::ranges::all_of(magic, [&](unsigned byte) { return cursor.byte() == byte; });
   cursor.byte();
   const unsigned check = cursor.byte() & 0xf;
-  cursor.skip(4);   // the CRC of these two
+  cursor.skip(4);  // the CRC of these two
   if (!is_xz || cursor.ended()) return std::nullopt;
   std::uint64_t size = 0;
   while (true) {
     const std::size_t start = cursor.at();
     const unsigned words = cursor.byte();
-    if (words == 0) break;   // the index
+    if (words == 0) break;  // the index
     if (!skip_block_header(cursor, start + 4 * (std::size_t{words} + 1))) return std::nullopt;
     size += chunks_size(cursor);
     cursor.skip(-cursor.at() % 4);

@@ -1,6 +1,7 @@
-// How right the stacks are, against what the target itself knows. Real Luas, built by truth.sh, tell which coroutine they run and which
-// instruction they fetched last; they run mix.lua, and are stopped at random. In every stop the same pieces run in the same order as in
-// Sampler, and what they say is held against the target's word (truth.h).
+// How right the stacks are, against what the target itself knows. Real Luas, built by truth.sh,
+// tell which coroutine they run and which instruction they fetched last; they run mix.lua, and are
+// stopped at random. In every stop the same pieces run in the same order as in Sampler, and what
+// they say is held against the target's word (truth.h).
 //
 //   accuracy [--samples N] [--bursts N] [--verbose] DIRECTORY VERSION-SHAPE...
 //
@@ -21,20 +22,23 @@
 namespace luaspy {
 namespace {
 
-// Between the first step of fetching an instruction (pc counts up, the word is loaded) and telling so there are at most this many machine
-// instructions, by the disassembly. A stop there is right with either one: the target is stepped on to see whether it is about to tell.
+// Between the first step of fetching an instruction (pc counts up, the word is loaded) and telling
+// so there are at most this many machine instructions, by the disassembly. A stop there is right
+// with either one: the target is stepped on to see whether it is about to tell.
 constexpr int steps_to_telling = 3, steps_to_telling_unoptimised = 9;
 constexpr int burst_length = 200;
 constexpr int longest_pause_us = 6000;
 
 struct Figures {
   std::int64_t samples = 0, failed_stops = 0, looks_again = 0;
-  std::int64_t cold_wrong = 0, warm_wrong = 0, resuming = 0;  // resuming: the resumer, in lua_resume outside of its protected call
+  std::int64_t cold_wrong = 0, warm_wrong = 0, resuming = 0;  // resuming: the resumer, in lua_resume outside of its
+                                                              // protected call
   std::int64_t incomplete = 0, unusable = 0, half_built = 0, broken = 0;
-  std::int64_t inside = 0, inside_wrong = 0;  // pc in luaV_execute
-  std::int64_t below = 0, below_wrong = 0;    // pc in what it calls, a Lua function innermost
-  std::int64_t collecting = 0, collecting_wrong = 0;  // the collector works; said so where it does not, or not said where it does
-  std::int64_t unknown = 0;                   // the target could not be asked: a call in the middle of being moved
+  std::int64_t inside = 0, inside_wrong = 0;          // pc in luaV_execute
+  std::int64_t below = 0, below_wrong = 0;            // pc in what it calls, a Lua function innermost
+  std::int64_t collecting = 0, collecting_wrong = 0;  // the collector works; said so where it does not, or not said
+                                                      // where it does
+  std::int64_t unknown = 0;  // the target could not be asked: a call in the middle of being moved
 };
 
 struct Line {
@@ -43,7 +47,8 @@ struct Line {
   bool operator==(const Line&) const = default;
 };
 
-// Where `luaspy_truth` is in the target: the dynamic symbol of `file`, moved to where the file is mapped.
+// Where `luaspy_truth` is in the target: the dynamic symbol of `file`, moved to where the file is
+// mapped.
 Address find_truth(const std::string& file, const AddressSpace& space) {
   Address value = 0;
   if (FILE* const nm = popen(("nm -D '" + file + "'").c_str(), "r")) {
@@ -71,7 +76,8 @@ class Witness {
 
   // The lines that are right for the innermost Lua function of the running coroutine.
   //  - The innermost call is the one that fetched last: the line of that instruction.
-  //  - It is not, and no call is being set up: something returned to it, it has not gone on yet; it waits at the instruction that called,
+  //  - It is not, and no call is being set up: something returned to it, it has not gone on yet; it waits at the
+  //  instruction that called,
   //    whose pc it saved before it called.
   //  - A call is being set up, L->ci may be linked already: the caller's line, or the callee's first.
   std::vector<Line> lines(const Layout& row) const {
@@ -84,7 +90,8 @@ class Witness {
       if (!known) return;
       const Address end = known->code_address + 4 * known->code.size();
       if (entry) lines.push_back({proto, known->line(0)});
-      else if (next >= known->code_address && next <= end) lines.push_back({proto, known->line(static_cast<int>((next - known->code_address) / 4) - 1)});
+      else if (next >= known->code_address && next <= end)
+        lines.push_back({proto, known->line(static_cast<int>((next - known->code_address) / 4) - 1)});
     };
     const Address proto = proto_of(row, L, ci);
     if (ci == teller) add(proto, pc, false);
@@ -103,8 +110,10 @@ class Witness {
   Address proto_of(const Layout& row, Address L, Address ci) const {
     if (ci == 0) return 0;
     Address func = memory_.get<Address>(ci + row.ci_func).value_or(0);
-    if (func < (1 << 25)) func += memory_.get<Address>(L + row.L_stack).value_or(0);  // LUAI_STRICT_ADDRESS: offsets while the stack moves
-    const std::uint32_t tag = row.tt_size == 1 ? memory_.get<std::uint8_t>(func + 8).value_or(0) : memory_.get<std::uint32_t>(func + 8).value_or(0);
+    if (func < (1 << 25))
+      func += memory_.get<Address>(L + row.L_stack).value_or(0);  // LUAI_STRICT_ADDRESS: offsets while the stack moves
+    const std::uint32_t tag = row.tt_size == 1 ? memory_.get<std::uint8_t>(func + 8).value_or(0)
+                                               : memory_.get<std::uint32_t>(func + 8).value_or(0);
     const Address closure = memory_.get<Address>(func).value_or(0);
     if (tag != row.tag_lclosure) return 0;
     if (row.closure_isC != no_field && memory_.get<std::uint8_t>(closure + row.closure_isC).value_or(1) != 0) return 0;
@@ -118,7 +127,8 @@ class Witness {
 
 class Judge {
  public:
-  Judge(Target& target, Address truth, int steps, bool verbose) : target_(target), pieces_(target), truth_(truth), steps_(steps), verbose_(verbose) {}
+  Judge(Target& target, Address truth, int steps, bool verbose)
+      : target_(target), pieces_(target), truth_(truth), steps_(steps), verbose_(verbose) {}
 
   const Figures& figures() const { return figures_; }
   const Agreement& agreement() const { return pieces_.agreement(); }
@@ -154,7 +164,8 @@ class Judge {
     Target::Stop stop(target_, tid);
     if (stop.outcome() != Target::Stop::Outcome::stopped) return;
     Registers registers = stop.registers();
-    // What luaspy said of the last steps, until the target has told of the instruction that they may already be in.
+    // What luaspy said of the last steps, until the target has told of the instruction that they
+    // may already be in.
     for (int i = 0; i < burst_length; ++i) {
       if (!pieces_.read(registers)) return;
       Witness witness(target_.memory(), truth_);
@@ -170,7 +181,8 @@ class Judge {
  private:
   static bool step(pid_t tid) {
     int status = 0;
-    return ptrace(PTRACE_SINGLESTEP, tid, 0, 0) == 0 && waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+    return ptrace(PTRACE_SINGLESTEP, tid, 0, 0) == 0 && waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status) &&
+           WSTOPSIG(status) == SIGTRAP;
   }
 
   // nullopt: not even the row is known.
@@ -194,21 +206,24 @@ class Judge {
     const std::vector<Segment> segments = pieces_.segments();
     if (segments.empty() || segments[0].walk->calls.empty()) return Place::elsewhere;
     const LuaWalk& walk = *segments[0].walk;
-    if (walk.innermost_dropped != 0 || !walk.calls[0].is_lua || pieces_.natives().empty() || !shows_innermost()) return Place::elsewhere;
+    if (walk.innermost_dropped != 0 || !walk.calls[0].is_lua || pieces_.natives().empty() || !shows_innermost())
+      return Place::elsewhere;
     return pieces_.executes(pieces_.natives()[0]) ? Place::inside : Place::below;
   }
 
   // A call that is being set up, or that an error has ended, is not: steps/ looks at these.
   bool shows_innermost() const {
     const auto& labelled = pieces_.reader().joined().calls;
-    const auto last = std::find_if(labelled.rbegin(), labelled.rend(), [](const StackCall& frame) { return frame.state != nullptr; });
+    const auto last = std::find_if(labelled.rbegin(), labelled.rend(),
+                                   [](const StackCall& frame) { return frame.state != nullptr; });
     return last != labelled.rend() && last->state->L == pieces_.active()[0].L && last->call == 0;
   }
 
   bool agrees(const std::vector<Line>& lines) const {
     const LuaCall& call = pieces_.segments()[0].walk->calls[0];
     const Frame* const frame = innermost();
-    return frame != nullptr && frame->kind == Frame::Kind::lua && std::ranges::find(lines, Line{call.proto, frame->line}) != lines.end();
+    return frame != nullptr && frame->kind == Frame::Kind::lua &&
+           std::ranges::find(lines, Line{call.proto, frame->line}) != lines.end();
   }
 
   bool judge_state(const Witness& witness) {
@@ -225,8 +240,8 @@ class Judge {
     figures_.warm_wrong += !warm;
     if (!cold || !warm) {
       const auto name = [](const std::vector<Activation>& active) { return active.empty() ? Address{0} : active[0].L; };
-      report(fmt::format("wrong L: cold {:#x}, warm {:#x}, runs {:#x}, guarded {:#x}", name(pieces_.cold_active), name(pieces_.active()), witness.running(),
-                         witness.guarded()) +
+      report(fmt::format("wrong L: cold {:#x}, warm {:#x}, runs {:#x}, guarded {:#x}", name(pieces_.cold_active),
+                         name(pieces_.active()), witness.running(), witness.guarded()) +
              where_it_is());
     }
     const bool collects = pieces_.sample.vm_state == VmState::collecting, collecting = witness.said().collecting != 0;
@@ -252,7 +267,8 @@ class Judge {
     return Place::elsewhere;
   }
 
-  void judge(const Registers& registers, const Witness& witness, const std::optional<std::vector<Line>>& now, const std::vector<Line>& soon) {
+  void judge(const Registers& registers, const Witness& witness, const std::optional<std::vector<Line>>& now,
+             const std::vector<Line>& soon) {
     const Place where = place_to_judge(witness, now);
     if (where == Place::elsewhere) return;
     count(where, agrees(*now) || agrees(soon), describe(registers, witness, *now));
@@ -278,15 +294,19 @@ class Judge {
     if (where == Place::elsewhere) return;
     if (agrees(*now)) return count(where, true, {});
     const Frame* const frame = innermost();
-    pending_.push_back(
-        {where, {pieces_.segments()[0].walk->calls[0].proto, frame != nullptr ? frame->line : 0}, witness.said().pc, 0, describe(registers, witness, *now)});
+    pending_.push_back({where,
+                        {pieces_.segments()[0].walk->calls[0].proto, frame != nullptr ? frame->line : 0},
+                        witness.said().pc,
+                        0,
+                        describe(registers, witness, *now)});
   }
 
   // What was said too early is right if the target tells the same within a few steps.
   void resolve(const Witness& witness, const std::optional<std::vector<Line>>& now, bool all) {
     std::erase_if(pending_, [&](Pending& pending) {
       const bool told = witness.said().pc != pending.told;
-      if (told && now && std::ranges::find(*now, pending.said) != now->end()) return count(pending.where, true, {}), true;
+      if (told && now && std::ranges::find(*now, pending.said) != now->end())
+        return count(pending.where, true, {}), true;
       if (!told && ++pending.steps < steps_ && !all) return false;
       return count(pending.where, false, pending.text), true;
     });
@@ -296,7 +316,8 @@ class Judge {
     std::string text = pieces_.sample.quality.relocated != 0 ? " (relocated);" : ";";
     for (std::size_t i = 0; i < std::min<std::size_t>(pieces_.natives().size(), 6); ++i) {
       const NativeFrame& native = pieces_.natives()[i];
-      text += fmt::format(" {}{}+{:#x}", pieces_.describe(native).name, pieces_.executes(native) ? "(execute)" : "", native.pc - native.function);
+      text += fmt::format(" {}{}+{:#x}", pieces_.describe(native).name, pieces_.executes(native) ? "(execute)" : "",
+                          native.pc - native.function);
     }
     return text;
   }
@@ -304,13 +325,16 @@ class Judge {
   std::string describe(const Registers& registers, const Witness& witness, const std::vector<Line>& now) const {
     const Frame* const frame = innermost();
     const LuaCall& call = pieces_.segments()[0].walk->calls[0];
-    std::string text = fmt::format("said {}:{} proto {:#x}", frame != nullptr ? frame->name : "nothing", frame != nullptr ? frame->line : 0, call.proto);
+    std::string text = fmt::format("said {}:{} proto {:#x}", frame != nullptr ? frame->name : "nothing",
+                                   frame != nullptr ? frame->line : 0, call.proto);
     text += fmt::format(", is");
-    for (const Line& line : now) text += fmt::format(" {}{}", line.line, line.proto == call.proto ? "" : fmt::format(" of {:#x}", line.proto));
+    for (const Line& line : now)
+      text += fmt::format(" {}{}", line.line, line.proto == call.proto ? "" : fmt::format(" of {:#x}", line.proto));
     const auto index = [&](Address pc) { return static_cast<std::int64_t>(pc - call.code) / 4 - 1; };
-    text += fmt::format("; saved index {}, told {}{}{}, size {}, ci {:#x}; in", index(call.saved_pc), index(reinterpret_cast<Address>(witness.said().pc)),
-                        reinterpret_cast<Address>(witness.said().ci) == call.ci ? "" : " (another ci)", witness.said().entering != 0 ? " (entering)" : "",
-                        call.size_code, call.ci);
+    text += fmt::format("; saved index {}, told {}{}{}, size {}, ci {:#x}; in", index(call.saved_pc),
+                        index(reinterpret_cast<Address>(witness.said().pc)),
+                        reinterpret_cast<Address>(witness.said().ci) == call.ci ? "" : " (another ci)",
+                        witness.said().entering != 0 ? " (entering)" : "", call.size_code, call.ci);
     for (std::size_t i = 0; i < std::min<std::size_t>(pieces_.natives().size(), 5); ++i) {
       const NativeFrame& native = pieces_.natives()[i];
       text += fmt::format(" {}{}", pieces_.describe(native).name, pieces_.executes(native) ? "(execute)" : "");
@@ -320,7 +344,8 @@ class Judge {
       if (!pieces_.executes(native)) continue;
       text += fmt::format(" execute+{:#x}", native.pc - native.function);
       for (const unsigned number : callee_saved_registers) {
-        if (call.has_pc(native.registers[number])) text += fmt::format(" reg{}={}", number, index(native.registers[number]));
+        if (call.has_pc(native.registers[number]))
+          text += fmt::format(" reg{}={}", number, index(native.registers[number]));
       }
       break;
     }
@@ -349,7 +374,9 @@ std::int64_t tolerance(std::int64_t n, double allowed) {
   return k;
 }
 
-double percent(std::int64_t wrong, std::int64_t of) { return of != 0 ? 100.0 - 100.0 * static_cast<double>(wrong) / static_cast<double>(of) : 0; }
+double percent(std::int64_t wrong, std::int64_t of) {
+  return of != 0 ? 100.0 - 100.0 * static_cast<double>(wrong) / static_cast<double>(of) : 0;
+}
 
 bool passes(const Figures& figures) {
   struct Limit {
@@ -378,11 +405,14 @@ bool passes(const Figures& figures) {
 }
 
 void print(const std::string& name, const Figures& figures) {
-  fmt::print("{:<16} {:>7} {:>8.3f} {:>8.3f} {:>5} {:>8.3f} {:>8.3f} {:>8.3f} {:>7} {:>7.2f} {:>7} {:>7.2f} {:>7} {:>7.2f} {:>5}\n", name, figures.samples,
-             percent(figures.cold_wrong, figures.samples), percent(figures.warm_wrong, figures.samples), figures.resuming,
-             percent(figures.incomplete, figures.samples), 100 - percent(figures.unusable, figures.samples), 100 - percent(figures.half_built, figures.samples),
-             figures.inside, percent(figures.inside_wrong, figures.inside), figures.below, percent(figures.below_wrong, figures.below), figures.collecting,
-             percent(figures.collecting_wrong, figures.samples), figures.unknown);
+  fmt::print(
+      "{:<16} {:>7} {:>8.3f} {:>8.3f} {:>5} {:>8.3f} {:>8.3f} {:>8.3f} {:>7} {:>7.2f} {:>7} {:>7.2f} {:>7} {:>7.2f} "
+      "{:>5}\n",
+      name, figures.samples, percent(figures.cold_wrong, figures.samples), percent(figures.warm_wrong, figures.samples),
+      figures.resuming, percent(figures.incomplete, figures.samples), 100 - percent(figures.unusable, figures.samples),
+      100 - percent(figures.half_built, figures.samples), figures.inside, percent(figures.inside_wrong, figures.inside),
+      figures.below, percent(figures.below_wrong, figures.below), figures.collecting,
+      percent(figures.collecting_wrong, figures.samples), figures.unknown);
   std::fflush(stdout);
 }
 
@@ -403,7 +433,9 @@ bool measure(const std::string& directory, const std::string& name, int samples,
   const int steps = name.ends_with("-O0") ? steps_to_telling_unoptimised : steps_to_telling;
   bool good = true;
   std::minstd_rand random(1);
-  const auto pause = [&] { system::sleep_until(system::Clock::now() + std::chrono::microseconds(random() % longest_pause_us)); };
+  const auto pause = [&] {
+    system::sleep_until(system::Clock::now() + std::chrono::microseconds(random() % longest_pause_us));
+  };
   if (samples != 0) {
     Judge judge(target, truth, steps, verbose);
     for (int i = 0; i < samples; ++i) pause(), judge.sample(program.pid());
@@ -413,7 +445,8 @@ bool measure(const std::string& directory, const std::string& name, int samples,
   }
   if (bursts != 0) {
     Judge judge(target, truth, steps, verbose);
-    for (int i = 0; i < 50; ++i) pause(), judge.sample(program.pid());  // as a recording, it has seen some samples before
+    for (int i = 0; i < 50; ++i)
+      pause(), judge.sample(program.pid());  // as a recording, it has seen some samples before
     judge.forget_figures();
     for (int i = 0; i < bursts; ++i) pause(), judge.burst(program.pid());
     print(name + " step", judge.figures());
@@ -432,9 +465,11 @@ int run(const std::vector<std::string>& words) {
     else if (words[i] == "--verbose") verbose = true;
     else rest.push_back(words[i]);
   }
-  if (rest.size() < 2) return fmt::print(stderr, "usage: accuracy [--samples N] [--bursts N] [--verbose] DIRECTORY VERSION-SHAPE...\n"), 2;
-  fmt::print("{:<16} {:>7} {:>8} {:>8} {:>5} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>5}\n", "", "samples", "L cold %", "L warm %", "edge", "native %",
-             "unusab %", "half-b %", "inside", "line %", "below", "line %", "gc", "gc %", "none");
+  if (rest.size() < 2)
+    return fmt::print(stderr, "usage: accuracy [--samples N] [--bursts N] [--verbose] DIRECTORY VERSION-SHAPE...\n"), 2;
+  fmt::print("{:<16} {:>7} {:>8} {:>8} {:>5} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>5}\n", "",
+             "samples", "L cold %", "L warm %", "edge", "native %", "unusab %", "half-b %", "inside", "line %", "below",
+             "line %", "gc", "gc %", "none");
   for (std::size_t i = 1; i < rest.size(); ++i) good &= measure(rest[0], rest[i], samples, bursts, verbose);
   return good ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Do both ways of reading call frame information, rows and libunwind, make the same frames of a stop? Where they tell the same, one
-// of them is as right as the other.
+// Do both ways of reading call frame information, rows and libunwind, make the same frames of a
+// stop? Where they tell the same, one of them is as right as the other.
 
 #include <fmt/format.h>
 
@@ -23,11 +23,14 @@ class Agreement {
     for (const Address entry : reader.unwinder().entries()) reference_.note_entry(entry);
     ++compared;
     frames += static_cast<std::int64_t>(reader.natives().size());
-    // Modules may have come and gone; and what libunwind remembers of a pc it takes for what it would find at the pc before, too.
+    // Modules may have come and gone; and what libunwind remembers of a pc it takes for what it
+    // would find at the pc before, too.
     reference_.forget();
     const auto trace_of = [&](const NativeFrame& frame) -> VmFrames::CodeRange {
-      const auto same = std::ranges::find_if(reader.natives(), [&](const NativeFrame& known) { return known.in_trace && known.lookup == frame.lookup; });
-      return same != reader.natives().end() ? VmFrames::CodeRange{frame.lookup, frame.lookup + 1} : VmFrames::CodeRange{};
+      const auto same = std::ranges::find_if(
+          reader.natives(), [&](const NativeFrame& known) { return known.in_trace && known.lookup == frame.lookup; });
+      return same != reader.natives().end() ? VmFrames::CodeRange{frame.lookup, frame.lookup + 1}
+                                            : VmFrames::CodeRange{};
     };
     const Walked& lua = reader.joined().from.lua;
     const VmFrames rule(modules_, reader.native_code(), lua.cframes(), lua.on_trace(), trace_of);
@@ -40,7 +43,8 @@ class Agreement {
 
   // Says how many were compared; false if any differ.
   bool report() const {
-    if (differ == 0) return fmt::print("  rows and libunwind: {} stops, {} frames, all the same\n", compared, frames), true;
+    if (differ == 0)
+      return fmt::print("  rows and libunwind: {} stops, {} frames, all the same\n", compared, frames), true;
     fmt::print("  FAILED: rows and libunwind: {} of {} stops differ, the first at {}\n", differ, compared, first);
     return false;
   }
@@ -50,7 +54,8 @@ class Agreement {
     for (std::size_t i = 0; i < std::min(rows.size(), libunwind.size()); ++i) {
       const NativeFrame &a = rows[i], &b = libunwind[i];
       const auto where = [&](const char* what, Address x, Address y) {
-        return fmt::format("frame {} of {} and {}, pc {:#x}: {} {:#x}, by libunwind {:#x}", i, rows.size(), libunwind.size(), a.pc, what, x, y);
+        return fmt::format("frame {} of {} and {}, pc {:#x}: {} {:#x}, by libunwind {:#x}", i, rows.size(),
+                           libunwind.size(), a.pc, what, x, y);
       };
       if (a.pc != b.pc || a.lookup != b.lookup) return where("pc", a.pc, b.pc);
       if (a.sp != b.sp) return where("sp", a.sp, b.sp);
@@ -58,11 +63,13 @@ class Agreement {
       if (a.function != b.function) return where("function", a.function, b.function);
       if (a.step != b.step) return where("step", static_cast<Address>(a.step), static_cast<Address>(b.step));
       for (unsigned number = 0; number < register_count; ++number) {
-        const bool same = a.registers.knows(number) == b.registers.knows(number) && a.registers[number] == b.registers[number];
+        const bool same = a.registers.knows(number) == b.registers.knows(number) &&
+                          a.registers[number] == b.registers[number];
         if (!same) return where(fmt::format("register {}", number).c_str(), a.registers[number], b.registers[number]);
       }
     }
-    return rows.size() == libunwind.size() ? "" : fmt::format("{} frames, by libunwind {}", rows.size(), libunwind.size());
+    return rows.size() == libunwind.size() ? ""
+                                           : fmt::format("{} frames, by libunwind {}", rows.size(), libunwind.size());
   }
 
   std::int64_t compared = 0, frames = 0, differ = 0;

@@ -1,14 +1,17 @@
-// How right LuaJIT's stacks are. A LuaJIT runs shadow.lua, which tells in a table what functions are running, on which coroutines and at
-// which lines, in machine code as well; it is stopped at random. In every stop the same pieces run in the same order as in Sampler, and
-// what they say is held against the table.
+// How right LuaJIT's stacks are. A LuaJIT runs shadow.lua, which tells in a table what functions
+// are running, on which coroutines and at which lines, in machine code as well; it is stopped at
+// random. In every stop the same pieces run in the same order as in Sampler, and what they say is
+// held against the table.
 //
 //   luajit_accuracy [--samples N] [--seconds N] [--jit on|off] [--verbose] TARGETS [NAME...]
 //
-// TARGETS/luajits.tsv says what there is; without names, all of it. A line for each, with machine code and without; status 1 if one of
-// them is below a figure of `limits`. --seconds: for all of them together; there are fewer samples then.
+// TARGETS/luajits.tsv says what there is; without names, all of it. A line for each, with machine
+// code and without; status 1 if one of them is below a figure of `limits`. --seconds: for all of
+// them together; there are fewer samples then.
 //
-// Between entering a function and telling so there are some instructions, as there are between telling that it is left and leaving it. So a
-// stop there is right with either; the target is stepped on to see what it is about to tell, and what cannot be decided is counted as an edge.
+// Between entering a function and telling so there are some instructions, as there are between
+// telling that it is left and leaving it. So a stop there is right with either; the target is
+// stepped on to see what it is about to tell, and what cannot be decided is counted as an edge.
 
 #include <fmt/format.h>
 #include <sys/ptrace.h>
@@ -33,7 +36,7 @@ namespace {
 
 constexpr int steps_to_telling = 200, steps_elsewhere = 20;
 constexpr int longest_pause_us = 1500;
-constexpr int loaded_offset = 10000;   // shadow.lua: functions of the chunk that it loads
+constexpr int loaded_offset = 10000;  // shadow.lua: functions of the chunk that it loads
 
 struct LuajitTarget {
   std::string name;
@@ -52,7 +55,7 @@ std::vector<LuajitTarget> read_targets(const std::string& directory) {
   std::vector<LuajitTarget> targets;
   std::ifstream file(directory + "/luajits.tsv");
   for (std::string line; std::getline(file, line);) {
-    const std::vector<std::string> columns = split(line, '\t');   // name, version, kind, command, core, shape, gc64
+    const std::vector<std::string> columns = split(line, '\t');  // name, version, kind, command, core, shape, gc64
     if (columns.size() >= 7) targets.push_back({columns[0], split(columns[3], ' '), columns[6] == "yes"});
   }
   return targets;
@@ -69,11 +72,12 @@ std::vector<std::string> words_of(const LuajitTarget& target, const std::vector<
 // shadow.lua's table, and how far apart its parts are.
 struct Table {
   unsigned long long address = 0, stride = 0;
-  int finalizer = 0;   // the function that runs whenever memory is asked for
-  int thrower = 0;     // the one that raises errors
+  int finalizer = 0;  // the function that runs whenever memory is asked for
+  int thrower = 0;    // the one that raises errors
 };
 bool read_table(const std::string& said, Table& table) {
-  return std::sscanf(said.c_str(), "SHADOW %llx %llu %d %d", &table.address, &table.stride, &table.finalizer, &table.thrower) == 4;
+  return std::sscanf(said.c_str(), "SHADOW %llx %llu %d %d", &table.address, &table.stride, &table.finalizer,
+                     &table.thrower) == 4;
 }
 
 // A Lua function that is running, told apart by the line it is defined at, and the line it is in.
@@ -81,25 +85,27 @@ struct Place {
   int function = 0, line = 0;
   bool operator==(const Place&) const = default;
 };
-constexpr int collected = -1;   // Place::function: it was collected before its name could be read
+constexpr int collected = -1;  // Place::function: it was collected before its name could be read
 
 bool same_function(const Place& a, const Place& b) {
-  return a.function == b.function || (a.function == collected && b.function >= loaded_offset) || (b.function == collected && a.function >= loaded_offset);
+  return a.function == b.function || (a.function == collected && b.function >= loaded_offset) ||
+         (b.function == collected && a.function >= loaded_offset);
 }
 
 struct Told {
   bool good = false;
   bool on_main = false;
-  Address thread = 0;            // 0: not told yet
-  std::vector<Place> calls;      // outermost first
-  Place left;                    // the function that was left last, where it may not have returned yet
+  Address thread = 0;        // 0: not told yet
+  std::vector<Place> calls;  // outermost first
+  Place left;                // the function that was left last, where it may not have returned yet
   std::uint64_t at = 0, line_slot = 0;
 };
 
 // shadow.lua's table, read while it stands still.
 class Shadow {
  public:
-  Shadow(const Memory& memory, const LuajitLayout& layout, Address table, std::uint64_t stride) : memory_(memory), layout_(layout), table_(table), stride_(stride) {}
+  Shadow(const Memory& memory, const LuajitLayout& layout, Address table, std::uint64_t stride)
+      : memory_(memory), layout_(layout), table_(table), stride_(stride) {}
 
   Told read() const {
     Told told;
@@ -107,7 +113,8 @@ class Shadow {
     told.at = word(array, 1);
     std::uint64_t innermost = number(told.at);
     told.line_slot = word(array, innermost + 1);
-    told.left = {static_cast<int>(number(word(array, innermost + 2))), static_cast<int>(number(word(array, innermost + 3)))};
+    told.left = {static_cast<int>(number(word(array, innermost + 2))),
+                 static_cast<int>(number(word(array, innermost + 3)))};
     constexpr int most_parts = 24;
     bool first = true;
     std::vector<std::uint64_t> part;
@@ -121,7 +128,8 @@ class Shadow {
         first = false;
       }
       for (std::uint64_t at = innermost; at >= base + 2; at -= 2) {
-        told.calls.push_back({static_cast<int>(number(part[at - base])), static_cast<int>(number(part[at - base + 1]))});
+        told.calls.push_back(
+            {static_cast<int>(number(part[at - base])), static_cast<int>(number(part[at - base + 1]))});
       }
       if (base == stride_) {
         std::ranges::reverse(told.calls);
@@ -140,15 +148,18 @@ class Shadow {
   }
 
  private:
-  Address slots() const {   // they stay where they are
+  Address slots() const {  // they stay where they are
     if (slots_ == 0) slots_ = read_ref(memory_, layout_, table_ + layout_.tab_array).value_or(0);
     return slots_;
   }
-  std::uint64_t word(Address array, std::uint64_t i) const { return memory_.get<std::uint64_t>(array + 8 * i).value_or(0); }
+  std::uint64_t word(Address array, std::uint64_t i) const {
+    return memory_.get<std::uint64_t>(array + 8 * i).value_or(0);
+  }
   // lj_obj.h, LJ_DUALNUM: integers may have a type of their own, ~13.
   std::uint64_t number(std::uint64_t word) const {
     constexpr std::uint64_t integer = ~std::uint64_t{13};
-    if (layout_.gc64 ? word >> 47 == (integer & 0x1ffff) : word >> 32 == (integer & 0xffffffff)) return static_cast<std::uint32_t>(word);
+    if (layout_.gc64 ? word >> 47 == (integer & 0x1ffff) : word >> 32 == (integer & 0xffffffff))
+      return static_cast<std::uint32_t>(word);
     const double value = std::bit_cast<double>(word);
     return value >= 0 && value < 1e15 ? static_cast<std::uint64_t>(value) : 0;
   }
@@ -162,7 +173,9 @@ class Shadow {
 
 struct Pairs {
   std::set<std::pair<std::string, std::string>> seen;
-  bool possible(const std::string& caller, const std::string& callee) const { return seen.contains({caller, callee}) || seen.contains({"*", callee}); }
+  bool possible(const std::string& caller, const std::string& callee) const {
+    return seen.contains({caller, callee}) || seen.contains({"*", callee});
+  }
 };
 
 Pairs record_pairs(const LuajitTarget& target) {
@@ -173,10 +186,13 @@ Pairs record_pairs(const LuajitTarget& target) {
   Child(words_of(target, {"pairs", path})).wait();
   Pairs pairs;
   std::ifstream lines(path);
-  const auto without_sign = [](const std::string& function) { return function.starts_with('@') || function.starts_with('=') ? function.substr(1) : function; };
+  const auto without_sign = [](const std::string& function) {
+    return function.starts_with('@') || function.starts_with('=') ? function.substr(1) : function;
+  };
   for (std::string line; std::getline(lines, line);) {
     const std::size_t arrow = line.find(" -> ");
-    if (arrow != std::string::npos) pairs.seen.emplace(without_sign(line.substr(0, arrow)), without_sign(line.substr(arrow + 4)));
+    if (arrow != std::string::npos)
+      pairs.seen.emplace(without_sign(line.substr(0, arrow)), without_sign(line.substr(arrow + 4)));
   }
   unlink(path.c_str());
   return pairs;
@@ -184,26 +200,36 @@ Pairs record_pairs(const LuajitTarget& target) {
 
 struct Figures {
   std::int64_t samples = 0, failed_stops = 0, untold = 0, looks_again = 0;
-  std::int64_t state_known = 0, wrong = 0, cold_wrong = 0, not_current = 0;   // L
+  std::int64_t state_known = 0, wrong = 0, cold_wrong = 0, not_current = 0;  // L
   std::int64_t decoded = 0, innermost_dropped = 0, dropped = 0, broken = 0, unusable = 0;
   std::int64_t pairs = 0, impossible = 0;
   std::int64_t incomplete = 0, mismatch = 0, not_joined = 0;
-  std::int64_t trace_frames = 0, adjusted = 0;   // native frames of traces; that spadjust leads to the same C frame
+  std::int64_t trace_frames = 0, adjusted = 0;  // native frames of traces; that spadjust leads to the same C frame
   struct Where {
-    std::int64_t samples = 0, right = 0, edge = 0, near = 0, wrong = 0;   // whole stacks; near: in machine code, all but what is inlined
-    std::int64_t function = 0, lines = 0, line = 0;                       // of the innermost: right
+    std::int64_t samples = 0, right = 0, edge = 0, near = 0, wrong = 0;  // whole stacks; near: in machine code, all but
+                                                                         // what is inlined
+    std::int64_t function = 0, lines = 0, line = 0;                      // of the innermost: right
     std::int64_t callers = 0, caller_lines = 0;
   } interpreter, trace;
 };
 
 // Is it the VM that was stopped, or machine code?
-bool in_vm_now(const Pieces& pieces, bool on_trace) { return pieces.reader().native_code().vm_at(pieces.registers().pc()) != nullptr || on_trace; }
+bool in_vm_now(const Pieces& pieces, bool on_trace) {
+  return pieces.reader().native_code().vm_at(pieces.registers().pc()) != nullptr || on_trace;
+}
 Address running(const std::vector<Activation>& active) { return active.empty() ? 0 : active[0].L; }
 
 class Judge {
  public:
   Judge(Target& target, const LuajitLayout& layout, const Table& table, const Pairs& pairs, bool verbose)
-      : target_(target), pieces_(target), layout_(layout), shadow_(target.memory(), layout, table.address, table.stride), finalizer_(table.finalizer), thrower_(table.thrower), pairs_(pairs), verbose_(verbose) {}
+      : target_(target),
+        pieces_(target),
+        layout_(layout),
+        shadow_(target.memory(), layout, table.address, table.stride),
+        finalizer_(table.finalizer),
+        thrower_(table.thrower),
+        pairs_(pairs),
+        verbose_(verbose) {}
 
   const Figures& figures() const { return figures_; }
   const Agreement& agreement() const { return pieces_.agreement(); }
@@ -244,7 +270,8 @@ class Judge {
  private:
   static bool step(pid_t tid) {
     int status = 0;
-    return ptrace(PTRACE_SINGLESTEP, tid, 0, 0) == 0 && waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+    return ptrace(PTRACE_SINGLESTEP, tid, 0, 0) == 0 && waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status) &&
+           WSTOPSIG(status) == SIGTRAP;
   }
 
   void judge(const Told& now, const Told& soon, Address current, Address main) {
@@ -257,16 +284,23 @@ class Judge {
   }
 
   void judge_state(const Told& now, const Told& soon, Address current, Address main) {
-    if (current != running(pieces_.active())) ++figures_.not_current, report("not cur_L", fmt::format("said {:#x}, cur_L {:#x}", running(pieces_.active()), current));
+    if (current != running(pieces_.active()))
+      ++figures_.not_current,
+          report("not cur_L", fmt::format("said {:#x}, cur_L {:#x}", running(pieces_.active()), current));
     if (!now.good || (!now.on_main && now.thread == 0)) return;
     ++figures_.state_known;
-    const auto is = [&](const Told& told, Address L) { return told.good && L != 0 && (told.on_main ? L == main : told.thread == 0 || L == told.thread); };
+    const auto is = [&](const Told& told, Address L) {
+      return told.good && L != 0 && (told.on_main ? L == main : told.thread == 0 || L == told.thread);
+    };
     const auto right = [&](Address L) { return is(now, L) || is(soon, L); };
-    // Finalizers may run on a thread of their own (lj_gc.c, from 2025-11 on); which is the current one then.
-    const bool finalizer_thread = current != 0 && current == running(pieces_.active()) && !right(current) && pieces_.reader().active().size() > 1 &&
-                                  right(pieces_.reader().active()[1].L) && current != main;
+    // Finalizers may run on a thread of their own (lj_gc.c, from 2025-11 on); which is the current
+    // one then.
+    const bool finalizer_thread = current != 0 && current == running(pieces_.active()) && !right(current) &&
+                                  pieces_.reader().active().size() > 1 && right(pieces_.reader().active()[1].L) &&
+                                  current != main;
     if (finalizer_thread) return;
-    const std::string told = fmt::format("said {:#x}, cold {:#x}, cur_L {:#x}, told {:#x}", running(pieces_.active()), running(pieces_.cold_active), current, now.on_main ? main : now.thread);
+    const std::string told = fmt::format("said {:#x}, cold {:#x}, cur_L {:#x}, told {:#x}", running(pieces_.active()),
+                                         running(pieces_.cold_active), current, now.on_main ? main : now.thread);
     if (!right(running(pieces_.active()))) ++figures_.wrong, report("wrong L", told);
     if (!right(running(pieces_.cold_active))) ++figures_.cold_wrong, report("wrong L, cold", told);
   }
@@ -292,7 +326,8 @@ class Judge {
     if (quality.not_joined != 0) report("not joined", "");
   }
 
-  // lj_asm_x86.h, asm_head and asm_tail: a trace's frame is spadjust bytes and two words on top of the VM's, but at its very ends.
+  // lj_asm_x86.h, asm_head and asm_tail: a trace's frame is spadjust bytes and two words on top of
+  // the VM's, but at its very ends.
   void judge_trace_frames() {
     const StackReader& reader = pieces_.reader();
     if (reader.active().empty()) return;
@@ -302,10 +337,12 @@ class Judge {
       if (!native.in_trace) continue;
       const Trace* const trace = traces_.find(*activation.lua.luajit, activation.G, native.lookup);
       if (trace == nullptr) continue;
-      const auto spadjust = target_.memory().get<std::uint16_t>(trace->object + activation.lua.luajit->T_spadjust).value_or(0);
+      const auto
+          spadjust = target_.memory().get<std::uint16_t>(trace->object + activation.lua.luajit->T_spadjust).value_or(0);
       const Address cfa = native.sp + spadjust + words + frame_size;
       ++figures_.trace_frames;
-      figures_.adjusted += native.cfa == cfa || native.cfa == cfa + words;   // built with LUAJIT_NO_UNWIND: two more registers
+      figures_.adjusted += native.cfa == cfa || native.cfa == cfa + words;  // built with LUAJIT_NO_UNWIND: two more
+                                                                            // registers
     }
   }
 
@@ -339,14 +376,15 @@ class Judge {
       const std::string callee = name_for_pair(frame);
       if (!caller.empty() && !callee.empty()) {
         ++figures_.pairs;
-        if (!pairs_.possible(caller, callee)) ++figures_.impossible, report("impossible pair", caller + " -> " + callee);
+        if (!pairs_.possible(caller, callee))
+          ++figures_.impossible, report("impossible pair", caller + " -> " + callee);
       }
       caller = callee;
     }
   }
 
   struct Said {
-    std::vector<Place> outer, inner;   // outermost first; what was left out lies between them
+    std::vector<Place> outer, inner;  // outermost first; what was left out lies between them
     bool cut = false;
     std::vector<Place>& last() { return inner.empty() ? outer : inner; }
     const Place* innermost() const { return !inner.empty() ? &inner.back() : !outer.empty() ? &outer.back() : nullptr; }
@@ -375,7 +413,8 @@ class Judge {
     if (missing > told.size()) return false;
     const auto all = std::span(told).first(told.size() - missing);
     if (said.cut ? all.size() < said.outer.size() + said.inner.size() : all.size() != said.outer.size()) return false;
-    return std::ranges::equal(said.outer, all.first(said.outer.size()), same_function) && std::ranges::equal(said.inner, all.last(said.inner.size()), same_function);
+    return std::ranges::equal(said.outer, all.first(said.outer.size()), same_function) &&
+           std::ranges::equal(said.inner, all.last(said.inner.size()), same_function);
   }
 
   std::size_t inlined_calls() const {
@@ -416,7 +455,8 @@ class Judge {
       return;
     }
     const std::string texts = text(all, now);
-    // An error takes calls away one after the other (lj_err.c, err_unwind), and the table is told when it is caught.
+    // An error takes calls away one after the other (lj_err.c, err_unwind), and the table is told
+    // when it is caught.
     const bool unwinds = !now.calls.empty() && now.calls.back().function == thrower_;
     for (std::size_t missing = 1; unwinds && missing <= 3; ++missing) {
       if (!matches(all, now.calls, missing)) continue;
@@ -439,7 +479,7 @@ class Judge {
     }
     if (on_trace) {
       if (has_more && inlined_calls() == 0) {
-        ++where.edge;   // the trace begins where a function does
+        ++where.edge;  // the trace begins where a function does
         report("edge, trace", texts);
         return;
       }
@@ -456,7 +496,7 @@ class Judge {
         if (!fewer.drop()) break;
       }
     } else if (has_more) {
-      ++where.edge;   // its pair with its caller is judged as all pairs are
+      ++where.edge;  // its pair with its caller is judged as all pairs are
       report("edge", texts);
       return;
     }
@@ -476,9 +516,13 @@ class Judge {
     // In a deep recursion one that is being entered looks like the one outside of it.
     if (innermost == nullptr || innermost->function == collected || all.cut) return;
     ++where.lines;
-    const auto line_of = [&](const Told& told) { return told.good && matches(all, told.calls, 0) && !told.calls.empty() ? told.calls.back().line : -1; };
+    const auto line_of = [&](const Told& told) {
+      return told.good && matches(all, told.calls, 0) && !told.calls.empty() ? told.calls.back().line : -1;
+    };
     if (innermost->line == line_of(now) || innermost->line == line_of(soon)) ++where.line;
-    else report(&where == &figures_.trace ? "trace, line" : "interpreter, line", fmt::format("said {}, is {} or {}", innermost->line, line_of(now), line_of(soon)));
+    else
+      report(&where == &figures_.trace ? "trace, line" : "interpreter, line",
+             fmt::format("said {}, is {} or {}", innermost->line, line_of(now), line_of(soon)));
   }
 
   static std::string text(const Said& said, const Told& told) {
@@ -492,8 +536,10 @@ class Judge {
     text += "; is";
     add(told.calls);
     text += fmt::format("; left {}@{}", told.left.function, told.left.line);
-    if (!said.cut && told.calls.size() > 8) text += fmt::format("; {} of {} calls", said.outer.size(), told.calls.size());
-    if (said.cut) text += fmt::format("; {} and {} of {} calls", said.outer.size(), said.inner.size(), told.calls.size());
+    if (!said.cut && told.calls.size() > 8)
+      text += fmt::format("; {} of {} calls", said.outer.size(), told.calls.size());
+    if (said.cut)
+      text += fmt::format("; {} and {} of {} calls", said.outer.size(), said.inner.size(), told.calls.size());
     return text;
   }
 
@@ -502,18 +548,22 @@ class Judge {
     std::string where;
     const auto describe = [&](const NativeFrame& native) {
       std::string name = reader.native_code().describe(native).name;
-      if (const VmCode* const vm = reader.native_code().vm_at(native.lookup)) name = fmt::format("vm+{:#x}", native.pc - vm->start);
+      if (const VmCode* const vm = reader.native_code().vm_at(native.lookup))
+        name = fmt::format("vm+{:#x}", native.pc - vm->start);
       else if (native.function != 0) name += fmt::format("+{:#x}", native.pc - native.function);
       return name;
     };
     if (!reader.natives().empty()) {
       const NativeFrame& native = reader.natives()[0];
-      where = reader.native_code().vm_at(native.lookup) != nullptr ? "in the VM" : native.in_trace ? "in machine code" : reader.native_code().describe(native).name;
+      where = reader.native_code().vm_at(native.lookup) != nullptr ? "in the VM"
+              : native.in_trace                                    ? "in machine code"
+                                                                   : reader.native_code().describe(native).name;
     }
     ++causes_[fmt::format("{}: {}, {}", cause, name(pieces_.sample.vm_state), where)];
     if (!verbose_) return;
     std::string natives;
-    for (std::size_t i = 0; i < std::min<std::size_t>(reader.natives().size(), 7); ++i) natives += ' ' + describe(reader.natives()[i]);
+    for (std::size_t i = 0; i < std::min<std::size_t>(reader.natives().size(), 7); ++i)
+      natives += ' ' + describe(reader.natives()[i]);
     fmt::print("    {}: {} ({}) in{}\n", cause, text, name(pieces_.sample.vm_state), natives);
   }
 
@@ -538,7 +588,9 @@ std::int64_t tolerance(std::int64_t n, double allowed) {
   return k;
 }
 
-double percent(std::int64_t part, std::int64_t of) { return of != 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(of) : 0; }
+double percent(std::int64_t part, std::int64_t of) {
+  return of != 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(of) : 0;
+}
 
 bool passes(const Figures& figures, bool jit) {
   struct Limit {
@@ -546,15 +598,16 @@ bool passes(const Figures& figures, bool jit) {
     double allowed;
     const char* what;
   };
-  const Limit limits[] = {{figures.wrong, figures.state_known, 0.001, "running L"},
-                          {figures.cold_wrong, figures.state_known, 0.001, "running L, cold"},
-                          {figures.samples - figures.decoded, figures.samples, jit ? 0.004 : 0.006, "stacks decoded"},
-                          {figures.impossible, figures.pairs, 0, "impossible pairs"},
-                          {figures.incomplete, figures.samples, 0.001, "native part"},
-                          {figures.trace_frames - figures.adjusted, figures.trace_frames, 0.02, "frames of traces where spadjust has them"},
-                          {figures.failed_stops + figures.untold, figures.samples, 0.01, "stops that tell nothing"},
-                          {figures.looks_again, figures.samples, 0.05, "wrong predictions"}};
-  constexpr std::int64_t fewest = 200;   // even on a busy machine
+  const Limit limits[] = {
+      {figures.wrong, figures.state_known, 0.001, "running L"},
+      {figures.cold_wrong, figures.state_known, 0.001, "running L, cold"},
+      {figures.samples - figures.decoded, figures.samples, jit ? 0.004 : 0.006, "stacks decoded"},
+      {figures.impossible, figures.pairs, 0, "impossible pairs"},
+      {figures.incomplete, figures.samples, 0.001, "native part"},
+      {figures.trace_frames - figures.adjusted, figures.trace_frames, 0.02, "frames of traces where spadjust has them"},
+      {figures.failed_stops + figures.untold, figures.samples, 0.01, "stops that tell nothing"},
+      {figures.looks_again, figures.samples, 0.05, "wrong predictions"}};
+  constexpr std::int64_t fewest = 200;  // even on a busy machine
   bool good = figures.samples >= fewest && figures.pairs != 0;
   if (!good) fmt::print("  FAILED: too few samples\n");
   for (const Limit& limit : limits) {
@@ -566,23 +619,30 @@ bool passes(const Figures& figures, bool jit) {
 }
 
 void print_head() {
-  fmt::print("{:<38} {:>6} {:>7} {:>7} {:>5} {:>7} {:>5} {:>5} {:>7} {:>3} {:>7} {:>6} {:>4} {:>6} | {:>6} {:>6} {:>5} {:>5} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>5} {:>5} {:>6} {:>6}\n", "",
-             "stops", "L %", "cold %", "cur_L", "deco %", "inner", "other", "pairs", "bad", "nativ %", "fresh", "join", "spadj%", "interp", "whole%", "edge%", "wrong", "line%", "callr%",
-             "trace", "whole%", "near%", "wrong", "func%", "line%", "callr%");
+  fmt::print(
+      "{:<38} {:>6} {:>7} {:>7} {:>5} {:>7} {:>5} {:>5} {:>7} {:>3} {:>7} {:>6} {:>4} {:>6} | {:>6} {:>6} {:>5} {:>5} "
+      "{:>6} {:>6} | {:>6} {:>6} {:>6} {:>5} {:>5} {:>6} {:>6}\n",
+      "", "stops", "L %", "cold %", "cur_L", "deco %", "inner", "other", "pairs", "bad", "nativ %", "fresh", "join",
+      "spadj%", "interp", "whole%", "edge%", "wrong", "line%", "callr%", "trace", "whole%", "near%", "wrong", "func%",
+      "line%", "callr%");
 }
 
 void print(const std::string& name, const Figures& f) {
   const Figures::Where &i = f.interpreter, &t = f.trace;
-  fmt::print("{:<38} {:>6} {:>7.3f} {:>7.3f} {:>5} {:>7.3f} {:>5} {:>5} {:>7} {:>3} {:>7.3f} {:>6} {:>4} {:>6.2f} | {:>6} {:>6.2f} {:>5.2f} {:>5} {:>6.2f} {:>6.2f} | {:>6} {:>6.2f} {:>6.2f} {:>5} {:>5.1f} {:>6.2f} {:>6.2f}\n",
-             name, f.samples, 100 - percent(f.wrong, f.state_known), 100 - percent(f.cold_wrong, f.state_known), f.not_current, percent(f.decoded, f.samples),
-             f.innermost_dropped, f.dropped, f.pairs, f.impossible, 100 - percent(f.incomplete, f.samples), f.mismatch, f.not_joined, percent(f.adjusted, f.trace_frames), i.samples,
-             percent(i.right + i.edge, i.samples), percent(i.edge, i.samples), i.wrong, percent(i.line, i.lines), percent(i.caller_lines, i.callers), t.samples,
-             percent(t.right + t.edge, t.samples), percent(t.near, t.samples), t.wrong, percent(t.function, t.samples), percent(t.line, t.lines),
-             percent(t.caller_lines, t.callers));
+  fmt::print(
+      "{:<38} {:>6} {:>7.3f} {:>7.3f} {:>5} {:>7.3f} {:>5} {:>5} {:>7} {:>3} {:>7.3f} {:>6} {:>4} {:>6.2f} | {:>6} "
+      "{:>6.2f} {:>5.2f} {:>5} {:>6.2f} {:>6.2f} | {:>6} {:>6.2f} {:>6.2f} {:>5} {:>5.1f} {:>6.2f} {:>6.2f}\n",
+      name, f.samples, 100 - percent(f.wrong, f.state_known), 100 - percent(f.cold_wrong, f.state_known), f.not_current,
+      percent(f.decoded, f.samples), f.innermost_dropped, f.dropped, f.pairs, f.impossible,
+      100 - percent(f.incomplete, f.samples), f.mismatch, f.not_joined, percent(f.adjusted, f.trace_frames), i.samples,
+      percent(i.right + i.edge, i.samples), percent(i.edge, i.samples), i.wrong, percent(i.line, i.lines),
+      percent(i.caller_lines, i.callers), t.samples, percent(t.right + t.edge, t.samples), percent(t.near, t.samples),
+      t.wrong, percent(t.function, t.samples), percent(t.line, t.lines), percent(t.caller_lines, t.callers));
   std::fflush(stdout);
 }
 
-bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samples, system::Clock::time_point end, bool verbose) {
+bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samples, system::Clock::time_point end,
+             bool verbose) {
   Child program(words_of(subject, {jit ? "on" : "off"}));
   Result<Process> process = Process::open(program.pid());
   Table table;
@@ -592,7 +652,9 @@ bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samp
   }
   Target target(std::move(*process), std::chrono::milliseconds(2000));
   std::minstd_rand random(1);
-  const auto pause = [&] { system::sleep_until(system::Clock::now() + std::chrono::microseconds(random() % longest_pause_us)); };
+  const auto pause = [&] {
+    system::sleep_until(system::Clock::now() + std::chrono::microseconds(random() % longest_pause_us));
+  };
   Judge judge(target, subject.gc64 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32, table, pairs, verbose);
   for (int i = 0; i < samples && system::Clock::now() < end; ++i) pause(), judge.sample(program.pid());
   print(subject.name + (jit ? "" : " -joff"), judge.figures());
@@ -616,9 +678,17 @@ int run(const std::vector<std::string>& words) {
     else rest.push_back(words[i]);
   }
   std::vector<LuajitTarget> targets = rest.empty() ? std::vector<LuajitTarget>() : read_targets(rest[0]);
-  if (targets.empty()) return fmt::print(stderr, "usage: luajit_accuracy [--samples N] [--seconds N] [--jit on|off] [--verbose] TARGETS [NAME...]\n"), 2;
-  if (rest.size() > 1) std::erase_if(targets, [&](const LuajitTarget& target) { return std::find(rest.begin() + 1, rest.end(), target.name) == rest.end(); });
-  if (rest.size() > 1 && targets.size() != rest.size() - 1) return fmt::print(stderr, "luajit_accuracy: there are not all of these targets\n"), 2;
+  if (targets.empty())
+    return fmt::print(
+               stderr,
+               "usage: luajit_accuracy [--samples N] [--seconds N] [--jit on|off] [--verbose] TARGETS [NAME...]\n"),
+           2;
+  if (rest.size() > 1)
+    std::erase_if(targets, [&](const LuajitTarget& target) {
+      return std::find(rest.begin() + 1, rest.end(), target.name) == rest.end();
+    });
+  if (rest.size() > 1 && targets.size() != rest.size() - 1)
+    return fmt::print(stderr, "luajit_accuracy: there are not all of these targets\n"), 2;
   print_head();
   const system::Clock::time_point start = system::Clock::now();
   auto to_measure = static_cast<std::int64_t>(targets.size() * modes.size());
@@ -626,7 +696,8 @@ int run(const std::vector<std::string>& words) {
     const Pairs pairs = record_pairs(target);
     for (const bool jit : modes) {
       system::Clock::time_point end = system::Clock::time_point::max();
-      if (seconds != 0) end = system::Clock::now() + (start + std::chrono::seconds(seconds) - system::Clock::now()) / to_measure;
+      if (seconds != 0)
+        end = system::Clock::now() + (start + std::chrono::seconds(seconds) - system::Clock::now()) / to_measure;
       good &= measure(target, pairs, jit, samples, end, verbose);
       --to_measure;
     }

@@ -1,5 +1,6 @@
 #pragma once
-// What both accuracy programs do: start a target, stop it, and look at it through the same pieces in the same order as Sampler.
+// What both accuracy programs do: start a target, stop it, and look at it through the same pieces
+// in the same order as Sampler.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -57,7 +58,8 @@ class Child {
   std::string said_;
 };
 
-// What the sampler does with a stop, and the same without knowing anything of the target beforehand.
+// What the sampler does with a stop, and the same without knowing anything of the target
+// beforehand.
 class Pieces {
  public:
   explicit Pieces(Target& target) : reader_(target.process(), target.memory(), {}, {}), agreement_(reader_.modules()) {}
@@ -70,7 +72,8 @@ class Pieces {
     Locator cold;
     std::vector<Address> deferred;
     cold.try_rows(reader_.rows_to_try());
-    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, {}, Locator::Unknown::read, cold_active, deferred);
+    cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, {},
+                Locator::Unknown::read, cold_active, deferred);
     return true;
   }
 

@@ -1,8 +1,10 @@
-// What the workload of bias.py calls: system calls of several kinds, each timed by the time stamp counter.
+// What the workload of bias.py calls: system calls of several kinds, each timed by the time stamp
+// counter.
 //
-// Every PUC Lua and LuaJIT can load this as a module: it uses only functions whose binary interface is the same in all
-// versions, and so needs no headers of Lua. LuaJIT calls it through its ffi, too. The counters are in a file that
-// measure.py reads meanwhile: slot 0 has the cycles per ms, slot 1 + i belongs to the i-th thread.
+// Every PUC Lua and LuaJIT can load this as a module: it uses only functions whose binary interface
+// is the same in all versions, and so needs no headers of Lua. LuaJIT calls it through its ffi,
+// too. The counters are in a file that measure.py reads meanwhile: slot 0 has the cycles per ms,
+// slot 1 + i belongs to the i-th thread.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -23,20 +25,20 @@ enum { nothing, cpu_clock, null_write, wake, send_one, recv_one, lua_clock, lua_
 enum { words = 64, slots = 65, first_calls = 256 };
 
 struct lua_State;
-typedef int (*Function)(struct lua_State *);
-extern long luaL_checkinteger(struct lua_State *, int) __attribute__((weak));
-extern double luaL_checknumber(struct lua_State *, int) __attribute__((weak));
-extern const char *luaL_checklstring(struct lua_State *, int, size_t *) __attribute__((weak));
-extern void lua_pushcclosure(struct lua_State *, Function, int) __attribute__((weak));
-extern void lua_pushnumber(struct lua_State *, double) __attribute__((weak));
-extern void lua_createtable(struct lua_State *, int, int) __attribute__((weak));
-extern void lua_setfield(struct lua_State *, int, const char *) __attribute__((weak));
-extern struct lua_State *luaL_newstate(void) __attribute__((weak));
-extern int luaL_loadstring(struct lua_State *, const char *) __attribute__((weak));
-extern int lua_pcall(struct lua_State *, int, int, int) __attribute__((weak));   // 5.1, LuaJIT
-extern int lua_pcallk(struct lua_State *, int, int, int, long, void *) __attribute__((weak));   // 5.2 and later
-extern void luaL_openlibs(struct lua_State *) __attribute__((weak));   // up to 5.4
-extern void luaL_openselectedlibs(struct lua_State *, int, int) __attribute__((weak));   // 5.5
+typedef int (*Function)(struct lua_State*);
+extern long luaL_checkinteger(struct lua_State*, int) __attribute__((weak));
+extern double luaL_checknumber(struct lua_State*, int) __attribute__((weak));
+extern const char* luaL_checklstring(struct lua_State*, int, size_t*) __attribute__((weak));
+extern void lua_pushcclosure(struct lua_State*, Function, int) __attribute__((weak));
+extern void lua_pushnumber(struct lua_State*, double) __attribute__((weak));
+extern void lua_createtable(struct lua_State*, int, int) __attribute__((weak));
+extern void lua_setfield(struct lua_State*, int, const char*) __attribute__((weak));
+extern struct lua_State* luaL_newstate(void) __attribute__((weak));
+extern int luaL_loadstring(struct lua_State*, const char*) __attribute__((weak));
+extern int lua_pcall(struct lua_State*, int, int, int) __attribute__((weak));                // 5.1, LuaJIT
+extern int lua_pcallk(struct lua_State*, int, int, int, long, void*) __attribute__((weak));  // 5.2 and later
+extern void luaL_openlibs(struct lua_State*) __attribute__((weak));                          // up to 5.4
+extern void luaL_openselectedlibs(struct lua_State*, int, int) __attribute__((weak));        // 5.5
 
 // Calls [calls], cycles of those believed [sum] and their number [believed], by kind.
 struct Slot {
@@ -48,30 +50,47 @@ static int64_t (*shared)[words];
 static int used;
 static int null_file;
 static int word;
-static __thread struct Slot *slot;
+static __thread struct Slot* slot;
 static __thread int pair[2];
 static __thread int64_t limit[kinds];
 static __thread int64_t first[kinds][first_calls];
 
 #define ONE_CALL __attribute__((noinline, noclone, visibility("default")))
-#define KEEP_FRAME __asm__ volatile("" ::: "memory")   // what follows a call, so that it is no jump
+#define KEEP_FRAME __asm__ volatile("" ::: "memory")  // what follows a call, so that it is no jump
 
 ONE_CALL void bias_call_nothing(void) { KEEP_FRAME; }
-ONE_CALL void bias_call_clock(void) { clock(); KEEP_FRAME; }
-ONE_CALL void bias_call_write(void) { if (write(null_file, "x", 1) != 1) abort(); KEEP_FRAME; }
-ONE_CALL void bias_call_futex(void) { syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); KEEP_FRAME; }
-ONE_CALL void bias_call_send(void) { if (send(pair[0], "x", 1, 0) != 1) abort(); KEEP_FRAME; }
-ONE_CALL void bias_call_recv(void) { char one; if (recv(pair[1], &one, 1, 0) != 1) abort(); KEEP_FRAME; }
+ONE_CALL void bias_call_clock(void) {
+  clock();
+  KEEP_FRAME;
+}
+ONE_CALL void bias_call_write(void) {
+  if (write(null_file, "x", 1) != 1) abort();
+  KEEP_FRAME;
+}
+ONE_CALL void bias_call_futex(void) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+  KEEP_FRAME;
+}
+ONE_CALL void bias_call_send(void) {
+  if (send(pair[0], "x", 1, 0) != 1) abort();
+  KEEP_FRAME;
+}
+ONE_CALL void bias_call_recv(void) {
+  char one;
+  if (recv(pair[1], &one, 1, 0) != 1) abort();
+  KEEP_FRAME;
+}
 
-static void (*const calls[kinds])(void) = {bias_call_nothing, bias_call_clock, bias_call_write, bias_call_futex,
-                                           bias_call_send, bias_call_recv, NULL, NULL};
+static void (*const calls[kinds])(void) = {
+    bias_call_nothing, bias_call_clock, bias_call_write, bias_call_futex, bias_call_send, bias_call_recv, NULL, NULL};
 
-static int by_size(const void *a, const void *b) {
-  int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+static int by_size(const void* a, const void* b) {
+  int64_t left = *(const int64_t*)a, right = *(const int64_t*)b;
   return left < right ? -1 : left > right;
 }
 
-// A call that took 8 times the median of the thread's first ones was preempted or stopped: it counts as an average one.
+// A call that took 8 times the median of the thread's first ones was preempted or stopped: it
+// counts as an average one.
 static void count(int kind, int64_t cycles) {
   int64_t number = slot->calls[kind]++;
   if (number < first_calls) {
@@ -95,20 +114,18 @@ __attribute__((visibility("default"))) void bias_timed(int kind) {
 
 static void enter_thread(void) {
   int index = __sync_add_and_fetch(&used, 1);
-  if (index >= slots || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
-    abort();
-  slot = (struct Slot *)shared[index];
+  if (index >= slots || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) abort();
+  slot = (struct Slot*)shared[index];
   slot->thread = syscall(SYS_gettid);
 }
 
-__attribute__((visibility("default"))) void bias_open(const char *path) {
+__attribute__((visibility("default"))) void bias_open(const char* path) {
   if (shared) return;
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);   // luaspy is a sibling, which Yama lets trace only by leave
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // luaspy is a sibling, which Yama lets trace only by leave
   int file = open(path, O_RDWR);
   null_file = open("/dev/null", O_WRONLY);
   shared = mmap(NULL, slots * sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (file < 0 || null_file < 0 || shared == MAP_FAILED)
-    abort();
+  if (file < 0 || null_file < 0 || shared == MAP_FAILED) abort();
   struct timespec begin, now;
   clock_gettime(CLOCK_MONOTONIC, &begin);
   uint64_t from = __rdtsc();
@@ -121,55 +138,53 @@ __attribute__((visibility("default"))) void bias_open(const char *path) {
   enter_thread();
 }
 
-static int timed(struct lua_State *lua) {
+static int timed(struct lua_State* lua) {
   bias_timed((int)luaL_checkinteger(lua, 1));
   return 0;
 }
 
-static int cycles(struct lua_State *lua) {
+static int cycles(struct lua_State* lua) {
   unsigned on;
   lua_pushnumber(lua, (double)__rdtscp(&on));
   return 1;
 }
 
 // What Lua times: the kind, and what cycles() said before.
-static int timed_by_lua(struct lua_State *lua) {
+static int timed_by_lua(struct lua_State* lua) {
   unsigned on;
   count((int)luaL_checkinteger(lua, 1), (int64_t)(__rdtscp(&on) - (uint64_t)luaL_checknumber(lua, 2)));
   return 0;
 }
 
-static void *run(void *source) {
+static void* run(void* source) {
   enter_thread();
-  struct lua_State *lua = luaL_newstate();
-  if (luaL_openselectedlibs)
-    luaL_openselectedlibs(lua, ~0, 0);
-  else
-    luaL_openlibs(lua);
+  struct lua_State* lua = luaL_newstate();
+  if (luaL_openselectedlibs) luaL_openselectedlibs(lua, ~0, 0);
+  else luaL_openlibs(lua);
   if (luaL_loadstring(lua, source) == 0) {
-    if (lua_pcallk)
-      lua_pcallk(lua, 0, 0, 0, 0, NULL);
-    else
-      lua_pcall(lua, 0, 0, 0);
+    if (lua_pcallk) lua_pcallk(lua, 0, 0, 0, 0, NULL);
+    else lua_pcall(lua, 0, 0, 0);
   }
-  abort();   // it works for ever
+  abort();  // it works for ever
 }
 
 // Another thread with a state of its own, which runs a text.
-static int start(struct lua_State *lua) {
+static int start(struct lua_State* lua) {
   pthread_t thread;
-  if (pthread_create(&thread, NULL, run, strdup(luaL_checklstring(lua, 1, NULL))) != 0)
-    abort();
+  if (pthread_create(&thread, NULL, run, strdup(luaL_checklstring(lua, 1, NULL))) != 0) abort();
   return 0;
 }
 
-static int open_file(struct lua_State *lua) {
+static int open_file(struct lua_State* lua) {
   bias_open(luaL_checklstring(lua, 1, NULL));
   return 0;
 }
 
-__attribute__((visibility("default"))) int luaopen_bias(struct lua_State *lua) {
-  static const struct { const char *name; Function function; } all[] = {
+__attribute__((visibility("default"))) int luaopen_bias(struct lua_State* lua) {
+  static const struct {
+    const char* name;
+    Function function;
+  } all[] = {
       {"open", open_file}, {"timed", timed}, {"cycles", cycles}, {"timed_by_lua", timed_by_lua}, {"start", start}};
   lua_createtable(lua, 0, 5);
   for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {

@@ -1,5 +1,6 @@
 #pragma once
-// A campaign: rounds of one fault after the other, each with a random instant, and what was harmed or lost.
+// A campaign: rounds of one fault after the other, each with a random instant, and what was harmed
+// or lost.
 
 #include <cstdint>
 #include <map>
@@ -18,13 +19,14 @@ struct Count {
 class Campaign {
  public:
   struct Options {
-    double seconds = 0;   // for each fault; 0: `rounds` of each
+    double seconds = 0;  // for each fault; 0: `rounds` of each
     int rounds = 0;
     std::uint64_t seed = 0;
   };
   explicit Campaign(const Options& options) : options_(options) {}
 
-  // A fault begins: its random numbers depend on the seed and on its name only. `share`: of the usual seconds or rounds.
+  // A fault begins: its random numbers depend on the seed and on its name only. `share`: of the
+  // usual seconds or rounds.
   void begin(const std::string& fault, double share);
   // Another round? Call it before each.
   bool next();
@@ -56,8 +58,8 @@ class Campaign {
 struct Fault {
   const char* name;
   void (*run)(Campaign&);
-  double share = 1;          // of the time or the rounds
-  bool needs_root = false;   // to happen at all
+  double share = 1;         // of the time or the rounds
+  bool needs_root = false;  // to happen at all
 };
 
 }  // namespace luaspy::faults

@@ -17,11 +17,19 @@ namespace {
 Words way(const Campaign& campaign, const std::string& pid, double seconds) {
   const std::string duration = fmt::format("{:.3f}", seconds);
   switch (campaign.round() % 5) {
-    case 0: return {"record", "-r", "1000", "-d", duration, "-f", "folded", "-o", "profile", "--pid", pid};
-    case 1: return {"record", "-r", "5000", "--max-stopped", "100", "-d", duration, "-f", "folded", "-o", "profile", "--pid", pid};
-    case 2: return {"record", "-s", "-r", "5000", "--max-stopped", "100", "-d", duration, "-f", "raw", "-o", "profile", "--pid", pid};
-    case 3: return {"record", "--idle", "-r", "2000", "--max-stopped", "100", "-d", duration, "-f", "folded", "-o", "profile", "--pid", pid};
-    default: return {"dump", "--locals", "--coroutines", "--count", "4", "--interval", "0.02", "--pid", pid};
+    case 0:
+      return {"record", "-r", "1000", "-d", duration, "-f", "folded", "-o", "profile", "--pid", pid};
+    case 1:
+      return {"record", "-r",     "5000", "--max-stopped", "100",   "-d", duration,
+              "-f",     "folded", "-o",   "profile",       "--pid", pid};
+    case 2:
+      return {"record", "-s", "-r",  "5000", "--max-stopped", "100",   "-d",
+              duration, "-f", "raw", "-o",   "profile",       "--pid", pid};
+    case 3:
+      return {"record", "--idle", "-r",     "2000", "--max-stopped", "100",   "-d",
+              duration, "-f",     "folded", "-o",   "profile",       "--pid", pid};
+    default:
+      return {"dump", "--locals", "--coroutines", "--count", "4", "--interval", "0.02", "--pid", pid};
   }
 }
 
@@ -36,7 +44,8 @@ void profile_while(Campaign& campaign, const std::string& mode, uid_t user = 0) 
     Victim& victim = victims.next();
     Folder folder;
     if (user != 0) std::filesystem::permissions(folder.path(), std::filesystem::perms(0777));
-    Luaspy luaspy(way(campaign, victim.pid(), campaign.random(0.03, longest_s)), folder, {.user = campaign.round() % 2 == 0 ? user : 0});
+    Luaspy luaspy(way(campaign, victim.pid(), campaign.random(0.03, longest_s)), folder,
+                  {.user = campaign.round() % 2 == 0 ? user : 0});
     const std::optional<int> status = luaspy.process().wait(60);
     if (!status) campaign.harmed("luaspy does not end");
     else if (!is_answer(*status)) campaign.lost(fmt::format("luaspy's status is {}: {}", *status, luaspy.errors()));
@@ -59,7 +68,8 @@ void check_profile(Campaign& campaign, Luaspy& luaspy) {
   const std::optional<int> status = luaspy.process().wait(30);
   if (!status) campaign.harmed("luaspy does not end with its target");
   else if (!is_answer(*status)) campaign.lost(fmt::format("luaspy's status is {}: {}", *status, luaspy.errors()));
-  else if (*status == 0 && luaspy.profile().empty()) campaign.lost("luaspy's status is 0, and it wrote nothing: " + luaspy.errors());
+  else if (*status == 0 && luaspy.profile().empty())
+    campaign.lost("luaspy's status is 0, and it wrote nothing: " + luaspy.errors());
 }
 
 }  // namespace
@@ -83,7 +93,9 @@ void ends(Campaign& campaign) {
     const std::string works = std::to_string(static_cast<int>(campaign.random(1, 60)));
     Victim victim(campaign.chance(0.5) ? Lua::puc : Lua::luajit, "ends", works);
     Folder folder;
-    Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "-d", "20", "-f", "folded", "-o", "profile", "--pid", victim.pid()}, folder);
+    Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "-d", "20", "-f", "folded", "-o", "profile", "--pid",
+                   victim.pid()},
+                  folder);
     check_end(campaign, victim, 37);
     check_profile(campaign, luaspy);
   }
@@ -93,7 +105,9 @@ void is_killed(Campaign& campaign) {
   while (campaign.next()) {
     Victim victim(campaign.chance(0.5) ? Lua::puc : Lua::luajit, "busy");
     Folder folder;
-    Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "-d", "20", "-f", "folded", "-o", "profile", "--pid", victim.pid()}, folder);
+    Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "-d", "20", "-f", "folded", "-o", "profile", "--pid",
+                   victim.pid()},
+                  folder);
     sleep_ms(campaign.random(0, 80));
     const int signal = campaign.chance(0.5) ? SIGKILL : SIGTERM;
     victim.process().signal(signal);
@@ -109,7 +123,8 @@ void is_launched_and_ends(Campaign& campaign) {
     const std::string board = folder.path("board"), said = folder.path("said");
     write_file(board, std::string(sizeof(Board), '\0'));
     const std::string works = std::to_string(static_cast<int>(campaign.random(1, 60)));
-    Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "-f", "folded", "-o", "profile", "--", victim_program(campaign.chance(0.5) ? Lua::puc : Lua::luajit), board, "ends", works},
+    Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "-f", "folded", "-o", "profile", "--",
+                   victim_program(campaign.chance(0.5) ? Lua::puc : Lua::luajit), board, "ends", works},
                   folder, {.output = said});
     const std::optional<int> status = luaspy.process().wait(30);
     if (!status) campaign.harmed("luaspy does not end with its command");

@@ -1,5 +1,7 @@
-// faults [ROUNDS | SECONDSs] [FILTER] [--seed N] [--load N] [--list]: the fault campaign. ROUNDS of each fault ("40"), or so many seconds in all ("600s"); only faults whose name
-// contains FILTER. --load: N processes that do nothing but work run beside it all. Prints for each how many rounds there were, and in how many a target was harmed or a profile lost; the status is 0 if none.
+// faults [ROUNDS | SECONDSs] [FILTER] [--seed N] [--load N] [--list]: the fault campaign. ROUNDS of
+// each fault ("40"), or so many seconds in all ("600s"); only faults whose name contains FILTER.
+// --load: N processes that do nothing but work run beside it all. Prints for each how many rounds
+// there were, and in how many a target was harmed or a profile lost; the status is 0 if none.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -87,15 +89,19 @@ Command parse(int count, char** words) {
   return command;
 }
 
-bool is_chosen(const Fault& fault, const std::string& filter) { return std::string_view(fault.name).find(filter) != std::string_view::npos && (!fault.needs_root || ::geteuid() == 0); }
+bool is_chosen(const Fault& fault, const std::string& filter) {
+  return std::string_view(fault.name).find(filter) != std::string_view::npos && (!fault.needs_root || ::geteuid() == 0);
+}
 
 int run(Command command) {
   double shares = 0;
   for (const Fault& fault : table) shares += is_chosen(fault, command.filter) ? fault.share : 0;
   command.options.seconds /= shares;
-  fmt::print("faults --seed {} --load {}, as user {}\n{:<52}{:>7}{:>8}{:>6}\n", command.options.seed, command.load, ::geteuid(), "fault", "rounds", "harmed", "lost");
+  fmt::print("faults --seed {} --load {}, as user {}\n{:<52}{:>7}{:>8}{:>6}\n", command.options.seed, command.load,
+             ::geteuid(), "fault", "rounds", "harmed", "lost");
   std::vector<std::unique_ptr<Child>> load;
-  for (int i = 0; i < command.load; ++i) load.push_back(std::make_unique<Child>(Words{"/bin/sh", "-c", "while :; do :; done"}));
+  for (int i = 0; i < command.load; ++i)
+    load.push_back(std::make_unique<Child>(Words{"/bin/sh", "-c", "while :; do :; done"}));
   Campaign campaign(command.options);
   Count all;
   for (const Fault& fault : table) {
@@ -120,7 +126,8 @@ int main(int count, char** words) {
     for (const luaspy::faults::Fault& fault : luaspy::faults::table) fmt::print("{}\n", fault.name);
     return 0;
   }
-  for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) std::signal(signal, SIG_DFL);   // a shell's background job ignores some
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP})
+    std::signal(signal, SIG_DFL);  // a shell's background job ignores some
   luaspy::faults::adopt_orphans();
   return luaspy::faults::run(command);
 }

@@ -18,9 +18,10 @@ Group::Group(Controller controller) {
     int version;
   };
   // Version 2 by itself, beside version 1, and version 1.
-  const std::vector<Place> places = {{"/sys/fs/cgroup", cpu ? "cpu.max" : "cgroup.freeze", 2},
-                                     {cpu ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup/freezer", cpu ? "cpu.cfs_quota_us" : "freezer.state", 1},
-                                     {"/sys/fs/cgroup/unified", cpu ? "cpu.max" : "cgroup.freeze", 2}};
+  const std::vector<Place> places = {
+      {"/sys/fs/cgroup", cpu ? "cpu.max" : "cgroup.freeze", 2},
+      {cpu ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup/freezer", cpu ? "cpu.cfs_quota_us" : "freezer.state", 1},
+      {"/sys/fs/cgroup/unified", cpu ? "cpu.max" : "cgroup.freeze", 2}};
   for (const Place& place : places) {
     mount_ = place.mount, version_ = place.version;
     path_ = fmt::format("{}/luaspy-faults-{}", mount_, ::getpid());
@@ -36,7 +37,7 @@ Group::~Group() {
   freeze(false);
   std::istringstream pids(read_file(path_ + "/cgroup.procs"));
   for (std::string pid; pids >> pid;) write(mount_ + "/cgroup.procs", pid);
-  for (int tries = 0; ::rmdir(path_.c_str()) != 0 && tries < 100; ++tries) sleep_ms(5);   // of processes that end
+  for (int tries = 0; ::rmdir(path_.c_str()) != 0 && tries < 100; ++tries) sleep_ms(5);  // of processes that end
 }
 
 // A file of the kernel's: all at once, and what it does not take is an error of the write.
@@ -54,7 +55,8 @@ void Group::add(pid_t pid) {
 void Group::set_quota(int us, int period_us) {
   if (!usable_) return;
   const bool good = version_ == 2 ? write(path_ + "/cpu.max", fmt::format("{} {}", us, period_us))
-                                  : write(path_ + "/cpu.cfs_period_us", std::to_string(period_us)) && write(path_ + "/cpu.cfs_quota_us", std::to_string(us));
+                                  : write(path_ + "/cpu.cfs_period_us", std::to_string(period_us)) &&
+                                        write(path_ + "/cpu.cfs_quota_us", std::to_string(us));
   if (!good) give_up("cannot set the quota of " + path_);
 }
 

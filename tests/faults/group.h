@@ -1,5 +1,6 @@
 #pragma once
-// A control group of the campaign's own, of version 1 or 2 (cgroups(7)): for processes that get little of a CPU, or are frozen.
+// A control group of the campaign's own, of version 1 or 2 (cgroups(7)): for processes that get
+// little of a CPU, or are frozen.
 
 #include <sys/types.h>
 
@@ -14,11 +15,12 @@ class Group {
   explicit Group(Controller controller);
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
-  ~Group();   // thaws it, and puts its processes back
+  ~Group();  // thaws it, and puts its processes back
 
   // False where this machine, or this user, has none: nothing below does anything then.
   bool usable() const { return usable_; }
-  // A process with all its threads; none of them real-time: such a group has no time for these. Who may have some begins in it (Child::Files::group).
+  // A process with all its threads; none of them real-time: such a group has no time for these. Who
+  // may have some begins in it (Child::Files::group).
   void add(pid_t pid);
   std::string procs() const { return path_ + "/cgroup.procs"; }
   // What its processes may use together: so much of each period.

@@ -11,7 +11,8 @@
 namespace luaspy::faults {
 namespace {
 
-// Some instants are within the attaching, which takes some 15 ms, most are between ticks and in stops.
+// Some instants are within the attaching, which takes some 15 ms, most are between ticks and in
+// stops.
 void await_instant(Campaign& campaign, const Luaspy& luaspy) {
   if (campaign.chance(0.3)) {
     sleep_ms(campaign.random(0, 20));
@@ -21,7 +22,8 @@ void await_instant(Campaign& campaign, const Luaspy& luaspy) {
   sleep_ms(campaign.random(0, 40));
 }
 
-// luaspy stands still for a moment, so that it can be seen whether the signal comes while it holds a thread.
+// luaspy stands still for a moment, so that it can be seen whether the signal comes while it holds
+// a thread.
 bool signal_and_see(const Luaspy& luaspy, const Victim& victim, int signal) {
   luaspy.process().signal(SIGSTOP);
   const bool stopped = luaspy.await_state('T');
@@ -45,7 +47,9 @@ void killed(Campaign& campaign, int signal, const Words& command) {
     await_instant(campaign, luaspy);
     if (campaign.chance(0.5)) in_stops += signal_and_see(luaspy, victim, signal);
     else luaspy.process().signal(signal);
-    if (!luaspy.process().wait(30)) campaign.harmed(fmt::format("luaspy does not end after signal {}: {}{}", signal, luaspy.errors(), luaspy.where()));
+    if (!luaspy.process().wait(30))
+      campaign.harmed(
+          fmt::format("luaspy does not end after signal {}: {}{}", signal, luaspy.errors(), luaspy.where()));
     victims.check();
   }
   campaign.remark(fmt::format("{} seen to be in a stop", in_stops));

@@ -1,4 +1,5 @@
-// Targets that have little of a CPU, or none for a while: quotas, freezers, storms of SIGSTOP and SIGCONT.
+// Targets that have little of a CPU, or none for a while: quotas, freezers, storms of SIGSTOP and
+// SIGCONT.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -18,7 +19,8 @@ namespace {
 // Campaigns are run where no group can be made, too: that is said, and is no loss of luaspy's.
 bool is_usable(Campaign& campaign, const Group& group) {
   if (group.usable()) return true;
-  while (campaign.next()) {}
+  while (campaign.next()) {
+  }
   campaign.remark("NOT TRIED: no such control group can be made here");
   return false;
 }
@@ -27,18 +29,33 @@ void check_answer(Campaign& campaign, Luaspy& luaspy) {
   constexpr int no_samples = 11;
   const std::optional<int> status = luaspy.process().wait(60);
   if (!status) campaign.harmed("luaspy does not end: " + luaspy.where());
-  else if (*status != 0 && *status != no_samples) campaign.lost(fmt::format("luaspy's status is {}: {}", *status, luaspy.errors()));
+  else if (*status != 0 && *status != no_samples)
+    campaign.lost(fmt::format("luaspy's status is {}: {}", *status, luaspy.errors()));
 }
 
 Words record(const Campaign& campaign, const std::string& pid, double seconds) {
   const char* const rates[] = {"100", "1000", "5000"};
-  Words words = {"record", "-r", rates[campaign.round() % 3], "--max-stopped", "100", "-d", fmt::format("{:.3f}", seconds), "-f", "folded", "-o", "profile", "--pid", pid};
+  Words words = {"record",
+                 "-r",
+                 rates[campaign.round() % 3],
+                 "--max-stopped",
+                 "100",
+                 "-d",
+                 fmt::format("{:.3f}", seconds),
+                 "-f",
+                 "folded",
+                 "-o",
+                 "profile",
+                 "--pid",
+                 pid};
   if (campaign.round() % 2 == 0) words.insert(words.begin() + 1, "--idle");
   return words;
 }
 
-// Does `disturb`, which has to leave the victim able to go on, again and again while luaspy looks at it.
-void record_while(Campaign& campaign, const std::string& what, const std::function<void(Victim&)>& prepare, const std::function<void(Victim&)>& disturb) {
+// Does `disturb`, which has to leave the victim able to go on, again and again while luaspy looks
+// at it.
+void record_while(Campaign& campaign, const std::string& what, const std::function<void(Victim&)>& prepare,
+                  const std::function<void(Victim&)>& disturb) {
   Victims victims(campaign, "busy");
   int times = 0;
   while (campaign.next()) {
@@ -72,16 +89,18 @@ std::string states_of(pid_t pid) {
   return text;
 }
 
-// One command for all rounds, a few seconds each: what freezes it comes seldom. It has to get on as much as its quota lets it; luaspy has a part
-// in the quota, as in a container.
+// One command for all rounds, a few seconds each: what freezes it comes seldom. It has to get on as
+// much as its quota lets it; luaspy has a part in the quota, as in a container.
 void launched_under_quota(Campaign& campaign, const std::string& rate, int us, int period_us) {
-  constexpr double round_s = 2, patience_s = 8, start_s = 20;   // start_s: for its first result
+  constexpr double round_s = 2, patience_s = 8, start_s = 20;  // start_s: for its first result
   Group group(Group::Controller::cpu);
   if (!is_usable(campaign, group)) return;
   group.set_quota(us, period_us);
   Folder folder;
   const Board* const board = map_board(folder.path("board"));
-  Luaspy luaspy({"record", "-r", rate, "-f", "folded", "-o", "profile", "--", victim_program(Lua::puc), folder.path("board"), "busy"}, folder, {.output = folder.path("said"), .group = group.procs()});
+  Luaspy luaspy({"record", "-r", rate, "-f", "folded", "-o", "profile", "--", victim_program(Lua::puc),
+                 folder.path("board"), "busy"},
+                folder, {.output = folder.path("said"), .group = group.procs()});
   const double begin = now_s();
   while (command_of(luaspy) == 0) {
     if (now_s() - begin > 60 || !luaspy.process().alive()) give_up("no victim is launched: " + luaspy.errors());
@@ -102,18 +121,23 @@ void launched_under_quota(Campaign& campaign, const std::string& rate, int us, i
       frozen = now_s() - moved_s > (last == 0 ? start_s : patience_s);
     }
     if (!frozen) continue;
-    campaign.harmed(fmt::format("the command stands still for ever, since {:.1f} s after it got its quota: {}", moved_s - limited_s, states_of(command)));
+    campaign.harmed(fmt::format("the command stands still for ever, since {:.1f} s after it got its quota: {}",
+                                moved_s - limited_s, states_of(command)));
     break;
   }
-  while (campaign.next() && frozen) {}
+  while (campaign.next() && frozen) {
+  }
   if (board->wrong != 0) campaign.harmed(board->what);
   campaign.remark(fmt::format("{:.0f} s, it stood still for {:.2f} s at most", now_s() - limited_s, longest_s));
   ::kill(command, SIGTERM);
   const std::optional<int> status = luaspy.process().wait(20);
-  if (!status) campaign.harmed(fmt::format("luaspy does not end with its command: {}{}", states_of(command), luaspy.where()));
-  else if (!frozen && *status != 128 + SIGTERM) campaign.lost(fmt::format("luaspy's status is {}: {}", *status, luaspy.errors()));
+  if (!status)
+    campaign.harmed(fmt::format("luaspy does not end with its command: {}{}", states_of(command), luaspy.where()));
+  else if (!frozen && *status != 128 + SIGTERM)
+    campaign.lost(fmt::format("luaspy's status is {}: {}", *status, luaspy.errors()));
   // With so little of a CPU for both all ticks may come late, and are left out: then that is said.
-  else if (!frozen && luaspy.profile().empty() && luaspy.errors().find("late ticks") == std::string::npos) campaign.lost("no profile: " + luaspy.errors());
+  else if (!frozen && luaspy.profile().empty() && luaspy.errors().find("late ticks") == std::string::npos)
+    campaign.lost("no profile: " + luaspy.errors());
   if (!status) ::kill(command, SIGKILL);
 }
 
@@ -139,7 +163,8 @@ void is_frozen_and_thawed(Campaign& campaign) {
     group.freeze(false);
     sleep_ms(campaign.random(0, 30));
   };
-  record_while(campaign, "times frozen", [&](Victim& victim) { group.add(victim.process().pid()); }, freeze);
+  record_while(
+      campaign, "times frozen", [&](Victim& victim) { group.add(victim.process().pid()); }, freeze);
 }
 
 void is_stopped_by_storms(Campaign& campaign) {
@@ -153,7 +178,8 @@ void is_stopped_by_storms(Campaign& campaign) {
     }
     sleep_ms(campaign.random(0, 10));
   };
-  record_while(campaign, "storms", [](Victim&) {}, stop);
+  record_while(
+      campaign, "storms", [](Victim&) {}, stop);
 }
 
 void is_launched_under_quota_of_a_second(Campaign& campaign) { launched_under_quota(campaign, "20", 100000, 1000000); }

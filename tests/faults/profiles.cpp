@@ -14,16 +14,19 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "support/luaspy.h"
 #include "input/raw_reader.h"
+#include "support/luaspy.h"
 #include "victim.h"
 
 namespace luaspy::faults {
 namespace {
 
-constexpr std::array formats = {"flamegraph", "speedscope", "raw", "folded", "pprof", "chrometrace", "callgrind", "firefox"};
+constexpr std::array formats = {"flamegraph", "speedscope",  "raw",       "folded",
+                                "pprof",      "chrometrace", "callgrind", "firefox"};
 
-std::string format_of(const Campaign& campaign) { return formats[static_cast<std::size_t>(campaign.round()) % formats.size()]; }
+std::string format_of(const Campaign& campaign) {
+  return formats[static_cast<std::size_t>(campaign.round()) % formats.size()];
+}
 
 bool is_whole_folded(const std::string& text) {
   if (!text.ends_with('\n')) return false;
@@ -60,7 +63,8 @@ struct Recording {
   std::unique_ptr<Luaspy> luaspy;
   bool begun = false;
 
-  Recording(Campaign& campaign, Victim& victim, const Words& more = {}, const Child::Files& files = {}) : format(format_of(campaign)) {
+  Recording(Campaign& campaign, Victim& victim, const Words& more = {}, const Child::Files& files = {})
+      : format(format_of(campaign)) {
     Words words = {"record", "-r", "5000", "--max-stopped", "100", "-f", format, "--pid", victim.pid()};
     words.insert(words.end(), more.begin(), more.end());
     if (std::ranges::find(more, "-o") == more.end()) words.insert(words.end(), {"-o", "profile"});
@@ -78,12 +82,14 @@ struct Recording {
   }
 };
 
-constexpr int no_samples = 11;   // it was asked to end that early
+constexpr int no_samples = 11;  // it was asked to end that early
 
 void check_whole(Campaign& campaign, Recording& recording, const std::optional<int>& status) {
   const bool empty = status == no_samples && (recording.format == "folded" || recording.format == "pprof");
-  if (status != 0 && status != no_samples) campaign.lost(fmt::format("{}: status {}: {}", recording.format, status.value_or(-1), recording.luaspy->errors()));
-  else if (!empty && !is_whole(recording.format, recording.path())) campaign.lost(fmt::format("{}: not whole, {} bytes", recording.format, recording.luaspy->profile().size()));
+  if (status != 0 && status != no_samples)
+    campaign.lost(fmt::format("{}: status {}: {}", recording.format, status.value_or(-1), recording.luaspy->errors()));
+  else if (!empty && !is_whole(recording.format, recording.path()))
+    campaign.lost(fmt::format("{}: not whole, {} bytes", recording.format, recording.luaspy->profile().size()));
   if (const auto name = recording.left()) campaign.harmed("a file is left: " + *name);
 }
 
@@ -94,8 +100,10 @@ void check_told(Campaign& campaign, Recording& recording, const std::string& whe
   const bool all_fits = status == 0 && is_whole(recording.format, recording.path());
   const bool nothing = status == no_samples && recording.format == "folded";
   if (all_fits || nothing) return;
-  if (status != 8) campaign.lost(fmt::format("{}: {}: status {}: {}", where, recording.format, status.value_or(-1), said));
-  else if (said.size() < most_said && said.find("Cannot write all of") == said.npos) campaign.lost(fmt::format("{}: {}: luaspy says: {}", where, recording.format, said));
+  if (status != 8)
+    campaign.lost(fmt::format("{}: {}: status {}: {}", where, recording.format, status.value_or(-1), said));
+  else if (said.size() < most_said && said.find("Cannot write all of") == said.npos)
+    campaign.lost(fmt::format("{}: {}: luaspy says: {}", where, recording.format, said));
 }
 
 }  // namespace
@@ -105,7 +113,8 @@ void asked_to_end(Campaign& campaign) {
   while (campaign.next()) {
     Recording recording(campaign, victims.next());
     sleep_ms(campaign.random(1, 60));
-    recording.luaspy->process().signal(std::array{SIGTERM, SIGHUP, SIGINT}[static_cast<std::size_t>(campaign.round() % 3)]);
+    recording.luaspy->process().signal(
+        std::array{SIGTERM, SIGHUP, SIGINT}[static_cast<std::size_t>(campaign.round() % 3)]);
     check_whole(campaign, recording, recording.luaspy->process().wait(30));
     victims.check();
   }
@@ -149,7 +158,7 @@ void terminal_is_closed(Campaign& campaign) {
     const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0) give_up("no terminal");
     Recording recording(campaign, victims.next(), {}, {.errors = ::ptsname(terminal), .terminal = true});
-    sleep_ms(campaign.random(1, 700));   // what is shown of the progress comes twice a second
+    sleep_ms(campaign.random(1, 700));  // what is shown of the progress comes twice a second
     ::close(terminal);
     check_whole(campaign, recording, recording.luaspy->process().wait(30));
     victims.check();
@@ -162,7 +171,9 @@ void killed_while_raw(Campaign& campaign) {
   while (campaign.next()) {
     Victim& victim = victims.next();
     Folder folder;
-    Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "--every", "0.1", "-f", "raw", "-o", "profile", "--pid", victim.pid()}, folder);
+    Luaspy luaspy({"record", "-r", "5000", "--max-stopped", "100", "--every", "0.1", "-f", "raw", "-o", "profile",
+                   "--pid", victim.pid()},
+                  folder);
     if (!luaspy.await_recording()) campaign.lost("the recording does not begin: " + luaspy.errors());
     sleep_ms(campaign.random(15, 400));
     const std::size_t flushed = luaspy.profile().size();
@@ -172,9 +183,11 @@ void killed_while_raw(Campaign& campaign) {
     std::ifstream file(luaspy.profile_path(), std::ios::binary);
     const Result<Profile> profile = read_raw(file, {});
     constexpr std::size_t head = 8;
-    if (flushed > head && (!profile || profile->samples() == 0)) campaign.lost(fmt::format("{} bytes of a raw recording cannot be read", flushed));
+    if (flushed > head && (!profile || profile->samples() == 0))
+      campaign.lost(fmt::format("{} bytes of a raw recording cannot be read", flushed));
     else if (profile) samples += profile->samples();
-    if (const std::optional<int> status = report.process().wait(10); flushed > head && status != 0) campaign.lost(fmt::format("report: status {}: {}", status.value_or(-1), report.errors()));
+    if (const std::optional<int> status = report.process().wait(10); flushed > head && status != 0)
+      campaign.lost(fmt::format("report: status {}: {}", status.value_or(-1), report.errors()));
     victims.check();
   }
   campaign.remark(fmt::format("{} samples read", samples));
@@ -191,7 +204,8 @@ void killed_while_rewriting(Campaign& campaign) {
     // Nothing yet, or whole; a raw recording is read up to its last flush, which is tested above.
     const bool empty = recording.luaspy->profile().empty();
     written += !empty;
-    if (!empty && recording.format != "raw" && !is_whole(recording.format, recording.path())) campaign.lost(recording.format + ": the file that was there is not whole");
+    if (!empty && recording.format != "raw" && !is_whole(recording.format, recording.path()))
+      campaign.lost(recording.format + ": the file that was there is not whole");
     victims.check();
   }
   campaign.remark(fmt::format("{} files were there", written));
@@ -201,10 +215,11 @@ void disk_is_full(Campaign& campaign) {
   Victims victims(campaign, "busy");
   while (campaign.next()) {
     const auto most = static_cast<unsigned long>(campaign.random(1, 900));
-    Recording recording(campaign, victims.next(), campaign.chance(0.3) ? Words{"--every", "0.1"} : Words{}, {.most_bytes = most});
-    sleep_ms(campaign.random(150, 300));   // there are samples by then
+    Recording recording(campaign, victims.next(), campaign.chance(0.3) ? Words{"--every", "0.1"} : Words{},
+                        {.most_bytes = most});
+    sleep_ms(campaign.random(150, 300));  // there are samples by then
     recording.luaspy->process().signal(SIGTERM);
-    check_told(campaign, recording, fmt::format("a disk with {} bytes", most), most);   // the words, too
+    check_told(campaign, recording, fmt::format("a disk with {} bytes", most), most);  // the words, too
     if (const auto name = recording.left()) campaign.harmed("a file is left: " + *name);
     victims.check();
   }
@@ -214,7 +229,8 @@ void device_is_full(Campaign& campaign) {
   Victims victims(campaign, "busy");
   while (campaign.next()) {
     const bool to_stdout = campaign.chance(0.5);
-    Recording recording(campaign, victims.next(), {"-o", to_stdout ? "-" : "/dev/full"}, {.output = to_stdout ? "/dev/full" : "/dev/null"});
+    Recording recording(campaign, victims.next(), {"-o", to_stdout ? "-" : "/dev/full"},
+                        {.output = to_stdout ? "/dev/full" : "/dev/null"});
     sleep_ms(campaign.random(1, 60));
     recording.luaspy->process().signal(SIGTERM);
     check_told(campaign, recording, "/dev/full");
@@ -256,7 +272,8 @@ void path_cannot_be_written(Campaign& campaign) {
     const double begin = now_s();
     Luaspy luaspy({"record", "-d", "30", "-f", format_of(campaign), "-o", path, "--pid", victim.pid()}, folder);
     const std::optional<int> status = luaspy.process().wait(20);
-    if (status != 8 || luaspy.errors().find("Cannot write") == std::string::npos) campaign.lost(fmt::format("status {}: {}", status.value_or(-1), luaspy.errors()));
+    if (status != 8 || luaspy.errors().find("Cannot write") == std::string::npos)
+      campaign.lost(fmt::format("status {}: {}", status.value_or(-1), luaspy.errors()));
     else if (now_s() - begin > 10) campaign.lost("told after the recording, not before");
     victims.check();
   }

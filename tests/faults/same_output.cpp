@@ -1,4 +1,5 @@
-// A deterministic Lua program writes the same bytes, whoever looks: on every Lua in the tables of tests/targets/prepare.sh.
+// A deterministic Lua program writes the same bytes, whoever looks: on every Lua in the tables of
+// tests/targets/prepare.sh.
 
 #include <fmt/format.h>
 
@@ -7,8 +8,8 @@
 #include <set>
 #include <sstream>
 
-#include "support/luaspy.h"
 #include "profiles.h"
+#include "support/luaspy.h"
 
 namespace luaspy::faults {
 namespace {
@@ -23,7 +24,8 @@ void add_table(const std::string& file, bool luajit, std::vector<Program>& progr
   for (std::string line; std::getline(in, line);) {
     std::istringstream fields(line);
     std::string name, version, kind, command, word;
-    std::getline(fields, name, '\t'), std::getline(fields, version, '\t'), std::getline(fields, kind, '\t'), std::getline(fields, command, '\t');
+    std::getline(fields, name, '\t'), std::getline(fields, version, '\t'), std::getline(fields, kind, '\t'),
+        std::getline(fields, command, '\t');
     Program program{name, {}};
     std::istringstream words(command);
     while (words >> word) program.command.push_back(word);
@@ -77,12 +79,14 @@ void has_the_same_output(Campaign& campaign) {
     const std::string right = output_of(program);
     if (right.find("done\n") == std::string::npos) give_up(program.name + " does not finish its output");
     Folder folder;
-    Words words = {"record", "-r", fast ? "5000" : "1000", "--max-stopped", "100", "-f", "folded", "-o", "profile", "--"};
+    Words words = {"record",  "-r", fast ? "5000" : "1000", "--max-stopped", "100", "-f", "folded", "-o",
+                   "profile", "--"};
     words.insert(words.end(), program.command.begin(), program.command.end());
     words.push_back(LUASPY_TESTS "/faults/programs/output.lua");
     Luaspy luaspy(words, folder, {.output = folder.path("out")});
     const std::optional<int> status = luaspy.process().wait(60);
-    if (status != 0) campaign.harmed(fmt::format("{}: status {}: {}", program.name, status.value_or(-1), luaspy.errors()));
+    if (status != 0)
+      campaign.harmed(fmt::format("{}: status {}: {}", program.name, status.value_or(-1), luaspy.errors()));
     else if (read_file(folder.path("out")) != right) campaign.harmed(fmt::format("{}: another output", program.name));
     else if (luaspy.profile().empty()) campaign.lost(program.name + ": no profile");
     if (fast) seen.insert(program.name);

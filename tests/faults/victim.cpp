@@ -17,7 +17,8 @@ struct LuaSource {
   std::string folder, library;
 };
 
-// A line of sources.tsv or luajit-sources.tsv (tests/targets/prepare.sh): version, folder with headers, static library.
+// A line of sources.tsv or luajit-sources.tsv (tests/targets/prepare.sh): version, folder with
+// headers, static library.
 LuaSource source(Lua lua) {
   std::ifstream in(std::string(LUASPY_TARGETS) + (lua == Lua::puc ? "/sources.tsv" : "/luajit-sources.tsv"));
   LuaSource found;
@@ -52,8 +53,9 @@ struct Programs {
       const LuaSource from = source(lua);
       std::string& program = path[lua == Lua::luajit] = folder.path(lua == Lua::puc ? "victim" : "victim-luajit");
       command = options;
-      command.insert(command.end(), {"-Wl,-E", "-I" + from.folder, "-I" + from.folder + "/src", "-o", program, sources + "victim.c", sources + "modes.c", sources + "signals.c",
-                                     from.library, "-lm", "-ldl"});
+      command.insert(command.end(),
+                     {"-Wl,-E", "-I" + from.folder, "-I" + from.folder + "/src", "-o", program, sources + "victim.c",
+                      sources + "modes.c", sources + "signals.c", from.library, "-lm", "-ldl"});
       compile(folder, command);
     }
   }
@@ -68,7 +70,7 @@ std::string field(const std::string& status, const std::string& name) {
   return word;
 }
 
-constexpr double patience_s = 20;   // the machine may do other things, too
+constexpr double patience_s = 20;  // the machine may do other things, too
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #pragma once
-// A target of a campaign: programs/victim.c in one of its modes, with Lua 5.4 or LuaJIT, and whether it is unharmed.
+// A target of a campaign: programs/victim.c in one of its modes, with Lua 5.4 or LuaJIT, and
+// whether it is unharmed.
 
 #include <memory>
 #include <optional>
@@ -21,7 +22,8 @@ class Victim {
   std::string pid() const;
   const Board& board() const { return *board_; }
 
-  // What was harmed; nullopt: nothing. It lives, no thread is stopped or traced, it goes on, and every result was the right one.
+  // What was harmed; nullopt: nothing. It lives, no thread is stopped or traced, it goes on, and
+  // every result was the right one.
   std::optional<std::string> harm(bool may_be_stopped = false) const;
   // How many of its threads are traced now, and how many stand still.
   struct Held {
@@ -38,7 +40,8 @@ class Victim {
   std::unique_ptr<Child> process_;
 };
 
-// A victim of one mode for round after round: a new one each so many rounds, of the other Lua, and whenever one was harmed.
+// A victim of one mode for round after round: a new one each so many rounds, of the other Lua, and
+// whenever one was harmed.
 class Victims {
  public:
   Victims(Campaign& campaign, std::string mode) : campaign_(campaign), mode_(std::move(mode)) {}
@@ -56,7 +59,7 @@ class Victims {
   std::unique_ptr<Victim> victim_;
   Lua lua_ = Lua::luajit;
   int rounds_ = 0;
-  std::uint64_t events_ = 0;   // of those before
+  std::uint64_t events_ = 0;  // of those before
 };
 
 std::string victim_program(Lua lua);

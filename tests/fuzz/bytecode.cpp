@@ -12,7 +12,8 @@ void bytecode(Bytes bytes) {
   prototype.bytecode = static_cast<Bytecode>(input.take<std::uint8_t>() % 7);
   prototype.parameters = input.take<std::uint8_t>();
   prototype.line_defined = input.take<std::uint8_t>();
-  const std::size_t constants = input.take<std::uint8_t>() % 32, upvalues = input.take<std::uint8_t>() % 8, locals = input.take<std::uint8_t>() % 8;
+  const std::size_t constants = input.take<std::uint8_t>() % 32, upvalues = input.take<std::uint8_t>() % 8,
+                    locals = input.take<std::uint8_t>() % 8;
   for (std::size_t i = 0; i < constants; ++i) {
     const std::size_t length = input.take<std::uint8_t>() % 8;
     if (length == 7) prototype.constants.emplace_back(std::nullopt);
@@ -27,7 +28,8 @@ void bytecode(Bytes bytes) {
   while (!input.empty() && prototype.code.size() < most) prototype.code.push_back(input.take<std::uint32_t>());
   if (prototype.code.size() % 2 == 0) prototype.lines.assign(prototype.code.size(), 1);
   for (int pc = -2; pc < static_cast<int>(prototype.code.size()) + 2; ++pc) {
-    if (const std::optional<CallName> name = callee_name(prototype, pc)) expect(name->name.size() < 300 && !name->what.empty(), "names are of the prototype");
+    if (const std::optional<CallName> name = callee_name(prototype, pc))
+      expect(name->name.size() < 300 && !name->what.empty(), "names are of the prototype");
     const ValuePath path = callee_path(prototype, pc);
     expect(path.keys.size() < 100 && path.operands.size() < 10, "paths are short");
     (void)prototype.line(pc);

@@ -31,14 +31,16 @@ void look_at(const CoreFile& core) {
       expect_printable(frame.file, 2000, "a frame's file");
     }
   }
-  for (const CoreFile::MissingFile& file : core.missing_files()) expect(file.path.size() < 1 << 20, "a path is bounded");
+  for (const CoreFile::MissingFile& file : core.missing_files())
+    expect(file.path.size() < 1 << 20, "a path is bounded");
 }
 
 }  // namespace
 
 void core(Bytes bytes) {
   const int file = ::memfd_create("core", MFD_CLOEXEC);
-  expect(file >= 0 && ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "the input is a file");
+  expect(file >= 0 && ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
+         "the input is a file");
   const Result<std::unique_ptr<CoreFile>> core = CoreFile::open({fmt::format("/proc/self/fd/{}", file), "", ""});
   if (core) look_at(**core);
   else expect_printable(core.error().text, 1000, "an error");

@@ -17,7 +17,8 @@ void choose(std::string_view name) {
 
 }  // namespace
 
-// Processes that libFuzzer starts have the arguments without the target, and this process's environment.
+// Processes that libFuzzer starts have the arguments without the target, and this process's
+// environment.
 extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
   constexpr const char* variable = "LUASPY_FUZZ_TARGET";
   if (*count > 1) choose((*arguments)[1]);
@@ -30,7 +31,8 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
   }
   if (chosen != nullptr) return luaspy::fuzz::prepare(), 0;
   std::fprintf(stderr, "fuzz TARGET [options] CORPUS…; targets:");
-  for (const luaspy::fuzz::FuzzTarget& target : luaspy::fuzz::targets()) std::fprintf(stderr, " %s", std::string(target.name).c_str());
+  for (const luaspy::fuzz::FuzzTarget& target : luaspy::fuzz::targets())
+    std::fprintf(stderr, " %s", std::string(target.name).c_str());
   std::fprintf(stderr, "\n");
   std::exit(2);
 }

@@ -10,19 +10,19 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "report/call_tree.h"
-#include "report/function_view.h"
-#include "fuzz.h"
-#include "output/flamegraph.h"
-#include "output/format.h"
-#include "input/raw_reader.h"
-#include "profile/raw_format.h"
-#include "report/profile_diff.h"
-#include "report/report_text.h"
 #include "base/text.h"
 #include "dump/source_lines.h"
-#include "report/source_listing.h"
+#include "fuzz.h"
+#include "input/raw_reader.h"
+#include "output/flamegraph.h"
+#include "output/format.h"
 #include "output/summary.h"
+#include "profile/raw_format.h"
+#include "report/call_tree.h"
+#include "report/function_view.h"
+#include "report/profile_diff.h"
+#include "report/report_text.h"
+#include "report/source_listing.h"
 
 namespace luaspy::fuzz {
 namespace {
@@ -70,23 +70,28 @@ void check_format(const Format& format, const Profile& profile, const WriteOptio
   if (format.name == "speedscope" || format.name == "chrometrace") expect(nlohmann::json::accept(text), "JSON is JSON");
   if (format.name == "flamegraph") {
     static const std::string empty = written(format, Profile(), {});
-    for (const std::string_view tag : {"</script", "<script", "<!--"}) expect(count(text, tag) == count(empty, tag), "the page has the elements that it has of itself");
+    for (const std::string_view tag : {"</script", "<script", "<!--"})
+      expect(count(text, tag) == count(empty, tag), "the page has the elements that it has of itself");
   }
 }
 
 void check_views(const Profile& profile, const TextStyle& style) {
   expect_plain(summary_text(profile) + hottest_text(profile), "summaries have no control characters");
-  std::string text = functions_text(profile, style) + lines_text(profile, style) + states_text(profile, style) + threads_text(profile, style);
+  std::string text = functions_text(profile, style) + lines_text(profile, style) + states_text(profile, style) +
+                     threads_text(profile, style);
   const FunctionTable functions = functions_of(profile, style.top % 2 == 0);
   text += call_tree_text(call_tree(profile, functions, style.by), functions, 1, style);
-  for (std::uint32_t i = 0; i < functions.functions.size() && i < 3; ++i) text += function_text(profile, functions, function_view(profile, functions, i, style.by), style);
+  for (std::uint32_t i = 0; i < functions.functions.size() && i < 3; ++i)
+    text += function_text(profile, functions, function_view(profile, functions, i, style.by), style);
   for (const Frame& frame : profile.frames()) {
     if (frame.kind != Frame::Kind::lua) continue;
-    text += source_listing("one\ntwo\nthree\n", line_costs(profile, frame.file, style.by), total_cost(profile, style.by), style);
+    text += source_listing("one\ntwo\nthree\n", line_costs(profile, frame.file, style.by),
+                           total_cost(profile, style.by), style);
     break;
   }
   expect_plain(text, "reports have no control characters");
-  if (style.charset == Charset::ascii) expect(std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }), "ASCII is ASCII");
+  if (style.charset == Charset::ascii)
+    expect(std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }), "ASCII is ASCII");
 }
 
 }  // namespace
@@ -96,11 +101,13 @@ void raw(Bytes bytes) {
   const auto flags = input.take<std::uint8_t>(), more = input.take<std::uint8_t>();
   const std::string_view records = input.text(1 << 20);
   Shape shape;
-  shape.lines = (flags & 1) != 0, shape.gc = (flags & 2) != 0, shape.vmstate = (flags & 4) != 0, shape.processes = (flags & 8) != 0;
+  shape.lines = (flags & 1) != 0, shape.gc = (flags & 2) != 0, shape.vmstate = (flags & 4) != 0,
+  shape.processes = (flags & 8) != 0;
   if ((flags & 16) != 0) shape.ignore = "a(b|c)*";
   RawWindow window;
   if ((flags & 32) != 0) window.from_ns = more * 1'000'000, window.to_ns = more * 3'000'000;
-  std::istringstream file((flags & 64) != 0 ? std::string(records) : recording_of(records, std::min<std::size_t>(more * 16, records.size())));
+  std::istringstream file((flags & 64) != 0 ? std::string(records)
+                                            : recording_of(records, std::min<std::size_t>(more * 16, records.size())));
   Result<Profile> profile = read_raw(file, shape, window, true);
   if (!profile) return expect_printable(profile.error().text, 1000, "an error");
   profile->settle_names();
@@ -108,9 +115,11 @@ void raw(Bytes bytes) {
   for (const Format& format : formats()) {
     if (format.write != nullptr) check_format(format, *profile, options);
   }
-  check_views(*profile, {(more & 4) != 0 ? By::time : By::samples, 5 + more % 8, (more & 8) != 0 ? Charset::ascii : Charset::utf8});
+  check_views(*profile, {(more & 4) != 0 ? By::time : By::samples, 5 + more % 8,
+                         (more & 8) != 0 ? Charset::ascii : Charset::utf8});
   const DiffBy by = static_cast<DiffBy>(more % 3);
-  expect_plain(diff_text(profile_diff(*profile, *profile, {by, (more & 16) != 0}), {}), "differences have no control characters");
+  expect_plain(diff_text(profile_diff(*profile, *profile, {by, (more & 16) != 0}), {}),
+               "differences have no control characters");
   expect_plain(diff_folded(*profile, *profile, by, true), "folded differences have no control characters");
   std::ostringstream page;
   write_flamegraph_diff(*profile, *profile, (more & 32) != 0, options, page);
@@ -130,7 +139,8 @@ void source(Bytes bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
   SourceLines lines(::getpid());
   for (const int each : {line, line + 1, 1, 2, static_cast<int>(line_starts(text).size())}) {
-    if (const std::optional<SourceLine> found = lines.line(path, each)) expect_printable(found->text, 4 * 120 + 3, "a line of source");
+    if (const std::optional<SourceLine> found = lines.line(path, each))
+      expect_printable(found->text, 4 * 120 + 3, "a line of source");
   }
   const std::map<int, LineCost> costs = {{line, {{1, 1}, false}}, {1, {{0, 1}, true}}};
   expect_plain(source_listing(text, costs, 2, {}), "listings have no control characters");

@@ -4,8 +4,8 @@
 
 #include <cstdio>
 
-#include "support/fake_memory.h"
 #include "base/text.h"
+#include "support/fake_memory.h"
 
 namespace luaspy::fuzz {
 namespace {
@@ -16,9 +16,20 @@ double processor_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-constexpr FuzzTarget all_targets[] = {{"bytecode", bytecode}, {"call_frames", call_frames}, {"core", core},     {"detect", detect}, {"elf", elf},
-                              {"heap", heap},         {"locals", locals},           {"luajit", luajit}, {"machine_code", machine_code},
-                              {"maps", maps},         {"puc", puc},                 {"raw", raw},       {"snapshots", snapshots}, {"source", source}};
+constexpr FuzzTarget all_targets[] = {{"bytecode", bytecode},
+                                      {"call_frames", call_frames},
+                                      {"core", core},
+                                      {"detect", detect},
+                                      {"elf", elf},
+                                      {"heap", heap},
+                                      {"locals", locals},
+                                      {"luajit", luajit},
+                                      {"machine_code", machine_code},
+                                      {"maps", maps},
+                                      {"puc", puc},
+                                      {"raw", raw},
+                                      {"snapshots", snapshots},
+                                      {"source", source}};
 
 }  // namespace
 

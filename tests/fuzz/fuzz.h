@@ -1,5 +1,6 @@
 #pragma once
-// What fuzz targets share. One program has all of them: run.cpp runs files through a target, driver.cpp lets libFuzzer do it.
+// What fuzz targets share. One program has all of them: run.cpp runs files through a target,
+// driver.cpp lets libFuzzer do it.
 
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +21,8 @@ std::span<const FuzzTarget> targets();
 
 // What all inputs have in common is read: it takes longer than one of them.
 void prepare();
-// One input through one target: it may take 2 s of processor time, sanitizers and all, and must end.
+// One input through one target: it may take 2 s of processor time, sanitizers and all, and must
+// end.
 void run(const FuzzTarget& target, Bytes input);
 
 // A claim that does not hold ends the program: libFuzzer keeps the input.

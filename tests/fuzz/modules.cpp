@@ -1,20 +1,21 @@
-// What is mapped: ELF files (elf), their call frame information (call_frames), /proc/PID/maps (maps), which Lua is in an image (detect), and machine code
-// that prologues, virtual machines and collectors are found in (machine_code).
+// What is mapped: ELF files (elf), their call frame information (call_frames), /proc/PID/maps
+// (maps), which Lua is in an image (detect), and machine code that prologues, virtual machines and
+// collectors are found in (machine_code).
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "luastate/puc/collector_code.h"
-#include "fuzz.h"
-#include "luastate/detect.h"
-#include "luastate/puc/live_pc.h"
-#include "luastate/locate.h"
-#include "luastate/luajit/vm_code.h"
-#include "unwind/call_frame.h"
 #include "arch/instruction.h"
 #include "arch/prologue.h"
+#include "fuzz.h"
+#include "luastate/detect.h"
+#include "luastate/locate.h"
+#include "luastate/luajit/vm_code.h"
+#include "luastate/puc/collector_code.h"
+#include "luastate/puc/live_pc.h"
+#include "unwind/call_frame.h"
 #include "unwind/unwinder.h"
 
 namespace luaspy::fuzz {
@@ -25,10 +26,13 @@ constexpr Address base = 0x7000'0000'0000;
 // The input, at `base`; what is behind it is zero up to the page's end.
 class InputMemory : public Memory {
  public:
-  explicit InputMemory(Bytes bytes) : bytes_(bytes.begin(), bytes.end()) { bytes_.resize((bytes.size() + 4095) & ~std::size_t{4095}); }
+  explicit InputMemory(Bytes bytes) : bytes_(bytes.begin(), bytes.end()) {
+    bytes_.resize((bytes.size() + 4095) & ~std::size_t{4095});
+  }
   bool read(Address address, std::span<std::byte> into) const override {
     ++reads;
-    if (address < base || address - base > bytes_.size() || into.size() > bytes_.size() - (address - base)) return false;
+    if (address < base || address - base > bytes_.size() || into.size() > bytes_.size() - (address - base))
+      return false;
     if (!into.empty()) std::memcpy(into.data(), bytes_.data() + (address - base), into.size());
     return true;
   }
@@ -57,7 +61,8 @@ void look_at_module(Bytes bytes, bool in_memory) {
     const int file = ::memfd_create("input", MFD_CLOEXEC);
     return ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) ? file : -1;
   };
-  Mapping mapping{.start = base, .end = base + memory.size(), .readable = true, .executable = true, .inode = in_memory ? 0u : 7u};
+  Mapping mapping{
+      .start = base, .end = base + memory.size(), .readable = true, .executable = true, .inode = in_memory ? 0u : 7u};
   mapping.path = in_memory ? "[vdso]" : "/input.so";
   Modules modules(memory, open);
   modules.update(AddressSpace({mapping}));
@@ -72,7 +77,8 @@ void look_at_module(Bytes bytes, bool in_memory) {
   for (const Address place : places) {
     (void)module->read(place, some);
     (void)module->executes(place);
-    if (const std::optional<Symbol> symbol = module->symbol(place)) expect(symbol->start <= place, "a symbol starts where it is or before");
+    if (const std::optional<Symbol> symbol = module->symbol(place))
+      expect(symbol->start <= place, "a symbol starts where it is or before");
     const Unwinder::Range range = unwinder.function(place);
     expect(range.start <= place || range.start == 0, "a function starts where it is or before");
     std::vector<NativeFrame> frames;
@@ -97,7 +103,8 @@ void call_frames(Bytes bytes) {
   const Address pc = input.take<std::uint16_t>();
   const Bytes file = input.rest();
   ElfHeaders headers;
-  headers.segments.push_back({.type = 1, .offset = 0, .file_size = file.size(), .address = 0, .memory_size = file.size()});
+  headers.segments.push_back(
+      {.type = 1, .offset = 0, .file_size = file.size(), .address = 0, .memory_size = file.size()});
   const LoadedBytes loaded(file, headers);
   const std::optional<CallFrameEntry> entry = find_entry(loaded, 0, file.size(), pc);
   if (!entry) return;
@@ -143,8 +150,16 @@ void detect(Bytes bytes) {
   if (memory.size() == 0) return;
   const Address middle = base + std::min<std::size_t>(executable * 4096, memory.size());
   std::vector<Mapping> mappings;
-  if (middle > base) mappings.push_back({.start = base, .end = middle, .readable = true, .executable = true, .inode = 7, .path = "/input\x1b[31m.so"});
-  if (middle < base + memory.size()) mappings.push_back({.start = middle, .end = base + memory.size(), .offset = middle - base, .readable = true, .inode = 7, .path = "/input\x1b[31m.so"});
+  if (middle > base)
+    mappings.push_back(
+        {.start = base, .end = middle, .readable = true, .executable = true, .inode = 7, .path = "/input\x1b[31m.so"});
+  if (middle < base + memory.size())
+    mappings.push_back({.start = middle,
+                        .end = base + memory.size(),
+                        .offset = middle - base,
+                        .readable = true,
+                        .inode = 7,
+                        .path = "/input\x1b[31m.so"});
   Detector detector;
   KnownImages known;
   const AddressSpace space(mappings);
@@ -159,7 +174,8 @@ void detect(Bytes bytes) {
   for (const Dialect& row : rows_for(std::string(input.text(40)))) expect(!name_of(row).empty(), "rows have names");
   Locator locator;
   locator.try_rows(rows_for("5.4.4"));
-  (void)locator.find_main_thread(memory, AddressSpace({{.start = base, .end = base + memory.size(), .readable = true, .writable = true}}));
+  (void)locator.find_main_thread(
+      memory, AddressSpace({{.start = base, .end = base + memory.size(), .readable = true, .writable = true}}));
 }
 
 void machine_code(Bytes bytes) {
@@ -168,7 +184,8 @@ void machine_code(Bytes bytes) {
   const std::size_t split = input.take<std::uint8_t>() * 4u;
   const Bytes code = input.bytes(1 << 14);
   for (std::size_t at = 0; at <= code.size(); ++at) {
-    if (const auto instruction = read_instruction(code, at)) expect(instruction->length > 0 && instruction->length <= code.size() - at, "instructions are within the code");
+    if (const auto instruction = read_instruction(code, at))
+      expect(instruction->length > 0 && instruction->length <= code.size() - at, "instructions are within the code");
     if (at % (1 + code.size() / 16) == 0) (void)shape_of_frame(code, at);
   }
   if (const std::optional<VmCode> vm = find_vm_code(base, code)) {
@@ -176,14 +193,18 @@ void machine_code(Bytes bytes) {
     for (std::size_t at = 0; at < code.size(); at += 7) (void)vm->depth_at(base + at);
   }
   (void)LivePc::steps_of_four(code);
-  const auto part = [&](std::size_t from, std::size_t to) { return std::vector<std::byte>(code.begin() + static_cast<std::ptrdiff_t>(from), code.begin() + static_cast<std::ptrdiff_t>(to)); };
+  const auto part = [&](std::size_t from, std::size_t to) {
+    return std::vector<std::byte>(code.begin() + static_cast<std::ptrdiff_t>(from),
+                                  code.begin() + static_cast<std::ptrdiff_t>(to));
+  };
   const std::size_t first = std::min(split, code.size());
   const MachineFunction execute{base, part(0, first)};
   int asked = 0;
   const CollectorCode found = find_collector_code(*row.front().puc, execute, [&](Address address) {
     expect(++asked <= 100'000, "functions are asked for a bounded number of times");
     const std::size_t from = first + (address - base) / 64 % 16 * 64;
-    return from < code.size() ? MachineFunction{base + from, part(from, std::min(code.size(), from + 64))} : MachineFunction{};
+    return from < code.size() ? MachineFunction{base + from, part(from, std::min(code.size(), from + 64))}
+                              : MachineFunction{};
   });
   (void)joins_collector(*row.front().puc, found, execute);
 }

@@ -1,12 +1,13 @@
-// lua_States in hostile memory: which run, their calls, names and bytecode (puc, luajit), variables and values (locals), traces (snapshots), all coroutines
-// (heap). An input: the number of a saved stop, then changes to its memory (fake_memory.h).
+// lua_States in hostile memory: which run, their calls, names and bytecode (puc, luajit), variables
+// and values (locals), traces (snapshots), all coroutines (heap). An input: the number of a saved
+// stop, then changes to its memory (fake_memory.h).
 
 #include "heap/coroutines.h"
-#include "support/fake_memory.h"
 #include "luastate/lua_reader.h"
 #include "luastate/luajit/traces.h"
 #include "luastate/variables.h"
 #include "stack/one_stack.h"
+#include "support/fake_memory.h"
 
 namespace luaspy::fuzz {
 namespace {
@@ -17,13 +18,18 @@ WalkLimits limits() {
   return limits;
 }
 
-// What a look at one thread may read. A walk of a stack of 500 calls takes 4 reads a call, names of 500 functions some 20 each; what is counted of a stack
-// that is deeper is at most 1 000 000 calls (LUAI_MAXCCALLS, luai_maxcstack), of two states, each of which is touched by 2 reads when states are located.
+// What a look at one thread may read. A walk of a stack of 500 calls takes 4 reads a call, names of
+// 500 functions some 20 each; what is counted of a stack that is deeper is at most 1 000 000 calls
+// (LUAI_MAXCCALLS, luai_maxcstack), of two states, each of which is touched by 2 reads when states
+// are located.
 constexpr std::int64_t most_reads = 4'000'000, most_bytes = std::int64_t{1} << 30;
 
 struct Look {
   Look(const Image& from, Input& input)
-      : image(from), memory(from, input), stack_bytes(memory.bytes(from.stop.stack_start, from.stop.stack.size())), reader(memory, memory, limits()) {
+      : image(from),
+        memory(from, input),
+        stack_bytes(memory.bytes(from.stop.stack_start, from.stop.stack.size())),
+        reader(memory, memory, limits()) {
     memory.bounded("locate", 5'000'000, 256 << 20, [&] {
       reader.try_rows(rows_for(image.stop.version));
       reader.locate(memory, image.stop.registers, stack(), {}, true, located);
@@ -90,7 +96,8 @@ void locals(Bytes bytes) {
     if (labelled.state == nullptr || calls++ == 30) continue;
     if (labelled.walk != walk) {
       walk = labelled.walk;
-      variables.emplace(look.memory, labelled.state->lua, labelled.state->G, labelled.state->L, *walk, look.reader.names(), values);
+      variables.emplace(look.memory, labelled.state->lua, labelled.state->G, labelled.state->L, *walk,
+                        look.reader.names(), values);
     }
     look.memory.bounded("variables", 2'000'000, 256 << 20, [&] {
       const CallVariables found = variables->variables(labelled.call, labelled.pc);
@@ -121,7 +128,8 @@ void snapshots(Bytes bytes) {
     const Address base = look.memory.get<Address>(state.L + state.lua.luajit->L_base).value_or(0);
     for (std::uint32_t i = 0; i < 16; ++i) {
       const Address pc = copy.mcode + (copy.size != 0 ? (where + i * 64) % copy.size : 0);
-      for (const InlinedCode& code : {traces.decode(state.G, state.L, copy, pc, base, look.memory), traces.at_exit(state.G, state.L, copy, where / 16 + i, base, look.memory)})
+      for (const InlinedCode& code : {traces.decode(state.G, state.L, copy, pc, base, look.memory),
+                                      traces.at_exit(state.G, state.L, copy, where / 16 + i, base, look.memory)})
         expect(code.frames.size() <= 1000, "inlined frames are counted");
     }
   });
@@ -133,8 +141,13 @@ void heap(Bytes bytes) {
   Look look(image, input);
   std::vector<Mapping> mappings;
   for (const Image::Run& run : image.runs) {
-    if (!mappings.empty() && mappings.back().end >= (run.start & ~Address{4095})) mappings.back().end = (run.end() + 4095) & ~Address{4095};
-    else mappings.push_back({.start = run.start & ~Address{4095}, .end = (run.end() + 4095) & ~Address{4095}, .readable = true, .writable = true});
+    if (!mappings.empty() && mappings.back().end >= (run.start & ~Address{4095}))
+      mappings.back().end = (run.end() + 4095) & ~Address{4095};
+    else
+      mappings.push_back({.start = run.start & ~Address{4095},
+                          .end = (run.end() + 4095) & ~Address{4095},
+                          .readable = true,
+                          .writable = true});
   }
   const AddressSpace space(mappings);
   std::vector<std::vector<Activation>> active = {look.joined.from.lua.active()};

@@ -1,7 +1,8 @@
-// What dump writes, for people and for programs: of saved stops (replay/stops) and of everything else that a look can hold.
+// What dump writes, for people and for programs: of saved stops (replay/stops) and of everything
+// else that a look can hold.
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include "dump/dump_json.h"
 #include "dump/dump_text.h"
@@ -14,7 +15,8 @@ namespace {
 ThreadLook saved(int tid, const char* file, VmState vm_state) {
   ThreadLook thread;
   thread.tid = tid, thread.name = file;
-  thread.sample.stack = replay::replay(replay::load_stop(fmt::format(LUASPY_TESTS "/replay/stops/{}.stop", file))).stack;
+  thread.sample.stack = replay::replay(replay::load_stop(fmt::format(LUASPY_TESTS "/replay/stops/{}.stop", file)))
+                            .stack;
   thread.sample.vm_state = vm_state;
   thread.sample.quality.native_complete = 1;
   thread.sample.stopped_ns = 21'000;
@@ -27,8 +29,13 @@ ThreadLook waiting(int tid) {
   thread.tid = tid, thread.name = "worker \"two\"";
   thread.sample.state = Sample::State::sleeping;
   thread.sample.vm_state = VmState::c;
-  const Frame chunk = {Frame::Kind::lua, "main chunk", "app/main.lua", 0, 30}, get = {Frame::Kind::lua, "get", "app/net.lua", 10, 12};
-  thread.sample.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0}, chunk, get, {Frame::Kind::c, "lock", "host", 0, 0}, {Frame::Kind::marker, "[futex]", {}, 0, 0}};
+  const Frame chunk = {Frame::Kind::lua, "main chunk", "app/main.lua", 0, 30},
+              get = {Frame::Kind::lua, "get", "app/net.lua", 10, 12};
+  thread.sample.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0},
+                         chunk,
+                         get,
+                         {Frame::Kind::c, "lock", "host", 0, 0},
+                         {Frame::Kind::marker, "[futex]", {}, 0, 0}};
   thread.details.resize(thread.sample.stack.size());
   thread.details[1].source = SourceLine{"local body = get(\"x\")", true};
   thread.details[2].source = SourceLine{"lock(name)", false};
@@ -60,7 +67,9 @@ StateReport state() {
   const Frame worker = {Frame::Kind::lua, "worker", "app/main.lua", 40, 44};
   CoroutineGroup many, one;
   many.count = 9'000, many.status = CoroutineStatus::suspended, many.began = worker, many.examples = {0x5000, 0x6000};
-  many.stack = {worker, {Frame::Kind::lua, "receive", "app/net.lua", 20, 23}, {Frame::Kind::c, "coroutine.yield", "lua5.4", 0, 0}};
+  many.stack = {worker,
+                {Frame::Kind::lua, "receive", "app/net.lua", 20, 23},
+                {Frame::Kind::c, "coroutine.yield", "lua5.4", 0, 0}};
   one.count = 1, one.status = CoroutineStatus::not_started, one.began = worker, one.examples = {0x7000};
   report.groups = {many, one};
   return report;
@@ -73,7 +82,8 @@ std::vector<ProcessLook> looks() {
   image.path = "/usr/bin/lua5.4", image.version = "5.4.4";
   look.images = {image};
   look.rows = {"Lua 5.4.3-5.4.9"};
-  look.threads = {saved(100, "5.4.4-coroutine", VmState::interpreting), saved(101, "luajit-inlined", VmState::machine_code), waiting(102), waiting(103)};
+  look.threads = {saved(100, "5.4.4-coroutine", VmState::interpreting),
+                  saved(101, "luajit-inlined", VmState::machine_code), waiting(102), waiting(103)};
   look.threads[0].cpu_wait = CpuWait{1'000'000'000, 260'000'000, {}, 700'000'000};
   ThreadLook lost;
   lost.tid = 104, lost.name = "lost", lost.sample.loss = Loss::not_stopped;
@@ -94,7 +104,8 @@ std::vector<ProcessLook> looks() {
 
 TEST_CASE("dump writes what it saw", "[golden]") {
   const std::vector<ProcessLook> all = looks();
-  golden::check("dump.txt", to_text(all[0], true) + "\n" + to_text(all[1], all[0], false) + to_text(movements(all), all));
+  golden::check("dump.txt",
+                to_text(all[0], true) + "\n" + to_text(all[1], all[0], false) + to_text(movements(all), all));
   golden::check("dump.json", to_json({all}, true));
 }
 

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "profile/function_table.h"
-#include "support/golden.h"
 #include "output/flamegraph.h"
 #include "output/format.h"
+#include "profile/function_table.h"
+#include "support/golden.h"
 #include "support/sample_profile.h"
 
 namespace luaspy {
@@ -51,7 +51,8 @@ TEST_CASE("flame graph: what the page carries", "[golden]") {
   golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
 }
 
-// pprof's are compressed: tests/readers/formats/check.py compares what is in them with sample.pprof.txt.
+// pprof's are compressed: tests/readers/formats/check.py compares what is in them with
+// sample.pprof.txt.
 TEST_CASE("callgrind, chrometrace and firefox", "[golden]") {
   golden::check("sample.callgrind", written("callgrind", {}));
   golden::check("sample.trace.json", written("chrometrace", {}));
@@ -63,7 +64,7 @@ TEST_CASE("the same profile gives the same pprof, whenever it is written", "[gol
   const std::string pprof = written("pprof", {});
   CHECK(pprof == written("pprof", {}));
   REQUIRE(pprof.size() > 8);
-  CHECK(pprof.substr(0, 8) == std::string("\x1f\x8b\x08\0\0\0\0\0", 8));   // RFC 1952: no time, no name
+  CHECK(pprof.substr(0, 8) == std::string("\x1f\x8b\x08\0\0\0\0\0", 8));  // RFC 1952: no time, no name
 }
 
 TEST_CASE("a profile without a sample can be written", "[golden]") {

@@ -2,24 +2,26 @@
 
 #include "report/call_tree.h"
 #include "report/function_view.h"
-#include "support/golden.h"
 #include "report/profile_diff.h"
 #include "report/report_text.h"
-#include "support/sample_profile.h"
 #include "report/source_listing.h"
+#include "support/golden.h"
+#include "support/sample_profile.h"
 
 namespace luaspy {
 namespace {
 
 constexpr std::string_view source =
-    "-- work\n\n\n\n\n\n\n\n\nlocal function work(x)\n  local y = x\n\tx = x * y .. \"\\x1b[31m \x1b[31m\xe2\x80\xae\"\n  -- a comment\n  return x:gsub(\"a\", y)\nend\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nwork(1)\n";
+    "-- work\n\n\n\n\n\n\n\n\nlocal function work(x)\n  local y = x\n\tx = x * y .. \"\\x1b[31m "
+    "\x1b[31m\xe2\x80\xae\"\n  -- a comment\n  return x:gsub(\"a\", y)\nend\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nwork(1)\n";
 
 std::string function_views(const Profile& profile, const TextStyle& style, const std::string& name) {
   const FunctionTable functions = functions_of(profile, false);
   const auto found = find_functions(functions, costs(profile, functions, style.by), name);
   if (!found) return found.error().text + "\n";
   std::string text;
-  for (const std::uint32_t function : *found) text += function_text(profile, functions, function_view(profile, functions, function, style.by), style);
+  for (const std::uint32_t function : *found)
+    text += function_text(profile, functions, function_view(profile, functions, function, style.by), style);
   return text;
 }
 
@@ -30,8 +32,10 @@ std::string tree(const Profile& profile, const TextStyle& style, bool lines, dou
 
 std::string all_views(const TextStyle& style) {
   const Profile profile = sample_profile();
-  std::string text = functions_text(profile, style) + "\n" + lines_text(profile, style) + "\n" + states_text(profile, style) + "\n" + threads_text(profile, style) + "\n";
-  for (const char* const name : {"work", "gsub|<script>", "main (lua5.4)", "wrk", "("}) text += "== " + std::string(name) + "\n" + function_views(profile, style, name);
+  std::string text = functions_text(profile, style) + "\n" + lines_text(profile, style) + "\n" +
+                     states_text(profile, style) + "\n" + threads_text(profile, style) + "\n";
+  for (const char* const name : {"work", "gsub|<script>", "main (lua5.4)", "wrk", "("})
+    text += "== " + std::string(name) + "\n" + function_views(profile, style, name);
   text += "\n" + tree(profile, style, false, 1) + "\n" + tree(profile, style, true, 30) + "\n";
   const Result<std::string> file = find_source(profile, "main.lua");
   REQUIRE(file);
@@ -43,14 +47,19 @@ std::string all_views(const TextStyle& style) {
 }  // namespace
 
 TEST_CASE("report in UTF-8, by samples", "[golden]") { golden::check("report.txt", all_views({})); }
-TEST_CASE("report in ASCII, by time, few rows", "[golden]") { golden::check("report.ascii.txt", all_views({By::time, 2, Charset::ascii})); }
+TEST_CASE("report in ASCII, by time, few rows", "[golden]") {
+  golden::check("report.ascii.txt", all_views({By::time, 2, Charset::ascii}));
+}
 
 TEST_CASE("differences in text", "[golden]") {
   using Verdict = ProfileDiff::Verdict;
   ProfileDiff diff;
-  diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", true, 0.2, 0.24, 0.021, Verdict::slower}, {"a;b<script>\x1b[31m", "a;b<script>\x1b[31m", false, 0.3, 0.27, 0.02, Verdict::faster},
-               {"rest (a.lua:1)", "rest (a.lua:1)", false, 0.2, 0.19, 0.005, Verdict::like_others}, {"", "näher (b.lua:3)", false, 0, 0.03, 0.01, Verdict::appeared},
-               {"gone (a.lua:9)", "", false, 0.02, 0, 0.01, Verdict::vanished}, {"", "once [C]", false, 0, 0.002, 0.01, Verdict::none},
+  diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", true, 0.2, 0.24, 0.021, Verdict::slower},
+               {"a;b<script>\x1b[31m", "a;b<script>\x1b[31m", false, 0.3, 0.27, 0.02, Verdict::faster},
+               {"rest (a.lua:1)", "rest (a.lua:1)", false, 0.2, 0.19, 0.005, Verdict::like_others},
+               {"", "näher (b.lua:3)", false, 0, 0.03, 0.01, Verdict::appeared},
+               {"gone (a.lua:9)", "", false, 0.02, 0, 0.01, Verdict::vanished},
+               {"", "once [C]", false, 0, 0.002, 0.01, Verdict::none},
                {"same [C]", "same [C]", false, 0.1, 0.1, 0.011, Verdict::none}};
   diff.others = 0.95;
   diff.before = {10'000, 10.01, 9.98}, diff.after = {12'000, 12.02, 11.99};
@@ -61,7 +70,8 @@ TEST_CASE("differences in text", "[golden]") {
   diff.can_tell = false;
   text += "\n" + diff_text(diff, {});
   golden::check("report.diff.txt", text);
-  golden::check("report.diff.folded", diff_folded(sample_profile(), sample_profile(), DiffBy::shares, false) + diff_folded(sample_profile(), sample_profile(), DiffBy::run, true));
+  golden::check("report.diff.folded", diff_folded(sample_profile(), sample_profile(), DiffBy::shares, false) +
+                                          diff_folded(sample_profile(), sample_profile(), DiffBy::run, true));
 }
 
 }  // namespace luaspy

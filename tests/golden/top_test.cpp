@@ -14,9 +14,13 @@ constexpr std::int64_t ms = 1'000'000;
 TopCounts sample_counts() {
   TopTable table(2000 * ms);
   table.know_luajit();
-  const Frame main = native("main", "shop"), chunk = lua("main chunk", "/srv/shop/app/main.lua", 0, 30), discount = lua("discount", "/srv/shop/app/orders.lua", 11, 15);
-  const Frame total = lua("total", "/srv/shop/app/orders.lua", 20, 22), fib = lua("fib", "/srv/shop/app/math/numbers.lua", 3, 4), gsub = {Frame::Kind::c, "string.gsub", "shop", 0, 0};
-  const Frame resize = native("lj_tab_resize", "libluajit-5.1.so.2.1.0"), price = lua("Preis_für_größere_Mengen", "/srv/shop/app/orders.lua", 40, 44);
+  const Frame main = native("main", "shop"), chunk = lua("main chunk", "/srv/shop/app/main.lua", 0, 30),
+              discount = lua("discount", "/srv/shop/app/orders.lua", 11, 15);
+  const Frame total = lua("total", "/srv/shop/app/orders.lua", 20, 22),
+              fib = lua("fib", "/srv/shop/app/math/numbers.lua", 3, 4),
+              gsub = {Frame::Kind::c, "string.gsub", "shop", 0, 0};
+  const Frame resize = native("lj_tab_resize", "libluajit-5.1.so.2.1.0"),
+              price = lua("Preis_für_größere_Mengen", "/srv/shop/app/orders.lua", 40, 44);
   const Frame waits = {Frame::Kind::marker, "[epoll_wait]", {}, 0, 0};
   for (int i = 0; i < 1000; ++i) {
     const auto add = [&](const TopTable::Thread& thread, VmState vm_state, Stack stack, bool asleep = false) {
@@ -30,12 +34,24 @@ TopCounts sample_counts() {
     };
     const TopTable::Thread first = {4711, 4711, "shop"}, second = {4711, 4712, "shop-worker-number-2"};
     switch (i % 10) {
-      case 0: add(first, VmState::collecting, {main, chunk, total, resize}); break;
-      case 1: add(first, VmState::c, {main, chunk, total, gsub}); break;
-      case 2: add(first, VmState::recording, {main, chunk, total, fib, fib, fib}); break;
-      case 3: add(first, VmState::interpreting, {main, chunk, price}); break;
-      case 9: table.add_idle(first); break;
-      default: add(first, VmState::machine_code, {main, chunk, total, discount}); break;
+      case 0:
+        add(first, VmState::collecting, {main, chunk, total, resize});
+        break;
+      case 1:
+        add(first, VmState::c, {main, chunk, total, gsub});
+        break;
+      case 2:
+        add(first, VmState::recording, {main, chunk, total, fib, fib, fib});
+        break;
+      case 3:
+        add(first, VmState::interpreting, {main, chunk, price});
+        break;
+      case 9:
+        table.add_idle(first);
+        break;
+      default:
+        add(first, VmState::machine_code, {main, chunk, total, discount});
+        break;
     }
     add(second, VmState::c, {main, chunk, waits}, true);
     table.end_tick(10 * ms);
@@ -57,7 +73,9 @@ TopTarget sample_target() {
 
 // `styled`: "{style:text}", where it is not plain.
 std::string text_of(TopView& view, const TopTarget& target, TopSize size, bool styled = false) {
-  static constexpr std::array styles = {"plain", "bold", "dim", "heading", "sorted", "warning", "key", "hot", "warm", "lua", "c", "code", "gc", "compiler", "native-thread", "idle", "native", "marker"};
+  static constexpr std::array styles = {"plain", "bold",     "dim",           "heading", "sorted", "warning",
+                                        "key",   "hot",      "warm",          "lua",     "c",      "code",
+                                        "gc",    "compiler", "native-thread", "idle",    "native", "marker"};
   const TopCounts counts = sample_counts();
   view.show(counts);
   std::string text;
@@ -65,7 +83,8 @@ std::string text_of(TopView& view, const TopTarget& target, TopSize size, bool s
     if (styled && line.selected) text += '>';
     for (const TopSpan& span : line.spans) {
       const bool marked = styled && span.style != TopStyle::plain && !span.text.empty();
-      text += marked ? std::string("{") + styles[static_cast<std::size_t>(span.style)] + ':' + span.text + '}' : span.text;
+      text += marked ? std::string("{") + styles[static_cast<std::size_t>(span.style)] + ':' + span.text + '}'
+                     : span.text;
     }
     while (text.ends_with(' ')) text.pop_back();
     text += '\n';
@@ -75,7 +94,8 @@ std::string text_of(TopView& view, const TopTarget& target, TopSize size, bool s
 
 void press(TopView& view, const char* keys) {
   for (const char* key = keys; *key != '\0'; ++key) {
-    view.press(*key == '\n' ? TopKey{TopKey::Kind::enter, {}} : TopKey{TopKey::Kind::character, std::string(1, *key)}, sample_counts());
+    view.press(*key == '\n' ? TopKey{TopKey::Kind::enter, {}} : TopKey{TopKey::Kind::character, std::string(1, *key)},
+               sample_counts());
   }
 }
 

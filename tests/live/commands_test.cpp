@@ -1,5 +1,5 @@
-// What a user meets at the command line: exit codes and the sentences that go with them, signals, output files, and how the
-// target and a launched command are treated.
+// What a user meets at the command line: exit codes and the sentences that go with them, signals,
+// output files, and how the target and a launched command are treated.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <array>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -35,7 +35,9 @@ void check(const Finished& finished, int status, const std::string& pattern) {
 // record and dump refuse in the same way.
 void check_both(const std::string& pid, int status, const std::string& pattern) {
   const Folder folder;
-  for (const Words& command : {Words{"dump", "--pid", pid}, Words{"record", "-d", "1", "-o", folder.path("profile.speedscope.json"), "--pid", pid}}) {
+  for (const Words& command :
+       {Words{"dump", "--pid", pid},
+        Words{"record", "-d", "1", "-o", folder.path("profile.speedscope.json"), "--pid", pid}}) {
     INFO(command[0] << " --pid " << pid);
     const Finished finished = luaspy(command);
     check(finished, status, pattern);
@@ -117,7 +119,8 @@ long long runs(pid_t pid) {
 
 // Waits until this luaspy samples.
 void await_recording(Running& luaspy) {
-  luaspy.await("luaspy watches signals", [&] { return catches(luaspy.pid(), SIGINT) && catches(luaspy.pid(), SIGALRM); });
+  luaspy.await("luaspy watches signals",
+               [&] { return catches(luaspy.pid(), SIGINT) && catches(luaspy.pid(), SIGALRM); });
   const long long before = runs(luaspy.pid());
   luaspy.await("luaspy has ticked", [&] { return runs(luaspy.pid()) >= before + 100; });
 }
@@ -157,7 +160,8 @@ TEST_CASE("wrong usage", "[commands]") {
 }
 
 TEST_CASE("help and version fit a screen", "[commands]") {
-  for (const Words& words : {Words{"-h"}, Words{"--help"}, Words{"record", "-h"}, Words{"top", "-h"}, Words{"dump", "--help"}, Words{"--version"}}) {
+  for (const Words& words : {Words{"-h"}, Words{"--help"}, Words{"record", "-h"}, Words{"top", "-h"},
+                             Words{"dump", "--help"}, Words{"--version"}}) {
     const Finished finished = luaspy(words);
     INFO(words.front() << "\n" << finished.out);
     CHECK(finished.status == 0);
@@ -170,7 +174,11 @@ TEST_CASE("help and version fit a screen", "[commands]") {
     }
     CHECK(count >= 1);
     CHECK(count <= (words.front() == "--version" ? 8 : 50));
-    CHECK(std::regex_search(finished.out, std::regex(words.front() == "--version" ? "^luaspy [0-9]+\\.[0-9]+" : words.front() == "top" ? "luaspy top --pid " : words.front() == "dump" ? "luaspy dump --pid " : "luaspy record --pid [\\s\\S]*luaspy dump --pid")));
+    CHECK(std::regex_search(finished.out,
+                            std::regex(words.front() == "--version" ? "^luaspy [0-9]+\\.[0-9]+"
+                                       : words.front() == "top"     ? "luaspy top --pid "
+                                       : words.front() == "dump"    ? "luaspy dump --pid "
+                                                                 : "luaspy record --pid [\\s\\S]*luaspy dump --pid")));
   }
 }
 
@@ -229,7 +237,8 @@ TEST_CASE("a wrapper of a process with Lua", "[commands]") {
   std::istringstream(read_file(fmt::format("/proc/{0}/task/{0}/children", shell.pid()))) >> first;
   REQUIRE(!first.empty());
   const Killer killer{std::stoi(first)};
-  check_both(pid_of(shell), 5, fmt::format("No Lua in process {} [\\s\\S]*child {} runs Lua 5.4[\\s\\S]*spin.lua", shell.pid(), first));
+  check_both(pid_of(shell), 5,
+             fmt::format("No Lua in process {} [\\s\\S]*child {} runs Lua 5.4[\\s\\S]*spin.lua", shell.pid(), first));
 }
 
 TEST_CASE("an already traced process", "[commands]") {
@@ -246,28 +255,34 @@ TEST_CASE("an already traced process", "[commands]") {
   check_both(pid_of(running), 9, fmt::format("{} is already traced by process {} \\(live", tracee, tracer.pid()));
 }
 
-// Not an assembler's work, so that no 32-bit toolchain is needed: write(1, "READY\n", 6), then pause() for ever.
+// Not an assembler's work, so that no 32-bit toolchain is needed: write(1, "READY\n", 6), then
+// pause() for ever.
 TEST_CASE("a 32-bit process", "[commands]") {
   const std::string code(
-      "\xb8\x04\x00\x00\x00\xbb\x01\x00\x00\x00\xb9\x7c\x80\x04\x08\xba\x06\x00\x00\x00\xcd\x80"  // mov eax,4; ebx,1; ecx,0x0804807c; edx,6; int 0x80
-      "\xb8\x1d\x00\x00\x00\xcd\x80\xeb\xf7",                                                      // mov eax,29; int 0x80; jmp to the mov
+      "\xb8\x04\x00\x00\x00\xbb\x01\x00\x00\x00\xb9\x7c\x80\x04\x08\xba\x06\x00\x00\x00\xcd\x80"  // mov eax,4; ebx,1;
+                                                                                                  // ecx,0x0804807c;
+                                                                                                  // edx,6; int 0x80
+      "\xb8\x1d\x00\x00\x00\xcd\x80\xeb\xf7",  // mov eax,29; int 0x80; jmp to the mov
       31);
-  std::string file("\x7f"
-                   "ELF\x01\x01\x01",
-                   7);
+  std::string file(
+      "\x7f"
+      "ELF\x01\x01\x01",
+      7);
   const auto half = [&](unsigned value) { file += static_cast<char>(value), file += static_cast<char>(value >> 8); };
   const auto word = [&](unsigned value) { half(value & 0xffff), half(value >> 16); };
-  const unsigned base = 0x08048000, text = 52 + 32, message = text + 40, size = message + 6;   // message: 0x7c in the file
+  const unsigned base = 0x08048000, text = 52 + 32, message = text + 40, size = message + 6;  // message: 0x7c in the
+                                                                                              // file
   file.resize(16);
-  half(2), half(3), word(1), word(base + text), word(52), word(0), word(0), half(52), half(32), half(1), half(40), half(0), half(0);   // ET_EXEC, EM_386
-  word(1), word(0), word(base), word(base), word(size), word(size), word(5), word(0x1000);                                            // PT_LOAD, r-x
+  half(2), half(3), word(1), word(base + text), word(52), word(0), word(0), half(52), half(32), half(1), half(40),
+      half(0), half(0);                                                                     // ET_EXEC, EM_386
+  word(1), word(0), word(base), word(base), word(size), word(size), word(5), word(0x1000);  // PT_LOAD, r-x
   file += code;
   file.resize(message);
   file += "READY\n";
   REQUIRE(message == 0x7c);
   const Folder folder;
   Running running({folder.write("program", file, 0755)});
-  running.read_until("READY");   // fails here on a kernel without IA32 emulation
+  running.read_until("READY");  // fails here on a kernel without IA32 emulation
   check_both(pid_of(running), 7, fmt::format("{} is a 32-bit program", running.pid()));
 }
 
@@ -277,7 +292,9 @@ TEST_CASE("no permission", "[commands]") {
   // As root: luaspy as nobody, from a place that nobody can read.
   std::filesystem::copy_file(LUASPY_PROGRAM, folder.path("luaspy"));
   REQUIRE(::chmod(folder.path("luaspy").c_str(), 0755) == 0);
-  const Words as_other = root ? Words{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--no-new-privs"} : Words{"env"};
+  const Words as_other = root ? Words{"setpriv",        "--reuid=65534",   "--regid=65534",
+                                      "--clear-groups", "--inh-caps=-all", "--no-new-privs"}
+                              : Words{"env"};
   const std::string user = std::to_string(root ? 65534 : ::geteuid());
   SECTION("another user's process") {
     pid_t other = 0;
@@ -287,13 +304,17 @@ TEST_CASE("no permission", "[commands]") {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       const std::string name = entry.path().filename();
       struct stat status {};
-      if (other == 0 && name.find_first_not_of("0123456789") == std::string::npos && ::stat(entry.path().c_str(), &status) == 0 && status.st_uid != ::geteuid()) other = std::stoi(name);
+      if (other == 0 && name.find_first_not_of("0123456789") == std::string::npos &&
+          ::stat(entry.path().c_str(), &status) == 0 && status.st_uid != ::geteuid())
+        other = std::stoi(name);
     }
     INFO("a process of another user is needed");
     REQUIRE(other != 0);
     for (const char* const command : {"dump", "record"}) {
       const Finished finished = run(as_other + Words{folder.path("luaspy"), command, "--pid", std::to_string(other)});
-      check(finished, 4, root ? fmt::format("belongs to user 0, luaspy runs as user {}; .*sudo|ptrace_scope", user) : "belongs to user|kernel thread|ptrace_scope");
+      check(finished, 4,
+            root ? fmt::format("belongs to user 0, luaspy runs as user {}; .*sudo|ptrace_scope", user)
+                 : "belongs to user|kernel thread|ptrace_scope");
     }
   }
   SECTION("a process that forbids it") {
@@ -312,7 +333,9 @@ TEST_CASE("the target ends while it is recorded", "[commands]") {
   for (const bool killed : {false, true}) {
     Running running(lua({workload("share.lua"), "75", killed ? "0" : "1"}));
     running.read_until("READY");
-    Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
+    Running luaspy(
+        with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o",
+                                            folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
     await_recording(luaspy);
     if (killed) ::kill(running.pid(), SIGKILL);
     CHECK(luaspy.wait() == 0);
@@ -327,13 +350,16 @@ TEST_CASE("no thread stands still for more of the time than --max-stopped allows
   Running running(lua({workload("spin.lua"), "plain"}));
   running.read_until("READY");
   const Folder folder;
-  const Finished bounded = luaspy({"record", "-d", "3", "-r", "10000", "--max-stopped", "2", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)});
+  const Finished bounded = luaspy({"record", "-d", "3", "-r", "10000", "--max-stopped", "2", "-o",
+                                   folder.path("profile.speedscope.json"), "--pid", pid_of(running)});
   check(bounded, 0, "rate lowered to [0-9.]+ Hz .*more than 2 %");
   std::smatch match;
   REQUIRE(std::regex_search(bounded.err, match, std::regex("in all, ([0-9.]+) % of the time")));
-  CHECK(std::stod(match[1]) < 5);   // without a bound 20 and more; on a machine that does other things too, the last stop may be a long one
+  CHECK(std::stod(match[1]) < 5);  // without a bound 20 and more; on a machine that does other things too, the last
+                                   // stop may be a long one
   CHECK(std::regex_search(bounded.err, std::regex("lost: .*[0-9]{4,} skipped ticks")));
-  const Finished enough = luaspy({"record", "-d", "1", "-r", "10", "--max-stopped", "100", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)});
+  const Finished enough = luaspy({"record", "-d", "1", "-r", "10", "--max-stopped", "100", "-o",
+                                  folder.path("profile.speedscope.json"), "--pid", pid_of(running)});
   CHECK(enough.status == 0);
   CHECK(enough.err.find("rate lowered") == std::string::npos);
   CHECK(enough.err.find("skipped") == std::string::npos);
@@ -342,25 +368,30 @@ TEST_CASE("no thread stands still for more of the time than --max-stopped allows
 TEST_CASE("output that cannot be written", "[commands]") {
   Running running(lua({workload("spin.lua"), "plain"}));
   running.read_until("READY");
-  const auto record = [&](const std::string& file) { return luaspy({"record", "-d", "0.3", "-o", file, "--pid", pid_of(running)}); };
+  const auto record = [&](const std::string& file) {
+    return luaspy({"record", "-d", "0.3", "-o", file, "--pid", pid_of(running)});
+  };
   const Folder folder;
   for (const std::string& file : {folder.path("missing/profile"), folder.path()}) {
     const Finished finished = record(file);
     check(finished, 8, "Cannot write " + file);
-    CHECK(finished.err.find("ticks a second") == std::string::npos);   // told before the recording, not after it
+    CHECK(finished.err.find("ticks a second") == std::string::npos);  // told before the recording, not after it
   }
   const Finished full = record("/dev/full");
   check(full, 8, "Cannot write all of /dev/full");
   CHECK(full.err.find("written:") == std::string::npos);
   for (const std::string format : {"folded", "speedscope"}) {
-    const Finished to_stdout = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "record", "-d", "0.3", "-f", format, "-o", "-", "--pid", pid_of(running)});
+    const Finished to_stdout = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "record", "-d", "0.3",
+                                    "-f", format, "-o", "-", "--pid", pid_of(running)});
     check(to_stdout, 8, "Cannot write all of");
   }
   // A reader that goes away.
-  const Finished piped = run({"/bin/sh", "-c", "{ \"$@\"; echo status $? >&2; } | true", "sh", LUASPY_PROGRAM, "record", "-d", "0.3", "-o", "-", "--pid", pid_of(running)});
+  const Finished piped = run({"/bin/sh", "-c", "{ \"$@\"; echo status $? >&2; } | true", "sh", LUASPY_PROGRAM, "record",
+                              "-d", "0.3", "-o", "-", "--pid", pid_of(running)});
   INFO(piped.err);
   CHECK(piped.err.find("status 8") != std::string::npos);
-  const Finished dump_full = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "dump", "--pid", pid_of(running)});
+  const Finished dump_full = run(
+      {"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "dump", "--pid", pid_of(running)});
   check(dump_full, 8, "Cannot write");
 }
 
@@ -382,7 +413,8 @@ TEST_CASE("a command that cannot be started", "[commands]") {
   const Folder folder;
   const std::string text = folder.write("text", "print('hello')\n", 0644);
   check(luaspy({"record", "--", folder.path("missing")}), 127, "Cannot start .*missing: No such file");
-  check(run({"env", "PATH=/usr/bin:/bin", LUASPY_PROGRAM, "record", "--", "no-such-command-in-path"}), 127, "Cannot start no-such-command-in-path");
+  check(run({"env", "PATH=/usr/bin:/bin", LUASPY_PROGRAM, "record", "--", "no-such-command-in-path"}), 127,
+        "Cannot start no-such-command-in-path");
   check(luaspy({"record", "--", text}), 126, "Cannot start .*text: Permission denied");
   check(luaspy({"record", "--", folder.path()}), 126, "Cannot start .*: Permission denied");
 }
@@ -392,9 +424,12 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   INFO(name);
   const Folder folder;
   const auto record = [&](const Words& command, const std::string& input = {}) {
-    return run(Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--"} + command, input);
+    return run(
+        Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--"} + command,
+        input);
   };
-  for (int i = 0; i < 10; ++i) CHECK(record({"/bin/sh", "-c", "exit 7"}).status == 7);   // it may end before luaspy looks
+  for (int i = 0; i < 10; ++i)
+    CHECK(record({"/bin/sh", "-c", "exit 7"}).status == 7);  // it may end before luaspy looks
   CHECK(record({"/bin/sh", "-c", "kill -TERM $$"}).status == 143);
   CHECK(record({"/bin/sh", "-c", "kill -KILL $$"}).status == 137);
   CHECK(record(lua({"-e", "os.exit(7)"}, name)).status == 7);
@@ -403,7 +438,11 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   // What follows the command's name is the command's.
   CHECK(record(lua({"-", "-d", "5", "--pid", "1"}, name), "os.exit(#arg == 4 and arg[1] == '-d' and 42)").status == 42);
 
-  const Finished echo = record(lua({"-e", "local t = os.clock() while os.clock() - t < 0.3 do end io.write(io.read('*a'):upper()) io.stderr:write('to stderr\\n')"}, name), "some input\n");
+  const Finished echo = record(lua({"-e",
+                                    "local t = os.clock() while os.clock() - t < 0.3 do end "
+                                    "io.write(io.read('*a'):upper()) io.stderr:write('to stderr\\n')"},
+                                   name),
+                               "some input\n");
   INFO(echo.err);
   CHECK(echo.status == 0);
   CHECK(echo.out == "SOME INPUT\n");
@@ -413,12 +452,15 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
 
 TEST_CASE("a launched command outlives the recording", "[commands]") {
   const Folder folder;
-  Running luaspy(with_errors(folder.path("errors"), Words{LUASPY_PROGRAM, "record", "-d", "0.2", "-r", "500", "-o", folder.path("profile.speedscope.json"), "--"} +
-                                                       lua({"-e", "io.write('READY\\n') io.flush() local n = 0 repeat n = n + 1 local f = io.open('" + folder.path("go") + "') until f print('END') os.exit(9)"})));
+  Running luaspy(with_errors(
+      folder.path("errors"),
+      Words{LUASPY_PROGRAM, "record", "-d", "0.2", "-r", "500", "-o", folder.path("profile.speedscope.json"), "--"} +
+          lua({"-e", "io.write('READY\\n') io.flush() local n = 0 repeat n = n + 1 local f = io.open('" +
+                         folder.path("go") + "') until f print('END') os.exit(9)"})));
   luaspy.read_until("READY");
   luaspy.await("the summary", [&] { return read_file(folder.path("errors")).find("written:") != std::string::npos; });
   CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 10);
-  CHECK(luaspy.alive());   // waits for its command, which still works
+  CHECK(luaspy.alive());  // waits for its command, which still works
   folder.write("go", "");
   luaspy.read_until("END");
   CHECK(luaspy.wait() == 9);
@@ -429,7 +471,9 @@ TEST_CASE("signals end the recording and write it", "[commands]") {
   const int signal = GENERATE(SIGTERM, SIGINT, SIGHUP);
   Running running(lua({workload("spin.lua"), "plain"}));
   running.read_until("READY");
-  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
+  Running luaspy(
+      with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o",
+                                          folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
   await_recording(luaspy);
   ::kill(luaspy.pid(), signal);
   CHECK(luaspy.wait() == 0);
@@ -442,8 +486,10 @@ TEST_CASE("signals end the recording and write it", "[commands]") {
 TEST_CASE("a signal to luaspy is not one to its command, and a second SIGINT ends luaspy at once", "[commands]") {
   const Folder folder;
   Killer killer;
-  Running luaspy(with_errors(folder.path("errors"), Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"), "--", "/bin/sh", "-c", "echo $$; exec \"$@\"", "sh"} +
-                                                       lua({workload("spin.lua"), "plain"})));
+  Running luaspy(with_errors(folder.path("errors"),
+                             Words{LUASPY_PROGRAM, "record", "-r", "1000", "-o", folder.path("profile.speedscope.json"),
+                                   "--", "/bin/sh", "-c", "echo $$; exec \"$@\"", "sh"} +
+                                 lua({workload("spin.lua"), "plain"})));
   killer.pid = std::stoi(luaspy.read_until("READY").front());
   await_recording(luaspy);
   ::kill(luaspy.pid(), SIGINT);
@@ -463,12 +509,16 @@ TEST_CASE("a killed luaspy leaves the target running", "[commands]") {
   const Folder folder;
   Running running(lua({"-e",
                        "io.write('READY\\n') io.flush() while true do local n = 0 for i = 1, 10000 do n = n + i end "
-                       "local f = io.open('" + folder.path("ask") + "') if f then f:close() os.remove('" + folder.path("ask") + "') io.write('HERE\\n') io.flush() end end"},
+                       "local f = io.open('" +
+                           folder.path("ask") + "') if f then f:close() os.remove('" + folder.path("ask") +
+                           "') io.write('HERE\\n') io.flush() end end"},
                       name));
   running.read_until("READY");
   for (int i = 0; i < 25; ++i) {
     {
-      Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "10000", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
+      Running luaspy(
+          with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "10000", "-o",
+                                              folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
       await_recording(luaspy);
       ::kill(luaspy.pid(), SIGKILL);
       CHECK(luaspy.wait() == 137);
@@ -478,27 +528,30 @@ TEST_CASE("a killed luaspy leaves the target running", "[commands]") {
     CHECK(state != "T");
     CHECK(state != "t");
     folder.write("ask", "");
-    running.read_until("HERE");   // it still works
+    running.read_until("HERE");  // it still works
   }
 }
 
 TEST_CASE("the target's own signals arrive while it is recorded", "[commands]") {
   const Folder folder;
-  // A shell counts USR1 in a trap, between commands of its own: it is a target as good as any, with --mode native.
+  // A shell counts USR1 in a trap, between commands of its own: it is a target as good as any, with
+  // --mode native.
   Running running({"/bin/sh", "-c", "n=0; trap 'n=$((n+1)); echo got $n' USR1; echo READY; while :; do :; done"});
   running.read_until("READY");
-  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "--mode", "native", "-r", "10000", "-o", folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
+  Running luaspy(
+      with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "--mode", "native", "-r", "10000", "-o",
+                                          folder.path("profile.speedscope.json"), "--pid", pid_of(running)}));
   await_recording(luaspy);
   for (int i = 1; i <= 1000; ++i) {
     ::kill(running.pid(), SIGUSR1);
-    running.read_until(fmt::format("got {}", i));   // none is lost
+    running.read_until(fmt::format("got {}", i));  // none is lost
   }
   ::kill(luaspy.pid(), SIGTERM);
   CHECK(luaspy.wait() == 0);
   CHECK(read_file(folder.path("errors")).find(" samples of 1 thread") != std::string::npos);
   ::kill(running.pid(), SIGTERM);
   CHECK(running.wait() == 128 + SIGTERM);
-  CHECK(running.rest().empty());                    // none came twice
+  CHECK(running.rest().empty());  // none came twice
 }
 
 }  // namespace luaspy::live

@@ -1,11 +1,12 @@
-// Core files, the kernel's and gcore's: what dump says of them is what it said of the process while that lived.
+// Core files, the kernel's and gcore's: what dump says of them is what it said of the process while
+// that lived.
 
 #include <signal.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
 
 #include "support/harness.h"
@@ -24,9 +25,12 @@ Json dump_core(const std::string& core, const Words& options = {}) {
   return Json::parse(finished.out);
 }
 
-// In a folder of its own, where it may leave a core; the program is a copy there, so that it can be taken away.
+// In a folder of its own, where it may leave a core; the program is a copy there, so that it can be
+// taken away.
 Words in(const Folder& folder, Words command) {
-  const auto program = std::ranges::find_if(command, [](const std::string& word) { return word.find("/lua") != std::string::npos && std::filesystem::is_regular_file(word); });
+  const auto program = std::ranges::find_if(command, [](const std::string& word) {
+    return word.find("/lua") != std::string::npos && std::filesystem::is_regular_file(word);
+  });
   REQUIRE(program != command.end());
   const std::string copy = folder.path("program");
   std::filesystem::copy_file(*program, copy);
@@ -36,7 +40,8 @@ Words in(const Folder& folder, Words command) {
 
 std::string core_in(const Folder& folder) {
   const std::string pattern = read_file("/proc/sys/kernel/core_pattern");
-  INFO("kernel.core_pattern is " << pattern << "; the test needs one that leaves the file where the process is, such as 'core'");
+  INFO("kernel.core_pattern is " << pattern
+                                 << "; the test needs one that leaves the file where the process is, such as 'core'");
   std::string found;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
     if (entry.path().filename().string().starts_with("core")) found = entry.path();
@@ -53,10 +58,12 @@ std::string gcore(const Folder& folder, pid_t pid) {
 }
 
 void await_sleep(Running& running) {
-  running.await("it reads", [&] { return read_file(fmt::format("/proc/{}/syscall", running.pid())).starts_with("0 "); });
+  running.await("it reads",
+                [&] { return read_file(fmt::format("/proc/{}/syscall", running.pid())).starts_with("0 "); });
 }
 
-// Of the only thread. A wait has its file's name while the process lives, and where a library is not at hand a C function has none.
+// Of the only thread. A wait has its file's name while the process lives, and where a library is
+// not at hand a C function has none.
 Json stack_of(const Json& dump) { return dump.at("threads").at(0).at("frames"); }
 
 Json lua_of(const Json& dump) {
@@ -81,7 +88,8 @@ void check_same(const Json& live, const Json& core) {
   CHECK(core.at("threads").at(0).at("wait").at("system_call") == "read");
 }
 
-// Without the program, and without all files: the Lua half is the same, and of the native half nothing is made up.
+// Without the program, and without all files: the Lua half is the same, and of the native half
+// nothing is made up.
 void check_without_files(const Json& live, const Folder& folder, const std::string& core) {
   std::filesystem::rename(folder.path("program"), folder.path("moved"));
   check_same(live, dump_core(core, {"--exe", folder.path("moved")}));
@@ -93,7 +101,10 @@ void check_without_files(const Json& live, const Folder& folder, const std::stri
     for (const Json& frame : stack_of(without)) {
       if (frame.at("kind") != "native") continue;
       INFO(frame.dump());
-      CHECK(std::ranges::any_of(stack_of(live), [&](const Json& other) { return other.at("kind") == "native" && (other.at("name") == frame.at("name") || other.at("file") == frame.at("name")); }));
+      CHECK(std::ranges::any_of(stack_of(live), [&](const Json& other) {
+        return other.at("kind") == "native" &&
+               (other.at("name") == frame.at("name") || other.at("file") == frame.at("name"));
+      }));
     }
   }
   const Finished wrong = luaspy({"dump", "--core", core, "--exe", "/bin/true"});
@@ -118,7 +129,9 @@ void check_cut(const Json& live, const Folder& folder, const std::string& core) 
     CHECK(json.at("core").at("missing_bytes") > 0);
     for (const Json& frame : lua_of(json)) {
       INFO(frame.dump());
-      CHECK(std::ranges::any_of(lua_of(live), [&](const Json& other) { return other.at("line_defined") == frame.at("line_defined") || frame.at("name") == "function (?)"; }));
+      CHECK(std::ranges::any_of(lua_of(live), [&](const Json& other) {
+        return other.at("line_defined") == frame.at("line_defined") || frame.at("name") == "function (?)";
+      }));
     }
   }
 }
@@ -168,7 +181,8 @@ TEST_CASE("a core file of a trace has the functions that are inlined into it", "
   const Folder folder;
   Running running(in(folder, command_of(target(luajit), Jit::on)) + Words{workload("core.lua"), "work"});
   running.read_until("READY");
-  running.await("it runs machine code", [&] { return dump(running.pid()).at("threads").at(0).at("vm_state") == "machine code"; });
+  running.await("it runs machine code",
+                [&] { return dump(running.pid()).at("threads").at(0).at("vm_state") == "machine code"; });
   std::vector<std::string> seen;
   for (int i = 0; i < 5; ++i) {
     const Json json = dump_core(gcore(folder, running.pid()));
@@ -195,14 +209,17 @@ TEST_CASE("threads of a core file that hold each other's mutexes are told", "[co
 
 TEST_CASE("what is no core file is said to be none", "[core]") {
   const Folder folder;
-  for (const std::string& path : {folder.path("nothing"), folder.write("text", "no core"), std::string("/bin/sh"), folder.path()}) {
+  for (const std::string& path :
+       {folder.path("nothing"), folder.write("text", "no core"), std::string("/bin/sh"), folder.path()}) {
     const Finished finished = luaspy({"dump", "--core", path});
     INFO(path << ": " << finished.err);
     CHECK(finished.status == 2);
     CHECK(finished.err.find(path) != std::string::npos);
   }
   Running sleeper({"/bin/sleep", "1000"});
-  sleeper.await("it sleeps", [&] { return read_file(fmt::format("/proc/{}/wchan", sleeper.pid())).find("nanosleep") != std::string::npos; });
+  sleeper.await("it sleeps", [&] {
+    return read_file(fmt::format("/proc/{}/wchan", sleeper.pid())).find("nanosleep") != std::string::npos;
+  });
   const Finished finished = luaspy({"dump", "--core", gcore(folder, sleeper.pid())});
   CHECK(finished.status == 5);
   CHECK(finished.err.find("No Lua in") != std::string::npos);

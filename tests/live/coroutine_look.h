@@ -1,5 +1,6 @@
 #pragma once
-// A look at the coroutines of a process, as a command takes it, but for several threads that run: here only the first one is stopped.
+// A look at the coroutines of a process, as a command takes it, but for several threads that run:
+// here only the first one is stopped.
 
 #include <memory>
 
@@ -13,8 +14,8 @@ struct CoroutineLookup {
   std::vector<StateReport> states;
   bool complete = false;
   int tries = 0;
-  std::size_t bytes = 0;                  // copied in the stop
-  std::chrono::nanoseconds learning{}, stopped{}, copying{}, settling{};   // of the last try
+  std::size_t bytes = 0;                                                  // copied in the stop
+  std::chrono::nanoseconds learning{}, stopped{}, copying{}, settling{};  // of the last try
 };
 
 class CoroutineWatcher {

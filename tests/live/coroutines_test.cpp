@@ -1,7 +1,8 @@
-// Every coroutine of a process, against what the program itself says of each: coroutine.status and debug.traceback.
+// Every coroutine of a process, against what the program itself says of each: coroutine.status and
+// debug.traceback.
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -43,17 +44,22 @@ std::vector<Told> parse(const std::vector<std::string>& text) {
 
 std::string lua_status(CoroutineStatus status) {
   switch (status) {
-    case CoroutineStatus::not_started: return "suspended";
-    case CoroutineStatus::failed: return "dead";
-    case CoroutineStatus::elsewhere: return "normal";
-    default: return std::string(name(status));
+    case CoroutineStatus::not_started:
+      return "suspended";
+    case CoroutineStatus::failed:
+      return "dead";
+    case CoroutineStatus::elsewhere:
+      return "normal";
+    default:
+      return std::string(name(status));
   }
 }
 
 std::vector<Line> lines_of(const Stack& stack) {
   std::vector<Line> lines;
   for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
-    if (frame->kind == Frame::Kind::lua) lines.push_back({Line::Kind::lua, base_name(frame->file), frame->name, frame->line, frame->line_defined});
+    if (frame->kind == Frame::Kind::lua)
+      lines.push_back({Line::Kind::lua, base_name(frame->file), frame->name, frame->line, frame->line_defined});
     else if (frame->kind == Frame::Kind::c) lines.push_back({Line::Kind::c, {}, frame->name});
     else if (frame->name == "(...tail calls...)") lines.push_back({Line::Kind::tail_calls});
     else lines.push_back({Line::Kind::skipped, {}, frame->name});
@@ -62,19 +68,23 @@ std::vector<Line> lines_of(const Stack& stack) {
 }
 
 std::string describe(const StateReport& report) {
-  std::string result = fmt::format("{} {} {}: {} objects, {} bytes, {} unread, {} garbage, main {}\n", report.lua, report.collector.phase, report.collector.mode, report.objects,
+  std::string result = fmt::format("{} {} {}: {} objects, {} bytes, {} unread, {} garbage, main {}\n", report.lua,
+                                   report.collector.phase, report.collector.mode, report.objects,
                                    report.collector.bytes, report.unread, report.garbage, name(report.main_status));
   for (const CoroutineGroup& group : report.groups) {
-    result += fmt::format("{} {}, began {} ({}:{})\n{}", group.count, name(group.status), group.began.name, group.began.file, group.began.line, text(lines_of(group.stack)));
+    result += fmt::format("{} {}, began {} ({}:{})\n{}", group.count, name(group.status), group.began.name,
+                          group.began.file, group.began.line, text(lines_of(group.stack)));
   }
   return result;
 }
 
-// Does a group say the same of a coroutine as the program? Of those that run the innermost frames have gone on since.
+// Does a group say the same of a coroutine as the program? Of those that run the innermost frames
+// have gone on since.
 bool same_coroutine(const Told& told, const CoroutineGroup& group) {
   if (told.status != lua_status(group.status)) return false;
   const bool finer = told.label == "not started" || told.label == "failed" || told.label == "dead";
-  if (finer && told.label != name(group.status) && told.stack.empty() != (group.status != CoroutineStatus::failed)) return false;
+  if (finer && told.label != name(group.status) && told.stack.empty() != (group.status != CoroutineStatus::failed))
+    return false;
   if (told.status == "running") return true;
   return same_stack(told.stack, lines_of(group.stack));
 }
@@ -87,7 +97,8 @@ void compare(std::vector<Told> told, const StateReport& report) {
   for (const CoroutineGroup& group : report.groups) {
     all += group.count;
     for (std::int64_t i = 0; i < group.count; ++i) {
-      const auto same = std::ranges::find_if(told, [&](const Told& one) { return !one.found && same_coroutine(one, group); });
+      const auto same = std::ranges::find_if(told,
+                                             [&](const Told& one) { return !one.found && same_coroutine(one, group); });
       INFO("luaspy alone says: " << name(group.status) << "\n" << text(lines_of(group.stack)));
       CHECK(same != told.end());
       if (same != told.end()) same->found = true;
@@ -100,7 +111,9 @@ void compare(std::vector<Told> told, const StateReport& report) {
   }
 }
 
-std::int64_t count_of(const StateReport& report, CoroutineStatus status) { return report.counts[static_cast<std::size_t>(status)]; }
+std::int64_t count_of(const StateReport& report, CoroutineStatus status) {
+  return report.counts[static_cast<std::size_t>(status)];
+}
 
 std::unique_ptr<Running> start(Words command, const Words& arguments, std::vector<std::string>& said) {
   command.push_back(workload("forest.lua"));
@@ -123,7 +136,8 @@ void check_kinds(const Words& command, const std::string& kind) {
   compare(told, look.states[0]);
   CHECK(look.states[0].main_status == CoroutineStatus::normal);
   CHECK(count_of(look.states[0], CoroutineStatus::running) == 1);
-  // A generational collector is an incremental one for some time when collections do not free enough (lgc.c, stepgenfull).
+  // A generational collector is an incremental one for some time when collections do not free
+  // enough (lgc.c, stepgenfull).
   if (kind == "kinds") CHECK(look.states[0].collector.mode == "incremental");
   CHECK(look.states[0].collector.bytes > 20'000);
 }
@@ -173,15 +187,17 @@ TEST_CASE("a forest of coroutines is as many groups as there are places", "[coro
 }
 
 TEST_CASE("a forest in LuaJIT", "[coroutines]") {
-  const char* const name = GENERATE("luajit-2.1.20170501-gc64", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc64", "luajit-2.1.newest-gc32",
-                                    "luajit-2.1.tarantool2.6-gc64");
+  const char* const name = GENERATE("luajit-2.1.20170501-gc64", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc64",
+                                    "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64");
   check_forest(target(name).command);
 }
 
 TEST_CASE("what a sweep has not freed yet is no coroutine", "[coroutines]") {
-  const auto [name, sweep, step] = GENERATE(table<const char*, const char*, const char*>(
-      {{"lua-5.1.5-O2", "GCSsweep", "20"}, {"lua-5.3.6-O2", "GCSswpallgc", "20"}, {"luajit-2.1.newest-gc64", "GCSsweep", "20"},
-       {"luajit-2.1.20170501-gc32", "GCSsweep", "20"}}));
+  const auto [name, sweep, step] = GENERATE(
+      table<const char*, const char*, const char*>({{"lua-5.1.5-O2", "GCSsweep", "20"},
+                                                    {"lua-5.3.6-O2", "GCSswpallgc", "20"},
+                                                    {"luajit-2.1.newest-gc64", "GCSsweep", "20"},
+                                                    {"luajit-2.1.20170501-gc32", "GCSsweep", "20"}}));
   INFO(name);
   std::vector<std::string> said;
   const auto running = start(target(name).command, {"sweep", step}, said);
@@ -202,14 +218,15 @@ TEST_CASE("what a sweep has not freed yet is no coroutine", "[coroutines]") {
     swept = true;
     most_garbage = std::max(most_garbage, report.garbage);
     INFO(describe(report));
-    CHECK(all == told);   // the others are dead, or freed
+    CHECK(all == told);  // the others are dead, or freed
   }
   CHECK(swept);
   CHECK(most_garbage > 0);
 }
 
 TEST_CASE("a forest that works on", "[coroutines]") {
-  const char* const name = GENERATE("lua-5.1.5-O2", "lua-5.3.6-O2", "lua-5.4.9-O2", "lua-5.5.1-O2", "luajit-2.1.newest-gc64", "luajit-2.1.20220320-gc32");
+  const char* const name = GENERATE("lua-5.1.5-O2", "lua-5.3.6-O2", "lua-5.4.9-O2", "lua-5.5.1-O2",
+                                    "luajit-2.1.newest-gc64", "luajit-2.1.20220320-gc32");
   INFO(name);
   std::vector<std::string> said;
   const auto running = start(target(name).command, {"forest", "1000", "work"}, said);
@@ -239,7 +256,7 @@ TEST_CASE("all Luas of a process are found, whatever thread they are of", "[coro
   CoroutineWatcher watcher(running.pid());
   const CoroutineLookup look = watcher.look();
   CHECK(look.complete);
-  REQUIRE(look.states.size() == 5);   // states.c: the sixth is closed
+  REQUIRE(look.states.size() == 5);  // states.c: the sixth is closed
   std::multiset<std::int64_t> suspended;
   for (const StateReport& report : look.states) suspended.insert(count_of(report, CoroutineStatus::suspended));
   CHECK(suspended == std::multiset<std::int64_t>{1, 2, 3, 4, 5});
@@ -257,9 +274,12 @@ TEST_CASE("what a look at coroutines costs", "[.][coroutines_cost]") {
         const CoroutineLookup look = watcher.look();
         const auto ms = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e6; };
         const StateReport& report = look.states.at(0);
-        fmt::print("{} {}: heap {:.1f} MB, {} objects, {} groups, unread {}, {}, {} tries; learn {:.1f} ms; copied {:.1f} MB in {:.1f} ms, stop {:.1f} ms; settle {:.1f} ms\n", name, way,
-                   static_cast<double>(report.collector.bytes) / 1e6, report.objects, report.groups.size(), report.unread, look.complete ? "complete" : "incomplete", look.tries,
-                   ms(look.learning), static_cast<double>(look.bytes) / 1e6, ms(look.copying), ms(look.stopped), ms(look.settling));
+        fmt::print(
+            "{} {}: heap {:.1f} MB, {} objects, {} groups, unread {}, {}, {} tries; learn {:.1f} ms; copied {:.1f} MB "
+            "in {:.1f} ms, stop {:.1f} ms; settle {:.1f} ms\n",
+            name, way, static_cast<double>(report.collector.bytes) / 1e6, report.objects, report.groups.size(),
+            report.unread, look.complete ? "complete" : "incomplete", look.tries, ms(look.learning),
+            static_cast<double>(look.bytes) / 1e6, ms(look.copying), ms(look.stopped), ms(look.settling));
       }
     }
   }

@@ -1,4 +1,5 @@
-// luaspy doctor: what it finds and says, and that nothing of what a program keeps to itself is in it.
+// luaspy doctor: what it finds and says, and that nothing of what a program keeps to itself is in
+// it.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,8 +15,10 @@ namespace {
 // A secret in the environment, the arguments, and in names and values of the Lua program.
 const Words with_secret = {"env", "VARIABLE=envsecret"};
 const std::string code =
-    "luasecret_function = load('local t = {} for i = 1, 1e6 do t[i % 9] = \"luasecret_value\" .. i % 9 end', '=luasecret_chunk') "
-    "local kept = {luasecret_key = 'luasecret_value'} io.write('READY\\n') io.flush() while kept do luasecret_function() end";
+    "luasecret_function = load('local t = {} for i = 1, 1e6 do t[i % 9] = \"luasecret_value\" .. i % 9 end', "
+    "'=luasecret_chunk') "
+    "local kept = {luasecret_key = 'luasecret_value'} io.write('READY\\n') io.flush() while kept do "
+    "luasecret_function() end";
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -26,8 +29,9 @@ std::string report(pid_t pid) {
   CHECK(finished.status == 0);
   CHECK(finished.err.empty());
   CHECK_FALSE(has(finished.out, "secret"));
-  for (const char* const part : {"luaspy doctor, ", "== System\n", "ptrace_scope", "== Process\n", "== Detection\n", "== Threads", "== Rows tried on ", "== Files with code\n",
-                                 "build-id ", ".eh_frame_hdr of ", "== Mappings\n", "[stack]"}) {
+  for (const char* const part :
+       {"luaspy doctor, ", "== System\n", "ptrace_scope", "== Process\n", "== Detection\n", "== Threads",
+        "== Rows tried on ", "== Files with code\n", "build-id ", ".eh_frame_hdr of ", "== Mappings\n", "[stack]"}) {
     INFO(part);
     CHECK(has(finished.out, part));
   }
@@ -67,7 +71,9 @@ TEST_CASE("a report about LuaJIT", "[doctor]") {
 }
 
 TEST_CASE("a report about a process without Lua", "[doctor]") {
-  Running program(with_secret + Words{"python3", "-c", "import sys; kept = 'luasecret'; print('READY', flush=True); sys.stdin.read()", "argsecret"});
+  Running program(with_secret + Words{"python3", "-c",
+                                      "import sys; kept = 'luasecret'; print('READY', flush=True); sys.stdin.read()",
+                                      "argsecret"});
   program.read_until("READY");
   const std::string text = report(program.pid());
   INFO(text);
@@ -80,10 +86,12 @@ TEST_CASE("a report about a process without Lua", "[doctor]") {
 TEST_CASE("a report about a user's process, in a file, with a saved stop", "[doctor]") {
   const Folder folder;
   // As root: of somebody else.
-  const Words as_user = ::geteuid() == 0 ? Words{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"} : Words{};
+  const Words as_user = ::geteuid() == 0 ? Words{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
+                                         : Words{};
   Running program(as_user + with_secret + lua({"-e", code, "argsecret"}));
   program.read_until("READY");
-  const Finished finished = luaspy({"doctor", "--pid", std::to_string(program.pid()), "-o", folder.path("report"), "--save", folder.path("stop")});
+  const Finished finished = luaspy(
+      {"doctor", "--pid", std::to_string(program.pid()), "-o", folder.path("report"), "--save", folder.path("stop")});
   INFO(finished.err);
   CHECK(finished.status == 0);
   CHECK(finished.out.empty());

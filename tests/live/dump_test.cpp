@@ -1,7 +1,7 @@
 // Why does it hang? What dump says of programs that are stuck in the ways that programs get stuck.
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 #include <regex>
 
 #include "support/harness.h"
@@ -39,9 +39,11 @@ TEST_CASE("a program that waits for its input", "[dump]") {
   const std::string text = dumped();
   check_matches(text, "waits in read\\(fd 0: pipe:\\[\\d+\\]");
   check_matches(text, "io.read \\[C\\]\n");
-  check_matches(text, "ask \\(.*ask.lua:3\\)\n        > return io.read\\(\\)\n        parameter question = \"READY\\\\n\"\n        vararg    \\(vararg\\) 1 = 1\n        vararg    \\(vararg\\) 2 = nil\n");
+  check_matches(text,
+                "ask \\(.*ask.lua:3\\)\n        > return io.read\\(\\)\n        parameter question = \"READY\\\\n\"\n  "
+                "      vararg    \\(vararg\\) 1 = 1\n        vararg    \\(vararg\\) 2 = nil\n");
   check_matches(text, "Lua 5.4.3-5.4.9 at 0x[0-9a-f]+: 0.0 MB in use; collector in GCS[a-z]+ \\(");
-  CHECK(text.find("stood still") == std::string::npos);   // a sleeping thread is not stopped
+  CHECK(text.find("stood still") == std::string::npos);  // a sleeping thread is not stopped
   CHECK(text.find("debug hook") == std::string::npos);
 }
 
@@ -57,13 +59,17 @@ TEST_CASE("a program that is stuck in a C function", "[dump]") {
   running.read_until("READY");
   const std::string text = dump_text(running, {"--count", "3", "--interval", "0.2", "--locals"});
   check_matches(text, "parameter text = \"aaa");
-  check_matches(text, "Process \\d+, 3 looks in \\d.\\d s\n    Thread \\d+ \".*\" works, [^;\n]*; always inside string.find \\[C\\], called by search \\(.*match.lua:1\\) at line 3\n");
+  check_matches(text,
+                "Process \\d+, 3 looks in \\d.\\d s\n    Thread \\d+ \".*\" works, [^;\n]*; always inside string.find "
+                "\\[C\\], called by search \\(.*match.lua:1\\) at line 3\n");
 }
 
 TEST_CASE("a program that is slow because of a debug hook", "[dump]") {
   const Folder folder;
-  const std::string script = folder.write("hook.lua", "debug.sethook(function() end, 'l') print('READY') io.flush() io.read()");
-  const std::string name = GENERATE(as<std::string>{}, "debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm");
+  const std::string script = folder.write("hook.lua",
+                                          "debug.sethook(function() end, 'l') print('READY') io.flush() io.read()");
+  const std::string name = GENERATE(as<std::string>{}, "debian-lua5.1-bookworm", "debian-lua5.4-bookworm",
+                                    "debian-luajit-bookworm");
   Running running(lua({script}, name));
   running.read_until("READY");
   running.await("it reads", [&] { return dump_text(running).find("waits in read(") != std::string::npos; });
@@ -94,7 +100,8 @@ TEST_CASE("two threads that wait for each other's locks", "[dump]") {
     ++locked;
     CHECK(thread.at("wait").at("mutex_owner") != thread.at("tid"));
     const auto& frames = thread.at("frames");
-    const auto take = std::find_if(frames.begin(), frames.end(), [](const nlohmann::json& frame) { return frame.at("name") == "take"; });
+    const auto take = std::find_if(frames.begin(), frames.end(),
+                                   [](const nlohmann::json& frame) { return frame.at("name") == "take"; });
     REQUIRE(take != frames.end());
     const nlohmann::json& number = take->at("variables").at(0);
     CHECK(number.at("name") == "number");
@@ -106,29 +113,37 @@ TEST_CASE("two threads that wait for each other's locks", "[dump]") {
     CHECK(values.at("mine") != number.at("value"));
   }
   CHECK(locked == 2);
-  check_matches(dump_text(running), "\nDeadlock: thread (\\d+) waits for a mutex that thread (\\d+) holds, which waits for one that thread \\1 holds\n");
+  check_matches(dump_text(running),
+                "\nDeadlock: thread (\\d+) waits for a mutex that thread (\\d+) holds, which waits for one that thread "
+                "\\1 holds\n");
 }
 
 TEST_CASE("ten thousand waiting coroutines are some lines", "[dump]") {
   const Folder folder;
-  const std::string script = folder.write("forest.lua",
-                                          "local all = {}\n"
-                                          "local function receive() coroutine.yield() end\n"
-                                          "local function worker() while true do receive() end end\n"
-                                          "local function other() coroutine.yield() end\n"
-                                          "for i = 1, 10000 do all[i] = coroutine.create(i % 4 == 0 and other or worker) coroutine.resume(all[i]) end\n"
-                                          "all[0] = coroutine.create(worker)\n"
-                                          "print('READY') io.flush()\n"
-                                          "if arg[1] == 'wait' then io.read() end\n"
-                                          "while true do for i = 1, 10000 do coroutine.resume(all[i]) if coroutine.status(all[i]) == 'dead' then all[i] = coroutine.create(other) coroutine.resume(all[i]) end end end\n");
-  const std::string name = GENERATE(as<std::string>{}, "debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm");
+  const std::string script = folder.write(
+      "forest.lua",
+      "local all = {}\n"
+      "local function receive() coroutine.yield() end\n"
+      "local function worker() while true do receive() end end\n"
+      "local function other() coroutine.yield() end\n"
+      "for i = 1, 10000 do all[i] = coroutine.create(i % 4 == 0 and other or worker) coroutine.resume(all[i]) end\n"
+      "all[0] = coroutine.create(worker)\n"
+      "print('READY') io.flush()\n"
+      "if arg[1] == 'wait' then io.read() end\n"
+      "while true do for i = 1, 10000 do coroutine.resume(all[i]) if coroutine.status(all[i]) == 'dead' then all[i] = "
+      "coroutine.create(other) coroutine.resume(all[i]) end end end\n");
+  const std::string name = GENERATE(as<std::string>{}, "debian-lua5.1-bookworm", "debian-lua5.4-bookworm",
+                                    "debian-luajit-bookworm");
   INFO(name);
   Running waiting(lua({script, "wait"}, name));
   waiting.read_until("READY");
   const std::string text = dump_text(waiting, {"--coroutines"});
   check_matches(text, "coroutines: 10000 suspended, 1 not started\n");
-  check_matches(text, "\n7500 coroutines suspended, begun in .*:3\\)\n    coroutine.yield \\[C\\]\n    .*receive.* \\(.*:2\\)\n    .* \\(.*:3\\)\n");
-  check_matches(text, "\n2500 coroutines suspended, begun in .*:4\\)\n    coroutine.yield \\[C\\]\n    .* \\(.*:4\\)\n");
+  check_matches(text,
+                "\n7500 coroutines suspended, begun in .*:3\\)\n    coroutine.yield \\[C\\]\n    .*receive.* "
+                "\\(.*:2\\)\n    .* \\(.*:3\\)\n");
+  check_matches(text,
+                "\n2500 coroutines suspended, begun in .*:4\\)\n    coroutine.yield \\[C\\]\n    .* \\(.*:4\\)\n");
   CHECK(std::count(text.begin(), text.end(), '\n') < 60);
 
   Running working(lua({script, "work"}, name));
@@ -143,7 +158,8 @@ TEST_CASE("ten thousand waiting coroutines are some lines", "[dump]") {
     CHECK(json.at("stood_still_ns") > 0);
     // One may be between its end and the next one's beginning.
     std::int64_t alive = 0;
-    for (const char* const status : {"suspended", "running", "normal", "not started"}) alive += state.at("coroutines").value(status, 0);
+    for (const char* const status : {"suspended", "running", "normal", "not started"})
+      alive += state.at("coroutines").value(status, 0);
     CHECK(alive >= 10000);
     CHECK(alive <= 10002);
   }

@@ -2,8 +2,8 @@
 
 #include <signal.h>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 #include <set>
 #include <sstream>
 
@@ -37,7 +37,7 @@ std::map<std::string, std::set<std::string>> functions_by_process(const std::str
 struct WithChildren {
   const Running& running;
   ~WithChildren() {
-    ::kill(running.pid(), SIGSTOP);   // it would make new ones
+    ::kill(running.pid(), SIGSTOP);  // it would make new ones
     std::istringstream children(read_file(fmt::format("/proc/{0}/task/{0}/children", running.pid())));
     for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
   }
@@ -47,13 +47,15 @@ struct WithChildren {
 
 TEST_CASE("record follows processes that a shell starts, and its exit status stays", "[family]") {
   const Folder folder;
-  const std::string script = folder.write("work.lua",
-                                          "local function spin() local sum = 0 for i = 1, 1e5 do sum = sum + i % 7 end return sum end\n"
-                                          "local function work() while os.clock() < 1 do spin() end end\n"
-                                          "_G[arg[1]] = function() work() return 0 end\n"
-                                          "_G[arg[1]]()\n");
+  const std::string script = folder.write(
+      "work.lua",
+      "local function spin() local sum = 0 for i = 1, 1e5 do sum = sum + i % 7 end return sum end\n"
+      "local function work() while os.clock() < 1 do spin() end end\n"
+      "_G[arg[1]] = function() work() return 0 end\n"
+      "_G[arg[1]]()\n");
   const std::string lua = word(target(lua54).command) + '\'' + script + "' ";
-  const Finished recorded = luaspy({"record", "-s", "-f", "folded", "-o", "-", "--", "sh", "-c", lua + "alpha & " + lua + "beta; wait; exit 7"});
+  const Finished recorded = luaspy(
+      {"record", "-s", "-f", "folded", "-o", "-", "--", "sh", "-c", lua + "alpha & " + lua + "beta; wait; exit 7"});
   INFO(recorded.err << recorded.out);
   CHECK(recorded.status == 7);
   int with_alpha = 0, with_beta = 0;
@@ -85,13 +87,15 @@ TEST_CASE("the workers of an nginx under load", "[family]") {
   INFO(recorded.err);
   CHECK(recorded.status == 0);
   int workers = 0;
-  for (const auto& [process, functions] : functions_by_process(recorded.out)) workers += process.find("worker process") != std::string::npos && functions.contains("middle");
+  for (const auto& [process, functions] : functions_by_process(recorded.out))
+    workers += process.find("worker process") != std::string::npos && functions.contains("middle");
   CHECK(workers == 2);
 
   const nlohmann::json dumped = dump(nginx.pid(), {"-s"});
-  CHECK(dumped.at("threads").at(0).at("frames").at(0).at("name") == "[rt_sigsuspend]");   // the master
+  CHECK(dumped.at("threads").at(0).at("frames").at(0).at("name") == "[rt_sigsuspend]");  // the master
   REQUIRE(dumped.at("subprocesses").size() == 2);
-  for (const nlohmann::json& worker : dumped.at("subprocesses")) CHECK(worker.at("command").get<std::string>().find("worker process") != std::string::npos);
+  for (const nlohmann::json& worker : dumped.at("subprocesses"))
+    CHECK(worker.at("command").get<std::string>().find("worker process") != std::string::npos);
 }
 
 TEST_CASE("several looks tell a hang from work", "[family]") {
@@ -118,7 +122,8 @@ TEST_CASE("several looks tell a hang from work", "[family]") {
   CHECK(works.at("verdict") == "works");
   CHECK(works.at("cpu").get<double>() + works.at("waited_for_cpu").get<double>() > 0.5);
   const auto inside = works.at("inside");
-  CHECK(std::any_of(inside.begin(), inside.end(), [](const nlohmann::json& frame) { return frame.at("name") == "rest"; }));
+  CHECK(std::any_of(inside.begin(), inside.end(),
+                    [](const nlohmann::json& frame) { return frame.at("name") == "rest"; }));
 }
 
 TEST_CASE("a luaspy that is stopped by Ctrl-Z keeps no thread of the target stopped", "[family]") {
@@ -128,12 +133,16 @@ TEST_CASE("a luaspy that is stopped by Ctrl-Z keeps no thread of the target stop
   Running working(command);
   working.read_until("READY");
   const std::string profile = folder.path("profile.folded");
-  // In a process group of its own: where no shell looks after a group, Ctrl-Z does nothing (POSIX, orphaned process group).
-  Running recording({"python3", "-c", "import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])", LUASPY_PROGRAM, "record", "-r", "2000", "--max-stopped", "100", "-o", profile, "--pid", std::to_string(working.pid())});
+  // In a process group of its own: where no shell looks after a group, Ctrl-Z does nothing (POSIX,
+  // orphaned process group).
+  Running recording({"python3", "-c", "import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])",
+                     LUASPY_PROGRAM, "record", "-r", "2000", "--max-stopped", "100", "-o", profile, "--pid",
+                     std::to_string(working.pid())});
   const auto catches_tstp = [&] {
     const std::string status = read_file(fmt::format("/proc/{}/status", recording.pid()));
     const std::size_t field = status.find("SigCgt:\t");
-    return field != std::string::npos && (std::stoull(status.substr(field + 8, 16), nullptr, 16) >> (SIGTSTP - 1) & 1) != 0;
+    return field != std::string::npos &&
+           (std::stoull(status.substr(field + 8, 16), nullptr, 16) >> (SIGTSTP - 1) & 1) != 0;
   };
   for (int round = 0; round < 20; ++round) {
     recording.await("it catches SIGTSTP", catches_tstp);

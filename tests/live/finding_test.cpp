@@ -1,8 +1,8 @@
 // Luas and states in places, and in shapes, in which the lua program does not have them.
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 
 #include "support/harness.h"
 
@@ -16,7 +16,9 @@ struct Recorded {
 };
 
 Recorded record(const Running& running, const Words& options = {}) {
-  const Finished finished = luaspy(Words{"record", "-d", "2", "-r", "400", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())} + options);
+  const Finished finished = luaspy(Words{"record", "-d", "2", "-r", "400", "--max-stopped", "100", "-f", "folded", "-o",
+                                         "-", "--pid", std::to_string(running.pid())} +
+                                   options);
   INFO(finished.err << finished.out);
   REQUIRE(finished.status == 0);
   Recorded recorded{finished.out, finished.err, parse_folded(finished.out)};
@@ -29,7 +31,8 @@ Recorded record(const Running& running, const Words& options = {}) {
 bool has(const FoldedStack& stack, const Words& wanted) {
   auto from = stack.frames.begin();
   for (const std::string& text : wanted) {
-    from = std::find_if(from, stack.frames.end(), [&](const std::string& frame) { return frame.find(text) != frame.npos; });
+    from = std::find_if(from, stack.frames.end(),
+                        [&](const std::string& frame) { return frame.find(text) != frame.npos; });
     if (from == stack.frames.end()) return false;
     ++from;
   }
@@ -60,7 +63,8 @@ TEST_CASE("coroutines in arenas that grow while they are looked at", "[finding]"
 }
 
 TEST_CASE("LuaJIT calls C functions through a wrapper", "[finding]") {
-  const std::string version = source_version(GENERATE("2.1.20170501-gc64", "2.1.20170501-gc32", "2.1.newest-gc64", "2.1.newest-gc32"));
+  const std::string version = source_version(
+      GENERATE("2.1.20170501-gc64", "2.1.20170501-gc32", "2.1.newest-gc64", "2.1.newest-gc32"));
   const std::string mode = GENERATE("on", "off");
   const Folder folder;
   Running running({compile(folder, "wrapped", version), mode});
@@ -75,16 +79,16 @@ TEST_CASE("LuaJIT calls C functions through a wrapper", "[finding]") {
 TEST_CASE("Lua is called without protection", "[finding]") {
   struct Way {
     std::string name;
-    std::vector<Words> stacks;   // each of which has its share of the samples
+    std::vector<Words> stacks;  // each of which has its share of the samples
   };
   const std::string version = source_version(GENERATE("5.1", "5.2", "5.3", "5.4", "5.5"));
-  const Way way = GENERATE(Way{"turns", {{"call_first", "(first:2)", "(first:1)"}, {"call_second", "(second:2)", "(second:1)"}}},
-                           Way{"inside", {{"(first:3)", "enter", "(second:2)", "(second:1)"}}},
-                           Way{"back", {{"(first:3)", "enter", "(second:3)", "enter", "(first:2)", "(first:1)"}}},
-                           Way{"coroutine", {{"(first:4)", "(first:2)", "(first:1)"}}},
-                           Way{"thread", {{"run (", "(first:2)", "(first:1)"}}},
-                           Way{"function", {{"run (", "enter", "(second:2)", "(second:1)"}}},
-                           Way{"threads", {{"call_first", "(first:2)", "(first:1)"}, {"call_second", "(second:2)", "(second:1)"}}});
+  const Way way = GENERATE(
+      Way{"turns", {{"call_first", "(first:2)", "(first:1)"}, {"call_second", "(second:2)", "(second:1)"}}},
+      Way{"inside", {{"(first:3)", "enter", "(second:2)", "(second:1)"}}},
+      Way{"back", {{"(first:3)", "enter", "(second:3)", "enter", "(first:2)", "(first:1)"}}},
+      Way{"coroutine", {{"(first:4)", "(first:2)", "(first:1)"}}}, Way{"thread", {{"run (", "(first:2)", "(first:1)"}}},
+      Way{"function", {{"run (", "enter", "(second:2)", "(second:1)"}}},
+      Way{"threads", {{"call_first", "(first:2)", "(first:1)"}, {"call_second", "(second:2)", "(second:1)"}}});
   const Folder folder;
   Running running({compile(folder, "unprotected", version), way.name});
   running.read_until("READY");
@@ -94,13 +98,15 @@ TEST_CASE("Lua is called without protection", "[finding]") {
   std::int64_t right = 0;
   for (const Words& stack : way.stacks) {
     const std::int64_t count = live::count(recorded, stack);
-    CHECK(static_cast<double>(count) > 0.5 / static_cast<double>(way.stacks.size()) * static_cast<double>(recorded.all));
+    CHECK(static_cast<double>(count) >
+          0.5 / static_cast<double>(way.stacks.size()) * static_cast<double>(recorded.all));
     right += count;
   }
   CHECK(static_cast<double>(right) > 0.9 * static_cast<double>(recorded.all));
   // Nothing is counted to the other state.
   for (const FoldedStack& stack : recorded.stacks) {
-    const bool wrong = has(stack, {"call_first", "(second:"}) || has(stack, {"call_second", "(first:"}) || (way.name == "inside" && has(stack, {"(second:", "(first:"}));
+    const bool wrong = has(stack, {"call_first", "(second:"}) || has(stack, {"call_second", "(first:"}) ||
+                       (way.name == "inside" && has(stack, {"(second:", "(first:"}));
     CHECK(!wrong);
   }
 }
@@ -116,7 +122,8 @@ TEST_CASE("several Luas in one program", "[finding]") {
   INFO(versions[0] << " " << versions[1]);
   const Recorded recorded = record(running);
   INFO(recorded.summary << recorded.text);
-  const std::int64_t first = count(recorded, {"(part_0:2)", "(part_0:1)"}), second = count(recorded, {"(part_1:2)", "(part_1:1)"});
+  const std::int64_t first = count(recorded, {"(part_0:2)", "(part_0:1)"}),
+                     second = count(recorded, {"(part_1:2)", "(part_1:1)"});
   const std::int64_t inside = count(recorded, {"(part_0:3)", "inside", "(part_1:2)", "(part_1:1)"});
   CHECK(static_cast<double>(first) > 0.2 * static_cast<double>(recorded.all));
   CHECK(static_cast<double>(second - inside) > 0.2 * static_cast<double>(recorded.all));
@@ -130,24 +137,32 @@ TEST_CASE("a Lua by another name", "[finding]") {
   const std::string version = source_version(GENERATE("5.1", "5.2", "5.3", "5.4.2", "5.4", "5.5"));
   const Folder folder;
   std::string program = read_file(compile(folder, "unprotected", version));
-  for (const auto& [from, to] : {std::pair<std::string, std::string>{"Lua 5.", "Mud+7."}, {"$LuaVersion", "$MudVersion"}, {"$Lua:", "$Mud:"}, {"Lua.org", "Mud.org"}}) {
-    for (std::size_t at = program.find(from); at != program.npos; at = program.find(from, at)) program.replace(at, from.size(), to);
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{"Lua 5.", "Mud+7."},
+                                 {"$LuaVersion", "$MudVersion"},
+                                 {"$Lua:", "$Mud:"},
+                                 {"Lua.org", "Mud.org"}}) {
+    for (std::size_t at = program.find(from); at != program.npos; at = program.find(from, at))
+      program.replace(at, from.size(), to);
   }
   Running running({folder.write("mud", program, 0755), "coroutine"});
   running.read_until("READY");
   INFO(version);
   const Recorded recorded = record(running);
   INFO(recorded.summary << recorded.text);
-  CHECK(static_cast<double>(count(recorded, {"(first:4)", "(first:2)", "(first:1)"})) > 0.9 * static_cast<double>(recorded.all));
+  CHECK(static_cast<double>(count(recorded, {"(first:4)", "(first:2)", "(first:1)"})) >
+        0.9 * static_cast<double>(recorded.all));
   const Finished listed = luaspy({"ps"});
   CHECK(listed.out.find(std::to_string(running.pid()) + " ") != std::string::npos);
 }
 
 TEST_CASE("programs without a Lua are not listed", "[finding]") {
-  Running bash({"bash", "-c", "echo READY; read -r _"}), python({"python3", "-c", "print('READY', flush=True); input()"}), perl({"perl", "-e", "$| = 1; print \"READY\\n\"; <STDIN>"});
+  Running bash({"bash", "-c", "echo READY; read -r _"}),
+      python({"python3", "-c", "print('READY', flush=True); input()"}),
+      perl({"perl", "-e", "$| = 1; print \"READY\\n\"; <STDIN>"});
   // What knows Lua's names: luaspy itself, by another path.
   const Folder folder;
-  Running copy({folder.write("spy", read_file(LUASPY_PROGRAM), 0755), "record", "-o", "/dev/null", "--pid", std::to_string(bash.pid())});
+  Running copy({folder.write("spy", read_file(LUASPY_PROGRAM), 0755), "record", "-o", "/dev/null", "--pid",
+                std::to_string(bash.pid())});
   for (Running* running : {&bash, &python, &perl}) running->read_until("READY");
   const nlohmann::json json = nlohmann::json::parse(luaspy({"ps", "--json"}).out);
   for (const nlohmann::json& process : json.at("processes")) {

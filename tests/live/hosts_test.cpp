@@ -1,13 +1,13 @@
-// Programs with a Lua in them, as Debian ships them: redis, haproxy, nmap, tshark, texlua; with LuaJIT nginx, neovim, tarantool,
-// dnsdist, texluajit. Each gets work that never ends.
+// Programs with a Lua in them, as Debian ships them: redis, haproxy, nmap, tshark, texlua; with
+// LuaJIT nginx, neovim, tarantool, dnsdist, texluajit. Each gets work that never ends.
 
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 #include <regex>
 
 #include "support/harness.h"
@@ -24,12 +24,15 @@ class Connection {
     address.sun_family = AF_UNIX;
     REQUIRE(path.size() < sizeof address.sun_path);
     path.copy(address.sun_path, path.size());
-    server.await("it listens at " + path, [&] { return ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0; });
+    server.await("it listens at " + path,
+                 [&] { return ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0; });
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() { ::close(socket_); }
-  void send(const std::string& text) const { REQUIRE(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())); }
+  void send(const std::string& text) const {
+    REQUIRE(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
+  }
 
  private:
   int socket_;
@@ -44,13 +47,15 @@ std::string resp(const Words& words) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Functions that nothing in Lua calls have no names, and go by the place of their definition: "file.lua:7".
+// Functions that nothing in Lua calls have no names, and go by the place of their definition:
+// "file.lua:7".
 std::vector<std::string> names(const nlohmann::json& thread, const std::string& kind) {
   std::vector<std::string> names;
   for (const nlohmann::json& frame : thread.at("frames")) {
     if (frame.at("kind") != kind) continue;
     names.push_back(frame.at("name"));
-    if (names.back() == "function") names.back() = fmt::format("{}:{}", base_name(frame.at("file")), frame.at("line_defined").get<int>());
+    if (names.back() == "function")
+      names.back() = fmt::format("{}:{}", base_name(frame.at("file")), frame.at("line_defined").get<int>());
   }
   return names;
 }
@@ -65,12 +70,14 @@ bool in_order(const std::vector<std::string>& all, const std::vector<std::string
   return true;
 }
 
-// Waits until a dump shows these Lua functions on one thread (innermost first), then looks ten times: each look must show
-// them, with a native part that reaches the thread's first function, and some look or sample must be in `c_function`.
-// A host that runs Lua in slices (haproxy: 10000 instructions each) has moments between them, when there is no Lua on a stack.
-// By turns: other functions of the same program work as long as these, or longer.
+// Waits until a dump shows these Lua functions on one thread (innermost first), then looks ten
+// times: each look must show them, with a native part that reaches the thread's first function, and
+// some look or sample must be in `c_function`. A host that runs Lua in slices (haproxy: 10000
+// instructions each) has moments between them, when there is no Lua on a stack. By turns: other
+// functions of the same program work as long as these, or longer.
 enum class Runs { always, in_slices, by_turns };
-void check(Running& server, const std::vector<std::string>& functions, const std::string& c_function = {}, Runs runs = Runs::always) {
+void check(Running& server, const std::vector<std::string>& functions, const std::string& c_function = {},
+           Runs runs = Runs::always) {
   const auto find = [&](const nlohmann::json& json) -> const nlohmann::json* {
     for (const nlohmann::json& thread : json.at("threads")) {
       if (in_order(names(thread, "lua"), functions)) return &thread;
@@ -96,13 +103,15 @@ void check(Running& server, const std::vector<std::string>& functions, const std
     }
     REQUIRE(thread != nullptr);
     CHECK(thread->at("native_complete") == true);
-    for (const nlohmann::json& frame : thread->at("frames")) CHECK(frame.at("name") != "[native and Lua frames not joined]");
+    for (const nlohmann::json& frame : thread->at("frames"))
+      CHECK(frame.at("name") != "[native and Lua frames not joined]");
     const std::vector<std::string> c_functions = names(*thread, "c");
     c_function_seen |= std::ranges::find(c_functions, c_function) != c_functions.end();
   }
   CHECK(between_slices <= (runs == Runs::by_turns ? 9 : 5));
   // A recording sees what single looks may miss.
-  const Finished recorded = luaspy({"record", "-d", "2", "-r", "500", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", std::to_string(server.pid())});
+  const Finished recorded = luaspy({"record", "-d", "2", "-r", "500", "--max-stopped", "100", "-f", "folded", "-o", "-",
+                                    "--pid", std::to_string(server.pid())});
   INFO(recorded.err << recorded.out);
   REQUIRE(recorded.status == 0);
   std::int64_t with_functions = 0, all = 0;
@@ -110,14 +119,18 @@ void check(Running& server, const std::vector<std::string>& functions, const std
     std::vector<std::string> innermost_first;
     for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
       innermost_first.push_back(frame->substr(0, frame->find(" (")));
-      if (innermost_first.back() == "function") innermost_first.back() = base_name(frame->substr(10, frame->size() - 11));
+      if (innermost_first.back() == "function")
+        innermost_first.back() = base_name(frame->substr(10, frame->size() - 11));
       c_function_seen |= *frame == c_function + " [C]";
     }
     all += stack.count;
     if (in_order(innermost_first, functions)) with_functions += stack.count;
   }
   CHECK(all > 50);
-  CHECK(static_cast<double>(with_functions) > (runs == Runs::always ? 0.9 : runs == Runs::in_slices ? 0.7 : 0.15) * static_cast<double>(all));
+  CHECK(static_cast<double>(with_functions) > (runs == Runs::always      ? 0.9
+                                               : runs == Runs::in_slices ? 0.7
+                                                                         : 0.15) *
+                                                  static_cast<double>(all));
   std::smatch complete;
   REQUIRE(std::regex_search(recorded.err, complete, std::regex("native part complete ([0-9.]+) %")));
   CHECK(std::stod(complete[1]) >= 99.9);
@@ -130,7 +143,8 @@ void check(Running& server, const std::vector<std::string>& functions, const std
 TEST_CASE("redis runs a script", "[hosts]") {
   const Folder folder;
   const std::string socket = folder.path("socket");
-  Running redis(host("redis") + Words{"--port", "0", "--unixsocket", socket, "--dir", folder.path(), "--save", "", "--appendonly", "no"});
+  Running redis(host("redis") + Words{"--port", "0", "--unixsocket", socket, "--dir", folder.path(), "--save", "",
+                                      "--appendonly", "no"});
   const Connection connection(redis, socket);
   connection.send(resp({"EVAL",
                         "local function busy(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
@@ -139,21 +153,24 @@ TEST_CASE("redis runs a script", "[hosts]") {
                         "loop()\n"
                         "return 1",
                         "1", "key"}));
-  check(redis, {"loop"}, "call");   // redis.call, as debug.getinfo of 5.1 names it
+  check(redis, {"loop"}, "call");  // redis.call, as debug.getinfo of 5.1 names it
 }
 
 TEST_CASE("haproxy runs a task and an action", "[hosts]") {
   const Folder folder;
-  const std::string socket = folder.path("socket"), script = folder.write("spin.lua",
-                                                                          "local function leaf(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
-                                                                          "local function middle() local x = 0 for i = 1, 100 do x = x + leaf(1000) end return x end\n"
-                                                                          "local function spin() while true do middle() core.yield() end end\n"
-                                                                          "core.register_task(function() core.msleep(1) spin() end)\n"
-                                                                          "core.register_service('spin', 'http', function(applet) spin() end)\n");
-  const std::string config = folder.write("config", fmt::format("global\n  nbthread 1\n  lua-load {}\n"
-                                                                "defaults\n  mode http\n  timeout connect 60s\n  timeout client 60s\n  timeout server 60s\n"
-                                                                "frontend front\n  bind unix@{}\n  http-request use-service lua.spin\n",
-                                                                script, socket));
+  const std::string socket = folder.path("socket"),
+                    script = folder.write(
+                        "spin.lua",
+                        "local function leaf(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
+                        "local function middle() local x = 0 for i = 1, 100 do x = x + leaf(1000) end return x end\n"
+                        "local function spin() while true do middle() core.yield() end end\n"
+                        "core.register_task(function() core.msleep(1) spin() end)\n"
+                        "core.register_service('spin', 'http', function(applet) spin() end)\n");
+  const std::string config = folder.write(
+      "config", fmt::format("global\n  nbthread 1\n  lua-load {}\n"
+                            "defaults\n  mode http\n  timeout connect 60s\n  timeout client 60s\n  timeout server 60s\n"
+                            "frontend front\n  bind unix@{}\n  http-request use-service lua.spin\n",
+                            script, socket));
   Running haproxy(host("haproxy") + Words{"-db", "-f", config});
   check(haproxy, {"spin"}, {}, Runs::in_slices);
   const Connection connection(haproxy, socket);
@@ -163,31 +180,42 @@ TEST_CASE("haproxy runs a task and an action", "[hosts]") {
 
 TEST_CASE("nmap runs a script", "[hosts]") {
   const Folder folder;
-  const std::string script = folder.write("spin.nse",
-                                          "description = 'spins'\ncategories = {'safe'}\n"
-                                          "local function leaf(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
-                                          "local function spin() while true do leaf(100000) end end\n"
-                                          "prerule = function() return true end\n"
-                                          "action = function() spin() return 'done' end\n");
+  const std::string script = folder.write(
+      "spin.nse",
+      "description = 'spins'\ncategories = {'safe'}\n"
+      "local function leaf(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
+      "local function spin() while true do leaf(100000) end end\n"
+      "prerule = function() return true end\n"
+      "action = function() spin() return 'done' end\n");
   Running nmap(host("nmap") + Words{"-Pn", "-n", "-sn", "--script", script, "127.0.0.1"});
   check(nmap, {"leaf", "spin"});
 }
 
 TEST_CASE("tshark runs a listener", "[hosts]") {
   const Folder folder;
-  // pcap: magic, version 2.4, zone, accuracy, length, link type 147 (for one's own use); one packet of four bytes.
+  // pcap: magic, version 2.4, zone, accuracy, length, link type 147 (for one's own use); one packet
+  // of four bytes.
   const unsigned header[] = {0xa1b2c3d4, 0x00040002, 0, 0, 65535, 147, 0, 0, 4, 4, 0x41414141};
-  const std::string capture = folder.write("capture.pcap", std::string(reinterpret_cast<const char*>(header), sizeof header));
-  const std::string script = folder.write("spin.lua",
-                                          "local function leaf(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
-                                          "local function spin() while true do leaf(100000) end end\n"
-                                          "local tap = Listener.new('frame')\n"
-                                          "function tap.packet() spin() end\n");
-  // For root tshark runs no scripts, and looks for its data in /usr. So: not root, but able to read what root's tests prepared.
-  const Words not_root = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override"};
+  const std::string capture = folder.write("capture.pcap",
+                                           std::string(reinterpret_cast<const char*>(header), sizeof header));
+  const std::string script = folder.write(
+      "spin.lua",
+      "local function leaf(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end\n"
+      "local function spin() while true do leaf(100000) end end\n"
+      "local tap = Listener.new('frame')\n"
+      "function tap.packet() spin() end\n");
+  // For root tshark runs no scripts, and looks for its data in /usr. So: not root, but able to read
+  // what root's tests prepared.
+  const Words not_root = {"setpriv",
+                          "--reuid=65534",
+                          "--regid=65534",
+                          "--clear-groups",
+                          "--inh-caps=-all,+dac_override",
+                          "--ambient-caps=-all,+dac_override"};
   Words command = host("tshark");
-  command.insert(command.begin() + 1, "HOME=" + folder.path());   // the first word is env
-  Running tshark((::geteuid() == 0 ? not_root : Words{}) + command + Words{"-n", "-X", "lua_script:" + script, "-r", capture});
+  command.insert(command.begin() + 1, "HOME=" + folder.path());  // the first word is env
+  Running tshark((::geteuid() == 0 ? not_root : Words{}) + command +
+                 Words{"-n", "-X", "lua_script:" + script, "-r", capture});
   check(tshark, {"leaf", "spin"});
 }
 
@@ -204,22 +232,26 @@ TEST_CASE("nginx runs a timer and a request", "[luajit_hosts]") {
 TEST_CASE("neovim runs a script", "[luajit_hosts]") {
   const Folder folder;
   Words command = host("neovim");
-  command.insert(command.begin() + 1, {"HOME=" + folder.path(), "XDG_STATE_HOME=" + folder.path()});   // the first word is env
-  Running neovim(command + Words{"--headless", "-u", "NONE", "-i", "NONE", "-n", "-S", workload("luajit/host-neovim.lua")});
+  command.insert(command.begin() + 1, {"HOME=" + folder.path(), "XDG_STATE_HOME=" + folder.path()});  // the first word
+                                                                                                      // is env
+  Running neovim(command +
+                 Words{"--headless", "-u", "NONE", "-i", "NONE", "-n", "-S", workload("luajit/host-neovim.lua")});
   neovim.read_until("READY");
   check(neovim, {"middle", "with_buffer", "main chunk"}, "nvim_buf_call");
 }
 
 TEST_CASE("tarantool runs fibers", "[luajit_hosts]") {
   const Folder folder;
-  Running tarantool(Words{"/usr/bin/env", "-C", folder.path()} + host("tarantool") + Words{workload("luajit/host-tarantool.lua")});
+  Running tarantool(Words{"/usr/bin/env", "-C", folder.path()} + host("tarantool") +
+                    Words{workload("luajit/host-tarantool.lua")});
   tarantool.read_until("READY");
   check(tarantool, {"middle", "outer", "host-tarantool.lua:5"}, {}, Runs::by_turns);
   check(tarantool, {"middle", "outer", "second_fiber", "main chunk"}, {}, Runs::by_turns);
 }
 
 TEST_CASE("dnsdist runs a function of its configuration", "[luajit_hosts]") {
-  Running dnsdist(host("dnsdist") + Words{"--supervised", "--disable-syslog", "-C", workload("luajit/host-dnsdist.lua")});
+  Running dnsdist(host("dnsdist") +
+                  Words{"--supervised", "--disable-syslog", "-C", workload("luajit/host-dnsdist.lua")});
   dnsdist.read_until("READY");
   check(dnsdist, {"middle", "outer", "maintenance"}, {}, Runs::in_slices);
 }
@@ -234,7 +266,8 @@ TEST_CASE("texluajit runs a script", "[luajit_hosts]") {
 TEST_CASE("texlua runs a script", "[hosts]") {
   Running texlua(host("texlua") + Words{workload("spin.lua"), "coroutine"});
   texlua.read_until("READY");
-  check(texlua, {"rest", "second", "enter", "main chunk"});   // the coroutines' own functions have no names: C calls them
+  check(texlua, {"rest", "second", "enter", "main chunk"});  // the coroutines' own functions have no names: C calls
+                                                             // them
 }
 
 }  // namespace luaspy::live

@@ -1,9 +1,10 @@
-// Which function is which, and what it is called: functions that begin on the same line, those that only C calls, and symbols of a program that has many.
+// Which function is which, and what it is called: functions that begin on the same line, those that
+// only C calls, and symbols of a program that has many.
 
-#include <algorithm>
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <algorithm>
+#include <catch2/catch.hpp>
 #include <set>
 
 #include "support/harness.h"
@@ -15,7 +16,8 @@ namespace {
 std::vector<Words> interpreters() {
   std::vector<Words> all;
   for (const std::string start : {"5.1", "5.2", "5.3", "5.4", "5.5"}) {
-    const auto found = std::ranges::find_if(targets(), [&](const TargetSpec& each) { return each.version.starts_with(start) && each.kind != "host"; });
+    const auto found = std::ranges::find_if(
+        targets(), [&](const TargetSpec& each) { return each.version.starts_with(start) && each.kind != "host"; });
     INFO("a Lua " << start);
     REQUIRE(found != targets().end());
     all.push_back(found->command);
@@ -30,7 +32,8 @@ struct NamedStacks {
   std::vector<FoldedStack> stacks;
   std::int64_t with(const std::string& frame) const {
     std::int64_t count = 0;
-    for (const FoldedStack& stack : stacks) count += std::ranges::find(stack.frames, frame) != stack.frames.end() ? stack.count : 0;
+    for (const FoldedStack& stack : stacks)
+      count += std::ranges::find(stack.frames, frame) != stack.frames.end() ? stack.count : 0;
     return count;
   }
   std::set<std::string> frames_at(const std::string& place) const {
@@ -50,7 +53,8 @@ NamedStacks record_names(const Running& running, const Folder& folder) {
   const std::string raw = folder.path("raw.luaspy");
   NamedStacks named;
   for (double seconds = 0.6; seconds < 30; seconds *= 2) {
-    const Finished recorded = luaspy({"record", "-f", "raw", "-o", raw, "-r", "500", "-d", fmt::format("{}", seconds), "--max-stopped", "100", "--pid", std::to_string(running.pid())});
+    const Finished recorded = luaspy({"record", "-f", "raw", "-o", raw, "-r", "500", "-d", fmt::format("{}", seconds),
+                                      "--max-stopped", "100", "--pid", std::to_string(running.pid())});
     INFO(recorded.err);
     REQUIRE(recorded.status == 0);
     const Finished folded = luaspy({"report", raw, "-f", "folded", "-o", "-"});
@@ -72,14 +76,17 @@ TEST_CASE("functions that begin on the same line share the time as they do", "[i
   const std::string other_loop = "local x = 0 for i = 1, 100000 do x = x + i % 9 end return x end ";
   for (const std::string& second : {loop, other_loop}) {
     const Folder folder;
-    const std::string script = folder.write("one.lua", "function alpha() " + loop + "function beta() " + second + say_ready + "while true do alpha() beta() end\n");
+    const std::string script = folder.write("one.lua", "function alpha() " + loop + "function beta() " + second +
+                                                           say_ready + "while true do alpha() beta() end\n");
     for (const Words& interpreter : interpreters()) {
       INFO(Catch::StringMaker<Words>::convert(interpreter) << (second == loop ? ", the same code" : ", other code"));
       Running running(interpreter + Words{script});
       running.read_until("READY");
       const NamedStacks recorded = record_names(running, folder);
-      const std::int64_t alpha = recorded.with("alpha (" + script + ":1)"), beta = recorded.with("beta (" + script + ":1)");
-      INFO("alpha " << alpha << ", beta " << beta << ", " << fmt::format("{}", fmt::join(recorded.frames_at("one.lua:1"), " ")));
+      const std::int64_t alpha = recorded.with("alpha (" + script + ":1)"),
+                         beta = recorded.with("beta (" + script + ":1)");
+      INFO("alpha " << alpha << ", beta " << beta << ", "
+                    << fmt::format("{}", fmt::join(recorded.frames_at("one.lua:1"), " ")));
       REQUIRE(alpha + beta >= 40);
       CHECK(alpha > (alpha + beta) / 4);
       CHECK(beta > (alpha + beta) / 4);
@@ -90,8 +97,10 @@ TEST_CASE("functions that begin on the same line share the time as they do", "[i
 
 TEST_CASE("functions of one line with the same name are numbered", "[identity][identity_line]") {
   const Folder folder;
-  const std::string script = folder.write("two.lua", std::string("local t = {function() local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end, "
-    "function() local x = 0 for i = 1, 100000 do x = x + i % 9 end return x end} ") + say_ready + "while true do for k = 1, 2 do local work = t[k] work() end end\n");
+  const std::string script = folder.write(
+      "two.lua", std::string("local t = {function() local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end, "
+                             "function() local x = 0 for i = 1, 100000 do x = x + i % 9 end return x end} ") +
+                     say_ready + "while true do for k = 1, 2 do local work = t[k] work() end end\n");
   for (const Words& interpreter : interpreters()) {
     INFO(Catch::StringMaker<Words>::convert(interpreter));
     Running running(interpreter + Words{script});
@@ -103,9 +112,11 @@ TEST_CASE("functions of one line with the same name are numbered", "[identity][i
 
 TEST_CASE("a source that is loaded twice has one function", "[identity][identity_line]") {
   const Folder folder;
-  const std::string module = folder.write("module.lua", "return {function() local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end}\n");
-  const std::string script = folder.write("twice.lua", "local a, b = dofile('" + module + "'), dofile('" + module + "') local f, g = a[1], b[1] collectgarbage() " + say_ready +
-    "while true do f() g() end\n");
+  const std::string module = folder.write(
+      "module.lua", "return {function() local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end}\n");
+  const std::string script = folder.write("twice.lua", "local a, b = dofile('" + module + "'), dofile('" + module +
+                                                           "') local f, g = a[1], b[1] collectgarbage() " + say_ready +
+                                                           "while true do f() g() end\n");
   for (const Words& interpreter : interpreters()) {
     INFO(Catch::StringMaker<Words>::convert(interpreter));
     Running running(interpreter + Words{script});
@@ -117,11 +128,16 @@ TEST_CASE("a source that is loaded twice has one function", "[identity][identity
 TEST_CASE("what only C calls has the name that package.loaded has for it", "[identity][identity_loaded]") {
   const Folder folder;
   const std::string loop = "() local x = 0 for i = 1, 20000 do x = x + i % 7 end return x end\n";
-  const std::string script = folder.write("served.lua", "function handler" + loop + "local served = {} package.loaded.served = served\nfunction served.serve" + loop +
-    "local made = function" + loop + "local function make(n) return function() local x = 0 for i = 1, 20000 do x = x + i % n end return x end end\nfirst, second = make(3), make(5)\n"
-    "called = {handler, served.serve, made, first, second}\n");
-  for (const std::string& version : {source_version("5.1."), source_version("5.2."), source_version("5.3."), source_version("5.4."), source_version("5.5."),
-                                    std::string("2.1.newest-gc64"), std::string("2.1.20170501-gc32")}) {
+  const std::string script = folder.write(
+      "served.lua", "function handler" + loop +
+                        "local served = {} package.loaded.served = served\nfunction served.serve" + loop +
+                        "local made = function" + loop +
+                        "local function make(n) return function() local x = 0 for i = 1, 20000 do x = x + i % n end "
+                        "return x end end\nfirst, second = make(3), make(5)\n"
+                        "called = {handler, served.serve, made, first, second}\n");
+  for (const std::string& version :
+       {source_version("5.1."), source_version("5.2."), source_version("5.3."), source_version("5.4."),
+        source_version("5.5."), std::string("2.1.newest-gc64"), std::string("2.1.20170501-gc32")}) {
     INFO(version);
     Running running({compile(folder, "calls", version), script});
     running.read_until("READY");
@@ -131,7 +147,7 @@ TEST_CASE("what only C calls has the name that package.loaded has for it", "[ide
     CHECK(recorded.with("served.serve (" + script + ":3)") > 0);
     CHECK(recorded.with("function (" + script + ":4)") > 0);
     const std::set<std::string> made = recorded.frames_at("served.lua:5");
-    REQUIRE(made.size() == 1);   // a profile has one name for it
+    REQUIRE(made.size() == 1);  // a profile has one name for it
     CHECK((made.begin()->starts_with("first ") || made.begin()->starts_with("second ")));
   }
 }
@@ -145,9 +161,13 @@ TEST_CASE("a program of many symbols is named as ever", "[identity][identity_sym
     running.await("a look finds it at work", [&] {
       const nlohmann::json look = dump(running.pid(), options);
       const nlohmann::json& frames = look.at("threads").at(0).at("frames");
-      const auto has = [&](const std::string& name) { return std::ranges::any_of(frames, [&](const nlohmann::json& frame) { return frame.at("name") == name; }); };
+      const auto has = [&](const std::string& name) {
+        return std::ranges::any_of(frames, [&](const nlohmann::json& frame) { return frame.at("name") == name; });
+      };
       if (!has("busy")) return false;
-      CHECK(std::ranges::count_if(frames, [](const nlohmann::json& frame) { return frame.at("name").get<std::string>().starts_with("filler_"); }) == 20);
+      CHECK(std::ranges::count_if(frames, [](const nlohmann::json& frame) {
+              return frame.at("name").get<std::string>().starts_with("filler_");
+            }) == 20);
       CHECK(has("descend"));
       CHECK(has("a_global_name"));
       CHECK(has("work"));

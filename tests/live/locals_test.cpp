@@ -1,8 +1,9 @@
-// A target prints what debug.getlocal and debug.getupvalue tell of its own calls (targets/workloads/locals.lua) and waits, or works on: what luaspy
-// reads of them from outside must be the same, name by name and value by value.
+// A target prints what debug.getlocal and debug.getupvalue tell of its own calls
+// (targets/workloads/locals.lua) and waits, or works on: what luaspy reads of them from outside
+// must be the same, name by name and value by value.
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,16 +14,16 @@
 #include <cstring>
 
 #include "attach/target.h"
-#include "support/harness.h"
 #include "luastate/variables.h"
 #include "stack/stack_reader.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {
 
 struct Frame {
   std::string name;
-  std::vector<std::string> lines;   // kind TAB name TAB value
+  std::vector<std::string> lines;  // kind TAB name TAB value
 };
 
 std::vector<Frame> parse_truth(const std::vector<std::string>& lines) {
@@ -37,18 +38,21 @@ std::vector<Frame> parse_truth(const std::vector<std::string>& lines) {
 // The Lua calls of one thread, innermost first, and what they have.
 struct Look {
   struct Call {
-    std::string place;   // of the function
+    std::string place;  // of the function
     bool is_lua = false;
     CallVariables has;
   };
   std::vector<Call> calls;
 };
 
-// Looks at the main thread of a process as a dump does: with a stop if it runs, and variables are read while it lasts.
+// Looks at the main thread of a process as a dump does: with a stop if it runs, and variables are
+// read while it lasts.
 class Looker {
  public:
   explicit Looker(pid_t pid)
-      : target_(std::move(*Process::open(pid)), std::chrono::seconds(5)), reader_(target_.process(), target_.memory(), {}, {}), names_(target_.memory()) {}
+      : target_(std::move(*Process::open(pid)), std::chrono::seconds(5)),
+        reader_(target_.process(), target_.memory(), {}, {}),
+        names_(target_.memory()) {}
 
   // nullopt if the thread moved meanwhile.
   std::optional<Look> look(const ValueLimits& limits = {}) {
@@ -81,7 +85,8 @@ class Looker {
       const LuaCall& call = frame->walk->calls[frame->call];
       Look::Call& added = look.calls.emplace_back();
       added.is_lua = call.is_lua;
-      if (const auto place = read_place(target_.memory(), state.lua, call.proto)) added.place = fmt::format("{}:{}", chunk_name(place->source), place->line_defined);
+      if (const auto place = read_place(target_.memory(), state.lua, call.proto))
+        added.place = fmt::format("{}:{}", chunk_name(place->source), place->line_defined);
       VariableReader variables(target_.memory(), state.lua, state.G, state.L, *frame->walk, names_, limits);
       added.has = variables.variables(frame->call, frame->pc);
     }
@@ -108,12 +113,13 @@ std::string line_of(const Variable& variable) {
   return fmt::format("{}\t{}\t{}", kinds[static_cast<std::size_t>(variable.kind)], variable.name, value);
 }
 
-// What Lua has no word for is not compared: LuaJIT's control variable of a loop over pairs(), and functions that no table has, as 5.1's
-// pairs() returns one.
+// What Lua has no word for is not compared: LuaJIT's control variable of a loop over pairs(), and
+// functions that no table has, as 5.1's pairs() returns one.
 bool same(const std::string& theirs, const std::string& ours) {
   if (ours.find("\tkey index ") != std::string::npos) return theirs.starts_with("local\t(for control)\t");
   if (theirs.ends_with("\tC")) {
-    return ours.starts_with(theirs.substr(0, theirs.size() - 1)) && (ours.ends_with("[C]") || ours.find("\tC function 0x") != std::string::npos);
+    return ours.starts_with(theirs.substr(0, theirs.size() - 1)) &&
+           (ours.ends_with("[C]") || ours.find("\tC function 0x") != std::string::npos);
   }
   if (theirs.ends_with("\tuserdata")) return ours.starts_with(theirs);
   return theirs == ours;
@@ -126,7 +132,8 @@ void compare(const Frame& theirs, const CallVariables& ours) {
   for (const Variable& variable : ours.variables) lines.push_back(line_of(variable));
   const std::size_t count = std::max(lines.size(), theirs.lines.size());
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string their = i < theirs.lines.size() ? theirs.lines[i] : "nothing", our = i < lines.size() ? lines[i] : "nothing";
+    const std::string their = i < theirs.lines.size() ? theirs.lines[i] : "nothing",
+                      our = i < lines.size() ? lines[i] : "nothing";
     if (!same(their, our)) FAIL_CHECK("Lua:    " << their << "\n  luaspy: " << our);
   }
 }
@@ -140,7 +147,8 @@ std::vector<const Look::Call*> calls_of(const Look& look) {
   return calls;
 }
 
-// Where the function called innermost starts, as its caller's upvalue tells: what tells all is above it until READY is said.
+// Where the function called innermost starts, as its caller's upvalue tells: what tells all is
+// above it until READY is said.
 std::string innermost_place(const std::vector<Frame>& truth) {
   const std::string start = "upvalue\tinnermost\tfunction (";
   for (const std::string& line : truth[1].lines) {
@@ -170,7 +178,8 @@ void check_waiting(const TargetSpec& spec, const Words& command, const char* kin
   running.await("a look at it while it waits", [&] {
     look = looker.look();
     calls = look ? calls_of(*look) : std::vector<const Look::Call*>();
-    return calls.size() >= truth.size() && calls[0]->place == innermost_place(truth) && look->calls.size() == calls.size() + 1;
+    return calls.size() >= truth.size() && calls[0]->place == innermost_place(truth) &&
+           look->calls.size() == calls.size() + 1;
   });
   REQUIRE(look->calls[0].has.variables.size() >= 2);
   CHECK(look->calls[0].has.variables[0].value == "\"*l\"");
@@ -181,7 +190,8 @@ void check_waiting(const TargetSpec& spec, const Words& command, const char* kin
   for (std::size_t i = 0; i < truth.size(); ++i) compare(truth[i], calls[i]->has);
 }
 
-// locals.lua spin: the innermost function calls nothing; of what machine code works on nothing is said.
+// locals.lua spin: the innermost function calls nothing; of what machine code works on nothing is
+// said.
 void check_working(const TargetSpec& spec, const Words& command) {
   INFO(spec.name << " " << spec.version << " working");
   Words words = command;
@@ -195,7 +205,8 @@ void check_working(const TargetSpec& spec, const Words& command) {
   running.await("a look at it while it works", [&] {
     look = looker.look();
     calls = look ? calls_of(*look) : std::vector<const Look::Call*>();
-    return calls.size() >= truth.size() && calls[0]->place == innermost_place(truth) && look->calls.size() == calls.size();
+    return calls.size() >= truth.size() && calls[0]->place == innermost_place(truth) &&
+           look->calls.size() == calls.size();
   });
   for (std::size_t i = 0; i < truth.size(); ++i) {
     CallVariables ours = calls[i]->has;
@@ -231,7 +242,8 @@ void check_steps(const TargetSpec& spec, const Words& command) {
         if (variable.kind == Variable::Kind::local && is_number) numbers[variable.name] = std::stod(variable.value);
       }
       for (const Variable& variable : call.has.variables) {
-        if (variable.name == "progress" && variable.value.starts_with("{at = ")) progress = std::stod(variable.value.substr(6));
+        if (variable.name == "progress" && variable.value.starts_with("{at = "))
+          progress = std::stod(variable.value.substr(6));
       }
       if (numbers.contains("again")) {
         CHECK(std::abs(numbers["up"] + numbers["down"] - 100) <= 1);
@@ -254,7 +266,8 @@ void check_steps(const TargetSpec& spec, const Words& command) {
 
 // How it is linked makes no difference to where variables are.
 bool has_own_shape(const TargetSpec& luajit) {
-  return luajit.kind == "debian" || luajit.variant == "gc64" || luajit.variant == "gc32" || luajit.variant == "nojit" || luajit.variant == "nounwind";
+  return luajit.kind == "debian" || luajit.variant == "gc64" || luajit.variant == "gc32" || luajit.variant == "nojit" ||
+         luajit.variant == "nounwind";
 }
 
 // texluajit has no option for it, and is there twice.
@@ -289,7 +302,8 @@ TEST_CASE("of machine code no variable is shown that is not right", "[locals]") 
     if (!has_own_shape(spec)) continue;
     for (const Words& command : commands_of(spec)) check_steps(spec, command);
   }
-  INFO(steps_looks << " looks, steps() shown in " << steps_shown << ", on a trace in " << steps_on_trace << ", outer() in " << outer_shown);
+  INFO(steps_looks << " looks, steps() shown in " << steps_shown << ", on a trace in " << steps_on_trace
+                   << ", outer() in " << outer_shown);
   CHECK(steps_shown > steps_looks / 4);
   CHECK(steps_on_trace > steps_looks / 8);
   CHECK(outer_shown > steps_looks * 9 / 10);
@@ -300,7 +314,8 @@ TEST_CASE("variables of a script in redis are those that it has", "[locals]") {
   const Folder folder;
   const std::string path = folder.path("socket");
   Words command = host("redis");
-  const Words options = {"--port", "0", "--unixsocket", path, "--dir", folder.path(), "--save", "", "--appendonly", "no"};
+  const Words options = {"--port", "0", "--unixsocket", path, "--dir", folder.path(),
+                         "--save", "",  "--appendonly", "no"};
   command.insert(command.end(), options.begin(), options.end());
   Running redis(command);
   const int connection = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -308,9 +323,13 @@ TEST_CASE("variables of a script in redis are those that it has", "[locals]") {
   address.sun_family = AF_UNIX;
   REQUIRE(path.size() < sizeof address.sun_path);
   std::memcpy(address.sun_path, path.c_str(), path.size());
-  redis.await("redis to listen", [&] { return ::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0; });
-  const std::string script = "local list, named, keys = {1, 2, 3}, {name = 'x'}, KEYS\nlocal function loop(n) while true do end end\nloop(7)\nreturn 1";
-  const std::string request = fmt::format("*4\r\n$4\r\nEVAL\r\n${}\r\n{}\r\n$1\r\n1\r\n$3\r\nkey\r\n", script.size(), script);
+  redis.await("redis to listen",
+              [&] { return ::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0; });
+  const std::string script =
+      "local list, named, keys = {1, 2, 3}, {name = 'x'}, KEYS\nlocal function loop(n) while true do end "
+      "end\nloop(7)\nreturn 1";
+  const std::string request = fmt::format("*4\r\n$4\r\nEVAL\r\n${}\r\n{}\r\n$1\r\n1\r\n$3\r\nkey\r\n", script.size(),
+                                          script);
   REQUIRE(::write(connection, request.data(), request.size()) == static_cast<ssize_t>(request.size()));
   Looker looker(redis.pid());
   std::vector<std::string> lines;
@@ -324,8 +343,8 @@ TEST_CASE("variables of a script in redis are those that it has", "[locals]") {
     return lines.size() == 5;
   });
   ::close(connection);
-  CHECK(lines == std::vector<std::string>{"local\tn\t7", "local\tlist\t{1, 2, 3}", "local\tnamed\t{name = \"x\"}", "local\tkeys\t{\"key\"}",
-                                          lines[4]});
+  CHECK(lines == std::vector<std::string>{"local\tn\t7", "local\tlist\t{1, 2, 3}", "local\tnamed\t{name = \"x\"}",
+                                          "local\tkeys\t{\"key\"}", lines[4]});
   CHECK(lines[4].starts_with("local\tloop\tfunction ("));
 }
 

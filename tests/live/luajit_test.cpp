@@ -1,9 +1,10 @@
-// What is hard about LuaJIT: functions inlined into traces, side traces, subroutines of its interpreter, callbacks from C, traces
-// that come and go. Each workload has few ways to stand on one another, so that all of its samples can be checked.
+// What is hard about LuaJIT: functions inlined into traces, side traces, subroutines of its
+// interpreter, callbacks from C, traces that come and go. Each workload has few ways to stand on
+// one another, so that all of its samples can be checked.
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -15,26 +16,43 @@ namespace {
 
 struct Workload {
   const char* file;
-  std::vector<Words> stacks;   // of functions, outermost first; a sample shows one of these or the outer part of one
-  Words seen;                  // each in a twentieth of the samples at least
-  Words seen_in_traces;        // as well, when compiled: what a trace does between two guards counts as its last guard's
+  std::vector<Words> stacks;  // of functions, outermost first; a sample shows one of these or the outer part of one
+  Words seen;                 // each in a twentieth of the samples at least
+  Words seen_in_traces;       // as well, when compiled: what a trace does between two guards counts as its last guard's
 };
 
 const Workload workloads[] = {
     {"inlined.lua", {{"loop", "outer", "middle", "leaf"}}, {"leaf"}, {"loop"}},
     {"sidetrace.lua", {{"work", "usual"}, {"work", "rare"}}, {"usual", "rare"}, {"work"}},
-    {"helpers.lua", {{"modulo"}, {"rounded", "math.floor"}, {"rounded", "math.ceil"}, {"power"}}, {"modulo", "rounded", "power"}, {"rounded", "power"}},
+    {"helpers.lua",
+     {{"modulo"}, {"rounded", "math.floor"}, {"rounded", "math.ceil"}, {"power"}},
+     {"modulo", "rounded", "power"},
+     {"rounded", "power"}},
     {"callbacks.lua",
-     {{"sorted", "table.sort", "less", "key"}, {"replaced", "string.gsub", "replace", "shorten", "string.sub"}, {"replaced", "string.gsub", "replace", "string.sub"}},
+     {{"sorted", "table.sort", "less", "key"},
+      {"replaced", "string.gsub", "replace", "shorten", "string.sub"},
+      {"replaced", "string.gsub", "replace", "string.sub"}},
      {"table.sort", "less", "string.gsub", "replace"},
      {"table.sort", "less", "string.gsub", "replace"}},
     {"qsort.lua",
-     {{"resume", "body", "sort", "qsort", "compare", "key"}, {"resume", "body", "sort", "qsort", "compare", "__index"}, {"resume", "body", "sort", "__index"}, {"resume", "body", "fill", "__newindex"}, {"resume", "body", "coroutine.yield"}},
+     {{"resume", "body", "sort", "qsort", "compare", "key"},
+      {"resume", "body", "sort", "qsort", "compare", "__index"},
+      {"resume", "body", "sort", "__index"},
+      {"resume", "body", "fill", "__newindex"},
+      {"resume", "body", "coroutine.yield"}},
      {"compare"},
      {"compare"}},
-    {"coroutines.lua", {{"coroutine.resume", "awake", "work"}, {"coroutine.resume", "awake", "coroutine.yield"}}, {"work"}, {"work"}},
+    {"coroutines.lua",
+     {{"coroutine.resume", "awake", "work"}, {"coroutine.resume", "awake", "coroutine.yield"}},
+     {"work"},
+     {"work"}},
     {"finalizers.lua",
-     {{"litter", "of_lua", "newproxy"}, {"litter", "of_lua", "getmetatable"}, {"litter", "of_c", "ffi.new"}, {"litter", "of_c", "ffi.gc"}, {"litter", "ffi.gc"}, {"litter", "tostring"}},
+     {{"litter", "of_lua", "newproxy"},
+      {"litter", "of_lua", "getmetatable"},
+      {"litter", "of_c", "ffi.new"},
+      {"litter", "of_c", "ffi.gc"},
+      {"litter", "ffi.gc"},
+      {"litter", "tostring"}},
      {"tidy"},
      {"tidy"}},
     {"flush.lua", {{"outer", "middle", "leaf"}, {"jit.flush"}}, {"leaf"}, {"leaf"}},
@@ -49,7 +67,7 @@ double number(const std::string& summary, const std::string& pattern, double oth
 struct Recorded {
   std::vector<FoldedStack> stacks;
   std::string summaries;
-  double native_complete = 100, unusable = 0;   // the worst of all recordings, in percent
+  double native_complete = 100, unusable = 0;  // the worst of all recordings, in percent
 };
 
 // Records a busy program until there are samples enough, however little of the machine it gets.
@@ -57,7 +75,8 @@ Recorded record(const Running& running) {
   Recorded recorded;
   std::int64_t samples = 0;
   for (int tries = 0; samples < 300 && tries < 30; ++tries) {
-    const Finished finished = luaspy({"record", "-r", "1000", "--max-stopped", "100", "-d", "0.5", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+    const Finished finished = luaspy({"record", "-r", "1000", "--max-stopped", "100", "-d", "0.5", "-f", "folded", "-o",
+                                      "-", "--pid", std::to_string(running.pid())});
     recorded.summaries += finished.err;
     if (finished.status == 11) continue;
     INFO(finished.err);
@@ -66,7 +85,8 @@ Recorded record(const Running& running) {
       samples += stack.count;
       recorded.stacks.push_back(stack);
     }
-    recorded.native_complete = std::min(recorded.native_complete, number(finished.err, "native part complete ([0-9.]+) %", 0));
+    recorded.native_complete = std::min(recorded.native_complete,
+                                        number(finished.err, "native part complete ([0-9.]+) %", 0));
     recorded.unusable = std::max(recorded.unusable, number(finished.err, "unusable ([0-9.]+) %", 0));
   }
   INFO(recorded.summaries);
@@ -74,14 +94,16 @@ Recorded record(const Running& running) {
   return recorded;
 }
 
-// The functions of a sample inside of the main chunk, outermost first. Lua functions go by the names that the script gives them.
+// The functions of a sample inside of the main chunk, outermost first. Lua functions go by the
+// names that the script gives them.
 class Names {
  public:
   explicit Names(const std::string& file) : file_("/" + file + ":") {
     std::istringstream script(read_file(workload("luajit/" + file)));
     static const std::regex definition("function ([a-z_]+)");
     std::smatch match;
-    for (std::string line; std::getline(script, line);) by_line_.push_back(std::regex_search(line, match, definition) ? match[1].str() : "");
+    for (std::string line; std::getline(script, line);)
+      by_line_.push_back(std::regex_search(line, match, definition) ? match[1].str() : "");
   }
   Words of(const FoldedStack& stack) const {
     Words names;
@@ -89,7 +111,8 @@ class Names {
     for (const std::string& frame : stack.frames) {
       const std::size_t place = frame.find(file_);
       if (inside && frame.ends_with(" [C]")) names.push_back(frame.substr(0, frame.size() - 4));
-      else if (inside && place != std::string::npos) names.push_back(by_line_.at(std::stoul(frame.substr(place + file_.size())) - 1));
+      else if (inside && place != std::string::npos)
+        names.push_back(by_line_.at(std::stoul(frame.substr(place + file_.size())) - 1));
       inside |= frame.starts_with("main chunk ");
     }
     return names;
@@ -102,13 +125,19 @@ class Names {
 
 // A C function whose caller cannot be asked for its name goes by its address.
 bool starts_with(const Words& stack, const Words& outer) {
-  return outer.size() <= stack.size() && std::equal(outer.begin(), outer.end(), stack.begin(), [](const std::string& shown, const std::string& name) { return shown == name || shown.starts_with("luajit+0x"); });
+  return outer.size() <= stack.size() &&
+         std::equal(outer.begin(), outer.end(), stack.begin(), [](const std::string& shown, const std::string& name) {
+           return shown == name || shown.starts_with("luajit+0x");
+         });
 }
 
 // A finalizer runs wherever memory is asked for.
 bool possible(const Workload& workload, const Words& names) {
   const auto finalizer = std::ranges::find(names, "finalizer");
-  return std::ranges::any_of(workload.stacks, [&](const Words& stack) { return starts_with(stack, {names.begin(), finalizer}); }) &&
+  return std::ranges::any_of(workload.stacks,
+                             [&](const Words& stack) {
+                               return starts_with(stack, {names.begin(), finalizer});
+                             }) &&
          starts_with({"finalizer", "tidy"}, {finalizer, names.end()});
 }
 
@@ -128,17 +157,19 @@ void check(const TargetSpec& spec, Jit jit, const Workload& script) {
   for (const FoldedStack& stack : recorded.stacks) {
     const Words functions = names.of(stack);
     samples += stack.count;
-    for (const std::string& function : std::set<std::string>(functions.begin(), functions.end())) seen[function] += stack.count;
-    if (std::ranges::find(stack.frames, "[native and Lua frames not joined]") != stack.frames.end()) not_joined += stack.count;
+    for (const std::string& function : std::set<std::string>(functions.begin(), functions.end()))
+      seen[function] += stack.count;
+    if (std::ranges::find(stack.frames, "[native and Lua frames not joined]") != stack.frames.end())
+      not_joined += stack.count;
     if (possible(script, functions)) continue;
     impossible += stack.count;
     impossible_ones += fmt::format("{} {}\n", stack.count, Catch::StringMaker<Words>::convert(stack.frames));
   }
   CAPTURE(samples, impossible_ones, not_joined);
-  CHECK(impossible * 1000 <= (jit == Jit::on ? 10 : 1) * samples);   // a trace may be entered or left just now
+  CHECK(impossible * 1000 <= (jit == Jit::on ? 10 : 1) * samples);  // a trace may be entered or left just now
   CHECK(not_joined * 1000 <= samples);
   CHECK(recorded.native_complete >= 99.9);
-  CHECK(recorded.unusable <= 2);                                     // a call may be made just now, its frame half built
+  CHECK(recorded.unusable <= 2);  // a call may be made just now, its frame half built
   for (const std::string& function : jit == Jit::on ? script.seen_in_traces : script.seen) {
     INFO(function << " in " << seen[function]);
     CHECK(seen[function] * 20 >= samples);
@@ -148,15 +179,17 @@ void check(const TargetSpec& spec, Jit jit, const Workload& script) {
 }  // namespace
 
 TEST_CASE("traces, callbacks and coroutines of LuaJIT", "[luajit_hard]") {
-  const char* const name =
-      GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32", "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64");
+  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64",
+                                    "luajit-2.1.20220320-gc32", "luajit-2.1.newest-gc32",
+                                    "luajit-2.1.tarantool2.6-gc64");
   const Jit jit = GENERATE(Jit::off, Jit::on);
   for (const Workload& script : workloads) check(target(name), jit, script);
 }
 
 // programs/callback.c: C calls a callback of the FFI in a loop, and no Lua has called that C.
 TEST_CASE("a callback from C with no Lua below it", "[luajit_hard]") {
-  const std::string version = source_version(GENERATE("2.1.20170501-gc64", "2.1.20220320-gc64", "2.1.newest-gc32", "2.1.tarantool2.6-gc64"));
+  const std::string version = source_version(
+      GENERATE("2.1.20170501-gc64", "2.1.20220320-gc64", "2.1.newest-gc32", "2.1.tarantool2.6-gc64"));
   const Folder folder;
   Running running({compile(folder, "callback", version)});
   running.read_until("READY");
@@ -164,9 +197,12 @@ TEST_CASE("a callback from C with no Lua below it", "[luajit_hard]") {
   INFO(version << "\n" << recorded.summaries);
   std::int64_t samples = 0, right = 0, leaf = 0;
   for (const FoldedStack& stack : recorded.stacks) {
-    Words functions;   // from the C loop inwards, until the first that is neither that nor Lua
+    Words functions;  // from the C loop inwards, until the first that is neither that nor Lua
     for (const std::string& frame : stack.frames) {
-      const std::string function = frame.starts_with("call_forever ") ? "call_forever" : frame.ends_with("(callback:4)") ? "on_call" : frame.ends_with("(callback:3)") ? "leaf" : "";
+      const std::string function = frame.starts_with("call_forever ") ? "call_forever"
+                                   : frame.ends_with("(callback:4)")  ? "on_call"
+                                   : frame.ends_with("(callback:3)")  ? "leaf"
+                                                                      : "";
       if (!function.empty()) functions.push_back(function);
     }
     samples += stack.count;
@@ -179,8 +215,10 @@ TEST_CASE("a callback from C with no Lua below it", "[luajit_hard]") {
 }
 
 TEST_CASE("two Luas in one process, one called by the other", "[luajit_hard]") {
-  const std::string newest = target("luajit-2.1.newest-dlopened").core, old = core_of_host("neovim"), puc = core_of_host("nmap");
-  const auto [first, second] = GENERATE_COPY(std::pair(newest, puc), std::pair(puc, newest), std::pair(newest, old), std::pair(old, newest));
+  const std::string newest = target("luajit-2.1.newest-dlopened").core, old = core_of_host("neovim"),
+                    puc = core_of_host("nmap");
+  const auto [first, second] = GENERATE_COPY(std::pair(newest, puc), std::pair(puc, newest), std::pair(newest, old),
+                                             std::pair(old, newest));
   const Folder folder;
   Running running({compile(folder, "two"), first, second});
   running.read_until("READY");
@@ -209,7 +247,8 @@ TEST_CASE("the VM state and the trace and the near line of a sample", "[luajit_h
   std::int64_t all = 0, in_code = 0, interpreted = 0, in_trace = 0, near = 0;
   std::string summaries;
   for (int tries = 0; all < 100 && tries < 30; ++tries) {
-    const Finished recorded = luaspy({"record", "-r", "500", "--max-stopped", "100", "-d", "0.7", "--vmstate", "--traces", "--lines", "-f", "folded", "-o", "-", "--pid", pid});
+    const Finished recorded = luaspy({"record", "-r", "500", "--max-stopped", "100", "-d", "0.7", "--vmstate",
+                                      "--traces", "--lines", "-f", "folded", "-o", "-", "--pid", pid});
     summaries += recorded.err;
     for (const FoldedStack& stack : parse_folded(recorded.out)) {
       all += stack.count;
@@ -219,7 +258,8 @@ TEST_CASE("the VM state and the trace and the near line of a sample", "[luajit_h
       static const std::regex trace("\\[trace [0-9]+ .*inlined\\.lua:[0-9]+\\]");
       const bool is_trace = std::regex_match(leaf, trace);
       in_trace += is_trace ? stack.count : 0;
-      near += is_trace && stack.frames[stack.frames.size() - 2].find("inlined.lua:~") != std::string::npos ? stack.count : 0;
+      near += is_trace && stack.frames[stack.frames.size() - 2].find("inlined.lua:~") != std::string::npos ? stack.count
+                                                                                                           : 0;
     }
   }
   INFO(spec.name << " " << summaries);
@@ -232,7 +272,7 @@ TEST_CASE("the VM state and the trace and the near line of a sample", "[luajit_h
     CHECK(summaries.find("in: interpreter ") != std::string::npos);
   } else {
     CHECK(10 * in_code >= 9 * all);
-    CHECK(2 * in_trace >= all);   // else in something that the trace calls
+    CHECK(2 * in_trace >= all);  // else in something that the trace calls
     CHECK(near == in_trace);
     CHECK(summaries.find("in: machine code ") != std::string::npos);
   }

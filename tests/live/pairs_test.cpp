@@ -1,8 +1,9 @@
-// mix.lua knows, by its own call hook, which Lua function may stand below which: a profile of it must show no other pair.
+// mix.lua knows, by its own call hook, which Lua function may stand below which: a profile of it
+// must show no other pair.
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 #include <set>
 #include <sstream>
 
@@ -11,12 +12,17 @@
 namespace luaspy::live {
 namespace {
 
-// As luaspy names chunks: without the sign that Lua puts before a file's name or a name that load was given.
-std::string without_sign(const std::string& function) { return function.starts_with('@') || function.starts_with('=') ? function.substr(1) : function; }
+// As luaspy names chunks: without the sign that Lua puts before a file's name or a name that load
+// was given.
+std::string without_sign(const std::string& function) {
+  return function.starts_with('@') || function.starts_with('=') ? function.substr(1) : function;
+}
 
 struct Pairs {
   std::set<std::pair<std::string, std::string>> seen;
-  bool possible(const std::string& caller, const std::string& callee) const { return seen.contains({caller, callee}) || seen.contains({"*", callee}); }
+  bool possible(const std::string& caller, const std::string& callee) const {
+    return seen.contains({caller, callee}) || seen.contains({"*", callee});
+  }
 };
 
 Pairs read_pairs(const std::string& file) {
@@ -30,8 +36,8 @@ Pairs read_pairs(const std::string& file) {
   return pairs;
 }
 
-// A frame of a speedscope file, named as mix.lua names functions; empty for a marker, and for a function that was collected
-// before its name could be read (mix.lua makes some with load).
+// A frame of a speedscope file, named as mix.lua names functions; empty for a marker, and for a
+// function that was collected before its name could be read (mix.lua makes some with load).
 std::string function_of(const nlohmann::json& frame) {
   const std::string name = frame.at("name");
   if (name.ends_with(" [C]")) return "[C]";
@@ -52,7 +58,8 @@ void check(Words command, Tolerance tolerance) {
   const Pairs pairs = read_pairs(folder.path("pairs"));
   REQUIRE(pairs.seen.size() > 50);
 
-  const Finished recorded = luaspy({"record", "-r", "1000", "--max-stopped", "100", "-d", "2", "-f", "speedscope", "-o", folder.path("profile"), "--mode", "lua", "--pid", std::to_string(running.pid())});
+  const Finished recorded = luaspy({"record", "-r", "1000", "--max-stopped", "100", "-d", "2", "-f", "speedscope", "-o",
+                                    folder.path("profile"), "--mode", "lua", "--pid", std::to_string(running.pid())});
   INFO(Catch::StringMaker<Words>::convert(command) << "\n" << recorded.err);
   REQUIRE(recorded.status == 0);
   const nlohmann::json profile = nlohmann::json::parse(read_file(folder.path("profile")));
@@ -84,23 +91,25 @@ void check(Words command, Tolerance tolerance) {
   CHECK(samples > 300);
   CHECK(empty * 1000 <= tolerance.empty * samples);
   CHECK(all_pairs > samples);
-  CHECK(met.size() > 40);                                // else this has looked at nothing
+  CHECK(met.size() > 40);  // else this has looked at nothing
   CHECK(with_impossible * 1000 <= tolerance.impossible * samples);
 }
 
 }  // namespace
 
 TEST_CASE("no caller and callee that the program has not seen itself", "[pairs]") {
-  check(target(GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm", "debian-lua5.5-sid"))
+  check(target(GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
+                        "debian-lua5.4-bookworm", "debian-lua5.5-sid"))
             .command,
         {1, 0});
 }
 
 TEST_CASE("no caller and callee that a LuaJIT program has not seen itself", "[luajit_pairs]") {
-  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64", "luajit-2.1.newest-gc32",
-                                    "luajit-2.1.tarantool2.6-gc32");
+  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64",
+                                    "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc32");
   const Jit jit = GENERATE(Jit::off, Jit::on);
-  // A stack that is being moved is not readable: the base is of the old one. Traces may be left or entered just now.
+  // A stack that is being moved is not readable: the base is of the old one. Traces may be left or
+  // entered just now.
   check(command_of(target(name), jit), {20, jit == Jit::off ? 0 : 1});
 }
 

@@ -1,4 +1,5 @@
-// Where programs live, and from where luaspy looks: each answered with the right stack, or refused with the true cause.
+// Where programs live, and from where luaspy looks: each answered with the right stack, or refused
+// with the true cause.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -22,12 +23,14 @@ const bool root = ::geteuid() == 0;
 // What makes a command another user's, for a test that is root; an ordinary one runs it as itself.
 Words as_user(int user = 65534) {
   if (!root) return {};
-  return {"setpriv", fmt::format("--reuid={}", user), fmt::format("--regid={}", user), "--clear-groups", "--inh-caps=-all"};
+  return {"setpriv", fmt::format("--reuid={}", user), fmt::format("--regid={}", user), "--clear-groups",
+          "--inh-caps=-all"};
 }
 
 int user_number() { return root ? 65534 : static_cast<int>(::geteuid()); }
 
-// What all rows need: luaspy where any user may execute it, the programs that confine and contain, and Luas linked with musl.
+// What all rows need: luaspy where any user may execute it, the programs that confine and contain,
+// and Luas linked with musl.
 class Parts {
  public:
   Parts() {
@@ -45,15 +48,24 @@ class Parts {
   void build_musl() {
     std::istringstream table(read_file(std::string(LUASPY_TARGETS) + "/sources.tsv"));
     std::string version, sources, rest;
-    while (table >> version >> sources >> rest && version != "5.4.7") {}
-    std::string text = "#include \"lprefix.h\"\n#define LUA_CORE\n#define LUA_LIB\n#include \"luaconf.h\"\n#undef LUAI_FUNC\n#undef LUAI_DDEC\n#undef LUAI_DDEF\n"
-                       "#define LUAI_FUNC static\n#define LUAI_DDEC(def)\n#define LUAI_DDEF static\n";
-    for (const char* const part : {"lzio", "lctype", "lopcodes", "lmem", "lundump", "ldump", "lstate", "lgc", "llex", "lcode", "lparser", "ldebug", "lfunc", "lobject", "ltm",
-                                   "lstring", "ltable", "ldo", "lvm", "lapi", "lauxlib", "lbaselib", "lcorolib", "ldblib", "liolib", "lmathlib", "loadlib", "loslib", "lstrlib",
-                                   "ltablib", "lutf8lib", "linit", "lua"}) text += fmt::format("#include \"{}.c\"\n", part);
+    while (table >> version >> sources >> rest && version != "5.4.7") {
+    }
+    std::string text =
+        "#include \"lprefix.h\"\n#define LUA_CORE\n#define LUA_LIB\n#include \"luaconf.h\"\n#undef LUAI_FUNC\n#undef "
+        "LUAI_DDEC\n#undef LUAI_DDEF\n"
+        "#define LUAI_FUNC static\n#define LUAI_DDEC(def)\n#define LUAI_DDEF static\n";
+    for (const char* const part :
+         {"lzio",   "lctype",  "lopcodes", "lmem",     "lundump",  "ldump",  "lstate",  "lgc",      "llex",
+          "lcode",  "lparser", "ldebug",   "lfunc",    "lobject",  "ltm",    "lstring", "ltable",   "ldo",
+          "lvm",    "lapi",    "lauxlib",  "lbaselib", "lcorolib", "ldblib", "liolib",  "lmathlib", "loadlib",
+          "loslib", "lstrlib", "ltablib",  "lutf8lib", "linit",    "lua"})
+      text += fmt::format("#include \"{}.c\"\n", part);
     const std::string all = folder_.write("all.c", text), object = folder_.path("all.o");
-    const Words compile = {"musl-gcc", "-O1", "-fPIE", "-DLUA_USE_POSIX", "-I" + sources, "-I" + sources + "/src", "-c", "-o", object, all};
-    for (const Words& command : {compile, Words{"musl-gcc", "-pie", "-o", path("musl-dynamic"), object, "-lm"}, Words{"musl-gcc", "-static", "-o", path("musl-static"), object, "-lm"}}) {
+    const Words compile = {
+        "musl-gcc", "-O1",  "-fPIE", "-DLUA_USE_POSIX", "-I" + sources, "-I" + sources + "/src", "-c",
+        "-o",       object, all};
+    for (const Words& command : {compile, Words{"musl-gcc", "-pie", "-o", path("musl-dynamic"), object, "-lm"},
+                                 Words{"musl-gcc", "-static", "-o", path("musl-static"), object, "-lm"}}) {
       const Finished built = run(command);
       INFO("musl-tools is needed: " << built.err);
       REQUIRE(built.status == 0);
@@ -76,13 +88,16 @@ pid_t child_of(const Running& running) {
   return std::stoi("0" + read_file(file));
 }
 
-Finished dump_as(const Words& who, pid_t pid) { return run(who + Words{parts().path("luaspy"), "dump", "--pid", std::to_string(pid)}); }
+Finished dump_as(const Words& who, pid_t pid) {
+  return run(who + Words{parts().path("luaspy"), "dump", "--pid", std::to_string(pid)});
+}
 
 // spin.lua's stack.
 void check_stack(const Finished& finished) {
   INFO(finished.status << "\n" << finished.out << finished.err);
   CHECK(finished.status == 0);
-  for (const char* const name : {"rest (", "by_upvalue (", "inner (", "method (", "by_global (", "main chunk ("}) CHECK(finished.out.find(name) != std::string::npos);
+  for (const char* const name : {"rest (", "by_upvalue (", "inner (", "method (", "by_global (", "main chunk ("})
+    CHECK(finished.out.find(name) != std::string::npos);
 }
 
 void check_refused(const Finished& finished, const std::string& pattern, int status = 4) {
@@ -94,7 +109,8 @@ void check_refused(const Finished& finished, const std::string& pattern, int sta
 
 const Words short_recording = {"record", "-r", "200", "-d", "1", "-f", "folded", "-o", "-", "--pid"};
 
-// Follows a command in a shell script: it runs beside it from then on, and has said READY over the pipe that "$4" names. Its process is $!.
+// Follows a command in a shell script: it runs beside it from then on, and has said READY over the
+// pipe that "$4" names. Its process is $!.
 const std::string await_ready = " > \"$4\" & while read -r line && [ \"$line\" != READY ]; do :; done < \"$4\"; ";
 
 // The same stack, native frames down to the thread's first.
@@ -106,25 +122,30 @@ void check_recorded(const Finished& finished) {
     std::string names;
     for (const std::string& frame : stack.frames) names += frame.substr(0, frame.find(' ')) + ';';
     all += stack.count;
-    if (names.find("main;") != names.npos && names.find("by_global;method;call;inner;by_upvalue;rest;") != names.npos) right += stack.count;
+    if (names.find("main;") != names.npos && names.find("by_global;method;call;inner;by_upvalue;rest;") != names.npos)
+      right += stack.count;
   }
-  CHECK(all > 0);   // more where the machine has time for it
+  CHECK(all > 0);  // more where the machine has time for it
   CHECK(right == all);
   std::smatch found;
   REQUIRE(std::regex_search(finished.err, found, std::regex("native part complete ([0-9.]+) %")));
   CHECK(std::stod(found[1]) >= 99);
 }
 
-void check_recording(const Words& who, pid_t pid) { check_recorded(run(who + Words{parts().path("luaspy")} + short_recording + Words{std::to_string(pid)})); }
+void check_recording(const Words& who, pid_t pid) {
+  check_recorded(run(who + Words{parts().path("luaspy")} + short_recording + Words{std::to_string(pid)}));
+}
 
 void copy_container(const Folder& folder) {
   for (const char* const name : {"bin", "lib", "work"}) std::filesystem::create_directory(folder.path(name));
   std::filesystem::copy_file(parts().path("musl-dynamic"), folder.path("bin/lua"));
   std::filesystem::copy_file("/lib/ld-musl-x86_64.so.1", folder.path("lib/ld-musl-x86_64.so.1"));
-  for (const char* const name : {"spin.lua", "states.lua"}) std::filesystem::copy_file(parts().path(name), folder.path(std::string("work/") + name));
+  for (const char* const name : {"spin.lua", "states.lua"})
+    std::filesystem::copy_file(parts().path(name), folder.path(std::string("work/") + name));
 }
 
-// user_namespaces(7): none can be made in a chroot, or where the system forbids it. Then unshare says so, and that is what is checked.
+// user_namespaces(7): none can be made in a chroot, or where the system forbids it. Then unshare
+// says so, and that is what is checked.
 bool may_make_users(const Words& as) {
   const Finished finished = run(as + Words{"unshare", "-U", "true"});
   if (finished.status == 0) return true;
@@ -140,32 +161,42 @@ TEST_CASE("a target in a container", "[places]") {
   copy_container(folder);
   const bool own_users = !root || GENERATE(false, true);
   if (own_users && !may_make_users(root ? as_user() : Words{})) return;
-  Running container((own_users ? as_user() : Words{}) + Words{parts().path("contain"), folder.path(), "/bin/lua", "/work/spin.lua", "plain"});
+  Running container((own_users ? as_user() : Words{}) +
+                    Words{parts().path("contain"), folder.path(), "/bin/lua", "/work/spin.lua", "plain"});
   container.read_until("READY");
   const pid_t pid = child_of(container);
   const Finished own = dump_as(own_users ? as_user() : Words{}, pid);
   check_stack(own);
-  CHECK(own.out.find("rest() return 1 end") != std::string::npos);   // the source, from within
+  CHECK(own.out.find("rest() return 1 end") != std::string::npos);  // the source, from within
   check_recording(own_users ? as_user() : Words{}, pid);
   if (root && own_users) check_stack(dump_as({}, pid));
-  if (root) check_refused(dump_as(as_user(65533), pid), fmt::format("belongs to user {}, luaspy runs as user 65533; run luaspy with sudo", own_users ? 65534 : 0));
+  if (root)
+    check_refused(
+        dump_as(as_user(65533), pid),
+        fmt::format("belongs to user {}, luaspy runs as user 65533; run luaspy with sudo", own_users ? 65534 : 0));
 }
 
 TEST_CASE("luaspy in namespaces of its own", "[places]") {
   Running running(spin(parts().path("musl-static")));
   running.read_until("READY");
   const Words luaspy = {parts().path("luaspy"), "dump", "--pid", std::to_string(running.pid())};
-  if (may_make_users({})) check_refused(run(Words{"unshare", "-U", "-r"} + luaspy), "luaspy is in a user namespace of its own, and that process is not in it; run luaspy outside");
-  const Words other_numbers = root ? Words{"unshare", "--pid", "--fork"} : Words{"unshare", "-U", "-r", "--pid", "--fork"};
-  for (const Words& command : {Words(luaspy.begin() + 1, luaspy.end()), Words{"ps"}, Words{"record", "--", "true"}, Words{"dump", "--name", "musl-static"}})
-    check_refused(run(other_numbers + Words{luaspy[0]} + command), "/proc is that of another process namespace.*--mount-proc");
+  if (may_make_users({}))
+    check_refused(run(Words{"unshare", "-U", "-r"} + luaspy),
+                  "luaspy is in a user namespace of its own, and that process is not in it; run luaspy outside");
+  const Words other_numbers = root ? Words{"unshare", "--pid", "--fork"}
+                                   : Words{"unshare", "-U", "-r", "--pid", "--fork"};
+  for (const Words& command : {Words(luaspy.begin() + 1, luaspy.end()), Words{"ps"}, Words{"record", "--", "true"},
+                               Words{"dump", "--name", "musl-static"}})
+    check_refused(run(other_numbers + Words{luaspy[0]} + command),
+                  "/proc is that of another process namespace.*--mount-proc");
   // Together in one.
   const Folder folder;
   REQUIRE(run({"mkfifo", folder.path("pipe")}).status == 0);
   const std::string script = await_ready + "\"$3\" dump --pid $!; status=$?; kill -9 $!; exit $status";
   Words inside = {"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"};
   if (!root) inside = Words{"unshare", "-U", "-r"} + Words(inside.begin() + 1, inside.end());
-  check_stack(run(inside + Words{"sh", "-c", "\"$1\" \"$2\" plain" + script, "sh", parts().path("musl-static"), parts().path("spin.lua"), parts().path("luaspy"), folder.path("pipe")}));
+  check_stack(run(inside + Words{"sh", "-c", "\"$1\" \"$2\" plain" + script, "sh", parts().path("musl-static"),
+                                 parts().path("spin.lua"), parts().path("luaspy"), folder.path("pipe")}));
 }
 
 TEST_CASE("a program or its library was deleted or replaced", "[places]") {
@@ -192,7 +223,8 @@ TEST_CASE("a program or its library was deleted or replaced", "[places]") {
   CHECK(std::regex_search(list.out, std::regex(fmt::format("(^|\n) *{} .* Lua 5\\.4\\.7 ", running.pid()))));
 }
 
-// Two file systems begin to number their files alike: what luaspy finds under the library's name is not the file that is mapped.
+// Two file systems begin to number their files alike: what luaspy finds under the library's name is
+// not the file that is mapped.
 TEST_CASE("another file system has another file of that name and number", "[places]") {
   if (!root) {
     INFO("only root mounts file systems; an ordinary user is told so by unshare");
@@ -201,17 +233,24 @@ TEST_CASE("another file system has another file of that name and number", "[plac
   }
   const Folder folder;
   std::filesystem::create_directory(folder.path("m"));
-  const std::string script = "m=$1/m; "
-                             "unshare --mount sh -c 'mount -t tmpfs none \"$1\" && chmod 755 \"$1\" && cp \"$2\" \"$1/liblua.so\" && stat -c %i \"$1/liblua.so\" > \"$1/../first\" && "
-                             "shift 2 && exec \"$@\"' sh \"$m\" \"$2\" setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all env LD_LIBRARY_PATH=\"$m\" $5" +
-                             await_ready +
-                             "nsenter -t $! -m rm \"$m/liblua.so\"; mount -t tmpfs none \"$m\"; chmod 755 \"$m\"; cp \"$3\" \"$m/liblua.so\"; stat -c %i \"$m/liblua.so\" > \"$1/second\"; "
-                             "shift 5; setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all \"$@\" $!; status=$?; kill -9 $!; exit $status";
+  const std::string script =
+      "m=$1/m; "
+      "unshare --mount sh -c 'mount -t tmpfs none \"$1\" && chmod 755 \"$1\" && cp \"$2\" \"$1/liblua.so\" && stat -c "
+      "%i \"$1/liblua.so\" > \"$1/../first\" && "
+      "shift 2 && exec \"$@\"' sh \"$m\" \"$2\" setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all env "
+      "LD_LIBRARY_PATH=\"$m\" $5" +
+      await_ready +
+      "nsenter -t $! -m rm \"$m/liblua.so\"; mount -t tmpfs none \"$m\"; chmod 755 \"$m\"; cp \"$3\" \"$m/liblua.so\"; "
+      "stat -c %i \"$m/liblua.so\" > \"$1/second\"; "
+      "shift 5; setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all \"$@\" $!; status=$?; kill -9 $!; "
+      "exit $status";
   REQUIRE(run({"mkfifo", folder.path("pipe")}).status == 0);
   std::filesystem::copy_file(target("lua-5.4.7-shared").command[0], folder.path("lua"));
   const std::string lua = folder.path("lua") + " " + parts().path("spin.lua") + " plain";
-  const Finished finished = run(Words{"unshare", "--mount", "sh", "-c", script, "sh", folder.path(), target("lua-5.4.7-shared").core, target("lua-5.1.5-shared").core, folder.path("pipe"), lua,
-                                      parts().path("luaspy")} + short_recording);
+  const Finished finished = run(Words{"unshare", "--mount", "sh", "-c", script, "sh", folder.path(),
+                                      target("lua-5.4.7-shared").core, target("lua-5.1.5-shared").core,
+                                      folder.path("pipe"), lua, parts().path("luaspy")} +
+                                short_recording);
   REQUIRE(!read_file(folder.path("first")).empty());
   REQUIRE(read_file(folder.path("first")) == read_file(folder.path("second")));
   check_recorded(finished);
@@ -233,21 +272,30 @@ TEST_CASE("other users, and rights that luaspy lacks", "[places]") {
   const std::string lua = parts().path("musl-static");
   struct Row {
     Words target, luaspy;
-    std::string refusal;   // "": the stack
+    std::string refusal;  // "": the stack
   };
-  const std::string sudo = "run luaspy with sudo", root_lacks = "luaspy is root without the capability CAP_SYS_PTRACE.*--cap-add=SYS_PTRACE";
-  const Words no_trace = {"setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-all"}, none = {"setpriv", "--bounding-set=-all", "--inh-caps=-all"};
+  const std::string sudo = "run luaspy with sudo",
+                    root_lacks = "luaspy is root without the capability CAP_SYS_PTRACE.*--cap-add=SYS_PTRACE";
+  const Words no_trace = {"setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-all"},
+              none = {"setpriv", "--bounding-set=-all", "--inh-caps=-all"};
   std::vector<Row> rows = {{{}, {}, ""}, {{}, {"setpriv", "--no-new-privs"}, ""}};
   const std::vector<Row> of_root = {
       {as_user(), {}, ""},
       {as_user(), as_user(), ""},
       {as_user(), as_user() + Words{"--no-new-privs"}, ""},
       {{}, as_user(), "belongs to user 0, luaspy runs as user 65534; " + sudo},
-      {{}, as_user() + Words{"--no-new-privs"}, "belongs to user 0, luaspy runs as user 65534; run luaspy as root, from outside.*no_new_privs"},
+      {{},
+       as_user() + Words{"--no-new-privs"},
+       "belongs to user 0, luaspy runs as user 65534; run luaspy as root, from outside.*no_new_privs"},
       {as_user(65533), as_user(), "belongs to user 65533, luaspy runs as user 65534; " + sudo},
       {{"setpriv", "--ruid=65534"}, as_user(), "rights of another user \\(real 65534, effective 0, .*" + sudo},
-      {as_user(), {"setpriv", "--reuid=65534", "--regid=65533", "--clear-groups"}, "rights of another group \\(real 65534.*luaspy runs as 65533\\); " + sudo},
-      {{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+net_raw", "--ambient-caps=+net_raw"}, as_user(), "capabilities that luaspy lacks \\(0x2000.*" + sudo},
+      {as_user(),
+       {"setpriv", "--reuid=65534", "--regid=65533", "--clear-groups"},
+       "rights of another group \\(real 65534.*luaspy runs as 65533\\); " + sudo},
+      {{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+net_raw",
+        "--ambient-caps=+net_raw"},
+       as_user(),
+       "capabilities that luaspy lacks \\(0x2000.*" + sudo},
       {{}, no_trace, "capabilities that luaspy lacks \\(0x80000.*" + root_lacks},
       {as_user(), no_trace, "belongs to user 65534, luaspy runs as user 0; " + root_lacks},
       {no_trace, no_trace, ""},
@@ -263,7 +311,8 @@ TEST_CASE("other users, and rights that luaspy lacks", "[places]") {
     else check_refused(finished, row.refusal);
   }
   // Whoever the test is, process 1 is not an ordinary user's.
-  check_refused(dump_as(as_user(), 1), fmt::format("belongs to user 0, luaspy runs as user {}; |hidepid", user_number()));
+  check_refused(dump_as(as_user(), 1),
+                fmt::format("belongs to user 0, luaspy runs as user {}; |hidepid", user_number()));
 }
 
 TEST_CASE("/proc hides processes", "[places]") {
@@ -272,7 +321,8 @@ TEST_CASE("/proc hides processes", "[places]") {
   Running own(as_user() + spin(parts().path("musl-static")));
   own.read_until("READY");
   const auto look = [&](const std::string& change, const Words& who, pid_t pid) {
-    return run(Words{"unshare", "--mount", "sh", "-c", change + " && exec \"$@\"", "sh"} + who + Words{parts().path("luaspy"), "dump", "--pid", std::to_string(pid)});
+    return run(Words{"unshare", "--mount", "sh", "-c", change + " && exec \"$@\"", "sh"} + who +
+               Words{parts().path("luaspy"), "dump", "--pid", std::to_string(pid)});
   };
   if (!root) {
     INFO("only root mounts a /proc that hides; an ordinary user is told so by unshare");
@@ -282,7 +332,9 @@ TEST_CASE("/proc hides processes", "[places]") {
   const std::string hide = "mount -t proc -o hidepid={} proc /proc";
   for (const int level : {1, 2}) {
     const std::string mount = fmt::format(fmt::runtime(hide), level);
-    const std::string cause = level == 1 ? "belongs to user 0, luaspy runs as user 65534, and /proc is mounted with hidepid" : "/proc is mounted with hidepid, which hides it from user 65534";
+    const std::string cause = level == 1
+                                  ? "belongs to user 0, luaspy runs as user 65534, and /proc is mounted with hidepid"
+                                  : "/proc is mounted with hidepid, which hides it from user 65534";
     check_refused(look(mount, as_user(), running.pid()), cause + "; run luaspy with sudo");
     check_refused(look(mount, as_user(), 99999999), "There is no process 99999999", 3);
     check_stack(look(mount, as_user(), own.pid()));
@@ -299,7 +351,8 @@ TEST_CASE("luaspy under a seccomp filter", "[places]") {
   waiting.read_until("READY");
   for (const char* const answer : {"=EPERM", "=ENOSYS"}) {
     Words filter = confine;
-    for (const char* const call : {"process_vm_readv", "openat2", "memfd_create", "sched_setattr", "sched_setscheduler", "sched_setaffinity", "perf_event_open"})
+    for (const char* const call : {"process_vm_readv", "openat2", "memfd_create", "sched_setattr", "sched_setscheduler",
+                                   "sched_setaffinity", "perf_event_open"})
       filter.push_back(std::string(call) + answer);
     filter.push_back("--");
     check_stack(dump_as(filter, waiting.pid()));
@@ -312,8 +365,10 @@ TEST_CASE("luaspy under a seccomp filter", "[places]") {
     const std::string reason = "luaspy may not use ptrace .*seccomp filter.*--cap-add=SYS_PTRACE";
     check_stack(dump_as(no_ptrace, waiting.pid()));
     check_refused(dump_as(no_ptrace, running.pid()), reason);
-    const Words whole = {parts().path("luaspy"), "record", "-r", "200", "-f", "folded", "-o", "-"}, record = whole + Words{"-d", "0.3"};
-    check_refused(run(no_ptrace + record + Words{"--pid", std::to_string(running.pid())}), "lost: .*[0-9]+ refused[^]*" + reason);
+    const Words whole = {parts().path("luaspy"), "record", "-r", "200", "-f", "folded", "-o", "-"},
+                record = whole + Words{"-d", "0.3"};
+    check_refused(run(no_ptrace + record + Words{"--pid", std::to_string(running.pid())}),
+                  "lost: .*[0-9]+ refused[^]*" + reason);
     const Words busy = {"sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; exit 7"};
     check_refused(run(no_ptrace + whole + Words{"--"} + busy), "lost: .*[0-9]+ refused[^]*" + reason, 7);
     const Finished asleep = run(no_ptrace + record + Words{"--idle", "--pid", std::to_string(waiting.pid())});
@@ -325,13 +380,19 @@ TEST_CASE("luaspy under a seccomp filter", "[places]") {
 
 TEST_CASE("a target executes another program while its memory is read through /proc", "[places]") {
   const Folder folder;
-  const std::string other = folder.write("other.lua", "local function after() local x = 0 for i = 1, 1e6 do x = x + i % 7 end return x end\nwhile true do after() end\n");
+  const std::string other = folder.write("other.lua",
+                                         "local function after() local x = 0 for i = 1, 1e6 do x = x + i % 7 end "
+                                         "return x end\nwhile true do after() end\n");
   Running running({"/bin/sh", "-c", "read -r go; exec \"$@\"", "sh", parts().path("musl-static"), other});
-  const Words record = {parts().path("luaspy"), "record", "--mode", "native", "-r", "200", "--every", "0.1", "-f", "folded", "-o", folder.path("profile"), "--pid"};
-  Running luaspy(Words{parts().path("confine"), "process_vm_readv=EPERM", "--"} + record + Words{std::to_string(running.pid())});
+  const Words record = {
+      parts().path("luaspy"), "record", "--mode", "native", "-r", "200", "--every", "0.1", "-f", "folded", "-o",
+      folder.path("profile"), "--pid"};
+  Running luaspy(Words{parts().path("confine"), "process_vm_readv=EPERM", "--"} + record +
+                 Words{std::to_string(running.pid())});
   luaspy.await("it records", [&] { return std::filesystem::exists(folder.path("profile")); });
   running.send("go\n");
-  luaspy.await("it sees the new program", [&] { return read_file(folder.path("profile")).find("musl-static") != std::string::npos; });
+  luaspy.await("it sees the new program",
+               [&] { return read_file(folder.path("profile")).find("musl-static") != std::string::npos; });
 }
 
 TEST_CASE("luaspy opens no connection, harms no process and writes no file but the one that is named", "[places]") {
@@ -342,24 +403,31 @@ TEST_CASE("luaspy opens no connection, harms no process and writes no file but t
   const Words pid = {"--pid", std::to_string(running.pid())};
   // The filters bite.
   const int killed = 128 + SIGSYS;
-  const std::string trace = "import ctypes; ctypes.CDLL(None).ptrace(4, 1, 0, 0)";   // PTRACE_POKETEXT
+  const std::string trace = "import ctypes; ctypes.CDLL(None).ptrace(4, 1, 0, 0)";  // PTRACE_POKETEXT
   CHECK(run(confine + Words{"harm", "--", "python3", "-c", trace}).status == killed);
-  CHECK(run(confine + Words{"network", "--", "python3", "-c", "import socket; socket.socket(socket.AF_UNIX)"}).status == killed);
+  CHECK(run(confine + Words{"network", "--", "python3", "-c", "import socket; socket.socket(socket.AF_UNIX)"}).status ==
+        killed);
   CHECK(run(confine + Words{"internet", "--", "python3", "-c", "import socket; socket.socket()"}).status == killed);
   CHECK(run(confine + Words{"writes", "--", "sh", "-c", "> " + folder.path("never")}).status == killed);
   CHECK(!std::filesystem::exists(folder.path("never")));
 
   // elfutils fetches debug information from there if it is asked to.
   const Words debug_server = {"env", "DEBUGINFOD_URLS=http://127.0.0.1:9"};
-  check_stack(run(debug_server + confine + Words{"network", "harm", "writes", "--"} + program + Words{"dump", "--coroutines", "--locals"} + pid));
-  for (const Words& command : {Words{"ps", "--states"}, Words{"top", "--batch", "--interval", "0.3", "--count", "1"} + pid}) {
-    const Finished finished = run(debug_server + confine + Words{command[0] == "ps" ? "internet" : "network", "harm", "writes", "--"} + program + command);
+  check_stack(run(debug_server + confine + Words{"network", "harm", "writes", "--"} + program +
+                  Words{"dump", "--coroutines", "--locals"} + pid));
+  for (const Words& command :
+       {Words{"ps", "--states"}, Words{"top", "--batch", "--interval", "0.3", "--count", "1"} + pid}) {
+    const Finished finished = run(debug_server + confine +
+                                  Words{command[0] == "ps" ? "internet" : "network", "harm", "writes", "--"} + program +
+                                  command);
     INFO(command[0] << finished.out << finished.err);
     CHECK(finished.status == 0);
     CHECK(finished.out.find(command[0] == "ps" ? "Lua 5.4.7" : "rest") != std::string::npos);
   }
-  const Words in_folder = {"sh", "-c", "umask 027; cd \"$1\"; shift; exec \"$@\"", "sh", folder.path()}, record = {"record", "-r", "200", "-d", "0.3", "-o", "named.folded"};
-  const Finished recorded = run(debug_server + in_folder + confine + Words{"network", "harm", "--"} + program + record + pid);
+  const Words in_folder = {"sh", "-c", "umask 027; cd \"$1\"; shift; exec \"$@\"", "sh", folder.path()},
+              record = {"record", "-r", "200", "-d", "0.3", "-o", "named.folded"};
+  const Finished recorded = run(debug_server + in_folder + confine + Words{"network", "harm", "--"} + program + record +
+                                pid);
   INFO(recorded.err);
   CHECK(recorded.status == 0);
   struct stat status {};

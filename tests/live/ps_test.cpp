@@ -1,10 +1,11 @@
-// luaspy ps, --pid auto and --name, in a PID namespace of their own: there are no processes but those that a test starts.
+// luaspy ps, --pid auto and --name, in a PID namespace of their own: there are no processes but
+// those that a test starts.
 
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 #include <regex>
 #include <sstream>
 
@@ -15,19 +16,19 @@ namespace {
 
 std::string quoted(const Words& words) {
   std::string text;
-  for (const std::string& word : words) text += fmt::format("'{}' ", word);   // none has a quote
+  for (const std::string& word : words) text += fmt::format("'{}' ", word);  // none has a quote
   return text;
 }
 
 // A shell that is the first process of its namespace; what it started ends with it.
 class Namespace {
  public:
-  Namespace() : shell_(command(folder_)) {
-    shell_.read_until("READY");
-  }
+  Namespace() : shell_(command(folder_)) { shell_.read_until("READY"); }
   // Starts a program that says READY; its pid.
   int start(const Words& words) {
-    shell_.send(quoted(words) + "<&3 >\"$1/said\" & echo $!; until grep -qs READY \"$1/said\"; do read -t 0.01 <&3; done; rm \"$1/said\"; echo END\n");
+    shell_.send(quoted(words) +
+                "<&3 >\"$1/said\" & echo $!; until grep -qs READY \"$1/said\"; do read -t 0.01 <&3; done; rm "
+                "\"$1/said\"; echo END\n");
     return std::stoi(shell_.read_until("END").at(0));
   }
   int start_lua(const std::string& name, const std::string& code = "io.read()") {
@@ -38,7 +39,8 @@ class Namespace {
   Finished luaspy(const Words& arguments, const std::string& before = {}) {
     Words words = {LUASPY_PROGRAM};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    shell_.send(fmt::format("{} {} 2>{} </dev/null; s=$?; echo; echo status; echo $s; echo END\n", before, quoted(words), folder_.path("errors")));
+    shell_.send(fmt::format("{} {} 2>{} </dev/null; s=$?; echo; echo status; echo $s; echo END\n", before,
+                            quoted(words), folder_.path("errors")));
     Finished finished;
     const std::vector<std::string> lines = shell_.read_until("END");
     REQUIRE(lines.size() >= 3);
@@ -56,8 +58,10 @@ class Namespace {
 
  private:
   static Words command(const Folder& folder) {
-    const std::string script = "mkfifo \"$1/never\"; exec 3<>\"$1/never\"; echo READY; while read -r line; do eval \"$line\"; done";
-    Words words = {"unshare", "-p", "-f", "--mount-proc", "--kill-child", "/bin/bash", "-c", script, "bash", folder.path()};
+    const std::string
+        script = "mkfifo \"$1/never\"; exec 3<>\"$1/never\"; echo READY; while read -r line; do eval \"$line\"; done";
+    Words words = {"unshare",   "-p", "-f",   "--mount-proc", "--kill-child",
+                   "/bin/bash", "-c", script, "bash",         folder.path()};
     if (::geteuid() != 0) words.insert(words.begin() + 1, "-r");
     return words;
   }
@@ -78,15 +82,17 @@ nlohmann::json of_pid(const nlohmann::json& list, int pid) {
 TEST_CASE("ps lists the processes that run Lua", "[ps]") {
   Namespace processes;
   CHECK(processes.luaspy({"ps"}).err == "No process that runs Lua.\n");
-  const std::vector<std::pair<std::string, std::string>> kinds = {
-      {"debian-lua5.1-bookworm", "5.1.5"}, {"debian-lua5.4-bookworm", "5.4.4"}, {"debian-luajit-bookworm", "LuaJIT 2.1.0-beta3"}};
+  const std::vector<std::pair<std::string, std::string>> kinds = {{"debian-lua5.1-bookworm", "5.1.5"},
+                                                                  {"debian-lua5.4-bookworm", "5.4.4"},
+                                                                  {"debian-luajit-bookworm", "LuaJIT 2.1.0-beta3"}};
   std::vector<int> pids;
   for (const auto& [name, version] : kinds) pids.push_back(processes.start_lua(name));
   const int busy = processes.start_lua("debian-lua5.3-bookworm", "while true do end");
   Words redis = {"/bin/sh", "-c", "echo READY; exec \"$@\" >/dev/null", "sh"};
   const Words server = host("redis");
   redis.insert(redis.end(), server.begin(), server.end());
-  redis.insert(redis.end(), {"--port", "0", "--unixsocket", processes.folder().path("socket"), "--save", "", "--logfile", processes.folder().path("log")});
+  redis.insert(redis.end(), {"--port", "0", "--unixsocket", processes.folder().path("socket"), "--save", "",
+                             "--logfile", processes.folder().path("log")});
   const int redis_pid = processes.start(redis);
   Finished finished;
   nlohmann::json list;
@@ -109,7 +115,8 @@ TEST_CASE("ps lists the processes that run Lua", "[ps]") {
     const nlohmann::json process = of_pid(list, pids[i]);
     INFO(process.dump(2));
     REQUIRE(process.at("lua").size() == 1);
-    CHECK(process.at("lua")[0] == nlohmann::json({{"version", kinds[i].second}, {"file", target(kinds[i].first).core}, {"certain", true}}));
+    CHECK(process.at("lua")[0] ==
+          nlohmann::json({{"version", kinds[i].second}, {"file", target(kinds[i].first).core}, {"certain", true}}));
     CHECK(process.at("user") == "root");
     CHECK(process.at("uid") == 0);
     CHECK(process.at("threads") == 1);
@@ -117,27 +124,30 @@ TEST_CASE("ps lists the processes that run Lua", "[ps]") {
     CHECK(process.at("states") == 1);
     CHECK(process.at("states_complete") == true);
     CHECK(process.at("rows").size() == 1);
-    CHECK(process.at("cpu_percent") == 0.0);   // it sleeps
+    CHECK(process.at("cpu_percent") == 0.0);  // it sleeps
     CHECK(process.at("command").get<std::string>().find("io.read()") != std::string::npos);
     CHECK(!process.contains("refusal"));
   }
   CHECK(of_pid(list, pids[1]).at("rows")[0] == "Lua 5.4.3-5.4.9");
   CHECK(list.at("processes")[0].at("pid") == busy);
-  CHECK(list.at("processes")[0].at("cpu_percent") > 2);   // of a machine that may be busy
+  CHECK(list.at("processes")[0].at("cpu_percent") > 2);  // of a machine that may be busy
   const nlohmann::json server_entry = of_pid(list, redis_pid);
   CHECK(server_entry.at("lua")[0].at("version") == "5.1.5");
   CHECK(server_entry.at("threads") >= 4);
 
   finished = processes.luaspy({"ps"});
   CHECK(std::regex_search(finished.out, std::regex(R"(^ *PID  USER +CPU %  THREADS  LUA +FOUND IN +COMMAND\n)")));
-  CHECK(std::regex_search(finished.out, std::regex(fmt::format(R"(\n *{}  root +\d+\.\d +1  LuaJIT 2\.1\.0-beta3  luajit .*io\.read\(\)\n)", pids[2]))));
+  CHECK(std::regex_search(
+      finished.out,
+      std::regex(fmt::format(R"(\n *{}  root +\d+\.\d +1  LuaJIT 2\.1\.0-beta3  luajit .*io\.read\(\)\n)", pids[2]))));
   // At a terminal, its width.
-  const Finished narrow = processes.luaspy({}, fmt::format("script -qec 'stty cols 90; {} ps' /dev/null; :", LUASPY_PROGRAM));
+  const Finished narrow = processes.luaspy(
+      {}, fmt::format("script -qec 'stty cols 90; {} ps' /dev/null; :", LUASPY_PROGRAM));
   std::istringstream lines(narrow.out);
   std::size_t longest = 0;
   for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
   CHECK(longest >= 88);
-  CHECK(longest <= 91);   // with the carriage return
+  CHECK(longest <= 91);  // with the carriage return
 }
 
 TEST_CASE("--pid auto and --name", "[ps]") {
@@ -162,7 +172,8 @@ TEST_CASE("--pid auto and --name", "[ps]") {
   CHECK(finished.status == 2);
   CHECK(finished.out.empty());
   CHECK(finished.err.starts_with("luaspy: --pid auto: 3 processes run Lua; say which one with --pid:\n"));
-  for (const int pid : {one, two, three}) CHECK(std::regex_search(finished.err, std::regex(fmt::format(R"(\n *{}  root)", pid))));
+  for (const int pid : {one, two, three})
+    CHECK(std::regex_search(finished.err, std::regex(fmt::format(R"(\n *{}  root)", pid))));
 
   const auto chosen = [&](const std::string& name) -> int {
     finished = processes.luaspy({"dump", "--json", "--name", name});
@@ -173,26 +184,35 @@ TEST_CASE("--pid auto and --name", "[ps]") {
   CHECK(chosen("no-such-name") == -3);
   CHECK(chosen("lua5.4") == -2);
   CHECK(finished.err.starts_with("luaspy: --name lua5.4: 2 processes with Lua have it; say which one with --pid:\n"));
-  for (const int pid : {one, two}) CHECK(std::regex_search(finished.err, std::regex(fmt::format(R"(\n *{}  root)", pid))));
+  for (const int pid : {one, two})
+    CHECK(std::regex_search(finished.err, std::regex(fmt::format(R"(\n *{}  root)", pid))));
   CHECK(finished.err.find("lua5.1") == std::string::npos);
-  CHECK(chosen("bash") == -5);   // one process, without Lua
+  CHECK(chosen("bash") == -5);  // one process, without Lua
   processes.kill(one);
   CHECK(chosen("lua5.4") == two);
 
-  for (const Words& wrong : {Words{"dump", "--pid", "automatic"}, {"dump", "--pid", "-1"}, {"dump", "--pid", "1.5"}, {"dump", "--pid", "99999999999"},
-                             {"dump", "--pid", "1", "--name", "x"}, {"record", "--name", "x", "--", "true"}}) {
+  for (const Words& wrong : {Words{"dump", "--pid", "automatic"},
+                             {"dump", "--pid", "-1"},
+                             {"dump", "--pid", "1.5"},
+                             {"dump", "--pid", "99999999999"},
+                             {"dump", "--pid", "1", "--name", "x"},
+                             {"record", "--name", "x", "--", "true"}}) {
     CHECK(processes.luaspy(wrong).status == 2);
   }
 }
 
 TEST_CASE("what ps may not see, it counts, with the reason", "[ps]") {
   Words command = {LUASPY_PROGRAM, "ps"};
-  if (::geteuid() == 0) command.insert(command.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
+  if (::geteuid() == 0)
+    command.insert(command.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
   Running running(target("debian-lua5.4-bookworm").command);
   Finished finished = run(command);
   INFO(finished.out << finished.err);
   CHECK(finished.status == 0);
-  CHECK(std::regex_search(finished.err, std::regex(R"((^|\n)\d+ process(es| \(\d+\)) could not be looked at: they belong to other users; as root, luaspy sees them: sudo luaspy ps\n)")));
+  CHECK(std::regex_search(
+      finished.err,
+      std::regex(
+          R"((^|\n)\d+ process(es| \(\d+\)) could not be looked at: they belong to other users; as root, luaspy sees them: sudo luaspy ps\n)")));
   command.push_back("--json");
   finished = run(command);
   const nlohmann::json list = nlohmann::json::parse(finished.out);

@@ -1,16 +1,17 @@
-// The files that a recording ends in: while it runs, when luaspy is killed, under which name, and with what left out.
+// The files that a recording ends in: while it runs, when luaspy is killed, under which name, and
+// with what left out.
 
 #include <signal.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
 #include <regex>
 
-#include "support/harness.h"
 #include "input/raw_reader.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {
@@ -58,7 +59,8 @@ TEST_CASE("a killed luaspy leaves a raw recording that is whole up to its last f
   const std::uintmax_t head = 8;
   luaspy.await("something is flushed", [&] { return size_of(path) > head; });
   const std::uintmax_t first = size_of(path);
-  luaspy.await("more is flushed", [&] { return size_of(path) > first + 1000; });   // bytes: many samples, however slow the machine
+  luaspy.await("more is flushed", [&] { return size_of(path) > first + 1000; });  // bytes: many samples, however slow
+                                                                                  // the machine
   ::kill(luaspy.pid(), SIGKILL);
   luaspy.wait();
   std::ifstream file(path, std::ios::binary);
@@ -71,7 +73,8 @@ TEST_CASE("a killed luaspy leaves a raw recording that is whole up to its last f
   CHECK(profile->about.luas.size() == 1);
   CHECK(profile->weight_ns() <= profile->about.duration_ns);
   CHECK(profile->about.duration_ns >= 200'000'000);
-  CHECK(std::ranges::any_of(profile->frames(), [](const Frame& frame) { return frame.name == "add" && frame.line == 1; }));
+  CHECK(std::ranges::any_of(profile->frames(),
+                            [](const Frame& frame) { return frame.name == "add" && frame.line == 1; }));
   CHECK(target.alive());
 }
 
@@ -83,8 +86,8 @@ TEST_CASE("a file that is written while recording is whole whenever it is read",
   std::size_t samples = 0, versions = 0;
   luaspy.await("three versions", [&] {
     const std::string text = read_file(path);
-    if (text.empty()) return versions >= 3;   // not written yet
-    const nlohmann::json json = nlohmann::json::parse(text);   // throws if it is cut
+    if (text.empty()) return versions >= 3;                   // not written yet
+    const nlohmann::json json = nlohmann::json::parse(text);  // throws if it is cut
     const std::size_t now = json.at("profiles").at(0).at("samples").size();
     CHECK(now >= samples);
     versions += now > samples;
@@ -121,10 +124,12 @@ TEST_CASE("samples that were not asked for are left out, and told", "[record]") 
 TEST_CASE("the collector is a frame of its own if that is asked for", "[record]") {
   const Folder folder;
   Words command = command_of(target(luajit), Jit::off);
-  command.push_back(folder.write("garbage.lua", "print('READY') io.flush() local t while true do t = {{}, {}, {}} end"));
+  command.push_back(
+      folder.write("garbage.lua", "print('READY') io.flush() local t while true do t = {{}, {}, {}} end"));
   Running running(command);
   running.read_until("READY");
-  const Finished finished = luaspy({"record", "--gc", "-f", "folded", "-o", "-", "-d", "1", "-r", "500", "--pid", std::to_string(running.pid())});
+  const Finished finished = luaspy(
+      {"record", "--gc", "-f", "folded", "-o", "-", "-d", "1", "-r", "500", "--pid", std::to_string(running.pid())});
   std::int64_t collecting = 0, all = 0;
   for (const FoldedStack& stack : parse_folded(finished.out)) {
     for (std::size_t i = 0; i + 1 < stack.frames.size(); ++i) CHECK(stack.frames[i] != "[garbage collector]");
@@ -139,17 +144,21 @@ TEST_CASE("the collector is a frame of its own if that is asked for", "[record]"
 TEST_CASE("a recording that nobody named overwrites none", "[record]") {
   const TwoFunctions target(lua54);
   const Folder folder;
-  for (int i = 0; i < 2; ++i) CHECK(run({"env", "-C", folder.path(), LUASPY_PROGRAM, "record", "-d", "0.2", "--pid", target.pid()}).status == 0);
+  for (int i = 0; i < 2; ++i)
+    CHECK(run({"env", "-C", folder.path(), LUASPY_PROGRAM, "record", "-d", "0.2", "--pid", target.pid()}).status == 0);
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
   const std::string name = fmt::format("luaspy-lua5.4-{}", target.pid());
   CHECK(names == std::vector<std::string>{name + "-2.html", name + ".html"});
 }
 
-TEST_CASE("a launched program is called by its own command, when a wrapper has executed it and when it has ended", "[record]") {
+TEST_CASE("a launched program is called by its own command, when a wrapper has executed it and when it has ended",
+          "[record]") {
   const Folder folder;
-  const std::string file = folder.write("short.lua", "local t = os.clock() while os.clock() - t < 0.5 do end"), path = folder.path("profile.speedscope.json");
+  const std::string file = folder.write("short.lua", "local t = os.clock() while os.clock() - t < 0.5 do end"),
+                    path = folder.path("profile.speedscope.json");
   Words command = {"record", "-o", path, "--", "/usr/bin/env"};
   for (const std::string& word : target(lua54).command) command.push_back(word);
   command.push_back(file);
@@ -163,7 +172,10 @@ TEST_CASE("a launched program is called by its own command, when a wrapper has e
 TEST_CASE("a terminal sees how far the recording is", "[record]") {
   const TwoFunctions target(lua54);
   const Folder folder;
-  const Finished finished = run({"script", "-qec", fmt::format("'{}' record -d 2 -o '{}' --pid {}", LUASPY_PROGRAM, folder.path("profile.folded"), target.pid()), "/dev/null"});
+  const Finished finished = run(
+      {"script", "-qec",
+       fmt::format("'{}' record -d 2 -o '{}' --pid {}", LUASPY_PROGRAM, folder.path("profile.folded"), target.pid()),
+       "/dev/null"});
   CHECK(finished.status == 0);
   INFO(finished.out);
   CHECK(std::regex_search(finished.out, std::regex("\r\\[#{8,16}\\.{8,16}\\] 1 of 2 s, [0-9]+ samples")));

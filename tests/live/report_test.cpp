@@ -1,10 +1,11 @@
-// report on raw recordings of real programs: what it prints agrees with what they do, and tells two versions of a script from two runs of one.
+// report on raw recordings of real programs: what it prints agrees with what they do, and tells two
+// versions of a script from two runs of one.
 
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 #include <regex>
 
 #include "support/harness.h"
@@ -12,7 +13,8 @@
 namespace luaspy::live {
 namespace {
 
-// Half of the time is work's, by what its loop counts to: `rounds` of 10 are as much as the other two take together.
+// Half of the time is work's, by what its loop counts to: `rounds` of 10 are as much as the other
+// two take together.
 std::string script_of(int rounds, double seconds) {
   return fmt::format(R"lua(
 local function count(n)
@@ -78,15 +80,19 @@ bool has(const std::string& text, const std::string& pattern) { return std::rege
 
 TEST_CASE("two runs of a script do not differ, and one in which a function takes 20 % longer does", "[report]") {
   const Folder folder;
-  // A difference of 4.5 % of all samples takes some 9,000: how long that is depends on how much of the CPU luaspy gets.
+  // A difference of 4.5 % of all samples takes some 9,000: how long that is depends on how much of
+  // the CPU luaspy gets.
   constexpr double enough = 10000, tried = 2;
   const std::string again = recorded(folder, "again", script_of(10, tried));
-  const auto seconds_for = [&](double seconds, std::int64_t samples) { return std::clamp(enough * seconds / static_cast<double>(std::max<std::int64_t>(samples, 1)), tried, 40.0); };
+  const auto seconds_for = [&](double seconds, std::int64_t samples) {
+    return std::clamp(enough * seconds / static_cast<double>(std::max<std::int64_t>(samples, 1)), tried, 40.0);
+  };
   std::string first, slower;
   std::int64_t samples = 0;
   double seconds = seconds_for(tried, samples_in(again));
   for (int attempt = 0; attempt < 3 && samples < 8500; ++attempt) {
-    first = recorded(folder, "first", script_of(10, seconds)), slower = recorded(folder, "slower", script_of(12, seconds));
+    first = recorded(folder, "first", script_of(10, seconds)),
+    slower = recorded(folder, "slower", script_of(12, seconds));
     samples = std::min(samples_in(first), samples_in(slower));
     seconds = seconds_for(seconds, samples);
   }
@@ -101,7 +107,8 @@ TEST_CASE("two runs of a script do not differ, and one in which a function takes
   CHECK(has(report({"--diff", slower, first}), "faster -[0-9]+ % +work "));
   const std::vector<FoldedStack> stacks = parse_folded(report({first, "-f", "folded", "-o", "-"}));
   std::int64_t of_work = 0, all = 0;
-  for (const FoldedStack& stack : stacks) all += stack.count, of_work += stack.frames.back().starts_with("work ") ? stack.count : 0;
+  for (const FoldedStack& stack : stacks)
+    all += stack.count, of_work += stack.frames.back().starts_with("work ") ? stack.count : 0;
   CHECK(of_work * 100 > 40 * all);
   const std::string folded = report({"--diff", first, slower, "-f", "folded"});
   CHECK(has(folded, "work \\(.*script.lua:7\\) [0-9]+ [0-9]+\n"));
@@ -110,8 +117,11 @@ TEST_CASE("two runs of a script do not differ, and one in which a function takes
 
 TEST_CASE("a report has every view of a recording, and says why where it has none", "[report]") {
   const Folder folder;
-  const std::string path = folder.write("jit.lua", "local function inner(n)\n  local x = 0\n  for i = 1, n do x = x + i % 7 end\n  return x\nend\nlocal function outer()\n  local t = {}\n"
-                                                   "  for i = 1, 100 do t[i] = tostring(inner(1000)) end\n  return table.concat(t)\nend\nwhile os.clock() < 0.8 do outer() end\n");
+  const std::string path = folder.write("jit.lua",
+                                        "local function inner(n)\n  local x = 0\n  for i = 1, n do x = x + i % 7 end\n "
+                                        " return x\nend\nlocal function outer()\n  local t = {}\n"
+                                        "  for i = 1, 100 do t[i] = tostring(inner(1000)) end\n  return "
+                                        "table.concat(t)\nend\nwhile os.clock() < 0.8 do outer() end\n");
   const std::string raw = folder.path("jit.luaspy");
   Words command = luajits().front().command;
   command.push_back(path);
@@ -137,7 +147,7 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   const auto samples = [&](const Words& options) {
     Words words = {"report", raw, "-f", "folded", "-o", "-"};
     words.insert(words.end(), options.begin(), options.end());
-    const Finished finished = luaspy(words);   // 11: none, as may be of a short time where luaspy gets little of the CPU
+    const Finished finished = luaspy(words);  // 11: none, as may be of a short time where luaspy gets little of the CPU
     INFO(finished.err);
     REQUIRE((finished.status == 0 || finished.status == 11));
     std::int64_t sum = 0;
@@ -151,7 +161,8 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   CHECK(samples({"--thread", thread[1]}) == all);
   check_refused({raw, "--function", "iner"}, 2, "No function is called iner.*There are: .*inner");
   check_refused({raw, "--source", "other.lua"}, 2, "No sample is in a Lua file other.lua. There are: .*jit.lua");
-  check_refused({raw, "--thread", "nobody"}, 11, "no samples of a thread nobody. There are: " + thread[1].str() + " [a-z]+");
+  check_refused({raw, "--thread", "nobody"}, 11,
+                "no samples of a thread nobody. There are: " + thread[1].str() + " [a-z]+");
   check_refused({raw, "--from", "1000"}, 11, "no samples between --from and --to; it lasts");
   check_refused({raw, "--only", "nothing"}, 11, "--only and --ignore leave no sample");
   check_refused({raw, "-f", "raw"}, 2, "is already");

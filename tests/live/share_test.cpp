@@ -1,10 +1,10 @@
-// Two functions share the CPU by the program's own clock: the shares of samples must be theirs, within sampling error; and the
-// summary at the end must account for every tick.
+// Two functions share the CPU by the program's own clock: the shares of samples must be theirs,
+// within sampling error; and the summary at the end must account for every tick.
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <fmt/format.h>
 #include <regex>
 
 #include "support/harness.h"
@@ -26,18 +26,27 @@ std::int64_t optional_number(const std::string& summary, const std::string& patt
   return std::regex_search(summary, match, std::regex(pattern)) ? std::stoll(match[1]) : 0;
 }
 
-// ticks is printed as a rate with one digit, of seconds with one digit: that much can be said of their product.
+// ticks is printed as a rate with one digit, of seconds with one digit: that much can be said of
+// their product.
 void check_summary(const std::string& summary, std::int64_t samples_written) {
-  const double seconds = number(summary, "([0-9.]+) s, [0-9]+ samples of "), rate = number(summary, ", ([0-9.]+) ticks a second");
+  const double seconds = number(summary, "([0-9.]+) s, [0-9]+ samples of "),
+               rate = number(summary, ", ([0-9.]+) ticks a second");
   const auto samples = static_cast<std::int64_t>(number(summary, " s, ([0-9]+) samples of 1 thread,"));
   const auto idle = static_cast<std::int64_t>(number(summary, "thread asleep at ([0-9]+) ticks"));
   std::int64_t lost = 0;
-  for (const char* name : {"not stopped in time", "refused", "thread ended", "stack unreadable", "woke while being read", "on another CPU", "not read whole"})
+  for (const char* name : {"not stopped in time", "refused", "thread ended", "stack unreadable",
+                           "woke while being read", "on another CPU", "not read whole"})
     lost += optional_number(summary, fmt::format("([0-9]+) {}", name));
-  const std::int64_t waiting = optional_number(summary, "waited for a CPU at ([0-9]+) ticks"), late = optional_number(summary, "([0-9]+) late ticks");
+  const std::int64_t waiting = optional_number(summary, "waited for a CPU at ([0-9]+) ticks"),
+                     late = optional_number(summary, "([0-9]+) late ticks");
   INFO(summary);
   CHECK(samples == samples_written);
-  const double ticks = rate * seconds, uncertain = 0.051 * rate + 0.051 * seconds + 1, end = 0.025 * rate;   // luaspy may see the program's end 20 ms late
+  const double ticks = rate * seconds, uncertain = 0.051 * rate + 0.051 * seconds + 1, end = 0.025 * rate;  // luaspy
+                                                                                                            // may see
+                                                                                                            // the
+                                                                                                            // program's
+                                                                                                            // end 20 ms
+                                                                                                            // late
   // A tick that comes late to one CPU may have been made on another one.
   CHECK(static_cast<double>(samples + idle + lost + waiting) <= ticks + uncertain);
   CHECK(static_cast<double>(samples + idle + lost + waiting + late) >= ticks - uncertain - end);
@@ -48,28 +57,35 @@ struct Share {
   int percent;
   const char* work;
   const char* rate;
-  std::string library = {};   // whose c_payload heavy calls, and nothing else does
+  std::string library = {};  // whose c_payload heavy calls, and nothing else does
 };
 
 void check(const Share& share) {
   Words command = share.command;
   const char* const seconds = std::string_view(share.rate) == "100" ? "4" : "1";
-  command.insert(command.end(), {workload("share.lua"), std::to_string(share.percent), seconds, share.work, share.library});
+  command.insert(command.end(),
+                 {workload("share.lua"), std::to_string(share.percent), seconds, share.work, share.library});
   Running running(command);
   running.read_until("READY");
-  // No duration: the program's own end is the recording's, so that both have seen the same time.
-  // No bound on stops either: on a machine that does other things too they are long, and few samples would be left.
-  const Finished recorded = luaspy({"record", "-f", "folded", "-o", "-", "-r", share.rate, "--max-stopped", "100", "--pid", std::to_string(running.pid())});
+  // No duration: the program's own end is the recording's, so that both have seen the same time. No
+  // bound on stops either: on a machine that does other things too they are long, and few samples
+  // would be left.
+  const Finished recorded = luaspy({"record", "-f", "folded", "-o", "-", "-r", share.rate, "--max-stopped", "100",
+                                    "--pid", std::to_string(running.pid())});
   CHECK(running.wait() == 0);
   const std::string said = running.rest();
-  INFO(Catch::StringMaker<Words>::convert(command) << " at " << share.rate << " Hz; the program says: " << said << recorded.err);
+  INFO(Catch::StringMaker<Words>::convert(command)
+       << " at " << share.rate << " Hz; the program says: " << said << recorded.err);
   REQUIRE(recorded.status == 0);
   const double heavy_seconds = number(said, "heavy ([0-9.]+)"), light_seconds = number(said, "light ([0-9.]+)");
 
-  const std::string heavy_place = place("share.lua", "function heavy"), light_place = place("share.lua", "function light");
+  const std::string heavy_place = place("share.lua", "function heavy"),
+                    light_place = place("share.lua", "function light");
   std::int64_t heavy = 0, light = 0, both = 0, all = 0, payload = 0, payload_elsewhere = 0;
   for (const FoldedStack& stack : parse_folded(recorded.out)) {
-    const auto has = [&](const std::string& ending) { return std::ranges::any_of(stack.frames, [&](const std::string& frame) { return frame.ends_with(ending); }); };
+    const auto has = [&](const std::string& ending) {
+      return std::ranges::any_of(stack.frames, [&](const std::string& frame) { return frame.ends_with(ending); });
+    };
     const bool in_heavy = has(heavy_place), in_light = has(light_place);
     all += stack.count;
     heavy += in_heavy ? stack.count : 0;
@@ -80,21 +96,25 @@ void check(const Share& share) {
   const double samples = static_cast<double>(heavy + light);
   CHECK(both == 0);
   REQUIRE(samples >= 100);
-  CHECK(samples >= 0.25 * static_cast<double>(all));   // the rest is the loop's os.clock, a system call, slow on a busy machine
+  CHECK(samples >= 0.25 * static_cast<double>(all));  // the rest is the loop's os.clock, a system call, slow on a busy
+                                                      // machine
   const double expected = heavy_seconds / (heavy_seconds + light_seconds);
-  CHECK(std::abs(expected - share.percent / 100.0) < 0.05);   // else the workload is broken
-  // Ticks are jittered, so binomial is the worst they can be; 5 sigma, and 1 % for the ends of the run.
-  CHECK(std::abs(static_cast<double>(heavy) / samples - expected) < 5 * std::sqrt(expected * (1 - expected) / samples) + 0.01);
+  CHECK(std::abs(expected - share.percent / 100.0) < 0.05);  // else the workload is broken
+  // Ticks are jittered, so binomial is the worst they can be; 5 sigma, and 1 % for the ends of the
+  // run.
+  CHECK(std::abs(static_cast<double>(heavy) / samples - expected) <
+        5 * std::sqrt(expected * (1 - expected) / samples) + 0.01);
   check_summary(recorded.err, all);
   if (share.library.empty()) return;
   CHECK(payload_elsewhere == 0);
-  CHECK(static_cast<double>(payload) >= 0.9 * static_cast<double>(heavy));   // the rest of heavy only calls it
+  CHECK(static_cast<double>(payload) >= 0.9 * static_cast<double>(heavy));  // the rest of heavy only calls it
 }
 
 }  // namespace
 
 TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share]") {
-  const char* const name = GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "debian-lua5.4-bookworm", "debian-lua5.5-sid");
+  const char* const name = GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
+                                    "debian-lua5.4-bookworm", "debian-lua5.5-sid");
   check({target(name).command, 75, "arith", "100"});
   check({target(name).command, 50, "string", std::string_view(name).starts_with("debian-lua5.4") ? "5000" : "1000"});
   check({target(name).command, 75, "coroutine", "1000"});
@@ -104,7 +124,8 @@ TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share]") {
 
 TEST_CASE("shares of samples are shares of time, in builds of every shape", "[share]") {
   const char* const version = GENERATE("5.1.5", "5.4.7");
-  for (const char* const shape : {"O0", "lto", "noehframe", "static", "clang", "nosections"}) check({target(fmt::format("lua-{}-{}", version, shape)).command, 75, "arith", "1000"});
+  for (const char* const shape : {"O0", "lto", "noehframe", "static", "clang", "nosections"})
+    check({target(fmt::format("lua-{}-{}", version, shape)).command, 75, "arith", "1000"});
 }
 
 TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {

@@ -1,5 +1,5 @@
-// Sleeping threads are read as they sleep: stopping one ends its epoll_wait, recv with a timeout or sigtimedwait with EINTR,
-// which programs/sleeper.c counts.
+// Sleeping threads are read as they sleep: stopping one ends its epoll_wait, recv with a timeout or
+// sigtimedwait with EINTR, which programs/sleeper.c counts.
 
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -24,23 +24,24 @@ std::string count(Running& sleeper) {
 }
 
 void record(const Running& sleeper, const Words& more) {
-  Words command = {"record", "-r", "100", "-d", "10", "-f", "folded", "-o", "-", "--threads", "--pid", std::to_string(sleeper.pid())};
+  Words command = {"record", "-r", "100", "-d",        "10",    "-f",
+                   "folded", "-o", "-",   "--threads", "--pid", std::to_string(sleeper.pid())};
   command.insert(command.end(), more.begin(), more.end());
   const Finished recorded = luaspy(command);
   INFO(recorded.err << recorded.out);
   const bool idle = std::ranges::find(more, "--idle") != more.end();
   if (!idle) {
-    CHECK(recorded.status == 11);   // nothing ran
+    CHECK(recorded.status == 11);  // nothing ran
     CHECK(recorded.out.empty());
     CHECK(recorded.err.find("--idle") != std::string::npos);
     return;
   }
   REQUIRE(recorded.status == 0);
-  std::map<std::string, std::int64_t> ends;   // samples by innermost frame
+  std::map<std::string, std::int64_t> ends;  // samples by innermost frame
   for (const FoldedStack& stack : parse_folded(recorded.out)) ends[stack.frames.back()] += stack.count;
   for (const char* const call : {"[epoll_wait]", "[recvfrom]", "[rt_sigtimedwait]"}) {
     INFO(call);
-    CHECK(ends[call] >= 100);           // of 1000, on a machine that does other things too
+    CHECK(ends[call] >= 100);  // of 1000, on a machine that does other things too
   }
 }
 
@@ -79,7 +80,8 @@ TEST_CASE("the sleeper counts interruptions", "[sleep]") {
 }
 
 TEST_CASE("a sleeping thread shows what it waits in, and its Lua stack", "[sleep]") {
-  const std::string version = source_version(GENERATE("5.1", "5.2", "5.3", "5.4", "5.5", "2.1.20220320-gc64", "2.1.newest-gc32", "2.1.tarantool2.6-gc64"));
+  const std::string version = source_version(
+      GENERATE("5.1", "5.2", "5.3", "5.4", "5.5", "2.1.20220320-gc64", "2.1.newest-gc32", "2.1.tarantool2.6-gc64"));
   const Folder folder;
   Running sleeper({compile(folder, "sleeper", version)});
   sleeper.read_until("READY");
@@ -98,7 +100,7 @@ TEST_CASE("a sleeping thread shows what it waits in, and its Lua stack", "[sleep
       if (frame.at("kind") != "native") names.push_back(frame.at("name"));
     }
     REQUIRE(names.size() == 5);
-    CHECK((names[1] == "wait_from_lua" || names[1] == "wait"));   // the symbol, or what Lua called it
+    CHECK((names[1] == "wait_from_lua" || names[1] == "wait"));  // the symbol, or what Lua called it
     names.erase(names.begin() + 1);
     CHECK(names == std::vector<std::string>{"[epoll_wait]", "serve", "main_loop", "main chunk"});
   }

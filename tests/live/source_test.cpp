@@ -1,4 +1,5 @@
-// Lines of the target's files, whatever root and working directory it has, and nothing but plain files.
+// Lines of the target's files, whatever root and working directory it has, and nothing but plain
+// files.
 
 #include <fcntl.h>
 #include <sched.h>
@@ -11,8 +12,8 @@
 #include <filesystem>
 
 #include "attach/rooted_file.h"
-#include "support/harness.h"
 #include "dump/source_lines.h"
+#include "support/harness.h"
 
 namespace luaspy::live {
 namespace {
@@ -34,7 +35,10 @@ TEST_CASE("the text of a line", "[source]") {
   const Folder folder;
   std::filesystem::create_directory(folder.path("lib"));
   folder.write("lib/a.lua", "one\n  two \t\r\nthree\n\rfour\rfive\nsix \x1b[31m");
-  folder.write("bom.lua", "\xef\xbb\xbf" "first\n" + std::string(300, 'x') + "\n");
+  folder.write("bom.lua",
+               "\xef\xbb\xbf"
+               "first\n" +
+                   std::string(300, 'x') + "\n");
   folder.write("compiled.luac", "\x1bLua\n\n\n");
   folder.write("large.lua", std::string((4 << 20) + 1, '\n'));
   REQUIRE(::mkfifo(folder.path("fifo.lua").c_str(), 0666) == 0);
@@ -51,7 +55,8 @@ TEST_CASE("the text of a line", "[source]") {
   CHECK(line_of(pid, "a.lua", 6) == "six \\x1b[31m");
   CHECK(line_of(pid, "../bom.lua", 1) == "first");
   CHECK(line_of(pid, "../bom.lua", 2) == std::string(120, 'x') + "...");
-  for (const std::string file : {"missing.lua", "", "../fifo.lua", "../zero.lua", "../large.lua", "../compiled.luac", "..", "[string \"a.lua\"]", "/dev/tty", "/proc/self/mem"}) {
+  for (const std::string file : {"missing.lua", "", "../fifo.lua", "../zero.lua", "../large.lua", "../compiled.luac",
+                                 "..", "[string \"a.lua\"]", "/dev/tty", "/proc/self/mem"}) {
     INFO(file);
     CHECK(line_of(pid, file, 1) == "none");
   }
@@ -59,25 +64,37 @@ TEST_CASE("the text of a line", "[source]") {
   CHECK(line_of(pid, "../bom.lua", 3) == "none");
   CHECK(SourceLines(pid).line("a.lua", 1)->changed == false);
   folder.write("lib/a.lua", "other\n");
-  std::filesystem::last_write_time(folder.path("lib/a.lua"), std::filesystem::file_time_type::clock::now() + std::chrono::seconds(1));
+  std::filesystem::last_write_time(folder.path("lib/a.lua"),
+                                   std::filesystem::file_time_type::clock::now() + std::chrono::seconds(1));
   SourceLines lines(pid);
   CHECK(lines.line("a.lua", 1)->changed);
   CHECK(lines.line("a.lua", 1)->text == "other");
 }
 
-// What a kernel does with RESOLVE_IN_ROOT, and what luaspy does itself where there is no openat2: never out of the root.
+// What a kernel does with RESOLVE_IN_ROOT, and what luaspy does itself where there is no openat2:
+// never out of the root.
 TEST_CASE("symbolic links stay in the target's root", "[source]") {
   const Folder folder;
   std::filesystem::create_directories(folder.path("root/app"));
   folder.write("outside.lua", "outside");
   folder.write("root/inside.lua", "inside");
   folder.write("root/outside.lua", "of the root");
-  for (const auto& [target, name] : {std::pair{"/inside.lua", "absolute"}, {"../../../outside.lua", "up"}, {"..", "parent"}, {"loop", "loop"}, {"/app/absolute", "twice"}}) {
+  for (const auto& [target, name] : {std::pair{"/inside.lua", "absolute"},
+                                     {"../../../outside.lua", "up"},
+                                     {"..", "parent"},
+                                     {"loop", "loop"},
+                                     {"/app/absolute", "twice"}}) {
     REQUIRE(::symlink(target, folder.path("root/app/" + std::string(name)).c_str()) == 0);
   }
   const FileDescriptor root = system::open_file(folder.path("root"), O_PATH | O_DIRECTORY);
-  for (const auto& [path, expected] : {std::pair{"/app/absolute", "inside"}, {"app/up", "of the root"}, {"/app/parent/inside.lua", "inside"}, {"/../../outside.lua", "of the root"},
-                                       {"/app/loop", "none"}, {"/app/twice", "inside"}, {"/app/missing", "none"}, {"/inside.lua/x", "none"}}) {
+  for (const auto& [path, expected] : {std::pair{"/app/absolute", "inside"},
+                                       {"app/up", "of the root"},
+                                       {"/app/parent/inside.lua", "inside"},
+                                       {"/../../outside.lua", "of the root"},
+                                       {"/app/loop", "none"},
+                                       {"/app/twice", "inside"},
+                                       {"/app/missing", "none"},
+                                       {"/inside.lua/x", "none"}}) {
     INFO(path);
     system::Failure failure;
     CHECK(content(system::open_in_root(root, path, O_PATH, &failure)) == expected);
@@ -97,13 +114,15 @@ TEST_CASE("files of a target with another root", "[source]") {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
   if (pid == 0) {
-    const bool entered = (::geteuid() == 0 || ::unshare(CLONE_NEWUSER) == 0) && ::chroot(folder.path("root").c_str()) == 0 && ::chdir("/app") == 0;
+    const bool entered = (::geteuid() == 0 || ::unshare(CLONE_NEWUSER) == 0) &&
+                         ::chroot(folder.path("root").c_str()) == 0 && ::chdir("/app") == 0;
     (void)!::write(ready[1], entered ? "y" : "n", 1);
     for (;;) ::pause();
   }
   char answer = 0;
   const bool heard = ::read(ready[0], &answer, 1) == 1;
-  const std::vector<std::string> lines = {line_of(pid, "main.lua", 1), line_of(pid, "/app/main.lua", 1), line_of(pid, "link.lua", 1), line_of(pid, "../lib.lua", 1),
+  const std::vector<std::string> lines = {line_of(pid, "main.lua", 1), line_of(pid, "/app/main.lua", 1),
+                                          line_of(pid, "link.lua", 1), line_of(pid, "../lib.lua", 1),
                                           line_of(pid, folder.path("root/lib.lua"), 1)};
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);

@@ -29,7 +29,8 @@ TEST_CASE("nothing moves in a standstill", "[family]") {
     const Counts before = counts();
     bool moved = false;
     for (int i = 0; i < 200; ++i) moved |= counts() != before;
-    // A thread may be caught in the making of another one, asleep: then it can wake, and this is told.
+    // A thread may be caught in the making of another one, asleep: then it can wake, and this is
+    // told.
     const bool undisturbed = standstill.undisturbed();
     CHECK((!moved || !undisturbed));
     whole += undisturbed;
@@ -41,7 +42,8 @@ TEST_CASE("nothing moves in a standstill", "[family]") {
   CHECK(whole >= 25);
 }
 
-// The kernel ends all other threads first, and a traced one has not ended before its tracer has heard of it.
+// The kernel ends all other threads first, and a traced one has not ended before its tracer has
+// heard of it.
 TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
   const std::string who = GENERATE("first", "second"), held = GENERATE("first", "second");
   INFO(who << " executes, " << held << " stands still");
@@ -57,11 +59,13 @@ TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
     REQUIRE(stop.outcome() == Target::Stop::Outcome::stopped);
     program.send("\n");
     // Killed where it stands, if another one executes; else it executes once it runs again.
-    if (who != held) program.await("it has been killed", [&] { return Thread(program.pid(), tid).state_letter() != 't'; });
+    if (who != held)
+      program.await("it has been killed", [&] { return Thread(program.pid(), tid).state_letter() != 't'; });
   }
   program.await("the new program says AGAIN", [&] {
     target.tracer().let_go_pending();
-    return target.process().executable().ends_with("execs") && read_file("/proc/" + std::to_string(program.pid()) + "/cmdline").ends_with(std::string("again\0", 6));
+    return target.process().executable().ends_with("execs") &&
+           read_file("/proc/" + std::to_string(program.pid()) + "/cmdline").ends_with(std::string("again\0", 6));
   });
   program.read_until("AGAIN");
   // It can be stopped, and runs again.
@@ -73,7 +77,8 @@ TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
   program.await("it runs", [&] { return Thread(program.pid(), program.pid()).state_letter() == 'R'; });
 }
 
-// A stop is told once; who waits for any child, or any thread, may take what was another one's to hear.
+// A stop is told once; who waits for any child, or any thread, may take what was another one's to
+// hear.
 TEST_CASE("a stop that somebody else has heard of is taken, and the thread runs again", "[family]") {
   const Folder folder;
   Running program(lua({folder.write("spin.lua", "print('READY') io.flush() while true do end")}));

@@ -1,9 +1,10 @@
-// Threads that are read without a stop, by the kernel's log of their switches. Where luaspy may not have it, it stops them.
+// Threads that are read without a stop, by the kernel's log of their switches. Where luaspy may not
+// have it, it stops them.
 
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 #include <regex>
 
 #include "attach/switch_log.h"
@@ -29,11 +30,13 @@ long times_asleep(pid_t pid) {
 
 struct Recorded {
   std::int64_t samples = 0;
-  double add = 0;   // of them, %
+  double add = 0;  // of them, %
 };
 
 Recorded record_adding(const Running& target, const Words& more) {
-  Words command = {"record", "-r", "500", "-d", "3", "--max-stopped", "100", "--mode", "lua", "-f", "folded", "-o", "-", "--pid", std::to_string(target.pid())};
+  Words command = {"record",        "-r",  "500",    "-d",    "3",
+                   "--max-stopped", "100", "--mode", "lua",   "-f",
+                   "folded",        "-o",  "-",      "--pid", std::to_string(target.pid())};
   command.insert(command.end(), more.begin(), more.end());
   const Finished finished = luaspy(command);
   INFO(finished.err);
@@ -62,7 +65,9 @@ TEST_CASE("a thread whose switches the kernel tells is read without a stop, and 
   const long last = times_asleep(target.pid());
   REQUIRE((without.samples > 100 && with.samples > 100));
   CHECK(last - then >= with.samples);
-  if (is_allowed) CHECK(then - first < without.samples / 10);   // what the search for Lua has stopped, and the first looks at a big stack
+  if (is_allowed)
+    CHECK(then - first < without.samples / 10);  // what the search for Lua has stopped, and the first looks at a big
+                                                 // stack
   else CHECK(then - first >= without.samples);
   // A quarter of the time, 25 ± 2.4 of 300 samples.
   CHECK(without.add == Approx(25).margin(10));
@@ -75,7 +80,7 @@ TEST_CASE("the log has the registers that a stop finds", "[record]") {
   running.read_until("READY");
   const std::unique_ptr<SwitchLog> log = SwitchLog::open(running.pid());
   if (log == nullptr) {
-    CHECK(geteuid() != 0);   // a container may keep root from it, too: then this says so
+    CHECK(geteuid() != 0);  // a container may keep root from it, too: then this says so
     return;
   }
   Result<Process> process = Process::open(running.pid());

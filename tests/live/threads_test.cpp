@@ -1,9 +1,10 @@
-// Hosts that run Lua on several threads, in several states, or in other ways than the lua program does.
+// Hosts that run Lua on several threads, in several states, or in other ways than the lua program
+// does.
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fmt/format.h>
 #include <regex>
 #include <set>
 
@@ -25,12 +26,16 @@ int owner(const nlohmann::json& frames) {
   return owner;
 }
 
-// The innermost Lua frames of thread K: leaf_K, and the function that calls it. It may be between two calls of leaf_K.
+// The innermost Lua frames of thread K: leaf_K, and the function that calls it. It may be between
+// two calls of leaf_K.
 void check_worker(const nlohmann::json& thread, int k) {
   std::vector<std::string> functions;
   for (const nlohmann::json& frame : thread.at("frames")) {
-    if (frame.at("kind") == "lua") functions.push_back(fmt::format("{}:{}", frame.at("file").get<std::string>(), frame.at("line_defined").get<int>()));
-    if (frame.at("kind") == "lua" && frame.at("line_defined") == 2 * k - 1) CHECK(frame.at("name") == fmt::format("leaf_{}", k));
+    if (frame.at("kind") == "lua")
+      functions.push_back(
+          fmt::format("{}:{}", frame.at("file").get<std::string>(), frame.at("line_defined").get<int>()));
+    if (frame.at("kind") == "lua" && frame.at("line_defined") == 2 * k - 1)
+      CHECK(frame.at("name") == fmt::format("leaf_{}", k));
   }
   const std::string leaf = fmt::format("threads:{}", 2 * k - 1), body = fmt::format("threads:{}", 2 * k);
   INFO(thread.dump(2));
@@ -38,7 +43,15 @@ void check_worker(const nlohmann::json& thread, int k) {
   CHECK(thread.at("native_complete") == true);
 }
 
-const Words versions = {"5.1", "5.2", "5.3", "5.4", "5.5", "2.1.20170501-gc64", "2.1.20220320-gc32", "2.1.newest-gc64", "2.1.tarantool2.6-gc32"};
+const Words versions = {"5.1",
+                        "5.2",
+                        "5.3",
+                        "5.4",
+                        "5.5",
+                        "2.1.20170501-gc64",
+                        "2.1.20220320-gc32",
+                        "2.1.newest-gc64",
+                        "2.1.tarantool2.6-gc32"};
 
 bool is_luajit(const std::string& version) { return version.starts_with("2.1."); }
 
@@ -51,7 +64,7 @@ TEST_CASE("each thread's own Lua function, of own and of shared states", "[threa
   Running running({compile(folder, "threads", version), mode});
   running.read_until("READY");
   INFO(version << " " << mode);
-  std::map<int, int> tids;   // by thread
+  std::map<int, int> tids;  // by thread
   bool seen_leaf = false;
   for (int look = 0; look < 5; ++look) {
     const nlohmann::json json = dump(running.pid());
@@ -82,10 +95,11 @@ TEST_CASE("record --threads gives every thread its own root", "[threads]") {
   const Folder folder;
   Running running({compile(folder, "threads", version), "own"});
   running.read_until("READY");
-  const Finished recorded = luaspy({"record", "--threads", "-d", "2", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+  const Finished recorded = luaspy({"record", "--threads", "-d", "2", "-r", "200", "--max-stopped", "100", "-f",
+                                    "folded", "-o", "-", "--pid", std::to_string(running.pid())});
   INFO(recorded.err << recorded.out);
   REQUIRE(recorded.status == 0);
-  std::map<std::string, std::set<int>> owners;   // by root frame
+  std::map<std::string, std::set<int>> owners;  // by root frame
   std::map<std::string, std::int64_t> samples;
   for (const FoldedStack& stack : parse_folded(recorded.out)) {
     REQUIRE(stack.frames.front().starts_with("thread "));
@@ -100,7 +114,7 @@ TEST_CASE("record --threads gives every thread its own root", "[threads]") {
   for (const auto& [root, functions] : owners) {
     INFO(root);
     CHECK(functions.size() == 1);
-    CHECK(samples[root] >= 5);   // of 400, on a machine that does other things too
+    CHECK(samples[root] >= 5);  // of 400, on a machine that does other things too
     all.insert(functions.begin(), functions.end());
   }
   CHECK(all.size() == thread_count);
@@ -111,7 +125,8 @@ TEST_CASE("record of threads whose stacks lie side by side in one mapping", "[th
   const Folder folder;
   Running running({compile(folder, "threads", version), "neighbours"});
   for (const std::string& line : running.read_until("READY")) WARN(line);
-  const Finished recorded = luaspy({"record", "-d", "1", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
+  const Finished recorded = luaspy({"record", "-d", "1", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-",
+                                    "--pid", std::to_string(running.pid())});
   INFO(version << "\n" << recorded.err << recorded.out);
   REQUIRE(recorded.status == 0);
   std::smatch complete;
@@ -120,7 +135,9 @@ TEST_CASE("record of threads whose stacks lie side by side in one mapping", "[th
   std::int64_t all = 0, with_lua = 0;
   for (const FoldedStack& stack : parse_folded(recorded.out)) {
     all += stack.count;
-    if (std::ranges::any_of(stack.frames, [](const std::string& frame) { return frame.find("(threads:") != frame.npos; })) with_lua += stack.count;
+    if (std::ranges::any_of(stack.frames,
+                            [](const std::string& frame) { return frame.find("(threads:") != frame.npos; }))
+      with_lua += stack.count;
   }
   CHECK(all > 20);
   CHECK(with_lua == all);
@@ -138,7 +155,8 @@ TEST_CASE("a state that runs another state on the same thread is one stack", "[t
     if (thread.at("tid") == running.pid()) continue;
     std::vector<std::string> stack;
     for (const nlohmann::json& frame : thread.at("frames")) {
-      if (frame.at("kind") == "lua") stack.push_back(fmt::format("{}:{}", frame.at("file").get<std::string>(), frame.at("line_defined").get<int>()));
+      if (frame.at("kind") == "lua")
+        stack.push_back(fmt::format("{}:{}", frame.at("file").get<std::string>(), frame.at("line_defined").get<int>()));
       if (frame.at("kind") == "c") stack.push_back(frame.at("name"));
       CHECK(frame.at("kind") != "marker");
     }
@@ -224,12 +242,14 @@ TEST_CASE("a process whose first thread has ended", "[threads][leader]") {
     CHECK(thread.at("frames").dump().find("\"body\"") != std::string::npos);
     CHECK(json.at("command").get<std::string>().ends_with("leader" + version + " first"));
   }
-  const Finished recorded = luaspy({"record", "-d", "1", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", pid});
+  const Finished recorded = luaspy(
+      {"record", "-d", "1", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", pid});
   INFO(version << "\n" << recorded.err << recorded.out);
   CHECK(recorded.status == 0);
   CHECK(recorded.err.find("native part complete 100.00 %") != std::string::npos);
   CHECK(recorded.out.find("body (worker:2)") != std::string::npos);
-  const Finished top = luaspy({"top", "--batch", "--interval", "0.8", "--count", "1", "--max-stopped", "100", "--pid", pid});
+  const Finished top = luaspy(
+      {"top", "--batch", "--interval", "0.8", "--count", "1", "--max-stopped", "100", "--pid", pid});
   INFO(top.err << top.out);
   CHECK(top.status == 0);
   CHECK(top.out.find("leaf (worker:1)") != std::string::npos);
@@ -244,8 +264,9 @@ TEST_CASE("the first thread ends while it is recorded", "[threads][leader]") {
   Running running({compile(folder, "leader", version), "asked"});
   running.read_until("READY");
   const std::string task = "/proc/" + std::to_string(running.pid()) + "/task/";
-  Running recorder(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-d", "3", "-r", "200", "--max-stopped", "100", "--threads", "-f", "folded", "-o", folder.path("profile"),
-                                                      "--pid", std::to_string(running.pid())}));
+  Running recorder(with_errors(folder.path("errors"),
+                               {LUASPY_PROGRAM, "record", "-d", "3", "-r", "200", "--max-stopped", "100", "--threads",
+                                "-f", "folded", "-o", folder.path("profile"), "--pid", std::to_string(running.pid())}));
   recorder.await("it has the threads' files open", [&] {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", recorder.pid()), error)) {

@@ -2,8 +2,8 @@
 
 #include <signal.h>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 #include <regex>
 #include <sstream>
 
@@ -35,7 +35,8 @@ class Terminal {
  public:
   Terminal(int width, int height, const std::string& environment = {}) {
     run_tmux({"new-session", "-d", "-c", folder.path(), "-x", std::to_string(width), "-y", std::to_string(height),
-              fmt::format("env -u NO_COLOR LC_ALL=C.UTF-8 TERM=screen-256color TMPDIR='{}' {} PS1='$ ' sh -i", folder.path(), environment)});
+              fmt::format("env -u NO_COLOR LC_ALL=C.UTF-8 TERM=screen-256color TMPDIR='{}' {} PS1='$ ' sh -i",
+                          folder.path(), environment)});
     await("the shell", [](const std::string& screen) { return screen.starts_with("$"); });
     shell_ = std::stoi(run_tmux({"display-message", "-p", "#{pane_pid}"}));
   }
@@ -48,8 +49,12 @@ class Terminal {
     press("Enter");
   }
   void press(const std::string& key) { run_tmux({"send-keys", key}); }
-  void resize(int width, int height) { run_tmux({"resize-window", "-x", std::to_string(width), "-y", std::to_string(height)}); }
-  std::string screen(bool styled = false) { return run_tmux(styled ? Words{"capture-pane", "-p", "-e"} : Words{"capture-pane", "-p"}); }
+  void resize(int width, int height) {
+    run_tmux({"resize-window", "-x", std::to_string(width), "-y", std::to_string(height)});
+  }
+  std::string screen(bool styled = false) {
+    return run_tmux(styled ? Words{"capture-pane", "-p", "-e"} : Words{"capture-pane", "-p"});
+  }
   // It shows a program's screen (the alternate one); the cursor is hidden.
   bool is_taken() { return run_tmux({"display-message", "-p", "#{alternate_on} #{cursor_flag}"}) == "1 0\n"; }
   bool is_as_before() { return run_tmux({"display-message", "-p", "#{alternate_on} #{cursor_flag}"}) == "0 1\n"; }
@@ -120,11 +125,13 @@ std::string line_with(const std::string& screen, const std::string& text) {
   return {};
 }
 
-// Of both. On a busy machine, other things take time too, so only their relation is sure; some hundred samples tell it within a tenth.
+// Of both. On a busy machine, other things take time too, so only their relation is sure; some
+// hundred samples tell it within a tenth.
 bool is_seven_tenths(double hot, double cold) { return hot / (hot + cold) > 0.52 && hot / (hot + cold) < 0.88; }
 
 int width_of(const std::string& line) {
-  return static_cast<int>(std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<int>(
+      std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 }  // namespace
@@ -135,7 +142,7 @@ TEST_CASE("top shows the hot function with its share", "[top]") {
   const Busy busy(name);
   Terminal terminal(100, 30);
   terminal.type(busy.top());
-  const std::string screen = terminal.await_match(" (1\\.[6-9]|2\\.)[0-9]+s\n");   // enough samples
+  const std::string screen = terminal.await_match(" (1\\.[6-9]|2\\.)[0-9]+s\n");  // enough samples
   INFO(screen);
   CHECK(terminal.is_taken());
   CHECK(screen.find(name == lua54 ? "· Lua 5.4" : "· LuaJIT") != std::string::npos);
@@ -146,8 +153,9 @@ TEST_CASE("top shows the hot function with its share", "[top]") {
   const std::size_t hot_row = screen.find("busy.lua:3)"), cold_row = screen.find("busy.lua:4)");
   REQUIRE(cold_row != std::string::npos);
   CHECK(hot_row < cold_row);
-  CHECK(std::regex_search(screen, std::regex("TotalTime.*\n[^\n]*busy.lua:3\\)")));   // nothing is above it
-  const double hot = std::stod(line_with(screen, "busy.lua:3)").substr(7)), cold = std::stod(line_with(screen, "busy.lua:4)").substr(7));
+  CHECK(std::regex_search(screen, std::regex("TotalTime.*\n[^\n]*busy.lua:3\\)")));  // nothing is above it
+  const double hot = std::stod(line_with(screen, "busy.lua:3)").substr(7)),
+               cold = std::stod(line_with(screen, "busy.lua:4)").substr(7));
   CHECK(is_seven_tenths(hot, cold));
   terminal.press("q");
   terminal.await_match("\\$ *\n*$");
@@ -167,11 +175,13 @@ TEST_CASE("top: each key", "[top]") {
   terminal.press("/");
   terminal.await_text("filter: _");
   terminal.press("c"), terminal.press("O"), terminal.press("l");
-  std::string screen = terminal.await("the filter", [](const std::string& text) { return text.find("filter: cOl_") != std::string::npos && text.find("hot (") == std::string::npos; });
+  std::string screen = terminal.await("the filter", [](const std::string& text) {
+    return text.find("filter: cOl_") != std::string::npos && text.find("hot (") == std::string::npos;
+  });
   CHECK(screen.find("cold (") != std::string::npos);
   terminal.press("Escape");
   terminal.await_text("hot (");
-  terminal.press("s"), terminal.press("s"), terminal.press("S");   // by %Total: who calls comes first
+  terminal.press("s"), terminal.press("s"), terminal.press("S");  // by %Total: who calls comes first
   terminal.await_match("TotalTime.*\n.*(libc_start|lua5.4\\+0x)");
   terminal.press("S");
   terminal.await_match("TotalTime.*\n.*hot \\(");
@@ -197,7 +207,9 @@ TEST_CASE("top: each key", "[top]") {
   screen = terminal.await_text("paused");
   const std::string hot = line_with(screen, "hot (");
   terminal.press("p");
-  terminal.await("other numbers", [&](const std::string& text) { return text.find("paused") == std::string::npos && line_with(text, "hot (") != hot; });
+  terminal.await("other numbers", [&](const std::string& text) {
+    return text.find("paused") == std::string::npos && line_with(text, "hot (") != hot;
+  });
   terminal.await_match(" [2-9]\\.[0-9]+s\n");
   terminal.press("r");
   terminal.await_match(" 0\\.[0-9]+s\n");
@@ -311,17 +323,19 @@ TEST_CASE("top in terminals of other kinds", "[top]") {
 TEST_CASE("a command that top has started: its output comes after the screen, its exit status is luaspy's", "[top]") {
   Terminal terminal(100, 30);
   const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", program);
-  terminal.type(fmt::format("{} top -- {} {} 'to stdout' 0.3 'to stderr' 7; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
+  terminal.type(
+      fmt::format("{} top -- {} {} 'to stdout' 0.3 'to stderr' 7; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
   const std::string screen = terminal.await_text("the target has ended");
   CHECK(screen.find("hot (") != std::string::npos);
-  CHECK(screen.find("to stdout") == line_with(screen, "luaspy top").find("to stdout"));   // nothing but its command line
+  CHECK(screen.find("to stdout") == line_with(screen, "luaspy top").find("to stdout"));  // nothing but its command line
   terminal.press("q");
   const std::string after = terminal.await_text("status 7");
   CHECK(std::regex_search(after, std::regex("\nto stdout\nto stderr\n")));
   CHECK(run({"sh", "-c", "ls " + terminal.folder.path() + "/luaspy-top-* 2>/dev/null"}).out.empty());
 
   // Left early: it runs on, and so does its output. What is not the terminal stays what it is.
-  terminal.type(fmt::format("clear; {} top -- {} {} 'early' 0.6 'late' 9 2>errors; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
+  terminal.type(fmt::format("clear; {} top -- {} {} 'early' 0.6 'late' 9 2>errors; echo sta''tus $?", LUASPY_PROGRAM,
+                            lua, script));
   terminal.await_text("hot (");
   terminal.press("q");
   terminal.await_match("(^|\n)early\n");
@@ -332,7 +346,8 @@ TEST_CASE("a command that top has started: its output comes after the screen, it
 TEST_CASE("top --batch", "[top]") {
   const Busy busy;
   const std::string pid = std::to_string(busy.running.pid());
-  const Finished finished = luaspy({"top", "--batch", "--interval", "0.8", "--count", "2", "-r", "200", "--max-stopped", "100", "--pid", pid});
+  const Finished finished = luaspy(
+      {"top", "--batch", "--interval", "0.8", "--count", "2", "-r", "200", "--max-stopped", "100", "--pid", pid});
   INFO(finished.out << finished.err);
   CHECK(finished.status == 0);
   CHECK(finished.err.empty());

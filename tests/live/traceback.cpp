@@ -11,17 +11,21 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 
 // lauxlib.c, luaL_traceback; ldblib.c, db_errorfb in 5.1; lj_debug.c, luaL_traceback.
 std::vector<Line> parse_traceback(const std::vector<std::string>& text) {
-  static const std::regex lua_frame("^\t(.*?):(?:(-?[0-9]+):)? in (.*)$"), c_frame("^\t\\[(?:C|builtin#[0-9]+)\\]: (?:in )?(.*)$"), place("<.*:([0-9]+)>$"),
-      skipped("^\t\\.\\.\\.(?:\t\\(skipping .*)?$"),   // a long path is cut to "\t...LAST PART:LINE:"
+  static const std::regex lua_frame("^\t(.*?):(?:(-?[0-9]+):)? in (.*)$"),
+      c_frame("^\t\\[(?:C|builtin#[0-9]+)\\]: (?:in )?(.*)$"), place("<.*:([0-9]+)>$"),
+      skipped("^\t\\.\\.\\.(?:\t\\(skipping .*)?$"),  // a long path is cut to "\t...LAST PART:LINE:"
       quoted("(?:function|method|field|upvalue|local|global|metamethod|hook) '([^']*)'");
   std::vector<Line> lines;
   std::smatch match;
   for (const std::string& line : text) {
     std::string what;
-    if (line.starts_with("\t(...tail calls...)") || line == "\t(tail call): ?") lines.push_back({Line::Kind::tail_calls});
+    if (line.starts_with("\t(...tail calls...)") || line == "\t(tail call): ?")
+      lines.push_back({Line::Kind::tail_calls});
     else if (std::regex_match(line, skipped)) lines.push_back({Line::Kind::skipped});
     else if (std::regex_match(line, match, c_frame)) lines.push_back({Line::Kind::c}), what = match[1];
-    else if (std::regex_match(line, match, lua_frame)) lines.push_back({Line::Kind::lua, base_name(match[1]), {}, match[2].length() != 0 ? std::stoi(match[2]) : -1}), what = match[3];
+    else if (std::regex_match(line, match, lua_frame))
+      lines.push_back({Line::Kind::lua, base_name(match[1]), {}, match[2].length() != 0 ? std::stoi(match[2]) : -1}),
+          what = match[3];
     else continue;
     if (std::regex_search(what, match, quoted)) lines.back().name = match[1];
     if (what.starts_with("main chunk")) lines.back().name = "main chunk";
@@ -33,18 +37,22 @@ std::vector<Line> parse_traceback(const std::vector<std::string>& text) {
 std::string text(const std::vector<Line>& lines) {
   static const char* const names[] = {"Lua", "C", "(tail calls)", "..."};
   std::string result;
-  for (const Line& line : lines) result += fmt::format("  {} {} {}:{}\n", names[static_cast<int>(line.kind)], line.name, line.file, line.line);
+  for (const Line& line : lines)
+    result += fmt::format("  {} {} {}:{}\n", names[static_cast<int>(line.kind)], line.name, line.file, line.line);
   return result;
 }
 
 namespace {
 
-// Tracebacks qualify names by module ("string.gsub") or not, by version; some have none where luaspy has one. luaspy calls a
-// main chunk so whatever variable it was called through. 5.4.0 to 5.4.2 call __lt "order".
+// Tracebacks qualify names by module ("string.gsub") or not, by version; some have none where
+// luaspy has one. luaspy calls a main chunk so whatever variable it was called through. 5.4.0 to
+// 5.4.2 call __lt "order".
 bool same_name(const std::string& theirs, const std::string& ours) {
   if (theirs.empty() || theirs == "?" || theirs == "order" || ours == "main chunk") return true;
   const auto last = [](const std::string& name) { return name.substr(name.find_last_of(".:") + 1); };
-  const auto plain = [&](std::string name) { return name = last(name), name.starts_with("__") ? name.substr(2) : name; };
+  const auto plain = [&](std::string name) {
+    return name = last(name), name.starts_with("__") ? name.substr(2) : name;
+  };
   return plain(theirs) == plain(ours);
 }
 
@@ -52,16 +60,22 @@ bool same_name(const std::string& theirs, const std::string& ours) {
 
 bool same(const Line& theirs, const Line& ours) {
   if (theirs.kind != ours.kind) return false;
-  if (theirs.kind == Line::Kind::lua && ((theirs.line != ours.line && theirs.line != -1) || (theirs.file != ours.file && theirs.file.find("...") == std::string::npos))) return false;
+  if (theirs.kind == Line::Kind::lua && ((theirs.line != ours.line && theirs.line != -1) ||
+                                         (theirs.file != ours.file && theirs.file.find("...") == std::string::npos)))
+    return false;
   if (theirs.defined != -1 && theirs.defined != ours.defined) return false;
   return same_name(theirs.name, ours.name);
 }
 
 bool same_stack(const std::vector<Line>& theirs, const std::vector<Line>& ours) {
-  const auto skip = std::find_if(theirs.begin(), theirs.end(), [](const Line& line) { return line.kind == Line::Kind::skipped; });
-  const auto head = static_cast<std::size_t>(skip - theirs.begin()), tail = skip == theirs.end() ? 0 : static_cast<std::size_t>(theirs.end() - skip) - 1;
+  const auto skip = std::find_if(theirs.begin(), theirs.end(),
+                                 [](const Line& line) { return line.kind == Line::Kind::skipped; });
+  const auto head = static_cast<std::size_t>(skip - theirs.begin()),
+             tail = skip == theirs.end() ? 0 : static_cast<std::size_t>(theirs.end() - skip) - 1;
   if (skip == theirs.end() ? ours.size() != theirs.size() : ours.size() < head + tail) return false;
-  return std::equal(theirs.begin(), skip, ours.begin(), same) && std::equal(theirs.end() - static_cast<std::ptrdiff_t>(tail), theirs.end(), ours.end() - static_cast<std::ptrdiff_t>(tail), same);
+  return std::equal(theirs.begin(), skip, ours.begin(), same) &&
+         std::equal(theirs.end() - static_cast<std::ptrdiff_t>(tail), theirs.end(),
+                    ours.end() - static_cast<std::ptrdiff_t>(tail), same);
 }
 
 }  // namespace luaspy::live

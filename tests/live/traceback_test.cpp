@@ -1,8 +1,8 @@
-// A target brings itself into a state, prints debug.traceback() of it, and waits or works there: luaspy's dump must say the
-// same, frame by frame.
+// A target brings itself into a state, prints debug.traceback() of it, and waits or works there:
+// luaspy's dump must say the same, frame by frame.
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 #include <set>
 
 #include "support/harness.h"
@@ -11,14 +11,17 @@
 namespace luaspy::live {
 namespace {
 
-const Words kinds = {"plain",    "gsub",     "sort",     "meta",        "pcall",   "xpcall", "coroutine", "yield", "pcallyield",  "metayield",    "tailcall", "hook",
-                     "gc",       "collect",  "require",  "load",        "stripped", "vararg", "longchunk", "stackgrowth", "for_iterator", "close",    "deep"};
+const Words kinds = {"plain",     "gsub",        "sort",         "meta",      "pcall",    "xpcall",
+                     "coroutine", "yield",       "pcallyield",   "metayield", "tailcall", "hook",
+                     "gc",        "collect",     "require",      "load",      "stripped", "vararg",
+                     "longchunk", "stackgrowth", "for_iterator", "close",     "deep"};
 
 std::vector<Line> parse_dump(const nlohmann::json& thread) {
   std::vector<Line> lines;
   for (const nlohmann::json& frame : thread.at("frames")) {
     const std::string kind = frame.at("kind"), name = frame.at("name");
-    if (kind == "lua") lines.push_back({Line::Kind::lua, base_name(frame.at("file")), name, frame.at("line"), frame.at("line_defined")});
+    if (kind == "lua")
+      lines.push_back({Line::Kind::lua, base_name(frame.at("file")), name, frame.at("line"), frame.at("line_defined")});
     else if (kind == "c") lines.push_back({Line::Kind::c, {}, name});
     else if (name == "(...tail calls...)") lines.push_back({Line::Kind::tail_calls});
     else if (name.find("frames left out") != std::string::npos) lines.push_back({Line::Kind::skipped, {}, name});
@@ -26,10 +29,11 @@ std::vector<Line> parse_dump(const nlohmann::json& thread) {
   return lines;
 }
 
-// A deep stack is cut in the middle, with the number of what is left out: all of it together is the depth that the target says.
+// A deep stack is cut in the middle, with the number of what is left out: all of it together is the
+// depth that the target says.
 void check_depth(const std::vector<std::string>& said, const nlohmann::json& thread) {
   std::int64_t depth = -1, found = 0;
-  int down = -1;   // the line where it is defined; the outermost one has no name: it was tail called
+  int down = -1;  // the line where it is defined; the outermost one has no name: it was tail called
   for (const std::string& line : said) {
     if (line.starts_with("depth ")) depth = std::stoll(line.substr(6));
   }
@@ -39,7 +43,7 @@ void check_depth(const std::vector<std::string>& said, const nlohmann::json& thr
     if (frame.at("kind") == "lua" && frame.at("line_defined") == down) ++found;
     if (name.ends_with(" frames left out]")) found += std::stoll(name.substr(1));
   }
-  CHECK(found == depth + 1);   // down(depth) to down(0)
+  CHECK(found == depth + 1);  // down(depth) to down(0)
 }
 
 void check(const TargetSpec& spec, Words command, const std::string& script, const std::string& kind) {
@@ -48,42 +52,52 @@ void check(const TargetSpec& spec, Words command, const std::string& script, con
   std::vector<std::string> said = running.read_until("READY");
   std::vector<Line> theirs = parse_traceback(said);
   REQUIRE(!theirs.empty());
-  // What was printed is the stack at `rest`; the frames inside of it are io.read, leaf, or still report, which said READY.
+  // What was printed is the stack at `rest`; the frames inside of it are io.read, leaf, or still
+  // report, which said READY.
   const nlohmann::json json = dump(running.pid(), {"--mode", "lua"});
   std::vector<Line> ours = parse_dump(json.at("threads").at(0));
-  while (!ours.empty() && (ours.front().kind == Line::Kind::c || ours.front().name == "leaf" || ours.front().name == "report")) ours.erase(ours.begin());
+  while (!ours.empty() &&
+         (ours.front().kind == Line::Kind::c || ours.front().name == "leaf" || ours.front().name == "report"))
+    ours.erase(ours.begin());
   while (!theirs.empty() && theirs.front().kind == Line::Kind::c) theirs.erase(theirs.begin());
-  // ldebug.c gives a finalizer's name to the function that it interrupted (5.3.4 to 5.4.3), or calls it "__index" (before).
+  // ldebug.c gives a finalizer's name to the function that it interrupted (5.3.4 to 5.4.3), or
+  // calls it "__index" (before).
   if (kind == "gc") {
     for (Line& line : theirs) {
       if (line.name == "__gc" || line.name == "__index") line.name.clear();
     }
   }
-  // LuaJIT names a function after the instruction that its caller is at, were that a call of something else, which called it last
-  // (tail call), or no call (an error that is being handled). luaspy has another name then, or none.
+  // LuaJIT names a function after the instruction that its caller is at, were that a call of
+  // something else, which called it last (tail call), or no call (an error that is being handled).
+  // luaspy has another name then, or none.
   if (spec.version.starts_with("LuaJIT") && (kind == "tailcall" || kind == "xpcall")) {
     for (Line& line : theirs) {
       if (line.name == "first" || line.name == "__index") line.name.clear();
     }
   }
   // Newer LuaJITs run finalizers in a coroutine of their own, where the traceback ends.
-  const bool in_finalizer = (kind == "gc" || kind == "collect") && std::ranges::none_of(theirs, [](const Line& line) { return line.name == "main chunk"; });
+  const bool in_finalizer = (kind == "gc" || kind == "collect") &&
+                            std::ranges::none_of(theirs, [](const Line& line) { return line.name == "main chunk"; });
   if (in_finalizer) {
     REQUIRE(ours.size() > theirs.size());
     const Line caller = ours[theirs.size()];
-    CHECK((kind == "gc" ? same({Line::Kind::lua, "states.lua", "allocate", 144}, caller) : same({Line::Kind::c, {}, "collectgarbage"}, caller)));
+    CHECK((kind == "gc" ? same({Line::Kind::lua, "states.lua", "allocate", 144}, caller)
+                        : same({Line::Kind::c, {}, "collectgarbage"}, caller)));
     ours.resize(theirs.size());
   }
-  INFO(Catch::StringMaker<Words>::convert(command) << "\nthe target says:\n" << text(theirs) << "luaspy says:\n" << text(ours) << (ours.empty() ? json.dump(2) : ""));
+  INFO(Catch::StringMaker<Words>::convert(command) << "\nthe target says:\n"
+                                                   << text(theirs) << "luaspy says:\n"
+                                                   << text(ours) << (ours.empty() ? json.dump(2) : ""));
   CHECK(same_stack(theirs, ours));
-  if (spec.variant != "static" && spec.variant != "noehframe") CHECK(json.at("threads").at(0).at("native_complete") == true);   // nothing says that _start is the end there
+  if (spec.variant != "static" && spec.variant != "noehframe")
+    CHECK(json.at("threads").at(0).at("native_complete") == true);  // nothing says that _start is the end there
   if (kind == "deep") check_depth(said, json.at("threads").at(0));
 }
 
 bool supported(const TargetSpec& spec, const std::string& kind) {
   Words command = spec.command;
   command.insert(command.end(), {workload("traceback.lua"), kind});
-  static std::map<std::string, bool> known;   // by version: what a release can do does not depend on how it was built
+  static std::map<std::string, bool> known;  // by version: what a release can do does not depend on how it was built
   const std::string key = spec.version + kind;
   if (const auto found = known.find(key); found != known.end()) return found->second;
   return known[key] = !run(command).out.starts_with("UNSUPPORTED");
@@ -94,8 +108,8 @@ const TargetSpec& any_of(const std::vector<TargetSpec>& table) {
   return table[GENERATE_COPY(range<std::size_t>(0, table.size()))];
 }
 
-// Every kind on Debian's Luas and on each release as it is mostly built; of builds of other shapes each has every third kind, and all of them together
-// have them all.
+// Every kind on Debian's Luas and on each release as it is mostly built; of builds of other shapes
+// each has every third kind, and all of them together have them all.
 void check_all(const TargetSpec& spec, const Words& command, const std::string& script) {
   const bool is_plain = spec.kind == "debian" || spec.variant == "O2" || spec.version.starts_with("LuaJIT");
   const std::size_t every = is_plain ? 1 : 3, first = std::hash<std::string>()(spec.name) % every;
@@ -122,8 +136,10 @@ TEST_CASE("a waiting LuaJIT's own traceback is what dump says", "[luajit_traceba
 }
 
 TEST_CASE("a working LuaJIT's own traceback is what dump says", "[luajit_traceback_working]") {
-  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-experimental", "debian-luajit2-bookworm", "luajit-2.1.20170501-gc64",
-                                    "luajit-2.1.20220320-gc32", "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64", "luajit-2.1.tarantool2.6-gc32");
+  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-experimental",
+                                    "debian-luajit2-bookworm", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32",
+                                    "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64",
+                                    "luajit-2.1.tarantool2.6-gc32");
   const Jit jit = GENERATE(Jit::off, Jit::on);
   check_all(target(name), command_of(target(name), jit), "spin.lua");
 }

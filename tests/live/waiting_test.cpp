@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -18,10 +18,13 @@
 namespace luaspy::live {
 namespace {
 
-// Looks until the text of the thread of this name matches: it may still be on its way to where it waits.
+// Looks until the text of the thread of this name matches: it may still be on its way to where it
+// waits.
 class Looks {
  public:
-  explicit Looks(Running& running) : running_(running), process_(Process::open(running.pid())), memory_(running.pid()) { REQUIRE(process_); }
+  explicit Looks(Running& running) : running_(running), process_(Process::open(running.pid())), memory_(running.pid()) {
+    REQUIRE(process_);
+  }
 
   Wait await(const std::string& name, const std::string& pattern) {
     Wait wait;
@@ -40,7 +43,8 @@ class Looks {
   }
   pid_t tid(const std::string& name) {
     for (const auto& thread : process_->threads()) {
-      if (read_file(fmt::format("/proc/{}/task/{}/comm", running_.pid(), thread->tid())) == name + "\n") return thread->tid();
+      if (read_file(fmt::format("/proc/{}/task/{}/comm", running_.pid(), thread->tid())) == name + "\n")
+        return thread->tid();
     }
     return 0;
   }
@@ -73,8 +77,12 @@ TEST_CASE("what each thread waits for", "[waiting]") {
   Looks looks(running);
   looks.await("read", fmt::format(R"(read\(fd 0: pipe:\[\d+\], written by {} \({}\)\))", ::getpid(), own_name()));
   looks.await("accept", fmt::format(R"(accept\(fd \d+: tcp 127\.0\.0\.1:{} listening\))", port));
-  CHECK(looks.await("recv", fmt::format(R"(recvfrom\(fd \d+: tcp 127\.0\.0\.1:{} -> 127\.0\.0\.1:{}\))", told.at("local"), port)).file->kind == OpenFile::Kind::connection);
-  const Wait epoll = looks.await("epoll", fmt::format(R"(epoll_wait\(fd \d+: unix {}/epoll listening, eventfd, 2 connections; for ever\))", path));
+  CHECK(looks
+            .await("recv",
+                   fmt::format(R"(recvfrom\(fd \d+: tcp 127\.0\.0\.1:{} -> 127\.0\.0\.1:{}\))", told.at("local"), port))
+            .file->kind == OpenFile::Kind::connection);
+  const Wait epoll = looks.await(
+      "epoll", fmt::format(R"(epoll_wait\(fd \d+: unix {}/epoll listening, eventfd, 2 connections; for ever\))", path));
   CHECK(epoll.watched.size() == 4);
   CHECK(epoll.system_call == "epoll_wait");
   CHECK(!epoll.timeout);
@@ -87,7 +95,8 @@ TEST_CASE("what each thread waits for", "[waiting]") {
   looks.await("sleep", R"((clock_)?nanosleep\(1 h\))");
   looks.await("until", R"(clock_nanosleep\(1 h (29|30) min.* left\))");
   looks.await("wait_any", fmt::format(R"(wait4\(child {} \(holder\)\))", holder));
-  CHECK(looks.await("wait_one", fmt::format(R"(wait4\(child {} \(holder\)\))", holder)).children == std::vector<pid_t>{holder});
+  CHECK(looks.await("wait_one", fmt::format(R"(wait4\(child {} \(holder\)\))", holder)).children ==
+        std::vector<pid_t>{holder});
   looks.await("pause", R"(pause\(a signal\))");
   looks.await("cond", R"(futex\(wait at 0x[0-9a-f]+; (1 h 59 min|2 h).* left\))");
 }
@@ -98,16 +107,20 @@ TEST_CASE("who holds the mutex that a thread waits for", "[waiting]") {
   running.read_until("READY");
   Looks looks(running);
   const auto held_by = [&](const std::string& thread, const std::string& holder) {
-    const Wait wait = looks.await(thread, R"(futex\(wait for the mutex at 0x[0-9a-f]+ held by thread \d+ ")" + holder + R"("\))");
+    const Wait wait = looks.await(
+        thread, R"(futex\(wait for the mutex at 0x[0-9a-f]+ held by thread \d+ ")" + holder + R"("\))");
     CHECK(wait.mutex_owner == looks.tid(holder));
     return std::pair(looks.tid(thread), wait.mutex_owner.value_or(0));
   };
-  const std::vector<std::pair<pid_t, pid_t>> owners = {held_by("lock_a", "lock_b"), held_by("lock_b", "lock_a"), held_by("own", "own"), held_by("robust", "waits"), held_by("pi", "waits")};
+  const std::vector<std::pair<pid_t, pid_t>> owners = {held_by("lock_a", "lock_b"), held_by("lock_b", "lock_a"),
+                                                       held_by("own", "own"), held_by("robust", "waits"),
+                                                       held_by("pi", "waits")};
   CHECK(looks.await("join", R"(futex\(wait for thread \d+ "lock_a" to end\))").joined_thread == looks.tid("lock_a"));
-  CHECK(!looks.await("stdio", R"(futex\(wait at 0x[0-9a-f]+\))").mutex_owner);   // not a mutex of pthreads
+  CHECK(!looks.await("stdio", R"(futex\(wait at 0x[0-9a-f]+\))").mutex_owner);  // not a mutex of pthreads
   const std::vector<std::vector<pid_t>> rings = deadlocks(owners);
   REQUIRE(rings.size() == 2);
-  CHECK(rings[0] == std::vector{std::min(owners[0].first, owners[1].first), std::max(owners[0].first, owners[1].first)});
+  CHECK(rings[0] ==
+        std::vector{std::min(owners[0].first, owners[1].first), std::max(owners[0].first, owners[1].first)});
   CHECK(rings[1] == std::vector{owners[2].first});
 }
 
@@ -115,7 +128,8 @@ TEST_CASE("a target that a signal has stopped", "[waiting]") {
   Running running(lua({"-e", "print 'READY' io.stdout:flush() while true do end"}));
   running.read_until("READY");
   CHECK(why_still(running.pid()).empty());
-  const std::string pid = std::to_string(running.pid()), text = "stopped by a signal (SIGSTOP; continue it with kill -CONT " + pid + ")";
+  const std::string pid = std::to_string(running.pid()),
+                    text = "stopped by a signal (SIGSTOP; continue it with kill -CONT " + pid + ")";
   ::kill(running.pid(), SIGSTOP);
   running.await("it is stopped", [&] { return why_still(running.pid()) == text; });
   const nlohmann::json json = dump(running.pid());
@@ -139,12 +153,18 @@ TEST_CASE("a target that a signal has stopped", "[waiting]") {
 
 namespace {
 
-// A cgroup with a setting in `file` that stops or slows down who is in it, of version 1 or 2; nothing where there is none or luaspy's tests may not
-// make one. A process that is in it when this ends is let go and put back.
+// A cgroup with a setting in `file` that stops or slows down who is in it, of version 1 or 2;
+// nothing where there is none or luaspy's tests may not make one. A process that is in it when this
+// ends is let go and put back.
 class Group {
  public:
   Group(const std::string& mount, const std::string& file, const std::string& held, const std::string& free, pid_t pid)
-      : mount_(mount), path_(fmt::format("{}/luaspy-test-{}", mount, ::getpid())), file_(path_ + "/" + file), held_(held), free_(free), pid_(pid) {
+      : mount_(mount),
+        path_(fmt::format("{}/luaspy-test-{}", mount, ::getpid())),
+        file_(path_ + "/" + file),
+        held_(held),
+        free_(free),
+        pid_(pid) {
     if (read_file(mount + "/cgroup.procs").empty() && ::access((mount + "/cgroup.procs").c_str(), W_OK) != 0) return;
     if (::mkdir(path_.c_str(), 0755) != 0) return;
     made_ = true;
@@ -172,22 +192,29 @@ class Group {
   bool made_ = false, ready_ = false;
 };
 
-std::string v2_mount() { return ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified"; }
+std::string v2_mount() {
+  return ::access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified";
+}
 
 }  // namespace
 
 TEST_CASE("a target whose cgroup is frozen", "[waiting]") {
   const bool v2 = GENERATE(false, true);
   const bool sleeps = GENERATE(false, true);
-  Running running(lua({"-e", sleeps ? "print 'READY' io.stdout:flush() io.read()" : "print 'READY' io.stdout:flush() while true do end"}));
+  Running running(lua({"-e", sleeps ? "print 'READY' io.stdout:flush() io.read()"
+                                    : "print 'READY' io.stdout:flush() while true do end"}));
   running.read_until("READY");
-  Group freezer(v2 ? v2_mount() : "/sys/fs/cgroup/freezer", v2 ? "cgroup.freeze" : "freezer.state", v2 ? "1" : "FROZEN", v2 ? "0" : "THAWED", running.pid());
+  Group freezer(v2 ? v2_mount() : "/sys/fs/cgroup/freezer", v2 ? "cgroup.freeze" : "freezer.state", v2 ? "1" : "FROZEN",
+                v2 ? "0" : "THAWED", running.pid());
   if (!freezer.ready()) {
-    WARN("no cgroup of version " << (v2 ? 2 : 1) << " can be frozen here: what is said of such a target was not tried on one");
+    WARN("no cgroup of version " << (v2 ? 2 : 1)
+                                 << " can be frozen here: what is said of such a target was not tried on one");
     return;
   }
   CHECK(why_still(running.pid()).empty());
-  if (sleeps) running.await("it reads", [&] { return read_file(fmt::format("/proc/{}/syscall", running.pid())).starts_with("0 0x0 "); });
+  if (sleeps)
+    running.await("it reads",
+                  [&] { return read_file(fmt::format("/proc/{}/syscall", running.pid())).starts_with("0 0x0 "); });
   CHECK(freezer.hold());
   running.await("it is frozen", [&] { return why_still(running.pid()) == "frozen by its cgroup freezer"; });
   const Finished dumped = luaspy({"dump", "--pid", std::to_string(running.pid())});
@@ -246,19 +273,24 @@ TEST_CASE("a target whose cgroup is throttled", "[waiting]") {
   const bool v2 = GENERATE(false, true);
   Running running(lua({"-e", spin}));
   running.read_until("READY");
-  Group quota(v2 ? v2_mount() : "/sys/fs/cgroup/cpu", v2 ? "cpu.max" : "cpu.cfs_quota_us", v2 ? "20000 100000" : "20000", v2 ? "max" : "-1", running.pid());
+  Group quota(v2 ? v2_mount() : "/sys/fs/cgroup/cpu", v2 ? "cpu.max" : "cpu.cfs_quota_us",
+              v2 ? "20000 100000" : "20000", v2 ? "max" : "-1", running.pid());
   if (!quota.ready() || !quota.hold()) {
-    WARN("no cgroup of version " << (v2 ? 2 : 1) << " can have a quota here: what is said of such a target was not tried on one");
+    WARN("no cgroup of version " << (v2 ? 2 : 1)
+                                 << " can have a quota here: what is said of such a target was not tried on one");
     return;
   }
-  const nlohmann::json wait = cpu_wait_of(running.pid(), std::regex(R"(wants to run; had a CPU \d+ % of the last .*; throttled by its cgroup for [0-9.]+ s)"));
+  const nlohmann::json wait = cpu_wait_of(
+      running.pid(),
+      std::regex(R"(wants to run; had a CPU \d+ % of the last .*; throttled by its cgroup for [0-9.]+ s)"));
   CHECK(wait.at("throttled_s").get<double>() > 0);
 }
 
 TEST_CASE("a target that sleeps does not wait for a CPU", "[waiting]") {
   Running running(lua({"-e", "print 'READY' io.stdout:flush() io.read()"}));
   running.read_until("READY");
-  running.await("it reads", [&] { return read_file(fmt::format("/proc/{}/syscall", running.pid())).starts_with("0 0x0 "); });
+  running.await("it reads",
+                [&] { return read_file(fmt::format("/proc/{}/syscall", running.pid())).starts_with("0 0x0 "); });
   CHECK(!dump(running.pid()).at("threads")[0].contains("cpu_wait"));
 }
 

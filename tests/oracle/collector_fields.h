@@ -1,5 +1,6 @@
 #pragma once
-// Fields of a row that no comparison of names and lines would miss, against offsetof. Included after Lua's own headers.
+// Fields of a row that no comparison of names and lines would miss, against offsetof. Included
+// after Lua's own headers.
 
 #include <cstddef>
 

@@ -55,8 +55,10 @@ inline void expect_at(const char* what, std::string_view expected, std::string_v
   if (expected == got) return;
   ++count.differ;
   if (planted || count.differ > 40) return;
-  std::printf("%s: Lua says '%.*s', luaspy '%.*s' (function at line %d, pc %d)\n", what, static_cast<int>(expected.size()), expected.data(),
-              static_cast<int>(got.size()), got.data(), line, pc);
+  std::printf("%s: Lua says '%.*s', luaspy '%.*s' (function at line %d, pc %d)\n", what,
+              static_cast<int>(expected.size()), expected.data(), static_cast<int>(got.size()), got.data(), line, pc);
 }
 
-inline void expect_at(const char* what, int expected, int got, int line, int pc) { expect_at(what, std::to_string(expected), std::to_string(got), line, pc); }
+inline void expect_at(const char* what, int expected, int got, int line, int pc) {
+  expect_at(what, std::to_string(expected), std::to_string(got), line, pc);
+}

@@ -1,6 +1,9 @@
-// Rows of call frame information as luaspy reads them, and as libdw (elfutils) does: of every row of every function of real programs and libraries.
-//   compare_rows FILE|DIRECTORY…      directories with all below them; what is no ELF file with call frame information is passed over
-// Prints how many files, functions and rows, how many differ, and what a row takes in either way. Exit code 1 if any differs.
+// Rows of call frame information as luaspy reads them, and as libdw (elfutils) does: of every row
+// of every function of real programs and libraries.
+//   compare_rows FILE|DIRECTORY…      directories with all below them; what is no ELF file with call frame information
+//   is passed over
+// Prints how many files, functions and rows, how many differ, and what a row takes in either way.
+// Exit code 1 if any differs.
 
 #include <dwarf.h>
 #include <elf.h>
@@ -35,7 +38,8 @@ struct Based {
 
 std::optional<std::int32_t> small(Dwarf_Word word) {
   const auto value = static_cast<std::int64_t>(word);
-  if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+  if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max())
+    return std::nullopt;
   return static_cast<std::int32_t>(value);
 }
 
@@ -50,8 +54,10 @@ std::optional<Based> based(const Dwarf_Op& op) {
 }
 
 bool is_plt(Ops ops) {
-  constexpr std::array pattern = {DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, DW_OP_lit0, DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus};
-  if (ops.size() != pattern.size() || ops[4].atom < DW_OP_lit0 || ops[4].atom > DW_OP_lit31 || ops[1].number != 0) return false;
+  constexpr std::array pattern = {DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, DW_OP_lit0,
+                                  DW_OP_ge,    DW_OP_lit3,   DW_OP_shl,   DW_OP_plus};
+  if (ops.size() != pattern.size() || ops[4].atom < DW_OP_lit0 || ops[4].atom > DW_OP_lit31 || ops[1].number != 0)
+    return false;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (i != 4 && ops[i].atom != pattern[i]) return false;
   }
@@ -68,8 +74,9 @@ void read_cfa(Ops ops, FrameRow& row) {
   if (is_plt(ops)) row.cfa = FrameRow::Cfa::plt, row.pushed = static_cast<std::uint8_t>(ops[4].atom - DW_OP_lit0);
 }
 
-// libdw.h, dwarf_frame_register: no operations at all are "same value" without and "undefined" with a place of its own; an address otherwise,
-// or DW_OP_regx. Expressions start with the CFA on their stack.
+// libdw.h, dwarf_frame_register: no operations at all are "same value" without and "undefined" with
+// a place of its own; an address otherwise, or DW_OP_regx. Expressions start with the CFA on their
+// stack.
 std::optional<Slot> read_slot(Dwarf_Frame* frame, unsigned number) {
   Dwarf_Op room[3];
   Dwarf_Op* first = nullptr;
@@ -77,7 +84,8 @@ std::optional<Slot> read_slot(Dwarf_Frame* frame, unsigned number) {
   if (dwarf_frame_register(frame, static_cast<int>(number), room, &first, &count) != 0) return std::nullopt;
   if (count == 0) return Slot{0, 0, first == nullptr ? Where::same : Where::undefined};
   const Ops ops(first, count);
-  if (ops[0].atom == DW_OP_regx && count == 1 && ops[0].number < register_count) return Slot{0, static_cast<std::uint8_t>(ops[0].number), Where::in_register};
+  if (ops[0].atom == DW_OP_regx && count == 1 && ops[0].number < register_count)
+    return Slot{0, static_cast<std::uint8_t>(ops[0].number), Where::in_register};
   if (ops[0].atom != DW_OP_call_frame_cfa || count > 2) return std::nullopt;
   if (count == 1) return Slot{0, 0, Where::at_cfa};
   if (ops[1].atom == DW_OP_plus_uconst) {
@@ -95,10 +103,12 @@ bool read_slots(Dwarf_Frame* frame, FrameRow& row) {
     const unsigned number = saved ? callee_saved_registers[i] : rip;
     std::optional<Slot> slot = read_slot(frame, number);
     if (!slot) return false;
-    // elfutils 0.188, x86_64_cfi.c: its rules for what call frame information says nothing of name rax where they mean rbx.
+    // elfutils 0.188, x86_64_cfi.c: its rules for what call frame information says nothing of name
+    // rax where they mean rbx.
     if (number == rbx && slot->where == Where::undefined) slot->where = Where::same;
     (saved ? row.saved[i] : row.return_address) = *slot;
-    if (slot->where == Where::at_cfa) lowest = std::min(lowest, slot->offset), highest = std::max(highest, slot->offset);
+    if (slot->where == Where::at_cfa)
+      lowest = std::min(lowest, slot->offset), highest = std::max(highest, slot->offset);
   }
   if (lowest >= -128 && highest <= -8) row.lowest = lowest;
   return true;
@@ -142,7 +152,8 @@ struct Counts {
   Clock::duration own{}, theirs{};
 };
 
-// Starts of functions and of the next ones, as .eh_frame_hdr has them: what is between them may be of no function.
+// Starts of functions and of the next ones, as .eh_frame_hdr has them: what is between them may be
+// of no function.
 std::vector<Address> starts_in(std::span<const std::byte> file) {
   std::vector<Address> starts;
   const std::optional<ElfHeaders> headers = read_elf_headers(file);
@@ -153,7 +164,8 @@ std::vector<Address> starts_in(std::span<const std::byte> file) {
     const std::span<const std::byte> table = loaded.from(segment.address);
     if (table.size() < 12 || load<std::uint8_t>(table, 3) != 0x3b) continue;
     const std::size_t count = std::min<std::size_t>(load<std::uint32_t>(table, 8), (table.size() - 12) / 8);
-    for (std::size_t i = 0; i < count; ++i) starts.push_back(segment.address + static_cast<Address>(std::int64_t{load<std::int32_t>(table, 12 + 8 * i)}));
+    for (std::size_t i = 0; i < count; ++i)
+      starts.push_back(segment.address + static_cast<Address>(std::int64_t{load<std::int32_t>(table, 12 + 8 * i)}));
   }
   return starts;
 }
@@ -193,16 +205,21 @@ bool run(int argc, char** argv) {
       compare(argv[i], counts);
       continue;
     }
-    std::set<std::uintmax_t> sizes;   // the same library comes with many packages
+    std::set<std::uintmax_t> sizes;  // the same library comes with many packages
     for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[i])) {
-      if (entry.is_regular_file() && !entry.is_symlink() && entry.file_size() > 4096 && sizes.insert(entry.file_size()).second) compare(entry.path().string(), counts);
+      if (entry.is_regular_file() && !entry.is_symlink() && entry.file_size() > 4096 &&
+          sizes.insert(entry.file_size()).second)
+        compare(entry.path().string(), counts);
     }
   }
   const auto each = [&](Clock::duration time) {
-    return counts.rows == 0 ? 0. : static_cast<double>(std::chrono::nanoseconds(time).count()) / static_cast<double>(counts.rows);
+    return counts.rows == 0
+               ? 0.
+               : static_cast<double>(std::chrono::nanoseconds(time).count()) / static_cast<double>(counts.rows);
   };
-  fmt::print("{} files, {} functions, {} rows ({} fit into a row), {} differ; a row takes {:.0f} ns, by libdw {:.0f} ns\n", counts.files, counts.functions, counts.rows,
-             counts.said, counts.differ, each(counts.own), each(counts.theirs));
+  fmt::print(
+      "{} files, {} functions, {} rows ({} fit into a row), {} differ; a row takes {:.0f} ns, by libdw {:.0f} ns\n",
+      counts.files, counts.functions, counts.rows, counts.said, counts.differ, each(counts.own), each(counts.theirs));
   return counts.files > 0 && counts.differ == 0;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-/* What LuaJIT itself knows of its frames and functions, by its own headers (luajit_inside.c). C, for those are no C++. */
+/* What LuaJIT itself knows of its frames and functions, by its own headers (luajit_inside.c). C, for those are no C++.
+ */
 
 #include <stdint.h>
 
@@ -11,10 +12,10 @@ extern "C" {
 
 struct inside_layout {
   int gc64;
-  int string_length, string_data;          /* GCstr */
-  int registry, current_thread;            /* global_State */
+  int string_length, string_data; /* GCstr */
+  int registry, current_thread;   /* global_State */
   int prototype_size;
-  int registers_are_two_up;                /* LJ_FR2 */
+  int registers_are_two_up; /* LJ_FR2 */
 };
 void inside_describe(struct inside_layout* into);
 uint64_t inside_globals(lua_State* L);
@@ -28,24 +29,24 @@ const struct inside_field* inside_fields(void);
 int inside_snapshot_size(void);
 
 struct inside_frame {
-  uint64_t slot;        /* that holds the function */
-  uint64_t base_slot;   /* the same but for a function with varargs: where it was called */
-  uint64_t function;    /* GCfunc */
-  uint64_t entry, pc;   /* C: its function; its bytecode */
-  uint64_t proto;       /* Lua: GCproto */
+  uint64_t slot;      /* that holds the function */
+  uint64_t base_slot; /* the same but for a function with varargs: where it was called */
+  uint64_t function;  /* GCfunc */
+  uint64_t entry, pc; /* C: its function; its bytecode */
+  uint64_t proto;     /* Lua: GCproto */
   uint32_t size_code;
-  int from_c;           /* called through a C frame */
-  int position;         /* Lua: the instruction that it waits at; -1 if a C frame lies on it, or a trace has it */
+  int from_c;   /* called through a C frame */
+  int position; /* Lua: the instruction that it waits at; -1 if a C frame lies on it, or a trace has it */
 };
 void inside_read_frame(lua_State* L, const lua_Debug* ar, struct inside_frame* into);
 
 /* The frame that a hook was called for: where it was called. Is its next instruction a tail call? */
 uint64_t inside_running(lua_State* L, int* is_tail_call);
 
-uint64_t inside_prototype(lua_State* L, int index);  /* of the Lua function at `index` */
-uint64_t inside_child(uint64_t proto, uint32_t i);   /* the function's i-th constant, if it is a prototype */
+uint64_t inside_prototype(lua_State* L, int index); /* of the Lua function at `index` */
+uint64_t inside_child(uint64_t proto, uint32_t i);  /* the function's i-th constant, if it is a prototype */
 uint32_t inside_constants(uint64_t proto);
-const char* inside_constant(uint64_t proto, uint32_t i);  /* if it is a string */
+const char* inside_constant(uint64_t proto, uint32_t i); /* if it is a string */
 int inside_parameters(uint64_t proto);
 int inside_registers(uint64_t proto);
 int inside_line(uint64_t proto, int pc);
@@ -59,7 +60,7 @@ int inside_opcodes(void);
 const char* inside_opcode_name(int opcode);
 enum inside_sets { INSIDE_NOTHING, INSIDE_A, INSIDE_FROM_A };
 int inside_sets(int opcode);
-const char* inside_event(lua_State* L, int opcode);  /* NULL, or "call" for calls */
+const char* inside_event(lua_State* L, int opcode); /* NULL, or "call" for calls */
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,15 @@
-// Names, lines and sources of LuaJIT's functions as luaspy reads them, against lua_getinfo and lj_debug.c of the LuaJIT that this is linked
-// with (luajit_inside.c; run-luajit.sh).
+// Names, lines and sources of LuaJIT's functions as luaspy reads them, against lua_getinfo and
+// lj_debug.c of the LuaJIT that this is linked with (luajit_inside.c; run-luajit.sh).
 //
-// The scripts run three times: interpreted; compiled, so that bytecode is patched; and interpreted under a hook that sees every call, so that
-// it is known which functions were tail called. `check` compares every frame of the real stack, `all` every register at every instruction.
+// The scripts run three times: interpreted; compiled, so that bytecode is patched; and interpreted
+// under a hook that sees every call, so that it is known which functions were tail called. `check`
+// compares every frame of the real stack, `all` every register at every instruction.
 
 extern "C" {
 #include "lauxlib.h"
 #include "lua.h"
-#include "lualib.h"
 #include "luajit.h"
+#include "lualib.h"
 }
 
 #include <array>
@@ -16,6 +17,7 @@ extern "C" {
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "compare.h"
 #include "luajit_inside.h"
 #include "luajit_script.h"
@@ -26,7 +28,6 @@ extern "C" {
 #include "luastate/names.h"
 #include "luastate/opcodes.h"
 #include "script.h"
-#include "base/text.h"
 
 using namespace luaspy;
 
@@ -35,7 +36,8 @@ namespace {
 LuajitLayout layout;
 inside_layout inside;
 
-// What the hook saw: which function was called in a slot first, and whether another one has replaced it.
+// What the hook saw: which function was called in a slot first, and whether another one has
+// replaced it.
 struct Entered {
   Address first = 0;
   bool tail = false;
@@ -72,7 +74,8 @@ LuaCall call_of(const inside_frame& frame, Address G) {
   call.code = frame.pc;
   call.size_code = frame.size_code;
   std::array<std::byte, 128> bytes;
-  if (OwnMemory().read(call.proto, std::span(bytes).first(layout.pt_size))) call.mark = mark_of(layout, std::span(bytes).first(layout.pt_size));
+  if (OwnMemory().read(call.proto, std::span(bytes).first(layout.pt_size)))
+    call.mark = mark_of(layout, std::span(bytes).first(layout.pt_size));
   call.saved_pc = call.code + 4 * (static_cast<Address>(std::max(frame.position, 0)) + 1);
   return call;
 }
@@ -87,7 +90,8 @@ std::vector<Level> levels_of(lua_State* L) {
     added.ar = ar;
     added.call = call_of(added.frame, inside_globals(L));
   }
-  // Where older releases do not know the caller's position either, after a stitched trace, they read an instruction beyond its end.
+  // Where older releases do not know the caller's position either, after a stitched trace, they
+  // read an instruction beyond its end.
   for (std::size_t i = 0; i < levels.size(); ++i) {
     levels[i].ar.name = nullptr, levels[i].ar.namewhat = "";
     if (i + 1 < levels.size() && levels[i + 1].frame.position >= 0) lua_getinfo(L, "n", &levels[i].ar);
@@ -116,7 +120,8 @@ void compare_function(const Level& level, const std::optional<Prototype>& functi
   expect_at("lastlinedefined", ar.lastlinedefined, function->last_line_defined, ar.linedefined, pc);
   expect_at("what", ar.what, function->is_main() ? "main" : "Lua", ar.linedefined, pc);
   if (pc < 0) return ++tally.no_position, void();
-  expect_at("currentline", ar.currentline > 0 ? ar.currentline : ar.linedefined, function->line(pc), ar.linedefined, pc);
+  expect_at("currentline", ar.currentline > 0 ? ar.currentline : ar.linedefined, function->line(pc), ar.linedefined,
+            pc);
 }
 
 // Is `name` a way to `function` from package.loaded or from _G?
@@ -131,17 +136,23 @@ bool leads_to(lua_State* L, const std::string& name, Address function) {
   return is_it;
 }
 
-// luajit_script.h: values that change while they are called, names that LuaJIT guesses, and one that only a function knows.
-bool is_exempt(std::string_view name) { return name == "replaced" || name == "renamed" || name == "guessed" || name == "computed_field"; }
+// luajit_script.h: values that change while they are called, names that LuaJIT guesses, and one
+// that only a function knows.
+bool is_exempt(std::string_view name) {
+  return name == "replaced" || name == "renamed" || name == "guessed" || name == "computed_field";
+}
 
-// What Names makes of a frame. LuaJIT's word is right unless the function was tail called; then a name has to be of the function that runs.
+// What Names makes of a frame. LuaJIT's word is right unless the function was tail called; then a
+// name has to be of the function that runs.
 void compare_frame(lua_State* L, Names& names, const Level& level, const Level* caller) {
   const Address G = inside_globals(L);
   const Dialect dialect = {.luajit = &layout};
   const OwnMemory memory;
-  const Frame frame = names.frame({dialect, G, memory}, level.call, caller != nullptr ? &caller->call : nullptr, level.call.saved_pc);
+  const Frame frame = names.frame({dialect, G, memory}, level.call, caller != nullptr ? &caller->call : nullptr,
+                                  level.call.saved_pc);
   const int line = level.ar.linedefined;
-  if (level.call.is_lua && std::string_view(level.ar.what) == "main") return expect_at("frame", "main chunk", frame.name, line, 0);
+  if (level.call.is_lua && std::string_view(level.ar.what) == "main")
+    return expect_at("frame", "main chunk", frame.name, line, 0);
   std::string got = frame.name == "function" ? "" : frame.name;
   const bool is_called = caller != nullptr && caller->call.is_lua && !level.call.fresh && caller->frame.position >= 0;
   std::string said = level.ar.name != nullptr ? printable(cut(level.ar.name)) : "";
@@ -149,7 +160,9 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
   // What package.loaded has it as is right where no instruction names it.
   const bool is_nameless = !level.call.is_lua || line == -1 || !is_called || said.empty();
   if (!got.empty() && is_nameless && leads_to(L, got, level.call.closure)) return;
-  if (!is_called) return caller != nullptr && caller->call.is_lua && !level.call.fresh ? void() : expect_at("frame", "", got, line, 0);
+  if (!is_called)
+    return caller != nullptr && caller->call.is_lua && !level.call.fresh ? void()
+                                                                         : expect_at("frame", "", got, line, 0);
   const Entered* known = nullptr;
   if (hooked) {
     const auto found = entered.find({L, level.frame.base_slot});
@@ -166,11 +179,14 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
   ++tally.tails_named;
   // Two closures of one function have the same name.
   const LuaCall first = {.closure = known->first};
-  const auto function_of = [&](Address closure) { return read_function(memory, layout, G, closure).value_or(LuajitFunction{}).key; };
+  const auto function_of = [&](Address closure) {
+    return read_function(memory, layout, G, closure).value_or(LuajitFunction{}).key;
+  };
   if (function_of(first.closure) != function_of(level.call.closure)) {
     if (is_exempt(got)) return;
     ++tally.untrue;
-    if (!planted && tally.untrue < 10) std::printf("untrue: '%s' (function at line %d, called at line %d)\n", got.c_str(), line, caller->ar.currentline);
+    if (!planted && tally.untrue < 10)
+      std::printf("untrue: '%s' (function at line %d, called at line %d)\n", got.c_str(), line, caller->ar.currentline);
   }
 }
 
@@ -190,7 +206,8 @@ int check(lua_State* L) {
       const auto prototype = read_luajit_prototype(OwnMemory(), layout, caller->call.proto);
       std::optional<CallName> name;
       if (prototype) name = callee_name(*prototype, caller->frame.position);
-      compare_name(*level.ar.namewhat != 0 ? level.ar.namewhat : nullptr, level.ar.name, name, caller->ar.linedefined, caller->frame.position);
+      compare_name(*level.ar.namewhat != 0 ? level.ar.namewhat : nullptr, level.ar.name, name, caller->ar.linedefined,
+                   caller->frame.position);
     }
     compare_frame(co, *names_now, level, caller);
   }
@@ -204,12 +221,13 @@ int loaded(lua_State* L) {
   lua_pushvalue(L, 2);
   lua_getinfo(L, ">S", &ar);
   if (*ar.what != 'C' && ar.linedefined != -1) return 0;
-  struct inside_frame frame{};
+  struct inside_frame frame {};
   LuaCall call;
   call.is_lua = *ar.what != 'C';
   call.key = read ? read->key : 0;
   if (call.is_lua) {
-    frame.function = function, frame.proto = inside_prototype(L, 2), frame.pc = frame.proto + static_cast<Address>(inside.prototype_size);
+    frame.function = function, frame.proto = inside_prototype(L, 2),
+    frame.pc = frame.proto + static_cast<Address>(inside.prototype_size);
     call = call_of(frame, G);
   }
   const Dialect dialect = {.luajit = &layout};
@@ -221,10 +239,12 @@ int loaded(lua_State* L) {
 }
 
 void compare_constants(Address proto, const Prototype& copy) {
-  expect_at("constants", static_cast<int>(inside_constants(proto)), static_cast<int>(copy.constants.size()), copy.line_defined, 0);
+  expect_at("constants", static_cast<int>(inside_constants(proto)), static_cast<int>(copy.constants.size()),
+            copy.line_defined, 0);
   for (std::uint32_t i = 0; i < std::min<std::size_t>(copy.constants.size(), inside_constants(proto)); ++i) {
     const char* const text = inside_constant(proto, i);
-    expect_at("constant", text != nullptr ? cut(text) : "none", copy.constants[i].value_or("none"), copy.line_defined, static_cast<int>(i));
+    expect_at("constant", text != nullptr ? cut(text) : "none", copy.constants[i].value_or("none"), copy.line_defined,
+              static_cast<int>(i));
   }
 }
 
@@ -320,7 +340,8 @@ bool run_scripts(Mode mode, int programs) {
   Names names(memory);
   names_now = &names;
   if (mode == Mode::compiled) {
-    run(L, luaL_loadstring(L, "jit.on() jit.opt.start('hotloop=2', 'hotexit=2', 'maxtrace=8000', 'maxmcode=16384')"), "jit");
+    run(L, luaL_loadstring(L, "jit.on() jit.opt.start('hotloop=2', 'hotexit=2', 'maxtrace=8000', 'maxmcode=16384')"),
+        "jit");
   } else {
     luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
   }
@@ -332,8 +353,11 @@ bool run_scripts(Mode mode, int programs) {
   }
   lua_pushinteger(L, programs);
   lua_setglobal(L, "PROGRAMS");
-  bool good = run(L, luaL_loadbuffer(L, luajit_script, std::char_traits<char>::length(luajit_script), "@luajit.lua"), "luajit_script");
-  good = run(L, luaL_loadbuffer(L, names_script, std::char_traits<char>::length(names_script), "@script.lua"), "script") && good;
+  bool good = run(L, luaL_loadbuffer(L, luajit_script, std::char_traits<char>::length(luajit_script), "@luajit.lua"),
+                  "luajit_script");
+  good = run(L, luaL_loadbuffer(L, names_script, std::char_traits<char>::length(names_script), "@script.lua"),
+             "script") &&
+         good;
   lua_sethook(L, nullptr, 0, 0);
   lua_close(L);
   return good;
@@ -379,7 +403,9 @@ bool notices_planted_errors() {
   const Tally real_tally = tally;
   const int word = layout.ref_size;
   bool good = true;
-  const auto also = [&](const char* field, Offset LuajitLayout::*offset, int by) { good = notices(field, offset, by) && good; };
+  const auto also = [&](const char* field, Offset LuajitLayout::*offset, int by) {
+    good = notices(field, offset, by) && good;
+  };
   also("pt_k", &LuajitLayout::pt_k, word);
   also("pt_sizekgc", &LuajitLayout::pt_sizekgc, 4);
   also("pt_sizebc", &LuajitLayout::pt_sizebc, 4);
@@ -407,7 +433,8 @@ bool notices_planted_errors() {
   return good;
 }
 
-// The rows, and what find_globals and find_traces find in a live state, against the compiler's view of the structures.
+// The rows, and what find_globals and find_traces find in a live state, against the compiler's view
+// of the structures.
 void compare_layout() {
   static constexpr struct {
     std::string_view name;
@@ -479,7 +506,10 @@ void compare_layout() {
   expect_at("globals are found", 1, find_globals(memory, reinterpret_cast<Address>(L), found), 0, 0);
   // No trace yet; then two, one of them with a function inlined.
   expect_at("traces are found where there are none", 0, find_traces(memory, G, found), 0, 0);
-  if (luaL_dostring(L, "local function f(x) return x % 7 end  local s = 0  for i = 1, 300 do s = s + f(i) end  for i = 1, 300 do s = s - i end") != 0) ++count.differ;
+  if (luaL_dostring(L,
+                    "local function f(x) return x % 7 end  local s = 0  for i = 1, 300 do s = s + f(i) end  for i = 1, "
+                    "300 do s = s - i end") != 0)
+    ++count.differ;
   expect_at("traces are found", 1, find_traces(memory, G, found), 0, 0);
   expect_at("size of a snapshot", inside_snapshot_size(), found.snapshots.size, 0, 0);
   const inside_field* field = inside_fields();
@@ -518,9 +548,14 @@ int main(int argc, char**) {
   good = run_scripts(Mode::watched, 4) && good;
   const Tally all_told = tally;
   good = notices_planted_errors() && good;
-  std::printf("%s: %ld frames and %ld instructions (%ld patched) compared, %ld differ; of %ld calls %ld lost their name; of %ld tail calls %ld have one, %ld "
-              "untrue; %ld frames without a position\n",
-              LUAJIT_VERSION, count.frames, count.instructions, all_told.patched, count.differ, all_told.named, all_told.lost, all_told.tails, all_told.tails_named,
-              all_told.untrue, all_told.no_position);
-  return good && count.differ == 0 && all_told.lost == 0 && all_told.untrue == 0 && all_told.patched > 0 && all_told.tails > 0 ? 0 : 1;
+  std::printf(
+      "%s: %ld frames and %ld instructions (%ld patched) compared, %ld differ; of %ld calls %ld lost their name; of "
+      "%ld tail calls %ld have one, %ld "
+      "untrue; %ld frames without a position\n",
+      LUAJIT_VERSION, count.frames, count.instructions, all_told.patched, count.differ, all_told.named, all_told.lost,
+      all_told.tails, all_told.tails_named, all_told.untrue, all_told.no_position);
+  return good && count.differ == 0 && all_told.lost == 0 && all_told.untrue == 0 && all_told.patched > 0 &&
+                 all_told.tails > 0
+             ? 0
+             : 1;
 }

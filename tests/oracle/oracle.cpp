@@ -1,15 +1,17 @@
-// Names, lines and sources of Lua functions as luaspy reads them, against lua_getinfo of the Lua that this is linked with.
-// g++ -std=c++20 -O2 -Isrc -isystem $LUA/src tests/oracle/oracle.cpp src/luastate/{bytecode,prototype,layout,puc}.cpp $LUA/src/liblua.a -lm -ldl
+// Names, lines and sources of Lua functions as luaspy reads them, against lua_getinfo of the Lua
+// that this is linked with. g++ -std=c++20 -O2 -Isrc -isystem $LUA/src tests/oracle/oracle.cpp
+// src/luastate/{bytecode,prototype,layout,puc}.cpp $LUA/src/liblua.a -lm -ldl
 //
-// Two comparisons. `check`, called by a script in every way a function can be called, walks the real stack, call by call. `all` puts
-// a function under a suspended frame and moves its saved pc over every instruction, so that lua_getinfo answers for calls
-// that nobody makes. Arguments, if any, are Lua files whose every instruction is compared too.
+// Two comparisons. `check`, called by a script in every way a function can be called, walks the
+// real stack, call by call. `all` puts a function under a suspended frame and moves its saved pc
+// over every instruction, so that lua_getinfo answers for calls that nobody makes. Arguments, if
+// any, are Lua files whose every instruction is compared too.
 
 extern "C" {
 #include "lauxlib.h"
+#include "lfunc.h"
 #include "lobject.h"
 #include "lopcodes.h"
-#include "lfunc.h"
 #include "lstate.h"
 #include "lua.h"
 #include "lualib.h"
@@ -23,15 +25,15 @@ extern "C" {
 #include <utility>
 #include <vector>
 
-#include "compare.h"
 #include "collector_fields.h"
-#include "value_fields.h"
+#include "compare.h"
 #include "luastate/bytecode.h"
-#include "luastate/puc/layout.h"
 #include "luastate/opcodes.h"
 #include "luastate/prototype.h"
+#include "luastate/puc/layout.h"
 #include "luastate/puc/walk_puc.h"
 #include "script.h"
+#include "value_fields.h"
 
 using namespace luaspy;
 
@@ -60,8 +62,9 @@ Proto*& proto_of(CallInfo* ci) { return clLvalue(function_of(ci))->p; }
 bool name_is_in_code(CallInfo* ci) { return (ci->callstatus & CIST_TAIL) == 0; }
 #endif
 
-// True if lua_getinfo names this frame without looking at the caller's code: hooks and finalizers, which are a walker's matter.
-// What a finalizer interrupts is marked (lgc.c, GCTM); up to 5.4.3 that names the interrupted function itself.
+// True if lua_getinfo names this frame without looking at the caller's code: hooks and finalizers,
+// which are a walker's matter. What a finalizer interrupts is marked (lgc.c, GCTM); up to 5.4.3
+// that names the interrupted function itself.
 bool named_by_status([[maybe_unused]] CallInfo* ci) {
 #ifdef CIST_FIN
   if (((ci->callstatus | caller_of(ci)->callstatus) & CIST_FIN) != 0) return true;
@@ -75,20 +78,26 @@ bool named_by_status([[maybe_unused]] CallInfo* ci) {
 
 int pc_of(CallInfo* ci) { return static_cast<int>(saved_pc(ci) - proto_of(ci)->code) - 1; }
 
-std::optional<Prototype> prototype_of(const Proto* proto) { return read_prototype(OwnMemory(), layout, reinterpret_cast<Address>(proto)); }
+std::optional<Prototype> prototype_of(const Proto* proto) {
+  return read_prototype(OwnMemory(), layout, reinterpret_cast<Address>(proto));
+}
 
 void expect(const char* what, std::string_view expected, std::string_view got, const Proto* where, int pc) {
   expect_at(what, expected, got, where ? where->linedefined : -1, pc);
 }
-void expect(const char* what, int expected, int got, const Proto* where, int pc) { expect_at(what, expected, got, where ? where->linedefined : -1, pc); }
+void expect(const char* what, int expected, int got, const Proto* where, int pc) {
+  expect_at(what, expected, got, where ? where->linedefined : -1, pc);
+}
 
 constexpr int patch = LUA_RELEASE[8] - '0';  // "Lua 5.4.4"
 
 // Point releases that word it otherwise than the last one of their series, which luaspy follows.
 bool older_wording(const lua_Debug& ar, const std::optional<CallName>& name) {
   const std::string_view lua = ar.name ? ar.name : "";
-  if (LUA_VERSION_NUM == 503 && patch <= 3) return !name && lua == "__index";  // said of any instruction that calls nobody
-  if (LUA_VERSION_NUM == 504 && patch <= 2) return name && (name->name == "lt" || name->name == "le") && (lua == "order" || lua.empty());
+  if (LUA_VERSION_NUM == 503 && patch <= 3)
+    return !name && lua == "__index";  // said of any instruction that calls nobody
+  if (LUA_VERSION_NUM == 504 && patch <= 2)
+    return name && (name->name == "lt" || name->name == "le") && (lua == "order" || lua.empty());
   return false;
 }
 
@@ -111,8 +120,8 @@ void compare_function(const lua_Debug& ar, const std::optional<Prototype>& funct
   expect("currentline", stripped ? function->line_defined : ar.currentline, function->line(pc), where, pc);
 }
 
-// The walker on the same stack: every CallInfo from the innermost to the base, and what each of them is. All calls but this C
-// function wait, so that their saved pcs are exact.
+// The walker on the same stack: every CallInfo from the innermost to the base, and what each of
+// them is. All calls but this C function wait, so that their saved pcs are exact.
 void compare_walk(lua_State* co) {
   LuaWalk walk;
   walk_puc(OwnMemory(), OwnMemory(), layout, reinterpret_cast<Address>(co), {.innermost = 300'000}, walk);
@@ -161,7 +170,8 @@ int check(lua_State* L) {
   return 0;
 }
 
-// `co` is suspended in a C function called by a Lua function, whose Proto and pc are replaced for a moment.
+// `co` is suspended in a C function called by a Lua function, whose Proto and pc are replaced for a
+// moment.
 void compare_instructions(lua_State* co, Proto* proto) {
   lua_Debug callee, function;
   lua_getstack(co, 0, &callee);
@@ -231,13 +241,14 @@ bool run(lua_State* L, int load_status, const char* what) {
 bool run_script(lua_State* L, int programs) {
   lua_pushinteger(L, programs);
   lua_setglobal(L, "PROGRAMS");
-  return run(L, luaL_loadbuffer(L, names_script, std::char_traits<char>::length(names_script), "@script.lua"), "script");
+  return run(L, luaL_loadbuffer(L, names_script, std::char_traits<char>::length(names_script), "@script.lua"),
+             "script");
 }
 
 lua_State* new_state() {
   lua_State* L = luaL_newstate();
   luaL_openlibs(L);
-  lua_pushnil(L);   // an upvalue makes it a closure; the libraries' functions are light ones from 5.2 on
+  lua_pushnil(L);  // an upvalue makes it a closure; the libraries' functions are light ones from 5.2 on
   lua_pushcclosure(L, check, 1);
   lua_setglobal(L, "check");
   lua_register(L, "all", all);
@@ -262,7 +273,8 @@ const Layout* this_layout() {
 // The opcode table against lopcodes.h: argument widths, number of opcodes, which of them set A.
 void compare_opcodes() {
   const Encoding& encoding = encoding_of(layout.bytecode);
-  // LuaMetaTeX carries a 5.5.0 of before the release, which has no OP_GETVARG and OP_ERRNNIL before the last two.
+  // LuaMetaTeX carries a 5.5.0 of before the release, which has no OP_GETVARG and OP_ERRNNIL before
+  // the last two.
   const bool prerelease = LUA_VERSION_NUM == 505 && NUM_OPCODES == 83;
   const int opcodes = prerelease ? NUM_OPCODES - 2 : NUM_OPCODES;
   if (!prerelease) expect("opcodes", opcodes, static_cast<int>(encoding.opcodes.size()), nullptr, 0);
@@ -315,8 +327,11 @@ bool notices_planted_errors(lua_State* L) {
   good = notices(L, "p_sizek", &Layout::p_sizek, 4) && notices(L, "string_data", &Layout::string_data, 8) && good;
   good = notices(L, "p_linedefined", &Layout::p_linedefined, 4) && good;
   good = notices(L, "ci_func", &Layout::ci_func, 8) && notices(L, "ci_savedpc", &Layout::ci_savedpc, 8) && good;
-  good = notices(L, "L_ci", &Layout::L_ci, 8) && notices(L, "lclosure_p", &Layout::lclosure_p, 8) && notices(L, "cclosure_f", &Layout::cclosure_f, 8) && good;
-  if (layout.ci_previous != no_field) good = notices(L, "ci_previous", &Layout::ci_previous, 8) && notices(L, "ci_callstatus", &Layout::ci_callstatus, 2) && good;
+  good = notices(L, "L_ci", &Layout::L_ci, 8) && notices(L, "lclosure_p", &Layout::lclosure_p, 8) &&
+         notices(L, "cclosure_f", &Layout::cclosure_f, 8) && good;
+  if (layout.ci_previous != no_field)
+    good = notices(L, "ci_previous", &Layout::ci_previous, 8) &&
+           notices(L, "ci_callstatus", &Layout::ci_callstatus, 2) && good;
   if (layout.p_abslineinfo != no_field) good = notices(L, "p_abslineinfo", &Layout::p_abslineinfo, 8) && good;
   count = real;
   return good;
@@ -344,6 +359,7 @@ int main(int argc, char** argv) {
   }
   good = notices_planted_errors(L) && good;
   lua_close(L);
-  std::printf("%s: %ld frames and %ld instructions compared, %ld differ\n", LUA_RELEASE, count.frames, count.instructions, count.differ);
+  std::printf("%s: %ld frames and %ld instructions compared, %ld differ\n", LUA_RELEASE, count.frames,
+              count.instructions, count.differ);
   return good && count.differ == 0 && count.frames > 0 && count.instructions > 0 ? 0 : 1;
 }

@@ -1,8 +1,10 @@
-// The symbol of an address as luaspy chooses it, and as dwfl_module_addrinfo (elfutils) does, at every place of real programs and libraries where it may
-// change: where a symbol begins, ends, and a byte before and after.
+// The symbol of an address as luaspy chooses it, and as dwfl_module_addrinfo (elfutils) does, at
+// every place of real programs and libraries where it may change: where a symbol begins, ends, and
+// a byte before and after.
 //   compare_symbols FILE|DIRECTORY…      directories with all below them; what is no ELF file is passed over
-// A file that has more than some thousand such places is compared at that many, evenly spread. Prints how many files, addresses and symbols, how many differ,
-// and what an address takes in either way. Exit code 1 if any differs.
+// A file that has more than some thousand such places is compared at that many, evenly spread.
+// Prints how many files, addresses and symbols, how many differ, and what an address takes in
+// either way. Exit code 1 if any differs.
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
@@ -25,7 +27,8 @@ class Reference {
  public:
   Reference(int file, const std::string& path, Address bias) {
     static char* debug_path = nullptr;
-    static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, dwfl_build_id_find_debuginfo, dwfl_offline_section_address, &debug_path};
+    static const Dwfl_Callbacks callbacks = {dwfl_build_id_find_elf, dwfl_build_id_find_debuginfo,
+                                             dwfl_offline_section_address, &debug_path};
     dwfl_ = dwfl_begin(&callbacks);
     dwfl_report_begin(dwfl_);
     module_ = dwfl_report_elf(dwfl_, path.c_str(), path.c_str(), ::dup(file), bias, true);
@@ -70,11 +73,13 @@ struct Counts {
   Clock::duration own{}, theirs{};
 };
 
-std::string text(const std::optional<Symbol>& symbol) { return symbol ? fmt::format("{} at {:#x}", symbol->name, symbol->start) : "none"; }
+std::string text(const std::optional<Symbol>& symbol) {
+  return symbol ? fmt::format("{} at {:#x}", symbol->name, symbol->start) : "none";
+}
 
 void compare(const std::string& path, Counts& counts) {
   constexpr Address bias = 0x5555'5000'0000;
-  constexpr double most_work = 3e8;   // symbols that libdwfl looks at
+  constexpr double most_work = 3e8;  // symbols that libdwfl looks at
   constexpr std::size_t most_told = 20;
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
@@ -94,9 +99,11 @@ void compare(const std::string& path, Counts& counts) {
       counts.theirs += Clock::now() - middle;
       ++counts.addresses;
       counts.symbols += theirs.has_value();
-      const bool same = own.has_value() == theirs.has_value() && (!own || (own->name == theirs->name && own->start == theirs->start));
+      const bool same = own.has_value() == theirs.has_value() &&
+                        (!own || (own->name == theirs->name && own->start == theirs->start));
       if (same) continue;
-      if (static_cast<std::size_t>(++counts.differ) <= most_told) fmt::print("{} {:#x}: {}, libdwfl says {}\n", path, places[i], text(own), text(theirs));
+      if (static_cast<std::size_t>(++counts.differ) <= most_told)
+        fmt::print("{} {:#x}: {}, libdwfl says {}\n", path, places[i], text(own), text(theirs));
     }
   }
   ::close(file);
@@ -109,14 +116,16 @@ int main(int argc, char** argv) {
   luaspy::Counts counts;
   for (int i = 1; i < argc; ++i) {
     if (!std::filesystem::is_directory(argv[i])) luaspy::compare(argv[i], counts);
-    else for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[i])) {
-      if (entry.is_regular_file() && !entry.is_symlink()) luaspy::compare(entry.path(), counts);
-    }
+    else
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[i])) {
+        if (entry.is_regular_file() && !entry.is_symlink()) luaspy::compare(entry.path(), counts);
+      }
   }
   const auto each = [&](luaspy::Clock::duration time) {
-    return std::chrono::duration<double, std::micro>(time).count() / static_cast<double>(std::max<std::int64_t>(counts.addresses, 1));
+    return std::chrono::duration<double, std::micro>(time).count() /
+           static_cast<double>(std::max<std::int64_t>(counts.addresses, 1));
   };
-  fmt::print("{} files, {} addresses, {} with a symbol: {} differ; {:.2f} µs each, libdwfl's {:.2f} µs\n", counts.files, counts.addresses, counts.symbols, counts.differ,
-             each(counts.own), each(counts.theirs));
+  fmt::print("{} files, {} addresses, {} with a symbol: {} differ; {:.2f} µs each, libdwfl's {:.2f} µs\n", counts.files,
+             counts.addresses, counts.symbols, counts.differ, each(counts.own), each(counts.theirs));
   return counts.differ == 0 && counts.symbols > 0 ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 #pragma once
-// What a layout row says of values, tables, closures and userdata, against the compiler's view of the structures. To be included behind Lua's headers:
-// names that only some releases have are asked for in templates.
+// What a layout row says of values, tables, closures and userdata, against the compiler's view of
+// the structures. To be included behind Lua's headers: names that only some releases have are asked
+// for in templates.
 
 #include <cstddef>
 #include <string_view>
@@ -13,7 +14,9 @@ namespace value_fields {
 using luaspy::Layout;
 using luaspy::no_field;
 
-inline void expect(const char* what, std::size_t expected, std::size_t got) { expect_at(what, static_cast<int>(expected), static_cast<int>(got), 0, 0); }
+inline void expect(const char* what, std::size_t expected, std::size_t got) {
+  expect_at(what, static_cast<int>(expected), static_cast<int>(got), 0, 0);
+}
 
 template <typename T>
 void compare_table(const Layout& layout) {
@@ -21,14 +24,17 @@ void compare_table(const Layout& layout) {
   expect("table_metatable", offsetof(T, metatable), layout.table_metatable);
   expect("table_lsizenode", offsetof(T, lsizenode), layout.table_lsizenode);
   expect("table_node", offsetof(T, node), layout.table_node);
-  if constexpr (requires(T table) { table.asize; }) expect("table_sizearray", offsetof(T, asize), layout.table_sizearray);
-  else if constexpr (requires(T table) { table.alimit; }) expect("table_sizearray", offsetof(T, alimit), layout.table_sizearray);
+  if constexpr (requires(T table) { table.asize; })
+    expect("table_sizearray", offsetof(T, asize), layout.table_sizearray);
+  else if constexpr (requires(T table) { table.alimit; })
+    expect("table_sizearray", offsetof(T, alimit), layout.table_sizearray);
   else expect("table_sizearray", offsetof(T, sizearray), layout.table_sizearray);
 }
 
 template <typename T>
 void compare_userdata(const Layout& layout) {
-  if constexpr (requires(T userdata) { userdata.uv.metatable; }) expect("udata_metatable", offsetof(T, uv.metatable), layout.udata_metatable);
+  if constexpr (requires(T userdata) { userdata.uv.metatable; })
+    expect("udata_metatable", offsetof(T, uv.metatable), layout.udata_metatable);
   else expect("udata_metatable", offsetof(T, metatable), layout.udata_metatable);
   if constexpr (requires(T userdata) { userdata.nuvalue; }) {
     expect("udata_nuvalue", offsetof(T, nuvalue), layout.udata_nuvalue);
@@ -47,7 +53,8 @@ void compare_userdata_memory(lua_State* L, const Layout& layout) {
 #else
   lua_newuserdata(L, size);
 #endif
-  const auto* const object = reinterpret_cast<const T*>(static_cast<const std::byte*>(lua_touserdata(L, -1)) - layout.udata_memory);
+  const auto* const object = reinterpret_cast<const T*>(static_cast<const std::byte*>(lua_touserdata(L, -1)) -
+                                                        layout.udata_memory);
   if constexpr (requires(T userdata) { userdata.uv.len; }) expect("udata_memory", size, object->uv.len);
   else expect("udata_memory", size, object->len);
   lua_pop(L, 1);
@@ -55,7 +62,8 @@ void compare_userdata_memory(lua_State* L, const Layout& layout) {
 
 template <typename State, typename Info>
 void compare_calls(const Layout& layout) {
-  if constexpr (requires(Info ci) { ci.u.l.nextraargs; }) expect("ci_nextraargs", offsetof(Info, u.l.nextraargs), layout.ci_nextraargs);
+  if constexpr (requires(Info ci) { ci.u.l.nextraargs; })
+    expect("ci_nextraargs", offsetof(Info, u.l.nextraargs), layout.ci_nextraargs);
   else expect("ci_nextraargs", no_field, layout.ci_nextraargs);
   if constexpr (requires(State L) { L.l_gt; }) expect("L_gt", offsetof(State, l_gt), layout.L_gt);
   else expect("L_gt", no_field, layout.L_gt);
@@ -66,7 +74,8 @@ inline void compare_tags(lua_State* L, const Layout& layout) {
   const auto tag = [&] {
     const auto* const slot = reinterpret_cast<const std::byte*>(lua_topointer(L, -1)) + layout.table_array;
     const std::byte* const array = *reinterpret_cast<const std::byte* const*>(slot);
-    return layout.array_form == luaspy::ArrayForm::apart ? std::to_integer<unsigned>(array[4]) : std::to_integer<unsigned>(array[8]);
+    return layout.array_form == luaspy::ArrayForm::apart ? std::to_integer<unsigned>(array[4])
+                                                         : std::to_integer<unsigned>(array[8]);
   };
   const auto tag_of = [&](auto push) {
     lua_createtable(L, 1, 0);
@@ -78,7 +87,8 @@ inline void compare_tags(lua_State* L, const Layout& layout) {
   };
   expect("tag_float", tag_of([&] { lua_pushnumber(L, 0.5); }), layout.tag_float);
   if (layout.tag_integer != 0xff) expect("tag_integer", tag_of([&] { lua_pushinteger(L, 1); }), layout.tag_integer);
-  expect("boolean_variants", tag_of([&] { lua_pushboolean(L, 1); }) != tag_of([&] { lua_pushboolean(L, 0); }), layout.boolean_variants);
+  expect("boolean_variants", tag_of([&] { lua_pushboolean(L, 1); }) != tag_of([&] { lua_pushboolean(L, 0); }),
+         layout.boolean_variants);
 }
 
 inline void compare(lua_State* L, const Layout& layout) {

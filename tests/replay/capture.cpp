@@ -1,5 +1,6 @@
-// capture PID FROM: stops the first thread of a process that runs Lua, prints what luaspy read of it, and the stack it made of
-// it, as a file for the replay tests. Look at the stack before you keep it: the test will hold what it says.
+// capture PID FROM: stops the first thread of a process that runs Lua, prints what luaspy read of
+// it, and the stack it made of it, as a file for the replay tests. Look at the stack before you
+// keep it: the test will hold what it says.
 
 #include <iostream>
 
@@ -21,4 +22,6 @@ int run(int pid, const char* from) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return argc == 3 ? run(std::atoi(argv[1]), argv[2]) : (std::cerr << "usage: capture PID FROM\n", 2); }
+int main(int argc, char** argv) {
+  return argc == 3 ? run(std::atoi(argv[1]), argv[2]) : (std::cerr << "usage: capture PID FROM\n", 2);
+}

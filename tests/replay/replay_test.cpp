@@ -1,5 +1,6 @@
-// Saved stops (stops/*.stop) through everything that comes after a stop, without a process: the stack has to be the one that
-// the file expects. And torn and hostile variants of each: no crash, no hang, a bounded stack.
+// Saved stops (stops/*.stop) through everything that comes after a stop, without a process: the
+// stack has to be the one that the file expects. And torn and hostile variants of each: no crash,
+// no hang, a bounded stack.
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -40,7 +41,8 @@ TEST_CASE("a saved stop gives the stack that it was saved with", "[replay]") {
   }
 }
 
-// As in use: the stop touches, the thread runs on, and only what does not change while it lives can be read after that.
+// As in use: the stop touches, the thread runs on, and only what does not change while it lives can
+// be read after that.
 TEST_CASE("what a stop touches is what its walks need", "[replay]") {
   for (const std::string& file : stop_files()) {
     const SavedStop stop = load_stop(file);
@@ -84,7 +86,7 @@ TEST_CASE("torn and hostile memory gives a bounded stack of printable names", "[
   std::minstd_rand random(1);
   for (const std::string& file : files) {
     const SavedStop saved = load_stop(file);
-    std::vector<Address> words;   // 8-aligned addresses of memory outside the stack: states, CallInfos, closures, Protos
+    std::vector<Address> words;  // 8-aligned addresses of memory outside the stack: states, CallInfos, closures, Protos
     for (const auto& [address, byte] : saved.memory.bytes()) {
       if (address % 8 == 0) words.push_back(address);
     }
@@ -95,12 +97,24 @@ TEST_CASE("torn and hostile memory gives a bounded stack of printable names", "[
       for (int i = 0; i < changes; ++i) {
         std::uint64_t value = 0;
         switch (random() % 6) {
-          case 0: value = any(); break;                                        // a pointer to something else: cycles, wrong types
-          case 1: value = 0; break;
-          case 2: value = ~std::uint64_t{0}; break;
-          case 3: value = 0x7fffffff; break;                                   // a size
-          case 4: value = stop.memory.get<std::uint64_t>(any()).value_or(1) ^ std::uint64_t{1} << random() % 64; break;
-          default: value = 0x8080'1b0a'3b00'5b1bu; break;                      // escapes, separators, invalid UTF-8
+          case 0:
+            value = any();
+            break;  // a pointer to something else: cycles, wrong types
+          case 1:
+            value = 0;
+            break;
+          case 2:
+            value = ~std::uint64_t{0};
+            break;
+          case 3:
+            value = 0x7fffffff;
+            break;  // a size
+          case 4:
+            value = stop.memory.get<std::uint64_t>(any()).value_or(1) ^ std::uint64_t{1} << random() % 64;
+            break;
+          default:
+            value = 0x8080'1b0a'3b00'5b1bu;
+            break;  // escapes, separators, invalid UTF-8
         }
         stop.memory.put(any(), std::as_bytes(std::span(&value, 1)));
       }
@@ -114,7 +128,8 @@ TEST_CASE("torn and hostile memory gives a bounded stack of printable names", "[
       const Outcome outcome = replay(stop);
       CHECK(outcome.stack.size() < 5000);
       for (const Frame& frame : outcome.stack) {
-        CHECK(std::none_of(frame.name.begin(), frame.name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }));
+        CHECK(std::none_of(frame.name.begin(), frame.name.end(),
+                           [](char c) { return static_cast<unsigned char>(c) < 0x20; }));
         CHECK(frame.name.size() < 2000);
       }
     }
@@ -129,7 +144,8 @@ Activation innermost(const SavedStop& stop) {
   locator.try_rows(rows_for(stop.version));
   std::vector<Activation> active;
   std::vector<Address> deferred;
-  locator.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, Locator::Unknown::read, active, deferred);
+  locator.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, Locator::Unknown::read, active,
+                 deferred);
   REQUIRE(!active.empty());
   return active.front();
 }
@@ -157,7 +173,8 @@ TEST_CASE("states that were built to lead astray", "[replay]") {
       poke(stop, ci + row.ci_previous, ci);
       const std::vector<std::string> stack = lines(replay(stop).stack);
       CHECK(stack.size() < 1000);
-      CHECK(std::any_of(stack.begin(), stack.end(), [](const std::string& line) { return line.find("frames left out") != std::string::npos; }));
+      CHECK(std::any_of(stack.begin(), stack.end(),
+                        [](const std::string& line) { return line.find("frames left out") != std::string::npos; }));
     }
     SECTION("a function of 2^31 instructions is no function: its call is dropped, the others stay") {
       poke(stop, proto + row.p_sizecode, std::uint32_t{1} << 31);
@@ -181,7 +198,8 @@ TEST_CASE("states that were built to lead astray", "[replay]") {
 
 namespace {
 
-// As if the stack of `state` had been moved to `to`: its slots are there, and nothing is where they were.
+// As if the stack of `state` had been moved to `to`: its slots are there, and nothing is where they
+// were.
 void move_slots(SavedStop& stop, Address from, Address end, Address to) {
   auto& bytes = stop.memory.bytes();
   const auto first = bytes.lower_bound(from), last = bytes.lower_bound(end);
@@ -197,7 +215,9 @@ std::vector<Address> call_infos(const SavedStop& stop, const Layout& row, Addres
   std::vector<Address> infos = {stop.memory.get<Address>(L + row.L_ci).value()};
   const bool is_array = row.ci_previous == no_field;
   const Address base = is_array ? stop.memory.get<Address>(L + row.L_base_ci).value() : L + row.L_base_ci;
-  while (infos.back() != base) infos.push_back(is_array ? infos.back() - row.ci_size : stop.memory.get<Address>(infos.back() + row.ci_previous).value());
+  while (infos.back() != base)
+    infos.push_back(is_array ? infos.back() - row.ci_size
+                             : stop.memory.get<Address>(infos.back() + row.ci_previous).value());
   return infos;
 }
 
@@ -205,8 +225,8 @@ bool leaves_offsets(const SavedStop& stop) { return stop.version == "5.4.7" || s
 
 }  // namespace
 
-// ldo.c, luaD_reallocstack: L->stack, then the functions of the CallInfos, the innermost first; up to 5.3 L->stack_last is set between these,
-// later after them.
+// ldo.c, luaD_reallocstack: L->stack, then the functions of the CallInfos, the innermost first; up
+// to 5.3 L->stack_last is set between these, later after them.
 TEST_CASE("while its stack is moved, each call is found where its function is", "[replay]") {
   int tried = 0;
   for (const std::string& file : stop_files()) {
@@ -214,13 +234,15 @@ TEST_CASE("while its stack is moved, each call is found where its function is", 
       SavedStop stop = load_stop(file);
       const Activation state = innermost(stop);
       const bool moves_first = state.lua.puc != nullptr && state.lua.puc->tt_size == 4;
-      if (state.lua.puc == nullptr || (!moves_first && !leaves_offsets(stop))) continue;   // 5.4.2 and 5.4.4 say nothing of it
-      if (state.lua.puc->ci_previous == no_field) continue;   // at the first look 5.1's is not taken for a state then
+      if (state.lua.puc == nullptr || (!moves_first && !leaves_offsets(stop)))
+        continue;                                            // 5.4.2 and 5.4.4 say nothing of it
+      if (state.lua.puc->ci_previous == no_field) continue;  // at the first look 5.1's is not taken for a state then
       const Layout& row = *state.lua.puc;
-      const Address stack = stop.memory.get<Address>(state.L + row.L_stack).value(), last = stop.memory.get<Address>(state.L + row.L_stack_last).value();
+      const Address stack = stop.memory.get<Address>(state.L + row.L_stack).value(),
+                    last = stop.memory.get<Address>(state.L + row.L_stack_last).value();
       const Address to = stack + static_cast<Address>(by);
       const std::vector<Address> infos = call_infos(stop, row, state.L);
-      move_slots(stop, stack, last + 16 * 5, to);   // EXTRA_STACK (lstate.h)
+      move_slots(stop, stack, last + 16 * 5, to);  // EXTRA_STACK (lstate.h)
       poke(stop, state.L + row.L_stack, to);
       const auto is_right = [&](const char* when) {
         INFO(file << ", moved by " << by << ": " << when);
@@ -230,7 +252,8 @@ TEST_CASE("while its stack is moved, each call is found where its function is", 
         ++tried;
       };
       if (!moves_first) {
-        for (const Address ci : infos) poke(stop, ci + row.ci_func, stop.memory.get<Address>(ci + row.ci_func).value() - stack);
+        for (const Address ci : infos)
+          poke(stop, ci + row.ci_func, stop.memory.get<Address>(ci + row.ci_func).value() - stack);
       }
       is_right("no CallInfo is right");
       if (moves_first) {
@@ -258,7 +281,8 @@ std::uint32_t as_tail_call(Bytecode bytecode, std::uint32_t instruction) {
 
 }  // namespace
 
-// lvm.c, OP_TAILCALL of 5.1 to 5.3: the callee's CallInfo is linked, then it is moved over the caller's, in any order of fields.
+// lvm.c, OP_TAILCALL of 5.1 to 5.3: the callee's CallInfo is linked, then it is moved over the
+// caller's, in any order of fields.
 TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
   int tried = 0;
   for (const std::string& file : stop_files()) {
@@ -275,8 +299,10 @@ TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
     poke(stop, infos[0] + row.ci_savedpc, entry);
     if (row.L_savedpc != no_field) poke(stop, state.L + row.L_savedpc, entry);
     std::vector<std::string> expected(stop.expected.begin(), stop.expected.end() - 2);
-    // 5.1's pc is in a register too, which the stop has of the loop. leaf is a global: no call names it, but package.loaded does.
-    expected.insert(expected.end(), {"(...tail calls...)", row.L_savedpc != no_field ? "leaf (spin.lua:5)" : "leaf (spin.lua:4)"});
+    // 5.1's pc is in a register too, which the stop has of the loop. leaf is a global: no call
+    // names it, but package.loaded does.
+    expected.insert(expected.end(),
+                    {"(...tail calls...)", row.L_savedpc != no_field ? "leaf (spin.lua:5)" : "leaf (spin.lua:4)"});
     const auto is_right = [&](const char* when) {
       INFO(file << ": " << when);
       const Outcome outcome = replay(stop);
@@ -301,9 +327,11 @@ TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
   CHECK(tried >= 16);
 }
 
-// ldo.c, luaD_precall: the CallInfo is linked, then filled. Until then it is of another call, and the C function that calls now has nothing
-// that says where its callee is, as an instruction of a Lua function does.
-TEST_CASE("a call of another function that a C function's CallInfo still has inside of it is not taken for its callee", "[replay]") {
+// ldo.c, luaD_precall: the CallInfo is linked, then filled. Until then it is of another call, and
+// the C function that calls now has nothing that says where its callee is, as an instruction of a
+// Lua function does.
+TEST_CASE("a call of another function that a C function's CallInfo still has inside of it is not taken for its callee",
+          "[replay]") {
   int tried = 0;
   for (const std::string& file : stop_files()) {
     SavedStop stop = load_stop(file);

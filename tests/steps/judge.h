@@ -14,33 +14,34 @@ namespace luaspy::steps {
 // A Lua or C function of a stack, as it was shown.
 struct Shown {
   Frame::Kind kind = Frame::Kind::lua;
-  bool tail = false;       // "(...tail calls...)" stands before it
-  bool near = false;       // its line is a neighbour's: in machine code
+  bool tail = false;  // "(...tail calls...)" stands before it
+  bool near = false;  // its line is a neighbour's: in machine code
   bool on_trace = false;
   std::string name, file;
   int line_defined = 0, line = 0;
-  Address L = 0, entry = 0;   // its coroutine; C: its code
+  Address L = 0, entry = 0;  // its coroutine; C: its code
 
   bool same_function(const Shown& other) const {
-    return kind == other.kind && line_defined == other.line_defined && file == other.file && L == other.L && entry == other.entry;
+    return kind == other.kind && line_defined == other.line_defined && file == other.file && L == other.L &&
+           entry == other.entry;
   }
   bool operator==(const Shown&) const = default;
 };
-using ShownStack = std::vector<Shown>;   // outermost first
+using ShownStack = std::vector<Shown>;  // outermost first
 
 // What a look at one instant gave.
 struct Look {
   ShownStack stack;
   VmState vm_state = VmState::none;
-  bool lost = false;               // it says itself that something is missing: "[unreadable]", not joined, no Lua call readable
+  bool lost = false;  // it says itself that something is missing: "[unreadable]", not joined, no Lua call readable
   bool native_incomplete = false;
-  bool native_between = false;     // a native frame stands between Lua's that is no library's
+  bool native_between = false;  // a native frame stands between Lua's that is no library's
 };
 Look look_of(const StackReader& reader, const Sample& sample, const std::string& library);
 
 struct Counts {
   std::int64_t tried = 0, wrong = 0, impossible = 0, lost = 0, native_incomplete = 0, cold_differs = 0;
-  std::map<std::string, std::int64_t> allowed;   // more than one frame at once, because the VM does so: by event
+  std::map<std::string, std::int64_t> allowed;  // more than one frame at once, because the VM does so: by event
 };
 
 class Judge {
@@ -50,7 +51,7 @@ class Judge {
   // Steps were left out: what comes next has no predecessor.
   void forget() { has_previous_ = false, suspended_.clear(); }
   struct Verdict {
-    std::string wrong, impossible;   // empty: it is not
+    std::string wrong, impossible;  // empty: it is not
   };
   Verdict judge(const Look& look);
   const Counts& counts() const { return counts_; }
@@ -68,7 +69,7 @@ class Judge {
   Counts counts_;
   bool has_previous_ = false, was_impossible_ = false;
   Look previous_;
-  std::map<Address, ShownStack> suspended_;   // by coroutine: what it was doing when it yielded
+  std::map<Address, ShownStack> suspended_;  // by coroutine: what it was doing when it yielded
 };
 
 std::string text_of(const ShownStack& stack);

@@ -27,7 +27,8 @@ std::string name_in(const std::string& line) {
     return name;
   }
   const std::size_t equals = line.rfind('=', keyword);
-  std::istringstream words(equals != std::string::npos ? line : line.substr(std::min(line.find("-- "), line.size() - 2) + 2));
+  std::istringstream words(equals != std::string::npos ? line
+                                                       : line.substr(std::min(line.find("-- "), line.size() - 2) + 2));
   std::string name;
   words >> name;
   return name;
@@ -49,7 +50,8 @@ Scripts::Scripts(const std::vector<std::string>& files) {
       Function function{name_in(line), number, number, {}, has_word(line, "tailed")};
       // It ends at the first "end" that is indented as it is.
       const std::string end = std::string(line.find_first_not_of(' '), ' ') + "end";
-      while (function.last_line < count && script.lines[static_cast<std::size_t>(function.last_line)] != end) ++function.last_line;
+      while (function.last_line < count && script.lines[static_cast<std::size_t>(function.last_line)] != end)
+        ++function.last_line;
       ++function.last_line;
       if (const std::size_t from = line.find("from:"); from != std::string::npos) {
         std::istringstream words(line.substr(from + 5));
@@ -71,9 +73,12 @@ const std::string& Scripts::line(const std::string& file, int line) const {
   static const std::string none;
   const auto script = scripts_.find(file);
   const auto index = static_cast<std::size_t>(line - 1);
-  return script != scripts_.end() && line > 0 && index < script->second.lines.size() ? script->second.lines[index] : none;
+  return script != scripts_.end() && line > 0 && index < script->second.lines.size() ? script->second.lines[index]
+                                                                                     : none;
 }
 
-bool Scripts::mentions(const std::string& file, int line, const std::string& name) const { return has_word(this->line(file, line), name); }
+bool Scripts::mentions(const std::string& file, int line, const std::string& name) const {
+  return has_word(this->line(file, line), name);
+}
 
 }  // namespace luaspy::steps

@@ -1,5 +1,6 @@
 #pragma once
-// What a Lua script that follows the conventions of steps.lua says of itself: its functions, and who may call whom.
+// What a Lua script that follows the conventions of steps.lua says of itself: its functions, and
+// who may call whom.
 
 #include <map>
 #include <set>
@@ -10,9 +11,9 @@ namespace luaspy::steps {
 
 struct Function {
   std::string name;
-  int first_line = 0, last_line = 0;   // 0, …: the main chunk
-  std::set<std::string> from;          // names of the functions that call it without saying so in the line; "*": any
-  bool tailed = false;                 // a tail call may call it
+  int first_line = 0, last_line = 0;  // 0, …: the main chunk
+  std::set<std::string> from;         // names of the functions that call it without saying so in the line; "*": any
+  bool tailed = false;                // a tail call may call it
 };
 
 class Scripts {
@@ -30,7 +31,7 @@ class Scripts {
     std::vector<std::string> lines;
     std::map<int, Function> functions;
   };
-  std::map<std::string, Script> scripts_;   // by the file's name without its folder
+  std::map<std::string, Script> scripts_;  // by the file's name without its folder
 };
 
 }  // namespace luaspy::steps

@@ -11,7 +11,7 @@
 namespace luaspy::steps {
 namespace {
 
-constexpr int system_call_stop = SIGTRAP | 0x80;   // PTRACE_O_TRACESYSGOOD (ptrace(2))
+constexpr int system_call_stop = SIGTRAP | 0x80;  // PTRACE_O_TRACESYSGOOD (ptrace(2))
 
 }  // namespace
 
@@ -43,8 +43,9 @@ Stepped::Stepped(std::vector<std::string> words) {
   if (!process) return;
   process_.emplace(std::move(*process));
   int status = 0;
-  good_ = ptrace(PTRACE_SEIZE, pid_, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) == 0 && ptrace(PTRACE_INTERRUPT, pid_, 0, 0) == 0 &&
-          waitpid(pid_, &status, __WALL) == pid_ && WIFSTOPPED(status) && write(input_, "\n", 1) == 1;
+  good_ = ptrace(PTRACE_SEIZE, pid_, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL) == 0 &&
+          ptrace(PTRACE_INTERRUPT, pid_, 0, 0) == 0 && waitpid(pid_, &status, __WALL) == pid_ && WIFSTOPPED(status) &&
+          write(input_, "\n", 1) == 1;
 }
 
 Stepped::~Stepped() {
@@ -57,7 +58,8 @@ Stepped::~Stepped() {
 
 bool Stepped::resume(int request, int& event) {
   int status = 0;
-  good_ = good_ && ptrace(static_cast<__ptrace_request>(request), pid_, 0, signal_) == 0 && waitpid(pid_, &status, __WALL) == pid_ && WIFSTOPPED(status);
+  good_ = good_ && ptrace(static_cast<__ptrace_request>(request), pid_, 0, signal_) == 0 &&
+          waitpid(pid_, &status, __WALL) == pid_ && WIFSTOPPED(status);
   if (!good_) return false;
   event = WSTOPSIG(status);
   signal_ = event == SIGTRAP || event == system_call_stop ? 0 : event;
@@ -76,8 +78,8 @@ std::string Stepped::run_to_write() {
     entry = registers_[rax] == not_answered;
     if (!entry) continue;
     __ptrace_syscall_info info;
-    if (ptrace(PTRACE_GET_SYSCALL_INFO, pid_, sizeof info, &info) > 0 && info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == SYS_write &&
-        info.entry.args[0] == STDOUT_FILENO) {
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, pid_, sizeof info, &info) > 0 && info.op == PTRACE_SYSCALL_INFO_ENTRY &&
+        info.entry.nr == SYS_write && info.entry.args[0] == STDOUT_FILENO) {
       const std::string written = what_is_written();
       resume(PTRACE_SYSCALL, event);
       return written;
@@ -91,7 +93,8 @@ bool Stepped::step(std::string& written) {
   written.clear();
   if (!resume(PTRACE_SINGLESTEP, event)) return false;
   constexpr std::uint16_t syscall_instruction = 0x050f;
-  if (registers_[rax] == SYS_write && registers_[rdi] == STDOUT_FILENO && memory().get<std::uint16_t>(registers_.pc()) == syscall_instruction) {
+  if (registers_[rax] == SYS_write && registers_[rdi] == STDOUT_FILENO &&
+      memory().get<std::uint16_t>(registers_.pc()) == syscall_instruction) {
     written = what_is_written();
   }
   return true;
@@ -104,7 +107,8 @@ std::string Stepped::what_is_written() {
 
 void Stepped::drain() {
   char bytes[4096];
-  while (read(output_, bytes, sizeof bytes) > 0) {}
+  while (read(output_, bytes, sizeof bytes) > 0) {
+  }
 }
 
 }  // namespace luaspy::steps

@@ -10,7 +10,8 @@
 
 namespace luaspy::steps {
 
-// It says READY and waits for a line on its standard input; from then on it is traced. It is gone with the object.
+// It says READY and waits for a line on its standard input; from then on it is traced. It is gone
+// with the object.
 class Stepped {
  public:
   explicit Stepped(std::vector<std::string> words);
@@ -23,9 +24,11 @@ class Stepped {
   Process& process() { return *process_; }
   const Memory& memory() const { return *memory_; }
 
-  // Lets it run until it is about to write to its standard output; what it writes. Empty if it has ended.
+  // Lets it run until it is about to write to its standard output; what it writes. Empty if it has
+  // ended.
   std::string run_to_write();
-  // One instruction. Where that is to write to its standard output: `written` is what, and it is not done.
+  // One instruction. Where that is to write to its standard output: `written` is what, and it is
+  // not done.
   bool step(std::string& written);
   // Valid until it is stepped on.
   const Registers& registers() const { return registers_; }

@@ -1,10 +1,12 @@
-// Is what a tick shows right at every instruction? Real Luas run steps.lua a machine instruction at a time; after each, the same pieces as in
-// Sampler read registers and memory, and judge.cpp holds the stack against the one before.
+// Is what a tick shows right at every instruction? Real Luas run steps.lua a machine instruction at
+// a time; after each, the same pieces as in Sampler read registers and memory, and judge.cpp holds
+// the stack against the one before.
 //
 //   steps [STEPS] [NAME...] [--no-jit] [--verbose]
 //
-// STEPS (6000) instructions of each Lua that is prepared whose name has one of the NAMEs in it; without names, of one of each version. The phases of the
-// script share them evenly; what is left of a phase comes in its next round. A line each; status 1 if a figure is above its bound.
+// STEPS (6000) instructions of each Lua that is prepared whose name has one of the NAMEs in it;
+// without names, of one of each version. The phases of the script share them evenly; what is left
+// of a phase comes in its next round. A line each; status 1 if a figure is above its bound.
 
 #include <fmt/format.h>
 
@@ -20,11 +22,12 @@ namespace luaspy::steps {
 namespace {
 
 // One of each version, as distributions or their makers build it; all of them are stripped.
-const std::vector<std::string> usual = {"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm", "lua-5.4.2-O2",
-                                        "debian-lua5.4-bookworm", "debian-lua5.4-sid",      "debian-lua5.5-sid",      "debian-luajit-bookworm",
-                                        "debian-luajit-experimental"};
+const std::vector<std::string> usual = {
+    "debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
+    "lua-5.4.2-O2",           "debian-lua5.4-bookworm", "debian-lua5.4-sid",
+    "debian-lua5.5-sid",      "debian-luajit-bookworm", "debian-luajit-experimental"};
 
-constexpr int cold_rate = 64;   // a look that knows nothing of the looks before comes so often
+constexpr int cold_rate = 64;  // a look that knows nothing of the looks before comes so often
 
 // What is known to be left, in 100,000 steps of this script.
 struct Known {
@@ -32,24 +35,31 @@ struct Known {
   int wrong, impossible;
 };
 constexpr Known known[] = {
-    // A debug hook's call is linked before its function is written, and not told by the caller's instruction; __call in a tail call.
+    // A debug hook's call is linked before its function is written, and not told by the caller's
+    // instruction; __call in a tail call.
     {"5.1", 4, 4},
     {"5.2", 0, 6},
     {"5.3", 0, 6},
-    // CIST_TAIL is the one of the CallInfo's last call until luaV_execute clears it (lvm.c up to 5.4.2, OP_CALL).
+    // CIST_TAIL is the one of the CallInfo's last call until luaV_execute clears it (lvm.c up to
+    // 5.4.2, OP_CALL).
     {"5.4.0", 8, 8},
     {"5.4.1", 8, 8},
     {"5.4.2", 8, 8},
     {"5.4", 0, 0},
     {"5.5", 0, 0},
-    // The stack is being moved; a C function has returned another one, which is in its slot before BASE is its caller's.
+    // The stack is being moved; a C function has returned another one, which is in its slot before
+    // BASE is its caller's.
     {"LuaJIT", 6, 12},
 };
 bool passes(const Counts& counts, const std::string& version) {
-  const auto* const row = std::ranges::find_if(known, [&](const Known& each) { return version.starts_with(each.version); });
-  const auto allowed = [&](std::int64_t figure) { return figure * std::max<std::int64_t>(counts.tried, 100'000) / 100'000; };
-  return row != std::end(known) && counts.tried != 0 && counts.wrong <= allowed(row->wrong) && counts.impossible <= allowed(row->impossible) &&
-         counts.lost <= 20 + counts.tried / 2000 && counts.cold_differs <= 2 + counts.tried / cold_rate / 200;
+  const auto* const row = std::ranges::find_if(known,
+                                               [&](const Known& each) { return version.starts_with(each.version); });
+  const auto allowed = [&](std::int64_t figure) {
+    return figure * std::max<std::int64_t>(counts.tried, 100'000) / 100'000;
+  };
+  return row != std::end(known) && counts.tried != 0 && counts.wrong <= allowed(row->wrong) &&
+         counts.impossible <= allowed(row->impossible) && counts.lost <= 20 + counts.tried / 2000 &&
+         counts.cold_differs <= 2 + counts.tried / cold_rate / 200;
 }
 
 struct Spec {
@@ -115,7 +125,10 @@ class Looker {
 class Campaign {
  public:
   Campaign(const Spec& spec, const Options& options, const Scripts& scripts)
-      : options_(options), program_(words_of(spec, options.jit)), looker_(program_), judge_(scripts, spec.version.starts_with("LuaJIT")) {}
+      : options_(options),
+        program_(words_of(spec, options.jit)),
+        looker_(program_),
+        judge_(scripts, spec.version.starts_with("LuaJIT")) {}
 
   static std::vector<std::string> words_of(const Spec& spec, bool jit) {
     std::vector<std::string> words = spec.command;
@@ -125,7 +138,7 @@ class Campaign {
   }
 
   bool run() {
-    std::map<std::string, std::int64_t> offsets;   // into each phase: where its next round goes on
+    std::map<std::string, std::int64_t> offsets;  // into each phase: where its next round goes on
     while (counts().tried < options_.steps) {
       phase_ = program_.run_to_write();
       if (phase_.empty()) return false;
@@ -140,7 +153,8 @@ class Campaign {
   std::size_t phases() const { return phases_.size(); }
   std::int64_t whole_phases() const { return whole_phases_; }
   void print_reports() const {
-    for (const auto& [text, report] : reports_) fmt::print("    {:>5} × {}\n              in {}\n", report.count, text, report.first);
+    for (const auto& [text, report] : reports_)
+      fmt::print("    {:>5} × {}\n              in {}\n", report.count, text, report.first);
   }
 
  private:
@@ -167,7 +181,8 @@ class Campaign {
     const ShownStack before = previous_;
     const Judge::Verdict verdict = judge_.judge(now);
     if (!now.lost) previous_ = now.stack;
-    if (!verdict.wrong.empty()) report(fmt::format("{}: {}: {}\n            → {}", phase_, verdict.wrong, text_of(before), text_of(now.stack)));
+    if (!verdict.wrong.empty())
+      report(fmt::format("{}: {}: {}\n            → {}", phase_, verdict.wrong, text_of(before), text_of(now.stack)));
     if (!verdict.impossible.empty()) report(fmt::format("{}: {}: {}", phase_, verdict.impossible, text_of(now.stack)));
     if (now.lost) report(fmt::format("{}: lost: {}", phase_, text_of(now.stack)));
     if (now.native_incomplete) report(fmt::format("{}: native part incomplete: {}", phase_, text_of(now.stack)));
@@ -206,15 +221,15 @@ class Campaign {
 };
 
 bool measure(const Spec& spec, const Options& options) {
-  const Scripts scripts({LUASPY_TESTS "/steps/steps.lua", LUASPY_TESTS "/steps/steps_module.lua", LUASPY_TESTS "/steps/steps_close.lua",
-                         LUASPY_TESTS "/steps/steps_jit.lua"});
+  const Scripts scripts({LUASPY_TESTS "/steps/steps.lua", LUASPY_TESTS "/steps/steps_module.lua",
+                         LUASPY_TESTS "/steps/steps_close.lua", LUASPY_TESTS "/steps/steps_jit.lua"});
   Campaign campaign(spec, options, scripts);
   if (!campaign.run()) return fmt::print("{}: ended\n", spec.name), false;
   const Counts& counts = campaign.counts();
   std::string allowed;
   for (const auto& [event, count] : counts.allowed) allowed += fmt::format(" {} {}", event, count);
-  fmt::print("{:<28} {:>8} {:>6} {:>6} {:>10} {:>6} {:>6} {:>6} {}\n", spec.name, counts.tried, campaign.whole_phases(), counts.wrong, counts.impossible, counts.lost,
-             counts.native_incomplete, counts.cold_differs, allowed);
+  fmt::print("{:<28} {:>8} {:>6} {:>6} {:>10} {:>6} {:>6} {:>6} {}\n", spec.name, counts.tried, campaign.whole_phases(),
+             counts.wrong, counts.impossible, counts.lost, counts.native_incomplete, counts.cold_differs, allowed);
   campaign.print_reports();
   std::fflush(stdout);
   const bool good = passes(counts, spec.version);
@@ -233,10 +248,13 @@ int run(const std::vector<std::string>& words) {
   std::vector<Spec> specs = read_specs(LUASPY_TARGETS "/targets.tsv");
   for (Spec& spec : read_specs(LUASPY_TARGETS "/luajits.tsv")) specs.push_back(std::move(spec));
   bool good = true;
-  fmt::print("{:<28} {:>8} {:>6} {:>6} {:>10} {:>6} {:>6} {:>6}  allowed\n", "", "steps", "phases", "wrong", "impossible", "lost", "native", "cold");
+  fmt::print("{:<28} {:>8} {:>6} {:>6} {:>10} {:>6} {:>6} {:>6}  allowed\n", "", "steps", "phases", "wrong",
+             "impossible", "lost", "native", "cold");
   for (const Spec& spec : specs) {
     const bool wanted = options.names.empty() ? std::ranges::find(usual, spec.name) != usual.end()
-                                              : std::ranges::any_of(options.names, [&](const std::string& name) { return spec.name.find(name) != std::string::npos; });
+                                              : std::ranges::any_of(options.names, [&](const std::string& name) {
+                                                  return spec.name.find(name) != std::string::npos;
+                                                });
     if (wanted) good &= measure(spec, options);
   }
   return good ? 0 : 1;

@@ -41,7 +41,8 @@ std::string read_file(const std::string& path) {
   std::string text;
   std::array<char, 65536> buffer;
   // A file of /proc may end to be in between: that is its end.
-  for (ssize_t count = 0; file >= 0 && (count = ::read(file, buffer.data(), buffer.size())) > 0;) text.append(buffer.data(), static_cast<std::size_t>(count));
+  for (ssize_t count = 0; file >= 0 && (count = ::read(file, buffer.data(), buffer.size())) > 0;)
+    text.append(buffer.data(), static_cast<std::size_t>(count));
   if (file >= 0) ::close(file);
   return text;
 }
@@ -64,20 +65,26 @@ Child::Child(const Words& command, const Files& files) {
     return;
   }
   if (files.ignored != 0) ::signal(files.ignored, SIG_IGN);
-  if (files.terminal) ::setsid();   // a terminal that the first of a session opens to read, too, is the session's
+  if (files.terminal) ::setsid();  // a terminal that the first of a session opens to read, too, is the session's
   const auto redirect = [](int from, int to) { return from >= 0 && ::dup2(from, to) == to; };
-  const int output = files.output_fd >= 0 ? files.output_fd : ::open(files.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int output = files.output_fd >= 0
+                         ? files.output_fd
+                         : ::open(files.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   bool good = redirect(::open("/dev/null", O_RDONLY | O_CLOEXEC), 0) && redirect(output, 1) &&
-              redirect(::open(files.errors.c_str(), (files.terminal ? O_RDWR : O_WRONLY) | O_CREAT | O_APPEND | O_CLOEXEC, 0666), 2);
+              redirect(::open(files.errors.c_str(),
+                              (files.terminal ? O_RDWR : O_WRONLY) | O_CREAT | O_APPEND | O_CLOEXEC, 0666),
+                       2);
   if (files.most_bytes != 0) {
     const rlimit limit{files.most_bytes, files.most_bytes};
     good = good && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
   }
   if (!files.group.empty()) {
     const int procs = ::open(files.group.c_str(), O_WRONLY | O_CLOEXEC);
-    good = good && procs >= 0 && ::write(procs, "0", 1) == 1;   // who writes it
+    good = good && procs >= 0 && ::write(procs, "0", 1) == 1;  // who writes it
   }
-  if (files.user != 0) good = good && ::setgroups(0, nullptr) == 0 && ::setresgid(files.user, files.user, files.user) == 0 && ::setresuid(files.user, files.user, files.user) == 0;
+  if (files.user != 0)
+    good = good && ::setgroups(0, nullptr) == 0 && ::setresgid(files.user, files.user, files.user) == 0 &&
+           ::setresuid(files.user, files.user, files.user) == 0;
   if (good) ::execvp(arguments[0], arguments.data());
   ::_exit(127);
 }
@@ -91,7 +98,8 @@ Child::~Child() {
 
 bool Child::alive() const {
   siginfo_t info{};
-  return !status_ && ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+  return !status_ && ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == 0;
 }
 
 void Child::signal(int number) const {
@@ -106,7 +114,8 @@ std::optional<int> Child::wait(double seconds) {
   const int ended = ::poll(&entry, 1, static_cast<int>(seconds * 1000));
   ::close(file);
   if (ended != 1) return std::nullopt;
-  // A process that somebody traces is not told to its parent before its tracer has heard of it, though the pidfd is.
+  // A process that somebody traces is not told to its parent before its tracer has heard of it,
+  // though the pidfd is.
   const double deadline = now_s() + seconds;
   int status = 0;
   while (::waitpid(pid_, &status, WNOHANG) != pid_) {
@@ -133,7 +142,8 @@ int orphans_that_run(const std::string& name) {
 Folder::Folder() {
   const char* const root = std::getenv("TMPDIR");
   path_ = std::string(root != nullptr ? root : "/tmp") + "/luaspy-faults-XXXXXX";
-  if (::mkdtemp(path_.data()) == nullptr || ::chmod(path_.c_str(), 0755) != 0) give_up("cannot make a folder below " + path_);
+  if (::mkdtemp(path_.data()) == nullptr || ::chmod(path_.c_str(), 0755) != 0)
+    give_up("cannot make a folder below " + path_);
 }
 
 Folder::~Folder() {
@@ -143,7 +153,8 @@ Folder::~Folder() {
 
 Words Folder::names() const {
   Words names;
-  for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(path_))
+    names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
   return names;
 }
@@ -154,7 +165,8 @@ void sleep_ms(double ms) {
   constexpr double watched_ms = 0.1;
   const double end = now_s() + ms / 1e3;
   if (ms > watched_ms) ::usleep(static_cast<useconds_t>((ms - watched_ms) * 1e3));
-  while (now_s() < end) {}
+  while (now_s() < end) {
+  }
 }
 
 }  // namespace luaspy::faults

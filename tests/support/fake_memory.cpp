@@ -14,18 +14,20 @@ Image load(const std::filesystem::path& path) {
   for (const auto& [address, byte] : image.stop.memory.bytes()) {
     if (image.runs.empty() || image.runs.back().end() != address) image.runs.push_back({address, {}});
     image.runs.back().bytes.push_back(byte);
-    const bool on_stack = address >= image.stop.stack_start && address - image.stop.stack_start < image.stop.stack.size();
+    const bool on_stack = address >= image.stop.stack_start &&
+                          address - image.stop.stack_start < image.stop.stack.size();
     if (address % 8 == 0 && !on_stack) image.words.push_back(address);
   }
-  image.stop.memory.bytes().clear();   // `runs` has it
+  image.stop.memory.bytes().clear();  // `runs` has it
   return image;
 }
 
 std::vector<Image>& loaded_images() {
   static std::vector<Image> loaded = [] {
     std::vector<std::filesystem::path> paths;
-    for (const auto& entry : std::filesystem::directory_iterator(LUASPY_TESTS "/replay/stops")) paths.push_back(entry.path());
-    std::ranges::sort(paths);   // those of LuaJIT come last
+    for (const auto& entry : std::filesystem::directory_iterator(LUASPY_TESTS "/replay/stops"))
+      paths.push_back(entry.path());
+    std::ranges::sort(paths);  // those of LuaJIT come last
     std::vector<Image> images;
     for (const auto& path : paths) images.push_back(load(path));
     return images;
@@ -38,7 +40,8 @@ std::vector<Image>& loaded_images() {
 const std::vector<Image>& images() { return loaded_images(); }
 
 std::size_t puc_images() {
-  static const auto count = static_cast<std::size_t>(std::ranges::count_if(loaded_images(), [](const Image& image) { return !image.stop.version.starts_with("LuaJIT"); }));
+  static const auto count = static_cast<std::size_t>(std::ranges::count_if(
+      loaded_images(), [](const Image& image) { return !image.stop.version.starts_with("LuaJIT"); }));
   return count;
 }
 
@@ -65,14 +68,32 @@ bool FakeMemory::change(Input& input) {
   const Address address = any(where);
   const Bytes bytes = std::as_bytes(std::span(&value, 1));
   switch (what % 8) {
-    case 0: put(address, bytes); break;
-    case 1: put(address + 4, bytes.first(4)); break;
-    case 2: put(address + (what >> 5), bytes.first(1)); break;
-    case 3: value = any(static_cast<std::uint32_t>(value)) + (value >> 32) % 64; put(address, bytes); break;   // a pointer to something else: cycles, wrong types
-    case 4: value = address; put(address, bytes); break;                                                        // to itself
-    case 5: torn_.push_back({address, address + 1 + value % 8192}); break;
-    case 6: elsewhere_ = value; break;
-    default: put(address, bytes.first(4)); break;
+    case 0:
+      put(address, bytes);
+      break;
+    case 1:
+      put(address + 4, bytes.first(4));
+      break;
+    case 2:
+      put(address + (what >> 5), bytes.first(1));
+      break;
+    case 3:
+      value = any(static_cast<std::uint32_t>(value)) + (value >> 32) % 64;
+      put(address, bytes);
+      break;  // a pointer to something else: cycles, wrong types
+    case 4:
+      value = address;
+      put(address, bytes);
+      break;  // to itself
+    case 5:
+      torn_.push_back({address, address + 1 + value % 8192});
+      break;
+    case 6:
+      elsewhere_ = value;
+      break;
+    default:
+      put(address, bytes.first(4));
+      break;
   }
   return true;
 }
@@ -108,7 +129,8 @@ bool FakeMemory::read(Address address, std::span<std::byte> into) const {
     std::size_t size = 1;
     if (run != nullptr) {
       size = std::min<std::size_t>(into.size() - done, run->end() - at);
-      std::copy_n(run->bytes.begin() + static_cast<std::ptrdiff_t>(at - run->start), size, into.begin() + static_cast<std::ptrdiff_t>(done));
+      std::copy_n(run->bytes.begin() + static_cast<std::ptrdiff_t>(at - run->start), size,
+                  into.begin() + static_cast<std::ptrdiff_t>(done));
     } else {
       into[done] = static_cast<std::byte>(elsewhere_ >> at % 8 * 8);
     }
@@ -120,7 +142,9 @@ bool FakeMemory::read(Address address, std::span<std::byte> into) const {
 std::vector<std::byte> FakeMemory::bytes(Address start, std::size_t size) const {
   std::vector<std::byte> bytes(size);
   const Image::Run* const run = run_of(start);
-  if (run != nullptr) std::copy_n(run->bytes.begin() + static_cast<std::ptrdiff_t>(start - run->start), std::min<std::size_t>(size, run->end() - start), bytes.begin());
+  if (run != nullptr)
+    std::copy_n(run->bytes.begin() + static_cast<std::ptrdiff_t>(start - run->start),
+                std::min<std::size_t>(size, run->end() - start), bytes.begin());
   return bytes;
 }
 
@@ -129,7 +153,8 @@ void FakeMemory::bounded(const char* what, std::int64_t reads, std::int64_t byte
   walk();
   const std::int64_t more_reads = counts_.reads - before.reads, more_bytes = counts_.bytes - before.bytes;
   if (more_reads <= reads && more_bytes <= bytes) return;
-  std::fprintf(stderr, "%s: %lld reads, %lld bytes\n", what, static_cast<long long>(more_reads), static_cast<long long>(more_bytes));
+  std::fprintf(stderr, "%s: %lld reads, %lld bytes\n", what, static_cast<long long>(more_reads),
+               static_cast<long long>(more_bytes));
   expect(false, "a walk reads no more than it may");
 }
 

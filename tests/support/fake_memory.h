@@ -1,6 +1,6 @@
 #pragma once
-// Memory that an input makes: the memory of a saved stop (tests/replay), changed here and there, torn, and beyond it what the input says. Counts what is
-// read of it.
+// Memory that an input makes: the memory of a saved stop (tests/replay), changed here and there,
+// torn, and beyond it what the input says. Counts what is read of it.
 
 #include <functional>
 
@@ -18,8 +18,8 @@ struct Image {
   };
   std::string name;
   replay::SavedStop stop;
-  std::vector<Run> runs;             // ascending
-  std::vector<Address> words;        // 8-aligned, not of the C stack: states, CallInfos, closures, Protos …
+  std::vector<Run> runs;       // ascending
+  std::vector<Address> words;  // 8-aligned, not of the C stack: states, CallInfos, closures, Protos …
 };
 // All of tests/replay/stops, PUC's first.
 const std::vector<Image>& images();
@@ -27,7 +27,8 @@ std::size_t puc_images();
 
 class FakeMemory : public Memory {
  public:
-  // Takes changes from `input` as long as there are any: see change(). The image is as it was once this is gone.
+  // Takes changes from `input` as long as there are any: see change(). The image is as it was once
+  // this is gone.
   FakeMemory(const Image& image, Input& input);
   ~FakeMemory() override;
   FakeMemory(const FakeMemory&) = delete;
@@ -62,7 +63,7 @@ class FakeMemory : public Memory {
     Address start, end;
   };
   std::vector<Range> torn_;
-  std::uint64_t elsewhere_ = 0;   // what is in memory that the image does not have; 0: it cannot be read
+  std::uint64_t elsewhere_ = 0;  // what is in memory that the image does not have; 0: it cannot be read
   mutable Counts counts_;
 };
 

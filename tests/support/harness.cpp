@@ -41,7 +41,8 @@ Child start(const Words& command, bool capture_errors) {
     ::dup2(in[0], 0);
     ::dup2(out[1], 1);
     if (capture_errors) ::dup2(err[1], 2);
-    // An ordinary user's luaspy is a sibling of its target here, which Yama (ptrace_scope 1) lets trace only by leave.
+    // An ordinary user's luaspy is a sibling of its target here, which Yama (ptrace_scope 1) lets
+    // trace only by leave.
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     ::execvp(arguments[0], arguments.data());
     ::_exit(127);
@@ -89,7 +90,8 @@ std::vector<TargetSpec> read_table(const std::string& file) {
   return table;
 }
 
-// The fields of both tables: version, folder with headers, static library; luajit-sources.tsv says in a fourth if references have 64 bits.
+// The fields of both tables: version, folder with headers, static library; luajit-sources.tsv says
+// in a fourth if references have 64 bits.
 std::vector<TargetSpec> sources() {
   std::vector<TargetSpec> all = read_table("sources.tsv");
   for (TargetSpec& source : read_table("luajit-sources.tsv")) {
@@ -100,7 +102,17 @@ std::vector<TargetSpec> sources() {
 }
 
 std::string compile_program(const std::string& program, const std::string& name, const Words& options) {
-  Words command = {"gcc", "-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, std::string(LUASPY_TESTS) + "/live/programs/" + name + ".c"};
+  Words command = {"gcc",
+                   "-std=gnu11",
+                   "-g",
+                   "-O2",
+                   "-Wall",
+                   "-Wextra",
+                   "-Werror",
+                   "-pthread",
+                   "-o",
+                   program,
+                   std::string(LUASPY_TESTS) + "/live/programs/" + name + ".c"};
   command.insert(command.end(), options.begin(), options.end());
   const Finished compiled = run(command);
   INFO("compiling " << program << ": " << compiled.err);
@@ -153,9 +165,7 @@ Words operator+(Words left, const Words& right) {
   return left;
 }
 
-Words lua(const Words& arguments, const std::string& name) {
-  return target(name).command + arguments;
-}
+Words lua(const Words& arguments, const std::string& name) { return target(name).command + arguments; }
 
 Words host(const std::string& name) { return find_host(name).command; }
 
@@ -235,17 +245,21 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version, const Words& options) {
+std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version,
+                    const Words& options) {
   Words libraries;
   for (const TargetSpec& source : sources()) {
-    if (source.name == lua_version) libraries = {"-DLUA", "-I" + source.version, "-I" + source.version + "/src", source.kind, "-lm", "-ldl"};
+    if (source.name == lua_version)
+      libraries = {"-DLUA", "-I" + source.version, "-I" + source.version + "/src", source.kind, "-lm", "-ldl"};
   }
   INFO("a Lua " << lua_version << " in the tables of " LUASPY_TARGETS);
   REQUIRE(lua_version.empty() == libraries.empty());
   return compile_program(folder.path(name + lua_version), name, libraries + options);
 }
 
-std::string compile_shared(const Folder& folder, const std::string& name) { return compile_program(folder.path(name + ".so"), name, {"-shared", "-fPIC"}); }
+std::string compile_shared(const Folder& folder, const std::string& name) {
+  return compile_program(folder.path(name + ".so"), name, {"-shared", "-fPIC"});
+}
 
 std::string compile_several(const Folder& folder, const std::string& name, const Words& lua_versions, Symbols symbols) {
   const std::string source = std::string(LUASPY_TESTS) + "/live/programs/" + name + ".c";
@@ -257,9 +271,12 @@ std::string compile_several(const Folder& folder, const std::string& name, const
     REQUIRE(lua != luas.end());
     const std::string part = "part_" + std::to_string(i), object = folder.path(part + ".o");
     const std::string script =
-        "set -e; gcc -std=gnu11 -O2 -Wall -Wextra -Werror -I\"$1\" -I\"$1/src\" -DPART=\"$3\" -DNAME=\"\\\"=$3\\\"\" -c -o \"$5.one\" \"$4\"; ld -r -o \"$5\" \"$5.one\" \"$2\";" +
-        std::string(symbols == Symbols::local ? "objcopy --keep-global-symbol=\"$3\" \"$5\""
-                                              : "nm --defined-only -g \"$5\" | while read -r _ _ n; do [ \"$n\" = \"$3\" ] || echo \"$n $3_$n\"; done >\"$5.names\"; objcopy --redefine-syms=\"$5.names\" \"$5\"");
+        "set -e; gcc -std=gnu11 -O2 -Wall -Wextra -Werror -I\"$1\" -I\"$1/src\" -DPART=\"$3\" -DNAME=\"\\\"=$3\\\"\" "
+        "-c -o \"$5.one\" \"$4\"; ld -r -o \"$5\" \"$5.one\" \"$2\";" +
+        std::string(symbols == Symbols::local
+                        ? "objcopy --keep-global-symbol=\"$3\" \"$5\""
+                        : "nm --defined-only -g \"$5\" | while read -r _ _ n; do [ \"$n\" = \"$3\" ] || echo \"$n "
+                          "$3_$n\"; done >\"$5.names\"; objcopy --redefine-syms=\"$5.names\" \"$5\"");
     const Finished made = run({"/bin/sh", "-c", script, "sh", lua->version, lua->kind, part, source, object});
     INFO(made.err);
     REQUIRE(made.status == 0);
@@ -275,7 +292,7 @@ std::string compile_several(const Folder& folder, const std::string& name, const
 std::string source_version(const std::string& start) {
   std::string newest;
   for (const TargetSpec& source : sources()) {
-    if (source.name.starts_with(start)) newest = std::max(newest, source.name);   // a digit each
+    if (source.name.starts_with(start)) newest = std::max(newest, source.name);  // a digit each
   }
   INFO("a Lua " << start << " in the tables of " LUASPY_TARGETS);
   REQUIRE(!newest.empty());
@@ -325,7 +342,9 @@ std::vector<std::string> Running::read_until(const std::string& last) {
     if (end == std::string::npos) {
       wait_for_data(output_, "the target does not say what was waited for");
       const bool more = read_some(output_, buffer_);
-      INFO("the target ended without saying " << last << "; it said:\n" << Catch::StringMaker<std::vector<std::string>>::convert(lines) << buffer_);
+      INFO("the target ended without saying " << last << "; it said:\n"
+                                              << Catch::StringMaker<std::vector<std::string>>::convert(lines)
+                                              << buffer_);
       REQUIRE(more);
       continue;
     }
@@ -336,7 +355,9 @@ std::vector<std::string> Running::read_until(const std::string& last) {
   }
 }
 
-void Running::send(const std::string& text) { REQUIRE(::write(input_, text.data(), text.size()) == static_cast<ssize_t>(text.size())); }
+void Running::send(const std::string& text) {
+  REQUIRE(::write(input_, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+}
 
 void Running::close_input() {
   if (input_ >= 0) ::close(input_);
@@ -377,7 +398,8 @@ void Running::await(const std::string& what, const std::function<bool()>& holds)
 }
 
 std::string Running::rest() {
-  while (read_some(output_, buffer_)) {}
+  while (read_some(output_, buffer_)) {
+  }
   return buffer_;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Real programs for live tests: started by a test, ended by it by pid, heard over pipes. No test sleeps: a target says READY.
+// Real programs for live tests: started by a test, ended by it by pid, heard over pipes. No test
+// sleeps: a target says READY.
 
 #include <sys/types.h>
 
@@ -14,35 +15,38 @@ namespace luaspy::live {
 using Words = std::vector<std::string>;
 Words operator+(Words left, const Words& right);
 
-// A line of targets.tsv, hosts.tsv, or their LuaJIT counterparts, which tests/targets/prepare.sh writes.
+// A line of targets.tsv, hosts.tsv, or their LuaJIT counterparts, which tests/targets/prepare.sh
+// writes.
 struct TargetSpec {
   std::string name, version, kind;
   Words command;
-  std::string core;      // the file that holds the Lua core
+  std::string core;  // the file that holds the Lua core
   std::string variant;
 };
 const std::vector<TargetSpec>& targets();
 const std::vector<TargetSpec>& luajits();
-const TargetSpec& target(const std::string& name);   // of both
+const TargetSpec& target(const std::string& name);  // of both
 enum class Jit { on, off };
-Words command_of(const TargetSpec& luajit, Jit jit);   // of the luajit program, which has the option
+Words command_of(const TargetSpec& luajit, Jit jit);  // of the luajit program, which has the option
 inline constexpr const char *lua54 = "debian-lua5.4-bookworm", *luajit = "debian-luajit-bookworm";
-Words lua(const Words& arguments, const std::string& name = lua54);   // the command of a target, with arguments
+Words lua(const Words& arguments, const std::string& name = lua54);  // the command of a target, with arguments
 Words host(const std::string& name);
 std::string core_of_host(const std::string& name);
 std::string workload(const std::string& file);
-// How profiles end a function of a workload, whatever it was called through: "share.lua:39)". By what its first line starts with.
+// How profiles end a function of a workload, whatever it was called through: "share.lua:39)". By
+// what its first line starts with.
 std::string place(const std::string& file, const std::string& definition);
 
 struct Finished {
-  int status = 0;        // as a shell tells it
+  int status = 0;  // as a shell tells it
   std::string out, err;
 };
 // Runs a command to its end. Fails the test if it takes longer than a minute.
 Finished run(const Words& command, const std::string& input = {});
 Finished luaspy(const Words& arguments);
 
-// A folder of its own under the system's temporary one, gone with the object. Other users may read it.
+// A folder of its own under the system's temporary one, gone with the object. Other users may read
+// it.
 class Folder {
  public:
   Folder();
@@ -50,20 +54,22 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
   ~Folder();
   std::string path(const std::string& file = {}) const { return file.empty() ? path_ : path_ + "/" + file; }
-  std::string write(const std::string& file, const std::string& text, unsigned mode = 0644) const;   // its path
+  std::string write(const std::string& file, const std::string& text, unsigned mode = 0644) const;  // its path
 
  private:
   std::string path_;
 };
-std::string read_file(const std::string& path);   // empty if there is none
+std::string read_file(const std::string& path);  // empty if there is none
 
-// Compiles tests/live/programs/NAME.c into the folder and returns the executable's path. With a Lua version of sources.tsv
-// (5.4.7) or luajit-sources.tsv (2.1.20260824-gc64) it is linked with that Lua's static library and LUA is defined.
-// `options` are for the compiler and the linker.
-std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version = {}, const Words& options = {});
-std::string compile_shared(const Folder& folder, const std::string& name);   // as a shared library
-// Compiles tests/live/programs/NAME.c once for each Lua version with PART=part_0, part_1, … and NAME="=part_0", …, puts that Lua's static library into
-// each of these objects, and links them with the program itself. All of Lua's symbols are local, or have a prefix.
+// Compiles tests/live/programs/NAME.c into the folder and returns the executable's path. With a Lua
+// version of sources.tsv (5.4.7) or luajit-sources.tsv (2.1.20260824-gc64) it is linked with that
+// Lua's static library and LUA is defined. `options` are for the compiler and the linker.
+std::string compile(const Folder& folder, const std::string& name, const std::string& lua_version = {},
+                    const Words& options = {});
+std::string compile_shared(const Folder& folder, const std::string& name);  // as a shared library
+// Compiles tests/live/programs/NAME.c once for each Lua version with PART=part_0, part_1, … and
+// NAME="=part_0", …, puts that Lua's static library into each of these objects, and links them with
+// the program itself. All of Lua's symbols are local, or have a prefix.
 enum class Symbols { local, prefixed };
 std::string compile_several(const Folder& folder, const std::string& name, const Words& lua_versions, Symbols symbols);
 // The newest version in sources.tsv that starts so, or a version that luajit-sources.tsv has.
@@ -88,16 +94,19 @@ class Running {
   ~Running();
 
   pid_t pid() const { return pid_; }
-  // Lines on its standard output up to and without `last`; fails the test if it ends without saying it.
+  // Lines on its standard output up to and without `last`; fails the test if it ends without saying
+  // it.
   std::vector<std::string> read_until(const std::string& last);
   void send(const std::string& text);
   void close_input();
-  // Waits for its end; its status as a shell tells it. Fails the test if it takes longer than a minute.
+  // Waits for its end; its status as a shell tells it. Fails the test if it takes longer than a
+  // minute.
   int wait();
   bool alive() const;
-  // Waits until `holds`, which is looked at again every few ms; fails the test if the program ends first, or after a minute.
+  // Waits until `holds`, which is looked at again every few ms; fails the test if the program ends
+  // first, or after a minute.
   void await(const std::string& what, const std::function<bool()>& holds);
-  std::string rest();    // what it says until its end
+  std::string rest();  // what it says until its end
 
  private:
   pid_t pid_ = -1;

@@ -1,6 +1,6 @@
+#include "support/load_stop.h"
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
-#include "support/load_stop.h"
 
 #include <algorithm>
 #include <fstream>
@@ -18,7 +18,8 @@ unsigned register_number(const std::string& name) {
 
 std::vector<std::byte> from_hex(const std::string& text) {
   std::vector<std::byte> bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) bytes.push_back(static_cast<std::byte>(std::stoul(text.substr(i, 2), nullptr, 16)));
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+    bytes.push_back(static_cast<std::byte>(std::stoul(text.substr(i, 2), nullptr, 16)));
   return bytes;
 }
 
@@ -83,7 +84,8 @@ class Padded : public Memory {
     std::ranges::fill(into, std::byte{0});
     auto byte = memory_.bytes().lower_bound(address);
     const bool some = byte != memory_.bytes().end() && byte->first < address + into.size();
-    for (; byte != memory_.bytes().end() && byte->first < address + into.size(); ++byte) into[byte->first - address] = byte->second;
+    for (; byte != memory_.bytes().end() && byte->first < address + into.size(); ++byte)
+      into[byte->first - address] = byte->second;
     return some;
   }
 
@@ -92,7 +94,8 @@ class Padded : public Memory {
 };
 
 // `stopped`: what the stop has read; `objects`: that, and what was read after it.
-Outcome finish(const SavedStop& stop, LuaReader& reader, const Located& located, const Memory& stopped, const Memory& objects) {
+Outcome finish(const SavedStop& stop, LuaReader& reader, const Located& located, const Memory& stopped,
+               const Memory& objects) {
   const LookMemory look{stop.registers, {stop.stack_start, stop.stack}, stopped, objects};
   Matched matched = match(reader, stop, look, reader.walk(located, look), stop.natives);
   const Joined joined = join(reader, stop, std::move(matched), {}, stopped);

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "luastate/lua_reader.h"
 #include "luastate/detect.h"
+#include "luastate/lua_reader.h"
 #include "stack/saved_stop.h"
 
 namespace luaspy::replay {

@@ -11,7 +11,8 @@ namespace {
 // Two of three stop threads, even where luaspy can do without: that is where it can do harm.
 Words command(Words words, const std::string& profile) {
   static int looping = 0;
-  if ((words[0] == "record" || words[0] == "top") && ++looping % 3 != 0) words.insert(words.begin() + 1, "--always-stop");
+  if ((words[0] == "record" || words[0] == "top") && ++looping % 3 != 0)
+    words.insert(words.begin() + 1, "--always-stop");
   words.insert(words.begin(), LUASPY_PROGRAM);
   for (std::string& word : words) {
     if (word == "profile") word = profile;
@@ -30,11 +31,14 @@ Child::Files with_errors(Child::Files files, const std::string& errors) {
 }  // namespace
 
 Luaspy::Luaspy(const Words& words, const Folder& folder, Child::Files files)
-    : profile_(folder.path("profile")), errors_(folder.path("errors")), process_(command(words, profile_), with_errors(std::move(files), errors_)) {}
+    : profile_(folder.path("profile")),
+      errors_(folder.path("errors")),
+      process_(command(words, profile_), with_errors(std::move(files), errors_)) {}
 
 std::string Luaspy::where() const {
   const std::string file = profile_ + ".where";
-  Child gdb({"gdb", "-nx", "-batch", "-p", std::to_string(process_.pid()), "-ex", "thread apply all bt 20"}, {.output = file});
+  Child gdb({"gdb", "-nx", "-batch", "-p", std::to_string(process_.pid()), "-ex", "thread apply all bt 20"},
+            {.output = file});
   (void)gdb.wait(60);
   return read_file(file);
 }
@@ -59,7 +63,9 @@ bool Luaspy::await_recording() const {
   while (now_s() < deadline && process_.alive()) {
     const std::string status = read_file(fmt::format("/proc/{}/status", process_.pid()));
     const std::size_t at = status.find("SigCgt:\t");
-    const auto catches = [&](int signal) { return (std::stoull(status.substr(at + 8, 16), nullptr, 16) >> (signal - 1) & 1) != 0; };
+    const auto catches = [&](int signal) {
+      return (std::stoull(status.substr(at + 8, 16), nullptr, 16) >> (signal - 1) & 1) != 0;
+    };
     if (at != std::string::npos && catches(SIGTERM) && catches(SIGALRM)) return true;
     sleep_ms(0.2);
   }

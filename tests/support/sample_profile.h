@@ -1,12 +1,17 @@
 #pragma once
-// A profile that has each kind of frame and state of the VM, two threads, a thread that ended, losses and hostile names.
+// A profile that has each kind of frame and state of the VM, two threads, a thread that ended,
+// losses and hostile names.
 
 #include "profile/profile.h"
 
 namespace luaspy {
 
-inline Frame lua(std::string name, std::string file, int defined, int line) { return {Frame::Kind::lua, std::move(name), std::move(file), defined, line}; }
-inline Frame native(std::string name, std::string file) { return {Frame::Kind::native, std::move(name), std::move(file), 0, 0}; }
+inline Frame lua(std::string name, std::string file, int defined, int line) {
+  return {Frame::Kind::lua, std::move(name), std::move(file), defined, line};
+}
+inline Frame native(std::string name, std::string file) {
+  return {Frame::Kind::native, std::move(name), std::move(file), 0, 0};
+}
 
 Profile sample_profile();
 

@@ -1,8 +1,8 @@
 /* A Lua interpreter for sources that come without lua.c: runs a script with its arguments. */
 #include <stdio.h>
 
-#include "lua.h"
 #include "lauxlib.h"
+#include "lua.h"
 #include "lualib.h"
 
 int main(int argc, char** argv) {

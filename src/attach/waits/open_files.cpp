@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <set>
 
-#include "system/calls.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_named = 4;   // of things in one line
+constexpr std::size_t most_named = 4;  // of things in one line
 
 std::string fd_path(pid_t tid, int fd) { return fmt::format("/proc/{}/fd/{}", tid, fd); }
 
@@ -23,7 +23,9 @@ bool opened_for(pid_t pid, int fd, mode_t mode) {
   return ::lstat(fd_path(pid, fd).c_str(), &status) == 0 && (status.st_mode & mode) != 0;
 }
 
-bool is_terminal_path(std::string_view path) { return path.starts_with("/dev/pts/") || path.starts_with("/dev/tty") || path == "/dev/console"; }
+bool is_terminal_path(std::string_view path) {
+  return path.starts_with("/dev/pts/") || path.starts_with("/dev/tty") || path == "/dev/console";
+}
 
 std::string joined(const std::vector<std::string>& parts, std::size_t left_out) {
   std::string text;
@@ -66,8 +68,9 @@ OpenFile OpenFiles::describe(int fd) {
   if (name.starts_with(socket)) {
     name.remove_prefix(socket.size());
     if (std::optional<Socket> found = sockets_.find(number<std::uint64_t>(name))) {
-      file.kind = found->kind == Socket::Kind::listening ? OpenFile::Kind::listening
-                  : found->kind == Socket::Kind::connection ? OpenFile::Kind::connection : OpenFile::Kind::other;
+      file.kind = found->kind == Socket::Kind::listening    ? OpenFile::Kind::listening
+                  : found->kind == Socket::Kind::connection ? OpenFile::Kind::connection
+                                                            : OpenFile::Kind::other;
       file.what = std::move(found->text);
     }
     return file;
@@ -82,7 +85,8 @@ OpenFile OpenFiles::describe(int fd) {
   return file;
 }
 
-// One pass over what every process has open, as far as luaspy may see it: some 2 us for each descriptor.
+// One pass over what every process has open, as far as luaspy may see it: some 2 us for each
+// descriptor.
 void OpenFiles::find_pipes() {
   constexpr int most_descriptors = 100'000;
   pipes_found_ = true;
@@ -117,7 +121,8 @@ std::string OpenFiles::other_end(int fd, End own) {
   return fmt::format("{} by {}", own == End::reading ? "written" : "read", joined(parts, left_out));
 }
 
-// proc(5), /proc/locks: "1: FLOCK  ADVISORY  WRITE 812 08:01:4711 0 EOF"; who waits for a lock has its number and "->" behind it.
+// proc(5), /proc/locks: "1: FLOCK ADVISORY WRITE 812 08:01:4711 0 EOF"; who waits for a lock has
+// its number and "->" behind it.
 std::string OpenFiles::lock_holder(int fd) const {
   struct stat status {};
   if (::stat(fd_path(living_, fd).c_str(), &status) != 0) return {};
@@ -138,7 +143,8 @@ std::string OpenFiles::lock_holder(int fd) const {
       continue;
     }
     const std::string_view inode = file.substr(std::min(file.rfind(':') + 1, file.size()));
-    if (lock == holder_number && pid == pid_ && number<ino_t>(inode) == status.st_ino && holder > 0) return "held by " + describe_process(holder);
+    if (lock == holder_number && pid == pid_ && number<ino_t>(inode) == status.st_ino && holder > 0)
+      return "held by " + describe_process(holder);
   }
   return {};
 }

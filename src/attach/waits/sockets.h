@@ -1,5 +1,6 @@
 #pragma once
-// Sockets by their inodes, as /proc/PID/net tells of all that are in the network namespace of a process (proc(5)).
+// Sockets by their inodes, as /proc/PID/net tells of all that are in the network namespace of a
+// process (proc(5)).
 
 #include <sys/types.h>
 
@@ -15,10 +16,11 @@ namespace luaspy {
 
 struct Socket {
   enum class Kind { listening, connection, other } kind = Kind::other;
-  std::string text;   // "tcp 127.0.0.1:6379 listening", "unix /run/app.sock"; printable
+  std::string text;  // "tcp 127.0.0.1:6379 listening", "unix /run/app.sock"; printable
 };
 
-// Where a sockaddr leads to ("127.0.0.1:6379", "[::1]:53", "/run/app.sock"); empty if it is of another family or too short.
+// Where a sockaddr leads to ("127.0.0.1:6379", "[::1]:53", "/run/app.sock"); empty if it is of
+// another family or too short.
 std::string describe_address(std::span<const std::byte> sockaddr);
 
 class Sockets {
@@ -42,7 +44,7 @@ class Sockets {
 
   pid_t pid_;
   bool read_ = false;
-  std::vector<std::vector<char>> texts_;   // what the lines are in
+  std::vector<std::vector<char>> texts_;  // what the lines are in
   std::unordered_map<std::uint64_t, Line> lines_;
 };
 

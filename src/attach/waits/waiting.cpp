@@ -8,11 +8,11 @@
 
 #include <algorithm>
 
-#include "system/calls.h"
 #include "attach/waits/futex.h"
-#include "system/call_names.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "system/call_names.h"
+#include "system/calls.h"
 
 namespace luaspy {
 namespace {
@@ -27,16 +27,41 @@ struct FileCall {
   std::optional<OpenFiles::End> own;
 };
 constexpr FileCall file_calls[] = {
-    {SYS_read, OpenFiles::End::reading}, {SYS_readv, OpenFiles::End::reading}, {SYS_write, OpenFiles::End::writing}, {SYS_writev, OpenFiles::End::writing},
-    {SYS_pread64, {}}, {SYS_pwrite64, {}}, {SYS_preadv, {}}, {SYS_pwritev, {}}, {SYS_fsync, {}}, {SYS_fdatasync, {}}, {SYS_close, {}},
-    {SYS_flock, {}}, {SYS_fcntl, {}}, {SYS_ioctl, {}}, {SYS_accept, {}}, {SYS_accept4, {}}, {SYS_connect, {}}, {SYS_recvfrom, {}}, {SYS_recvmsg, {}},
-    {SYS_recvmmsg, {}}, {SYS_sendto, {}}, {SYS_sendmsg, {}}, {SYS_sendmmsg, {}}, {SYS_sendfile, {}}, {SYS_splice, {}}, {SYS_io_uring_enter, {}},
-    {SYS_mq_timedreceive, {}}, {SYS_mq_timedsend, {}},
+    {SYS_read, OpenFiles::End::reading},
+    {SYS_readv, OpenFiles::End::reading},
+    {SYS_write, OpenFiles::End::writing},
+    {SYS_writev, OpenFiles::End::writing},
+    {SYS_pread64, {}},
+    {SYS_pwrite64, {}},
+    {SYS_preadv, {}},
+    {SYS_pwritev, {}},
+    {SYS_fsync, {}},
+    {SYS_fdatasync, {}},
+    {SYS_close, {}},
+    {SYS_flock, {}},
+    {SYS_fcntl, {}},
+    {SYS_ioctl, {}},
+    {SYS_accept, {}},
+    {SYS_accept4, {}},
+    {SYS_connect, {}},
+    {SYS_recvfrom, {}},
+    {SYS_recvmsg, {}},
+    {SYS_recvmmsg, {}},
+    {SYS_sendto, {}},
+    {SYS_sendmsg, {}},
+    {SYS_sendmmsg, {}},
+    {SYS_sendfile, {}},
+    {SYS_splice, {}},
+    {SYS_io_uring_enter, {}},
+    {SYS_mq_timedreceive, {}},
+    {SYS_mq_timedsend, {}},
 };
 
 int descriptor(std::uint64_t argument) { return static_cast<int>(static_cast<std::uint32_t>(argument)); }
 
-std::string limit_text(const std::optional<nanoseconds>& timeout) { return timeout ? "at most " + human_time(*timeout) : "for ever"; }
+std::string limit_text(const std::optional<nanoseconds>& timeout) {
+  return timeout ? "at most " + human_time(*timeout) : "for ever";
+}
 
 nanoseconds now(clockid_t clock) {
   timespec time{};
@@ -44,11 +69,15 @@ nanoseconds now(clockid_t clock) {
   return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
-// What is left until a time of a clock that luaspy and the target share; monotonic ones may be shifted in a time namespace.
+// What is left until a time of a clock that luaspy and the target share; monotonic ones may be
+// shifted in a time namespace.
 std::optional<nanoseconds> left_until(pid_t pid, nanoseconds end, clockid_t clock) {
-  const auto time_namespace = [](const std::string& of) { return system::read_link("/proc/" + of + "/ns/time").value_or(""); };
+  const auto time_namespace = [](const std::string& of) {
+    return system::read_link("/proc/" + of + "/ns/time").value_or("");
+  };
   if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return std::nullopt;
-  if (clock == CLOCK_MONOTONIC && time_namespace("self") != time_namespace(std::to_string(living_thread(pid)))) return std::nullopt;
+  if (clock == CLOCK_MONOTONIC && time_namespace("self") != time_namespace(std::to_string(living_thread(pid))))
+    return std::nullopt;
   return std::max(end - now(clock), nanoseconds(0));
 }
 
@@ -88,11 +117,12 @@ std::optional<nanoseconds> Waits::time_at(Address address, bool in_microseconds)
   struct Time {
     std::int64_t seconds, fraction;
   };
-  constexpr std::int64_t most = 1'000'000'000;   // s: 30 years, and all that fits
+  constexpr std::int64_t most = 1'000'000'000;  // s: 30 years, and all that fits
   if (!plausible_pointer(address)) return std::nullopt;
   const std::optional<Time> time = memory_.get<Time>(address);
   if (!time || time->seconds < 0 || time->fraction < 0 || time->fraction >= most) return std::nullopt;
-  return std::chrono::seconds(std::min(time->seconds, 9 * most)) + nanoseconds(time->fraction * (in_microseconds ? 1000 : 1));
+  return std::chrono::seconds(std::min(time->seconds, 9 * most)) +
+         nanoseconds(time->fraction * (in_microseconds ? 1000 : 1));
 }
 
 std::string Waits::thread_text(pid_t tid) const {
@@ -117,9 +147,10 @@ void Waits::explain_file(long call, const ThreadState& state, Wait& wait, Detail
   if (call == SYS_flock || call == SYS_fcntl) {
     if (const std::string holder = files_.lock_holder(fd); !holder.empty()) details.push_back("lock " + holder);
   }
-  if (call == SYS_ioctl) details.push_back(fmt::format("request {:#x}", static_cast<std::uint32_t>(state.arguments[1])));
+  if (call == SYS_ioctl)
+    details.push_back(fmt::format("request {:#x}", static_cast<std::uint32_t>(state.arguments[1])));
   if (call != SYS_connect) return;
-  constexpr std::uint64_t most = 128;   // sizeof(struct sockaddr_storage)
+  constexpr std::uint64_t most = 128;  // sizeof(struct sockaddr_storage)
   std::vector<std::byte> bytes(std::min(state.arguments[2] & 0xffffffff, most));
   const std::string address = memory_.read(state.arguments[1], bytes) ? describe_address(bytes) : "";
   if (!address.empty() && wait.file->what.find(address) == std::string::npos) details.push_back("to " + address);
@@ -131,17 +162,20 @@ void Waits::watch_polled(Address array, std::uint64_t count, Wait& wait) {
   std::vector<pollfd> entries(count - left_out_);
   if (entries.empty() || !memory_.read(array, std::as_writable_bytes(std::span(entries)))) return;
   for (const pollfd& entry : entries) {
-    if (entry.fd >= 0) wait.watched.push_back(files_.describe(entry.fd));   // poll(2): negative ones are passed over
+    if (entry.fd >= 0) wait.watched.push_back(files_.describe(entry.fd));  // poll(2): negative ones are passed over
   }
 }
 
 // select(2): three sets of bits, in words of 8 bytes.
 void Waits::watch_selected(const ThreadState& state, Wait& wait) {
   constexpr std::uint64_t most_words = 1024;
-  const std::uint64_t bits = std::min<std::uint64_t>(state.arguments[0] & 0xffffffff, most_words * 64), words = (bits + 63) / 64;
+  const std::uint64_t bits = std::min<std::uint64_t>(state.arguments[0] & 0xffffffff, most_words * 64),
+                      words = (bits + 63) / 64;
   std::vector<std::uint64_t> all(words), set(words);
   for (std::size_t i = 1; i <= 3; ++i) {
-    if (words == 0 || state.arguments[i] == 0 || !memory_.read(state.arguments[i], std::as_writable_bytes(std::span(set)))) continue;
+    if (words == 0 || state.arguments[i] == 0 ||
+        !memory_.read(state.arguments[i], std::as_writable_bytes(std::span(set))))
+      continue;
     for (std::size_t word = 0; word < words; ++word) all[word] |= set[word];
   }
   for (std::uint64_t fd = 0; fd < bits; ++fd) {
@@ -179,7 +213,8 @@ bool Waits::explain_files(long call, const ThreadState& state, Wait& wait, Detai
   } else {
     return false;
   }
-  if (wait.watched.size() == 1 && left_out_ == 0) details.back() = fmt::format("fd {}: {}", wait.watched[0].fd, wait.watched[0].what);
+  if (wait.watched.size() == 1 && left_out_ == 0)
+    details.back() = fmt::format("fd {}: {}", wait.watched[0].fd, wait.watched[0].what);
   details.push_back(limit_text(wait.timeout));
   return true;
 }
@@ -209,7 +244,8 @@ bool Waits::explain_sleep(long call, const ThreadState& state, Wait& wait, Detai
 }
 
 void Waits::explain_futex_wait(const ThreadState& state, Wait& wait, Details& details) {
-  const FutexWait futex = explain_futex([this](pid_t inside) { return thread_numbered(process_.pid(), inside); }, state.arguments, memory_);
+  const FutexWait futex = explain_futex([this](pid_t inside) { return thread_numbered(process_.pid(), inside); },
+                                        state.arguments, memory_);
   wait.futex = futex.address;
   if (futex.kind == FutexWait::Kind::join) {
     wait.joined_thread = futex.owner;
@@ -232,14 +268,18 @@ void Waits::explain_futex_wait(const ThreadState& state, Wait& wait, Details& de
 bool Waits::explain_children(long call, const ThreadState& state, Wait& wait, Details& details) {
   if (call != SYS_wait4 && call != SYS_waitid && call != SYS_vfork) return false;
   constexpr std::size_t most_named = 4;
-  const bool by_id = call == SYS_wait4 ? descriptor(state.arguments[0]) > 0 : call == SYS_waitid && state.arguments[0] == P_PID;
+  const bool by_id = call == SYS_wait4 ? descriptor(state.arguments[0]) > 0
+                                       : call == SYS_waitid && state.arguments[0] == P_PID;
   const pid_t wanted = descriptor(state.arguments[call == SYS_wait4 ? 0 : 1]);
   wait.children = children_of(process_.pid());
-  if (by_id) std::erase_if(wait.children, [&](pid_t child) { return child != wanted && thread_numbered(child, wanted) == 0; });
+  if (by_id)
+    std::erase_if(wait.children, [&](pid_t child) { return child != wanted && thread_numbered(child, wanted) == 0; });
   std::vector<std::string> names;
-  for (const pid_t child : std::span(wait.children).first(std::min(most_named, wait.children.size()))) names.push_back(describe_process(child));
+  for (const pid_t child : std::span(wait.children).first(std::min(most_named, wait.children.size())))
+    names.push_back(describe_process(child));
   if (wait.children.size() > most_named) names.push_back(fmt::format("{} more", wait.children.size() - most_named));
-  details.push_back(by_id || wait.children.size() == 1 ? "child " + (names.empty() ? std::to_string(wanted) : names[0]) : "any child: " + joined(names, ", "));
+  details.push_back(by_id || wait.children.size() == 1 ? "child " + (names.empty() ? std::to_string(wanted) : names[0])
+                                                       : "any child: " + joined(names, ", "));
   return true;
 }
 
@@ -248,15 +288,17 @@ Wait Waits::explain(const Thread& thread, const ThreadState& state) {
   wait.halt = halt_of(process_.pid(), thread);
   const bool halted = wait.halt.kind != Halt::Kind::none;
   wait.uninterruptible = !halted && thread.state_letter() == 'D';
-  wait.wchan = printable(system::read_file(fmt::format("/proc/{}/task/{}/wchan", process_.pid(), thread.tid())).value_or(""));
+  wait.wchan = printable(
+      system::read_file(fmt::format("/proc/{}/task/{}/wchan", process_.pid(), thread.tid())).value_or(""));
   if (wait.wchan == "0") wait.wchan.clear();
-  const std::string name = system_call_name(state.system_call);   // in brackets
+  const std::string name = system_call_name(state.system_call);  // in brackets
   wait.system_call = name.substr(1, name.size() - 2);
   Details details;
   bool explained = false;
   if (state.system_call >= 0) {
     explain_file(state.system_call, state, wait, details);
-    explained = !details.empty() || explain_files(state.system_call, state, wait, details) || explain_sleep(state.system_call, state, wait, details) ||
+    explained = !details.empty() || explain_files(state.system_call, state, wait, details) ||
+                explain_sleep(state.system_call, state, wait, details) ||
                 explain_children(state.system_call, state, wait, details);
     if (state.system_call == SYS_futex) explained = true, explain_futex_wait(state, wait, details);
   }
@@ -266,13 +308,15 @@ Wait Waits::explain(const Thread& thread, const ThreadState& state) {
     return plain;
   }
   if (halted) {
-    // Where it stands is a wait only if it is a call that waits: it may have been at the return of any other.
+    // Where it stands is a wait only if it is a call that waits: it may have been at the return of
+    // any other.
     wait.text = halt_text(wait.halt, process_.pid());
     if (!explained) wait.system_call = luaspy::name(wait.halt.kind);
     else wait.text += fmt::format(", in {}({})", wait.system_call, joined(details, "; "));
     return wait;
   }
-  // A wait that a stop or a signal has interrupted goes on under another number (restart_syscall(2)).
+  // A wait that a stop or a signal has interrupted goes on under another number
+  // (restart_syscall(2)).
   if ((!explained || wait.uninterruptible) && !wait.wchan.empty()) details.push_back("in the kernel's " + wait.wchan);
   if (wait.uninterruptible) details.push_back("not to be interrupted");
   wait.text = details.empty() ? wait.system_call : fmt::format("{}({})", wait.system_call, joined(details, "; "));

@@ -1,5 +1,6 @@
 #pragma once
-// What a sleeping thread waits for, as /proc and the arguments of its system call tell. Nothing here touches the target.
+// What a sleeping thread waits for, as /proc and the arguments of its system call tell. Nothing
+// here touches the target.
 
 #include <chrono>
 #include <optional>
@@ -9,25 +10,27 @@
 #include <vector>
 
 #include "attach/halt.h"
-#include "attach/waits/open_files.h"
 #include "attach/process.h"
+#include "attach/waits/open_files.h"
 
 namespace luaspy {
 
-// All text is printable. Of a thread that was halted, `text` says that first: "frozen by its cgroup freezer, in read(fd 0: …)".
+// All text is printable. Of a thread that was halted, `text` says that first: "frozen by its cgroup
+// freezer, in read(fd 0: …)".
 struct Wait {
-  std::string system_call;                // "read"; "system call 999"; "page fault" if it sleeps outside of any
-  std::string text;                       // all of it, for a person: "read(fd 0: pipe:[12345], written by 4242 (bash))"
-  std::optional<OpenFile> file;           // the one that the call is about
-  std::vector<OpenFile> watched;          // epoll, poll, select: what is waited for; at most 1000
-  std::optional<std::chrono::nanoseconds> timeout;   // asked for, or, where that is an end, what is left; none: for ever, or not known
+  std::string system_call;        // "read"; "system call 999"; "page fault" if it sleeps outside of any
+  std::string text;               // all of it, for a person: "read(fd 0: pipe:[12345], written by 4242 (bash))"
+  std::optional<OpenFile> file;   // the one that the call is about
+  std::vector<OpenFile> watched;  // epoll, poll, select: what is waited for; at most 1000
+  std::optional<std::chrono::nanoseconds> timeout;  // asked for, or, where that is an end, what is left; none: for
+                                                    // ever, or not known
   std::optional<Address> futex;
-  std::optional<pid_t> mutex_owner;       // the thread that holds the mutex
-  std::optional<pid_t> joined_thread;     // the thread whose end is waited for
-  std::vector<pid_t> children;            // wait4, waitid: those that could end it
-  std::string wchan;                      // where it sleeps in the kernel; empty if that is not told
-  bool uninterruptible = false;           // state D
-  Halt halt;                              // it stands still, whatever it waits for beside that
+  std::optional<pid_t> mutex_owner;    // the thread that holds the mutex
+  std::optional<pid_t> joined_thread;  // the thread whose end is waited for
+  std::vector<pid_t> children;         // wait4, waitid: those that could end it
+  std::string wchan;                   // where it sleeps in the kernel; empty if that is not told
+  bool uninterruptible = false;        // state D
+  Halt halt;                           // it stands still, whatever it waits for beside that
 };
 
 // Of one moment: what it has read of /proc to explain one thread serves for the next.
@@ -36,7 +39,8 @@ class Waits {
   // Both have to outlive it.
   Waits(const Process& process, const Memory& memory) : process_(process), memory_(memory), files_(process.pid()) {}
 
-  // Of a sleeping thread. If it does not sleep any more as `state` has it, what its memory could tell is left out.
+  // Of a sleeping thread. If it does not sleep any more as `state` has it, what its memory could
+  // tell is left out.
   Wait explain(const Thread& thread, const ThreadState& state);
 
  private:
@@ -55,14 +59,14 @@ class Waits {
   const Process& process_;
   const Memory& memory_;
   OpenFiles files_;
-  std::size_t left_out_ = 0;   // of `watched`
+  std::size_t left_out_ = 0;  // of `watched`
 };
 
 // "1.5 ms", "20 s", "1 h 30 min".
 std::string human_time(std::chrono::nanoseconds time);
 
-// Threads that wait for each other's mutexes in a ring, each held by the next and the last by the first. `owners`: of waiting threads,
-// who holds what they wait for.
+// Threads that wait for each other's mutexes in a ring, each held by the next and the last by the
+// first. `owners`: of waiting threads, who holds what they wait for.
 std::vector<std::vector<pid_t>> deadlocks(std::span<const std::pair<pid_t, pid_t>> owners);
 
 }  // namespace luaspy

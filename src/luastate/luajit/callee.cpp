@@ -8,7 +8,9 @@ namespace {
 constexpr std::size_t slot_size = 8;
 
 // The TValue of a table (lj_obj.h, setgcV).
-std::uint64_t table_value(const LuajitLayout& layout, Address table) { return ~std::uint64_t{luajit::gct_table} << (layout.gc64 ? 47 : 32) | table; }
+std::uint64_t table_value(const LuajitLayout& layout, Address table) {
+  return ~std::uint64_t{luajit::gct_table} << (layout.gc64 ? 47 : 32) | table;
+}
 
 class Evaluation {
  public:
@@ -27,10 +29,13 @@ class Evaluation {
 
   std::optional<std::uint64_t> reg(int number) const {
     if (caller_.func == 0) return std::nullopt;
-    return stopped_.get<std::uint64_t>(caller_.func + ((layout_.gc64 ? 2 : 1) + static_cast<Address>(number)) * slot_size);
+    return stopped_.get<std::uint64_t>(caller_.func +
+                                       ((layout_.gc64 ? 2 : 1) + static_cast<Address>(number)) * slot_size);
   }
 
-  std::uint64_t environment() const { return table_value(layout_, read_ref(live_, layout_, caller_.closure + layout_.fn_env).value_or(0)); }
+  std::uint64_t environment() const {
+    return table_value(layout_, read_ref(live_, layout_, caller_.closure + layout_.fn_env).value_or(0));
+  }
 
   // The collectable constant that an operand means: they lie below k (lj_obj.h, proto_kgc).
   Address constant(int index) const {
@@ -45,8 +50,10 @@ class Evaluation {
       case ValuePath::Root::slot:
         return reg(path.index);
       case ValuePath::Root::upvalue: {
-        const Address upvalue = read_ref(live_, layout_, caller_.closure + layout_.fn_uvptr + index * layout_.ref_size).value_or(0);
-        if (!plausible_pointer(upvalue) || live_.get<std::uint8_t>(upvalue + layout_.L_gct) != luajit::gct_upvalue) return std::nullopt;
+        const Address upvalue = read_ref(live_, layout_, caller_.closure + layout_.fn_uvptr + index * layout_.ref_size)
+                                    .value_or(0);
+        if (!plausible_pointer(upvalue) || live_.get<std::uint8_t>(upvalue + layout_.L_gct) != luajit::gct_upvalue)
+          return std::nullopt;
         const Address at = read_ref(live_, layout_, upvalue + layout_.uv_v).value_or(0);
         const std::optional<std::uint64_t> then = stopped_.get<std::uint64_t>(at);  // an open one is a register
         return then ? then : live_.get<std::uint64_t>(at);
@@ -67,12 +74,15 @@ class Evaluation {
   const LuaCall& caller_;
 };
 
-// lj_meta.c: the handler of `event` that `object` has; __index and __newindex may lead through tables, __lt stands in for __le.
-std::optional<std::uint64_t> handler(const Memory& memory, const LuajitLayout& layout, std::uint64_t object, std::string_view event) {
+// lj_meta.c: the handler of `event` that `object` has; __index and __newindex may lead through
+// tables, __lt stands in for __le.
+std::optional<std::uint64_t> handler(const Memory& memory, const LuajitLayout& layout, std::uint64_t object,
+                                     std::string_view event) {
   constexpr int most_tables = 6;
   const std::string name = "__" + std::string(event);
   std::optional<std::uint64_t> found = get_metafield(memory, layout, object, name);
-  for (int i = 0; i < most_tables && found && event.ends_with("index") && object_of(layout, *found, luajit::gct_table) != 0; ++i) {
+  for (int i = 0;
+       i < most_tables && found && event.ends_with("index") && object_of(layout, *found, luajit::gct_table) != 0; ++i) {
     found = get_metafield(memory, layout, *found, name);
   }
   return !found && event == "le" ? handler(memory, layout, object, "lt") : found;
@@ -80,8 +90,8 @@ std::optional<std::uint64_t> handler(const Memory& memory, const LuajitLayout& l
 
 }  // namespace
 
-Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayout& layout, Address G, const ValuePath& path, const LuaCall& caller,
-                    const LuaCall& callee) {
+Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayout& layout, Address G,
+                    const ValuePath& path, const LuaCall& caller, const LuaCall& callee) {
   const Evaluation evaluation(live, stopped, layout, caller);
   const auto compare = [](Address expected, Address found) { return expected == found ? Callee::same : Callee::other; };
   if (path.root == ValuePath::Root::closure && path.keys.empty()) {
@@ -99,7 +109,8 @@ Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayou
     Callee result = Callee::unknown;
     for (const int operand : path.operands) {
       const auto value = operand == ValuePath::environment ? evaluation.environment() : evaluation.reg(operand);
-      // cdata have their handlers in ctype tables; other values than tables and userdata have none as a rule.
+      // cdata have their handlers in ctype tables; other values than tables and userdata have none
+      // as a rule.
       if (!value || object_of(layout, *value, luajit::gct_cdata) != 0) is_sure = false;
       const auto found = value ? handler(live, layout, *value, path.event) : std::nullopt;
       const Callee one = found ? is_callee(*found) : Callee::unknown;
@@ -110,7 +121,8 @@ Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayou
   }
   std::optional<std::uint64_t> value = evaluation.value(path);
   // lj_meta.c, lj_meta_call: what is no function is called by its metatable.
-  if (value && object_of(layout, *value, luajit::gct_function) == 0) value = get_metafield(live, layout, *value, "__call");
+  if (value && object_of(layout, *value, luajit::gct_function) == 0)
+    value = get_metafield(live, layout, *value, "__call");
   return value ? is_callee(*value) : Callee::unknown;
 }
 

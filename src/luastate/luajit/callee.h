@@ -1,6 +1,7 @@
 #pragma once
-// LuaJIT leaves no mark where a tail call replaced a function (BC_CALLT): the caller's instruction tells what was called first, not what
-// runs now. Whether that is the same is found out here: by what the caller's expression refers to.
+// LuaJIT leaves no mark where a tail call replaced a function (BC_CALLT): the caller's instruction
+// tells what was called first, not what runs now. Whether that is the same is found out here: by
+// what the caller's expression refers to.
 
 #include "luastate/bytecode.h"
 #include "luastate/puc/walk_puc.h"
@@ -10,12 +11,14 @@ namespace luaspy {
 enum class Callee : std::uint8_t {
   unknown,  // what the expression refers to cannot be told, or is no longer a function
   same,     // the function that was called
-  other,    // another one: a tail call came between, the value was changed since, or the name was a guess (`(a or b)()` has b's)
+  other,    // another one: a tail call came between, the value was changed since, or the name was a guess (`(a or b)()`
+            // has b's)
 };
 
-// What the function at the end of `path` in `caller` is, compared with `callee`. `live`: the target's memory as it is now; `stopped`: as
-// the stop had it, for the caller's registers; where LuaCall.func is 0 they are not in memory.
-Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayout& layout, Address G, const ValuePath& path, const LuaCall& caller,
-                    const LuaCall& callee);
+// What the function at the end of `path` in `caller` is, compared with `callee`. `live`: the
+// target's memory as it is now; `stopped`: as the stop had it, for the caller's registers; where
+// LuaCall.func is 0 they are not in memory.
+Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayout& layout, Address G,
+                    const ValuePath& path, const LuaCall& caller, const LuaCall& callee);
 
 }  // namespace luaspy

@@ -1,32 +1,44 @@
 #pragma once
-// From frame to frame of a LuaJIT lua_State: slots, links and functions. luajit.h draws them; luajit.cpp walks all of a stack, luajit_interpreter.cpp
-// finds out where it begins. In a header, as the walk is what a thread waits for.
+// From frame to frame of a LuaJIT lua_State: slots, links and functions. luajit.h draws them;
+// luajit.cpp walks all of a stack, luajit_interpreter.cpp finds out where it begins. In a header,
+// as the walk is what a thread waits for.
 
 #include <algorithm>
 #include <array>
 #include <tuple>
 
-#include "luastate/luajit/walk_luajit.h"
 #include "luastate/luajit/luajit_tables.h"
+#include "luastate/luajit/walk_luajit.h"
 
 namespace luaspy {
 
 // lj_frame.h: what the low three bits of a link say.
-enum FrameType : std::uint64_t { frame_lua = 0, frame_c = 1, frame_cont = 2, frame_vararg = 3, frame_cp = 5, frame_pcall = 6, frame_pcallh = 7 };
+enum FrameType : std::uint64_t {
+  frame_lua = 0,
+  frame_c = 1,
+  frame_cont = 2,
+  frame_vararg = 3,
+  frame_cp = 5,
+  frame_pcall = 6,
+  frame_pcallh = 7
+};
 inline std::uint64_t type_of(std::uint64_t link) { return (link & 3) == 0 ? std::uint64_t{frame_lua} : link & 7; }
 
 // How far below a frame the one outside of it is, by its link.
 inline std::optional<Address> distance_of(const Memory& memory, const LuajitLayout& layout, std::uint64_t link) {
   if (type_of(link) != frame_lua) return link & ~std::uint64_t{7};
-  constexpr Address a_of_call = 3;  // BCIns: OP in the lowest byte, then A (lj_bc.h); the instruction before the link is the call
-  const std::optional<std::uint8_t> a = plausible_pointer(link, 4) ? memory.get<std::uint8_t>(link - a_of_call) : std::nullopt;
+  constexpr Address a_of_call = 3;  // BCIns: OP in the lowest byte, then A (lj_bc.h); the instruction before the link
+                                    // is the call
+  const std::optional<std::uint8_t> a = plausible_pointer(link, 4) ? memory.get<std::uint8_t>(link - a_of_call)
+                                                                   : std::nullopt;
   if (!a) return std::nullopt;
   return 8 * (Address{*a} + (layout.gc64 ? 2 : 1));
 }
 
 class LuajitWalker {
  public:
-  LuajitWalker(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes, const LuajitTop& top)
+  LuajitWalker(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes,
+               const LuajitTop& top)
       : memory_(memory), layout_(layout), L_(L), cframes_(cframes), inlined_(top.inlined) {}
 
   bool open(Address base) {
@@ -38,7 +50,8 @@ class LuajitWalker {
     limit_ = stack_ + 8 * std::uint64_t{load<std::uint32_t>(fields, layout_.L_stacksize)};
     bottom_ = stack_ + (layout_.gc64 ? 8 : 0);
     frame_ = base - 8;
-    // Of a trace that is being left, the stack is made bigger for what it had inlined (lj_snap.c, lj_snap_restore).
+    // Of a trace that is being left, the stack is made bigger for what it had inlined (lj_snap.c,
+    // lj_snap_restore).
     return plausible_pointer(stack_) && base % 8 == 0 && frame_ >= bottom_ && (frame_ < limit_ || !inlined_.empty());
   }
 
@@ -75,8 +88,8 @@ class LuajitWalker {
       if (!read_stack(frame, std::as_writable_bytes(std::span(words)))) return false;
       slot.link = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(words[1])});
       if ((words[1] & 3) == frame_lua) slot.link = words[1];  // a pc, not a distance
-      // A function that is not called yet has its type there. Any other type is a value's that has overwritten the slot; of a nil that is all
-      // that was written.
+      // A function that is not called yet has its type there. Any other type is a value's that has
+      // overwritten the slot; of a nil that is all that was written.
       constexpr std::uint32_t types = 0xffff0000, function_type = ~std::uint32_t{luajit::gct_function};
       if (words[1] < types || words[1] == function_type) slot.function = words[0];
       slot.is_dummy = words[0] == L_;
@@ -109,14 +122,19 @@ class LuajitWalker {
   void leave_cframe() { ++next_cframe_; }
 
   std::uint64_t continuation(Address frame) const {
-    return layout_.gc64 ? memory_.get<std::uint64_t>(frame - 24).value_or(0) : memory_.get<std::uint32_t>(frame - 8).value_or(0);
+    return layout_.gc64 ? memory_.get<std::uint64_t>(frame - 24).value_or(0)
+                        : memory_.get<std::uint32_t>(frame - 8).value_or(0);
   }
   Address continuation_pc(Address frame, const Slot& slot) const {
     if (!slot.in_memory) return slot.continuation_pc;
-    return layout_.gc64 ? memory_.get<std::uint64_t>(frame - 16).value_or(0) : memory_.get<std::uint32_t>(frame - 4).value_or(0);
+    return layout_.gc64 ? memory_.get<std::uint64_t>(frame - 16).value_or(0)
+                        : memory_.get<std::uint32_t>(frame - 4).value_or(0);
   }
-  // SAVE_PC of a C frame, for a Lua function that called something without leaving a pc on the Lua stack (a hook, a finalizer).
-  Address cframe_pc(Address cframe) const { return cframe == 0 ? 0 : read_ref(memory_, layout_, cframe + layout_.cframe_PC).value_or(0); }
+  // SAVE_PC of a C frame, for a Lua function that called something without leaving a pc on the Lua
+  // stack (a hook, a finalizer).
+  Address cframe_pc(Address cframe) const {
+    return cframe == 0 ? 0 : read_ref(memory_, layout_, cframe + layout_.cframe_PC).value_or(0);
+  }
 
   // Fills what a LuaCall says of its function.
   bool read_function(const Slot& slot, LuaCall& call) {
@@ -154,8 +172,8 @@ class LuajitWalker {
     return read_proto_of(memory_, layout_, call);
   }
 
-  // A pc of `call`, or 0. lj_debug.c, debug_framepc: after a trace that begins at a return was left, it points behind the trace's copy
-  // of its first instruction.
+  // A pc of `call`, or 0. lj_debug.c, debug_framepc: after a trace that begins at a return was
+  // left, it points behind the trace's copy of its first instruction.
   Address believable_pc(const LuaCall& call, Address pc) const {
     if (pc == 0 || call.has_pc(pc) || pc == call.code) return pc;
     const Address trace = pc - 4 - layout_.T_startins;
@@ -173,7 +191,8 @@ class LuajitWalker {
       piece_size_ = 0;
       const Address end = address + into.size();
       const Address start = std::max(end > piece_.size() ? end - piece_.size() : 0, stack_);
-      if (start >= end || !memory_.read(start, std::span(piece_).first(end - start))) return memory_.read(address, into);
+      if (start >= end || !memory_.read(start, std::span(piece_).first(end - start)))
+        return memory_.read(address, into);
       piece_start_ = start;
       piece_size_ = end - start;
     }

@@ -7,11 +7,13 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t globals_size = 640;      // of a global_State that is searched: to gcroot's first elements in every release
+constexpr std::size_t globals_size = 640;  // of a global_State that is searched: to gcroot's first elements in every
+                                           // release
 constexpr std::size_t jit_state_reach = 2048;  // from jit_base to jit_State.trace
 constexpr int most_trace_checks = 64;
 
-// lj_dispatch.h, GG_State: the main thread, then its global_State. lua_State is 64 to 112 bytes in the releases that are known.
+// lj_dispatch.h, GG_State: the main thread, then its global_State. lua_State is 64 to 112 bytes in
+// the releases that are known.
 std::optional<Address> main_thread_below(const Memory& memory, const LuajitLayout& layout, Address G) {
   for (Address below = 64; below <= 160; below += 8) {
     if (is_thread_of(memory, layout, G - below, G)) return G - below;
@@ -19,23 +21,27 @@ std::optional<Address> main_thread_below(const Memory& memory, const LuajitLayou
   return std::nullopt;
 }
 
-// lj_state.c, lj_dispatch.c: bc_cfunc_int and bc_cfunc_ext are one instruction each, BC_FUNCC and BC_FUNCC or BC_FUNCCW, with A =
-// LUA_MINSTACK; cur_L follows. luaJIT_setmode with LUAJIT_MODE_WRAPCFUNC (lj_dispatch.c) writes the second one again, on and off, in some
-// releases with A = 0.
+// lj_state.c, lj_dispatch.c: bc_cfunc_int and bc_cfunc_ext are one instruction each, BC_FUNCC and
+// BC_FUNCC or BC_FUNCCW, with A = LUA_MINSTACK; cur_L follows. luaJIT_setmode with
+// LUAJIT_MODE_WRAPCFUNC (lj_dispatch.c) writes the second one again, on and off, in some releases
+// with A = 0.
 bool is_function_header_pair(std::uint32_t internal, std::uint32_t external) {
   constexpr std::uint32_t minimum_stack = 20, opcode = 0xff;  // LUA_MINSTACK (lua.h)
   if (internal >> 8 != minimum_stack || (internal & opcode) == 0) return false;
   return (external >> 8 == minimum_stack || external >> 8 == 0) && (external & opcode) - (internal & opcode) <= 1;
 }
 
-bool is_string(const Memory& memory, const LuajitLayout& layout, Address string, Offset data, std::string_view expected) {
+bool is_string(const Memory& memory, const LuajitLayout& layout, Address string, Offset data,
+               std::string_view expected) {
   std::array<char, 8> text{};
   const auto bytes = std::as_writable_bytes(std::span(text));
-  return plausible_pointer(string) && memory.get<std::uint8_t>(string + layout.L_gct) == luajit::gct_string && memory.read(string + data, bytes) &&
+  return plausible_pointer(string) && memory.get<std::uint8_t>(string + layout.L_gct) == luajit::gct_string &&
+         memory.read(string + data, bytes) &&
          std::string_view(text.data(), expected.size() + 1) == std::string_view(expected.data(), expected.size() + 1);
 }
 
-// The names of metamethods are strings that gcroot refers to, "__index" the first of them (lj_obj.h, MMDEF).
+// The names of metamethods are strings that gcroot refers to, "__index" the first of them
+// (lj_obj.h, MMDEF).
 bool find_strings(const Memory& memory, std::span<const std::byte> globals, LuajitLayout& layout) {
   constexpr std::string_view first_name = "__index";
   for (std::size_t at = layout.G_jit_base; at + layout.ref_size <= globals.size(); at += layout.ref_size) {
@@ -53,8 +59,8 @@ bool find_strings(const Memory& memory, std::span<const std::byte> globals, Luaj
   return false;
 }
 
-// Where vmstate and the registry are: releases in which global_State's fields have the same order keep the same distances to the
-// main thread's reference, and are told apart by where that is.
+// Where vmstate and the registry are: releases in which global_State's fields have the same order
+// keep the same distances to the main thread's reference, and are told apart by where that is.
 struct GlobalsForm {
   bool gc64;
   Offset mainthref_to_cur_L, mainthref;  // 0: anywhere
@@ -80,7 +86,9 @@ bool find_main_reference(std::span<const std::byte> globals, Address main, Luaji
       const std::size_t registry = at + static_cast<std::size_t>(form.mainthref_to_registry);
       constexpr std::int32_t lowest_state = -10, highest_trace = 1 << 16;
       const auto state = load<std::int32_t>(globals, vmstate);
-      if (state < lowest_state || state >= highest_trace || object_of(layout, load<std::uint64_t>(globals, registry), luajit::gct_table) == 0) continue;
+      if (state < lowest_state || state >= highest_trace ||
+          object_of(layout, load<std::uint64_t>(globals, registry), luajit::gct_table) == 0)
+        continue;
       layout.G_mainthref = static_cast<Offset>(at);
       layout.G_vmstate = static_cast<Offset>(vmstate);
       layout.G_registry = static_cast<Offset>(registry);
@@ -92,30 +100,35 @@ bool find_main_reference(std::span<const std::byte> globals, Address main, Luaji
   return false;
 }
 
-// lj_obj.h, GCState: total, threshold (GCSize: as wide as a reference), currentwhite, state, two more bytes, sweepstr, root. Before it is the
-// allocator, and in some releases what the string table is counted by: 16, 32 or, with LUAJIT_SMART_STRINGS, 64 bytes.
+// lj_obj.h, GCState: total, threshold (GCSize: as wide as a reference), currentwhite, state, two
+// more bytes, sweepstr, root. Before it is the allocator, and in some releases what the string
+// table is counted by: 16, 32 or, with LUAJIT_SMART_STRINGS, 64 bytes.
 bool find_collector(const Memory& memory, std::span<const std::byte> globals, LuajitLayout& layout) {
-  constexpr std::uint8_t whites = 3, last_state = 5;   // lj_gc.h: LJ_GC_WHITES; GCSfinalize
+  constexpr std::uint8_t whites = 3, last_state = 5;  // lj_gc.h: LJ_GC_WHITES; GCSfinalize
   for (std::size_t at = 16; at <= 96; at += 8) {
     const std::size_t white_at = at + 2u * layout.ref_size;
     const std::uint8_t white = load<std::uint8_t>(globals, white_at) & whites;
     if ((white != 1 && white != 2) || load<std::uint8_t>(globals, white_at + 1) > last_state) continue;
     const auto is_object = [&](Address object) {
-      const std::uint8_t gct = plausible_pointer(object) ? memory.get<std::uint8_t>(object + layout.L_gct).value_or(0) : std::uint8_t{0};
-      return gct >= luajit::gct_upvalue && gct <= luajit::gct_userdata;   // strings are elsewhere
+      const std::uint8_t gct = plausible_pointer(object) ? memory.get<std::uint8_t>(object + layout.L_gct).value_or(0)
+                                                         : std::uint8_t{0};
+      return gct >= luajit::gct_upvalue && gct <= luajit::gct_userdata;  // strings are elsewhere
     };
     // The youngest object is in the list before it has a type (lj_gc.c, lj_mem_newgco).
     const Address root = load_ref(layout, globals, white_at + 8);
-    if (!plausible_pointer(root) || (!is_object(root) && !is_object(read_ref(memory, layout, root).value_or(0)))) continue;
+    if (!plausible_pointer(root) || (!is_object(root) && !is_object(read_ref(memory, layout, root).value_or(0))))
+      continue;
     layout.G_gc = static_cast<Offset>(at);
     return true;
   }
   return false;
 }
 
-// A trace's snapshots are in order, and their maps fill its snapshot map, but for what lj_snap_shrink took from them (lj_snap.c). The
-// tail of the machine code may shrink after the last mcofs was noted (lj_asm.c, asm_tail_fixup).
-bool has_form(const Memory& memory, const LuajitLayout& layout, Address trace, std::uint32_t nsnap, const SnapshotForm& form) {
+// A trace's snapshots are in order, and their maps fill its snapshot map, but for what
+// lj_snap_shrink took from them (lj_snap.c). The tail of the machine code may shrink after the last
+// mcofs was noted (lj_asm.c, asm_tail_fixup).
+bool has_form(const Memory& memory, const LuajitLayout& layout, Address trace, std::uint32_t nsnap,
+              const SnapshotForm& form) {
   const Address snapshots = memory.get<Address>(trace + layout.T_snap).value_or(0);
   const std::optional<std::uint32_t> szmcode = memory.get<std::uint32_t>(trace + layout.T_szmcode);
   std::uint32_t entries = memory.get<std::uint16_t>(trace + layout.T_nsnapmap).value_or(0);
@@ -127,7 +140,8 @@ bool has_form(const Memory& memory, const LuajitLayout& layout, Address trace, s
   std::uint32_t end = 0, last_mcofs = 0;
   for (std::uint32_t i = 0; i < nsnap; ++i) {
     const auto snapshot = std::span(bytes).subspan(i * form.size, form.size);
-    const std::uint32_t mapofs = form.mapofs_size == 2 ? load<std::uint16_t>(snapshot, 0) : load<std::uint32_t>(snapshot, 0);
+    const std::uint32_t mapofs = form.mapofs_size == 2 ? load<std::uint16_t>(snapshot, 0)
+                                                       : load<std::uint32_t>(snapshot, 0);
     const std::uint32_t mcofs = form.mcofs != 0 ? load<std::uint16_t>(snapshot, form.mcofs) : 0;
     if (mapofs < end || mapofs > end + gap || mcofs < last_mcofs || mcofs > *szmcode + gap) return false;
     end = mapofs + load<std::uint8_t>(snapshot, form.nent) + (layout.gc64 ? 2 : 1);
@@ -139,7 +153,8 @@ bool has_form(const Memory& memory, const LuajitLayout& layout, Address trace, s
 }  // namespace
 
 bool is_thread_of(const Memory& memory, const LuajitLayout& layout, Address L, Address G) {
-  return plausible_pointer(L) && memory.get<std::uint8_t>(L + layout.L_gct) == luajit::gct_thread && read_ref(memory, layout, L + layout.L_glref) == G;
+  return plausible_pointer(L) && memory.get<std::uint8_t>(L + layout.L_gct) == luajit::gct_thread &&
+         read_ref(memory, layout, L + layout.L_glref) == G;
 }
 
 bool find_globals(const Memory& memory, Address L, LuajitLayout& layout) {
@@ -171,7 +186,8 @@ bool find_traces(const Memory& memory, Address G, LuajitLayout& layout) {
     const Address traces = load_ref(layout, state, at);
     const std::size_t size_at = at + 12;
     const auto size = load<std::uint32_t>(state, size_at);
-    if (!plausible_pointer(traces) || size < 2 || size > (1 << 16) || read_ref(memory, layout, traces) != Address{0}) continue;
+    if (!plausible_pointer(traces) || size < 2 || size > (1 << 16) || read_ref(memory, layout, traces) != Address{0})
+      continue;
     Address some = 0;
     bool all_traces = true;
     for (std::uint32_t i = 1; i < size && i <= most_trace_checks && all_traces; ++i) {
@@ -207,7 +223,8 @@ std::optional<Address> read_ref(const Memory& memory, const LuajitLayout& layout
   return memory.get<std::uint32_t>(address);
 }
 
-// lj_obj.h, "Internal object tags": with GC64 the type is in bits 47 to 63, above a 47-bit reference; else it is the upper word.
+// lj_obj.h, "Internal object tags": with GC64 the type is in bits 47 to 63, above a 47-bit
+// reference; else it is the upper word.
 Address object_of(const LuajitLayout& layout, std::uint64_t value, std::uint8_t gct) {
   constexpr int type_shift_64 = 47, type_shift_32 = 32;
   const int shift = layout.gc64 ? type_shift_64 : type_shift_32;

@@ -1,15 +1,16 @@
 #pragma once
-// Where LuaJIT 2.1 keeps its fields. What is the same in all its builds of one pointer size is a row (layouts/luajit.h); where
-// global_State and jit_State keep theirs differs from release to release and from fork to fork, and is found in the live
-// global_State itself (luajit_layout.cpp, find_luajit). All numbers are bytes. Names are LuaJIT's own: struct_field, as in lj_obj.h,
+// Where LuaJIT 2.1 keeps its fields. What is the same in all its builds of one pointer size is a
+// row (layouts/luajit.h); where global_State and jit_State keep theirs differs from release to
+// release and from fork to fork, and is found in the live global_State itself (luajit_layout.cpp,
+// find_luajit). All numbers are bytes. Names are LuaJIT's own: struct_field, as in lj_obj.h,
 // lj_jit.h, lj_frame.h.
 
 #include <cstdint>
 #include <optional>
 #include <span>
 
-#include "luastate/puc/layout.h"
 #include "base/memory.h"
+#include "luastate/puc/layout.h"
 
 namespace luaspy {
 
@@ -27,15 +28,17 @@ struct LuajitLayout {
   bool gc64 = true;       // lj_arch.h, LJ_GC64: 64-bit references, frames of two slots (LJ_FR2)
   std::uint8_t ref_size;  // of a GCRef and an MRef: 8 or 4
 
-  // lj_obj.h: lua_State. base and top are 8 bytes in both forms, stack is an MRef, cframe a pointer.
+  // lj_obj.h: lua_State. base and top are 8 bytes in both forms, stack is an MRef, cframe a
+  // pointer.
   Offset L_gct, L_status, L_glref, L_base, L_top, L_maxstack, L_stack, L_env, L_cframe, L_stacksize;
 
-  // lj_frame.h: the C frame of the VM, from its lowest address (cframe) on. L and PC are references, PREV a pointer.
+  // lj_frame.h: the C frame of the VM, from its lowest address (cframe) on. L and PC are
+  // references, PREV a pointer.
   Offset cframe_L, cframe_PC, cframe_previous, cframe_nres;
 
   // lj_obj.h: GCproto; its bytecode follows it.
-  Offset pt_size, pt_gct, pt_numparams, pt_framesize, pt_sizebc, pt_k, pt_sizekgc, pt_sizekn, pt_sizept, pt_sizeuv, pt_flags, pt_chunkname, pt_firstline,
-      pt_numline, pt_lineinfo, pt_uvinfo, pt_varinfo;
+  Offset pt_size, pt_gct, pt_numparams, pt_framesize, pt_sizebc, pt_k, pt_sizekgc, pt_sizekn, pt_sizept, pt_sizeuv,
+      pt_flags, pt_chunkname, pt_firstline, pt_numline, pt_lineinfo, pt_uvinfo, pt_varinfo;
 
   // lj_obj.h: GCfunc
   Offset fn_gct, fn_ffid, fn_nupvalues, fn_env, fn_pc, fn_uvptr, fn_f;
@@ -50,15 +53,17 @@ struct LuajitLayout {
   Offset udata_udtype, udata_size, cdata_ctypeid, cdata_size;
 
   // lj_jit.h: GCtrace
-  Offset T_size, T_gct, T_nk, T_ir, T_nsnapmap, T_snap, T_snapmap, T_startpt, T_startpc, T_startins, T_szmcode, T_mcode, T_spadjust, T_traceno, T_link, T_root;
+  Offset T_size, T_gct, T_nk, T_ir, T_nsnapmap, T_snap, T_snapmap, T_startpt, T_startpc, T_startins, T_szmcode, T_mcode,
+      T_spadjust, T_traceno, T_link, T_root;
 
   // Found in the live process: find_globals.
   Offset str_len = no_field, str_data = no_field;  // lj_obj.h, GCstr: len moved in 2020-06 (ff34b48d)
-  Offset main_L_below = no_field;                  // how far below its global_State the main thread lies: both are parts of one GG_State (lj_dispatch.h)
+  Offset main_L_below = no_field;  // how far below its global_State the main thread lies: both are parts of one
+                                   // GG_State (lj_dispatch.h)
   Offset G_vmstate = no_field, G_mainthref = no_field, G_registry = no_field, G_cur_L = no_field, G_jit_base = no_field;
   Offset G_gc = no_field;        // lj_obj.h, GCState; what is in it has the same order in all releases
   Offset G_hookmask = no_field;  // uint8_t
-  bool more_vmstates = false;  // Tarantool's, from 2020 on: LFUNC, FFUNC and CFUNC in the place of C
+  bool more_vmstates = false;    // Tarantool's, from 2020 on: LFUNC, FFUNC and CFUNC in the place of C
 
   // Found when there is machine code: find_traces.
   Offset G_trace = no_field;  // jit_State.trace, from the global_State on: an MRef to an array of GCRefs
@@ -69,16 +74,18 @@ struct LuajitLayout {
   bool operator==(const LuajitLayout&) const = default;
 };
 
-// lj_obj.h: the type of an object (GCHeader.gct), and of a value (its upper 17 bits with GC64, else its upper word), are ~ of each other.
+// lj_obj.h: the type of an object (GCHeader.gct), and of a value (its upper 17 bits with GC64, else
+// its upper word), are ~ of each other.
 namespace luajit {
-inline constexpr std::uint8_t gct_string = 4, gct_upvalue = 5, gct_thread = 6, gct_proto = 7, gct_function = 8, gct_trace = 9, gct_cdata = 10, gct_table = 11,
-                              gct_userdata = 12;
+inline constexpr std::uint8_t gct_string = 4, gct_upvalue = 5, gct_thread = 6, gct_proto = 7, gct_function = 8,
+                              gct_trace = 9, gct_cdata = 10, gct_table = 11, gct_userdata = 12;
 }
 
 bool is_thread_of(const Memory& memory, const LuajitLayout& layout, Address L, Address G);
 
-// Where the global_State of `L` keeps its fields: `layout` comes with the row of its pointer size, and leaves with what is "found in the
-// live process". False if `L` is no thread of such a LuaJIT. Reads some 2 KiB.
+// Where the global_State of `L` keeps its fields: `layout` comes with the row of its pointer size,
+// and leaves with what is "found in the live process". False if `L` is no thread of such a LuaJIT.
+// Reads some 2 KiB.
 bool find_globals(const Memory& memory, Address L, LuajitLayout& layout);
 
 // The same for jit_State and GCtrace. False as long as there is no trace to tell it.

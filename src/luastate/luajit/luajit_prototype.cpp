@@ -17,7 +17,8 @@ constexpr std::uint32_t most_constants_read = 1 << 16;  // operands have 16 bits
 constexpr std::int32_t builtin_line = -1;               // lj_lib.c, lib_read_lfunc
 
 // lj_debug.h, VARNAMEDEF: locals without a name in the source. 0 ends the list.
-constexpr std::array<std::string_view, 7> internal_names = {"", "(for index)", "(for limit)", "(for step)", "(for generator)", "(for state)", "(for control)"};
+constexpr std::array<std::string_view, 7> internal_names = {
+    "", "(for index)", "(for limit)", "(for step)", "(for generator)", "(for state)", "(for control)"};
 
 // Bytes of the object from one offset on. Reading past its end gives zeros, and makes it bad.
 class Bytes {
@@ -70,7 +71,8 @@ class Reader {
     const std::uint32_t size = memory_.get<std::uint32_t>(address + layout_.pt_sizept).value_or(0);
     if (size < layout_.pt_size || size > most_bytes) return std::nullopt;
     object_.resize(size);
-    if (!memory_.read(address, object_) || load<std::uint8_t>(object_, layout_.pt_gct) != luajit::gct_proto) return std::nullopt;
+    if (!memory_.read(address, object_) || load<std::uint8_t>(object_, layout_.pt_gct) != luajit::gct_proto)
+      return std::nullopt;
     prototype_.address = address;
     prototype_.bytecode = layout_.gc64 ? Bytecode::luajit : Bytecode::luajit_gc32;
     prototype_.parameters = load<std::uint8_t>(object_, layout_.pt_numparams);
@@ -81,7 +83,8 @@ class Reader {
  private:
   std::uint32_t number(Offset offset) const { return load<std::uint32_t>(object_, offset); }
 
-  // Where in the object the MRef at `offset` leads to: 0 if it is NULL, nullopt if it leads out of the object.
+  // Where in the object the MRef at `offset` leads to: 0 if it is NULL, nullopt if it leads out of
+  // the object.
   std::optional<std::size_t> place(Offset offset) const {
     const Address address = load_ref(layout_, object_, offset);
     if (address == 0) return 0;
@@ -98,9 +101,11 @@ class Reader {
     return true;
   }
 
-  // lj_debug.c, lj_debug_line: the bytes say how far below the first line all instructions but the header are.
+  // lj_debug.c, lj_debug_line: the bytes say how far below the first line all instructions but the
+  // header are.
   bool read_lines() {
-    const auto first = static_cast<std::int32_t>(number(layout_.pt_firstline)), count = static_cast<std::int32_t>(number(layout_.pt_numline));
+    const auto first = static_cast<std::int32_t>(number(layout_.pt_firstline)),
+               count = static_cast<std::int32_t>(number(layout_.pt_numline));
     if (first == builtin_line) return builtin_ = true;
     if (first < 0 || count < 0 || count > std::numeric_limits<std::int32_t>::max() - first) return false;
     prototype_.line_defined = first;
@@ -115,7 +120,8 @@ class Reader {
       const std::uint32_t below = size == 1   ? load<std::uint8_t>(object_, where)
                                   : size == 2 ? load<std::uint16_t>(object_, where)
                                               : load<std::uint32_t>(object_, where);
-      prototype_.lines.push_back(static_cast<int>(std::min<std::int64_t>(std::int64_t{first} + below, std::numeric_limits<int>::max())));
+      prototype_.lines.push_back(
+          static_cast<int>(std::min<std::int64_t>(std::int64_t{first} + below, std::numeric_limits<int>::max())));
     }
     return true;
   }
@@ -124,7 +130,8 @@ class Reader {
     const std::optional<std::size_t> at = place(layout_.pt_uvinfo);
     if (!at || *at == 0) return at.has_value();
     Bytes bytes(object_, *at);
-    for (unsigned count = load<std::uint8_t>(object_, layout_.pt_sizeuv); count > 0; --count) prototype_.upvalues.push_back(bytes.name());
+    for (unsigned count = load<std::uint8_t>(object_, layout_.pt_sizeuv); count > 0; --count)
+      prototype_.upvalues.push_back(bytes.name());
     return bytes.good();
   }
 
@@ -163,10 +170,11 @@ class Reader {
     prototype_.constants.resize(strings.size() - 1);
     bool source_read = false;
     std::size_t bytes_left = most_bytes;
-    StringBatch(memory_, {.luajit = &layout_}, string_limit).read(strings, bytes_left, [&](std::size_t n, std::string text) {
-      if (n > 0) prototype_.constants[n - 1] = std::move(text);
-      else prototype_.source = builtin_ ? "=[builtin:" + text + ']' : std::move(text), source_read = true;
-    });
+    StringBatch(memory_, {.luajit = &layout_}, string_limit)
+        .read(strings, bytes_left, [&](std::size_t n, std::string text) {
+          if (n > 0) prototype_.constants[n - 1] = std::move(text);
+          else prototype_.source = builtin_ ? "=[builtin:" + text + ']' : std::move(text), source_read = true;
+        });
     read_children(strings);
     return source_read;
   }
@@ -175,15 +183,20 @@ class Reader {
   void mix_fields(std::size_t k) {
     std::uint64_t& hash = prototype_.fields_hash;
     const std::uint32_t numbers = number(layout_.pt_sizekn);
-    for (const std::uint32_t field : {number(layout_.pt_sizekgc), numbers, std::uint32_t{load<std::uint8_t>(object_, layout_.pt_framesize)}}) mix(hash, field);
-    for (std::size_t at = k, i = 0; k != 0 && i < std::min(numbers, most_constants_read) && at + 8 <= object_.size(); ++i, at += 8) mix(hash, load<std::uint64_t>(object_, at));
+    for (const std::uint32_t field :
+         {number(layout_.pt_sizekgc), numbers, std::uint32_t{load<std::uint8_t>(object_, layout_.pt_framesize)}})
+      mix(hash, field);
+    for (std::size_t at = k, i = 0; k != 0 && i < std::min(numbers, most_constants_read) && at + 8 <= object_.size();
+         ++i, at += 8)
+      mix(hash, load<std::uint64_t>(object_, at));
   }
 
   // `constants`: the chunk's name, and the objects among the constants.
   void read_children(const std::vector<Address>& constants) {
     for (std::size_t i = 1; i < constants.size() && prototype_.children.size() < Prototype::most_children; ++i) {
       if (prototype_.constants[i - 1] || !plausible_pointer(constants[i])) continue;
-      if (memory_.get<std::uint8_t>(constants[i] + layout_.pt_gct) == luajit::gct_proto) prototype_.children.push_back(constants[i]);
+      if (memory_.get<std::uint8_t>(constants[i] + layout_.pt_gct) == luajit::gct_proto)
+        prototype_.children.push_back(constants[i]);
     }
   }
 
@@ -204,9 +217,13 @@ std::optional<Prototype> read_luajit_prototype(const Memory& memory, const Luaji
 std::optional<FunctionPlace> read_place(const Memory& memory, const LuajitLayout& layout, Address address) {
   std::array<std::byte, 128> bytes;
   const auto object = std::span(bytes).first(layout.pt_size);
-  if (!plausible_pointer(address) || !memory.read(address, object) || load<std::uint8_t>(object, layout.pt_gct) != luajit::gct_proto) return std::nullopt;
-  const std::string source = read_string(memory, {.luajit = &layout}, load_ref(layout, object, layout.pt_chunkname)).value_or("=?");
-  const auto first = load<std::int32_t>(object, layout.pt_firstline), count = load<std::int32_t>(object, layout.pt_numline);
+  if (!plausible_pointer(address) || !memory.read(address, object) ||
+      load<std::uint8_t>(object, layout.pt_gct) != luajit::gct_proto)
+    return std::nullopt;
+  const std::string source = read_string(memory, {.luajit = &layout}, load_ref(layout, object, layout.pt_chunkname))
+                                 .value_or("=?");
+  const auto first = load<std::int32_t>(object, layout.pt_firstline),
+             count = load<std::int32_t>(object, layout.pt_numline);
   if (first == builtin_line) return FunctionPlace{"=[builtin:" + source + ']', 0, false};
   if (first < 0 || count < 0) return std::nullopt;
   return FunctionPlace{source, first, first == 0 && count > 0};
@@ -217,11 +234,14 @@ std::uint64_t mark_of(const LuajitLayout& layout, std::span<const std::byte> pro
   if (load<std::uint8_t>(proto, layout.pt_gct) != luajit::gct_proto) return 0;
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
-  for (const Offset byte : {layout.pt_numparams, layout.pt_framesize, layout.pt_sizeuv}) mix(load<std::uint8_t>(proto, byte));
-  for (const Offset size : {layout.pt_sizebc, layout.pt_sizekgc, layout.pt_sizekn, layout.pt_sizept, layout.pt_firstline, layout.pt_numline}) {
+  for (const Offset byte : {layout.pt_numparams, layout.pt_framesize, layout.pt_sizeuv})
+    mix(load<std::uint8_t>(proto, byte));
+  for (const Offset size : {layout.pt_sizebc, layout.pt_sizekgc, layout.pt_sizekn, layout.pt_sizept,
+                            layout.pt_firstline, layout.pt_numline}) {
     mix(load<std::uint32_t>(proto, size));
   }
-  for (const Offset reference : {layout.pt_k, layout.pt_chunkname, layout.pt_lineinfo, layout.pt_uvinfo, layout.pt_varinfo})
+  for (const Offset reference :
+       {layout.pt_k, layout.pt_chunkname, layout.pt_lineinfo, layout.pt_uvinfo, layout.pt_varinfo})
     mix(load_ref(layout, proto, reference));
   return hash | 1;
 }

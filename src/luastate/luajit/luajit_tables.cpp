@@ -23,7 +23,9 @@ std::vector<std::byte> read_nodes(const Memory& memory, const LuajitLayout& layo
   return bytes;
 }
 
-bool is_nil(std::uint64_t value, const LuajitLayout& layout) { return static_cast<std::int64_t>(value) >> (layout.gc64 ? 47 : 32) == -1; }  // LJ_TNIL
+bool is_nil(std::uint64_t value, const LuajitLayout& layout) {
+  return static_cast<std::int64_t>(value) >> (layout.gc64 ? 47 : 32) == -1;
+}  // LJ_TNIL
 
 std::optional<std::uint64_t> raw_field(const Memory& memory, const LuajitLayout& layout, Address table, Address key) {
   const std::vector<std::byte> nodes = read_nodes(memory, layout, table);
@@ -35,7 +37,8 @@ std::optional<std::uint64_t> raw_field(const Memory& memory, const LuajitLayout&
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> raw_field(const Memory& memory, const LuajitLayout& layout, Address table, const std::string& name) {
+std::optional<std::uint64_t> raw_field(const Memory& memory, const LuajitLayout& layout, Address table,
+                                       const std::string& name) {
   std::optional<std::uint64_t> found;
   visit_table(memory, layout, table, [&](const std::string& key, std::uint64_t value) {
     if (key == name) found = value;
@@ -50,7 +53,9 @@ std::optional<TableParts> read_table_parts(const Memory& memory, const LuajitLay
   constexpr std::uint32_t most_slots = (1 << 27) + 1;  // lj_def.h, LJ_MAX_ASIZE
   std::array<std::byte, 64> object;
   const auto fields = std::span(object).first(std::max(layout.tab_hmask, layout.tab_node) + sizeof(Address));
-  if (!plausible_pointer(table) || !memory.read(table, fields) || load<std::uint8_t>(fields, layout.L_gct) != luajit::gct_table) return std::nullopt;
+  if (!plausible_pointer(table) || !memory.read(table, fields) ||
+      load<std::uint8_t>(fields, layout.L_gct) != luajit::gct_table)
+    return std::nullopt;
   TableParts parts;
   const auto mask = load<std::uint32_t>(fields, layout.tab_hmask);
   parts.nodes = load_ref(layout, fields, layout.tab_node);
@@ -68,10 +73,13 @@ Address c_function_key(const LuajitLayout& layout, Address G, Address pc, Addres
   return pc == common || pc == common + 4 ? f : pc;
 }
 
-std::optional<LuajitFunction> read_function(const Memory& memory, const LuajitLayout& layout, Address G, Address function) {
+std::optional<LuajitFunction> read_function(const Memory& memory, const LuajitLayout& layout, Address G,
+                                            Address function) {
   std::array<std::byte, 64> object;
   const auto fields = std::span(object).first(layout.fn_f + 8u);
-  if (!plausible_pointer(function) || !memory.read(function, fields) || load<std::uint8_t>(fields, layout.fn_gct) != luajit::gct_function) return std::nullopt;
+  if (!plausible_pointer(function) || !memory.read(function, fields) ||
+      load<std::uint8_t>(fields, layout.fn_gct) != luajit::gct_function)
+    return std::nullopt;
   LuajitFunction read;
   const Address pc = load_ref(layout, fields, layout.fn_pc);
   read.env = load_ref(layout, fields, layout.fn_env);
@@ -98,9 +106,8 @@ void visit_table(const Memory& memory, const LuajitLayout& layout, Address table
   }
   bool more = true;
   std::size_t bytes_left = std::numeric_limits<std::size_t>::max();
-  StringBatch(memory, {.luajit = &layout}, string_limit).read(keys, bytes_left, [&](std::size_t i, const std::string& key) {
-    more = more && visit(key, values[i]);
-  });
+  StringBatch(memory, {.luajit = &layout}, string_limit)
+      .read(keys, bytes_left, [&](std::size_t i, const std::string& key) { more = more && visit(key, values[i]); });
 }
 
 Address loaded_table(const Memory& memory, const LuajitLayout& layout, Address G) {
@@ -109,14 +116,16 @@ Address loaded_table(const Memory& memory, const LuajitLayout& layout, Address G
   return object_of(layout, raw_field(memory, layout, table, "_LOADED").value_or(0), luajit::gct_table);
 }
 
-std::optional<std::uint64_t> get_metafield(const Memory& memory, const LuajitLayout& layout, std::uint64_t object, const std::string& name) {
+std::optional<std::uint64_t> get_metafield(const Memory& memory, const LuajitLayout& layout, std::uint64_t object,
+                                           const std::string& name) {
   Address address = object_of(layout, object, luajit::gct_table);
   if (address == 0) address = object_of(layout, object, luajit::gct_userdata);
   if (address == 0) return std::nullopt;
   return raw_field(memory, layout, read_ref(memory, layout, address + layout.tab_metatable).value_or(0), name);
 }
 
-std::optional<std::uint64_t> get_field(const Memory& memory, const LuajitLayout& layout, std::uint64_t object, Address key) {
+std::optional<std::uint64_t> get_field(const Memory& memory, const LuajitLayout& layout, std::uint64_t object,
+                                       Address key) {
   for (int i = 0; i < most_metatables; ++i) {
     if (const Address table = object_of(layout, object, luajit::gct_table)) {
       if (const auto value = raw_field(memory, layout, table, key)) return value;
@@ -128,9 +137,11 @@ std::optional<std::uint64_t> get_field(const Memory& memory, const LuajitLayout&
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> get_element(const Memory& memory, const LuajitLayout& layout, std::uint64_t object, std::uint32_t index) {
+std::optional<std::uint64_t> get_element(const Memory& memory, const LuajitLayout& layout, std::uint64_t object,
+                                         std::uint32_t index) {
   const Address table = object_of(layout, object, luajit::gct_table);
-  if (!plausible_pointer(table) || memory.get<std::uint8_t>(table + layout.L_gct) != luajit::gct_table) return std::nullopt;
+  if (!plausible_pointer(table) || memory.get<std::uint8_t>(table + layout.L_gct) != luajit::gct_table)
+    return std::nullopt;
   const std::uint32_t size = memory.get<std::uint32_t>(table + layout.tab_asize).value_or(0);
   const Address array = read_ref(memory, layout, table + layout.tab_array).value_or(0);
   if (index >= size || !plausible_pointer(array)) return std::nullopt;

@@ -57,7 +57,8 @@ void Traces::reload(State& state, Address G) const {
     trace.root = load<std::uint16_t>(request.into, layout.T_root);
     trace.start_proto = load_ref(layout, request.into, layout.T_startpt);
     trace.start_pc = load_ref(layout, request.into, layout.T_startpc);
-    if (plausible_pointer(trace.mcode, 1) && trace.size != 0 && trace.size < most_machine_code) state.traces.push_back(trace);
+    if (plausible_pointer(trace.mcode, 1) && trace.size != 0 && trace.size < most_machine_code)
+      state.traces.push_back(trace);
   }
   std::ranges::sort(state.traces, {}, &Trace::mcode);
 }
@@ -65,7 +66,8 @@ void Traces::reload(State& state, Address G) const {
 bool Traces::is_current(const LuajitLayout& layout, const Trace& trace) const {
   return memory_.get<std::uint8_t>(trace.object + layout.T_gct) == luajit::gct_trace &&
          memory_.get<std::uint16_t>(trace.object + layout.T_traceno) == trace.number &&
-         memory_.get<std::uint64_t>(trace.object + layout.T_mcode) == trace.mcode && memory_.get<std::uint32_t>(trace.object + layout.T_szmcode) == trace.size;
+         memory_.get<std::uint64_t>(trace.object + layout.T_mcode) == trace.mcode &&
+         memory_.get<std::uint32_t>(trace.object + layout.T_szmcode) == trace.size;
 }
 
 const Trace* Traces::find(const LuajitLayout& layout, Address G, Address pc) {
@@ -73,7 +75,8 @@ const Trace* Traces::find(const LuajitLayout& layout, Address G, Address pc) {
   if (!state.has_layout) return nullptr;
   for (int attempt = 0; attempt < 2; ++attempt) {
     auto after = std::ranges::upper_bound(state.traces, pc, {}, &Trace::mcode);
-    if (after != state.traces.begin() && std::prev(after)->contains(pc) && is_current(state.layout, *std::prev(after))) return &*std::prev(after);
+    if (after != state.traces.begin() && std::prev(after)->contains(pc) && is_current(state.layout, *std::prev(after)))
+      return &*std::prev(after);
     if (attempt == 0) reload(state, G);
   }
   return nullptr;
@@ -90,14 +93,16 @@ const Trace* Traces::numbered(const LuajitLayout& layout, Address G, unsigned nu
   return nullptr;
 }
 
-// Where in the machine code each snapshot begins. Before 2021-03 that is not told, but the exits are: guards are conditional jumps to
-// exit stubs, each of which pushes its number, which is the snapshot's (lj_asm_x86.h, asm_exitstub_gen: push imm8; jmp), and a guard
-// comes after its snapshot. Exits that were linked to side traces no longer tell.
-std::vector<std::uint32_t> Traces::snapshot_offsets(const LuajitLayout& layout, const Trace& trace, std::span<const std::byte> snapshots,
-                                                    std::uint32_t count) const {
+// Where in the machine code each snapshot begins. Before 2021-03 that is not told, but the exits
+// are: guards are conditional jumps to exit stubs, each of which pushes its number, which is the
+// snapshot's (lj_asm_x86.h, asm_exitstub_gen: push imm8; jmp), and a guard comes after its
+// snapshot. Exits that were linked to side traces no longer tell.
+std::vector<std::uint32_t> Traces::snapshot_offsets(const LuajitLayout& layout, const Trace& trace,
+                                                    std::span<const std::byte> snapshots, std::uint32_t count) const {
   std::vector<std::uint32_t> offsets(count, 0);
   if (layout.snapshots.mcofs != 0) {
-    for (std::uint32_t i = 0; i < count; ++i) offsets[i] = load<std::uint16_t>(snapshots, i * layout.snapshots.size + layout.snapshots.mcofs);
+    for (std::uint32_t i = 0; i < count; ++i)
+      offsets[i] = load<std::uint16_t>(snapshots, i * layout.snapshots.size + layout.snapshots.mcofs);
     return offsets;
   }
   std::vector<std::byte> code(trace.size);
@@ -119,12 +124,14 @@ std::vector<std::uint32_t> Traces::snapshot_offsets(const LuajitLayout& layout, 
     if (i + 1 < count) found[i] = std::min(found[i], found[i + 1]);
   }
   // The code that leads up to a snapshot's first guard is that snapshot's.
-  for (std::uint32_t i = 1; i < count; ++i) offsets[i] = found[i - 1] < trace.size ? std::min(found[i], found[i - 1] + 6) : found[i];
+  for (std::uint32_t i = 1; i < count; ++i)
+    offsets[i] = found[i - 1] < trace.size ? std::min(found[i], found[i - 1] + 6) : found[i];
   return offsets;
 }
 
 // lj_ir.h, IR_RETF: a return to below the frame that the trace began in, which moves jit_base.
-bool Traces::returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first, std::uint32_t last) const {
+bool Traces::returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first,
+                             std::uint32_t last) const {
   constexpr std::uint8_t retf = 11;
   constexpr std::size_t size = 8, opcode = 5;  // IRIns
   const Address ir = memory_.get<Address>(trace.object + layout.T_ir).value_or(0);
@@ -139,19 +146,26 @@ bool Traces::returns_between(const LuajitLayout& layout, const Trace& trace, std
 
 Address Traces::function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const {
   if (ref >= ir_bias) return 0;
-  // lj_ir.h, IRIns: a 64-bit constant fills the next instruction, a 32-bit one is in the instruction itself.
-  const Address function =
-      layout.gc64 ? memory_.get<std::uint64_t>(ir + 8 * (Address{ref} + 1)).value_or(0) : memory_.get<std::uint32_t>(ir + 8 * Address{ref}).value_or(0);
-  return plausible_pointer(function) && memory_.get<std::uint8_t>(function + layout.fn_gct) == luajit::gct_function ? function : 0;
+  // lj_ir.h, IRIns: a 64-bit constant fills the next instruction, a 32-bit one is in the
+  // instruction itself.
+  const Address function = layout.gc64 ? memory_.get<std::uint64_t>(ir + 8 * (Address{ref} + 1)).value_or(0)
+                                       : memory_.get<std::uint32_t>(ir + 8 * Address{ref}).value_or(0);
+  return plausible_pointer(function) && memory_.get<std::uint8_t>(function + layout.fn_gct) == luajit::gct_function
+             ? function
+             : 0;
 }
 
-InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const {
+InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& trace, const Snapshot& snapshot,
+                                    Address jit_base, const Memory& stack) const {
   const LuajitLayout& layout = state.layout;
   const auto root = std::ranges::find(state.traces, trace.root, &Trace::number);
   const Address root_pc = trace.root == 0 ? trace.start_pc : root != state.traces.end() ? root->start_pc : 0;
   InlinedCode code;
-  const Address map = memory_.get<Address>(trace.object + layout.T_snapmap).value_or(0), ir = memory_.get<Address>(trace.object + layout.T_ir).value_or(0);
-  if (!plausible_pointer(map, 4) || snapshot.next_map <= snapshot.map + snapshot.entries || snapshot.next_map - snapshot.map > 512) return code;
+  const Address map = memory_.get<Address>(trace.object + layout.T_snapmap).value_or(0),
+                ir = memory_.get<Address>(trace.object + layout.T_ir).value_or(0);
+  if (!plausible_pointer(map, 4) || snapshot.next_map <= snapshot.map + snapshot.entries ||
+      snapshot.next_map - snapshot.map > 512)
+    return code;
   std::vector<std::uint32_t> entries(snapshot.next_map - snapshot.map);
   if (!memory_.read(map + 4 * Address{snapshot.map}, std::as_writable_bytes(std::span(entries)))) return code;
   const std::size_t count = snapshot.entries;
@@ -169,16 +183,17 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
   Address tail_called = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t slot = snap_slot(entries[i]);
-    // The map has the function of jit_base's own frame only if that is not what was loaded from the stack: after a tail call, or a return
-    // to below where the trace began.
+    // The map has the function of jit_base's own frame only if that is not what was loaded from the
+    // stack: after a tail call, or a return to below where the trace began.
     if (slot == 0) tail_called = function_constant(layout, ir, snap_ref(entries[i]));
     if ((entries[i] & (snap_frame | snap_cont)) == 0) continue;
     InlinedFrame frame;
     if (layout.gc64) {
-      // Slots 0 and 1 are the function and the link that jit_base's frame has. A link is a constant, as is a continuation's pc; the
-      // function is in the slot below.
+      // Slots 0 and 1 are the function and the link that jit_base's frame has. A link is a
+      // constant, as is a continuation's pc; the function is in the slot below.
       if (slot <= 1 || snap_ref(entries[i]) >= ir_bias) continue;
-      const std::uint64_t constant = memory_.get<std::uint64_t>(ir + 8 * (Address{snap_ref(entries[i])} + 1)).value_or(0);
+      const std::uint64_t constant = memory_.get<std::uint64_t>(ir + 8 * (Address{snap_ref(entries[i])} + 1))
+                                         .value_or(0);
       if ((entries[i] & snap_cont) != 0) {
         continuation_pc = constant;
         continue;
@@ -187,7 +202,8 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
       frame.link = constant;
       const bool has_function = i > 0 && snap_slot(entries[i - 1]) + 1 == slot;
       if (has_function) frame.function = function_constant(layout, ir, snap_ref(entries[i - 1]));
-      if (!has_function) frame.function = object_of(layout, stack.get<std::uint64_t>(frame.frame - 8).value_or(0), luajit::gct_function);
+      if (!has_function)
+        frame.function = object_of(layout, stack.get<std::uint64_t>(frame.frame - 8).value_or(0), luajit::gct_function);
     } else {
       if (slot == 0) continue;
       if (link <= count) return {};
@@ -207,10 +223,13 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
     code.frames.insert(code.frames.begin(), frame);
   }
   const std::uint64_t base_slot = stack.get<std::uint64_t>(jit_base - (layout.gc64 ? 16 : 8)).value_or(0);
-  if (tail_called == (layout.gc64 ? object_of(layout, base_slot, luajit::gct_function) : base_slot & 0xffffffff)) tail_called = 0;
-  if (tail_called != 0 && returns_between(layout, trace, ir_bias + 1, snapshot.ref)) return {};  // jit_base is still the one before
+  if (tail_called == (layout.gc64 ? object_of(layout, base_slot, luajit::gct_function) : base_slot & 0xffffffff))
+    tail_called = 0;
+  if (tail_called != 0 && returns_between(layout, trace, ir_bias + 1, snapshot.ref))
+    return {};  // jit_base is still the one before
   if (tail_called != 0) code.frames.push_back({jit_base - 8, 0, tail_called, 0, 0});
-  // A trace of a function with many closures does not say which one runs, but whose instructions it does.
+  // A trace of a function with many closures does not say which one runs, but whose instructions it
+  // does.
   Address pc = code.pc - 4;
   for (InlinedFrame& frame : code.frames) {
     if (frame.function == 0) frame.proto = proto_of(memory_, layout, pc);
@@ -219,8 +238,8 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
   }
   if (!code.frames.empty() && code.frames.front().frame + 8 != code.base) return {};
   if (code.frames.empty() && code.base != jit_base) return {};
-  // Around a return to a lower frame (IR_RETF) jit_base may be that of the snapshot before, or of the one after.
-  // With a tail call, the stack has the function that the tree of traces began in.
+  // Around a return to a lower frame (IR_RETF) jit_base may be that of the snapshot before, or of
+  // the one after. With a tail call, the stack has the function that the tree of traces began in.
   if (tail_called != 0) pc = root_pc;
   if (!is_base(stack, layout, L, jit_base, pc != 0 ? pc + 4 : 0)) return {};
   return code;
@@ -229,10 +248,14 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
 Traces::Snapshots Traces::read_snapshots(const LuajitLayout& layout, const Trace& trace) const {
   Snapshots snapshots;
   const std::uint32_t count = memory_.get<std::uint16_t>(trace.object + layout.T_nsnap).value_or(0);
-  snapshots.map_size = memory_.get<std::uint16_t>(trace.object + layout.T_nsnapmap + (layout.snapshots.mapofs_size == 2 ? 2u : 0u)).value_or(0);
+  snapshots.map_size = memory_
+                           .get<std::uint16_t>(trace.object + layout.T_nsnapmap +
+                                               (layout.snapshots.mapofs_size == 2 ? 2u : 0u))
+                           .value_or(0);
   if (count > most_snapshots) return snapshots;
   snapshots.bytes.resize(std::size_t{count} * layout.snapshots.size);
-  if (memory_.read(memory_.get<Address>(trace.object + layout.T_snap).value_or(0), snapshots.bytes)) snapshots.count = count;
+  if (memory_.read(memory_.get<Address>(trace.object + layout.T_snap).value_or(0), snapshots.bytes))
+    snapshots.count = count;
   return snapshots;
 }
 
@@ -244,10 +267,12 @@ Traces::Snapshot Traces::snapshot(const LuajitLayout& layout, const Snapshots& s
     return form.mapofs_size == 2 ? load<std::uint16_t>(snapshots.bytes, at) : load<std::uint32_t>(snapshots.bytes, at);
   };
   const std::size_t at = std::size_t{number} * form.size;
-  return {map_at(number), load<std::uint8_t>(snapshots.bytes, at + form.nent), map_at(number + 1), load<std::uint16_t>(snapshots.bytes, at + form.mapofs_size)};
+  return {map_at(number), load<std::uint8_t>(snapshots.bytes, at + form.nent), map_at(number + 1),
+          load<std::uint16_t>(snapshots.bytes, at + form.mapofs_size)};
 }
 
-InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const {
+InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base,
+                           const Memory& stack) const {
   InlinedCode start;
   start.base = jit_base;
   start.pc = trace.start_pc + 4;
@@ -262,23 +287,27 @@ InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc,
   const auto number = static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(after - offsets.begin() - 1, 0));
   const Snapshot before = snapshot(layout, snapshots, number);
   InlinedCode code = decode_snapshot(state->second, L, trace, before, jit_base, stack);
-  // Between a snapshot and the next the trace may enter a function, or leave one: what is deeper is where the time goes, more often
-  // than not.
+  // Between a snapshot and the next the trace may enter a function, or leave one: what is deeper is
+  // where the time goes, more often than not.
   if (number + 1 < snapshots.count) {
     const Snapshot behind = snapshot(layout, snapshots, number + 1);
     InlinedCode next;
-    if (!returns_between(layout, trace, before.ref, behind.ref)) next = decode_snapshot(state->second, L, trace, behind, jit_base, stack);
+    if (!returns_between(layout, trace, before.ref, behind.ref))
+      next = decode_snapshot(state->second, L, trace, behind, jit_base, stack);
     if (next.base > code.base && next.pc != 0) code = std::move(next);
   }
-  // Around a return to below where the trace began, and where no snapshot says where it begins, it may be one nearby.
+  // Around a return to below where the trace began, and where no snapshot says where it begins, it
+  // may be one nearby.
   for (const int distance : {1, -1, 2, -2}) {
     const auto other = static_cast<std::uint32_t>(static_cast<int>(number) + distance);
-    if (code.pc == 0 && other < snapshots.count) code = decode_snapshot(state->second, L, trace, snapshot(layout, snapshots, other), jit_base, stack);
+    if (code.pc == 0 && other < snapshots.count)
+      code = decode_snapshot(state->second, L, trace, snapshot(layout, snapshots, other), jit_base, stack);
   }
   return code.pc != 0 ? code : start;
 }
 
-InlinedCode Traces::at_exit(Address G, Address L, const Trace& trace, std::uint32_t number, Address jit_base, const Memory& stack) const {
+InlinedCode Traces::at_exit(Address G, Address L, const Trace& trace, std::uint32_t number, Address jit_base,
+                            const Memory& stack) const {
   const auto state = states_.find(G);
   if (state == states_.end() || !state->second.has_layout) return {};
   const Snapshots snapshots = read_snapshots(state->second.layout, trace);

@@ -1,14 +1,16 @@
 #pragma once
-// Machine code of LuaJIT: which trace an instruction belongs to, and what Lua functions it is in, as the trace's snapshots tell.
+// Machine code of LuaJIT: which trace an instruction belongs to, and what Lua functions it is in,
+// as the trace's snapshots tell.
 //
-// A snapshot (lj_snap.c) is what the interpreter needs to go on from a guard: the pc, and the frames that the trace has inlined above
-// the one it began in. Between two snapshots a trace knows nothing finer: lines are those of the snapshot before.
+// A snapshot (lj_snap.c) is what the interpreter needs to go on from a guard: the pc, and the
+// frames that the trace has inlined above the one it began in. Between two snapshots a trace knows
+// nothing finer: lines are those of the snapshot before.
 
 #include <unordered_map>
 #include <vector>
 
-#include "luastate/luajit/walk_luajit.h"
 #include "luastate/luajit/luajit_layout.h"
+#include "luastate/luajit/walk_luajit.h"
 
 namespace luaspy {
 
@@ -31,19 +33,24 @@ struct InlinedCode {
 
 class Traces {
  public:
-  // `live`: the target's memory as it is now. Traces stay as they are until they are flushed; one that has gone is not found.
+  // `live`: the target's memory as it is now. Traces stay as they are until they are flushed; one
+  // that has gone is not found.
   explicit Traces(const Memory& live) : memory_(live) {}
 
-  // The trace of the global state `G` whose machine code has `pc`; nullptr if there is none. Valid until the next call.
+  // The trace of the global state `G` whose machine code has `pc`; nullptr if there is none. Valid
+  // until the next call.
   const Trace* find(const LuajitLayout& layout, Address G, Address pc);
   const Trace* numbered(const LuajitLayout& layout, Address G, unsigned number);
 
-  // `pc`: an instruction of `trace`, or in a caller the byte before the return address. `jit_base`: the base in `L` that the trace works
-  // on; `stack`: the Lua stack, for functions that the trace took from there.
+  // `pc`: an instruction of `trace`, or in a caller the byte before the return address. `jit_base`:
+  // the base in `L` that the trace works on; `stack`: the Lua stack, for functions that the trace
+  // took from there.
   InlinedCode decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const;
 
-  // What the interpreter goes on with after `trace` is left by exit `number`: an exit has its snapshot's number (lj_asm.c).
-  InlinedCode at_exit(Address G, Address L, const Trace& trace, std::uint32_t number, Address jit_base, const Memory& stack) const;
+  // What the interpreter goes on with after `trace` is left by exit `number`: an exit has its
+  // snapshot's number (lj_asm.c).
+  InlinedCode at_exit(Address G, Address L, const Trace& trace, std::uint32_t number, Address jit_base,
+                      const Memory& stack) const;
 
   void forget() { states_.clear(); }
 
@@ -66,8 +73,10 @@ class Traces {
   State& state_of(const LuajitLayout& layout, Address G);
   void reload(State& state, Address G) const;
   bool is_current(const LuajitLayout& layout, const Trace& trace) const;
-  std::vector<std::uint32_t> snapshot_offsets(const LuajitLayout& layout, const Trace& trace, std::span<const std::byte> snapshots, std::uint32_t count) const;
-  InlinedCode decode_snapshot(const State& state, Address L, const Trace& trace, const Snapshot& snapshot, Address jit_base, const Memory& stack) const;
+  std::vector<std::uint32_t> snapshot_offsets(const LuajitLayout& layout, const Trace& trace,
+                                              std::span<const std::byte> snapshots, std::uint32_t count) const;
+  InlinedCode decode_snapshot(const State& state, Address L, const Trace& trace, const Snapshot& snapshot,
+                              Address jit_base, const Memory& stack) const;
   bool returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first, std::uint32_t last) const;
   Address function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const;
 

@@ -11,14 +11,17 @@ namespace {
 template <std::size_t size>
 using Pattern = std::array<std::uint8_t, size>;
 
-// vm_x64.dasc, ins_NEXT: jmp aword [DISPATCH+OP*8], once for each bytecode instruction that does not end otherwise.
+// vm_x64.dasc, ins_NEXT: jmp aword [DISPATCH+OP*8], once for each bytecode instruction that does
+// not end otherwise.
 constexpr Pattern<4> dispatch = {0x41, 0xff, 0x24, 0xee};
 // vm_x64.dasc, saveregs_ after push rbp; restoreregs.
 constexpr Pattern<9> save = {0x53, 0x41, 0x57, 0x41, 0x56, 0x48, 0x83, 0xec, 0x28};
 constexpr Pattern<13> save_more = {0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54, 0x48, 0x83, 0xec, 0x28};
 constexpr Pattern<10> restore = {0x48, 0x83, 0xc4, 0x28, 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0x5d};
-constexpr Pattern<14> restore_more = {0x48, 0x83, 0xc4, 0x28, 0x41, 0x5c, 0x41, 0x5d, 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0x5d};
-// ->vm_ffi_call: push rbp; mov rbp, rsp; push rbx; mov rbx, rdi. It has a frame of its own, and follows the VM.
+constexpr Pattern<14> restore_more = {0x48, 0x83, 0xc4, 0x28, 0x41, 0x5c, 0x41,
+                                      0x5d, 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0x5d};
+// ->vm_ffi_call: push rbp; mov rbp, rsp; push rbx; mov rbx, rdi. It has a frame of its own, and
+// follows the VM.
 constexpr Pattern<8> ffi_call = {0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x89, 0xfb};
 constexpr std::uint8_t push_rbp = 0x55;
 
@@ -30,16 +33,19 @@ std::size_t find(std::span<const std::byte> code, const Pattern<size>& pattern, 
   return static_cast<std::size_t>(found - code.begin());
 }
 
-// mov dword [DISPATCH+…vmstate], ~LJ_VMST_EXIT; mov [DISPATCH+…exitno], eax; mov [DISPATCH+…parent], ecx; …;
-// mov [DISPATCH+…jit_base], 0; call lj_trace_exit.
+// mov dword [DISPATCH+…vmstate], ~LJ_VMST_EXIT; mov [DISPATCH+…exitno], eax; mov
+// [DISPATCH+…parent], ecx; …; mov [DISPATCH+…jit_base], 0; call lj_trace_exit.
 std::optional<TraceExit> find_trace_exit(Address address, std::span<const std::byte> code) {
   constexpr std::size_t size = 11 + 7 + 7, farthest = 320;
   const auto is = [&](std::size_t at, std::initializer_list<int> bytes) {
-    return at + bytes.size() <= code.size() && std::equal(bytes.begin(), bytes.end(), code.begin() + static_cast<std::ptrdiff_t>(at),
-                                                          [](int expected, std::byte found) { return expected == std::to_integer<int>(found); });
+    return at + bytes.size() <= code.size() &&
+           std::equal(bytes.begin(), bytes.end(), code.begin() + static_cast<std::ptrdiff_t>(at),
+                      [](int expected, std::byte found) { return expected == std::to_integer<int>(found); });
   };
   for (std::size_t at = 0; at + size + farthest <= code.size(); ++at) {
-    if (!is(at, {0x41, 0xc7, 0x86}) || !is(at + 8, {0xff, 0xff, 0xff, 0x41, 0x89, 0x86}) || !is(at + 18, {0x41, 0x89, 0x8e})) continue;
+    if (!is(at, {0x41, 0xc7, 0x86}) || !is(at + 8, {0xff, 0xff, 0xff, 0x41, 0x89, 0x86}) ||
+        !is(at + 18, {0x41, 0x89, 0x8e}))
+      continue;
     for (std::size_t call = at + size; call < at + farthest; ++call) {
       if (!is(call - 4, {0, 0, 0, 0, 0xe8})) continue;
       return TraceExit{address + call + 5, load<std::int32_t>(code, at + 21), load<std::int32_t>(code, at + 14)};
@@ -70,7 +76,8 @@ std::optional<VmCode> find_vm_code(Address address, std::span<const std::byte> c
   const auto collect = [&](const auto& pattern, bool builds) {
     for (std::size_t at = find(part, pattern, 0); at < part.size(); at = find(part, pattern, at + 1)) {
       const bool pushes_rbp = builds && at > 0 && part[at - 1] == std::byte{push_rbp};
-      vm.sequences.push_back({vm.start + at - (pushes_rbp ? 1 : 0), vm.start + at + pattern.size(), builds, builds && !pushes_rbp});
+      vm.sequences.push_back(
+          {vm.start + at - (pushes_rbp ? 1 : 0), vm.start + at + pattern.size(), builds, builds && !pushes_rbp});
     }
     return !vm.sequences.empty();
   };
@@ -87,7 +94,8 @@ std::optional<VmCode> find_vm_code(Address address, std::span<const std::byte> c
 std::optional<unsigned> VmCode::depth_at(Address pc) const {
   constexpr unsigned word = 8, space = 40;  // CFRAME_SPACE
   for (const Sequence& sequence : sequences) {
-    // Pushes and pops are one byte, or two with a prefix for r8 to r15; the adjustment of sp is four.
+    // Pushes and pops are one byte, or two with a prefix for r8 to r15; the adjustment of sp is
+    // four.
     const auto depth_after = [&](Address at) {
       unsigned depth = sequence.builds ? (sequence.rbp_before ? 2 * word : word) : frame_size;
       bool adjusts_first = !sequence.builds;

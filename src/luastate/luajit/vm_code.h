@@ -1,7 +1,8 @@
 #pragma once
-// LuaJIT's virtual machine as machine code (vm_x64.dasc): where it is in an image, and how big its C frame is. Pure functions of code
-// bytes. The VM has one entry of call frame information at most, and that is right only between saveregs and restoreregs, and
-// only outside of the VM's own subroutines.
+// LuaJIT's virtual machine as machine code (vm_x64.dasc): where it is in an image, and how big its
+// C frame is. Pure functions of code bytes. The VM has one entry of call frame information at most,
+// and that is right only between saveregs and restoreregs, and only outside of the VM's own
+// subroutines.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace luaspy {
 
-// ->vm_exit_handler: it stores jit_State.parent and exitno, the trace and the number of the exit that it is left by, and calls
-// lj_trace_exit.
+// ->vm_exit_handler: it stores jit_State.parent and exitno, the trace and the number of the exit
+// that it is left by, and calls lj_trace_exit.
 struct TraceExit {
   Address return_address = 0;
   std::int32_t parent = 0, exitno = 0;  // from DISPATCH (r14) on

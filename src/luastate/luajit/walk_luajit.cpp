@@ -4,15 +4,15 @@
 #include <array>
 #include <utility>
 
-#include "luastate/luajit/luajit_prototype.h"
 #include "luastate/luajit/frame_steps.h"
+#include "luastate/luajit/luajit_prototype.h"
 
 namespace luaspy {
 namespace {
 
 constexpr int most_dropped = 2;
-constexpr std::size_t most_cframes = 256;             // LJ_MAX_XLEVEL, LUAI_MAXCCALLS: C calls nest to 200
-constexpr std::int64_t most_frames = 100'000;         // LUAI_MAXSTACK (luaconf.h) is 65,500 slots, and a frame has two or more
+constexpr std::size_t most_cframes = 256;      // LJ_MAX_XLEVEL, LUAI_MAXCCALLS: C calls nest to 200
+constexpr std::int64_t most_frames = 100'000;  // LUAI_MAXSTACK (luaconf.h) is 65,500 slots, and a frame has two or more
 constexpr std::uint32_t most_instructions = 1 << 26;  // LJ_MAX_BCINS (lj_def.h)
 constexpr Address cframe_flags = 3;                   // CFRAME_RESUME, CFRAME_UNWIND_FF (lj_frame.h)
 
@@ -53,7 +53,8 @@ class Steps {
       outcome = read_call(frame, owner, slot, call);
     }
     Address outer = walker_.outer(frame, slot);
-    // A function with varargs has two frames: what is to be shown is in the inner one, the link in the outer one.
+    // A function with varargs has two frames: what is to be shown is in the inner one, the link in
+    // the outer one.
     if (slot.type() == frame_vararg && outer != 0) {
       frame = outer;
       if (!walker_.read_slot(frame, slot)) return Outcome::broken;
@@ -76,7 +77,8 @@ class Steps {
     if (!call.is_lua) return Outcome::call;
     const Address pc = walker_.believable_pc(call, from_cframe_ ? walker_.cframe_pc(owner) : pc_);
     call.saved_pc = pc != 0 ? pc : call.code;
-    // The instruction that a Lua function was called by is in its caller's bytecode, or this is not its caller.
+    // The instruction that a Lua function was called by is in its caller's bytecode, or this is not
+    // its caller.
     return pc == 0 && is_return_pc_ ? Outcome::broken : Outcome::call;
   }
 
@@ -96,7 +98,8 @@ class Steps {
 
 }  // namespace
 
-void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, Address low, Address high, std::vector<Address>& cframes) {
+void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, Address low, Address high,
+                  std::vector<Address>& cframes) {
   cframes.clear();
   Address cframe = memory.get<Address>(L + layout.L_cframe).value_or(0) & ~cframe_flags;
   while (cframe >= low && cframe < high && cframe % 8 == 0 && cframes.size() < most_cframes) {
@@ -108,9 +111,10 @@ void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, A
 }
 
 Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
-  // lj_bc.h: FUNCF is the first of the headers; 89 up to 2026-07, 96 since (a2ce8114); nothing else is as high as 96 but headers.
+  // lj_bc.h: FUNCF is the first of the headers; 89 up to 2026-07, 96 since (a2ce8114); nothing else
+  // is as high as 96 but headers.
   constexpr std::uint32_t most = 1 << 16, chunk = 256;
-  int tries = 1 << 12;   // of what looks like a header
+  int tries = 1 << 12;  // of what looks like a header
   if (!plausible_pointer(pc, 4)) return 0;
   std::array<std::uint32_t, chunk> instructions;
   for (std::uint32_t back = 0; back < most; back += chunk) {
@@ -123,19 +127,21 @@ Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
       if (--tries < 0) return 0;
       const Address proto = from + 4 * i - layout.pt_size;
       const std::optional<std::uint32_t> size = memory.get<std::uint32_t>(proto + layout.pt_sizebc);
-      if (memory.get<std::uint8_t>(proto + layout.pt_gct) == luajit::gct_proto && size && pc < from + 4 * i + 4 * Address{*size}) return proto;
+      if (memory.get<std::uint8_t>(proto + layout.pt_gct) == luajit::gct_proto && size &&
+          pc < from + 4 * i + 4 * Address{*size})
+        return proto;
     }
   }
   return 0;
 }
 
-void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes, const LuajitTop& top, const WalkLimits& limits,
-                 LuaWalk& walk) {
+void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes,
+                 const LuajitTop& top, const WalkLimits& limits, LuaWalk& walk) {
   walk.clear();
   walk.has_owners = true;
   walk.end = LuaWalk::End::broken;
-  // lj_api.c, lj_trace.c: what lj_vm_cpcall calls is a C function without a frame on the Lua stack, except for lua_cpcall's, which then
-  // makes NRES positive.
+  // lj_api.c, lj_trace.c: what lj_vm_cpcall calls is a C function without a frame on the Lua stack,
+  // except for lua_cpcall's, which then makes NRES positive.
   std::vector<Address> owners;
   for (const Address cframe : cframes) {
     if (memory.get<std::int32_t>(cframe + layout.cframe_nres).value_or(0) >= 0) owners.push_back(cframe);
@@ -168,8 +174,9 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
     if (walker.frame() == before) break;
   }
   walk.end = LuaWalk::End::complete;
-  // vm_x64.dasc, ->vm_call: a C frame is linked before its first Lua frame is there, and until after that has gone. The outermost one
-  // always has its own; what is left over at the end is missing at the beginning.
+  // vm_x64.dasc, ->vm_call: a C frame is linked before its first Lua frame is there, and until
+  // after that has gone. The outermost one always has its own; what is left over at the end is
+  // missing at the beginning.
   if (const std::size_t spare = walker.unused_cframes(); spare != 0 && spare < owners.size()) {
     walk_luajit(memory, layout, L, std::span(owners).subspan(spare), top, limits, walk);
     return;
@@ -177,7 +184,8 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
   if (beyond == 0) return;
   walk.cut_at = walk.calls.size();
   const auto kept = static_cast<std::int64_t>(outermost.size());
-  std::rotate(outermost.begin(), outermost.begin() + (beyond > kept ? beyond % std::max<std::int64_t>(kept, 1) : 0), outermost.end());
+  std::rotate(outermost.begin(), outermost.begin() + (beyond > kept ? beyond % std::max<std::int64_t>(kept, 1) : 0),
+              outermost.end());
   walk.calls.insert(walk.calls.end(), outermost.begin(), outermost.end());
   walk.left_out = beyond - kept;
 }

@@ -9,29 +9,38 @@
 namespace luaspy {
 namespace {
 
-// From luaC_step to singlestep there are two calls at most (5.4, not optimised: luaC_step, incstep, singlestep), to atomic one more.
+// From luaC_step to singlestep there are two calls at most (5.4, not optimised: luaC_step, incstep,
+// singlestep), to atomic one more.
 constexpr int deepest = 3;
 constexpr std::size_t most_functions = 512;
-constexpr std::size_t most_before_call = 24;      // instructions from the comparison to the call of luaC_step: pc and top are saved there
-constexpr std::int64_t largest_state = 9;         // GCScallfin and its like (lgc.h)
-constexpr unsigned stack_pointer = 4;             // as instructions number it
+constexpr std::size_t most_before_call = 24;  // instructions from the comparison to the call of luaC_step: pc and top
+                                              // are saved there
+constexpr std::int64_t largest_state = 9;     // GCScallfin and its like (lgc.h)
+constexpr unsigned stack_pointer = 4;         // as instructions number it
 
 // lmem.h, lgc.h: what luaC_condGC compares. 5.1 has GCthreshold right below totalbytes (lstate.h).
 struct Fields {
-  explicit Fields(const Layout& row) : G(row.L_G), gcstate(row.G_gcstate), has_debt(row.G_GCdebt != no_field), bytes(row.G_totalbytes),
-    limit(has_debt ? row.G_GCdebt : row.G_totalbytes - 8), below_zero(row.bytecode == Bytecode::lua55) {}
+  explicit Fields(const Layout& row)
+      : G(row.L_G),
+        gcstate(row.G_gcstate),
+        has_debt(row.G_GCdebt != no_field),
+        bytes(row.G_totalbytes),
+        limit(has_debt ? row.G_GCdebt : row.G_totalbytes - 8),
+        below_zero(row.bytecode == Bytecode::lua55) {}
   std::int64_t G, gcstate;
   bool has_debt;
-  std::int64_t bytes, limit;   // totalbytes; GCdebt or GCthreshold
-  bool below_zero;             // 5.5 counts GCdebt down
+  std::int64_t bytes, limit;  // totalbytes; GCdebt or GCthreshold
+  bool below_zero;            // 5.5 counts GCdebt down
 };
 
 bool writes_state(const Instruction& instruction, std::int64_t displacement) {
   if (instruction.two_byte || instruction.displacement != displacement) return false;
   const std::optional<unsigned> base = instruction.base();
   if (!base || *base == stack_pointer) return false;
-  // mov m, imm; mov m, r: of 8 bits, or 16, as gckind is the next byte and may be written in one with it.
-  if (instruction.opcode == 0xc6 || instruction.opcode == 0xc7) return !instruction.wide() && (instruction.immediate & 0xff) <= largest_state;
+  // mov m, imm; mov m, r: of 8 bits, or 16, as gckind is the next byte and may be written in one
+  // with it.
+  if (instruction.opcode == 0xc6 || instruction.opcode == 0xc7)
+    return !instruction.wide() && (instruction.immediate & 0xff) <= largest_state;
   return instruction.opcode == 0x88 || (instruction.opcode == 0x89 && !instruction.wide());
 }
 
@@ -52,7 +61,12 @@ class CallsOfStep {
   }
 
  private:
-  enum What : unsigned { nothing = 0, state = 1, bytes = 2, limit = 4 };   // a global_State; values of its fields. -O0: one register may be two
+  enum What : unsigned {
+    nothing = 0,
+    state = 1,
+    bytes = 2,
+    limit = 4
+  };  // a global_State; values of its fields. -O0: one register may be two
   enum class Compared { no, limit_with_zero, bytes_with_limit, limit_with_bytes } compared_ = Compared::no;
 
   unsigned loaded(const Instruction& instruction) const {
@@ -77,29 +91,34 @@ class CallsOfStep {
       if (compared_ != Compared::no) vote(op & 15, next, next + static_cast<Address>(instruction.immediate));
       compared_ = Compared::no;
     } else if (instruction.is_call()) {
-      for (const unsigned number : {0u, 1u, 2u, 6u, 7u, 8u, 9u, 10u, 11u}) has_[number] = nothing;   // all but the callee-saved
+      for (const unsigned number : {0u, 1u, 2u, 6u, 7u, 8u, 9u, 10u, 11u})
+        has_[number] = nothing;  // all but the callee-saved
     } else if (instruction.two_byte) {
-      if (op >= 0xb6 && op <= 0xbf && op != 0xba) has_[instruction.reg()] = nothing;                 // movzx, movsx
-    } else if (op == 0x8b) {                                                                         // mov r, r/m
+      if (op >= 0xb6 && op <= 0xbf && op != 0xba) has_[instruction.reg()] = nothing;  // movzx, movsx
+    } else if (op == 0x8b) {                                                          // mov r, r/m
       has_[instruction.reg()] = instruction.mode() == 3 ? has_[instruction.rm()] : loaded(instruction);
-    } else if (op == 0x89 && instruction.mode() == 3) {                                              // mov r/m, r
+    } else if (op == 0x89 && instruction.mode() == 3) {  // mov r/m, r
       has_[instruction.rm()] = has_[instruction.reg()];
-    } else if (op == 0x8d || op == 0x63) {                                                           // lea, movsxd
+    } else if (op == 0x8d || op == 0x63) {  // lea, movsxd
       has_[instruction.reg()] = nothing;
-    } else if (op == 0x83 && (instruction.reg() & 7) == 7) {                                         // cmp r/m, imm8
+    } else if (op == 0x83 && (instruction.reg() & 7) == 7) {  // cmp r/m, imm8
       const unsigned what = instruction.mode() == 3 ? has_[instruction.rm()] : loaded(instruction);
-      compared_ = fields_.has_debt && instruction.immediate == 0 && (what & limit) != 0 ? Compared::limit_with_zero : Compared::no;
-    } else if (op == 0x85) {                                                                         // test r/m, r
+      compared_ = fields_.has_debt && instruction.immediate == 0 && (what & limit) != 0 ? Compared::limit_with_zero
+                                                                                        : Compared::no;
+    } else if (op == 0x85) {  // test r/m, r
       const bool itself = instruction.mode() == 3 && instruction.wide() && instruction.reg() == instruction.rm();
-      compared_ = fields_.has_debt && itself && (has_[instruction.reg()] & limit) != 0 ? Compared::limit_with_zero : Compared::no;
-    } else if (op == 0x39 || op == 0x3b) {                                                           // cmp r/m, r; cmp r, r/m
-      const unsigned there = instruction.mode() == 3 ? has_[instruction.rm()] : loaded(instruction), here = has_[instruction.reg()];
+      compared_ = fields_.has_debt && itself && (has_[instruction.reg()] & limit) != 0 ? Compared::limit_with_zero
+                                                                                       : Compared::no;
+    } else if (op == 0x39 || op == 0x3b) {  // cmp r/m, r; cmp r, r/m
+      const unsigned there = instruction.mode() == 3 ? has_[instruction.rm()] : loaded(instruction),
+                     here = has_[instruction.reg()];
       if (op == 0x39) compare(there, here);
       else compare(here, there);
     }
   }
 
-  // Which way leads to luaC_step. Conditions as jumps number them: 2 below, 3 not, 6 below or equal, 7 not, 14 less or equal, 15 not.
+  // Which way leads to luaC_step. Conditions as jumps number them: 2 below, 3 not, 6 below or
+  // equal, 7 not, 14 less or equal, 15 not.
   void vote(unsigned condition, Address next, Address target) {
     unsigned due = fields_.below_zero ? 14 : 15;
     if (compared_ == Compared::bytes_with_limit) due = 3;
@@ -109,7 +128,7 @@ class CallsOfStep {
   }
 
   void count_call(Address from) {
-    MachineFunction elsewhere;   // a cold part of luaV_execute
+    MachineFunction elsewhere;  // a cold part of luaV_execute
     const MachineFunction* function = &execute_;
     if (from - execute_.start >= execute_.code.size()) {
       elsewhere = function_at_(from);
@@ -136,8 +155,8 @@ class CallsOfStep {
 };
 
 struct Seen {
-  bool writes = false;            // gcstate
-  std::set<Address> callees;      // and where it jumps to, out of itself
+  bool writes = false;        // gcstate
+  std::set<Address> callees;  // and where it jumps to, out of itself
 };
 
 Seen look_at(const MachineFunction& function, std::int64_t gcstate) {
@@ -147,7 +166,8 @@ Seen look_at(const MachineFunction& function, std::int64_t gcstate) {
     at += instruction ? instruction->length : 1;
     if (!instruction) continue;
     seen.writes |= writes_state(*instruction, gcstate);
-    const bool leads = instruction->is_call() || instruction->flow() == Instruction::Flow::jump || instruction->flow() == Instruction::Flow::branch;
+    const bool leads = instruction->is_call() || instruction->flow() == Instruction::Flow::jump ||
+                       instruction->flow() == Instruction::Flow::branch;
     const Address target = function.start + at + static_cast<Address>(instruction->immediate);
     if (leads && target - function.start >= function.code.size()) seen.callees.insert(target);
   }
@@ -176,7 +196,7 @@ CollectorCode find_collector_code(const Layout& row, const MachineFunction& exec
     }
     level = std::move(next);
   }
-  if (found.empty()) return {};   // then it was not luaC_step
+  if (found.empty()) return {};  // then it was not luaC_step
   found.insert(most->first);
   return {most->first, {found.begin(), found.end()}};
 }
@@ -186,7 +206,10 @@ bool joins_collector(const Layout& row, const CollectorCode& collector, const Ma
   // All functions of a program are asked: what looks like a call at every byte is tried first.
   const auto works_through = [&](Address target) { return target != collector.step && collector.has(target); };
   for (std::size_t i = 0; i + 5 <= function.code.size(); ++i) {
-    if (function.code[i] != std::byte{0xe8} || !works_through(function.start + i + 5 + static_cast<Address>(std::int64_t{load<std::int32_t>(function.code, i + 1)}))) continue;
+    if (function.code[i] != std::byte{0xe8} ||
+        !works_through(function.start + i + 5 +
+                       static_cast<Address>(std::int64_t{load<std::int32_t>(function.code, i + 1)})))
+      continue;
     const Seen seen = look_at(function, row.G_gcstate);
     return std::ranges::count_if(seen.callees, works_through) >= (seen.writes ? 1 : 2);
   }

@@ -6,7 +6,8 @@
 namespace luaspy {
 namespace {
 
-// Compilers name the pieces of a function: luaV_execute.cold, luaV_execute.lto_priv.0, luaV_execute.part.3.
+// Compilers name the pieces of a function: luaV_execute.cold, luaV_execute.lto_priv.0,
+// luaV_execute.part.3.
 std::string_view without_suffix(std::string_view name) { return name.substr(0, name.find('.')); }
 
 // Where two Luas are linked into one program, the symbols of one have a prefix: mud_lua_pcallk.
@@ -17,14 +18,20 @@ std::string_view without_prefix(std::string_view name) {
 
 }  // namespace
 
-// ldo.c, lvm.c, lapi.c: functions that carry a call and do no work of their own that a profile would name.
+// ldo.c, lvm.c, lapi.c: functions that carry a call and do no work of their own that a profile
+// would name.
 bool is_carrier(std::string_view name) {
   static constexpr std::string_view carriers[] = {
-      "luaV_execute", "luaV_finishOp", "luaD_call", "luaD_callnoyield", "luaD_rawrunprotected", "luaD_pcall", "luaD_precall", "luaD_pretailcall",
-      "luaD_poscall", "luaD_closeprotected", "luaD_hook", "luaD_hookcall", "luaD_callhook", "luaD_throw", "luaD_tryfuncTM", "luaG_traceexec",
-      "luaT_callTMres", "luaT_callTM", "luaT_trybinTM", "lua_call", "lua_callk", "lua_pcall", "lua_pcallk", "lua_cpcall", "lua_resume", "lua_yieldk",
-      "f_call", "f_Ccall", "f_parser", "ccall", "precallC", "resume", "unroll", "resume_execute", "closepaux", "callTMres", "call_binTM", "call_orderTM",
-      "dothecall", "GCTM", "prepcallclosemth", "callclosemethod", "luaF_close", "finishCcall", "finishpcallk", "traceexec", "callhook"};
+      "luaV_execute",     "luaV_finishOp",   "luaD_call",        "luaD_callnoyield", "luaD_rawrunprotected",
+      "luaD_pcall",       "luaD_precall",    "luaD_pretailcall", "luaD_poscall",     "luaD_closeprotected",
+      "luaD_hook",        "luaD_hookcall",   "luaD_callhook",    "luaD_throw",       "luaD_tryfuncTM",
+      "luaG_traceexec",   "luaT_callTMres",  "luaT_callTM",      "luaT_trybinTM",    "lua_call",
+      "lua_callk",        "lua_pcall",       "lua_pcallk",       "lua_cpcall",       "lua_resume",
+      "lua_yieldk",       "f_call",          "f_Ccall",          "f_parser",         "ccall",
+      "precallC",         "resume",          "unroll",           "resume_execute",   "closepaux",
+      "callTMres",        "call_binTM",      "call_orderTM",     "dothecall",        "GCTM",
+      "prepcallclosemth", "callclosemethod", "luaF_close",       "finishCcall",      "finishpcallk",
+      "traceexec",        "callhook"};
   name = without_prefix(without_suffix(name));
   return std::ranges::find(carriers, name) != std::end(carriers);
 }
@@ -43,10 +50,12 @@ int interpreter_score(std::span<const std::byte> code) {
   const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(code[i]); };
   int jumps = 0, masks = 0, shifts = 0;
   for (std::size_t i = 0; i + 3 <= code.size(); ++i) {
-    if (byte(i) == 0xff && (byte(i + 1) & 0xf8) == 0xe0) ++jumps;                                        // jmp *reg
-    if (byte(i) == 0xff && (byte(i + 1) & 0x3f) == 0x24) ++jumps;                                        // jmp *table(,reg,8)
-    if (byte(i) == 0x83 && (byte(i + 1) & 0xf8) == 0xe0 && (byte(i + 2) == 0x3f || byte(i + 2) == 0x7f)) ++masks;  // and reg, imm8
-    // shr reg, imm8, for where 5.1 to 5.3 have A, C, B (6, 14, 23) and 5.4 on have A, k, B, C (7, 15, 16, 24)
+    if (byte(i) == 0xff && (byte(i + 1) & 0xf8) == 0xe0) ++jumps;  // jmp *reg
+    if (byte(i) == 0xff && (byte(i + 1) & 0x3f) == 0x24) ++jumps;  // jmp *table(,reg,8)
+    if (byte(i) == 0x83 && (byte(i + 1) & 0xf8) == 0xe0 && (byte(i + 2) == 0x3f || byte(i + 2) == 0x7f))
+      ++masks;  // and reg, imm8
+    // shr reg, imm8, for where 5.1 to 5.3 have A, C, B (6, 14, 23) and 5.4 on have A, k, B, C (7,
+    // 15, 16, 24)
     if (byte(i) == 0xc1 && (byte(i + 1) & 0xf8) == 0xe8) {
       const unsigned count = byte(i + 2);
       shifts += count == 6 || count == 14 || count == 23 || count == 7 || count == 15 || count == 16 || count == 24;

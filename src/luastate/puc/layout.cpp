@@ -12,8 +12,8 @@ namespace luaspy {
 
 std::span<const Layout> layouts() {
   using namespace luaspy::layout_rows;
-  static constexpr std::array rows = {lua51,  lua520, lua52,  lua530, lua531, lua532, lua53,
-                                      lua540, lua541, lua542, lua54,  lua55};
+  static constexpr std::array rows = {lua51, lua520, lua52,  lua530, lua531, lua532,
+                                      lua53, lua540, lua541, lua542, lua54,  lua55};
   return rows;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Where PUC Lua keeps its fields. A Layout is data: one row per range of releases (layouts/), read by one walker.
-// All numbers are bytes on LP64 (x86-64, arm64). Names are Lua's own: struct_field, as in lstate.h, lobject.h, ltable.h.
+// Where PUC Lua keeps its fields. A Layout is data: one row per range of releases (layouts/), read
+// by one walker. All numbers are bytes on LP64 (x86-64, arm64). Names are Lua's own: struct_field,
+// as in lstate.h, lobject.h, ltable.h.
 
 #include <cstdint>
 #include <optional>
@@ -12,80 +13,85 @@ namespace luaspy {
 using Offset = std::uint16_t;
 inline constexpr Offset no_field = 0xffff;
 
-// How bytecode is encoded: opcode numbers and argument widths (lopcodes.h) differ between minor versions only. LuaJIT's is of one kind in all
-// releases of 2.1 (opcodes.h); which register holds the object of a method call depends on the pointer size (LJ_FR2).
+// How bytecode is encoded: opcode numbers and argument widths (lopcodes.h) differ between minor
+// versions only. LuaJIT's is of one kind in all releases of 2.1 (opcodes.h); which register holds
+// the object of a method call depends on the pointer size (LJ_FR2).
 enum class Bytecode : std::uint8_t { lua51, lua52, lua53, lua54, lua55, luajit, luajit_gc32 };
-constexpr bool is_luajit(Bytecode bytecode) { return bytecode == Bytecode::luajit || bytecode == Bytecode::luajit_gc32; }
+constexpr bool is_luajit(Bytecode bytecode) {
+  return bytecode == Bytecode::luajit || bytecode == Bytecode::luajit_gc32;
+}
 
 // How a TString keeps its length (lobject.h).
 enum class StringForm : std::uint8_t {
-  length_word,  // 5.1–5.3.0: size_t len
-  short_long,   // 5.3.1–5.4: u8 shrlen for short strings, size_t lnglen for long ones; which one, says the tag
-  signed_short, // 5.5: i8 shrlen; negative: long, with lnglen and a pointer to the characters
+  length_word,   // 5.1–5.3.0: size_t len
+  short_long,    // 5.3.1–5.4: u8 shrlen for short strings, size_t lnglen for long ones; which one, says the tag
+  signed_short,  // 5.5: i8 shrlen; negative: long, with lnglen and a pointer to the characters
 };
 
 // How a Table keeps its array part (lobject.h, ltable.h).
 enum class ArrayForm : std::uint8_t {
-  values,        // up to 5.3: sizearray TValues
-  limited,       // 5.4: alimit is the size, or a hint within its highest power of two (ltable.c, luaH_realasize)
-  apart,         // 5.5: asize Values below `array`, from there downwards, and their tags above it
+  values,   // up to 5.3: sizearray TValues
+  limited,  // 5.4: alimit is the size, or a hint within its highest power of two (ltable.c, luaH_realasize)
+  apart,    // 5.5: asize Values below `array`, from there downwards, and their tags above it
 };
 
-// Which bit of CallInfo.callstatus (or its absence) tells something. A mask of 0 means: this release does not say.
+// Which bit of CallInfo.callstatus (or its absence) tells something. A mask of 0 means: this
+// release does not say.
 struct StatusBits {
-  std::uint32_t lua = 0;          // set: a Lua function (5.2, 5.3)
-  std::uint32_t c = 0;            // set: a C function (5.4, 5.5)
-  std::uint32_t fresh = 0;        // set: luaV_execute was entered anew for this frame
-  std::uint32_t reentry = 0;      // the inverse sense of fresh (5.2–5.3.1): set: runs in its caller's luaV_execute
-  std::uint32_t tail = 0;         // set: this frame replaced its caller
-  std::uint32_t hooked = 0;       // set: this function is running a debug hook
-  std::uint32_t finalizer = 0;    // set: called as a __gc metamethod
+  std::uint32_t lua = 0;        // set: a Lua function (5.2, 5.3)
+  std::uint32_t c = 0;          // set: a C function (5.4, 5.5)
+  std::uint32_t fresh = 0;      // set: luaV_execute was entered anew for this frame
+  std::uint32_t reentry = 0;    // the inverse sense of fresh (5.2–5.3.1): set: runs in its caller's luaV_execute
+  std::uint32_t tail = 0;       // set: this frame replaced its caller
+  std::uint32_t hooked = 0;     // set: this function is running a debug hook
+  std::uint32_t finalizer = 0;  // set: called as a __gc metamethod
 };
 
 struct Layout {
-  std::string_view name;    // "5.4.3–5.4.9"
-  std::string_view series;  // "5.4": what LUA_VERSION says
+  std::string_view name;        // "5.4.3–5.4.9"
+  std::string_view series;      // "5.4": what LUA_VERSION says
   int first_patch, last_patch;  // releases series.first_patch … series.last_patch
   Bytecode bytecode;
   StringForm string_form;
 
   // lstate.h: lua_State
   Offset L_size, L_tt, L_status, L_top, L_G, L_ci, L_stack_last, L_stack, L_errorJmp;
-  Offset L_base_ci;              // 5.1: a pointer to the first CallInfo of an array; later: the embedded first CallInfo
-  Offset L_base = no_field;      // 5.1
-  Offset L_savedpc = no_field;   // 5.1: of the running function
+  Offset L_base_ci;             // 5.1: a pointer to the first CallInfo of an array; later: the embedded first CallInfo
+  Offset L_base = no_field;     // 5.1
+  Offset L_savedpc = no_field;  // 5.1: of the running function
 
   // lstate.h: global_State
-  Offset G_mainthread;           // a pointer to the main thread; 5.5: the main thread itself
+  Offset G_mainthread;  // a pointer to the main thread; 5.5: the main thread itself
   bool mainthread_embedded = false;
-  Offset G_registry;             // TValue l_registry
-  Offset G_gcstate;              // lu_byte
+  Offset G_registry;  // TValue l_registry
+  Offset G_gcstate;   // lu_byte
 
   // lstate.h: CallInfo
   Offset ci_size, ci_func, ci_savedpc;
-  Offset ci_previous = no_field; // 5.1 has an array: the previous one is ci_size below
+  Offset ci_previous = no_field;  // 5.1 has an array: the previous one is ci_size below
   Offset ci_next = no_field;
   Offset ci_callstatus = no_field;
   std::uint8_t callstatus_size = 0;
-  Offset ci_base = no_field;     // register 0 of a Lua call; 5.4 and later: the slot after its function
-  Offset ci_tailcalls = no_field; // 5.1: int, number of frames lost to tail calls under this one
+  Offset ci_base = no_field;       // register 0 of a Lua call; 5.4 and later: the slot after its function
+  Offset ci_tailcalls = no_field;  // 5.1: int, number of frames lost to tail calls under this one
   StatusBits status{};
-  bool recurses_per_call = false; // 5.4.0–5.4.1: each Lua-to-Lua call enters luaV_execute anew
+  bool recurses_per_call = false;  // 5.4.0–5.4.1: each Lua-to-Lua call enters luaV_execute anew
 
   // lobject.h: TValue and tags
-  std::uint8_t tt_size;          // bytes of TValue.tt_: 4 up to 5.3, 1 from 5.4
+  std::uint8_t tt_size;                                  // bytes of TValue.tt_: 4 up to 5.3, 1 from 5.4
   std::uint8_t tag_lclosure, tag_cclosure, tag_light_c;  // of a value; 5.1 has one tag for both closures (see c_isC)
-  std::uint8_t tag_thread = 8;   // of an object (GCObject.tt)
-  std::uint8_t tag_proto;        // of an object
+  std::uint8_t tag_thread = 8;                           // of an object (GCObject.tt)
+  std::uint8_t tag_proto;                                // of an object
 
   // lobject.h: closures, Proto
-  Offset closure_isC = no_field; // 5.1: lu_byte
+  Offset closure_isC = no_field;  // 5.1: lu_byte
   Offset lclosure_p, cclosure_f;
   Offset p_size, p_k, p_code, p_lineinfo, p_locvars, p_upvalues, p_source;
   Offset p_sizeupvalues, p_sizek, p_sizecode, p_sizelineinfo, p_sizelocvars, p_linedefined, p_lastlinedefined;
   Offset p_numparams, p_is_vararg;
   Offset p_abslineinfo = no_field, p_sizeabslineinfo = no_field;  // 5.4+: lineinfo holds signed byte deltas
-  std::uint8_t upvalue_desc_size; // of an element of Proto.upvalues; its first word is the name (5.1: the element is the name)
+  std::uint8_t upvalue_desc_size;  // of an element of Proto.upvalues; its first word is the name (5.1: the element is
+                                   // the name)
 
   // lobject.h, lstring.h: TString
   Offset string_len, string_shrlen = no_field, string_data;
@@ -95,27 +101,29 @@ struct Layout {
   std::uint8_t node_size;
   Offset node_value, node_key, node_key_tt;
 
-  // lstate.h: what the collector says of itself. Every object begins with next, tt, marked (lobject.h, CommonHeader).
-  Offset G_allgc;                    // the list of all objects; 5.1: rootgc
-  Offset G_currentwhite;             // lu_byte
-  Offset G_totalbytes;               // lu_mem; 5.2 and later: without GCdebt
-  Offset G_GCdebt = no_field;        // l_mem
-  Offset G_gckind = no_field;        // lu_byte; 5.3 has no kinds but the emergency
-  Offset L_hookmask;                 // its lowest byte
-  Offset ci_extra = no_field;        // 5.2, 5.3: where the function is of a C function that has yielded (ldo.c, lua_yieldk)
+  // lstate.h: what the collector says of itself. Every object begins with next, tt, marked
+  // (lobject.h, CommonHeader).
+  Offset G_allgc;              // the list of all objects; 5.1: rootgc
+  Offset G_currentwhite;       // lu_byte
+  Offset G_totalbytes;         // lu_mem; 5.2 and later: without GCdebt
+  Offset G_GCdebt = no_field;  // l_mem
+  Offset G_gckind = no_field;  // lu_byte; 5.3 has no kinds but the emergency
+  Offset L_hookmask;           // its lowest byte
+  Offset ci_extra = no_field;  // 5.2, 5.3: where the function is of a C function that has yielded (ldo.c, lua_yieldk)
   Offset table_sizearray, table_array, table_metatable;  // sizearray is called alimit in 5.4, asize in 5.5
   ArrayForm array_form;
 
   // lobject.h: what values need
-  std::uint8_t tag_float = 3, tag_integer = 0xff;        // of a value; 0xff: there are no integers
-  bool boolean_variants = false;                         // from 5.4 on false and true are two tags
-  Offset closure_nupvalues, closure_upvals;              // of an LClosure: an array of UpVal pointers
-  Offset upval_v;                                        // a pointer to the TValue; 5.4.5 and later: in a union
-  Offset udata_metatable, udata_memory;                  // where the program's own bytes begin, if there are no user values
-  Offset udata_nuvalue = no_field, udata_uv = no_field;  // user values (5.4 and later), of 16 bytes each; the bytes follow them
-  Offset L_gt = no_field;                                // 5.1: the TValue of the globals; later: registry[LUA_RIDX_GLOBALS]
-  Offset ci_nextraargs = no_field;                       // 5.4 and later: int, how many varargs lie below the function
-  std::uint8_t has_varargs = 0xff;                       // of the byte at p_is_vararg: varargs lie on the stack (5.5: PF_VAHID)
+  std::uint8_t tag_float = 3, tag_integer = 0xff;  // of a value; 0xff: there are no integers
+  bool boolean_variants = false;                   // from 5.4 on false and true are two tags
+  Offset closure_nupvalues, closure_upvals;        // of an LClosure: an array of UpVal pointers
+  Offset upval_v;                                  // a pointer to the TValue; 5.4.5 and later: in a union
+  Offset udata_metatable, udata_memory;            // where the program's own bytes begin, if there are no user values
+  Offset udata_nuvalue = no_field, udata_uv = no_field;  // user values (5.4 and later), of 16 bytes each; the bytes
+                                                         // follow them
+  Offset L_gt = no_field;           // 5.1: the TValue of the globals; later: registry[LUA_RIDX_GLOBALS]
+  Offset ci_nextraargs = no_field;  // 5.4 and later: int, how many varargs lie below the function
+  std::uint8_t has_varargs = 0xff;  // of the byte at p_is_vararg: varargs lie on the stack (5.5: PF_VAHID)
 };
 
 // All rows, oldest release first.

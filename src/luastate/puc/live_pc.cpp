@@ -7,7 +7,7 @@
 namespace luaspy {
 namespace {
 
-constexpr int certain = 64;   // scores stop here, so that they can change when a module is replaced
+constexpr int certain = 64;  // scores stop here, so that they can change when a module is replaced
 constexpr int sure = 8;
 
 }  // namespace
@@ -21,7 +21,8 @@ std::array<Address, LivePc::places> LivePc::values(const NativeFrame& execute, c
   std::array<Address, frame_slots> slots;
   const Address lowest = execute.cfa - 8 * words;
   if (!stack.read(lowest, std::as_writable_bytes(std::span(slots).first(words)))) return values;
-  for (std::size_t i = 0; i < words; ++i) values[place + i] = slots[words - 1 - i];  // place is the distance from the CFA
+  for (std::size_t i = 0; i < words; ++i)
+    values[place + i] = slots[words - 1 - i];  // place is the distance from the CFA
   return values;
 }
 
@@ -39,7 +40,8 @@ void LivePc::learn_executed(const NativeFrame& execute, Address ci, const Memory
 
 // A place that holds it by chance holds something else next time.
 void LivePc::learn(Scores& scores, const std::array<Address, places>& now, Address value, int penalty) {
-  for (std::size_t i = 0; i < places; ++i) scores[i] = now[i] == value ? std::min(scores[i] + 1, certain) : std::max(scores[i] - penalty, 0);
+  for (std::size_t i = 0; i < places; ++i)
+    scores[i] = now[i] == value ? std::min(scores[i] + 1, certain) : std::max(scores[i] - penalty, 0);
 }
 
 Address LivePc::surest(const Scores& scores, const std::array<Address, places>& now, int needed) {
@@ -57,23 +59,26 @@ Address LivePc::sure_pc(const NativeFrame& execute, const Memory& stack) const {
   return known != by_function_.end() ? surest(known->second.score, values(execute, stack), sure) : 0;
 }
 
-Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller, const Prototype* prototype, const Memory& stack,
-                   const NativeFunctions& functions) {
+Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller,
+                   const Prototype* prototype, const Memory& stack, const NativeFunctions& functions) {
   Evidence& evidence = by_function_[execute.function];
   if (!evidence.hinted) {
     evidence.hinted = true;
     const auto steps = steps_of_four(functions.code(execute));
-    for (std::size_t i = 0; i < callee_saved_registers.size(); ++i) evidence.score[i] += std::min(steps[callee_saved_registers[i]], 6);
+    for (std::size_t i = 0; i < callee_saved_registers.size(); ++i)
+      evidence.score[i] += std::min(steps[callee_saved_registers[i]], 6);
   }
   const auto now = values(execute, stack);
-  // luaV_execute still has the caller's pc: luaD_precall is setting the call up, and its saved pc may be of another call that the
-  // same CallInfo was used for.
+  // luaV_execute still has the caller's pc: luaD_precall is setting the call up, and its saved pc
+  // may be of another call that the same CallInfo was used for.
   const Address likely = surest(evidence.score, now, sure);
-  if (!innermost && likely != 0 && caller != nullptr && likely == caller->saved_pc && !call.has_pc(likely)) return call.code;
-  // OP_NEWTABLE allocates before it saves pc, having stepped over its extra argument (lvm.c of 5.4 and 5.5); gcc keeps pc in
-  // the frame then, where nothing else tells which slot it is.
+  if (!innermost && likely != 0 && caller != nullptr && likely == caller->saved_pc && !call.has_pc(likely))
+    return call.code;
+  // OP_NEWTABLE allocates before it saves pc, having stepped over its extra argument (lvm.c of 5.4
+  // and 5.5); gcc keeps pc in the frame then, where nothing else tells which slot it is.
   const auto registers = std::span(now).first(callee_saved_registers.size());
-  if (!innermost && prototype != nullptr && std::ranges::none_of(registers, [&](Address value) { return call.has_pc(value); })) {
+  if (!innermost && prototype != nullptr &&
+      std::ranges::none_of(registers, [&](Address value) { return call.has_pc(value); })) {
     for (const Address value : std::span(now).subspan(registers.size())) {
       if (is_after_new_table(*prototype, call, value)) return value;
     }
@@ -99,9 +104,11 @@ bool LivePc::is_after_new_table(const Prototype& prototype, const LuaCall& call,
   return is(index, "EXTRAARG") && is(index - 1, "NEWTABLE");
 }
 
-// Intel SDM: REX.W 83 /0 ib is add r64, imm8; REX.W 8D /r with an 8-bit displacement is lea r64, [r64 + disp8].
+// Intel SDM: REX.W 83 /0 ib is add r64, imm8; REX.W 8D /r with an 8-bit displacement is lea r64,
+// [r64 + disp8].
 std::array<int, register_count> LivePc::steps_of_four(std::span<const std::byte> code) {
-  constexpr std::array dwarf_number = {rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15};  // by encoding
+  constexpr std::array dwarf_number = {rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi,
+                                       r8,  r9,  r10, r11, r12, r13, r14, r15};  // by encoding
   std::array<int, register_count> count{};
   const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(code[i]); };
   for (std::size_t i = 0; i + 4 <= code.size(); ++i) {

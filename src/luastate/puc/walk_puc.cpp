@@ -9,13 +9,15 @@ namespace luaspy {
 namespace {
 
 constexpr int most_dropped = 2;
-constexpr std::int64_t count_limit = 1 << 20;   // LUAI_MAXCCALLS and LUAI_MAXSTACK allow fewer calls than slots: 1,000,000
+constexpr std::int64_t count_limit = 1 << 20;         // LUAI_MAXCCALLS and LUAI_MAXSTACK allow fewer calls than slots:
+                                                      // 1,000,000
 constexpr Address most_stack_bytes = 16 * 1'100'000;  // LUAI_MAXSTACK slots of 16 bytes, with its error room
 constexpr std::uint32_t size_code_limit = 1 << 26;
 
 class Walker {
  public:
-  Walker(const Memory& memory, const Memory& objects, const Layout& layout, Address L) : memory_(memory), objects_(objects), layout_(layout), L_(L) {}
+  Walker(const Memory& memory, const Memory& objects, const Layout& layout, Address L)
+      : memory_(memory), objects_(objects), layout_(layout), L_(L) {}
 
   bool open() {
     const auto fields = std::span(state_).first(layout_.L_size);
@@ -24,7 +26,7 @@ class Walker {
     stack_last_ = load<Address>(fields, layout_.L_stack_last);
     ci_ = load<Address>(fields, layout_.L_ci);
     base_ci_ = is_array() ? load<Address>(fields, layout_.L_base_ci) : L_ + layout_.L_base_ci;
-    constexpr std::uint8_t yielded = 1;   // LUA_YIELD (lua.h)
+    constexpr std::uint8_t yielded = 1;  // LUA_YIELD (lua.h)
     has_yielded_ = load<std::uint8_t>(fields, layout_.L_status) == yielded;
     if (layout_.L_savedpc != no_field) live_savedpc_ = load<Address>(fields, layout_.L_savedpc);
     has_hooks_ = memory_.get<std::uint8_t>(L_ + layout_.L_hookmask).value_or(0) != 0;
@@ -73,8 +75,10 @@ class Walker {
     call.ci = ci;
     call.func = settle(load<Address>(fields, layout_.ci_func));
     read_status(fields, call);
-    // ldo.c, lua_yieldk of 5.2 and 5.3: the slot below the results is called the function, and where that is, is kept as an offset.
-    const bool was_moved = innermost && has_yielded_ && layout_.ci_extra != no_field && (status_ & layout_.status.lua) == 0;
+    // ldo.c, lua_yieldk of 5.2 and 5.3: the slot below the results is called the function, and
+    // where that is, is kept as an offset.
+    const bool was_moved = innermost && has_yielded_ && layout_.ci_extra != no_field &&
+                           (status_ & layout_.status.lua) == 0;
     if (was_moved) call.func = stack_ + load<Address>(fields, layout_.ci_extra);
     if (!read_function(call)) return false;
     if (layout_.status.lua != 0 && call.is_lua != ((status_ & layout_.status.lua) != 0)) return false;
@@ -85,10 +89,12 @@ class Walker {
       return true;
     }
     call.saved_pc = load<Address>(fields, layout_.ci_savedpc);
-    // 5.1 keeps the running function's in the state. Between luaD_poscall's two stores that is still the callee's.
+    // 5.1 keeps the running function's in the state. Between luaD_poscall's two stores that is
+    // still the callee's.
     if (innermost && call.has_pc(live_savedpc_)) call.saved_pc = live_savedpc_;
     else if (innermost && live_savedpc_ != 0 && is_of_caller(ci, live_savedpc_)) call.saved_pc = call.code;
-    // Between a call's set-up and its first instruction savedpc is at the function's entry, or not yet written.
+    // Between a call's set-up and its first instruction savedpc is at the function's entry, or not
+    // yet written.
     if (!call.has_pc(call.saved_pc)) {
       if (!innermost && call.saved_pc != call.code) return false;
       call.saved_pc = call.code;
@@ -96,24 +102,28 @@ class Walker {
     return true;
   }
 
-  // luaD_precall links a CallInfo before it fills it (ldo.c): for some instructions the innermost one is nonsense, or, worse,
-  // still what it was for the call that used it before. A Lua caller at an OP_CALL or OP_TAILCALL tells where the function is; that it was called
-  // by anything else (a metamethod, a hook, a finalizer) is no reason for doubt.
+  // luaD_precall links a CallInfo before it fills it (ldo.c): for some instructions the innermost
+  // one is nonsense, or, worse, still what it was for the call that used it before. A Lua caller at
+  // an OP_CALL or OP_TAILCALL tells where the function is; that it was called by anything else (a
+  // metamethod, a hook, a finalizer) is no reason for doubt.
   bool read_innermost(LuaCall& call) {
     const bool believable = read(ci_, true, call);
     LuaCall caller;
     const Address caller_ci = outer(ci_);
     if (caller_ci == 0 || caller_ci == base_ci_ || relocating_ || !read(caller_ci, false, caller)) return believable;
-    // What a C function calls is marked fresh by the time it runs. If it is not, either it has not begun, or the CallInfo is still that of an earlier
-    // call: which of the two cannot be told.
+    // What a C function calls is marked fresh by the time it runs. If it is not, either it has not
+    // begun, or the CallInfo is still that of an earlier call: which of the two cannot be told.
     if (believable && call.is_lua && !call.fresh && !caller.is_lua && !is_array()) return false;
     if (!caller.has_pc(caller.saved_pc) || caller.hooked || caller.finalizer) return believable;
     const Address func = called_slot(caller);
     if (func == 0) return believable;
-    // 5.1 does not say that a hook runs, only that there is one; a function with varargs moves up when it starts (ltm.c, luaT_adjustvarargs).
-    const bool may_be_elsewhere = (layout_.status.hooked == 0 && has_hooks_) || (call.is_lua && call.func > func && call.is_vararg);
+    // 5.1 does not say that a hook runs, only that there is one; a function with varargs moves up
+    // when it starts (ltm.c, luaT_adjustvarargs).
+    const bool may_be_elsewhere = (layout_.status.hooked == 0 && has_hooks_) ||
+                                  (call.is_lua && call.func > func && call.is_vararg);
     if (believable && (call.func == func || may_be_elsewhere)) {
-      // Called by an instruction it runs in its caller's luaV_execute, which says so last (5.2, 5.3: CIST_REENTRY).
+      // Called by an instruction it runs in its caller's luaV_execute, which says so last (5.2,
+      // 5.3: CIST_REENTRY).
       if (call.func == func && !is_array() && !layout_.recurses_per_call) call.fresh = false;
       return true;
     }
@@ -126,10 +136,11 @@ class Walker {
     return true;
   }
 
-  // OP_TAILCALL of 5.1 to 5.3 (lvm.c) has luaD_precall link a CallInfo, and moves the Lua function down over its caller: until L->ci is
-  // the caller's again there are two for one call, and the outer one is the caller's in some fields and the callee's in others, in the order
-  // that a compiler chose. If `call`, the innermost, is of these, it takes over what stays of its caller. From 5.4 on nothing is linked; a
-  // C function is, and its caller stays.
+  // OP_TAILCALL of 5.1 to 5.3 (lvm.c) has luaD_precall link a CallInfo, and moves the Lua function
+  // down over its caller: until L->ci is the caller's again there are two for one call, and the
+  // outer one is the caller's in some fields and the callee's in others, in the order that a
+  // compiler chose. If `call`, the innermost, is of these, it takes over what stays of its caller.
+  // From 5.4 on nothing is linked; a C function is, and its caller stays.
   bool replaces_caller(LuaCall& call) {
     const bool links = layout_.tt_size == 4;
     const Address caller_ci = outer(ci_);
@@ -138,11 +149,14 @@ class Walker {
     const bool is_whole = read(caller_ci, false, caller);
     if (!caller.is_lua || caller.hooked || caller.finalizer) return false;
     const bool at_entry = call.saved_pc == call.code;
-    const bool is_callee = at_entry && caller.saved_pc == call.code;   // nothing else calls from a function's entry
+    const bool is_callee = at_entry && caller.saved_pc == call.code;  // nothing else calls from a function's entry
     if (!is_callee) {
-      const std::optional<std::uint32_t> instruction = plausible_pointer(caller.saved_pc, 4) ? objects_.get<std::uint32_t>(caller.saved_pc - 4) : std::nullopt;
+      const std::optional<std::uint32_t> instruction = plausible_pointer(caller.saved_pc, 4)
+                                                           ? objects_.get<std::uint32_t>(caller.saved_pc - 4)
+                                                           : std::nullopt;
       if (!instruction || !is_tail_call(layout_.bytecode, *instruction)) return false;
-      // Where it is called it never runs; its saved pc may be of the call before. 5.1 changes the caller's base first.
+      // Where it is called it never runs; its saved pc may be of the call before. 5.1 changes the
+      // caller's base first.
       const bool is_called = is_whole && called_slot(caller) == call.func;
       const bool is_moved = at_entry && ((!is_whole && caller.closure == call.closure) || (is_array() && !has_hooks_));
       if (!is_called && !is_moved) return false;
@@ -150,11 +164,13 @@ class Walker {
     call.fresh = caller.fresh;
     call.saved_pc = call.code;
     call.tail = true;
-    if (layout_.ci_tailcalls != no_field) call.lost_tail_calls = std::max(caller.lost_tail_calls + (is_callee ? 0 : 1), 1);
+    if (layout_.ci_tailcalls != no_field)
+      call.lost_tail_calls = std::max(caller.lost_tail_calls + (is_callee ? 0 : 1), 1);
     return true;
   }
 
-  // Did the Lua function that `caller` called enter luaV_execute anew? 5.1 leaves no trace of it but the caller's instruction.
+  // Did the Lua function that `caller` called enter luaV_execute anew? 5.1 leaves no trace of it
+  // but the caller's instruction.
   bool enters_anew_51(const LuaCall& caller) const {
     if (!caller.is_lua) return true;
     return !is_call(layout_.bytecode, objects_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
@@ -166,11 +182,13 @@ class Walker {
   }
 
  private:
-  // Where the instruction that `caller` stands at has the function that it calls; 0 if it is neither OP_CALL nor OP_TAILCALL.
+  // Where the instruction that `caller` stands at has the function that it calls; 0 if it is
+  // neither OP_CALL nor OP_TAILCALL.
   Address called_slot(const LuaCall& caller) const {
     const std::optional<std::uint32_t> instruction = objects_.get<std::uint32_t>(caller.saved_pc - 4);
     const std::optional<int> number = instruction ? called_register(layout_.bytecode, *instruction) : std::nullopt;
-    const Address base = layout_.ci_base != no_field ? memory_.get<Address>(caller.ci + layout_.ci_base).value_or(0) : caller.func + 16;
+    const Address base = layout_.ci_base != no_field ? memory_.get<Address>(caller.ci + layout_.ci_base).value_or(0)
+                                                     : caller.func + 16;
     return number && base != 0 ? base + 16 * static_cast<Address>(*number) : 0;
   }
 
@@ -180,10 +198,11 @@ class Walker {
     return ci > base_ci_ + layout_.ci_size && read(ci - layout_.ci_size, false, caller) && caller.has_pc(pc);
   }
 
-  // How far from stack_ on a CallInfo's function may be. While luaD_reallocstack (ldo.c) moves the stack, L->stack_last is the old block's
-  // until what is new is nil (5.1 to 5.3), or all CallInfos are right (later): the bottom of the stack is the last of them.
+  // How far from stack_ on a CallInfo's function may be. While luaD_reallocstack (ldo.c) moves the
+  // stack, L->stack_last is the old block's until what is new is nil (5.1 to 5.3), or all CallInfos
+  // are right (later): the bottom of the stack is the last of them.
   Address stack_bytes() const {
-    const bool is_above = base_func_ > stack_;   // the old block
+    const bool is_above = base_func_ > stack_;  // the old block
     const bool is_old = base_func_ != stack_ && (is_above ? stack_last_ >= base_func_ : stack_last_ < stack_);
     const bool moves_first = layout_.tt_size == 4;
     if (is_old && moves_first) return 0;
@@ -191,7 +210,8 @@ class Walker {
     return base_func_ == 0 ? most_stack_bytes : std::min(stack_last_ - stack_, most_stack_bytes) + extra;
   }
 
-  // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5, LUAI_STRICT_ADDRESS) offsets.
+  // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5,
+  // LUAI_STRICT_ADDRESS) offsets.
   Address settle(Address func) {
     const bool in_stack = func >= stack_ && func - stack_ <= stack_bytes_;  // a heap may lie as low as an offset
     if (!in_stack && func <= stack_bytes_) {
@@ -200,7 +220,8 @@ class Walker {
     }
     if (!in_stack && base_func_ != stack_ && func >= base_func_ && func - base_func_ < most_stack_bytes) {
       relocating_ = true;
-      // 5.1 to 5.3 fix the pointers after the move, so that the slot is in the new block already; 5.4.3 and 5.4.4 before.
+      // 5.1 to 5.3 fix the pointers after the move, so that the slot is in the new block already;
+      // 5.4.3 and 5.4.4 before.
       if (layout_.tt_size == 4) return func - base_func_ + stack_;
     }
     return func;
@@ -228,7 +249,8 @@ class Walker {
     call.tail = (status_ & bits.tail) != 0;
     call.hooked = (status_ & bits.hooked) != 0;
     call.finalizer = (status_ & bits.finalizer) != 0;
-    call.fresh = layout_.recurses_per_call || (bits.fresh != 0 && (status_ & bits.fresh) != 0) || (bits.reentry != 0 && (status_ & bits.reentry) == 0);
+    call.fresh = layout_.recurses_per_call || (bits.fresh != 0 && (status_ & bits.fresh) != 0) ||
+                 (bits.reentry != 0 && (status_ & bits.reentry) == 0);
     if (layout_.ci_tailcalls != no_field) {
       call.lost_tail_calls = std::max(load<std::int32_t>(fields, layout_.ci_tailcalls), 0);
       call.tail = call.lost_tail_calls > 0;
@@ -247,11 +269,13 @@ class Walker {
     }
     if (tag != layout_.tag_lclosure && tag != layout_.tag_cclosure) return false;
     std::array<std::byte, 48> closure;
-    if (!plausible_pointer(value) || !objects_.read(value, std::span(closure).first(layout_.cclosure_f + 8u))) return false;
+    if (!plausible_pointer(value) || !objects_.read(value, std::span(closure).first(layout_.cclosure_f + 8u)))
+      return false;
     call.closure = value;
     // Objects carry their tag without the collectable bit (lobject.h, novariant/withvariant).
     if (load<std::uint8_t>(closure, 8) != (tag & 0x3f)) return false;
-    const bool is_c = layout_.closure_isC != no_field ? load<std::uint8_t>(closure, layout_.closure_isC) != 0 : tag == layout_.tag_cclosure;
+    const bool is_c = layout_.closure_isC != no_field ? load<std::uint8_t>(closure, layout_.closure_isC) != 0
+                                                      : tag == layout_.tag_cclosure;
     if (is_c) {
       call.entry = call.key = load<Address>(closure, layout_.cclosure_f);
       return plausible_pointer(call.entry, 1);
@@ -273,8 +297,8 @@ class Walker {
     return plausible_pointer(call.code, 4) && call.size_code > 0 && call.size_code < size_code_limit;
   }
 
-  const Memory& memory_;    // of the stop: the state, its CallInfos, its stack
-  const Memory& objects_;   // closures, Protos and their code: what does not change while it lives
+  const Memory& memory_;   // of the stop: the state, its CallInfos, its stack
+  const Memory& objects_;  // closures, Protos and their code: what does not change while it lives
   const Layout& layout_;
   Address L_;
   std::array<std::byte, 256> state_;
@@ -309,7 +333,8 @@ void append_outermost(Walker& walker, Address stop, std::size_t count, LuaWalk& 
   std::reverse(walk.calls.begin() + static_cast<std::ptrdiff_t>(first), walk.calls.end());
 }
 
-// How many calls lie between `ci` (included) and the base, `kept` of which the walk has from the other end.
+// How many calls lie between `ci` (included) and the base, `kept` of which the walk has from the
+// other end.
 std::int64_t count_middle(const Walker& walker, Address ci, std::int64_t kept) {
   std::int64_t count = 0;
   for (; ci != 0 && ci != walker.base(); ci = walker.outer(ci)) {
@@ -320,24 +345,30 @@ std::int64_t count_middle(const Walker& walker, Address ci, std::int64_t kept) {
 
 }  // namespace
 
-// FNV-1a over the fields that a compiler sets and nobody changes; not over gclist, the closure cache and the mark bits.
+// FNV-1a over the fields that a compiler sets and nobody changes; not over gclist, the closure
+// cache and the mark bits.
 std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto) {
   if (load<std::uint8_t>(proto, 8) != layout.tag_proto) return 0;
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
-  for (const Offset pointer : {layout.p_k, layout.p_code, layout.p_lineinfo, layout.p_locvars, layout.p_upvalues, layout.p_source}) mix(load<Address>(proto, pointer));
-  for (const Offset size : {layout.p_sizek, layout.p_sizecode, layout.p_sizelineinfo, layout.p_linedefined, layout.p_lastlinedefined}) {
+  for (const Offset pointer :
+       {layout.p_k, layout.p_code, layout.p_lineinfo, layout.p_locvars, layout.p_upvalues, layout.p_source})
+    mix(load<Address>(proto, pointer));
+  for (const Offset size :
+       {layout.p_sizek, layout.p_sizecode, layout.p_sizelineinfo, layout.p_linedefined, layout.p_lastlinedefined}) {
     mix(load<std::uint32_t>(proto, size));
   }
   return hash | 1;
 }
 
-void touch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits, const KnownFunctions& known) {
+void touch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits,
+               const KnownFunctions& known) {
   Walker walker(stopped, stopped, layout, L);
   if (!walker.open()) return;
   Address ci = walker.innermost(), func = 0, inner_func = 0;
   for (std::size_t i = 0; ci != 0 && ci != walker.base() && walker.touch(ci, known, func); ++i, ci = walker.outer(ci)) {
-    // Where the innermost call's function is, its caller's instruction says: in a register, of which there are 255.
+    // Where the innermost call's function is, its caller's instruction says: in a register, of
+    // which there are 255.
     if (i == 0) inner_func = func;
     constexpr Address farthest = 16 * 256;
     if (i == 1) stopped.touch(func, inner_func > func && inner_func - func < farthest ? inner_func - func : farthest);
@@ -348,7 +379,8 @@ void touch_puc(const Memory& stopped, const Layout& layout, Address L, const Wal
   for (std::size_t i = 0; i < limits.outermost && ci != 0 && walker.touch(ci, known, func); ++i) ci = walker.inner(ci);
 }
 
-void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits, LuaWalk& walk) {
+void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits,
+              LuaWalk& walk) {
   walk.clear();
   Walker walker(stopped, objects, layout, L);
   walk.end = LuaWalk::End::broken;

@@ -44,38 +44,40 @@ const struct Mode modes[] = {
 
 /* Lua on another thread, with a state of its own. */
 void busy_thread(void) {
-  for (lua_State *L = new_lua();;) work(L, 0);
+  for (lua_State* L = new_lua();;) work(L, 0);
 }
 
-static void *some_work(void *number) {
+static void* some_work(void* number) {
   volatile uintptr_t sum = 0;
   for (int i = 0; i < 3000; ++i) sum = sum + 1;
   if ((uintptr_t)number % 8 == 0) {
-    lua_State *L = new_lua();
+    lua_State* L = new_lua();
     work(L, 0);
     lua_close(L);
   }
-  return (void *)(sum + (uintptr_t)number);
+  return (void*)(sum + (uintptr_t)number);
 }
 
 void new_threads(void) {
   enum { count = 8 };
   for (uintptr_t number = 0;; number += count) {
     pthread_t threads[count];
-    for (uintptr_t i = 0; i < count; ++i) must(pthread_create(&threads[i], NULL, some_work, (void *)(number + i)) == 0, "pthread_create");
+    for (uintptr_t i = 0; i < count; ++i)
+      must(pthread_create(&threads[i], NULL, some_work, (void*)(number + i)) == 0, "pthread_create");
     for (uintptr_t i = 0; i < count; ++i) {
-      void *result = NULL;
-      if (pthread_join(threads[i], &result) != 0 || result != (void *)(number + i + 3000)) wrong("a thread gave %p", result);
+      void* result = NULL;
+      if (pthread_join(threads[i], &result) != 0 || result != (void*)(number + i + 3000))
+        wrong("a thread gave %p", result);
       add(&board->events);
     }
     pause_us(500);
   }
 }
 
-extern char **environ;
+extern char** environ;
 
 static pid_t child_of_kind(int kind) {
-  static char *const command[] = {"true", NULL};
+  static char* const command[] = {"true", NULL};
   pid_t pid = -1;
   if (kind == 0) {
     pid = fork();
@@ -105,22 +107,23 @@ void children(void) {
   static const int statuses[] = {42 << 8, 0, 0, 42 << 8, SIGKILL};
   sigset_t none;
   sigemptyset(&none);
-  pthread_sigmask(SIG_SETMASK, &none, NULL);   /* children inherit it */
+  pthread_sigmask(SIG_SETMASK, &none, NULL); /* children inherit it */
   for (int turn = 0;; ++turn) {
     const pid_t pid = child_of_kind(turn % 5);
     int status = 0;
-    if (pid <= 0 || waitpid(pid, &status, 0) != pid || status != statuses[turn % 5]) wrong("child %d of kind %d: status %#x", pid, turn % 5, (unsigned)status);
+    if (pid <= 0 || waitpid(pid, &status, 0) != pid || status != statuses[turn % 5])
+      wrong("child %d of kind %d: status %#x", pid, turn % 5, (unsigned)status);
     add(&board->events);
     pause_us(300);
   }
 }
 
 /* exec: the same process, anew; it may not take longer than it does. */
-static void exec_again(const char *mode) {
+static void exec_again(const char* mode) {
   char number[24];
   snprintf(number, sizeof number, "%d", (int)getpid());
   board->began_ns = now_ns();
-  execl(self, self, board_path, mode, number, (char *)NULL);
+  execl(self, self, board_path, mode, number, (char*)NULL);
   must(0, "exec");
 }
 
@@ -148,14 +151,14 @@ void thread_that_execs(void) {
 void maps_and_unmaps(void) {
   char path[4096];
   snprintf(path, sizeof path, "%.4000s", self);
-  char *const end = strrchr(path, '/');
+  char* const end = strrchr(path, '/');
   must(end != NULL, "a path with a folder");
   strcpy(end, "/plugin.so");
   for (;;) {
-    void *const plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void* const plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     must(plugin != NULL, "dlopen");
     int (*plugin_work)(int);
-    *(void **)&plugin_work = dlsym(plugin, "plugin_work");
+    *(void**)&plugin_work = dlsym(plugin, "plugin_work");
     for (int i = 0; i < 50; ++i) {
       if (plugin_work(1000) != 499500) wrong("the plugin gave another sum");
     }
@@ -164,21 +167,22 @@ void maps_and_unmaps(void) {
   }
 }
 
-/* A state whose allocator has an end. Lua says so by an error, collects, and goes on (lmem.c: luaM_realloc_; lj_gc.c: lj_mem_realloc). */
+/* A state whose allocator has an end. Lua says so by an error, collects, and goes on (lmem.c: luaM_realloc_; lj_gc.c:
+ * lj_mem_realloc). */
 static size_t used;
 
-static void *bounded(void *context, void *block, size_t old_size, size_t new_size) {
+static void* bounded(void* context, void* block, size_t old_size, size_t new_size) {
   enum { most = 1 << 20 };
   (void)context;
   if (block == NULL) old_size = 0;
   if (new_size > old_size && used - old_size + new_size > most) return NULL;
-  void *const result = new_size == 0 ? (free(block), NULL) : realloc(block, new_size);
+  void* const result = new_size == 0 ? (free(block), NULL) : realloc(block, new_size);
   if (new_size == 0 || result != NULL) used = used - old_size + new_size;
   return result;
 }
 
 void runs_out_of_memory(void) {
-  static lua_State *L;
+  static lua_State* L;
   static const char greedy[] = "local t = {} while true do t[#t + 1] = {string.rep('x', 100) .. #t} end";
   if (L == NULL) {
 #if LUA_VERSION_NUM >= 505
@@ -190,8 +194,9 @@ void runs_out_of_memory(void) {
     luaL_openlibs(L);
   }
   const int failed = luaL_loadbuffer(L, greedy, sizeof greedy - 1, "=greedy") != 0 || lua_pcall(L, 0, 0, 0) != 0;
-  const char *const message = failed ? lua_tostring(L, -1) : "nothing";
-  if (message == NULL || strstr(message, "not enough memory") == NULL) wrong("without memory Lua says: %s", message == NULL ? "no text" : message);
+  const char* const message = failed ? lua_tostring(L, -1) : "nothing";
+  if (message == NULL || strstr(message, "not enough memory") == NULL)
+    wrong("without memory Lua says: %s", message == NULL ? "no text" : message);
   lua_settop(L, 0);
   lua_gc(L, LUA_GCCOLLECT, 0);
   add(&board->events);

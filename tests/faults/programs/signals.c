@@ -11,16 +11,20 @@
 
 #include "victim.h"
 
-/* Queued signals carry numbers: each has to come once, in order, with its sender (sigqueue(3), signal(7): of one number in the order sent). */
+/* Queued signals carry numbers: each has to come once, in order, with its sender (sigqueue(3), signal(7): of one number
+ * in the order sent). */
 static volatile uint64_t sent[2], seen[2];
 static int numbers[2];
 
-static void on_queued(int number, siginfo_t *info, void *context) {
+static void on_queued(int number, siginfo_t* info, void* context) {
   (void)context;
   const int kind = number == numbers[1];
   const uint64_t value = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
-  if (value != seen[kind]) wrong("queued signal %d: %llu came, %llu was next", number, (unsigned long long)value, (unsigned long long)seen[kind]);
-  if (info->si_code != SI_QUEUE || info->si_pid != getpid()) wrong("queued signal %d: si_code %d, si_pid %d", number, info->si_code, info->si_pid);
+  if (value != seen[kind])
+    wrong("queued signal %d: %llu came, %llu was next", number, (unsigned long long)value,
+          (unsigned long long)seen[kind]);
+  if (info->si_code != SI_QUEUE || info->si_pid != getpid())
+    wrong("queued signal %d: si_code %d, si_pid %d", number, info->si_code, info->si_pid);
   seen[kind] = value + 1;
   add(&board->events);
 }
@@ -40,14 +44,15 @@ void queue_signals(void) {
     const int kind = turn % 2;
     const int burst = 1 + (int)(turn % 13);
     for (int i = 0; i < burst; ++i) {
-      const union sigval value = {.sival_ptr = (void *)(uintptr_t)sent[kind]};
+      const union sigval value = {.sival_ptr = (void*)(uintptr_t)sent[kind]};
       if (sigqueue(getpid(), numbers[kind], value) == 0) ++sent[kind];
       else must(errno == EAGAIN, "sigqueue");
     }
     const uint64_t begin = now_ns();
     while (seen[kind] != sent[kind]) {
       if (now_ns() - begin > 20000000000u) {
-        wrong("queued signal %d: %llu of %llu came", numbers[kind], (unsigned long long)seen[kind], (unsigned long long)sent[kind]);
+        wrong("queued signal %d: %llu of %llu came", numbers[kind], (unsigned long long)seen[kind],
+              (unsigned long long)sent[kind]);
         return;
       }
       pause_us(20);
@@ -55,13 +60,14 @@ void queue_signals(void) {
   }
 }
 
-/* A timer that expires each millisecond: expirations and overruns add up to the time that has passed (timer_getoverrun(2)). */
+/* A timer that expires each millisecond: expirations and overruns add up to the time that has passed
+ * (timer_getoverrun(2)). */
 static timer_t timer;
 static volatile uint64_t expired;
 static uint64_t first_ns;
 enum { period_ns = 1000000 };
 
-static void on_timer(int number, siginfo_t *info, void *context) {
+static void on_timer(int number, siginfo_t* info, void* context) {
   (void)number, (void)context;
   if (info->si_code != SI_TIMER) wrong("timer: si_code %d", info->si_code);
   expired += 1 + (uint64_t)info->si_overrun;
@@ -101,12 +107,15 @@ void check_timer(void) {
   const int open = sigismember(&pending, SIGRTMIN + 3);
   sigprocmask(SIG_UNBLOCK, &one, NULL);
   const uint64_t due = now < first_ns ? 0 : (now - first_ns) / period_ns + 1;
-  if (counted > due) wrong("timer: %llu expirations, %llu were due", (unsigned long long)counted, (unsigned long long)due);
-  if (!open && counted + 2 < due) wrong("timer: %llu expirations, %llu were due", (unsigned long long)counted, (unsigned long long)due);
+  if (counted > due)
+    wrong("timer: %llu expirations, %llu were due", (unsigned long long)counted, (unsigned long long)due);
+  if (!open && counted + 2 < due)
+    wrong("timer: %llu expirations, %llu were due", (unsigned long long)counted, (unsigned long long)due);
 }
 
-/* Job control. The first process is the parent: it stops and continues its child, which works, and is told of each once, as wait(2) says. */
-static void expect(pid_t child, int options, int (*is)(int), const char *what) {
+/* Job control. The first process is the parent: it stops and continues its child, which works, and is told of each
+ * once, as wait(2) says. */
+static void expect(pid_t child, int options, int (*is)(int), const char* what) {
   int status = 0;
   const pid_t pid = waitpid(child, &status, options);
   if (pid != child || !is(status)) wrong("waitpid for %s: %d, status %#x", what, pid, (unsigned)status);
@@ -122,9 +131,11 @@ static void stop_and_continue(pid_t child, unsigned turn) {
   expect(child, WUNTRACED, is_stopped, "the stop");
   const uint64_t progress = __atomic_load_n(&board->progress, __ATOMIC_SEQ_CST);
   pause_us(100 + turn * 7919 % 3000);
-  if (__atomic_load_n(&board->progress, __ATOMIC_SEQ_CST) != progress) wrong("it works while it is stopped by signal %d", last_signal);
+  if (__atomic_load_n(&board->progress, __ATOMIC_SEQ_CST) != progress)
+    wrong("it works while it is stopped by signal %d", last_signal);
   int status = 0;
-  if (waitpid(child, &status, WNOHANG | WUNTRACED | WCONTINUED) != 0) wrong("a second report of a stop, %#x", (unsigned)status);
+  if (waitpid(child, &status, WNOHANG | WUNTRACED | WCONTINUED) != 0)
+    wrong("a second report of a stop, %#x", (unsigned)status);
   must(kill(child, SIGCONT) == 0, "kill");
   expect(child, WCONTINUED, is_continued, "the continuation");
   const uint64_t begin = now_ns();
@@ -135,7 +146,8 @@ static void stop_and_continue(pid_t child, unsigned turn) {
     }
     pause_us(50);
   }
-  if (waitpid(child, &status, WNOHANG | WUNTRACED | WCONTINUED) != 0) wrong("a second report of a continuation, %#x", (unsigned)status);
+  if (waitpid(child, &status, WNOHANG | WUNTRACED | WCONTINUED) != 0)
+    wrong("a second report of a continuation, %#x", (unsigned)status);
   add(&board->events);
 }
 
@@ -152,7 +164,8 @@ static pid_t start_worker(void) {
   return 0;
 }
 
-/* A parent that waits for all that its children may do, and hears of nothing: what a tracer does to them is the tracer's. */
+/* A parent that waits for all that its children may do, and hears of nothing: what a tracer does to them is the
+ * tracer's. */
 void be_waited_for(void) {
   if (start_worker() == 0) return;
   for (;;) {
@@ -166,7 +179,7 @@ void be_waited_for(void) {
 
 void be_stopped_by_parent(void) {
   const pid_t child = start_worker();
-  if (child == 0) return;   /* it works */
+  if (child == 0) return; /* it works */
   while (__atomic_load_n(&board->progress, __ATOMIC_SEQ_CST) < 2) pause_us(100);
   for (unsigned turn = 0;; ++turn) {
     stop_and_continue(child, turn);

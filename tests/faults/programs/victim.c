@@ -1,5 +1,6 @@
-/* victim BOARD MODE [ARGUMENT]: Lua works on the main thread, always with the same result, while the mode does something that a profiler could harm.
-   All that is other than it would be without one is written on the board, which is a file. Says READY once the first result is there. */
+/* victim BOARD MODE [ARGUMENT]: Lua works on the main thread, always with the same result, while the mode does
+   something that a profiler could harm. All that is other than it would be without one is written on the board, which
+   is a file. Says READY once the first result is there. */
 #define _GNU_SOURCE
 #include "victim.h"
 
@@ -21,12 +22,12 @@
 #include "lua.h"
 #include "lualib.h"
 
-struct Board *board;
+struct Board* board;
 const char *self, *board_path, *argument = "";
 
-void add(uint64_t *number) { __atomic_fetch_add(number, 1, __ATOMIC_SEQ_CST); }
+void add(uint64_t* number) { __atomic_fetch_add(number, 1, __ATOMIC_SEQ_CST); }
 
-void wrong(const char *format, ...) {
+void wrong(const char* format, ...) {
   if (__atomic_fetch_add(&board->wrong, 1, __ATOMIC_SEQ_CST) == 0) {
     va_list values;
     va_start(values, format);
@@ -35,7 +36,7 @@ void wrong(const char *format, ...) {
   }
 }
 
-void must(int holds, const char *what) {
+void must(int holds, const char* what) {
   if (holds) return;
   wrong("%s: %s", what, strerror(errno));
   perror(what);
@@ -50,12 +51,14 @@ uint64_t now_ns(void) {
 
 void pause_us(long us) {
   struct timespec left = {us / 1000000, us % 1000000 * 1000};
-  while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
 }
 
 static const char script[] =
     "local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end\n"
-    "local function words(text) local all = {} for word in string.gmatch(text, '%a+') do all[#all + 1] = word end return all end\n"
+    "local function words(text) local all = {} for word in string.gmatch(text, '%a+') do all[#all + 1] = word end "
+    "return all end\n"
     "local function inner() for k = 1, 20 do coroutine.yield(k) end return 0 end\n"
     "return function(flush)\n"
     "  if flush and jit then jit.flush() end\n"
@@ -69,10 +72,10 @@ static const char script[] =
     "  if ok or message ~= 'x' then return -1 end\n"
     "  return sum\n"
     "end\n";
-enum { right_sum = 144 + 50 + 80 + 210 };   /* fib(12), the 100th, 40 words of 2, 1 to 20 */
+enum { right_sum = 144 + 50 + 80 + 210 }; /* fib(12), the 100th, 40 words of 2, 1 to 20 */
 
-lua_State *new_lua(void) {
-  lua_State *L = luaL_newstate();
+lua_State* new_lua(void) {
+  lua_State* L = luaL_newstate();
   must(L != NULL, "luaL_newstate");
   luaL_openlibs(L);
   if (luaL_loadbuffer(L, script, sizeof script - 1, "=work") != 0 || lua_pcall(L, 0, 1, 0) != 0) {
@@ -82,7 +85,7 @@ lua_State *new_lua(void) {
   return L;
 }
 
-void work(lua_State *L, int flush) {
+void work(lua_State* L, int flush) {
   lua_pushvalue(L, 1);
   lua_pushboolean(L, flush);
   const int failed = lua_pcall(L, 1, 1, 0);
@@ -91,31 +94,31 @@ void work(lua_State *L, int flush) {
   lua_settop(L, 1);
 }
 
-static const struct Mode *find_mode(const char *name) {
-  for (const struct Mode *mode = modes; mode->name != NULL; ++mode) {
+static const struct Mode* find_mode(const char* name) {
+  for (const struct Mode* mode = modes; mode->name != NULL; ++mode) {
     if (strcmp(mode->name, name) == 0) return mode;
   }
   fprintf(stderr, "no mode %s\n", name);
   exit(2);
 }
 
-static void *beside(void *function) {
+static void* beside(void* function) {
   sigset_t all;
   sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, NULL);   /* signals are the main thread's */
+  pthread_sigmask(SIG_BLOCK, &all, NULL); /* signals are the main thread's */
   void (*run)(void);
-  *(void **)&run = function;
+  *(void**)&run = function;
   run();
   return NULL;
 }
 
 void start_thread(void (*function)(void)) {
   pthread_t thread;
-  must(pthread_create(&thread, NULL, beside, *(void **)&function) == 0, "pthread_create");
+  must(pthread_create(&thread, NULL, beside, *(void**)&function) == 0, "pthread_create");
   pthread_detach(thread);
 }
 
-int main(int count, char **words) {
+int main(int count, char** words) {
   must(count >= 3, "victim BOARD MODE");
   self = words[0], board_path = words[1];
   if (count > 3) argument = words[3];
@@ -124,12 +127,12 @@ int main(int count, char **words) {
   board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   must(board != MAP_FAILED, "mmap");
   close(file);
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);   /* for Yama: luaspy is no ancestor */
-  const struct Mode *mode = find_mode(words[2]);
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* for Yama: luaspy is no ancestor */
+  const struct Mode* mode = find_mode(words[2]);
   if (mode->before != NULL) mode->before();
-  lua_State *L = new_lua();
+  lua_State* L = new_lua();
   work(L, 0);
-  if (board->began_ns == 0) must(write(1, "READY\n", 6) == 6, "READY");   /* not again after each exec */
+  if (board->began_ns == 0) must(write(1, "READY\n", 6) == 6, "READY"); /* not again after each exec */
   if (mode->beside != NULL) start_thread(mode->beside);
   for (;;) {
     work(L, mode->flush);

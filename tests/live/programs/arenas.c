@@ -1,6 +1,6 @@
-/* arenas own|turns: no thread but others than the first allocates, so that all of Lua's objects are in arenas of malloc that grow by
-   mprotect. own: one thread makes a state and works in it. turns: two threads take turns on one state; each makes coroutines
-   and goes on with one that the other has made. Says READY. */
+/* arenas own|turns: no thread but others than the first allocates, so that all of Lua's objects are in arenas of malloc
+   that grow by mprotect. own: one thread makes a state and works in it. turns: two threads take turns on one state;
+   each makes coroutines and goes on with one that the other has made. Says READY. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 static const char code[] =
     "local kept, waiting, pad = {}, nil, string.rep('x', 16000)\n"
-    "local function leaf(seconds) local till, x = os.clock() + seconds, 0 repeat for i = 1, 1000 do x = (x + i) % 1009 end until os.clock() > till return x end\n"
+    "local function leaf(seconds) local till, x = os.clock() + seconds, 0 repeat for i = 1, 1000 do x = (x + i) % 1009 "
+    "end until os.clock() > till return x end\n"
     "local function body(n) local filler = pad .. n while filler do leaf(0.002) coroutine.yield() end end\n"
     "function turn(n)\n"
     "  local mine = coroutine.create(body)\n"
@@ -24,7 +25,7 @@ static const char code[] =
 enum { turns_before_ready = 20 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static lua_State *L;
+static lua_State* L;
 static int turns, threads;
 
 static void turn(void) {
@@ -36,13 +37,14 @@ static void turn(void) {
   fflush(stdout);
 }
 
-static void *work(void *argument) {
-  const int me = *(int *)argument;
+static void* work(void* argument) {
+  const int me = *(int*)argument;
   pthread_mutex_lock(&mutex);
   if (L == NULL) {
     L = luaL_newstate();
     luaL_openlibs(L);
-    if (luaL_loadbuffer(L, code, sizeof code - 1, "=arenas") || lua_pcall(L, 0, 0, 0)) fprintf(stderr, "%s\n", lua_tostring(L, -1));
+    if (luaL_loadbuffer(L, code, sizeof code - 1, "=arenas") || lua_pcall(L, 0, 0, 0))
+      fprintf(stderr, "%s\n", lua_tostring(L, -1));
   }
   for (;;) {
     while (turns % threads != me) pthread_cond_wait(&changed, &mutex);
@@ -52,7 +54,7 @@ static void *work(void *argument) {
   return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static int numbers[2] = {0, 1};
   pthread_t thread;
   int i;

@@ -25,7 +25,7 @@ __attribute__((noinline)) static void call_forever(void (*callback)(int)) {
 }
 
 int main(void) {
-  lua_State *L = luaL_newstate();
+  lua_State* L = luaL_newstate();
   luaL_openlibs(L);
   if (luaL_loadbuffer(L, code, sizeof code - 1, "=callback") || lua_pcall(L, 0, 1, 0)) {
     fprintf(stderr, "%s\n", lua_tostring(L, -1));

@@ -1,4 +1,5 @@
-/* A host that calls Lua functions by itself, as servers call their handlers: calls SCRIPT. The script leaves some in a table "called"; they are called in turn. */
+/* A host that calls Lua functions by itself, as servers call their handlers: calls SCRIPT. The script leaves some in a
+ * table "called"; they are called in turn. */
 
 #include <stdio.h>
 
@@ -6,9 +7,8 @@
 #include "lua.h"
 #include "lualib.h"
 
-int main(int argc, char **argv)
-{
-  lua_State *L = luaL_newstate();
+int main(int argc, char** argv) {
+  lua_State* L = luaL_newstate();
   int i, calls[16], count = 0;
   if (argc < 2 || L == NULL) return 1;
   luaL_openlibs(L);

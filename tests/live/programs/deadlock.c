@@ -1,4 +1,5 @@
-/* deadlock: two threads with a Lua state each; each locks its own mutex, and when both have done so, the other's. Says READY when no thread can go on. */
+/* deadlock: two threads with a Lua state each; each locks its own mutex, and when both have done so, the other's. Says
+ * READY when no thread can go on. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,12 +14,12 @@
 static pthread_mutex_t mutexes[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static atomic_int holding;
 
-static int lock(lua_State *L) {
+static int lock(lua_State* L) {
   pthread_mutex_lock(&mutexes[lua_tointeger(L, 1)]);
   return 0;
 }
 
-static int meet(lua_State *L) {
+static int meet(lua_State* L) {
   (void)L;
   ++holding;
   while (holding < 2) {
@@ -26,7 +27,7 @@ static int meet(lua_State *L) {
   return 0;
 }
 
-static void *run(void *argument) {
+static void* run(void* argument) {
   static const char code[] =
       "local mine, other = ...\n"
       "local function take(number) lock(number) end\n"
@@ -36,8 +37,8 @@ static void *run(void *argument) {
       "  take(other)\n"
       "end\n"
       "work()\n";
-  const int number = *(const int *)argument;
-  lua_State *L = luaL_newstate();
+  const int number = *(const int*)argument;
+  lua_State* L = luaL_newstate();
   luaL_openlibs(L);
   lua_register(L, "lock", lock);
   lua_register(L, "meet", meet);
@@ -52,7 +53,7 @@ int main(void) {
   static const int numbers[2] = {0, 1};
   pthread_t threads[2];
   for (int i = 0; i < 2; ++i) {
-    if (pthread_create(&threads[i], NULL, run, (void *)&numbers[i]) != 0) return 1;
+    if (pthread_create(&threads[i], NULL, run, (void*)&numbers[i]) != 0) return 1;
   }
   while (holding < 2) {
   }

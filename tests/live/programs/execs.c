@@ -1,5 +1,5 @@
-/* execs WHO: two threads, "first" and "second", work; once a line comes, the one named executes the program anew, which says AGAIN and works on.
-   Says the second thread's number and READY. */
+/* execs WHO: two threads, "first" and "second", work; once a line comes, the one named executes the program anew, which
+   says AGAIN and works on. Says the second thread's number and READY. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -10,38 +10,40 @@
 static const char *self, *who;
 static volatile int asked;
 
-static void spin(const char *name) {
+static void spin(const char* name) {
   for (;;) {
     if (!asked || strcmp(name, who) != 0) continue;
-    execl(self, self, "again", (char *)NULL);
+    execl(self, self, "again", (char*)NULL);
     _exit(1);
   }
 }
 
-static void *second(void *number) {
-  *(volatile int *)number = gettid();
+static void* second(void* number) {
+  *(volatile int*)number = gettid();
   spin("second");
   return NULL;
 }
 
-static void *ask(void *unused) {
+static void* ask(void* unused) {
   (void)unused;
   if (getchar() == '\n') asked = 1;
   return NULL;
 }
 
-int main(int count, char **words) {
+int main(int count, char** words) {
   self = words[0], who = count > 1 ? words[1] : "";
   pthread_t thread, asker;
   static volatile int number;
   if (strcmp(who, "again") == 0) {
     puts("AGAIN");
     fflush(stdout);
-    for (;;) {}
+    for (;;) {
+    }
   }
-  if (pthread_create(&thread, NULL, second, (void *)&number) != 0) return 1;
-  while (number == 0) {}
-  if (pthread_create(&asker, NULL, ask, NULL) != 0) return 1;   /* before READY: from then on any thread may be held */
+  if (pthread_create(&thread, NULL, second, (void*)&number) != 0) return 1;
+  while (number == 0) {
+  }
+  if (pthread_create(&asker, NULL, ask, NULL) != 0) return 1; /* before READY: from then on any thread may be held */
   printf("%d\nREADY\n", number);
   fflush(stdout);
   spin("first");

@@ -1,5 +1,6 @@
-/* fiber: Lua on a stack that assembly without call frame information has begun, as libraries of fibers do it: the function returns, if ever,
-   to code that ends the program. Above that stack lie words that look like return addresses. Says READY once its Lua runs. */
+/* fiber: Lua on a stack that assembly without call frame information has begun, as libraries of fibers do it: the
+   function returns, if ever, to code that ends the program. Above that stack lie words that look like return addresses.
+   Says READY once its Lua runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "lua.h"
 #include "lualib.h"
 
-void begin_fiber(void *stack, void (*function)(void));
+void begin_fiber(void* stack, void (*function)(void));
 __asm__(
     ".text\n"
     ".globl begin_fiber\n"
@@ -28,7 +29,7 @@ __asm__(
     "  hlt\n"
     ".size begin_fiber, . - begin_fiber\n");
 
-static int started(lua_State *L) {
+static int started(lua_State* L) {
   (void)L;
   puts("READY");
   fflush(stdout);
@@ -40,21 +41,22 @@ static void run(void) {
       "local function leaf(x) for i = 1, 1000 do x = (x + i) % 1024 end return x end\n"
       "local function body() local x = 0 started() while true do x = leaf(x) end end\n"
       "body()\n";
-  lua_State *L = luaL_newstate();
+  lua_State* L = luaL_newstate();
   luaL_openlibs(L);
   lua_pushcfunction(L, started);
   lua_setglobal(L, "started");
-  if (luaL_loadbuffer(L, code, strlen(code), "=fiber") != 0 || lua_pcall(L, 0, 0, 0) != 0) fprintf(stderr, "%s\n", lua_tostring(L, -1));
+  if (luaL_loadbuffer(L, code, strlen(code), "=fiber") != 0 || lua_pcall(L, 0, 0, 0) != 0)
+    fprintf(stderr, "%s\n", lua_tostring(L, -1));
 }
 
-__attribute__((noinline)) static void *return_address(void) { return __builtin_return_address(0); }
+__attribute__((noinline)) static void* return_address(void) { return __builtin_return_address(0); }
 
 int main(void) {
   enum { stack = 1 << 18, above = 1 << 12 };
-  char *lowest = mmap(NULL, stack + above, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  char* lowest = mmap(NULL, stack + above, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   size_t i;
   if (lowest == MAP_FAILED) return 1;
-  for (i = 0; i < above / sizeof(void *); ++i) ((void **)(lowest + stack))[i] = return_address();
+  for (i = 0; i < above / sizeof(void*); ++i) ((void**)(lowest + stack))[i] = return_address();
   begin_fiber(lowest + stack, run);
   return 0;
 }

@@ -6,6 +6,7 @@ int main(void) {
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return 1;
   puts("READY");
   fflush(stdout);
-  while (getchar() != EOF) {}
+  while (getchar() != EOF) {
+  }
   return 0;
 }

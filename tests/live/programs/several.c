@@ -1,5 +1,6 @@
-/* Several Luas in one program. Compiled with PART=name it is a function that runs Lua for some milliseconds, together with a Lua whose symbols
-   nobody else sees; without, it is the program, which calls part_0 and part_1 by turns, and part_1 from Lua of part_0 as well. Says READY. */
+/* Several Luas in one program. Compiled with PART=name it is a function that runs Lua for some milliseconds, together
+   with a Lua whose symbols nobody else sees; without, it is the program, which calls part_0 and part_1 by turns, and
+   part_1 from Lua of part_0 as well. Says READY. */
 #include <stdio.h>
 
 void part_0(void (*inside)(void));
@@ -17,20 +18,21 @@ static const char code[] =
 
 static void (*inner)(void);
 
-static int call_inside(lua_State *L) {
+static int call_inside(lua_State* L) {
   inner();
   lua_pushinteger(L, 1);
   return 1;
 }
 
 void PART(void (*inside)(void)) {
-  static lua_State *L;
+  static lua_State* L;
   if (L == NULL) {
     L = luaL_newstate();
     luaL_openlibs(L);
     lua_pushcfunction(L, call_inside);
     lua_setglobal(L, "inside");
-    if (luaL_loadbuffer(L, code, sizeof code - 1, NAME) || lua_pcall(L, 0, 0, 0)) fprintf(stderr, "%s\n", lua_tostring(L, -1));
+    if (luaL_loadbuffer(L, code, sizeof code - 1, NAME) || lua_pcall(L, 0, 0, 0))
+      fprintf(stderr, "%s\n", lua_tostring(L, -1));
   }
   inner = inside;
   lua_getglobal(L, inside != NULL ? "through" : "work");

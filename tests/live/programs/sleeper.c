@@ -1,6 +1,6 @@
-/* sleeper: three threads sleep in system calls that a ptrace stop would end with EINTR, and count how often that happens:
-   epoll_wait, recv with a timeout, sigtimedwait. Says READY, and once its standard input ends: what each has counted.
-   With LUA defined, epoll_wait is called by a C function that Lua called. */
+/* sleeper: three threads sleep in system calls that a ptrace stop would end with EINTR, and count how often that
+   happens: epoll_wait, recv with a timeout, sigtimedwait. Says READY, and once its standard input ends: what each has
+   counted. With LUA defined, epoll_wait is called by a C function that Lua called. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static int interrupted_epoll, interrupted_recv, interrupted_sigtimedwait;
 static int sockets[2], ready[2];
 static sigset_t one_signal;
 
-static void must(int holds, const char *what) {
+static void must(int holds, const char* what) {
   if (holds) return;
   perror(what);
   exit(1);
@@ -34,7 +34,7 @@ static void must(int holds, const char *what) {
 
 static void say_ready(void) { must(write(ready[1], "r", 1) == 1, "write"); }
 
-static void *receive(void *unused) {
+static void* receive(void* unused) {
   (void)unused;
   prctl(PR_SET_NAME, "in recv");
   say_ready();
@@ -46,7 +46,7 @@ static void *receive(void *unused) {
   }
 }
 
-static void *wait_for_signal(void *unused) {
+static void* wait_for_signal(void* unused) {
   const struct timespec timeout = {seconds, 0};
   (void)unused;
   prctl(PR_SET_NAME, "in sigtimedwait");
@@ -71,21 +71,22 @@ static void wait_for_input(void) {
 }
 
 #ifdef LUA
-static int wait_from_lua(lua_State *L) {
+static int wait_from_lua(lua_State* L) {
   (void)L;
   wait_for_input();
   return 0;
 }
 #endif
 
-static void *sleep_in_epoll(void *unused) {
+static void* sleep_in_epoll(void* unused) {
   (void)unused;
 #ifdef LUA
-  lua_State *L = luaL_newstate();
+  lua_State* L = luaL_newstate();
   luaL_openlibs(L);
   lua_pushcfunction(L, wait_from_lua);
   lua_setglobal(L, "wait");
-  if (luaL_dostring(L, "local function serve() wait() return 1 end\nfunction main_loop() return serve() + 1 end\nmain_loop()")) {
+  if (luaL_dostring(
+          L, "local function serve() wait() return 1 end\nfunction main_loop() return serve() + 1 end\nmain_loop()")) {
     fprintf(stderr, "%s\n", lua_tostring(L, -1));
     exit(1);
   }
@@ -99,12 +100,12 @@ static void *sleep_in_epoll(void *unused) {
 /* READY is said only once all three sleep where they should. Numbers: x86-64. */
 static int asleep(void) {
   int count = 0;
-  DIR *const tasks = opendir("/proc/self/task");
-  struct dirent *task;
+  DIR* const tasks = opendir("/proc/self/task");
+  struct dirent* task;
   must(tasks != NULL, "opendir");
   while ((task = readdir(tasks)) != NULL) {
     char path[300], line[256] = "";
-    FILE *file;
+    FILE* file;
     snprintf(path, sizeof path, "/proc/self/task/%s/syscall", task->d_name);
     if (task->d_name[0] == '.' || (file = fopen(path, "r")) == NULL) continue;
     if (fgets(line, sizeof line, file) == NULL) line[0] = 0;

@@ -1,4 +1,5 @@
-/* A program with a great many symbols, and a Lua that calls through ever other ones of them: symbols. -DSYMBOLS=400000 makes as many. */
+/* A program with a great many symbols, and a Lua that calls through ever other ones of them: symbols. -DSYMBOLS=400000
+ * makes as many. */
 
 #include <stdio.h>
 
@@ -12,7 +13,8 @@
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
-/* Functions of 64 bytes with a name each; every second one is local. int filler_N(int (*function)(long), long argument) calls the function. */
+/* Functions of 64 bytes with a name each; every second one is local. int filler_N(int (*function)(long), long argument)
+ * calls the function. */
 __asm__(
   ".text\n"
   ".altmacro\n"
@@ -45,14 +47,12 @@ enum { filler_size = 64, depth = 20 };
 
 static volatile unsigned long sum;
 
-static void busy(void)
-{
+static void busy(void) {
   unsigned long i;
   for (i = 0; i < 100000; ++i) sum += i;
 }
 
-static int descend(long left)
-{
+static int descend(long left) {
   static unsigned long long random = 1;
   int (*filler)(int (*)(long), long);
   random = random * 6364136223846793005u + 1442695040888963407u;
@@ -61,19 +61,18 @@ static int descend(long left)
   return filler(descend, left - 1) + 1;
 }
 
-static int work(lua_State *L)
-{
+static int work(lua_State* L) {
   lua_pushinteger(L, descend(depth));
   return 1;
 }
 
-int main(void)
-{
-  lua_State *L = luaL_newstate();
+int main(void) {
+  lua_State* L = luaL_newstate();
   luaL_openlibs(L);
   lua_pushcfunction(L, work);
   lua_setglobal(L, "work");
   puts("READY");
   fflush(stdout);
-  return luaL_loadstring(L, "local here = 42 while true do work() here = here + 1 end") != 0 || lua_pcall(L, 0, 0, 0) != 0;
+  return luaL_loadstring(L, "local here = 42 while true do work() here = here + 1 end") != 0 ||
+         lua_pcall(L, 0, 0, 0) != 0;
 }

@@ -1,5 +1,5 @@
-/* trampoline: a module whose functions are one C function, which finds in its upvalue what it is to do, as mpv's are. One of them waits: says READY
-   and reads its input. */
+/* trampoline: a module whose functions are one C function, which finds in its upvalue what it is to do, as mpv's are.
+   One of them waits: says READY and reads its input. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include "lua.h"
 #include "lualib.h"
 
-static int trampoline(lua_State *L) {
+static int trampoline(lua_State* L) {
   char byte;
   if (lua_tointeger(L, lua_upvalueindex(1)) != 3) return 0;
   printf("READY\n");
@@ -15,8 +15,8 @@ static int trampoline(lua_State *L) {
   return read(0, &byte, 1) < 0;
 }
 
-static int open_module(lua_State *L) {
-  static const char *const names[] = {"abort", "begin", "close", "wait_here", "zero"};
+static int open_module(lua_State* L) {
+  static const char* const names[] = {"abort", "begin", "close", "wait_here", "zero"};
   lua_newtable(L);
   for (int i = 0; i < 5; ++i) {
     lua_pushinteger(L, i);
@@ -27,7 +27,7 @@ static int open_module(lua_State *L) {
 }
 
 int main(void) {
-  lua_State *L = luaL_newstate();
+  lua_State* L = luaL_newstate();
   luaL_openlibs(L);
   luaL_requiref(L, "things", open_module, 1);
   if (luaL_dostring(L, "local function f() things.wait_here() end f()") != 0) return 1;

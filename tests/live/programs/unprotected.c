@@ -26,36 +26,36 @@ static const char code_2[] =
 
 struct pair {
   lua_State *first, *second;
-  struct pair *other;
+  struct pair* other;
 };
-static __thread struct pair *pair;
+static __thread struct pair* pair;
 
-static void call(lua_State *L, const char *function) {
+static void call(lua_State* L, const char* function) {
   lua_getglobal(L, function);
   lua_pushinteger(L, 1000);
   lua_call(L, 1, 0);
 }
 
-static int enter_second(lua_State *L) {
+static int enter_second(lua_State* L) {
   call(pair->second, "work");
   lua_pushinteger(L, 1);
   return 1;
 }
 
-static int enter_through(lua_State *L) {
+static int enter_through(lua_State* L) {
   call(pair->second, "through");
   lua_pushinteger(L, 1);
   return 1;
 }
 
-static int back_to_first(lua_State *L) {
+static int back_to_first(lua_State* L) {
   call(pair->first, "work");
   lua_pushinteger(L, 1);
   return 1;
 }
 
-static lua_State *make(const char *code, const char *name, lua_CFunction enter) {
-  lua_State *L = luaL_newstate();
+static lua_State* make(const char* code, const char* name, lua_CFunction enter) {
+  lua_State* L = luaL_newstate();
   luaL_openlibs(L);
   lua_pushcfunction(L, enter);
   lua_setglobal(L, "enter");
@@ -73,7 +73,7 @@ __attribute__((noinline)) static void call_second(void) {
   __asm__ volatile("");
 }
 
-static void step(const char *way) {
+static void step(const char* way) {
   lua_State *L = pair->first, *called = NULL;
   if (strncmp(way, "turns", 5) == 0 || strcmp(way, "threads") == 0) {
     call_first();
@@ -92,13 +92,13 @@ static void step(const char *way) {
   }
 }
 
-static void *run(void *argument) {
-  const char *const way = argument;
+static void* run(void* argument) {
+  const char* const way = argument;
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static struct pair pairs[2];
   static int count;
   const int back = strcmp(way, "back") == 0;
-  volatile lua_State *kept[4];
+  volatile lua_State* kept[4];
   int i, me;
   pthread_mutex_lock(&mutex);
   me = count++ & 1;
@@ -118,7 +118,7 @@ static void *run(void *argument) {
   return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   pthread_t thread;
   if (argc != 2) return 2;
   if (strcmp(argv[1], "threads") == 0 && pthread_create(&thread, NULL, run, argv[1])) return 1;

@@ -1,4 +1,5 @@
-/* wrapped on|off: a host that has LuaJIT call C functions through a wrapper of its own, or has had it do so. Works forever; says READY. */
+/* wrapped on|off: a host that has LuaJIT call C functions through a wrapper of its own, or has had it do so. Works
+ * forever; says READY. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,27 +13,28 @@ static const char code[] =
     "local function outer() for i = 1, 100 do leaf(1000) end ready() while true do leaf(1000) end end\n"
     "outer()\n";
 
-static int wrapper(lua_State *L, lua_CFunction function) { return function(L); }
+static int wrapper(lua_State* L, lua_CFunction function) { return function(L); }
 
-static int payload(lua_State *L) {
+static int payload(lua_State* L) {
   volatile int i;
-  for (i = 0; i < 1000; ++i) {}
+  for (i = 0; i < 1000; ++i) {
+  }
   lua_pushinteger(L, i);
   return 1;
 }
 
-static int ready(lua_State *L) {
+static int ready(lua_State* L) {
   (void)L;
   puts("READY");
   fflush(stdout);
   return 0;
 }
 
-int main(int argc, char **argv) {
-  lua_State *L = luaL_newstate();
+int main(int argc, char** argv) {
+  lua_State* L = luaL_newstate();
   if (argc != 2) return 2;
   luaL_openlibs(L);
-  lua_pushlightuserdata(L, (void *)wrapper);
+  lua_pushlightuserdata(L, (void*)wrapper);
   if (!luaJIT_setmode(L, -1, LUAJIT_MODE_WRAPCFUNC | LUAJIT_MODE_ON)) return 1;
   lua_pop(L, 1);
   lua_register(L, "payload", payload);

@@ -4,15 +4,17 @@
 
 #include <fstream>
 
+#include "output/flamegraph.h"
 #include "support/dice.h"
 #include "support/sample_profile.h"
-#include "output/flamegraph.h"
 
 using namespace luaspy;
 
 namespace {
 
-Frame lua(std::string name, std::string file, int line) { return {Frame::Kind::lua, std::move(name), std::move(file), line, 0}; }
+Frame lua(std::string name, std::string file, int line) {
+  return {Frame::Kind::lua, std::move(name), std::move(file), line, 0};
+}
 
 // Samples of one thread, 10 ms apart.
 class Writing {
@@ -43,7 +45,8 @@ class Writing {
 
 Profile recursive() {
   Writing writing("tree.lua");
-  const Frame main = lua("main chunk", "tree.lua", 0), walk = lua("walk", "tree.lua", 3), leaf = lua("leaf", "tree.lua", 9), other = lua("other", "tree.lua", 20);
+  const Frame main = lua("main chunk", "tree.lua", 0), walk = lua("walk", "tree.lua", 3),
+              leaf = lua("leaf", "tree.lua", 9), other = lua("other", "tree.lua", 20);
   const Frame insert = {Frame::Kind::c, "table.insert", "lua5.4", 0, 0};
   writing.add({main, walk, walk, leaf}, 30, VmState::interpreting);
   writing.add({main, other, walk, walk}, 12, VmState::machine_code);
@@ -55,9 +58,22 @@ Profile recursive() {
 
 // Names that would do something if they were taken for markup or script.
 Profile hostile() {
-  constexpr std::string_view names[] = {
-      "<img src=x onerror=\"window.owned=1\">", "</script><script>window.owned=1</script>", "</script x", "</SCRIPT/", "<!--<script ", "]]>", "\"onload=\"window.owned=1",
-      "javascript:window.owned=1", "\u202egpj.exe", "\u2028\u2029", "\xff\xfe", "${window.owned=1}", "&lt;b&gt;", "__proto__", "constructor", "toString"};
+  constexpr std::string_view names[] = {"<img src=x onerror=\"window.owned=1\">",
+                                        "</script><script>window.owned=1</script>",
+                                        "</script x",
+                                        "</SCRIPT/",
+                                        "<!--<script ",
+                                        "]]>",
+                                        "\"onload=\"window.owned=1",
+                                        "javascript:window.owned=1",
+                                        "\u202egpj.exe",
+                                        "\u2028\u2029",
+                                        "\xff\xfe",
+                                        "${window.owned=1}",
+                                        "&lt;b&gt;",
+                                        "__proto__",
+                                        "constructor",
+                                        "toString"};
   Writing writing("</title></script><script>window.owned=1</script><img src=x onerror=window.owned=1>");
   Stack stack;
   for (const std::string_view name : names) {
@@ -72,7 +88,9 @@ Profile large() {
   Writing writing("large.lua");
   Dice dice;
   std::vector<Profile::FrameId> functions;
-  for (int i = 0; i < 300; ++i) functions.push_back(writing.profile.stacks().intern(lua(fmt::format("function_{}", i), fmt::format("module_{}.lua", i % 20), 1 + i)));
+  for (int i = 0; i < 300; ++i)
+    functions.push_back(writing.profile.stacks().intern(
+        lua(fmt::format("function_{}", i), fmt::format("module_{}.lua", i % 20), 1 + i)));
   std::vector<Profile::StackId> stack = {0};
   for (int i = 0; i < 100'000; ++i) {
     for (unsigned less = dice(4); less != 0 && stack.size() > 30; --less) stack.pop_back();
@@ -86,7 +104,8 @@ Profile large() {
   return std::move(writing.profile);
 }
 
-// `steady` takes as long in both, `slower` takes half as long again, `gone` and `fresh` are in one only. After is doubtful: by its counts no sample has Lua.
+// `steady` takes as long in both, `slower` takes half as long again, `gone` and `fresh` are in one
+// only. After is doubtful: by its counts no sample has Lua.
 Profile version_of(bool after) {
   Writing writing("versions.lua");
   writing.profile.about.lua_mapped = after;

@@ -1,6 +1,8 @@
-// write_formats FOLDER: two profiles in the formats that check.py looks at, as NAME.FORMAT, and as NAME.facts what it has to find there: the golden
-// tests' sample, and a large one of many stacks, in which functions call themselves and each other, with gaps and hostile names.
-// write_formats --time SAMPLES: how long each format takes for so many samples of the large one, and how many bytes it is.
+// write_formats FOLDER: two profiles in the formats that check.py looks at, as NAME.FORMAT, and as
+// NAME.facts what it has to find there: the golden tests' sample, and a large one of many stacks,
+// in which functions call themselves and each other, with gaps and hostile names. write_formats
+// --time SAMPLES: how long each format takes for so many samples of the large one, and how many
+// bytes it is.
 
 #include <fmt/format.h>
 
@@ -12,11 +14,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "support/dice.h"
-#include "profile/function_table.h"
-#include "support/sample_profile.h"
-#include "output/format.h"
 #include "base/text.h"
+#include "output/format.h"
+#include "profile/function_table.h"
+#include "support/dice.h"
+#include "support/sample_profile.h"
 
 namespace luaspy {
 namespace {
@@ -26,7 +28,7 @@ std::vector<Frame> functions() {
       {Frame::Kind::native, "_start", "busy", 0, 0},
       {Frame::Kind::native, "malloc", "libc.so.6", 0, 0},
       {Frame::Kind::c, "string.rep", "busy", 0, 0},
-      {Frame::Kind::c, "string.rep", "other.so", 0, 0},   // reads like the one before
+      {Frame::Kind::c, "string.rep", "other.so", 0, 0},  // reads like the one before
       {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0},
       {Frame::Kind::marker, "[garbage collector]", {}, 0, 0},
       {Frame::Kind::lua, "main chunk", "a.lua", 0, 0},
@@ -37,15 +39,29 @@ std::vector<Frame> functions() {
       {Frame::Kind::lua, "std::map<int, char>::at(int)", "größe日本.lua", 4, 0},
       {Frame::Kind::lua, "* 5", "+3 4", 5, 0},
   };
-  for (int i = 0; i < 40; ++i) functions.push_back({Frame::Kind::lua, fmt::format("f{}", i), "many.lua", 10 * i + 1, 0});
+  for (int i = 0; i < 40; ++i)
+    functions.push_back({Frame::Kind::lua, fmt::format("f{}", i), "many.lua", 10 * i + 1, 0});
   return functions;
 }
 
 Profile busy_profile(int samples) {
   Profile profile;
-  profile.about = {"0.1.0", "busy \"one\"\n\xff", "/opt/busy", 7, {"Lua 5.4.4", "LuaJIT 2.1"}, true, "merged", 1000, 10, 1'700'000'000, 0, samples, false};
+  profile.about = {"0.1.0",
+                   "busy \"one\"\n\xff",
+                   "/opt/busy",
+                   7,
+                   {"Lua 5.4.4", "LuaJIT 2.1"},
+                   true,
+                   "merged",
+                   1000,
+                   10,
+                   1'700'000'000,
+                   0,
+                   samples,
+                   false};
   const std::vector<Frame> all = functions();
-  const std::vector<Profile::Thread> threads = {{7, "busy", 7, "busy"}, {8, "wor\"ker\n\xff", 7, "busy"}, {9, "busy", 9, "child"}};
+  const std::vector<Profile::Thread> threads = {
+      {7, "busy", 7, "busy"}, {8, "wor\"ker\n\xff", 7, "busy"}, {9, "busy", 9, "child"}};
   Dice dice;
   std::int64_t at = 0;
   std::vector<Stack> known;
@@ -54,7 +70,8 @@ Profile busy_profile(int samples) {
     for (unsigned depth = dice(12); depth > 0; --depth) {
       stack.push_back(all[dice(static_cast<unsigned>(all.size()))]);
       Frame& frame = stack.back();
-      if (frame.kind == Frame::Kind::lua && dice(8) != 0) frame.line = frame.line_defined + static_cast<int>(dice(5)), frame.line_is_near = dice(4) == 0;
+      if (frame.kind == Frame::Kind::lua && dice(8) != 0)
+        frame.line = frame.line_defined + static_cast<int>(dice(5)), frame.line_is_near = dice(4) == 0;
     }
     known.push_back(std::move(stack));
   }
@@ -79,7 +96,8 @@ struct Costs {
 };
 
 std::string as_json(const std::string& text) {
-  return nlohmann::json::parse(nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)).get<std::string>();
+  return nlohmann::json::parse(nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+      .get<std::string>();
 }
 std::string as_line(const std::string& text) { return printable(text, 1 << 16); }
 
@@ -90,7 +108,12 @@ nlohmann::json facts(const Profile& profile) {
   nlohmann::json threads = nlohmann::json::array();
   std::map<std::string, std::int64_t> states;
   for (const Profile::Thread& thread : profile.threads())
-    threads.push_back({{"name", as_json(thread.name)}, {"text", as_line(thread.name)}, {"tid", thread.tid}, {"pid", thread.pid}, {"samples", 0}, {"ns", 0}});
+    threads.push_back({{"name", as_json(thread.name)},
+                       {"text", as_line(thread.name)},
+                       {"tid", thread.tid},
+                       {"pid", thread.pid},
+                       {"samples", 0},
+                       {"ns", 0}});
   for (const auto& [of, amount] : profile.counts()) {
     const Profile::Situation& situation = profile.situations()[of.situation];
     nlohmann::json& thread = threads[of.thread];
@@ -116,16 +139,29 @@ nlohmann::json facts(const Profile& profile) {
   const std::vector<Cost> counted = costs(profile, table, By::samples);
   for (std::size_t i = 0; i < counted.size(); ++i) {
     const Costs& expected = functions.at(table.texts[i]);
-    if (counted[i].own != expected.own || counted[i].total != expected.total) throw std::logic_error("costs() counts otherwise");
+    if (counted[i].own != expected.own || counted[i].total != expected.total)
+      throw std::logic_error("costs() counts otherwise");
   }
-  nlohmann::json json = {{"samples", profile.samples()}, {"ns", profile.weight_ns()}, {"threads", threads}, {"states", states}, {"started_s", profile.about.started_s},
-                         {"duration_ns", profile.about.duration_ns}, {"rate", profile.about.rate}};
+  nlohmann::json json = {{"samples", profile.samples()},
+                         {"ns", profile.weight_ns()},
+                         {"threads", threads},
+                         {"states", states},
+                         {"started_s", profile.about.started_s},
+                         {"duration_ns", profile.about.duration_ns},
+                         {"rate", profile.about.rate}};
   for (const auto& [text, costs] : functions) {
     nlohmann::json of_lines = nlohmann::json::object();
     for (const auto& [line, samples] : lines[text]) of_lines[std::to_string(line)] = samples;
-    json["functions"].push_back({{"json", as_json(text)}, {"text", as_line(text)}, {"name", as_json(costs.frame->name)}, {"file", as_json(costs.frame->file)},
-                                 {"line_defined", costs.frame->line_defined}, {"own", costs.own}, {"total", costs.total}, {"own_ns", costs.own_ns},
-                                 {"total_ns", costs.total_ns}, {"lines", of_lines}});
+    json["functions"].push_back({{"json", as_json(text)},
+                                 {"text", as_line(text)},
+                                 {"name", as_json(costs.frame->name)},
+                                 {"file", as_json(costs.frame->file)},
+                                 {"line_defined", costs.frame->line_defined},
+                                 {"own", costs.own},
+                                 {"total", costs.total},
+                                 {"own_ns", costs.own_ns},
+                                 {"total_ns", costs.total_ns},
+                                 {"lines", of_lines}});
   }
   return json;
 }

@@ -63,7 +63,7 @@ TEST_CASE("a thread whose cgroup was throttled", "[unit]") {
   CpuReading begin = reading(500, 7'000), end = reading(1'500, 7'260);
   begin.throttled = {3'000 * ms, 10'000 * ms}, end.throttled = {3'000 * ms, 10'680 * ms};
   CHECK(text_of(begin, end) == "wants to run; had a CPU 26 % of the last second; throttled by its cgroup for 0.7 s");
-  end.throttled = {7'000 * ms, 10'000 * ms};   // on several CPUs
+  end.throttled = {7'000 * ms, 10'000 * ms};  // on several CPUs
   CHECK(cpu_wait(begin, end, false)->throttled == 740 * ms);
   end.throttled = {3'049 * ms, 10'000 * ms};
   CHECK(text_of(begin, end) == "wants to run; had a CPU 26 % of the last second");
@@ -75,20 +75,26 @@ TEST_CASE("a thread whose cgroup was throttled", "[unit]") {
 
 TEST_CASE("where a cgroup says how long it was throttled", "[unit]") {
   using Files = std::vector<std::string>;
-  const char* const both = "23 1 0:20 / / rw - ext4 /dev/vda rw\n"
-                           "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
-                           "33 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n"
-                           "32 31 0:29 / /sys/fs/cgroup/cpu,cpuset rw,relatime shared:9 - cgroup cgroup rw,cpuset,cpu\n"
-                           "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+  const char* const both =
+      "23 1 0:20 / / rw - ext4 /dev/vda rw\n"
+      "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
+      "33 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n"
+      "32 31 0:29 / /sys/fs/cgroup/cpu,cpuset rw,relatime shared:9 - cgroup cgroup rw,cpuset,cpu\n"
+      "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
   CHECK(cpu_stat_files("3:cpuset,cpu:/a/b\n2:cpuacct:/c\n0::/d\n", both) ==
-        Files{"/sys/fs/cgroup/cpu,cpuset/a/b/cpu.stat", "/sys/fs/cgroup/cpu,cpuset/a/cpu.stat", "/sys/fs/cgroup/cpu,cpuset/cpu.stat"});
+        Files{"/sys/fs/cgroup/cpu,cpuset/a/b/cpu.stat", "/sys/fs/cgroup/cpu,cpuset/a/cpu.stat",
+              "/sys/fs/cgroup/cpu,cpuset/cpu.stat"});
   CHECK(cpu_stat_files("3:cpu:/\n0::/d\n", both) == Files{"/sys/fs/cgroup/cpu,cpuset/cpu.stat"});
-  CHECK(cpu_stat_files("2:cpuacct:/c\n0::/d\n", both) == Files{"/sys/fs/cgroup/unified/d/cpu.stat", "/sys/fs/cgroup/unified/cpu.stat"});
+  CHECK(cpu_stat_files("2:cpuacct:/c\n0::/d\n", both) ==
+        Files{"/sys/fs/cgroup/unified/d/cpu.stat", "/sys/fs/cgroup/unified/cpu.stat"});
   const char* const part = "41 31 0:38 /pod /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
   CHECK(cpu_stat_files("0::/pod/one\n", part) == Files{"/sys/fs/cgroup/one/cpu.stat", "/sys/fs/cgroup/cpu.stat"});
   CHECK(cpu_stat_files("0::/pod\n", part) == Files{"/sys/fs/cgroup/cpu.stat"});
-  for (const char* const unseen : {"0::/pods\n", "0::/\n", "0::/../other\n", "0::/pod/..\n", "0::\n", "3:cpu:/pod\n", "0", ""}) CHECK(cpu_stat_files(unseen, part).empty());
-  for (const char* const mounts : {"", "\n", "41 31 0:38 / /x rw", "41 31 0:38 / /x rw - ", "41 31 0:38 / /x rw - cgroup cgroup rw,cpu\n"}) {
+  for (const char* const unseen :
+       {"0::/pods\n", "0::/\n", "0::/../other\n", "0::/pod/..\n", "0::\n", "3:cpu:/pod\n", "0", ""})
+    CHECK(cpu_stat_files(unseen, part).empty());
+  for (const char* const mounts :
+       {"", "\n", "41 31 0:38 / /x rw", "41 31 0:38 / /x rw - ", "41 31 0:38 / /x rw - cgroup cgroup rw,cpu\n"}) {
     CHECK(cpu_stat_files("0::/a\n", mounts).empty());
   }
   std::string deep = "0::";
@@ -97,7 +103,9 @@ TEST_CASE("where a cgroup says how long it was throttled", "[unit]") {
 
   CHECK(throttled_in("nr_periods 10\nnr_throttled 7\nthrottled_time 690000000\n") == 690 * ms);
   CHECK(throttled_in("usage_usec 5\nnr_throttled 7\nthrottled_usec 690000\n") == 690 * ms);
-  for (const char* const text : {"", "usage_usec 5\n", "throttled_usec 18446744073709551615\n", "throttled_time 9223372036854775808"}) CHECK(throttled_in(text) == -1);
+  for (const char* const text :
+       {"", "usage_usec 5\n", "throttled_usec 18446744073709551615\n", "throttled_time 9223372036854775808"})
+    CHECK(throttled_in(text) == -1);
 }
 
 }  // namespace luaspy

@@ -1,5 +1,5 @@
-#include <catch2/catch.hpp>
 #include <sched.h>
+#include <catch2/catch.hpp>
 
 #include <thread>
 

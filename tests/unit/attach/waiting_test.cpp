@@ -23,19 +23,23 @@ TEST_CASE("times as people say them", "[unit]") {
 }
 
 TEST_CASE("sockets from the kernel's tables", "[unit]") {
-  Sockets sockets(0);   // of no process: there are no tables but these
+  Sockets sockets(0);  // of no process: there are no tables but these
   sockets.add(Sockets::Table::tcp,
               "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-              "   0: 0100007F:18EB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 101 1 0 100 0 0 10 0\n"
+              "   0: 0100007F:18EB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 101 1 0 100 "
+              "0 0 10 0\n"
               "   1: 0100007F:C000 0200000A:0050 02 00000000:00000000 00:00000000 00000000     0        0 102 1 0\n"
               "   2: garbage\n\n   3:\n");
-  sockets.add(Sockets::Table::tcp6,
-              "heading\n   0: 00000000000000000000000001000000:0035 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 103 1 0\n"
-              "   1: 0000000000000000FFFF00000100007F:0050 0000000000000000FFFF00000200007F:C001 08 0:0 00:0 0 0 0 104 1 0\n");
+  sockets.add(
+      Sockets::Table::tcp6,
+      "heading\n   0: 00000000000000000000000001000000:0035 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 "
+      "103 1 0\n"
+      "   1: 0000000000000000FFFF00000100007F:0050 0000000000000000FFFF00000200007F:C001 08 0:0 00:0 0 0 0 104 1 0\n");
   sockets.add(Sockets::Table::udp, "heading\n  1: 00000000:0035 00000000:0000 07 0:0 00:0 0 0 0 105 2 0\n");
   sockets.add(Sockets::Table::unix_,
               "Num       RefCount Protocol Flags    Type St Inode Path\n"
-              "0: 00000002 00000000 00010000 0001 01 106 /run/a b.sock\n0: 00000003 00000000 00000000 0001 03 107\n0: 00000002 00000000 00000000 0002 01 108 @x\x1b[31m\n");
+              "0: 00000002 00000000 00010000 0001 01 106 /run/a b.sock\n0: 00000003 00000000 00000000 0001 03 107\n0: "
+              "00000002 00000000 00000000 0002 01 108 @x\x1b[31m\n");
   const auto text = [&](std::uint64_t inode) {
     const std::optional<Socket> socket = sockets.find(inode);
     return socket ? socket->text : "none";
@@ -75,17 +79,24 @@ TEST_CASE("many files in one line", "[unit]") {
   using Kind = OpenFile::Kind;
   CHECK(summary({}, 0) == "nothing");
   CHECK(summary({}, 3) == "3 more");
-  const std::vector<OpenFile> files = {{Kind::other, 1, "eventfd"}, {Kind::listening, 2, "tcp 0.0.0.0:80 listening"}, {Kind::connection, 3, "a"}, {Kind::connection, 4, "b"}};
+  const std::vector<OpenFile> files = {{Kind::other, 1, "eventfd"},
+                                       {Kind::listening, 2, "tcp 0.0.0.0:80 listening"},
+                                       {Kind::connection, 3, "a"},
+                                       {Kind::connection, 4, "b"}};
   CHECK(summary(files, 0) == "tcp 0.0.0.0:80 listening, eventfd, 2 connections");
   CHECK(summary(std::span(files).first(3), 2) == "tcp 0.0.0.0:80 listening, eventfd, a, 2 more");
 }
 
 TEST_CASE("why a thread stands still", "[unit]") {
   using Kind = Halt::Kind;
-  const auto of = [](char state, const char* wchan, int signal = 0, pid_t tracer = 0, bool frozen = false) { return halt_of(HaltFacts{state, wchan, signal, tracer, frozen}); };
-  CHECK(halt_text(of('T', "do_signal_stop", SIGSTOP), 42) == "stopped by a signal (SIGSTOP; continue it with kill -CONT 42)");
+  const auto of = [](char state, const char* wchan, int signal = 0, pid_t tracer = 0, bool frozen = false) {
+    return halt_of(HaltFacts{state, wchan, signal, tracer, frozen});
+  };
+  CHECK(halt_text(of('T', "do_signal_stop", SIGSTOP), 42) ==
+        "stopped by a signal (SIGSTOP; continue it with kill -CONT 42)");
   CHECK(halt_text(of('T', ""), 42) == "stopped by a signal (continue it with kill -CONT 42)");
-  CHECK(halt_text(of('T', "", SIGTTIN), 42) == "stopped by a signal (SIGTTIN: it reads from a terminal in the background; continue it with kill -CONT 42)");
+  CHECK(halt_text(of('T', "", SIGTTIN), 42) ==
+        "stopped by a signal (SIGTTIN: it reads from a terminal in the background; continue it with kill -CONT 42)");
   Halt traced = of('t', "ptrace_stop", 0, 7);
   traced.tracer_name = "gdb";
   CHECK(halt_text(traced, 42) == "traced by 7 (gdb)");

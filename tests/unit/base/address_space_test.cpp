@@ -30,7 +30,9 @@ TEST_CASE("maps are parsed, found by address, and lines of another form are pass
 }
 
 TEST_CASE("mappings that overlap", "[unit]") {
-  const AddressSpace space = AddressSpace::parse("1000-9000 r--p 0 00:00 1 /a\n2000-3000 r--p 0 00:00 1 /a\n8000-ffffffffffffffff r--p 0 00:00 1 /a\n9000-a000 r--p 0 00:00 1 /a\n");
+  const AddressSpace space = AddressSpace::parse(
+      "1000-9000 r--p 0 00:00 1 /a\n2000-3000 r--p 0 00:00 1 /a\n8000-ffffffffffffffff r--p 0 00:00 1 /a\n9000-a000 "
+      "r--p 0 00:00 1 /a\n");
   REQUIRE(space.mappings().size() == 2);
   CHECK((space.mappings()[0].end == 0x9000 && space.mappings()[1].start == 0x9000));
 }

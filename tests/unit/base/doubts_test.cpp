@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "output/flamegraph.h"
-#include "profile/profile.h"
 #include "output/summary.h"
+#include "profile/profile.h"
 #include "top/top_lines.h"
 #include "top/top_plain.h"
 
@@ -24,7 +24,8 @@ DoubtFacts facts(std::int64_t samples) {
 
 bool has_one(const DoubtFacts& of, const std::string& words) {
   const std::vector<std::string> found = doubts(of);
-  return found.size() == 1 && found.front().find(words) != std::string::npos && found.front().ends_with("please run `luaspy doctor --pid 42` while it runs and send us its report");
+  return found.size() == 1 && found.front().find(words) != std::string::npos &&
+         found.front().ends_with("please run `luaspy doctor --pid 42` while it runs and send us its report");
 }
 
 Profile profile_without_lua(int samples) {
@@ -72,7 +73,7 @@ TEST_CASE("interpreter frames without a state are doubted above 1 %", "[unit]") 
 
 TEST_CASE("what was not matched is doubted above 2 % of the samples with Lua", "[unit]") {
   DoubtFacts some = facts(1000);
-  some.quality.with_lua = some.quality.fresh_mismatch = 500;   // a difference in number alone is nothing: see doubts()
+  some.quality.with_lua = some.quality.fresh_mismatch = 500;  // a difference in number alone is nothing: see doubts()
   some.quality.not_joined = 10;
   CHECK(doubts(some).empty());
   some.quality.not_joined = 11;
@@ -106,8 +107,10 @@ TEST_CASE("samples at system calls are doubted beyond 4 standard deviations and 
   // 50 % of 400: a standard deviation is 2.5 points, so 4 of them decide.
   CHECK_FALSE(system_call_doubt(42, 400, 240, 0.5));
   CHECK(system_call_doubt(42, 400, 241, 0.5));
-  CHECK_FALSE(system_call_doubt(42, 1000, 0, 0.5));   // page faults are system time, too
-  CHECK(system_call_doubt(42, 1000, 560, 0.015)->starts_with("56.0 % of the samples are at returns from system calls, where 1.5 % of the CPU time is system time"));
+  CHECK_FALSE(system_call_doubt(42, 1000, 0, 0.5));  // page faults are system time, too
+  CHECK(system_call_doubt(42, 1000, 560, 0.015)
+            ->starts_with(
+                "56.0 % of the samples are at returns from system calls, where 1.5 % of the CPU time is system time"));
 }
 
 TEST_CASE("a doubt comes first wherever a profile is shown", "[unit]") {

@@ -7,11 +7,11 @@ namespace luaspy {
 TEST_CASE("what a terminal could obey or a file could break on is shown, not passed on", "[unit]") {
   CHECK(printable("größe 日本語") == "größe 日本語");
   CHECK(printable("a\nb\x1b[31m") == "a\\x0ab\\x1b[31m");
-  CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");                  // C1: CSI
+  CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");  // C1: CSI
   CHECK(printable("\xff\xfe ok") == "\\xff\\xfe ok");
-  CHECK(printable("\xe0\x80\x80") == "\\xe0\\x80\\x80");          // overlong
-  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");          // a surrogate
-  CHECK(printable("\xf0\x9f\x8c") == "\\xf0\\x9f\\x8c");          // cut short
+  CHECK(printable("\xe0\x80\x80") == "\\xe0\\x80\\x80");  // overlong
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // a surrogate
+  CHECK(printable("\xf0\x9f\x8c") == "\\xf0\\x9f\\x8c");  // cut short
   CHECK(printable("abcdef", 3) == "abc...");
   CHECK(printable("abc", 3) == "abc");
 }
@@ -24,9 +24,9 @@ TEST_CASE("strings are quoted as Lua would, and never cut within a character", "
   CHECK(quoted("\xc2\x9b", 2) == R"("\xc2\x9b")");
   CHECK(quoted("abc", 1000) == "\"abc\"… (1000 bytes)");
   CHECK(quoted("gr\xc3\xb6", 10) == "\"grö\"… (10 bytes)");
-  CHECK(quoted("gr\xc3", 10) == "\"gr\"… (10 bytes)");                  // the second byte lies behind the cut
+  CHECK(quoted("gr\xc3", 10) == "\"gr\"… (10 bytes)");  // the second byte lies behind the cut
   CHECK(quoted("\xe6\x97", 10) == "\"\"… (10 bytes)");
-  CHECK(quoted("gr\xc3", 3) == "\"gr\\xc3\"");                          // or there is none
+  CHECK(quoted("gr\xc3", 3) == "\"gr\\xc3\"");  // or there is none
   CHECK(quoted("\x80\x80\x80", 9) == "\"\\x80\\x80\\x80\"… (9 bytes)");
 }
 

@@ -10,7 +10,8 @@ namespace luaspy {
 
 TEST_CASE("numbers of 7 bits a byte are read as they were written", "[unit]") {
   std::deque<std::uint8_t> bytes;
-  const std::vector<std::uint64_t> numbers = {0, 1, 127, 128, 300, 16383, 16384, std::uint64_t{1} << 63, std::numeric_limits<std::uint64_t>::max()};
+  const std::vector<std::uint64_t> numbers = {
+      0, 1, 127, 128, 300, 16383, 16384, std::uint64_t{1} << 63, std::numeric_limits<std::uint64_t>::max()};
   for (const std::uint64_t number : numbers) put_varint(bytes, number);
   CHECK(bytes.size() == 1 + 1 + 1 + 2 + 2 + 2 + 3 + 10 + 10);
   auto next = bytes.cbegin();

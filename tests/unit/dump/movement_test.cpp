@@ -32,8 +32,10 @@ TEST_CASE("a thread that used no CPU and is where it was hangs", "[unit]") {
 }
 
 TEST_CASE("a thread that works: the function that all looks are inside of, and its lines", "[unit]") {
-  const std::vector<Movement> result = movements({look(10, 0, {main_frame, lua("f", 1, 9), lua("g", 20, 21)}), look(11, 0.99, {main_frame, lua("f", 1, 3), lua("h", 30, 31)}),
-                                                  look(12, 1.98, {main_frame, lua("called otherwise", 1, 3), lua("g", 20, 22)})});
+  const std::vector<Movement> result = movements(
+      {look(10, 0, {main_frame, lua("f", 1, 9), lua("g", 20, 21)}),
+       look(11, 0.99, {main_frame, lua("f", 1, 3), lua("h", 30, 31)}),
+       look(12, 1.98, {main_frame, lua("called otherwise", 1, 3), lua("g", 20, 22)})});
   REQUIRE(result.size() == 1);
   CHECK(result[0].kind == Movement::Kind::works);
   CHECK(result[0].cpu == Approx(0.99));
@@ -44,7 +46,8 @@ TEST_CASE("a thread that works: the function that all looks are inside of, and i
 }
 
 TEST_CASE("a thread that sleeps here and there moves", "[unit]") {
-  CHECK(movements({look(0, 0, {main_frame, lua("f", 1, 3), waits}), look(1, 0, {main_frame, lua("f", 1, 4), waits})})[0].kind == Movement::Kind::moves);
+  CHECK(movements({look(0, 0, {main_frame, lua("f", 1, 3), waits}), look(1, 0, {main_frame, lua("f", 1, 4), waits})})[0]
+            .kind == Movement::Kind::moves);
   const Stack stack = {main_frame, waits};
   const std::vector<Movement> some_work = movements({look(0, 0, stack), look(1, 0.2, stack)});
   CHECK(some_work[0].kind == Movement::Kind::moves);

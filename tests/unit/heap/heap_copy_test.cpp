@@ -22,7 +22,10 @@ class Changing : public Memory {
   Address age = 0;
 };
 
-AddressSpace one_mapping() { return AddressSpace({{.start = Changing::base, .end = Changing::base + Changing::size, .readable = true, .writable = true}}); }
+AddressSpace one_mapping() {
+  return AddressSpace(
+      {{.start = Changing::base, .end = Changing::base + Changing::size, .readable = true, .writable = true}});
+}
 
 }  // namespace
 
@@ -34,7 +37,7 @@ TEST_CASE("a copy has what was used, as it was in the stop") {
   const Address first = Changing::base + 8, far = Changing::base + 5 * HeapCopy::piece_size + 4096;
   CHECK(copy.get<Address>(first) == first);
   CHECK(copy.get<Address>(first + 512) == first + 512);
-  CHECK(live.reads == 1);   // the piece was there
+  CHECK(live.reads == 1);  // the piece was there
   CHECK(copy.get<Address>(far) == far);
   CHECK(copy.used_bytes() == 2 * HeapCopy::page_size);
   live.age = 1 << 24;
@@ -88,7 +91,8 @@ TEST_CASE("a copy has bounds") {
   CHECK(live.reads == before + 1);
   // Across a piece's end.
   HeapCopy across(live, 1 << 20);
-  CHECK(across.get<Address>(Changing::base + HeapCopy::piece_size - 4) == (((Changing::base + HeapCopy::piece_size - 8) >> 32) | (Changing::base + HeapCopy::piece_size) << 32));
+  CHECK(across.get<Address>(Changing::base + HeapCopy::piece_size - 4) ==
+        (((Changing::base + HeapCopy::piece_size - 8) >> 32) | (Changing::base + HeapCopy::piece_size) << 32));
 }
 
 }  // namespace luaspy

@@ -1,5 +1,6 @@
-// Prototypes made by hand: what a caller calls its callee, and how a Proto is read from memory. Whether names agree with a
-// real Lua is tests/oracle/names_oracle.cpp's matter; here is what no compiler makes, and one case of everything else.
+// Prototypes made by hand: what a caller calls its callee, and how a Proto is read from memory.
+// Whether names agree with a real Lua is tests/oracle/names_oracle.cpp's matter; here is what no
+// compiler makes, and one case of everything else.
 
 #include "luastate/bytecode.h"
 
@@ -20,14 +21,16 @@ struct Arguments {
   int a = 0, b = 0, c = 0, k = 0, bx = 0, ax = 0, jump = 0;
 };
 
-std::uint32_t put(Field field, int value) { return (static_cast<std::uint32_t>(value) & ((1U << field.width) - 1)) << field.position; }
+std::uint32_t put(Field field, int value) {
+  return (static_cast<std::uint32_t>(value) & ((1U << field.width) - 1)) << field.position;
+}
 
 std::uint32_t word(Bytecode bytecode, std::string_view name, Arguments arguments = {}) {
   const Encoding& encoding = encoding_of(bytecode);
   for (std::size_t i = 0; i < encoding.opcodes.size(); ++i) {
     if (encoding.opcodes[i].name != name) continue;
-    std::uint32_t bits = put(encoding.opcode, static_cast<int>(i)) | put(encoding.a, arguments.a) | put(encoding.b, arguments.b) |
-                         put(encoding.c, arguments.c) | put(encoding.bx, arguments.bx);
+    std::uint32_t bits = put(encoding.opcode, static_cast<int>(i)) | put(encoding.a, arguments.a) |
+                         put(encoding.b, arguments.b) | put(encoding.c, arguments.c) | put(encoding.bx, arguments.bx);
     if (arguments.k != 0) bits |= put(encoding.k, arguments.k);
     if (arguments.ax != 0) bits = put(encoding.opcode, static_cast<int>(i)) | put(encoding.ax, arguments.ax);
     if (arguments.jump == 0) return bits;
@@ -59,7 +62,8 @@ std::string name_at(const Prototype& caller, int pc) {
 std::string last_name(const Prototype& caller) { return name_at(caller, static_cast<int>(caller.code.size()) - 1); }
 
 constexpr int rk = 256;  // 5.1 to 5.3: a constant
-constexpr auto l51 = Bytecode::lua51, l52 = Bytecode::lua52, l53 = Bytecode::lua53, l54 = Bytecode::lua54, l55 = Bytecode::lua55;
+constexpr auto l51 = Bytecode::lua51, l52 = Bytecode::lua52, l53 = Bytecode::lua53, l54 = Bytecode::lua54,
+               l55 = Bytecode::lua55;
 constexpr Bytecode all[] = {l51, l52, l53, l54, l55};
 
 }  // namespace
@@ -72,7 +76,8 @@ TEST_CASE("5.1: names of called values") {
   CHECK(last_name(function(l51, {{"SELF", {.c = rk | 1}}, {"CALL"}})) == "method one");
   CHECK(last_name(function(l51, {{"SELF", {.c = rk | 1}}, {"CALL", {.a = 1}}})) == "method one");
   CHECK(last_name(function(l51, {{"GETUPVAL", {.b = 1}}, {"TAILCALL"}})) == "upvalue up");
-  CHECK(last_name(function(l51, {{"GETUPVAL", {.a = 1, .b = 1}}, {"MOVE", {.a = 2, .b = 1}}, {"CALL", {.a = 2}}})) == "upvalue up");
+  CHECK(last_name(function(l51, {{"GETUPVAL", {.a = 1, .b = 1}}, {"MOVE", {.a = 2, .b = 1}}, {"CALL", {.a = 2}}})) ==
+        "upvalue up");
   CHECK(last_name(function(l51, {{"LOADK", {.bx = 1}}, {"CALL"}})) == "nothing");
   CHECK(last_name(function(l51, {{"ADD"}})) == "nothing");
   CHECK(last_name(function(l51, {{"LOADNIL", {.a = 0, .b = 3}}, {"CALL", {.a = 2}}})) == "nothing");
@@ -82,8 +87,12 @@ TEST_CASE("5.1: names of called values") {
 }
 
 TEST_CASE("5.1: jumps are taken, captures and counts are not instructions") {
-  CHECK(last_name(function(l51, {{"GETGLOBAL", {.bx = 0}}, {"JMP", {.jump = 1}}, {"GETGLOBAL", {.bx = 1}}, {"CALL"}})) == "global zero");
-  CHECK(last_name(function(l51, {{"GETGLOBAL", {.a = 0, .bx = 0}}, {"CLOSURE", {.a = 1}}, {"MOVE"}, {"GETUPVAL"}, {"CALL"}})) == "global zero");
+  CHECK(
+      last_name(function(l51, {{"GETGLOBAL", {.bx = 0}}, {"JMP", {.jump = 1}}, {"GETGLOBAL", {.bx = 1}}, {"CALL"}})) ==
+      "global zero");
+  CHECK(last_name(function(
+            l51, {{"GETGLOBAL", {.a = 0, .bx = 0}}, {"CLOSURE", {.a = 1}}, {"MOVE"}, {"GETUPVAL"}, {"CALL"}})) ==
+        "global zero");
   CHECK(last_name(function(l51, {{"GETGLOBAL"}, {"SETLIST", {.a = 1, .c = 0}}, {"CALL"}, {"CALL"}})) == "global zero");
   Prototype ended = function(l51, {{"CLOSURE"}, {"GETUPVAL", {.b = 1}}, {"CALL"}});
   CHECK(last_name(ended) == "nothing");
@@ -96,13 +105,15 @@ TEST_CASE("5.2 and 5.3: names of called values") {
     CHECK(last_name(function(version, {{"GETTABUP", {.b = 0, .c = rk | 1}}, {"CALL"}})) == "global one");
     CHECK(last_name(function(version, {{"GETTABUP", {.b = 1, .c = rk | 1}}, {"CALL"}})) == "field one");
     CHECK(last_name(function(version, {{"GETTABLE", {.c = rk | 3}}, {"CALL"}})) == "field three");
-    CHECK(last_name(function(version, {{"LOADK", {.a = 1, .bx = 1}}, {"GETTABLE", {.c = 1}}, {"CALL"}})) == "field one");
+    CHECK(last_name(function(version, {{"LOADK", {.a = 1, .bx = 1}}, {"GETTABLE", {.c = 1}}, {"CALL"}})) ==
+          "field one");
     CHECK(last_name(function(version, {{"SELF", {.c = rk | 1}}, {"CALL"}})) == "method one");
     CHECK(last_name(function(version, {{"LOADK", {.bx = 1}}, {"CALL"}})) == "constant one");
     CHECK(last_name(function(version, {{"LOADK", {.bx = 2}}, {"CALL"}})) == "nothing");
     CHECK(last_name(function(version, {{"LOADKX"}, {"EXTRAARG", {.ax = 3}}, {"CALL"}})) == "constant three");
     CHECK(last_name(function(version, {{"GETUPVAL", {.b = 1}}, {"CALL"}})) == "upvalue up");
-    CHECK(last_name(function(version, {{"GETUPVAL", {.b = 1}}, {"JMP", {.jump = 1}}, {"GETUPVAL"}, {"CALL"}})) == "nothing");
+    CHECK(last_name(function(version, {{"GETUPVAL", {.b = 1}}, {"JMP", {.jump = 1}}, {"GETUPVAL"}, {"CALL"}})) ==
+          "nothing");
     CHECK(last_name(function(version, {{"TFORCALL"}})) == "for iterator for iterator");
     CHECK(last_name(function(version, {{"CONCAT"}})) == "metamethod __concat");
     CHECK(last_name(function(version, {{"SETTABUP"}})) == "metamethod __newindex");
@@ -120,9 +131,12 @@ TEST_CASE("5.4 and 5.5: names of called values") {
     CHECK(last_name(function(version, {{"GETTABUP", {.b = 0, .c = 1}}, {"CALL"}})) == "global one");
     CHECK(last_name(function(version, {{"GETFIELD", {.b = 1, .c = 3}}, {"CALL"}})) == "field three");
     CHECK(last_name(function(version, {{"GETI", {.b = 1, .c = 3}}, {"CALL"}})) == "field integer index");
-    CHECK(last_name(function(version, {{"LOADK", {.a = 1, .bx = 1}}, {"GETTABLE", {.c = 1}}, {"CALL"}})) == "field one");
-    CHECK(last_name(function(version, {{"GETUPVAL", {.a = 1, .b = 0}}, {"GETFIELD", {.b = 1, .c = 1}}, {"CALL"}})) == "global one");
-    CHECK(last_name(function(version, {{"LOADK", {.a = 1, .bx = 4}}, {"GETFIELD", {.b = 1, .c = 1}}, {"CALL"}})) == "field one");
+    CHECK(last_name(function(version, {{"LOADK", {.a = 1, .bx = 1}}, {"GETTABLE", {.c = 1}}, {"CALL"}})) ==
+          "field one");
+    CHECK(last_name(function(version, {{"GETUPVAL", {.a = 1, .b = 0}}, {"GETFIELD", {.b = 1, .c = 1}}, {"CALL"}})) ==
+          "global one");
+    CHECK(last_name(function(version, {{"LOADK", {.a = 1, .bx = 4}}, {"GETFIELD", {.b = 1, .c = 1}}, {"CALL"}})) ==
+          "field one");
     CHECK(last_name(function(version, {{"SELF", {.c = 1, .k = 1}}, {"CALL"}})) == "method one");
     CHECK(last_name(function(version, {{"MMBIN", {.c = 6}}})) == "metamethod add");
     CHECK(last_name(function(version, {{"MMBINK", {.c = 24}}})) == "metamethod close");
@@ -151,7 +165,8 @@ TEST_CASE("locals are named by the order of those alive") {
 
 TEST_CASE("which instructions are calls, and where their function is") {
   for (Bytecode version : all) {
-    const Prototype caller = function(version, {{"CALL"}, {"TAILCALL"}, {"UNM"}, {version == l51 ? "TFORLOOP" : "TFORCALL"}});
+    const Prototype caller = function(version,
+                                      {{"CALL"}, {"TAILCALL"}, {"UNM"}, {version == l51 ? "TFORLOOP" : "TFORCALL"}});
     CHECK(is_call(version, caller.code[0]));
     CHECK(is_call(version, caller.code[1]));
     CHECK_FALSE(is_call(version, caller.code[2]));
@@ -162,7 +177,7 @@ TEST_CASE("which instructions are calls, and where their function is") {
     CHECK(is_tail_call(version, caller.code[1]));
     CHECK_FALSE(is_tail_call(version, ~std::uint32_t{0}));
     CHECK_FALSE(called_register(version, caller.code[2]));
-    CHECK_FALSE(is_call(version, ~std::uint32_t{0}));   // no opcode has this number
+    CHECK_FALSE(is_call(version, ~std::uint32_t{0}));  // no opcode has this number
   }
 }
 
@@ -183,7 +198,8 @@ TEST_CASE("bytecode that no compiler makes") {
     moves.code.push_back(word(version, "CALL", {.a = 255}));
     CHECK(last_name(moves) == "nothing");
     CHECK(last_name(function(version, {{"MOVE", {.a = 1, .b = 1}}, {"CALL", {.a = 1}}})) == "nothing");
-    CHECK(last_name(function(version, {{"MOVE", {.a = 1, .b = 2}}, {"MOVE", {.a = 2, .b = 1}}, {"CALL", {.a = 2}}})) == "nothing");
+    CHECK(last_name(function(version, {{"MOVE", {.a = 1, .b = 2}}, {"MOVE", {.a = 2, .b = 1}}, {"CALL", {.a = 2}}})) ==
+          "nothing");
     for (int jump : {-65000, 65000, -1, -2, 1}) {
       const Prototype jumps = function(version, {{"GETUPVAL", {.b = 1}}, {"JMP", {.jump = jump}}, {"CALL"}});
       CHECK(last_name(jumps) == "upvalue up");
@@ -202,7 +218,8 @@ TEST_CASE("random bytecode takes bounded time") {
     Prototype caller = function(version, {});
     caller.code.resize(20000);
     for (std::uint32_t& instruction : caller.code) instruction = static_cast<std::uint32_t>(random());
-    for (int i = 0; i < 30000; ++i) caller.locals.push_back({"x", static_cast<int>(random() % 20000) - 9, static_cast<int>(random())});
+    for (int i = 0; i < 30000; ++i)
+      caller.locals.push_back({"x", static_cast<int>(random() % 20000) - 9, static_cast<int>(random())});
     for (int pc = 0; pc < 20000; pc += 17) callee_name(caller, pc);
     caller.code.assign(1 << 22, word(version, "MOVE"));
     caller.code.front() = word(version, "CLOSURE");
@@ -228,7 +245,8 @@ namespace {
 class Image : public Memory {
  public:
   bool read(Address address, std::span<std::byte> into) const override {
-    if (address < base || address - base > bytes_.size() || bytes_.size() - (address - base) < into.size()) return false;
+    if (address < base || address - base > bytes_.size() || bytes_.size() - (address - base) < into.size())
+      return false;
     std::memcpy(into.data(), bytes_.data() + (address - base), into.size());
     return true;
   }
@@ -247,7 +265,8 @@ class Image : public Memory {
     put<std::uint8_t>(object + 8, is_long ? 0x14 : 0x04);
     Address characters = object + row.string_data;
     if (row.string_form == StringForm::length_word || is_long) put<std::uint64_t>(object + row.string_len, text.size());
-    if (row.string_form == StringForm::short_long && !is_long) put(object + row.string_shrlen, static_cast<std::uint8_t>(text.size()));
+    if (row.string_form == StringForm::short_long && !is_long)
+      put(object + row.string_shrlen, static_cast<std::uint8_t>(text.size()));
     if (row.string_form == StringForm::signed_short) {
       put(object + row.string_shrlen, static_cast<std::int8_t>(is_long ? -1 : static_cast<int>(text.size())));
       if (is_long) put(object + row.string_data, characters = reserve(text.size() + 1));
@@ -256,7 +275,8 @@ class Image : public Memory {
     return object;
   }
 
-  // A function "@f.lua":10-20 of three instructions on lines 11, 400, 401, with a constant, an upvalue and a local.
+  // A function "@f.lua":10-20 of three instructions on lines 11, 400, 401, with a constant, an
+  // upvalue and a local.
   Address proto(const Layout& row) {
     const Address object = reserve(row.p_size);
     put(object + 8, row.tag_proto);

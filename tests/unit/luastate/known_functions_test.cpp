@@ -27,7 +27,7 @@ TEST_CASE("a function is believed if it is what it was when it became known", "[
   CHECK(known.has(0x1040));
   CHECK(!known.has(0x1080));
   CHECK(known.confirm(walk_of({lua(0x1000, 0x2000, 5), lua(0x1080, 0x3000, 7)})));
-  CHECK(!known.confirm(walk_of({lua(0x1000, 0x2000, 6)})));   // another Proto at the same address
+  CHECK(!known.confirm(walk_of({lua(0x1000, 0x2000, 6)})));  // another Proto at the same address
   CHECK(!known.has(0x1000));
 }
 

@@ -1,5 +1,5 @@
-// What no Lua makes: values that lead into memory which is full of anything, and tables that refer to themselves. What real ones look like is
-// the live test's matter (live/locals_test.cpp).
+// What no Lua makes: values that lead into memory which is full of anything, and tables that refer
+// to themselves. What real ones look like is the live test's matter (live/locals_test.cpp).
 
 #include "luastate/value_text.h"
 
@@ -16,7 +16,8 @@ using namespace luaspy;
 
 namespace {
 
-// Every address can be read. Most words are pointers to more of it, or what an object's or a value's tags could be, so that everything leads on.
+// Every address can be read. Most words are pointers to more of it, or what an object's or a
+// value's tags could be, so that everything leads on.
 class Anything : public Memory {
  public:
   explicit Anything(std::uint64_t seed) : seed_(seed) {}
@@ -36,13 +37,20 @@ class Anything : public Memory {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
     x ^= x >> 27;
     constexpr std::array<std::uint8_t, 14> tags = {4, 5, 6, 7, 8, 10, 20, 38, 68, 69, 70, 71, 72, 84};
-    if (place % 2 == 1 && x >> 62 != 0) return tags[x % tags.size()] | (4 + (x >> 8) % 9) << 8 | (x & 0x7f) << 32 | (x >> 20 & 3) << 16;
+    if (place % 2 == 1 && x >> 62 != 0)
+      return tags[x % tags.size()] | (4 + (x >> 8) % 9) << 8 | (x & 0x7f) << 32 | (x >> 20 & 3) << 16;
     switch (x >> 61) {
-      case 0: case 1: return (x & 0x7ffffff0) + lowest_address;              // a pointer
-      case 2: return ~(x >> 8 & 15) << 47 | (x & 0x7ffffff0);                 // a LuaJIT value
-      case 3: return x & 0x7f;                                                // a tag
-      case 4: return (x & 0x0f0f0f0f0f0f0f0f) | (x >> 5 & 0x4040404040404040); // eight of them
-      default: return x;
+      case 0:
+      case 1:
+        return (x & 0x7ffffff0) + lowest_address;  // a pointer
+      case 2:
+        return ~(x >> 8 & 15) << 47 | (x & 0x7ffffff0);  // a LuaJIT value
+      case 3:
+        return x & 0x7f;  // a tag
+      case 4:
+        return (x & 0x0f0f0f0f0f0f0f0f) | (x >> 5 & 0x4040404040404040);  // eight of them
+      default:
+        return x;
     }
   }
   std::uint64_t seed_;
@@ -54,7 +62,8 @@ bool is_fit(const std::string& text) {
 
 std::vector<Dialect> all_dialects() {
   static LuajitLayout gc64 = layout_rows::luajit_gc64, gc32 = layout_rows::luajit_gc32;
-  for (LuajitLayout* const layout : {&gc64, &gc32}) layout->str_len = 20, layout->str_data = 24, layout->G_registry = 200, layout->G_cur_L = 368;
+  for (LuajitLayout* const layout : {&gc64, &gc32})
+    layout->str_len = 20, layout->str_data = 24, layout->G_registry = 200, layout->G_cur_L = 368;
   std::vector<Dialect> dialects = {{.luajit = &gc64}, {.luajit = &gc32}};
   for (const Layout& row : layouts()) dialects.push_back({.puc = &row});
   return dialects;
@@ -135,7 +144,8 @@ TEST_CASE("variables in memory that is full of anything are bounded", "[unit]") 
       for (Address i = 0; i < 3; ++i) {
         LuaCall call;
         call.ci = 0x400000 - 0x1000 * i, call.func = call.ci - 8, call.closure = 0x500000 + 64 * i;
-        call.is_lua = i > 0, call.is_vararg = true, call.proto = 0x600000, call.mark = 1, call.code = 0x700000, call.size_code = 100;
+        call.is_lua = i > 0, call.is_vararg = true, call.proto = 0x600000, call.mark = 1, call.code = 0x700000,
+        call.size_code = 100;
         walk.calls.push_back(call);
       }
       VariableReader variables(memory, dialect, 0x100000, 0x200000, walk, names, {});
@@ -177,7 +187,8 @@ TEST_CASE("numbers are written as each Lua writes them", "[unit]") {
   Names names(image);
   const auto text = [&](std::string_view name, double number) {
     const Dialect dialect = {.puc = &row(name)};
-    return ValueText(image, dialect, 0x1000, 0x2000, names, {}).text({Value::Type::number, std::bit_cast<std::uint64_t>(number)});
+    return ValueText(image, dialect, 0x1000, 0x2000, names, {})
+        .text({Value::Type::number, std::bit_cast<std::uint64_t>(number)});
   };
   CHECK(text("5.1.0-5.1.5", 3) == "3");
   CHECK(text("5.3.4-5.3.6", 3) == "3.0");

@@ -1,4 +1,5 @@
-// The raw recording: what was sampled is read again, and no file makes the reader do anything else than read what is right in it.
+// The raw recording: what was sampled is read again, and no file makes the reader do anything else
+// than read what is right in it.
 
 #include <malloc.h>
 #include <zlib.h>
@@ -9,8 +10,8 @@
 #include <random>
 #include <sstream>
 
-#include "output/format.h"
 #include "input/raw_reader.h"
+#include "output/format.h"
 #include "output/raw.h"
 
 namespace luaspy {
@@ -18,12 +19,16 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 
-Frame lua(std::string name, std::string file, int defined, int line, bool near = false) { return {Frame::Kind::lua, std::move(name), std::move(file), defined, line, near}; }
+Frame lua(std::string name, std::string file, int defined, int line, bool near = false) {
+  return {Frame::Kind::lua, std::move(name), std::move(file), defined, line, near};
+}
 
-// What Recording does with samples, with no process behind them: each goes to a raw file and to a profile.
+// What Recording does with samples, with no process behind them: each goes to a raw file and to a
+// profile.
 class Recorder {
  public:
-  explicit Recorder(const Shape& shape = {}) : profile_(true), shaper_(shape, stacks_, profile_.stacks()), raw_(stacks_, threads_, out_) {}
+  explicit Recorder(const Shape& shape = {})
+      : profile_(true), shaper_(shape, stacks_, profile_.stacks()), raw_(stacks_, threads_, out_) {}
 
   std::uint32_t thread(const Profile::Thread& thread) {
     threads_.push_back(thread);
@@ -66,18 +71,34 @@ class Recorder {
 // Every kind of frame, state and loss; flushed in the middle.
 void record_everything(Recorder& recorder) {
   const Frame main = {Frame::Kind::native, "main", "lua5.4", 0, 0}, chunk = lua("main chunk", "app/main.lua", 0, 30);
-  const Frame hostile = lua("a;b<script>\\x1b[31m", "[string \"x;y...\"]", 1, 2), gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0};
+  const Frame hostile = lua("a;b<script>\\x1b[31m", "[string \"x;y...\"]", 1, 2),
+              gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0};
   const Frame tail = {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0};
-  const std::uint32_t first = recorder.thread({100, "lua5.4", 100, "lua5.4 my script.lua"}), second = recorder.thread({101, "worker; \"two\"", 102, "other"});
+  const std::uint32_t first = recorder.thread({100, "lua5.4", 100, "lua5.4 my script.lua"}),
+                      second = recorder.thread({101, "worker; \"two\"", 102, "other"});
   std::mt19937 random(7);
-  About about = {"0.1.0", "lua5.4 \"my script\".lua", "/usr/bin/lua5.4", 100, {"Lua 5.4.4", "LuaJIT 2.1"}, true, "merged", 99.5, 10, 1'700'000'000, 0, 0, false};
+  About about = {"0.1.0",
+                 "lua5.4 \"my script\".lua",
+                 "/usr/bin/lua5.4",
+                 100,
+                 {"Lua 5.4.4", "LuaJIT 2.1"},
+                 true,
+                 "merged",
+                 99.5,
+                 10,
+                 1'700'000'000,
+                 0,
+                 0,
+                 false};
   std::int64_t at = 0;
   for (int i = 0; i < 60; ++i) {
     const std::int64_t weight = 10 * ms + static_cast<std::int64_t>(random() % 1000);
     at += weight;
-    const Frame work = lua(i % 3 == 0 ? "function" : "work", "app/main.lua", 10, 10 + static_cast<int>(random() % 4), i % 5 == 0);
+    const Frame work = lua(i % 3 == 0 ? "function" : "work", "app/main.lua", 10, 10 + static_cast<int>(random() % 4),
+                           i % 5 == 0);
     Stack stack = {main, chunk, work};
-    stack.back().prototype = i % 5 == 1 ? 0xffff'fff0U + static_cast<std::uint32_t>(i % 2) : 0;   // functions of one line
+    stack.back().prototype = i % 5 == 1 ? 0xffff'fff0U + static_cast<std::uint32_t>(i % 2) : 0;  // functions of one
+                                                                                                 // line
     if (i % 4 == 1) stack.push_back(gsub);
     if (i % 7 == 2) stack.insert(stack.end(), {tail, hostile});
     Sample facts;
@@ -85,7 +106,8 @@ void record_everything(Recorder& recorder) {
     facts.state = i % 6 == 5 ? Sample::State::sleeping : Sample::State::running;
     facts.stopped_ns = facts.state == Sample::State::running ? 20'000 + i : 0;
     facts.quality = {1, i % 2, 1, 0, i % 9 == 0, 0, 0, i % 11, 0, 0, i % 13};
-    recorder.sample(first, {at, weight}, i % 10 == 9 ? Recorder::lost(static_cast<Loss>(1 + i / 10), 5'000) : facts, stack);
+    recorder.sample(first, {at, weight}, i % 10 == 9 ? Recorder::lost(static_cast<Loss>(1 + i / 10), 5'000) : facts,
+                    stack);
     if (i % 2 == 1) recorder.sample(second, {at, weight}, facts, {main, work, work, work});
     else recorder.idle();
     if (i % 20 == 10) recorder.loss(Loss::skipped, 3);
@@ -110,7 +132,9 @@ std::string u32(std::size_t number) {
   return bytes;
 }
 
-std::size_t crc(const std::string& payload) { return crc32(0, reinterpret_cast<const Bytef*>(payload.data()), static_cast<uInt>(payload.size())); }
+std::size_t crc(const std::string& payload) {
+  return crc32(0, reinterpret_cast<const Bytef*>(payload.data()), static_cast<uInt>(payload.size()));
+}
 
 std::vector<std::string> payloads(const std::string& file) {
   std::vector<std::string> payloads;
@@ -148,7 +172,8 @@ std::int64_t looked_through(Result<Profile> profile) {
 }  // namespace
 
 TEST_CASE("from a raw recording every format is what a recording would have written", "[unit]") {
-  for (const Shape& shape : {Shape{}, Shape{.lines = true}, Shape{.lines = true, .gc = true, .vmstate = true}, Shape{.processes = true}, Shape{.only = "work"}, Shape{.ignore = "gsub|main.lua:11"}}) {
+  for (const Shape& shape : {Shape{}, Shape{.lines = true}, Shape{.lines = true, .gc = true, .vmstate = true},
+                             Shape{.processes = true}, Shape{.only = "work"}, Shape{.ignore = "gsub|main.lua:11"}}) {
     Recorder recorder(shape);
     record_everything(recorder);
     Profile& direct = recorder.profile();
@@ -158,15 +183,18 @@ TEST_CASE("from a raw recording every format is what a recording would have writ
     for (const Format& format : formats()) {
       if (format.write == nullptr) continue;
       INFO(format.name);
-      for (const WriteOptions& options : {WriteOptions{shape.lines, false}, WriteOptions{shape.lines, true}}) CHECK(written(*read_again, format, options) == written(direct, format, options));
+      for (const WriteOptions& options : {WriteOptions{shape.lines, false}, WriteOptions{shape.lines, true}})
+        CHECK(written(*read_again, format, options) == written(direct, format, options));
     }
     CHECK(read_again->samples() == direct.samples());
     CHECK(read_again->weight_ns() == direct.weight_ns());
     CHECK(read_again->idle() == direct.idle());
     CHECK(read_again->stops().total_ns() == direct.stops().total_ns());
     CHECK(read_again->quality() == direct.quality());
-    for (std::size_t i = 1; i < loss_count; ++i) CHECK(read_again->losses(static_cast<Loss>(i)) == direct.losses(static_cast<Loss>(i)));
-    for (std::size_t i = 0; i < vm_state_count; ++i) CHECK(read_again->samples_in(static_cast<VmState>(i)) == direct.samples_in(static_cast<VmState>(i)));
+    for (std::size_t i = 1; i < loss_count; ++i)
+      CHECK(read_again->losses(static_cast<Loss>(i)) == direct.losses(static_cast<Loss>(i)));
+    for (std::size_t i = 0; i < vm_state_count; ++i)
+      CHECK(read_again->samples_in(static_cast<VmState>(i)) == direct.samples_in(static_cast<VmState>(i)));
     CHECK(read_again->about.luas == direct.about.luas);
     CHECK(read_again->about.lua_mapped);
     CHECK(read_again->about.rate == direct.about.rate);
@@ -178,13 +206,15 @@ TEST_CASE("from a raw recording every format is what a recording would have writ
 TEST_CASE("of a raw recording, a window of time and a thread can be read", "[unit]") {
   Recorder recorder;
   record_everything(recorder);
-  const Result<Profile> all = read(recorder.file()), first = read(recorder.file(), {}, {.to_ns = 300 * ms}), rest = read(recorder.file(), {}, {.from_ns = 300 * ms + 1});
+  const Result<Profile> all = read(recorder.file()), first = read(recorder.file(), {}, {.to_ns = 300 * ms}),
+                        rest = read(recorder.file(), {}, {.from_ns = 300 * ms + 1});
   REQUIRE((all && first && rest));
   CHECK(first->samples() > 0);
   CHECK(first->samples() + rest->samples() == all->samples());
   CHECK(first->about.duration_ns == 300 * ms);
   CHECK(std::abs(first->about.ticks - 30) <= 1);
-  const Result<Profile> by_name = read(recorder.file(), {}, {.thread = "worker"}), by_number = read(recorder.file(), {}, {.thread = "101"});
+  const Result<Profile> by_name = read(recorder.file(), {}, {.thread = "worker"}),
+                        by_number = read(recorder.file(), {}, {.thread = "101"});
   REQUIRE((by_name && by_number));
   REQUIRE(by_name->threads().size() == 1);
   CHECK(by_name->threads().front().tid == 101);
@@ -209,7 +239,7 @@ TEST_CASE("each beginning of a raw recording is one of its samples", "[unit]") {
     before = part->samples();
   }
   CHECK(before == all);
-  CHECK(steps == 4);   // none, and one for each flush
+  CHECK(steps == 4);  // none, and one for each flush
 }
 
 TEST_CASE("no byte that is changed in a raw recording is believed", "[unit]") {
@@ -245,11 +275,21 @@ TEST_CASE("whatever is in the blocks of a raw recording, what is read is a profi
     for (std::size_t changes = 1 + any(4); changes-- > 0 && !payload.empty();) {
       const std::size_t at = any(payload.size());
       switch (any(5)) {
-        case 0: payload[at] = static_cast<char>(random()); break;
-        case 1: payload[at] = static_cast<char>(0xff); break;
-        case 2: payload.erase(at, 1 + any(20)); break;
-        case 3: payload.insert(at, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"); break;
-        case 4: payload.insert(at, payload.substr(any(payload.size()), any(40))); break;
+        case 0:
+          payload[at] = static_cast<char>(random());
+          break;
+        case 1:
+          payload[at] = static_cast<char>(0xff);
+          break;
+        case 2:
+          payload.erase(at, 1 + any(20));
+          break;
+        case 3:
+          payload.insert(at, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+          break;
+        case 4:
+          payload.insert(at, payload.substr(any(payload.size()), any(40)));
+          break;
       }
     }
     changed_samples += looked_through(read(file_of(bad))) != all;
@@ -284,7 +324,9 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
     std::string bytes;
 
    private:
-    std::streamsize xsputn(const char* more, std::streamsize n) override { return bytes.append(more, static_cast<std::size_t>(n)), n; }
+    std::streamsize xsputn(const char* more, std::streamsize n) override {
+      return bytes.append(more, static_cast<std::size_t>(n)), n;
+    }
     int overflow(int c) override { return bytes += static_cast<char>(c), c; }
   } file;
   std::ostream out(&file);
@@ -293,7 +335,8 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
   std::vector<StackTable::StackId> last, ids;
   for (int leaf = 0; leaf < leaves; ++leaf) {
     Stack stack;
-    for (int depth = 0; depth < 12; ++depth) stack.push_back(lua("function", "app/main.lua", depth + leaf % 20 * 20, depth * 7));
+    for (int depth = 0; depth < 12; ++depth)
+      stack.push_back(lua("function", "app/main.lua", depth + leaf % 20 * 20, depth * 7));
     stack.push_back(lua("leaf", "app/main.lua", leaf, leaf + 1));
     stacks.intern(stack, last);
     ids.push_back(last.back());
@@ -308,7 +351,8 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
     std::minstd_rand random(3);
     std::int64_t at = 0;
     Sample facts;
-    facts.vm_state = VmState::interpreting, facts.quality.stacks = facts.quality.with_lua = facts.quality.native_complete = 1;
+    facts.vm_state = VmState::interpreting,
+    facts.quality.stacks = facts.quality.with_lua = facts.quality.native_complete = 1;
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t weight = ms - 50'000 + static_cast<std::int64_t>(random() % 100'000);
       at += weight;
@@ -320,7 +364,8 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
     }
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     const double a_sample = static_cast<double>(file.bytes.size()) / count;
-    std::cout << "an hour at 1 kHz: " << file.bytes.size() / 1'000'000 << " MB of file, " << a_sample << " bytes a sample; " << (allocated() - before) / 1000 << " kB of memory; written in " << took << " s\n";
+    std::cout << "an hour at 1 kHz: " << file.bytes.size() / 1'000'000 << " MB of file, " << a_sample
+              << " bytes a sample; " << (allocated() - before) / 1000 << " kB of memory; written in " << took << " s\n";
     CHECK(profile.samples() == count);
     CHECK(a_sample < 18);
     CHECK(allocated() - before < 3'000'000);
@@ -331,7 +376,8 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
     const auto start = std::chrono::steady_clock::now();
     const Result<Profile> again = read_raw(in, {.lines = true}, {}, keeps_order);
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::cout << "  read " << (keeps_order ? "in order" : "as counts") << " in " << took << " s, " << (allocated() - unread) / 1000 << " kB of memory\n";
+    std::cout << "  read " << (keeps_order ? "in order" : "as counts") << " in " << took << " s, "
+              << (allocated() - unread) / 1000 << " kB of memory\n";
     REQUIRE(again);
     CHECK(again->samples() == count);
     CHECK(allocated() - unread < (keeps_order ? 9 * count + 3'000'000 : 3'000'000));

@@ -53,13 +53,15 @@ TEST_CASE("a timeline tells what it was told, equal samples as one run", "[unit]
   CHECK(runs(timeline).empty());
   const std::int64_t hour = 3'600'000'000'000;
   std::int64_t at = 0;
-  for (const auto& [situation, weight] : std::vector<std::pair<std::uint32_t, std::int64_t>>{{7, 0}, {7, 127}, {300, 128}, {0, hour}, {0, hour}, {7, 1}, {0xffffffff, 5}})
+  for (const auto& [situation, weight] : std::vector<std::pair<std::uint32_t, std::int64_t>>{
+           {7, 0}, {7, 127}, {300, 128}, {0, hour}, {0, hour}, {7, 1}, {0xffffffff, 5}})
     timeline.add(situation, at += weight, weight);
-  timeline.add(0xffffffff, at + 20, 10);   // after 10 ns without a sample
-  timeline.add(3, at + 22, 7);             // begins before the last one ended: behind it
+  timeline.add(0xffffffff, at + 20, 10);  // after 10 ns without a sample
+  timeline.add(3, at + 22, 7);            // begins before the last one ended: behind it
   const std::vector<Timeline::Run> told = runs(timeline);
   REQUIRE(told.size() == 7);
-  const auto is = [&](std::size_t i, std::uint32_t situation, std::int64_t start, std::int64_t samples, std::int64_t weight) {
+  const auto is = [&](std::size_t i, std::uint32_t situation, std::int64_t start, std::int64_t samples,
+                      std::int64_t weight) {
     CHECK(told[i].situation == situation);
     CHECK(told[i].start_ns == start);
     CHECK(told[i].samples == samples);
@@ -88,7 +90,8 @@ TEST_CASE("a profile counts samples by thread and stack, and keeps their order",
   std::size_t at = 0;
   for (const Stack& expected : {deep, other, outer, deep, Stack{}}) {
     Stack stack;
-    for (const Profile::FrameId id : profile.stack(profile.situations()[told[at].situation].stack)) stack.push_back(profile.frames()[id]);
+    for (const Profile::FrameId id : profile.stack(profile.situations()[told[at].situation].stack))
+      stack.push_back(profile.frames()[id]);
     CHECK(stack == expected);
     ++at;
   }
@@ -193,7 +196,8 @@ TEST_CASE("functions that begin on the same line are told apart by their prototy
   add({1, "lua"}, sample_of({function("function", 10)}));
   profile.settle_names();
   const FunctionTable table = functions_of(profile, false);
-  CHECK(table.texts == std::vector<std::string>{"alpha (a.lua:1)", "beta (a.lua:1)", "function (a.lua:1#3)", "function (a.lua:1#2)", "function (a.lua:1)"});
+  CHECK(table.texts == std::vector<std::string>{"alpha (a.lua:1)", "beta (a.lua:1)", "function (a.lua:1#3)",
+                                                "function (a.lua:1#2)", "function (a.lua:1)"});
   CHECK(costs(profile, table, By::samples)[0].own == 4);
   CHECK(describe(profile.frames().back(), true) == "function (a.lua:1)");
 }

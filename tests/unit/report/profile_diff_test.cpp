@@ -1,5 +1,5 @@
-// Differences of recordings: nothing is claimed of two runs of the same, and what is different is found. Timelines are simulated: what runs
-// goes on for some samples, in phases or not.
+// Differences of recordings: nothing is claimed of two runs of the same, and what is different is
+// found. Timelines are simulated: what runs goes on for some samples, in phases or not.
 
 #include "report/profile_diff.h"
 
@@ -14,11 +14,13 @@ using Verdict = ProfileDiff::Verdict;
 constexpr std::int64_t ms = 1'000'000;
 
 struct Program {
-  std::vector<double> costs = {20, 15, 12, 10, 8, 7, 6, 5, 4, 3, 2.5, 2, 1.5, 1.2, 1, 0.8, 0.5, 0.3, 0.2};   // of its functions, "f0" and so on
-  double stay = 0;          // how probable it is that a sample is of the same function as the one before
-  double phase = 0;         // by how much the first half of the functions is preferred to the other in one phase, and the other way round
+  std::vector<double> costs = {20,  15, 12,  10,  8, 7,   6,   5,   4,  3,
+                               2.5, 2,  1.5, 1.2, 1, 0.8, 0.5, 0.3, 0.2};  // of its functions, "f0" and so on
+  double stay = 0;   // how probable it is that a sample is of the same function as the one before
+  double phase = 0;  // by how much the first half of the functions is preferred to the other in one phase, and the
+                     // other way round
   int phase_samples = 400;
-  int first_line = 1;       // where its functions are defined
+  int first_line = 1;  // where its functions are defined
   std::string file = "a.lua";
 };
 
@@ -26,9 +28,11 @@ Profile run(const Program& program, int samples, unsigned seed, int rate = 1000)
   Profile profile;
   std::minstd_rand random(seed * 2654435761U + 17);
   std::vector<StackTable::StackId> stacks;
-  const StackTable::StackId root = profile.stacks().intern({0, profile.stacks().intern(Frame{Frame::Kind::lua, "main chunk", program.file, 0, 0})});
+  const StackTable::StackId root = profile.stacks().intern(
+      {0, profile.stacks().intern(Frame{Frame::Kind::lua, "main chunk", program.file, 0, 0})});
   for (std::size_t i = 0; i < program.costs.size(); ++i) {
-    const Frame frame = {Frame::Kind::lua, "f" + std::to_string(i), program.file, program.first_line + static_cast<int>(i) * 10, 0};
+    const Frame frame = {Frame::Kind::lua, "f" + std::to_string(i), program.file,
+                         program.first_line + static_cast<int>(i) * 10, 0};
     stacks.push_back(profile.stacks().intern({root, profile.stacks().intern(frame)}));
   }
   std::vector<double> one = program.costs, other = program.costs;
@@ -41,7 +45,8 @@ Profile run(const Program& program, int samples, unsigned seed, int rate = 1000)
   std::size_t now = 0;
   const std::int64_t weight = 1000 * ms / rate;
   for (int i = 0; i < samples; ++i) {
-    if (i == 0 || uniform(random) >= program.stay) now = (i + offset) / program.phase_samples % 2 == 0 ? in_one(random) : in_other(random);
+    if (i == 0 || uniform(random) >= program.stay)
+      now = (i + offset) / program.phase_samples % 2 == 0 ? in_one(random) : in_other(random);
     profile.add(thread, {(i + 1) * weight, weight}, facts, stacks[now]);
   }
   profile.about.duration_ns = samples * weight;
@@ -56,17 +61,24 @@ const ProfileDiff::Row* row_of(const ProfileDiff& diff, const std::string& name)
 }
 
 int claims(const ProfileDiff& diff) {
-  return static_cast<int>(std::ranges::count_if(diff.rows, [](const ProfileDiff::Row& row) { return row.verdict != Verdict::none; }));
+  return static_cast<int>(
+      std::ranges::count_if(diff.rows, [](const ProfileDiff::Row& row) { return row.verdict != Verdict::none; }));
 }
 
 }  // namespace
 
 TEST_CASE("nothing is claimed of two runs of the same", "[unit]") {
   int runs = 0, with_claims = 0;
-  for (const auto& [program, samples] : std::vector<std::pair<Program, int>>{{{}, 4000}, {{.stay = 0.9}, 4000}, {{.stay = 0.97}, 6000}, {{.phase = 1, .phase_samples = 150}, 4000},
-                                                                            {{.stay = 0.8, .phase = 1}, 6000}, {{}, 300}, {{.stay = 0.8}, 500}}) {
+  for (const auto& [program, samples] : std::vector<std::pair<Program, int>>{{{}, 4000},
+                                                                             {{.stay = 0.9}, 4000},
+                                                                             {{.stay = 0.97}, 6000},
+                                                                             {{.phase = 1, .phase_samples = 150}, 4000},
+                                                                             {{.stay = 0.8, .phase = 1}, 6000},
+                                                                             {{}, 300},
+                                                                             {{.stay = 0.8}, 500}}) {
     for (unsigned seed = 0; seed < 60; ++seed) {
-      const Profile before = run(program, samples, 2 * seed), after = run(program, samples + static_cast<int>(seed) * 10, 2 * seed + 1);
+      const Profile before = run(program, samples, 2 * seed),
+                    after = run(program, samples + static_cast<int>(seed) * 10, 2 * seed + 1);
       const DiffBy by = seed % 3 == 2 ? DiffBy::time : DiffBy::shares;
       ++runs;
       with_claims += claims(profile_diff(before, after, {by, seed % 6 == 1})) != 0;
@@ -89,9 +101,12 @@ TEST_CASE("a function of 20 % that takes 20 % longer is found in 20,000 samples"
       const int samples = stay == 0 ? 20'000 : 40'000;
       const ProfileDiff diff = profile_diff(run(then, samples, 2 * seed), run(now, samples, 2 * seed + 1), {});
       found += row_of(diff, "f0")->verdict == Verdict::slower;
-      for (const ProfileDiff::Row& row : diff.rows) wrong += row.before_text != row_of(diff, "f0")->before_text && (row.verdict == Verdict::slower || row.verdict == Verdict::faster);
+      for (const ProfileDiff::Row& row : diff.rows)
+        wrong += row.before_text != row_of(diff, "f0")->before_text &&
+                 (row.verdict == Verdict::slower || row.verdict == Verdict::faster);
     }
-    std::cout << "found in " << found << " of " << runs << " (stay " << stay << ")" << ", others called slower or faster: " << wrong << "\n";
+    std::cout << "found in " << found << " of " << runs << " (stay " << stay << ")"
+              << ", others called slower or faster: " << wrong << "\n";
     CHECK(found * 100 >= runs * 95);
     CHECK(wrong == 0);
   }

@@ -9,7 +9,9 @@
 namespace luaspy {
 namespace {
 
-Frame lua(const std::string& name, int defined, int line, const std::string& file = "a.lua", bool near = false) { return {Frame::Kind::lua, name, file, defined, line, near}; }
+Frame lua(const std::string& name, int defined, int line, const std::string& file = "a.lua", bool near = false) {
+  return {Frame::Kind::lua, name, file, defined, line, near};
+}
 
 class Samples {
  public:
@@ -25,7 +27,8 @@ class Samples {
   std::int64_t at_ = 0;
 };
 
-const Frame root = lua("main chunk", 0, 30), f = lua("f", 10, 12), f_later = lua("f", 10, 14), g = lua("g", 20, 22), h = lua("h", 30, 33);
+const Frame root = lua("main chunk", 0, 30), f = lua("f", 10, 12), f_later = lua("f", 10, 14), g = lua("g", 20, 22),
+            h = lua("h", 30, 33);
 
 Samples recursive() {
   Samples samples;
@@ -34,7 +37,8 @@ Samples recursive() {
 }
 
 FunctionView view_of(const Profile& profile, const FunctionTable& functions, const std::string& name) {
-  return function_view(profile, functions, find_functions(functions, costs(profile, functions, By::samples), name)->front(), By::samples);
+  return function_view(profile, functions,
+                       find_functions(functions, costs(profile, functions, By::samples), name)->front(), By::samples);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -64,7 +68,8 @@ TEST_CASE("a sample counts once for a function, however often it is on the stack
   const std::vector<Cost> all = costs(samples.profile, functions, By::samples);
   CHECK(all[view.function].total == 8);
   CHECK(all[view.function].own == 5);
-  // f is called by the main chunk (7), itself (4), g (3), nobody (1); it calls itself (4), g (3), h (3).
+  // f is called by the main chunk (7), itself (4), g (3), nobody (1); it calls itself (4), g (3), h
+  // (3).
   const auto cost_of = [&](const std::vector<FunctionView::Relation>& relations, const std::string& name) {
     for (const auto& [function, cost] : relations) {
       if (function ? functions.functions[*function].name == name : name.empty()) return cost;
@@ -99,7 +104,7 @@ TEST_CASE("functions are found by name, then by text, then by pattern", "[unit]"
   CHECK(found("get (a.lua:1)") == "get (a.lua:1);");
   CHECK(found("get_.*") == "get_all (a.lua:3);");
   CHECK(found("b.lua") == "get (b.lua:9);");
-  CHECK(found("(a.lua:5") == "a.b (a.lua:5);");   // no regular expression
+  CHECK(found("(a.lua:5") == "a.b (a.lua:5);");  // no regular expression
   CHECK(found("get_al") == "get_all (a.lua:3);");
   CHECK(found("gett").find("There are: get") != std::string::npos);
 }
@@ -107,10 +112,16 @@ TEST_CASE("functions are found by name, then by text, then by pattern", "[unit]"
 TEST_CASE("a tree has a line for what branches or costs, and sums up the rest", "[unit]") {
   Samples samples;
   const Frame main = {Frame::Kind::native, "main", "lua", 0, 0}, start = {Frame::Kind::native, "_start", "lua", 0, 0};
-  samples.add(60, {start, main, root, f, g}).add(30, {start, main, root, f}).add(1, {start, main, root, f, h}).add(8, {start, main, root, g}).add(1, {start, main, root, lua("i", 40, 41), lua("j", 50, 51), h});
-  CHECK(tree_lines(samples.profile, 5) == std::vector<std::string>{" %Total    %Own  Function (file:line)", "  100.0     0.0  _start (lua) → main (lua) → main chunk (a.lua)",
-                                                                  "   91.0    30.0  ├ f (a.lua:10)", "   60.0    60.0  │ ├ g (a.lua:20)", "    1.0          │ └ … 1 more",
-                                                                  "    8.0     8.0  ├ g (a.lua:20)", "    1.0          └ … 1 more"});
+  samples.add(60, {start, main, root, f, g})
+      .add(30, {start, main, root, f})
+      .add(1, {start, main, root, f, h})
+      .add(8, {start, main, root, g})
+      .add(1, {start, main, root, lua("i", 40, 41), lua("j", 50, 51), h});
+  CHECK(tree_lines(samples.profile, 5) ==
+        std::vector<std::string>{
+            " %Total    %Own  Function (file:line)", "  100.0     0.0  _start (lua) → main (lua) → main chunk (a.lua)",
+            "   91.0    30.0  ├ f (a.lua:10)", "   60.0    60.0  │ ├ g (a.lua:20)", "    1.0          │ └ … 1 more",
+            "    8.0     8.0  ├ g (a.lua:20)", "    1.0          └ … 1 more"});
   const std::vector<std::string> all = tree_lines(samples.profile, 0);
   REQUIRE(all.size() == 7);
   CHECK(all[4] == "    1.0     1.0  │ └ h (a.lua:30)");
@@ -133,7 +144,12 @@ TEST_CASE("a deep recursion is a tree that can be printed", "[unit]") {
 TEST_CASE("lines of a file are counted where they run", "[unit]") {
   Samples samples;
   const Frame gsub = {Frame::Kind::c, "string.gsub", "lua", 0, 0};
-  samples.add(5, {root, f}).add(3, {root, f_later, gsub}).add(2, {root, f, f, f}).add(1, {root, lua("x", 1, 12, "b.lua")}).add(1, {root, lua("f", 10, 14, "a.lua", true)}).add(1, {root, lua("unknown", 10, 0)});
+  samples.add(5, {root, f})
+      .add(3, {root, f_later, gsub})
+      .add(2, {root, f, f, f})
+      .add(1, {root, lua("x", 1, 12, "b.lua")})
+      .add(1, {root, lua("f", 10, 14, "a.lua", true)})
+      .add(1, {root, lua("unknown", 10, 0)});
   const std::map<int, LineCost> lines = line_costs(samples.profile, "a.lua", By::samples);
   REQUIRE(lines.size() == 3);
   CHECK(lines.at(30).cost.total == 13);

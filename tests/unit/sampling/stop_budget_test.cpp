@@ -13,7 +13,8 @@ struct Run {
 };
 
 // Ticks at an interval, each with a stop as long as `stop` says, while the budget allows. ns.
-Run run(double share, std::int64_t interval, std::int64_t ticks, const std::function<std::int64_t(std::int64_t now)>& stop) {
+Run run(double share, std::int64_t interval, std::int64_t ticks,
+        const std::function<std::int64_t(std::int64_t now)>& stop) {
   StopBudget budget(share);
   Run run;
   for (; run.ticks < ticks; ++run.ticks, run.time += interval) {
@@ -32,7 +33,7 @@ Run run(double share, std::int64_t interval, std::int64_t ticks, const std::func
 TEST_CASE("stops that cost less than the bound cost no tick", "[unit]") {
   CHECK(run(0.1, 10'000'000, 1000, [](std::int64_t) { return 900'000; }).taken == 1000);
   CHECK(run(0.1, 100'000, 100'000, [](std::int64_t) { return 9'900; }).taken == 100'000);
-  CHECK(run(1, 100'000, 100'000, [](std::int64_t) { return 199'000; }).taken == 100'000);   // 100 % is no bound
+  CHECK(run(1, 100'000, 100'000, [](std::int64_t) { return 199'000; }).taken == 100'000);  // 100 % is no bound
 }
 
 TEST_CASE("stops that cost more make the ticks fewer, by as much as needed", "[unit]") {
@@ -61,7 +62,7 @@ TEST_CASE("one long stop is paid back", "[unit]") {
 
 TEST_CASE("stacks that take long to read keep their share of the samples", "[unit]") {
   std::minstd_rand random(1);
-  std::exponential_distribution<double> length(1.0 / 5e6);   // 5 ms in each kind, on average
+  std::exponential_distribution<double> length(1.0 / 5e6);  // 5 ms in each kind, on average
   bool deep = false;
   double change = 0;
   std::int64_t deep_samples = 0;

@@ -22,12 +22,12 @@ TEST_CASE("ticks come one after the other, each within a quarter of an interval 
       for (std::int64_t tick = 1; tick <= 20'000; ++tick) {
         increase &= grid.time_of(tick) > grid.time_of(tick - 1);
         const nanoseconds beside = grid.time_of(tick) - (start + grid.interval() * tick);
-        are_near &= 4 * std::abs(beside.count()) <= grid.interval().count() + 4;   // rounded
+        are_near &= 4 * std::abs(beside.count()) <= grid.interval().count() + 4;  // rounded
         least = std::min(least, beside), most = std::max(most, beside);
       }
       CHECK(increase);
       CHECK(are_near);
-      CHECK(5 * least < -grid.interval());   // it is a jitter to both sides
+      CHECK(5 * least < -grid.interval());  // it is a jitter to both sides
       CHECK(5 * most > grid.interval());
     }
   }
@@ -54,13 +54,15 @@ TEST_CASE("the tick after a time is later than it, and the one that is two befor
   // Where the jitter's bound is no whole number of ns.
   const TickGrid odd(1e9 / 103, start, 7);
   bool is_later = true;
-  for (nanoseconds at(0); at < nanoseconds(1000); ++at) is_later &= odd.interval() * odd.after(start + at) - nanoseconds(26) > at;
+  for (nanoseconds at(0); at < nanoseconds(1000); ++at)
+    is_later &= odd.interval() * odd.after(start + at) - nanoseconds(26) > at;
   CHECK(is_later);
 }
 
 TEST_CASE("a time before the first tick has a tick after it", "[unit]") {
   const TickGrid grid(100, start, 7);
-  for (const std::int64_t ms : {1, 9, 11, 1000}) CHECK(grid.time_of(grid.after(start - std::chrono::milliseconds(ms))) > start - std::chrono::milliseconds(ms));
+  for (const std::int64_t ms : {1, 9, 11, 1000})
+    CHECK(grid.time_of(grid.after(start - std::chrono::milliseconds(ms))) > start - std::chrono::milliseconds(ms));
 }
 
 TEST_CASE("whoever asks for a tick's time gets the same answer, another seed another one", "[unit]") {

@@ -17,9 +17,31 @@ TEST_CASE("symbols of GHC are decoded", "[unit]") {
 }
 
 TEST_CASE("other symbols are left as they are", "[unit]") {
-  for (const char* symbol : {"", "_", "_info", "z", "Z", "main", "gzip_info", "zip_entry", "mz_zip_entry", "ZIP_zip_info", "tcp_get_info", "SSL_get_info", "stg_ap_v_info", "luaV_execute",
-                             "Main_main_info", "base_GHCzBase_map_info", "base_GHCziBase", "a__GHCziBase_b_info", "base_GHCzi_map_info", "Main_zffffffffU_info", "Main_z9", "Main_z999999U_info",
-                             "Main_Z999T_info", "_ZN3fooEv", "Zend_hash_zval_info"}) {
+  for (const char* symbol : {"",
+                             "_",
+                             "_info",
+                             "z",
+                             "Z",
+                             "main",
+                             "gzip_info",
+                             "zip_entry",
+                             "mz_zip_entry",
+                             "ZIP_zip_info",
+                             "tcp_get_info",
+                             "SSL_get_info",
+                             "stg_ap_v_info",
+                             "luaV_execute",
+                             "Main_main_info",
+                             "base_GHCzBase_map_info",
+                             "base_GHCziBase",
+                             "a__GHCziBase_b_info",
+                             "base_GHCzi_map_info",
+                             "Main_zffffffffU_info",
+                             "Main_z9",
+                             "Main_z999999U_info",
+                             "Main_Z999T_info",
+                             "_ZN3fooEv",
+                             "Zend_hash_zval_info"}) {
     INFO(symbol);
     CHECK(ghc_name(symbol) == std::nullopt);
   }

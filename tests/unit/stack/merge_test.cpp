@@ -5,13 +5,18 @@
 namespace luaspy {
 namespace {
 
-// Functions are known by where they start: 0x4000 is machine code, 0x1000 is luaV_execute, 0x2000 to 0x2fff the rest of the core, of which 0x2100
-// is known to carry; anything else is the program's.
+// Functions are known by where they start: 0x4000 is machine code, 0x1000 is luaV_execute, 0x2000
+// to 0x2fff the rest of the core, of which 0x2100 is known to carry; anything else is the
+// program's.
 class FakeCore : public NativeFunctions {
  public:
-  bool executes_lua(const NativeFrame& frame) const override { return frame.function == 0x1000 || frame.function == 0x4000; }
+  bool executes_lua(const NativeFrame& frame) const override {
+    return frame.function == 0x1000 || frame.function == 0x4000;
+  }
   bool carries(const NativeFrame& frame) const override { return frame.function == 0x1000 || frame.function == 0x2100; }
-  bool in_core_module(const NativeFrame& frame) const override { return frame.function >= 0x1000 && frame.function < 0x3000; }
+  bool in_core_module(const NativeFrame& frame) const override {
+    return frame.function >= 0x1000 && frame.function < 0x3000;
+  }
   std::vector<std::byte> code(const NativeFrame&) const override { return {}; }
   const Frame& describe(const NativeFrame&) const override { return frame_; }
   Frame describe_entry(Address) const override { return frame_; }
@@ -50,10 +55,18 @@ std::string text(const Merged& merged) {
   for (const MergedFrame& frame : merged.frames) {
     if (!result.empty()) result += ' ';
     switch (frame.kind) {
-      case MergedFrame::Kind::native: result += 'n' + std::to_string(frame.native); break;
-      case MergedFrame::Kind::call: result += 'c' + std::to_string(frame.segment) + '.' + std::to_string(frame.call); break;
-      case MergedFrame::Kind::left_out: result += "left_out"; break;
-      case MergedFrame::Kind::not_joined: result += "not_joined"; break;
+      case MergedFrame::Kind::native:
+        result += 'n' + std::to_string(frame.native);
+        break;
+      case MergedFrame::Kind::call:
+        result += 'c' + std::to_string(frame.segment) + '.' + std::to_string(frame.call);
+        break;
+      case MergedFrame::Kind::left_out:
+        result += "left_out";
+        break;
+      case MergedFrame::Kind::not_joined:
+        result += "not_joined";
+        break;
     }
   }
   return result;
@@ -66,8 +79,10 @@ TEST_CASE("native and Lua frames become one stack", "[unit]") {
   LuaWalk walk;
   // Lua callback, called by a C function, called by two Lua functions, in a protected call of main.
   walk.calls = {lua(true), c(0x5000), lua(false), lua(true)};
-  const std::vector<NativeFrame> natives = {native(0x2200, 0x100), native(0x1000, 0x110), native(0x2300, 0x120), native(0x2400, 0x130), native(0x5000, 0x140),
-                                            native(0x2300, 0x150), native(0x1000, 0x160), native(0x2500, 0x170), native(0x2600, 0x190), native(0x2100, 0x1a0), native(0x9000, 0x1b0)};
+  const std::vector<NativeFrame> natives = {native(0x2200, 0x100), native(0x1000, 0x110), native(0x2300, 0x120),
+                                            native(0x2400, 0x130), native(0x5000, 0x140), native(0x2300, 0x150),
+                                            native(0x1000, 0x160), native(0x2500, 0x170), native(0x2600, 0x190),
+                                            native(0x2100, 0x1a0), native(0x9000, 0x1b0)};
   const std::vector<Segment> segments = {{&walk, 0x180}};
 
   SECTION("merged: the VM's leaf work stays, what carries calls goes, the host stays") {
@@ -79,7 +94,9 @@ TEST_CASE("native and Lua frames become one stack", "[unit]") {
     CHECK(merged.unpaired_c_calls == 0);
   }
   SECTION("lua") { CHECK(text(merge(natives, segments, core, {Mode::lua})) == "c0.0 c0.1 c0.2 c0.3"); }
-  SECTION("native: every native frame once") { CHECK(text(merge(natives, segments, core, {Mode::native})) == "n0 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10"); }
+  SECTION("native: every native frame once") {
+    CHECK(text(merge(natives, segments, core, {Mode::native})) == "n0 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10");
+  }
   SECTION("all: the VM's own frames beside what they carry") {
     CHECK(text(merge(natives, segments, core, {Mode::all})) == "n0 n1 c0.0 n2 n3 c0.1 n5 n6 c0.2 c0.3 n7 n8 n9 n10");
   }
@@ -112,8 +129,10 @@ TEST_CASE("a coroutine's frames are inside its resumer's", "[unit]") {
   const FakeCore core;
   LuaWalk inner, outer;
   inner.calls = {lua(true)};
-  outer.calls = {c(0x5000), lua(true)};   // coroutine.resume, called by Lua
-  const std::vector<NativeFrame> natives = {native(0x1000, 0x100), native(0x2500, 0x110), native(0x2600, 0x130), native(0x5000, 0x140), native(0x1000, 0x150), native(0x2500, 0x160), native(0x9000, 0x180)};
+  outer.calls = {c(0x5000), lua(true)};  // coroutine.resume, called by Lua
+  const std::vector<NativeFrame> natives = {native(0x1000, 0x100), native(0x2500, 0x110), native(0x2600, 0x130),
+                                            native(0x5000, 0x140), native(0x1000, 0x150), native(0x2500, 0x160),
+                                            native(0x9000, 0x180)};
   CHECK(text(merge(natives, {{&inner, 0x120}, {&outer, 0x170}}, core, {Mode::merged})) == "c0.0 c1.0 c1.1 n6");
 }
 
@@ -122,7 +141,8 @@ TEST_CASE("a coroutine that is being resumed, or has just yielded, runs in no lu
   LuaWalk inner, outer;
   inner.calls = {c(0x7000), lua(false), lua(true)};
   outer.calls = {c(0x5000), lua(true)};
-  const std::vector<NativeFrame> natives = {native(0x2500, 0x100), native(0x2600, 0x110), native(0x5000, 0x140), native(0x1000, 0x150), native(0x9000, 0x180)};
+  const std::vector<NativeFrame> natives = {native(0x2500, 0x100), native(0x2600, 0x110), native(0x5000, 0x140),
+                                            native(0x1000, 0x150), native(0x9000, 0x180)};
   const Merged merged = merge(natives, {{&inner, 0x120}, {&outer, 0x170}}, core, {Mode::merged});
   CHECK(text(merged) == "n0 n1 c0.0 c0.1 c0.2 c1.0 c1.1 n4");
   CHECK(merged.joined);
@@ -131,8 +151,10 @@ TEST_CASE("a coroutine that is being resumed, or has just yielded, runs in no lu
 TEST_CASE("Lua calls that no luaV_execute runs are not shown", "[unit]") {
   const FakeCore core;
   LuaWalk walk;
-  walk.calls = {c(0x7000), lua(false), lua(true), c(0x5000), lua(true)};   // error, called by two Lua functions in a pcall, called by Lua
-  const std::vector<NativeFrame> unwound = {native(0x2500, 0x110), native(0x5000, 0x140), native(0x1000, 0x150), native(0x9000, 0x180)};
+  walk.calls = {c(0x7000), lua(false), lua(true), c(0x5000), lua(true)};  // error, called by two Lua functions in a
+                                                                          // pcall, called by Lua
+  const std::vector<NativeFrame> unwound = {native(0x2500, 0x110), native(0x5000, 0x140), native(0x1000, 0x150),
+                                            native(0x9000, 0x180)};
   SECTION("an error has ended them") {
     const Merged merged = merge(unwound, {{&walk, 0x170}}, core, {Mode::merged});
     CHECK(text(merged) == "n0 c0.3 c0.4 n3");
@@ -143,7 +165,8 @@ TEST_CASE("Lua calls that no luaV_execute runs are not shown", "[unit]") {
     CHECK(text(merge(unwound, {{&walk, 0x170}}, core, {Mode::merged})) == "n0 c0.0 c0.1 c0.2 c0.3 n3");
   }
   SECTION("they are where luaV_execute is not known") {
-    const std::vector<NativeFrame> unknown = {native(0x2500, 0x110), native(0x5000, 0x140), native(0x2700, 0x150), native(0x9000, 0x180)};
+    const std::vector<NativeFrame> unknown = {native(0x2500, 0x110), native(0x5000, 0x140), native(0x2700, 0x150),
+                                              native(0x9000, 0x180)};
     CHECK(text(merge(unknown, {{&walk, 0x170}}, core, {Mode::merged})) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 n3");
   }
   SECTION("nor is one that is being set up, whatever its CallInfo says") {
@@ -164,10 +187,15 @@ TEST_CASE("LuaJIT's calls say which C frame of the VM they run in", "[unit]") {
     call.owner = cframe;
     return call;
   };
-  // A trace with an inlined function, entered from a callback of a C function; a lua_cpcall of nothing; the main chunk.
-  walk.calls = {in(lua(false), 0x110), in(lua(true), 0x110), in(c(0x5000), 0x160), in(c(0), 0x160), in(lua(true), 0x160)};
-  // native() makes frames of 16 bytes: that of a trace is as long as the VM's, and ends where its C frame does.
-  const std::vector<NativeFrame> natives = {native(0x9200, 0x100), native(0x4000, 0x110), native(0x2300, 0x120), native(0x5000, 0x130), native(0x1000, 0x140), native(0x2400, 0x150), native(0x1000, 0x160), native(0x9000, 0x180)};
+  // A trace with an inlined function, entered from a callback of a C function; a lua_cpcall of
+  // nothing; the main chunk.
+  walk.calls = {in(lua(false), 0x110), in(lua(true), 0x110), in(c(0x5000), 0x160), in(c(0), 0x160),
+                in(lua(true), 0x160)};
+  // native() makes frames of 16 bytes: that of a trace is as long as the VM's, and ends where its C
+  // frame does.
+  const std::vector<NativeFrame> natives = {native(0x9200, 0x100), native(0x4000, 0x110), native(0x2300, 0x120),
+                                            native(0x5000, 0x130), native(0x1000, 0x140), native(0x2400, 0x150),
+                                            native(0x1000, 0x160), native(0x9000, 0x180)};
   const Merged merged = merge(natives, {{&walk, 0x168}}, core, {});
   // The VM's frame at 0x140 owns nothing.
   CHECK(text(merged) == "n0 c0.0 c0.1 c0.2 c0.3 c0.4 n7");
@@ -192,9 +220,11 @@ TEST_CASE("a state that is called again by one that it has called goes on where 
   LuaWalk outer, inner;
   outer.calls = {lua(true), c(0x5000), lua(true)};
   inner.calls = {c(0x6000), lua(true)};
-  // outer's Lua calls a C function that calls inner's Lua, which calls a C function that calls outer's Lua.
-  const std::vector<NativeFrame> natives = {native(0x1000, 0x110), native(0x2100, 0x120), native(0x6000, 0x130), native(0x1000, 0x140), native(0x2100, 0x150),
-                                            native(0x5000, 0x160), native(0x1000, 0x170), native(0x2100, 0x180), native(0x9000, 0x190)};
+  // outer's Lua calls a C function that calls inner's Lua, which calls a C function that calls
+  // outer's Lua.
+  const std::vector<NativeFrame> natives = {native(0x1000, 0x110), native(0x2100, 0x120), native(0x6000, 0x130),
+                                            native(0x1000, 0x140), native(0x2100, 0x150), native(0x5000, 0x160),
+                                            native(0x1000, 0x170), native(0x2100, 0x180), native(0x9000, 0x190)};
   const std::vector<Segment> segments = {{&outer, 0x130}, {&inner, 0x160}, {&outer, 0x190}};
   const Merged merged = merge(natives, segments, core, {Mode::merged});
   CHECK(text(merged) == "c0.0 c1.0 c1.1 c2.1 c2.2 n8");

@@ -1,4 +1,5 @@
-// What a snapshot holds is what the memory held, however it came to be read; and what was used once is read at once the next time.
+// What a snapshot holds is what the memory held, however it came to be read; and what was used once
+// is read at once the next time.
 
 #include <catch2/catch.hpp>
 #include <random>
@@ -8,7 +9,7 @@
 namespace luaspy {
 namespace {
 
-constexpr Address from = 0x10000, to = 0x90000;   // where there is memory
+constexpr Address from = 0x10000, to = 0x90000;  // where there is memory
 
 std::byte byte_at(Address address) { return static_cast<std::byte>((address * 0x9e3779b97f4a7c15) >> 56); }
 
@@ -23,7 +24,8 @@ class Counted : public Memory {
     calls += !requests.empty();
     for (Request& request : requests) {
       request.done = fill(request.address, request.into);
-      const std::size_t readable = std::min<std::size_t>(request.into.size(), request.address < to ? to - request.address : 0);
+      const std::size_t readable = std::min<std::size_t>(request.into.size(),
+                                                         request.address < to ? to - request.address : 0);
       request.filled = fill(request.address, request.into.first(readable)) ? readable : 0;
     }
   }
@@ -56,7 +58,7 @@ TEST_CASE("what one stop needed is one batch for the next", "[snapshot]") {
     memory.calls = 0;
     snapshot.open(0x80010, 0x800, prediction);
     CHECK(right(snapshot, 0x80010, 0x800));
-    CHECK(right(snapshot, 0x20ff0, 0x40));   // across pages
+    CHECK(right(snapshot, 0x20ff0, 0x40));  // across pages
     CHECK(right(snapshot, 0x30008, 8));
     CHECK(right(snapshot, 0x30f08, 100));
     snapshot.touch(0x50000, 0x3000);
@@ -76,13 +78,14 @@ TEST_CASE("a closed snapshot answers for nothing that it has not read", "[snapsh
   snapshot.open(0x80010, 0x800, {});
   CHECK(right(snapshot, 0x20000, 8));
   snapshot.close();
-  CHECK(right(snapshot, 0x20ff8, 8));   // of the same page
+  CHECK(right(snapshot, 0x20ff8, 8));  // of the same page
   CHECK(!right(snapshot, 0x21000, 8));
   CHECK(!right(snapshot, 0x20ffc, 8));
   CHECK(right(snapshot, 0x80400, 0x10));
 }
 
-// A function's end takes registers from the stack, and call frame information goes on to say where they were.
+// A function's end takes registers from the stack, and call frame information goes on to say where
+// they were.
 TEST_CASE("a closed snapshot has what lies right below the stack", "[snapshot]") {
   const Counted memory;
   Snapshot snapshot(memory);
@@ -144,7 +147,10 @@ TEST_CASE("whatever was predicted, what is read is right", "[snapshot]") {
   for (int round = 0; round < 300; ++round) {
     Snapshot::Prediction prediction;
     for (Address page = from; page < to; page += Snapshot::page_size) {
-      if (random() % 3 == 0) prediction.push_back({page, (std::uint64_t{random()} << 32 | random()) & (std::uint64_t{random()} << 31 | random()), random() % 4 == 0 ? ~std::uint64_t{0} : 0});
+      if (random() % 3 == 0)
+        prediction.push_back({page,
+                              (std::uint64_t{random()} << 32 | random()) & (std::uint64_t{random()} << 31 | random()),
+                              random() % 4 == 0 ? ~std::uint64_t{0} : 0});
     }
     snapshot.open(0x80010, random() % 0x4000, prediction);
     for (int i = 0; i < 50; ++i) {

@@ -12,7 +12,8 @@
 namespace luaspy {
 namespace {
 
-// In a process of its own: 0 if what the file had is there as long as it is, and zeros afterwards; else what ended it.
+// In a process of its own: 0 if what the file had is there as long as it is, and zeros afterwards;
+// else what ended it.
 int read_while_it_gets_shorter(bool outlive) {
   const pid_t child = fork();
   if (child == 0) {

@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000, second = 1000 * ms;
 
-Frame lua(std::string name, std::string file, int defined, int line) { return {Frame::Kind::lua, std::move(name), std::move(file), defined, line}; }
+Frame lua(std::string name, std::string file, int defined, int line) {
+  return {Frame::Kind::lua, std::move(name), std::move(file), defined, line};
+}
 Frame native(std::string name) { return {Frame::Kind::native, std::move(name), "lua5.4", 0, 0}; }
 
 Sample sample_of(Stack stack, VmState vm_state = VmState::interpreting) {
@@ -25,7 +27,8 @@ Sample sample_of(Stack stack, VmState vm_state = VmState::interpreting) {
 }
 
 const TopTable::Thread first = {10, 10, "lua5.4"}, second_thread = {10, 11, "worker"};
-const Frame main_chunk = lua("main chunk", "a.lua", 0, 50), f = lua("f", "a.lua", 10, 12), g = lua("g", "a.lua", 20, 21), gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0};
+const Frame main_chunk = lua("main chunk", "a.lua", 0, 50), f = lua("f", "a.lua", 10, 12),
+            g = lua("g", "a.lua", 20, 21), gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0};
 
 void tick(TopTable& table, const Sample& sample, std::int64_t weight = 10 * ms) {
   table.add(first, weight, sample);
@@ -45,7 +48,8 @@ TopKey key(const char* text) { return {TopKey::Kind::character, text}; }
 
 std::vector<std::string> names(const TopView& view, const TopCounts& counts) {
   std::vector<std::string> all;
-  for (const TopView::Item& item : view.items()) all.push_back(item.can_be_chosen() ? frame_of(counts, item.row).name : '[' + item.text + ']');
+  for (const TopView::Item& item : view.items())
+    all.push_back(item.can_be_chosen() ? frame_of(counts, item.row).name : '[' + item.text + ']');
   return all;
 }
 
@@ -130,7 +134,7 @@ TEST_CASE("a thread that sleeps on has the stack that it had; losses have no fun
   const TopCounts& counts = table.counts();
   CHECK(times_of(counts, "[read]").own.all == 20 * ms);
   CHECK(counts.idle.all == 20 * ms);
-  CHECK(counts.activity[static_cast<std::size_t>(Activity::c)].all == 0);   // it did not run
+  CHECK(counts.activity[static_cast<std::size_t>(Activity::c)].all == 0);  // it did not run
   CHECK(losses_text(counts.losses) == "3 late ticks, 1 refused");
   CHECK(counts.threads_now == 1);
 }
@@ -171,7 +175,7 @@ TEST_CASE("threads share functions, and are told apart where that is asked for",
   table.end_tick(10 * ms);
   const TopCounts& counts = table.counts();
   CHECK(counts.threads_now == 2);
-  CHECK(share(times_of(counts, "f (a.lua:10)").own.recent, counts.elapsed.recent) == 200);   // 100 % is one thread
+  CHECK(share(times_of(counts, "f (a.lua:10)").own.recent, counts.elapsed.recent) == 200);  // 100 % is one thread
   CHECK(top_rows(counts, {}).size() == 2);
   const std::vector<TopRow> rows = top_rows(counts, {.threads = true});
   REQUIRE(rows.size() == 4);
@@ -211,7 +215,7 @@ TEST_CASE("keys: sorting, filter, lines, pages", "[top]") {
   CHECK(view.sorted_by() == TopView::Column::function);
   CHECK(names(view, counts) == Strings{"f", "g", "main chunk", "string.gsub"});
   view.press(key("s"), counts);
-  for (const char* const letter : {"/", "A", ".", "l", "q"}) view.press(key(letter), counts);   // q is text here
+  for (const char* const letter : {"/", "A", ".", "l", "q"}) view.press(key(letter), counts);  // q is text here
   CHECK(view.items().empty());
   view.press(key(TopKey::Kind::backspace), counts);
   CHECK(names(view, counts) == Strings{"g", "f", "main chunk"});
@@ -248,14 +252,14 @@ TEST_CASE("callers and callees, and the way back", "[top]") {
   view.press(key(TopKey::Kind::enter), counts);
   CHECK(names(view, counts) == Strings{"[called by]", "main chunk", "[the function]", "f", "[calls]", "[]", "g"});
   CHECK(view.cursor() == 3);
-  view.press(key(TopKey::Kind::down), counts);      // over what can't be chosen
+  view.press(key(TopKey::Kind::down), counts);  // over what can't be chosen
   CHECK(view.cursor() == 6);
   view.press(key(TopKey::Kind::enter), counts);
   CHECK(names(view, counts) == Strings{"[called by]", "f", "[the function]", "g", "[calls]", "[]"});
   view.press(key(TopKey::Kind::escape), counts);
   CHECK(view.cursor() == 6);
   view.press(key(TopKey::Kind::up), counts);
-  view.press(key(TopKey::Kind::enter), counts);     // on the function itself: back
+  view.press(key(TopKey::Kind::enter), counts);  // on the function itself: back
   CHECK(view.page() == TopView::Page::table);
   CHECK(frame_of(counts, view.items()[view.cursor()].row).name == "f");
   const Strings lines = drawn(view, counts, {}, {80, 24});
@@ -268,18 +272,19 @@ TEST_CASE("callers and callees, and the way back", "[top]") {
 
 TEST_CASE("the cursor stays on its function, and in sight", "[top]") {
   TopTable table(second);
-  for (int i = 1; i <= 40; ++i) tick(table, sample_of({lua("f" + std::to_string(i), "many.lua", i, i)}), (100 - i) * ms / 10);
+  for (int i = 1; i <= 40; ++i)
+    tick(table, sample_of({lua("f" + std::to_string(i), "many.lua", i, i)}), (100 - i) * ms / 10);
   TopView view(1, Charset::utf8);
   view.show(table.counts());
   const auto here = [&] { return frame_of(table.counts(), view.items()[view.cursor()].row).name; };
-  drawn(view, table.counts(), {}, {80, 17});   // ten rows
+  drawn(view, table.counts(), {}, {80, 17});  // ten rows
   REQUIRE(view.room() == 10);
   CHECK(here() == "f1");
   view.press(key(TopKey::Kind::page_down), table.counts());
   view.press(key(TopKey::Kind::down), table.counts());
   CHECK(here() == "f12");
   CHECK(view.first() == 2);
-  for (int i = 0; i < 50; ++i) tick(table, sample_of({lua("f12", "many.lua", 12, 12)}), ms);   // to the top with it
+  for (int i = 0; i < 50; ++i) tick(table, sample_of({lua("f12", "many.lua", 12, 12)}), ms);  // to the top with it
   view.show(table.counts());
   CHECK(here() == "f12");
   CHECK(view.cursor() == 0);
@@ -287,20 +292,25 @@ TEST_CASE("the cursor stays on its function, and in sight", "[top]") {
   view.press(key(TopKey::Kind::end), table.counts());
   CHECK(here() == "f40");
   CHECK(view.first() == 30);
-  drawn(view, table.counts(), {}, {80, 47});   // all have room
+  drawn(view, table.counts(), {}, {80, 47});  // all have room
   CHECK(view.first() == 0);
   view.press(key(TopKey::Kind::home), table.counts());
   tick(table, sample_of({lua("new", "many.lua", 99, 99)}), 500 * ms);
   view.show(table.counts());
-  CHECK(here() == "new");                      // who never left the top sees what is there
+  CHECK(here() == "new");  // who never left the top sees what is there
 }
 
 TEST_CASE("any size, and hostile names", "[top]") {
   TopTable table(second);
-  const Frame hostile = lua("\x1b[2J\xe2\x80\xae\xff\n\t\x9b" "31m", std::string(3000, 'x') + "\x1b]0;title\x07.lua", 1, 1);
-  const Frame wide = lua("日本語の関数名前関数名前関数名前関数名前", "ソース/ファイル.lua", 1, 1), accent = lua("e\xcc\x81t\xc3\xa9", "\xcc\x81.lua", 2, 2);
+  const Frame hostile = lua(
+      "\x1b[2J\xe2\x80\xae\xff\n\t\x9b"
+      "31m",
+      std::string(3000, 'x') + "\x1b]0;title\x07.lua", 1, 1);
+  const Frame wide = lua("日本語の関数名前関数名前関数名前関数名前", "ソース/ファイル.lua", 1, 1),
+              accent = lua("e\xcc\x81t\xc3\xa9", "\xcc\x81.lua", 2, 2);
   for (int i = 0; i < 30; ++i) {
-    table.add({1, 2, "\x1b[31mthread\x07"}, 10 * ms, sample_of({main_chunk, hostile, wide, accent, lua(std::string(300, 'n'), "b.lua", i, i)}));
+    table.add({1, 2, "\x1b[31mthread\x07"}, 10 * ms,
+              sample_of({main_chunk, hostile, wide, accent, lua(std::string(300, 'n'), "b.lua", i, i)}));
     table.end_tick(10 * ms);
   }
   TopTarget target;
@@ -330,7 +340,8 @@ TEST_CASE("any size, and hostile names", "[top]") {
 TEST_CASE("names are cut so that what tells most stays", "[top]") {
   const Label label = {"discount", " (very/long/path/of/demo/orders.lua:11)"};
   CHECK(fit(label, 80, Charset::utf8).place == label.place);
-  CHECK(fit(label, 34, Charset::utf8).name + fit(label, 34, Charset::utf8).place == "discount (…/of/demo/orders.lua:11)");
+  CHECK(fit(label, 34, Charset::utf8).name + fit(label, 34, Charset::utf8).place ==
+        "discount (…/of/demo/orders.lua:11)");
   CHECK(columns(fit(label, 30, Charset::ascii).name + fit(label, 30, Charset::ascii).place) == 30);
   CHECK(fit(std::string_view("日本語"), 5, Cut::right, Charset::utf8) == "日本…");
   CHECK(fit(std::string_view("日本語"), 4, Cut::left, Charset::utf8) == "…語");
@@ -348,7 +359,8 @@ TEST_CASE("functions that begin on the same line are rows of their own", "[unit]
     frame.prototype = prototype;
     return frame;
   };
-  for (const Frame& frame : {function("alpha", 7), function("beta", 9), function("alpha", 7), function("function", 30), function("function", 20), function("late", 20)})
+  for (const Frame& frame : {function("alpha", 7), function("beta", 9), function("alpha", 7), function("function", 30),
+                             function("function", 20), function("late", 20)})
     tick(table, sample_of({main_chunk, frame}));
   const TopCounts counts = table.counts();
   CHECK(times_of(counts, "alpha (a.lua:1)").own.all == 20 * ms);

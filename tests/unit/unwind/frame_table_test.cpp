@@ -1,4 +1,5 @@
-// Rows of call frame information: of files made by hand, of bytes that are none, and of this very program, where libunwind has to agree.
+// Rows of call frame information: of files made by hand, of bytes that are none, and of this very
+// program, where libunwind has to agree.
 
 #include "unwind/frame_table.h"
 
@@ -41,18 +42,20 @@ std::size_t put_entry(std::vector<std::byte>& file, std::size_t at, std::uint32_
   return at + 8 + contents.size();
 }
 
-// An ELF file without section headers, with one function whose information has `instructions`; what all begin with is what compilers
-// write: the CFA is rsp + 8, the return address right below it.
+// An ELF file without section headers, with one function whose information has `instructions`; what
+// all begin with is what compilers write: the CFA is rsp + 8, the return address right below it.
 std::vector<std::byte> make_file(const Bytes& instructions, bool signal = false) {
   std::vector<std::byte> file(0x1000);
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64, header.e_ident[EI_DATA] = ELFDATA2LSB, header.e_ident[EI_VERSION] = EV_CURRENT;
   header.e_type = ET_DYN, header.e_machine = EM_X86_64, header.e_version = EV_CURRENT;
-  header.e_phoff = sizeof header, header.e_ehsize = sizeof header, header.e_phentsize = sizeof(Elf64_Phdr), header.e_phnum = 2;
+  header.e_phoff = sizeof header, header.e_ehsize = sizeof header, header.e_phentsize = sizeof(Elf64_Phdr),
+  header.e_phnum = 2;
   put(file, 0, header);
   put(file, sizeof header, Elf64_Phdr{PT_LOAD, PF_R | PF_X, 0, 0, 0, file.size(), file.size(), 0x1000});
-  put(file, sizeof header + sizeof(Elf64_Phdr), Elf64_Phdr{PT_GNU_EH_FRAME, PF_R, header_at, header_at, header_at, 20, 20, 4});
+  put(file, sizeof header + sizeof(Elf64_Phdr),
+      Elf64_Phdr{PT_GNU_EH_FRAME, PF_R, header_at, header_at, header_at, 20, 20, 4});
 
   Bytes cie = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1};
   if (signal) cie.insert(cie.begin() + 3, 'S');
@@ -84,7 +87,8 @@ class OneStack : public Memory {
   explicit OneStack(std::vector<Address> words) : words_(std::move(words)) {}
   bool read(Address address, std::span<std::byte> into) const override {
     const auto bytes = std::as_bytes(std::span(words_));
-    if (address < start || address - start > bytes.size() || into.size() > bytes.size() - (address - start)) return false;
+    if (address < start || address - start > bytes.size() || into.size() > bytes.size() - (address - start))
+      return false;
     std::memcpy(into.data(), bytes.data() + (address - start), into.size());
     return true;
   }
@@ -129,13 +133,14 @@ TEST_CASE("rows of what compilers write", "[unit]") {
 TEST_CASE("rows of what assembly says", "[unit]") {
   CHECK(row_of({0x07, 16}).return_address.where == Where::undefined);
   CHECK(row_of({0x09, 16, 1}).return_address == Slot{0, rdx, Where::in_register});
-  CHECK(row_of({0x10, 12, 2, 0x77, 40}).saved[2] == Slot{40, rsp, Where::at_register});    // __restore_rt: DW_OP_breg7
-  const FrameRow word = row_of({0x0f, 3, 0x76, 0x78, 0x06});                                // DW_OP_breg6 -8, DW_OP_deref
+  CHECK(row_of({0x10, 12, 2, 0x77, 40}).saved[2] == Slot{40, rsp, Where::at_register});  // __restore_rt: DW_OP_breg7
+  const FrameRow word = row_of({0x0f, 3, 0x76, 0x78, 0x06});                             // DW_OP_breg6 -8, DW_OP_deref
   CHECK((word.cfa == Cfa::word && word.number == rbp && word.offset == -8));
   CHECK(row_at(make_file({}, true), 0).interrupted);
   const FrameRow plt = row_of({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22});
   CHECK((plt.cfa == Cfa::plt && plt.number == rsp && plt.offset == 8 && plt.pushed == 11));
-  // What has no place in a row: a constant, a sum of two registers, a register that does not exist, an offset beyond 2 GiB, a value that is computed.
+  // What has no place in a row: a constant, a sum of two registers, a register that does not exist,
+  // an offset beyond 2 GiB, a value that is computed.
   CHECK(row_of({0x0f, 1, 0x35}).cfa == Cfa::unknown);
   CHECK(row_of({0x0f, 5, 0x77, 8, 0x76, 0, 0x22}).cfa == Cfa::unknown);
   CHECK(row_of({0x0c, 40, 8}).cfa == Cfa::unknown);
@@ -143,18 +148,19 @@ TEST_CASE("rows of what assembly says", "[unit]") {
   CHECK(row_of({0x14, 3, 1}).cfa == Cfa::unknown);
 }
 
-// A reader that makes room for as many registers as are named would take gigabytes for the last ones.
+// A reader that makes room for as many registers as are named would take gigabytes for the last
+// ones.
 TEST_CASE("call frame information that names what is not there, or goes on and on", "[unit]") {
   const FrameRow plain = row_of({});
-  CHECK(row_of({0x05, 0xff, 0xff, 0xff, 0xff, 0x0f, 2}) == plain);          // of register 2^32 - 1: none that is kept
+  CHECK(row_of({0x05, 0xff, 0xff, 0xff, 0xff, 0x0f, 2}) == plain);  // of register 2^32 - 1: none that is kept
   CHECK(row_of({0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}) == plain);
-  CHECK(row_of({0x09, 3, 0xff, 0xff, 0xff, 0xff, 0x0f}).cfa == Cfa::unknown);   // rbx is in that register
-  CHECK(row_of({0x0b}).cfa == Cfa::unknown);                                // restores what was not remembered
+  CHECK(row_of({0x09, 3, 0xff, 0xff, 0xff, 0xff, 0x0f}).cfa == Cfa::unknown);  // rbx is in that register
+  CHECK(row_of({0x0b}).cfa == Cfa::unknown);                                   // restores what was not remembered
   CHECK(row_of({0x0a, 0x0e, 16, 0x0b}) == plain);
-  CHECK(row_of(Bytes(20, 0x0a)).cfa == Cfa::unknown);                       // remembers, and remembers
+  CHECK(row_of(Bytes(20, 0x0a)).cfa == Cfa::unknown);  // remembers, and remembers
   CHECK(row_of(Bytes(1000, 0x00)) == plain);
-  CHECK(row_of({0x0f, 0xff, 0xff, 0xff, 0x7f}).cfa == Cfa::unknown);        // an expression longer than the file
-  CHECK(row_of({0x3a}).cfa == Cfa::unknown);                                // no instruction
+  CHECK(row_of({0x0f, 0xff, 0xff, 0xff, 0x7f}).cfa == Cfa::unknown);  // an expression longer than the file
+  CHECK(row_of({0x3a}).cfa == Cfa::unknown);                          // no instruction
 }
 
 TEST_CASE("a step by a row", "[unit]") {
@@ -163,13 +169,16 @@ TEST_CASE("a step by a row", "[unit]") {
   SECTION("words right below the CFA") {
     const NativeFrame from = frame_at(bias + function, OneStack::start);
     CHECK(row_of({0x0e, 64, 0x83, 2, 0x86, 3, 0x8f, 8}).step(from, stack, caller) == Stepped::caller);
-    CHECK((caller.pc() == 8 && caller.sp() == OneStack::start + 64 && caller[rbx] == 7 && caller[rbp] == 6 && caller[r15] == 1));
+    CHECK((caller.pc() == 8 && caller.sp() == OneStack::start + 64 && caller[rbx] == 7 && caller[rbp] == 6 &&
+           caller[r15] == 1));
     CHECK(caller[r12] == from.registers[r12]);
     CHECK_FALSE(caller.knows(rax));
   }
   SECTION("some of them far from it") {
     CHECK(row_of({0x0e, 0x80, 0x10}).step(frame_at(0x1000, OneStack::start), stack, caller) == Stepped::unknown);
-    CHECK(row_of({0x0c, 7, 0x80, 8, 0x83, 0x80, 1, 0x90, 0x7f}).step(frame_at(0x1000, OneStack::start), stack, caller) == Stepped::caller);
+    CHECK(
+        row_of({0x0c, 7, 0x80, 8, 0x83, 0x80, 1, 0x90, 0x7f}).step(frame_at(0x1000, OneStack::start), stack, caller) ==
+        Stepped::caller);
     CHECK((caller.pc() == 2 && caller[rbx] == 1 && caller.sp() == OneStack::start + 1024));
   }
   SECTION("the entries of a PLT: after the push and before") {
@@ -179,7 +188,9 @@ TEST_CASE("a step by a row", "[unit]") {
     CHECK(plt.step(frame_at(0x101b, OneStack::start), stack, caller) == Stepped::caller);
     CHECK((caller.pc() == 2 && caller.sp() == OneStack::start + 16));
   }
-  SECTION("a register that is not known leads nowhere; nor does memory that is not there; the outermost function has no caller") {
+  SECTION(
+      "a register that is not known leads nowhere; nor does memory that is not there; the outermost function has no "
+      "caller") {
     NativeFrame from = frame_at(0x1000, OneStack::start);
     CHECK(row_of({0x07, 16}).step(from, stack, caller) == Stepped::root);
     CHECK(row_of({0x0f, 3, 0x76, 0x78, 0x06}).step(from, stack, caller) == Stepped::unknown);
@@ -190,7 +201,8 @@ TEST_CASE("a step by a row", "[unit]") {
 }
 
 TEST_CASE("bytes that are no call frame information", "[unit]") {
-  const std::vector<std::byte> whole = make_file({0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x0c, 7, 8, 0x41, 0x0b, 0x0f, 3, 0x76, 0x78, 0x06});
+  const std::vector<std::byte> whole = make_file(
+      {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x0c, 7, 8, 0x41, 0x0b, 0x0f, 3, 0x76, 0x78, 0x06});
   const OneStack stack({1, 2, 3, 4});
   Registers caller;
   const auto look = [&](const std::vector<std::byte>& file) {
@@ -200,7 +212,8 @@ TEST_CASE("bytes that are no call frame information", "[unit]") {
       (void)row.step(frame_at(bias + function + offset, OneStack::start), stack, caller);
     }
   };
-  for (std::size_t size = 0; size < 0x280; ++size) look({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+  for (std::size_t size = 0; size < 0x280; ++size)
+    look({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
   std::minstd_rand random(1);
   for (int round = 0; round < 20000; ++round) {
     std::vector<std::byte> file = whole;
@@ -212,7 +225,8 @@ TEST_CASE("bytes that are no call frame information", "[unit]") {
   }
   // Offsets as large as they can be said.
   for (const std::uint8_t opcode : Bytes{0x0e, 0x13, 0x83, 0x90}) {
-    for (const std::uint8_t last : Bytes{0x01, 0x00, 0x7f}) look(make_file({opcode, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, last}));
+    for (const std::uint8_t last : Bytes{0x01, 0x00, 0x7f})
+      look(make_file({opcode, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, last}));
   }
 }
 
@@ -233,7 +247,13 @@ struct Self {
     getcontext(&here);
     const greg_t* const from = here.uc_mcontext.gregs;
     Registers registers;
-    for (const auto& [number, at] : {std::pair{rbx, REG_RBX}, {rbp, REG_RBP}, {r12, REG_R12}, {r13, REG_R13}, {r14, REG_R14}, {r15, REG_R15}, {rsp, REG_RSP},
+    for (const auto& [number, at] : {std::pair{rbx, REG_RBX},
+                                     {rbp, REG_RBP},
+                                     {r12, REG_R12},
+                                     {r13, REG_R13},
+                                     {r14, REG_R14},
+                                     {r15, REG_R15},
+                                     {rsp, REG_RSP},
                                      {rip, REG_RIP}})
       registers.set(number, static_cast<Address>(from[at]));
     Unwinder rows(modules), libunwind(modules, Unwinder::Source::libunwind);
@@ -281,7 +301,8 @@ TEST_CASE("rows and libunwind make the same frames of this program", "[unit]") {
   }
   SECTION("from a signal handler, through the trampoline that has been put on the stack for it") {
     self = &here;
-    struct sigaction action {}, before {};
+    struct sigaction action {
+    }, before{};
     action.sa_handler = [](int) { self->look(); };
     REQUIRE(sigaction(SIGUSR1, &action, &before) == 0);
     REQUIRE(raise(SIGUSR1) == 0);

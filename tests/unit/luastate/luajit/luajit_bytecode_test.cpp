@@ -1,5 +1,5 @@
-// LuaJIT's functions made by hand: names and paths of what they call, and how a GCproto is read from memory. Whether names agree with a real
-// LuaJIT is tests/oracle/luajit_oracle.cpp's matter.
+// LuaJIT's functions made by hand: names and paths of what they call, and how a GCproto is read
+// from memory. Whether names agree with a real LuaJIT is tests/oracle/luajit_oracle.cpp's matter.
 
 #include <catch2/catch.hpp>
 
@@ -8,8 +8,8 @@
 #include <random>
 
 #include "luastate/bytecode.h"
-#include "luastate/luajit/layouts.h"
 #include "luastate/luajit/callee.h"
+#include "luastate/luajit/layouts.h"
 #include "luastate/luajit/luajit_prototype.h"
 #include "luastate/luajit/luajit_tables.h"
 #include "luastate/names.h"
@@ -41,12 +41,14 @@ std::uint32_t number_of(std::string_view name) {
 std::uint32_t word(const Line& line) {
   const auto bits = [](int value, int position) { return static_cast<std::uint32_t>(value) << position; };
   const Arguments& given = line.arguments;
-  return number_of(line.name) | bits(given.a, 8) | (given.d != 0 ? bits(given.d, 16) : bits(given.c, 16) | bits(given.b, 24));
+  return number_of(line.name) | bits(given.a, 8) |
+         (given.d != 0 ? bits(given.d, 16) : bits(given.c, 16) | bits(given.b, 24));
 }
 
 constexpr std::uint32_t old_header = 89, new_header = 96;  // BC_FUNCF to 2026-07, and since
 
-Prototype function(std::initializer_list<Line> code, Bytecode bytecode = Bytecode::luajit, std::uint32_t header = old_header) {
+Prototype function(std::initializer_list<Line> code, Bytecode bytecode = Bytecode::luajit,
+                   std::uint32_t header = old_header) {
   Prototype made;
   made.bytecode = bytecode;
   made.code.push_back(header);
@@ -76,7 +78,8 @@ std::string last_path(const Prototype& caller) {
   }
   text += " " + std::to_string(path.index);
   for (const ValuePath::Key& key : path.keys) {
-    text += key.is_element ? " [" + std::to_string(key.index) + "]" : " ." + caller.constants.at(static_cast<std::size_t>(key.index)).value_or("?");
+    text += key.is_element ? " [" + std::to_string(key.index) + "]"
+                           : " ." + caller.constants.at(static_cast<std::size_t>(key.index)).value_or("?");
   }
   return text;
 }
@@ -92,13 +95,16 @@ TEST_CASE("LuaJIT: names of called values") {
     CHECK(last_name(made({{"TGETS", {.a = 4, .b = 2, .c = 3}}, {"CALL", {.a = 4}}})) == "field three");
     CHECK(last_name(made({{"TGETS", {.a = 4, .b = 2, .c = 2}}, {"CALL", {.a = 4}}})) == "field ?");
     CHECK(last_name(made({{"TGETV", {.a = 4, .b = 2, .c = 3}}, {"CALL", {.a = 4}}})) == "nothing");
-    CHECK(last_name(made({{"UGET", {.a = 9, .d = 1}}, {"MOV", {.a = 4, .d = 9}}, {"CALLM", {.a = 4}}})) == "upvalue up");
+    CHECK(last_name(made({{"UGET", {.a = 9, .d = 1}}, {"MOV", {.a = 4, .d = 9}}, {"CALLM", {.a = 4}}})) ==
+          "upvalue up");
     CHECK(last_name(made({{"UGET", {.a = 1, .d = 1}}, {"CALLT", {.a = 1}}})) == "upvalue up");
     CHECK(last_name(made({{"UGET", {.a = 1, .d = 1}}, {"ITERC", {.a = 4}}})) == "upvalue up");
     CHECK(last_name(made({{"UGET", {.a = 4, .d = 1}}, {"KNIL", {.a = 3, .d = 5}}, {"CALL", {.a = 4}}})) == "nothing");
-    CHECK(last_name(made({{"UGET", {.a = 4, .d = 1}}, {"KNIL", {.a = 5, .d = 6}}, {"CALL", {.a = 4}}})) == "upvalue up");
+    CHECK(last_name(made({{"UGET", {.a = 4, .d = 1}}, {"KNIL", {.a = 5, .d = 6}}, {"CALL", {.a = 4}}})) ==
+          "upvalue up");
     CHECK(last_name(made({{"UGET", {.a = 4, .d = 1}}, {"CALL", {.a = 3}}, {"CALL", {.a = 4}}})) == "nothing");
-    CHECK(last_name(made({{"UGET", {.a = 4, .d = 1}}, {"JMP"}, {"GGET", {.a = 4, .d = 1}}, {"CALL", {.a = 4}}})) == "global one");
+    CHECK(last_name(made({{"UGET", {.a = 4, .d = 1}}, {"JMP"}, {"GGET", {.a = 4, .d = 1}}, {"CALL", {.a = 4}}})) ==
+          "global one");
     CHECK(last_name(made({{"CALL", {.a = 4}}})) == "nothing");
     CHECK(last_name(made({})) == "nothing");
     CHECK(last_name(made({{"ADDVN"}})) == "metamethod __add");
@@ -111,8 +117,10 @@ TEST_CASE("LuaJIT: names of called values") {
 }
 
 TEST_CASE("LuaJIT: a method's object is where the pointer size says") {
-  const std::initializer_list<Line> wide = {{"MOV", {.a = 6, .d = 2}}, {"TGETS", {.a = 4, .b = 2, .c = 1}}, {"CALL", {.a = 4}}};
-  const std::initializer_list<Line> narrow = {{"MOV", {.a = 5, .d = 2}}, {"TGETS", {.a = 4, .b = 2, .c = 1}}, {"CALL", {.a = 4}}};
+  const std::initializer_list<Line> wide = {
+      {"MOV", {.a = 6, .d = 2}}, {"TGETS", {.a = 4, .b = 2, .c = 1}}, {"CALL", {.a = 4}}};
+  const std::initializer_list<Line> narrow = {
+      {"MOV", {.a = 5, .d = 2}}, {"TGETS", {.a = 4, .b = 2, .c = 1}}, {"CALL", {.a = 4}}};
   CHECK(last_name(function(wide)) == "method one");
   CHECK(last_name(function(narrow)) == "field one");
   CHECK(last_name(function(wide, Bytecode::luajit_gc32)) == "field one");
@@ -125,16 +133,26 @@ TEST_CASE("LuaJIT: where a called value was got from") {
   CHECK(last_path(function({{"MOV", {.a = 4, .d = 1}}, {"CALL", {.a = 4}}})) == "slot 1");
   CHECK(last_path(function({{"ITERC", {.a = 4}}})) == "slot 1");
   CHECK(last_path(function({{"TGETS", {.a = 4, .b = 1, .c = 3}}, {"CALL", {.a = 4}}})) == "slot 1 .three");
-  CHECK(last_path(function({{"UGET", {.a = 4, .d = 1}}, {"TGETS", {.a = 4, .b = 4, .c = 1}}, {"TGETB", {.a = 4, .b = 4, .c = 2}}, {"CALL", {.a = 4}}})) == "upvalue 1 .one [2]");
+  CHECK(last_path(function({{"UGET", {.a = 4, .d = 1}},
+                            {"TGETS", {.a = 4, .b = 4, .c = 1}},
+                            {"TGETB", {.a = 4, .b = 4, .c = 2}},
+                            {"CALL", {.a = 4}}})) == "upvalue 1 .one [2]");
   CHECK(last_path(function({{"FNEW", {.a = 4, .d = 2}}, {"CALL", {.a = 4}}})) == "closure 2");
   CHECK(last_path(function({{"TGETV", {.a = 4, .b = 4, .c = 1}}, {"CALL", {.a = 4}}})) == "unknown");
   CHECK(last_path(function({{"CALL", {.a = 4}}, {"CALL", {.a = 4}}})) == "unknown");
   CHECK(last_path(function({{"CALLT", {.a = 4}}})) == "unknown");
   // Register 1 is another value when the call runs.
-  CHECK(last_path(function({{"MOV", {.a = 4, .d = 1}}, {"KSHORT", {.a = 1, .d = 7}}, {"CALL", {.a = 4}}})) == "unknown");
+  CHECK(last_path(function({{"MOV", {.a = 4, .d = 1}}, {"KSHORT", {.a = 1, .d = 7}}, {"CALL", {.a = 4}}})) ==
+        "unknown");
   // The object of a method, where only the call has it.
-  CHECK(last_path(function({{"CALL", {.a = 4}}, {"MOV", {.a = 6, .d = 4}}, {"TGETS", {.a = 4, .b = 4, .c = 1}}, {"CALL", {.a = 4}}})) == "slot 6 .one");
-  CHECK(last_path(function({{"UGET", {.a = 4, .d = 1}}, {"MOV", {.a = 6, .d = 4}}, {"TGETS", {.a = 4, .b = 4, .c = 1}}, {"CALL", {.a = 4}}})) == "upvalue 1 .one");
+  CHECK(
+      last_path(function(
+          {{"CALL", {.a = 4}}, {"MOV", {.a = 6, .d = 4}}, {"TGETS", {.a = 4, .b = 4, .c = 1}}, {"CALL", {.a = 4}}})) ==
+      "slot 6 .one");
+  CHECK(last_path(function({{"UGET", {.a = 4, .d = 1}},
+                            {"MOV", {.a = 6, .d = 4}},
+                            {"TGETS", {.a = 4, .b = 4, .c = 1}},
+                            {"CALL", {.a = 4}}})) == "upvalue 1 .one");
   CHECK(last_path(function({{"ADDVV", {.a = 4, .b = 1, .c = 2}}})) == "event add 1 2");
   CHECK(last_path(function({{"ISLT", {.a = 4, .d = 2}}})) == "event lt 4 2");
   CHECK(last_path(function({{"LEN", {.a = 4, .d = 2}}})) == "event len 2");
@@ -143,7 +161,8 @@ TEST_CASE("LuaJIT: where a called value was got from") {
   CHECK(last_path(function({{"GGET", {.a = 4, .d = 2}}})) == "event index -1");
   CHECK(last_path(function({{"TSETM", {.a = 4, .d = 2}}})) == "event newindex 3");
   CHECK(last_path(function({{"TNEW", {.a = 4}}})) == "unknown");
-  Prototype named = function({{"KSHORT", {.a = 9}}, {"MOV", {.a = 4, .d = 9}}, {"KNIL", {.a = 9, .d = 9}}, {"CALL", {.a = 4}}});
+  Prototype named = function(
+      {{"KSHORT", {.a = 9}}, {"MOV", {.a = 4, .d = 9}}, {"KNIL", {.a = 9, .d = 9}}, {"CALL", {.a = 4}}});
   named.locals.assign(10, {"x", 0, 9});
   CHECK(last_path(named) == "unknown");
 }
@@ -179,7 +198,8 @@ class Image : public Memory {
   }
 
   bool read(Address address, std::span<std::byte> into) const override {
-    if (address < base || address - base > bytes_.size() || bytes_.size() - (address - base) < into.size()) return false;
+    if (address < base || address - base > bytes_.size() || bytes_.size() - (address - base) < into.size())
+      return false;
     std::memcpy(into.data(), bytes_.data() + (address - base), into.size());
     return true;
   }
@@ -192,8 +212,12 @@ class Image : public Memory {
   void put(Address address, T value) {
     std::memcpy(bytes_.data() + (address - base), &value, sizeof value);
   }
-  void put_ref(Address address, Address value) { layout.gc64 ? put(address, value) : put(address, static_cast<std::uint32_t>(value)); }
-  std::uint64_t value(Address object, std::uint8_t gct) const { return ~std::uint64_t{gct} << (layout.gc64 ? 47 : 32) | object; }
+  void put_ref(Address address, Address value) {
+    layout.gc64 ? put(address, value) : put(address, static_cast<std::uint32_t>(value));
+  }
+  std::uint64_t value(Address object, std::uint8_t gct) const {
+    return ~std::uint64_t{gct} << (layout.gc64 ? 47 : 32) | object;
+  }
 
   Address object(std::size_t size, std::uint8_t gct) {
     const Address at = reserve(size);
@@ -238,12 +262,14 @@ class Image : public Memory {
     return at;
   }
 
-  // "@f.lua":10-400, of three instructions on lines 10, 12 and 400, with constants, an upvalue and locals.
+  // "@f.lua":10-400, of three instructions on lines 10, 12 and 400, with constants, an upvalue and
+  // locals.
   Address proto(std::initializer_list<Line> code = {{"GGET", {.a = 4, .d = 1}}, {"CALL", {.a = 4}}}) {
     const Address source = string("@f.lua"), key = string("key");
     name = string("name");
     const std::size_t count = code.size() + 1;
-    const std::size_t kgc = (layout.pt_size + 4 * count + 7) / 8 * 8, k = kgc + 3u * layout.ref_size, lines = (k + 7) / 8 * 8, names = lines + 2 * (count - 1);
+    const std::size_t kgc = (layout.pt_size + 4 * count + 7) / 8 * 8, k = kgc + 3u * layout.ref_size,
+                      lines = (k + 7) / 8 * 8, names = lines + 2 * (count - 1);
     constexpr std::string_view debug("up\0x\0\x01\x02\x01\x00\x80\x01\x00", 12);
     const Address at = object(names + debug.size(), luajit::gct_proto);
     put(at + layout.pt_numparams, std::uint8_t{2});
@@ -402,7 +428,8 @@ TEST_CASE("the mark of a GCproto stays when the collector and the compiler have 
 TEST_CASE("LuaJIT: a name that a tail call made untrue is left out") {
   for (const bool gc64 : {true, false}) {
     Image image(gc64);
-    const Address caller_proto = image.proto(), name = image.name, called_proto = image.proto(), other_proto = image.proto();
+    const Address caller_proto = image.proto(), name = image.name, called_proto = image.proto(),
+                  other_proto = image.proto();
     const Address stack = image.reserve(512);
     const Address called = image.closure(called_proto, 0), other = image.closure(other_proto, 0);
     const std::uint64_t called_value = image.value(called, luajit::gct_function);
@@ -424,7 +451,8 @@ TEST_CASE("LuaJIT: a name that a tail call made untrue is left out") {
     const Address behind = image.table({}, image.table({{index, image.value(env, luajit::gct_table)}}));
     image.put_ref(caller + image.layout.fn_env, behind);
     Names again(image);
-    const LuaCall outside = image.call(caller, caller_proto, stack, 2), inside = image.call(other, other_proto, stack + 64, 1);
+    const LuaCall outside = image.call(caller, caller_proto, stack, 2),
+                  inside = image.call(other, other_proto, stack + 64, 1);
     CHECK(again.frame({dialect, 0, image}, inside, &outside, inside.saved_pc).name == "function");
     image.put_ref(caller + image.layout.fn_env, image.table({}));
     Names third(image);

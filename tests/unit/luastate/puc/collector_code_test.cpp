@@ -1,13 +1,14 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "luastate/puc/collector_code.h"
 #include "arch/instruction.h"
+#include "luastate/puc/collector_code.h"
 
 namespace luaspy {
 namespace {
 
-constexpr Address execute = 0x10000, step = 0x20000, singlestep = 0x30000, fullgc = 0x40000, lua_gc = 0x50000, other = 0x60000;
+constexpr Address execute = 0x10000, step = 0x20000, singlestep = 0x30000, fullgc = 0x40000, lua_gc = 0x50000,
+                  other = 0x60000;
 
 // Machine code that is put together by hand.
 struct Code {
@@ -31,11 +32,11 @@ const Layout& row_of(std::string_view series) {
   for (const Layout& row : layouts()) {
     if (row.series == series) found = &row;
   }
-  return *found;   // the newest
+  return *found;  // the newest
 }
 
-constexpr std::initializer_list<int> load_G = {0x48, 0x8b, 0x43, 0x18};             // mov rax, [rbx+0x18]
-constexpr std::initializer_list<int> compare_debt = {0x48, 0x83, 0x78, 0x18, 0x00}; // cmp qword [rax+0x18], 0
+constexpr std::initializer_list<int> load_G = {0x48, 0x8b, 0x43, 0x18};              // mov rax, [rbx+0x18]
+constexpr std::initializer_list<int> compare_debt = {0x48, 0x83, 0x78, 0x18, 0x00};  // cmp qword [rax+0x18], 0
 constexpr int jle = 0x7e, jg = 0x7f;
 constexpr int call_size = 5;
 
@@ -55,8 +56,8 @@ Program program_with(const Code& interpreter, int gcstate) {
   Program program;
   program.add(interpreter);
   program.add(Code(step).call(singlestep).ret());
-  program.add(Code(singlestep).bytes({0xc6, 0x43, gcstate, 0x03}).ret());                   // mov byte [rbx+gcstate], 3
-  program.add(Code(fullgc).bytes({0x66, 0xc7, 0x43, gcstate, 0x08, 0x00}).call(singlestep).ret());   // with gckind
+  program.add(Code(singlestep).bytes({0xc6, 0x43, gcstate, 0x03}).ret());  // mov byte [rbx+gcstate], 3
+  program.add(Code(fullgc).bytes({0x66, 0xc7, 0x43, gcstate, 0x08, 0x00}).call(singlestep).ret());  // with gckind
   program.add(Code(lua_gc).call(fullgc).call(step).ret());
   program.add(Code(other).ret());
   return program;
@@ -74,21 +75,33 @@ TEST_CASE("luaC_step is what luaV_execute calls when GCdebt is not paid", "[coll
   };
   CHECK(program_with(interpreter(jle, other, step), 101).find(row_of("5.4")).functions == step_and_singlestep);
   CHECK(program_with(interpreter(jg, step, other), 101).find(row_of("5.4")).functions == step_and_singlestep);
-  CHECK(program_with(interpreter(jg, other, step), 107).find(row_of("5.5")).functions == step_and_singlestep);   // counts down
+  CHECK(program_with(interpreter(jg, other, step), 107).find(row_of("5.5")).functions == step_and_singlestep);  // counts
+                                                                                                                // down
   CHECK(program_with(interpreter(jg, other, step), 101).find(row_of("5.4")).step == 0);
-  CHECK(program_with(interpreter(jle, other, step), 60).find(row_of("5.4")).step == 0);    // nothing writes gcstate
+  CHECK(program_with(interpreter(jle, other, step), 60).find(row_of("5.4")).step == 0);  // nothing writes gcstate
 }
 
 TEST_CASE("luaC_step of 5.1 is what luaV_execute calls when totalbytes has reached GCthreshold", "[collector_code]") {
   const auto interpreter = [&](std::initializer_list<int> comparison, int skip) {
-    return Code(execute).bytes({0x48, 0x8b, 0x43, 0x20}).bytes(comparison).bytes({skip, call_size}).call(step).call(other).ret();
+    return Code(execute)
+        .bytes({0x48, 0x8b, 0x43, 0x20})
+        .bytes(comparison)
+        .bytes({skip, call_size})
+        .call(step)
+        .call(other)
+        .ret();
   };
   constexpr int jb = 0x72, ja = 0x77;
   // mov rdx, [rax+112]; cmp [rax+120], rdx
-  CHECK(program_with(interpreter({0x48, 0x8b, 0x50, 112, 0x48, 0x39, 0x50, 120}, jb), 33).find(row_of("5.1")).functions == step_and_singlestep);
+  CHECK(
+      program_with(interpreter({0x48, 0x8b, 0x50, 112, 0x48, 0x39, 0x50, 120}, jb), 33).find(row_of("5.1")).functions ==
+      step_and_singlestep);
   // mov rdx, [rax+112]; cmp rdx, [rax+120]
-  CHECK(program_with(interpreter({0x48, 0x8b, 0x50, 112, 0x48, 0x3b, 0x50, 120}, ja), 33).find(row_of("5.1")).functions == step_and_singlestep);
-  CHECK(program_with(interpreter({0x48, 0x8b, 0x50, 112, 0x48, 0x3b, 0x50, 120}, jb), 33).find(row_of("5.1")).step == 0);
+  CHECK(
+      program_with(interpreter({0x48, 0x8b, 0x50, 112, 0x48, 0x3b, 0x50, 120}, ja), 33).find(row_of("5.1")).functions ==
+      step_and_singlestep);
+  CHECK(program_with(interpreter({0x48, 0x8b, 0x50, 112, 0x48, 0x3b, 0x50, 120}, jb), 33).find(row_of("5.1")).step ==
+        0);
 }
 
 TEST_CASE("a full collection works through what a step does", "[collector_code]") {
@@ -107,7 +120,8 @@ TEST_CASE("code that ends anywhere is read to its end", "[collector_code]") {
   const Code whole = Code(execute).bytes(load_G).bytes(compare_debt).bytes({jle, call_size}).call(step).ret();
   for (std::size_t size = 0; size < whole.function.code.size() - 1; ++size) {
     Code cut(execute);
-    cut.function.code.assign(whole.function.code.begin(), whole.function.code.begin() + static_cast<std::ptrdiff_t>(size));
+    cut.function.code.assign(whole.function.code.begin(),
+                             whole.function.code.begin() + static_cast<std::ptrdiff_t>(size));
     CHECK(program_with(cut, 101).find(row_of("5.4")).step == 0);
   }
 }
@@ -119,11 +133,11 @@ TEST_CASE("an operand in memory has a base if it is a register and a displacemen
     CHECK(instruction->length == bytes.size());
     return instruction->base();
   };
-  CHECK(base({0x48, 0x8b, 0x43, 0x18}) == 3u);                                      // [rbx+0x18]
-  CHECK(base({0x49, 0x8b, 0x44, 0x24, 0x18}) == 12u);                               // [r12+0x18]
-  CHECK(base({0x48, 0x8b, 0x44, 0x88, 0x18}) == std::nullopt);                      // [rax+rcx*4+0x18]
-  CHECK(base({0x48, 0x8b, 0x05, 0x18, 0x00, 0x00, 0x00}) == std::nullopt);          // [rip+0x18]
-  CHECK(base({0x48, 0x89, 0xd8}) == std::nullopt);                                  // mov rax, rbx
+  CHECK(base({0x48, 0x8b, 0x43, 0x18}) == 3u);                              // [rbx+0x18]
+  CHECK(base({0x49, 0x8b, 0x44, 0x24, 0x18}) == 12u);                       // [r12+0x18]
+  CHECK(base({0x48, 0x8b, 0x44, 0x88, 0x18}) == std::nullopt);              // [rax+rcx*4+0x18]
+  CHECK(base({0x48, 0x8b, 0x05, 0x18, 0x00, 0x00, 0x00}) == std::nullopt);  // [rip+0x18]
+  CHECK(base({0x48, 0x89, 0xd8}) == std::nullopt);                          // mov rax, rbx
   CHECK(!read_instruction(Code(0).bytes({0x48, 0x8b, 0x43}).function.code, 0));
 }
 
