@@ -27,7 +27,9 @@ namespace {
 // belong to another C library. So these, its door to that (elfutils, libdwfl/libdwflP.h), stand in
 // its place and find nothing.
 extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are libdw's
 int __libdwfl_debuginfod_find_executable(Dwfl*, const unsigned char*, size_t) { return -1; }
 int __libdwfl_debuginfod_find_debuginfo(Dwfl*, const unsigned char*, size_t) { return -1; }
 void __libdwfl_debuginfod_end(void*) {}
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 }

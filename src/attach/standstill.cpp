@@ -10,7 +10,6 @@ Standstill::Standstill(Target& target) : target_(target) {
   constexpr int most_rounds = 20;
   bool news = true;
   for (int round = 0; round < most_rounds && news; ++round) {
-    news = false;
     target.process().forget_threads();
     const auto& threads = target.process().threads();
     news = forget_ended(threads);

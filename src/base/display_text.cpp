@@ -87,7 +87,7 @@ std::size_t count_last(const std::vector<Character>& all, int width) {
 }  // namespace
 
 std::string displayable(std::string_view text, Charset charset, std::size_t limit) {
-  const std::string safe = printable(text, limit);
+  std::string safe = printable(text, limit);
   if (std::ranges::all_of(safe, [](char c) { return static_cast<unsigned char>(c) < 0x80; })) return safe;
   std::string result;
   bool begun = false;  // there is something that a mark of no width can be put on

@@ -124,7 +124,7 @@ void Inspector::name_stacks(ProcessLook& look) {
   for (ThreadLook& thread : look.threads) {
     const auto unnamed = unnamed_.find(thread.tid);
     if (unnamed == unnamed_.end()) continue;
-    Stack stack = reader.name(std::move(unnamed->second));
+    Stack stack = reader.name(unnamed->second);
     thread.sample.stack.insert(thread.sample.stack.begin(), std::make_move_iterator(stack.begin()),
                                std::make_move_iterator(stack.end()));
   }

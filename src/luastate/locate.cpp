@@ -37,7 +37,7 @@ Address page_of(Address address) { return address & ~(page_size - 1); }
 // Where the page of an address is noted, in a table of Locator::most_unreadable.
 std::size_t unreadable_slot(Address address) { return (address / page_size * 0x9e3779b97f4a7c15) >> 56; }
 
-Address load_G(const StateFields& fields, std::span<const std::byte> bytes) {
+Address global_of(const StateFields& fields, std::span<const std::byte> bytes) {
   return fields.short_reference ? load<std::uint32_t>(bytes, fields.G) : load<Address>(bytes, fields.G);
 }
 
@@ -227,9 +227,9 @@ Dialect Locator::dialect_of(const Memory& memory, Address L, std::span<const std
   for (const Dialect& row : rows_) {
     const StateFields fields = fields_of(row);
     if (load<std::uint8_t>(bytes, fields.tt) != fields.tag) continue;
-    G = load_G(fields, bytes);
+    G = global_of(fields, bytes);
     if (const auto known = known_.find(G); known != known_.end()) {
-      if (load_G(fields_of(known->second), bytes) == G) return known->second;
+      if (global_of(fields_of(known->second), bytes) == G) return known->second;
       continue;
     }
     if (!plausible_pointer(G)) continue;
@@ -337,7 +337,7 @@ bool Locator::is_state(const Memory& memory, const Activation& state) {
   std::array<std::byte, head_size> head;
   const StateFields fields = fields_of(state.lua);
   return memory.read(state.L, head) && load<std::uint8_t>(head, fields.tt) == fields.tag &&
-         load_G(fields, head) == state.G;
+         global_of(fields, head) == state.G;
 }
 
 // Tests the words in chunk_ for being pointers to lua_States: one batch for all of them. What has
@@ -392,7 +392,7 @@ bool Locator::is_missed(const Memory& memory, std::span<const Address> deferred,
       for (const Dialect& row : rows_) {
         const StateFields fields = fields_of(row);
         if (load<std::uint8_t>(heads[i], fields.tt) != fields.tag) continue;
-        const Address G = load_G(fields, heads[i]);
+        const Address G = global_of(fields, heads[i]);
         if (is_known(G)) return true;
         if (!plausible_pointer(G)) continue;
         if (row.puc != nullptr && fits(memory, *row.puc, words[at + i], heads[i])) return true;

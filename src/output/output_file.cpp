@@ -13,8 +13,8 @@ namespace {
 // A recording is never overwritten by one that nobody named.
 std::string free_name(const std::string& stem, std::string_view extension) {
   for (int number = 1;; ++number) {
-    const std::string path = number == 1 ? fmt::format("{}{}", stem, extension)
-                                         : fmt::format("{}-{}{}", stem, number, extension);
+    std::string path = number == 1 ? fmt::format("{}{}", stem, extension)
+                                   : fmt::format("{}-{}{}", stem, number, extension);
     if (!std::filesystem::exists(path)) return path;
   }
 }

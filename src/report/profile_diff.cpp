@@ -193,18 +193,16 @@ std::vector<Pair> pair_up(const FunctionTable& before, const FunctionTable& afte
   const auto pair = [&](const auto& key) { pair_by(key, before, after, left_before, left_after, pairs); };
   const auto is_named = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.name != "function"; };
   const auto is_function = [](const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; };
-  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + frame.file : std::string(); });  // another
-                                                                                                               // line
+  // Another line, another name, another folder, both, another file.
+  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + frame.file : std::string(); });
   pair([&](const Frame& frame) {
     return is_function(frame) ? fmt::format("{}:{}", frame.file, frame.line_defined) : std::string();
-  });  // another name
-  pair([&](const Frame& frame) {
-    return is_named(frame) ? frame.name + '\n' + base_name(frame.file) : std::string();
-  });  // another folder
+  });
+  pair([&](const Frame& frame) { return is_named(frame) ? frame.name + '\n' + base_name(frame.file) : std::string(); });
   pair([&](const Frame& frame) {
     return is_function(frame) ? fmt::format("{}:{}", base_name(frame.file), frame.line_defined) : std::string();
   });
-  pair([&](const Frame& frame) { return is_named(frame) ? frame.name : std::string(); });  // another file
+  pair([&](const Frame& frame) { return is_named(frame) ? frame.name : std::string(); });
   for (const std::int64_t i : left_before) pairs.push_back({i, -1, false});
   for (const std::int64_t i : left_after) pairs.push_back({-1, i, false});
   return pairs;

@@ -109,7 +109,7 @@ bool Family::has_lua() const {
 }
 
 Result<void> Family::check_lua() {
-  const Result<void> own = target_->check_lua();
+  Result<void> own = target_->check_lua();
   if (own || sessions_.size() == 1) return own;
   return {};
 }

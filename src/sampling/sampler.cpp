@@ -24,9 +24,9 @@ Sample asleep_again() {
   return sample;
 }
 
-Sampler::Sampler(Target& target, SamplerOptions options)
+Sampler::Sampler(Target& target, const SamplerOptions& options)
     : target_(target),
-      options_(std::move(options)),
+      options_(options),
       reader_(target.process(), target.memory(), options_.merging, options_.limits),
       look_(target.memory()) {}
 

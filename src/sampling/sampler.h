@@ -23,7 +23,7 @@ struct SamplerOptions {
 
 class Sampler {
  public:
-  Sampler(Target& target, SamplerOptions options);
+  Sampler(Target& target, const SamplerOptions& options);
 
   // What one look has read of one thread: made in the stop, finished later.
   struct Look {

@@ -248,7 +248,7 @@ class Drawing {
   void headings() {
     TopLine line{{{margin(), TopStyle::heading}}};
     int used = static_cast<int>(margin().size());
-    const auto column = [&](std::string text, std::optional<TopView::Column> which) {
+    const auto column = [&](const std::string& text, std::optional<TopView::Column> which) {
       used += columns(text);
       const std::size_t blanks = std::min(text.find_first_not_of(' '), text.size());
       line.spans.push_back({text.substr(0, blanks), TopStyle::heading});

@@ -50,6 +50,13 @@ struct Tolerance {
   int empty, impossible;
 };
 
+// A stack of a speedscope profile, outermost first.
+std::string text_of(const nlohmann::json& stack, const nlohmann::json& frames) {
+  std::string text;
+  for (const nlohmann::json& index : stack) text += " " + frames.at(index.get<std::size_t>()).dump();
+  return text;
+}
+
 void check(Words command, Tolerance tolerance) {
   const Folder folder;
   command.insert(command.end(), {workload("mix.lua"), "pairs", folder.path("pairs")});
@@ -79,7 +86,8 @@ void check(Words command, Tolerance tolerance) {
       if (!caller.empty() && !callee.empty()) {
         ++all_pairs;
         met.emplace(caller, callee);
-        if (!pairs.possible(caller, callee)) possible = false, ++impossible[caller + " -> " + callee];
+        if (!pairs.possible(caller, callee))
+          possible = false, ++impossible[caller + " -> " + callee + " in" + text_of(stack, frames)];
       }
       caller = callee;
     }

@@ -194,7 +194,7 @@ VmState LuajitReader::vm_state_said(const Activation& activation, const State& s
                               VmState::collecting,   VmState::exiting,      VmState::recording, VmState::optimising,
                               VmState::assembling};
   const bool more_states = activation.lua.luajit->more_vmstates;
-  const auto number = static_cast<std::size_t>(~state.vmstate);
+  const auto number = static_cast<std::size_t>(~std::int64_t{state.vmstate});
   if (state.vmstate >= 0) return VmState::machine_code;
   return more_states                 ? (number < std::size(more) ? more[number] : VmState::none)
          : number < std::size(stock) ? stock[number]

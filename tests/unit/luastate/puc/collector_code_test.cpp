@@ -75,8 +75,8 @@ TEST_CASE("luaC_step is what luaV_execute calls when GCdebt is not paid", "[coll
   };
   CHECK(program_with(interpreter(jle, other, step), 101).find(row_of("5.4")).functions == step_and_singlestep);
   CHECK(program_with(interpreter(jg, step, other), 101).find(row_of("5.4")).functions == step_and_singlestep);
-  CHECK(program_with(interpreter(jg, other, step), 107).find(row_of("5.5")).functions == step_and_singlestep);  // counts
-                                                                                                                // down
+  // It counts down.
+  CHECK(program_with(interpreter(jg, other, step), 107).find(row_of("5.5")).functions == step_and_singlestep);
   CHECK(program_with(interpreter(jg, other, step), 101).find(row_of("5.4")).step == 0);
   CHECK(program_with(interpreter(jle, other, step), 60).find(row_of("5.4")).step == 0);  // nothing writes gcstate
 }
