@@ -70,8 +70,7 @@ void LuaReader::add_state(Walked& walked, const LookMemory& look, const Activati
     walk_puc(look.stopped, look.objects, *activation.lua.puc, activation.L, limits_of(walked.walked - 1), state.walk);
     state.errorJmp = look.stopped.get<Address>(activation.L + activation.lua.puc->L_errorJmp).value_or(0);
   } else {
-    LuajitReader::read(look.stopped, look.objects, look.registers, look.stack, activation, walked.walked == 1,
-                       state.luajit);
+    LuajitReader::read(look, activation, walked.walked == 1, state.luajit);
   }
 }
 
@@ -105,9 +104,7 @@ void LuaReader::settle(Walked& walked, const std::vector<NativeFrame>& natives, 
   settle_owners(walked, state_places_, natives, functions, look.objects);
   for (std::size_t i = 0; i < walked.running; ++i) {
     RunningState& state = walked.states[i];
-    if (state.activation.lua.luajit != nullptr)
-      luajit_.refine(natives, look.registers, functions, look.objects, state.activation, i == 0, limits_, state.luajit,
-                     state.walk);
+    if (state.activation.lua.luajit != nullptr) luajit_.walk(state, i == 0, natives, functions, look, limits_);
     else if (i == 0) settle_innermost_call(state, live_pc_, natives, functions, look.objects, names_.memory());
   }
 }
@@ -126,8 +123,7 @@ VmState LuaReader::vm_state(const Walked& walked, const std::vector<NativeFrame>
                             const NativeFunctions& functions) const {
   if (walked.running == 0) return VmState::none;
   const RunningState& state = walked.states[0];
-  if (state.activation.lua.luajit != nullptr)
-    return luajit_.vm_state(natives, functions, state.activation, state.luajit);
+  if (state.activation.lua.luajit != nullptr) return LuajitReader::vm_state(state, natives, functions);
   const VmState calling = !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
   return collects_garbage(state, natives, functions) ? VmState::collecting : calling;
 }

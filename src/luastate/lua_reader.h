@@ -9,6 +9,7 @@
 
 #include "base/sample.h"
 #include "luastate/known_functions.h"
+#include "luastate/luajit/luajit_reader.h"
 #include "luastate/names.h"
 #include "luastate/native_functions.h"
 #include "luastate/puc/live_pc.h"

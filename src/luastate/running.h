@@ -7,7 +7,7 @@
 
 #include "base/registers.h"
 #include "luastate/locate.h"
-#include "luastate/luajit/luajit_reader.h"
+#include "luastate/luajit/luajit_state.h"
 #include "luastate/walk.h"
 
 namespace luaspy {
@@ -37,7 +37,7 @@ struct RunningState {
   bool anchored = false;  // found by its anchor; else it may run here, or is only guessed
   LuaWalk walk;
   Address errorJmp = 0;  // PUC: the lua_longjmp of its innermost protected call, on the native stack
-  LuajitReader::State luajit;
+  LuajitState luajit;
 };
 
 // The states that run on a thread, with their calls. LuaReader::walk() makes it;

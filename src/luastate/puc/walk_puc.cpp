@@ -176,6 +176,11 @@ class Walker {
     return !is_call(layout_.bytecode, objects_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
   }
 
+  // Was it called by the instruction that `caller` stands at?
+  bool is_called_by(const LuaCall& caller, const LuaCall& call) const {
+    return caller.is_lua && !caller.hooked && caller.has_pc(caller.saved_pc) && called_slot(caller) == call.func;
+  }
+
   bool read_function_at(Address slot, LuaCall& call) {
     call.func = slot;
     return read_function(call);
@@ -315,6 +320,16 @@ void settle_fresh(const Walker& walker, LuaWalk& walk) {
   }
 }
 
+// What luaV_execute calls by an instruction runs in the same luaV_execute. 5.2 says so (CIST_REENTRY)
+// only after luaD_precall, which may collect garbage and so call a finalizer, or call a hook.
+void settle_reentry(const Walker& walker, LuaWalk& walk) {
+  for (std::size_t i = 0; i < walk.calls.size(); ++i) {
+    LuaCall& call = walk.calls[i];
+    const LuaCall* const caller = call.is_lua && call.fresh ? walk.caller_of(i) : nullptr;
+    if (caller != nullptr && walker.is_called_by(*caller, call)) call.fresh = false;
+  }
+}
+
 // The calls on both sides of it did not call each other.
 void drop(LuaWalk& walk) {
   ++walk.dropped;
@@ -408,6 +423,7 @@ void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout
   }
   walk.relocated = walker.relocating();
   if (walker.is_array()) settle_fresh(walker, walk);
+  if (layout.status.reentry != 0) settle_reentry(walker, walk);
   walk.end = LuaWalk::End::complete;
 }
 

@@ -1,0 +1,65 @@
+#pragma once
+// Where the innermost frame of a LuaJIT state is. L->base lags behind, and which register or field
+// is ahead of it depends on where the thread is: in a trace, leaving one, in the interpreter, or in
+// something that the interpreter has called. The native frames tell.
+
+#include <vector>
+
+#include "luastate/locate.h"
+#include "luastate/luajit/luajit_state.h"
+#include "luastate/native_functions.h"
+
+namespace luaspy {
+
+// The VM's registers (vm_x64.dasc, vm_x86.dasc: "Fixed register assignments for the interpreter").
+struct VmRegisters {
+  Address base;       // BASE
+  Address c_base;     // BASE around some calls
+  Address pc;         // PC
+  Address dispatch;   // DISPATCH
+  explicit VmRegisters(const Registers& registers)
+      : base(registers[rdx]), c_base(registers[rbp]), pc(registers[rbx]), dispatch(registers[r14]) {}
+};
+
+class InnermostFrame {
+ public:
+  // One state of the look: `innermost` of those that run on the thread or not. All has to outlive this; `memory` answers for its Lua stack. If the thread runs
+  // a trace, `state.trace` is set to it.
+  InnermostFrame(Traces& traces, const Activation& activation, bool innermost, const std::vector<NativeFrame>& natives,
+                 const Registers& registers, const NativeFunctions& functions, const Memory& memory,
+                 LuajitState& state);
+
+  // Where the walk begins. Valid as long as this.
+  const LuajitTop& top() const { return top_; }
+  // Machine code may have slots from here on in registers; 0: none.
+  Address trace_base() const { return trace_base_; }
+
+ private:
+  bool can_be(Address base, Address pc) const { return is_base(memory_, layout_, activation_.L, base, pc); }
+  bool runs_trace() const { return vm_ != natives_.end() && vm_->in_trace; }
+  bool has_left_trace(bool in_vm) const;
+  Address find_trace_base() const;
+  void find(bool in_vm);
+  void find_in_trace();
+  void find_in_interpreter();
+  bool find_at_trace_exit();
+  void find_outside_of_call();
+  void take_saved();
+
+  Traces& traces_;
+  const Activation& activation_;
+  const LuajitLayout& layout_;
+  bool innermost_;
+  const std::vector<NativeFrame>& natives_;
+  const NativeFunctions& functions_;
+  const Memory& memory_;
+  LuajitState& state_;
+  VmRegisters registers_;
+  std::vector<NativeFrame>::const_iterator vm_;  // on top of the state's innermost C frame: of the VM, or of a trace
+  LuajitTop top_;
+  InlinedCode code_;                    // what top_ refers to
+  std::vector<InlinedFrame> entering_;  // the same
+  Address trace_base_ = 0;
+};
+
+}  // namespace luaspy
