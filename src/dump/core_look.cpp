@@ -49,18 +49,11 @@ class CoreLook {
     look.pid = core_.pid();
     look.command = core_.command();
     look.core = CoreFacts{path, end_text(core_), core_.missing_bytes(), core_.missing_files()};
-    SourceLines sources = SourceLines::of_core(core_.written_ns());
-    std::vector<std::pair<pid_t, pid_t>> owners;
-    for (const CoreFile::Thread& thread : core_.threads()) {
-      ThreadLook& has = look.threads.emplace_back(look_at(thread));
-      add_sources(sources, has);
-      if (has.wait && has.wait->mutex_owner) owners.emplace_back(has.tid, *has.wait->mutex_owner);
-    }
-    look.deadlocks = deadlocks(owners);
+    for (const CoreFile::Thread& thread : core_.threads()) look.threads.push_back(look_at(thread));
     if (options_.inspect.coroutines) add_coroutines(look);
     else read_collectors(core_, reader_, look);
-    look.images = reader_.images();
-    look.rows = reader_.lua().rows();
+    SourceLines sources = SourceLines::of_core(core_.written_ns());
+    complete(look, sources, reader_);
     if (options_.merging.mode != Mode::native && !reader_.has_state()) return no_lua(path);
     return look;
   }

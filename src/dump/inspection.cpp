@@ -31,6 +31,8 @@ void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& loo
   std::ranges::sort(look.states, {}, &StateReport::G);
 }
 
+namespace {
+
 void add_sources(SourceLines& sources, ThreadLook& thread) {
   thread.details.resize(thread.sample.stack.size());
   for (std::size_t i = 0; i < thread.details.size(); ++i) {
@@ -38,6 +40,19 @@ void add_sources(SourceLines& sources, ThreadLook& thread) {
     if (frame.kind == Frame::Kind::lua && frame.line > 0)
       thread.details[i].source = sources.line(frame.file, frame.line);
   }
+}
+
+}  // namespace
+
+void complete(ProcessLook& look, SourceLines& sources, const StackReader& reader) {
+  std::vector<std::pair<pid_t, pid_t>> owners;
+  for (ThreadLook& thread : look.threads) {
+    add_sources(sources, thread);
+    if (thread.wait && thread.wait->mutex_owner) owners.emplace_back(thread.tid, *thread.wait->mutex_owner);
+  }
+  look.deadlocks = deadlocks(owners);
+  look.images = reader.images();
+  look.rows = reader.lua().rows();
 }
 
 std::optional<Sample> Inspector::look_at(Thread& thread) {
@@ -80,9 +95,8 @@ ProcessLook Inspector::look() {
         report.hooked = static_cast<std::int64_t>(hooked->second.size());
     }
   }
-  explain(look);
-  look.images = session_.sampler().reader().images();
-  look.rows = session_.sampler().reader().lua().rows();
+  add_waits(look);
+  complete(look, sources_, session_.sampler().reader());
   return look;
 }
 
@@ -186,22 +200,18 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
   return undisturbed && whole;
 }
 
-void Inspector::explain(ProcessLook& look) {
+void Inspector::add_waits(ProcessLook& look) {
   Process& process = session_.target().process();
   Waits waits(process, session_.target().memory());
   const auto& threads = process.threads();  // asking again may list them anew
-  std::vector<std::pair<pid_t, pid_t>> owners;
   for (ThreadLook& thread : look.threads) {
-    add_sources(sources_, thread);
     if (thread.sample.state != Sample::State::sleeping) continue;
     const auto of_process = std::ranges::find_if(threads, [&](const auto& each) { return each->tid() == thread.tid; });
     if (of_process == threads.end()) continue;
     const ThreadState state = (*of_process)->state();
     if (state.kind != ThreadState::Kind::sleeping) continue;
     thread.wait = waits.explain(**of_process, state);
-    if (thread.wait->mutex_owner) owners.emplace_back(thread.tid, *thread.wait->mutex_owner);
   }
-  look.deadlocks = deadlocks(owners);
 }
 
 }  // namespace luaspy

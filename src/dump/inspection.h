@@ -70,7 +70,8 @@ struct InspectOptions {
 std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits);
 // What the collectors of the Luas seen say of themselves, into look.states.
 void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look);
-void add_sources(SourceLines& sources, ThreadLook& thread);
+// When all threads, and their waits, are in: the source lines of their stacks, deadlocks, Luas.
+void complete(ProcessLook& look, SourceLines& sources, const StackReader& reader);
 
 class Inspector {
  public:
@@ -89,7 +90,7 @@ class Inspector {
   bool try_standstill(ProcessLook& look, Coroutines& coroutines, int tried);
   void name_stacks(ProcessLook& look);
   bool learns_in_standstill(const Standstill& standstill, int tried) const;
-  void explain(ProcessLook& look);
+  void add_waits(ProcessLook& look);
 
   Session& session_;
   InspectOptions options_;

@@ -50,8 +50,7 @@ void InnermostFrame::find_in_trace() {
   top_.base = state_.jit_base;
   const Trace* trace = nullptr;
   if (runs_trace()) trace = traces_.find(layout_, activation_.G, vm_->lookup);
-  else if (state_.vmstate > 0)
-    trace = traces_.numbered(layout_, activation_.G, static_cast<unsigned>(state_.vmstate));
+  else if (state_.vmstate > 0) trace = traces_.numbered(layout_, activation_.G, static_cast<unsigned>(state_.vmstate));
   if (trace == nullptr) return;
   state_.trace = *trace;
   const Address at = vm_ != natives_.end() && trace->contains(vm_->lookup) ? vm_->lookup : trace->mcode;

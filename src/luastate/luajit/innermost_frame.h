@@ -13,18 +13,18 @@ namespace luaspy {
 
 // The VM's registers (vm_x64.dasc, vm_x86.dasc: "Fixed register assignments for the interpreter").
 struct VmRegisters {
-  Address base;       // BASE
-  Address c_base;     // BASE around some calls
-  Address pc;         // PC
-  Address dispatch;   // DISPATCH
+  Address base;      // BASE
+  Address c_base;    // BASE around some calls
+  Address pc;        // PC
+  Address dispatch;  // DISPATCH
   explicit VmRegisters(const Registers& registers)
       : base(registers[rdx]), c_base(registers[rbp]), pc(registers[rbx]), dispatch(registers[r14]) {}
 };
 
 class InnermostFrame {
  public:
-  // One state of the look: `innermost` of those that run on the thread or not. All has to outlive this; `memory` answers for its Lua stack. If the thread runs
-  // a trace, `state.trace` is set to it.
+  // One state of the look: `innermost` of those that run on the thread or not. All has to outlive this; `memory`
+  // answers for its Lua stack. If the thread runs a trace, `state.trace` is set to it.
   InnermostFrame(Traces& traces, const Activation& activation, bool innermost, const std::vector<NativeFrame>& natives,
                  const Registers& registers, const NativeFunctions& functions, const Memory& memory,
                  LuajitState& state);
