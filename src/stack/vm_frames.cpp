@@ -1,6 +1,9 @@
 #include "stack/vm_frames.h"
 
 #include <algorithm>
+#include <array>
+
+#include "arch/x86_64/calls.h"
 
 namespace luaspy {
 
@@ -28,20 +31,12 @@ bool VmFrames::meets_trace(const NativeFrame& frame) const {
   return true;
 }
 
-// Is there a call instruction before `address`: call rel32 (E8), or call r/m64 (FF /2) of any
-// length?
 bool VmFrames::follows_a_call(Address address) const {
-  constexpr std::size_t longest = 7;
-  std::array<std::uint8_t, longest> before{};
+  std::array<std::byte, longest_call> before{};
   const Module* const module = modules_.find(address);
-  if (module == nullptr || !module->executes(address - 1) ||
-      !module->read(address - longest, std::as_writable_bytes(std::span(before))))
+  if (module == nullptr || !module->executes(address - 1) || !module->read(address - before.size(), before))
     return false;
-  if (before[longest - 5] == 0xe8) return true;
-  for (const std::size_t length : {2u, 3u, 4u, 6u, 7u}) {
-    if (before[longest - length] == 0xff && (before[longest - length + 1] & 0x38) == 0x10) return true;
-  }
-  return false;
+  return call_before(address, before).kind != CallSite::Kind::none;
 }
 
 bool VmFrames::leave(Address cframe, unsigned frame_size, bool saves_r12_r13, const Memory& stack,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "arch/x86_64/calls.h"
 #include "unwind/elf_headers.h"
 
 namespace luaspy {
@@ -180,10 +181,8 @@ const std::vector<Address>& Module::call_targets() const {
     const auto code = bytes_.subspan(segment.offset, std::min<std::size_t>(segment.end - segment.start, left));
     left -= code.size();
     for (std::size_t i = 0; i + 5 <= code.size() && targets.size() < most_targets; ++i) {
-      if (std::to_integer<unsigned>(code[i]) != 0xe8) continue;
-      const Address target = segment.start + i + 5 +
-                             static_cast<Address>(std::int64_t{luaspy::load<std::int32_t>(code, i + 1)});
-      if (executes(target)) targets.push_back(target);
+      const std::optional<Address> target = direct_call_at(segment.start + i, code.subspan(i));
+      if (target && executes(*target)) targets.push_back(*target);
     }
   }
   std::ranges::sort(targets);

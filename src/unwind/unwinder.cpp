@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "arch/prologue.h"
+#include "arch/x86_64/calls.h"
+#include "arch/x86_64/prologue.h"
 
 namespace luaspy {
 
@@ -263,61 +264,46 @@ bool Unwinder::step_by_scan(const NativeFrame& from, const Memory& stack, Regist
   return weak_slot != 0 && take(weak_slot, weak_address);
 }
 
-// Intel SDM, CALL: E8 rel32 is a direct call; FF /2 an indirect one of 2 to 7 bytes (with SIB,
-// displacement, REX). A direct call is right if it calls the very function that `callee` is in.
-// Functions that Lua calls by pointer are called so by nobody else; a function that is called
-// directly somewhere is rarely called by pointer. A tail call makes any of that wrong now and then:
-// a return address in the same module is then better than none.
+// A direct call is right if it calls the very function that `callee` is in. Functions that Lua calls
+// by pointer are called so by nobody else; a function that is called directly somewhere is rarely
+// called by pointer. A tail call makes any of that wrong now and then: a return address in the same
+// module is then better than none.
 Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& callee) const {
   if (!modules_.executes(address)) return Match::none;
   const Module* const module = modules_.find(address);
   const Module* const callees = modules_.find(callee.pc);
-  std::array<std::uint8_t, 7> before;
-  const auto bytes = std::as_writable_bytes(std::span(before));
-  if (!(module != nullptr ? module->read(address - before.size(), bytes)
-                          : modules_.memory().read(address - before.size(), bytes)))
+  std::array<std::byte, longest_call> before;
+  if (!(module != nullptr ? module->read(address - before.size(), before)
+                          : modules_.memory().read(address - before.size(), before)))
     return Match::none;
-  if (before[2] == 0xe8) {
-    std::int32_t displacement;
-    std::memcpy(&displacement, &before[3], sizeof displacement);
-    const Address target = address + static_cast<Address>(std::int64_t{displacement});
+  const CallSite call = call_before(address, before);
+  if (call.kind == CallSite::Kind::none) return Match::none;
+  if (call.kind == CallSite::Kind::direct) {
+    const auto is_near = [&](Address most) {
+      return call.target <= callee.lookup && callee.lookup - call.target < most;
+    };
     // Code that a program makes calls its functions as it calls none of its own: nothing else says
     // where they start.
-    if (module == nullptr)
-      return target >= callee.function && target <= callee.lookup && callee.lookup - target < (1 << 14) ? Match::strong
-                                                                                                        : Match::none;
+    if (module == nullptr) return call.target >= callee.function && is_near(1 << 14) ? Match::strong : Match::none;
     // musl's _start calls a function of the program that ends in a jump to the library: crt1.c,
     // __libc_start_main.c.
     if (module != callees)
-      return reaches_through_plt(*module, target, callee) || is_entry(address - 1) ? Match::strong : Match::none;
-    if (callee.function == 0)
-      return target <= callee.lookup && callee.lookup - target < (1 << 16) ? Match::weak : Match::none;
-    return target == callee.function ? Match::strong : Match::weak;
+      return reaches_through_plt(*module, call.target, callee) || is_entry(address - 1) ? Match::strong : Match::none;
+    if (callee.function == 0) return is_near(1 << 16) ? Match::weak : Match::none;
+    return call.target == callee.function ? Match::strong : Match::weak;
   }
+  if (entries_.contains(callee.function)) return Match::strong;
   const bool called_directly = callees != nullptr &&
                                std::ranges::binary_search(callees->call_targets(), callee.function);
-  for (const std::size_t length : {2u, 3u, 4u, 6u, 7u}) {
-    const std::size_t at = before.size() - length;
-    if (before[at] != 0xff || (before[at + 1] >> 3 & 7) != 2) continue;
-    if (entries_.contains(callee.function)) return Match::strong;
-    if (module == nullptr) return Match::weak;
-    return called_directly || callee.function == 0 ? Match::weak : Match::strong;
-  }
-  return Match::none;
+  return module == nullptr || called_directly || callee.function == 0 ? Match::weak : Match::strong;
 }
 
-// System V x86-64 ABI, 5.2: a PLT entry is jmp *offset(%rip), perhaps after endbr64 and with a bnd
-// prefix; the word that it jumps through says where.
 bool Unwinder::reaches_through_plt(const Module& caller, Address target, const NativeFrame& callee) const {
-  std::array<std::uint8_t, 16> entry;
-  if (!caller.read(target, std::as_writable_bytes(std::span(entry)))) return false;
-  std::size_t at = 0;
-  if (entry[0] == 0xf3 && entry[1] == 0x0f && entry[2] == 0x1e && entry[3] == 0xfa) at = 4;
-  if (entry[at] == 0xf2) ++at;
-  if (entry[at] != 0xff || entry[at + 1] != 0x25) return false;
-  std::int32_t displacement;
-  std::memcpy(&displacement, &entry[at + 2], sizeof displacement);
-  const Address slot = target + at + 6 + static_cast<Address>(std::int64_t{displacement});
+  std::array<std::byte, plt_entry_bytes> entry;
+  if (!caller.read(target, entry)) return false;
+  const std::optional<Address> jumps_through = plt_slot(target, entry);
+  if (!jumps_through) return false;
+  const Address slot = *jumps_through;
   const Module* const callees = modules_.find(callee.pc);
   if (const auto known = linked_.find(slot); known != linked_.end()) return modules_.find(known->second) == callees;
   // Until it is called first it leads into the PLT of its own module.

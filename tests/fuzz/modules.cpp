@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "arch/instruction.h"
-#include "arch/prologue.h"
+#include "arch/x86_64/instruction.h"
+#include "arch/x86_64/prologue.h"
 #include "fuzz.h"
 #include "luastate/detect.h"
 #include "luastate/locate.h"

@@ -1,14 +1,19 @@
 #!/bin/bash
 # Prepares the real Lua and LuaJIT programs that the live and oracle tests watch: Debian's own binaries, and builds of
 # Debian's sources in many shapes. Nothing is installed, everything lands in OUTDIR, and what is there
-# already is not made again. With "fetch" it ends when all is there that comes over the network. README.md beside this file says what comes from where.
+# already is not made again. With "fetch" it ends when all is there that comes over the network; with "debian" it prepares bookworm's own Luas only.
+# README.md beside this file says what comes from where.
 set -euo pipefail
 
 die() { printf 'prepare.sh: %s\n' "$*" >&2; exit 2; }
-[[ $# == 1 || ${2-} == fetch ]] || die "usage: prepare.sh OUTDIR [fetch]"
+[[ $# -ge 1 ]] || die "usage: prepare.sh OUTDIR [debian] [fetch]"
 mkdir -p "$1"
 out=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
+all=1 fetch=
+for word in "${@:2}"; do
+  case $word in debian) all= ;; fetch) fetch=1 ;; *) die "usage: prepare.sh OUTDIR [debian] [fetch]" ;; esac
+done
 [[ $out$here != *[[:space:]]* ]] || die "a path with white space in it can't be a word of a command line: $out"
 mkdir -p "$out"/{src,build,log,stamp}
 exec 8>"$out/lock" && flock 8 # two at once would build over each other
@@ -258,15 +263,20 @@ debian_host() {
 
 # ---------------------------------------------------------------- all of it
 
-job debs-bookworm unpack_debs bookworm lua5.1 lua5.2 lua5.3 lua5.4 \
-  redis-server redis-tools haproxy nmap tshark texlive-binaries
-job debs-bookworm-luajit unpack_debs bookworm-luajit luajit neovim tarantool dnsdist
-job debs-bookworm-luajit2 unpack_debs bookworm-luajit2 luajit2 nginx libnginx-mod-http-lua
-job debs-trixie unpack_debs trixie lua5.4 luajit
-job debs-sid unpack_debs sid lua5.4 lua5.5 luajit
-job debs-experimental unpack_debs experimental luajit
+job debs-bookworm unpack_debs bookworm lua5.1 lua5.2 lua5.3 lua5.4 redis-server
+job debs-bookworm-luajit unpack_debs bookworm-luajit luajit
+if [[ $all ]]; then
+  wait # for what goes into the same folders
+  job debs-bookworm-hosts unpack_debs bookworm redis-tools haproxy nmap tshark texlive-binaries
+  job debs-bookworm-luajit-hosts unpack_debs bookworm-luajit neovim tarantool dnsdist
+  job debs-bookworm-luajit2 unpack_debs bookworm-luajit2 luajit2 nginx libnginx-mod-http-lua
+  job debs-trixie unpack_debs trixie lua5.4 luajit
+  job debs-sid unpack_debs sid lua5.4 lua5.5 luajit
+  job debs-experimental unpack_debs experimental luajit
+fi
 labels=() luajit_labels=()
 while read -ra line; do
+  [[ $all || ${line[1]} == bookworm/lua5.?/src || ${line[1]} == bookworm/luajit ]] || continue
   if [[ ${line[0]} == luajit-* ]]; then
     luajit_labels+=("${line[0]}")
     job "source-${line[0]}" unpack_luajit "${line[@]}"
@@ -276,36 +286,39 @@ while read -ra line; do
   fi
 done < <(grep '^[0-9l]' "$here/sources.txt")
 wait
-if [[ ${2-} == fetch ]]; then report; exit; fi
+if [[ $fetch ]]; then report; exit; fi
 unpacked() { local label; for label; do if have "source-$label"; then cat "$out/src/$label.version"; fi; done | sort -uV; }
 versions=$(unpacked "${labels[@]}")
 newest=$(tail -n 1 <<<"$versions")
 luajits=$(unpacked "${luajit_labels[@]}")
 newest_luajit=2.1.newest
 
-for lua in bookworm/lua5.{1,2,3,4} trixie/lua5.4 sid/lua5.{4,5}; do
-  job "debian-${lua#*/}-${lua%/*}" debian_lua "${lua%/*}" "${lua#*/}"
-done
-job debian-texlua-bookworm debian_lua bookworm texlua libtexlua53.so.5
-for suite in bookworm-luajit trixie sid experimental; do
-  job "debian-luajit-${suite%-*}" debian_luajit "debian-luajit-${suite%-*}" "$suite" luajit
-done
-job debian-luajit2-bookworm debian_luajit debian-luajit2-bookworm bookworm-luajit2 luajit
-job debian-texluajit-bookworm debian_luajit debian-texluajit-bookworm bookworm texluajit libtexluajit.so.2
-job debian-texluajit-jit-bookworm debian_luajit debian-texluajit-jit-bookworm bookworm texluajit libtexluajit.so.2 --jiton
-lib=lib/x86_64-linux-gnu share=$out/debian/bookworm/usr/share
+for lua in bookworm/lua5.{1,2,3,4}; do job "debian-${lua#*/}-bookworm" debian_lua bookworm "${lua#*/}"; done
+job debian-luajit-bookworm debian_luajit debian-luajit-bookworm bookworm-luajit luajit
 job debian-redis debian_host redis bookworm bin/redis-server bin/redis-server --version
-job debian-haproxy debian_host haproxy bookworm sbin/haproxy $lib/liblua5.3.so.0 -v
-job debian-nmap debian_host nmap bookworm bin/nmap $lib/liblua5.3.so.0 --version "NMAPDIR=$share/nmap"
-job debian-tshark debian_host tshark bookworm bin/tshark $lib/liblua5.2.so.0 --version "WIRESHARK_DATA_DIR=$share/wireshark"
-job debian-texlua debian_host texlua bookworm bin/texlua $lib/libtexlua53.so.5 --version
-usr=$out/debian/bookworm-luajit/usr
-job debian-neovim debian_host neovim bookworm-luajit bin/nvim $lib/libluajit-5.1.so.2 --version "VIMRUNTIME=$usr/share/nvim/runtime"
-job debian-tarantool debian_host tarantool bookworm-luajit bin/tarantool bin/tarantool --version
-workloads=$here/workloads/luajit
-job debian-dnsdist debian_host dnsdist bookworm-luajit bin/dnsdist $lib/libluajit-5.1.so.2 --version "LUA_PATH=$workloads/?.lua"
-sed "s|@usr@|$out/debian/bookworm-luajit2/usr|; s|@workloads@|$workloads|" "$workloads/host-nginx.conf" >"$out/build/nginx.conf"
-job debian-nginx debian_host nginx bookworm-luajit2 "sbin/nginx -e stderr -c $out/build/nginx.conf" $lib/libluajit-5.1.so.2 -v
+programs_of_other_suites() {
+  for lua in trixie/lua5.4 sid/lua5.{4,5}; do job "debian-${lua#*/}-${lua%/*}" debian_lua "${lua%/*}" "${lua#*/}"; done
+  job debian-texlua-bookworm debian_lua bookworm texlua libtexlua53.so.5
+  for suite in trixie sid experimental; do
+    job "debian-luajit-$suite" debian_luajit "debian-luajit-$suite" "$suite" luajit
+  done
+  job debian-luajit2-bookworm debian_luajit debian-luajit2-bookworm bookworm-luajit2 luajit
+  job debian-texluajit-bookworm debian_luajit debian-texluajit-bookworm bookworm texluajit libtexluajit.so.2
+  job debian-texluajit-jit-bookworm debian_luajit debian-texluajit-jit-bookworm bookworm texluajit libtexluajit.so.2 --jiton
+  lib=lib/x86_64-linux-gnu share=$out/debian/bookworm/usr/share
+  job debian-haproxy debian_host haproxy bookworm sbin/haproxy $lib/liblua5.3.so.0 -v
+  job debian-nmap debian_host nmap bookworm bin/nmap $lib/liblua5.3.so.0 --version "NMAPDIR=$share/nmap"
+  job debian-tshark debian_host tshark bookworm bin/tshark $lib/liblua5.2.so.0 --version "WIRESHARK_DATA_DIR=$share/wireshark"
+  job debian-texlua debian_host texlua bookworm bin/texlua $lib/libtexlua53.so.5 --version
+  usr=$out/debian/bookworm-luajit/usr
+  job debian-neovim debian_host neovim bookworm-luajit bin/nvim $lib/libluajit-5.1.so.2 --version "VIMRUNTIME=$usr/share/nvim/runtime"
+  job debian-tarantool debian_host tarantool bookworm-luajit bin/tarantool bin/tarantool --version
+  workloads=$here/workloads/luajit
+  job debian-dnsdist debian_host dnsdist bookworm-luajit bin/dnsdist $lib/libluajit-5.1.so.2 --version "LUA_PATH=$workloads/?.lua"
+  sed "s|@usr@|$out/debian/bookworm-luajit2/usr|; s|@workloads@|$workloads|" "$workloads/host-nginx.conf" >"$out/build/nginx.conf"
+  job debian-nginx debian_host nginx bookworm-luajit2 "sbin/nginx -e stderr -c $out/build/nginx.conf" $lib/libluajit-5.1.so.2 -v
+}
+if [[ $all ]]; then programs_of_other_suites; fi
 at_once=2
 for version in $versions; do job "lua-$version-lib" build_library "$version"; done
 for version in $luajits; do
@@ -318,22 +331,27 @@ for version in $luajits; do
   case $version in *.20230119 | *.20250117 | *.20251030) quick=("CCOPT=-O1 -fomit-frame-pointer") ;; *) quick=() ;; esac
   job "luajit-$version-gc32" build_luajit "$version" gc32 CFLAGS=-DLUAJIT_DISABLE_GC64 "${quick[@]}"
 done
-job "luajit-$newest_luajit-clang" build_luajit "$newest_luajit" clang CC=clang
-job "luajit-$newest_luajit-nounwind" build_luajit "$newest_luajit" nounwind CFLAGS=-DLUAJIT_NO_UNWIND
-job luajit-2.1.20220320-nojit build_luajit 2.1.20220320 nojit CFLAGS=-DLUAJIT_DISABLE_JIT # the newest doesn't compile so
+if [[ $all ]]; then
+  job "luajit-$newest_luajit-clang" build_luajit "$newest_luajit" clang CC=clang
+  job "luajit-$newest_luajit-nounwind" build_luajit "$newest_luajit" nounwind CFLAGS=-DLUAJIT_NO_UNWIND
+  job luajit-2.1.20220320-nojit build_luajit 2.1.20220320 nojit CFLAGS=-DLUAJIT_DISABLE_JIT # the newest doesn't compile so
+fi
 wait
-for version in $versions; do
-  job "lua-$version-O2" build "$version" O2
-  case $version in
-    "$newest") for shape in "${shapes[@]}"; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
-    5.1.5 | 5.4.7) for shape in O0 O3 lto clang shared dlopened static static-pie hidden nosections noehframe symbols; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
-    5.3.6) for shape in O0 clang shared static hidden nosections; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
-  esac
-done
-for shape in "${luajit_links[@]}"; do
-  for version in 2.1.20220320 "$newest_luajit"; do job "luajit-$version-$shape" link_luajit "$version" "$shape" gc64; done
-done
-for shape in shared dlopened; do job "luajit-$newest_luajit-$shape" link_luajit "$newest_luajit" "$shape" gc64; done
+builds_in_many_shapes() {
+  for version in $versions; do
+    job "lua-$version-O2" build "$version" O2
+    case $version in
+      "$newest") for shape in "${shapes[@]}"; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
+      5.1.5 | 5.4.7) for shape in O0 O3 lto clang shared dlopened static static-pie hidden nosections noehframe symbols; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
+      5.3.6) for shape in O0 clang shared static hidden nosections; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
+    esac
+  done
+  for shape in "${luajit_links[@]}"; do
+    for version in 2.1.20220320 "$newest_luajit"; do job "luajit-$version-$shape" link_luajit "$version" "$shape" gc64; done
+  done
+  for shape in shared dlopened; do job "luajit-$newest_luajit-$shape" link_luajit "$newest_luajit" "$shape" gc64; done
+}
+if [[ $all ]]; then builds_in_many_shapes; fi
 wait
 
 # What could be had, as tables.

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "arch/instruction.h"
+#include "arch/x86_64/instruction.h"
 
 namespace luaspy {
 namespace {

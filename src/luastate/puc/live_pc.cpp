@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "arch/x86_64/instruction.h"
 #include "luastate/opcodes.h"
 
 namespace luaspy {
@@ -107,8 +108,6 @@ bool LivePc::is_after_new_table(const Prototype& prototype, const LuaCall& call,
 // Intel SDM: REX.W 83 /0 ib is add r64, imm8; REX.W 8D /r with an 8-bit displacement is lea r64,
 // [r64 + disp8].
 std::array<int, register_count> LivePc::steps_of_four(std::span<const std::byte> code) {
-  constexpr std::array dwarf_number = {rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi,
-                                       r8,  r9,  r10, r11, r12, r13, r14, r15};  // by encoding
   std::array<int, register_count> count{};
   const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(code[i]); };
   for (std::size_t i = 0; i + 4 <= code.size(); ++i) {
@@ -116,7 +115,7 @@ std::array<int, register_count> LivePc::steps_of_four(std::span<const std::byte>
     const unsigned high = (byte(i) & 1) << 3, modrm = byte(i + 2);
     const bool add = byte(i + 1) == 0x83 && (modrm & 0xf8) == 0xc0;
     const bool lea = byte(i + 1) == 0x8d && modrm >> 6 == 1 && (modrm & 7) != 4;
-    if (add || lea) ++count[dwarf_number[high + (modrm & 7)]];
+    if (add || lea) ++count[encoded[high + (modrm & 7)]];
   }
   return count;
 }

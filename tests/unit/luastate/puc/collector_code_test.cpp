@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "arch/instruction.h"
+#include "arch/x86_64/instruction.h"
 #include "luastate/puc/collector_code.h"
 
 namespace luaspy {

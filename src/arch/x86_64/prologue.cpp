@@ -1,4 +1,4 @@
-#include "arch/prologue.h"
+#include "arch/x86_64/prologue.h"
 
 #include <sys/syscall.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "arch/instruction.h"
+#include "arch/x86_64/instruction.h"
 
 namespace luaspy {
 namespace {

@@ -1,6 +1,6 @@
 // What machine code says of frames that call frame information does not know.
 
-#include "arch/prologue.h"
+#include "arch/x86_64/prologue.h"
 
 #include <catch2/catch.hpp>
 

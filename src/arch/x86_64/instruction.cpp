@@ -1,4 +1,4 @@
-#include "arch/instruction.h"
+#include "arch/x86_64/instruction.h"
 
 namespace luaspy {
 namespace {
