@@ -1,4 +1,4 @@
-"""What run.sh runs once everything is built. README.md says what it measures and how to read it."""
+"""What run.sh runs once everything is built. bench/README.md says what it measures and how to read it."""
 
 import argparse
 import os
@@ -86,7 +86,7 @@ class Report:
         say(text)
 
     def print(self, setup, seconds):
-        print(f"\n<!-- ------------------------------ for README.md ------------------------------ -->\n\n{machine()}; "
+        print(f"\n<!-- ------------------------------ for docs/cost.md ------------------------------ -->\n\n{machine()}; "
               f"`bench/run.sh{' --quick' if setup.quick else ''}`, {seconds / 60:.0f} minutes. In brackets: what nine of ten repetitions would give.\n")
         print("| what | goal | figure | met |\n|---|---|---|---|")
         for row in self.goals:

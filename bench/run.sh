@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh [--quick] [--only NAME]... [OUTDIR]: measures what luaspy costs, beside what others cost, on this machine; README.md says how to read
+# run.sh [--quick] [--only NAME]... [OUTDIR]: measures what luaspy costs, beside what others cost, on this machine; bench/README.md says how to read
 # it. Debian or Ubuntu with a Debian archive; root, or a user with sudo who may trace. Everything lands in OUTDIR (build/bench); packages are installed only if they are missing.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")")

@@ -7,7 +7,7 @@ import pathlib
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "readers"))
 import browser  # noqa: E402
 
 page, picture = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])

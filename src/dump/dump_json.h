@@ -1,6 +1,6 @@
 #pragma once
-// What dump prints for programs. README.md tells the schema ("dump --json"); its version changes
-// when a field changes its meaning or goes.
+// What dump prints for programs. docs/dump.schema.json is its schema; its version changes when a
+// field changes its meaning or goes.
 
 #include <string>
 

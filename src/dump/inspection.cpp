@@ -148,8 +148,8 @@ void Inspector::name_stacks(ProcessLook& look) {
 // Coroutines are learned in the standstill, so that all is of one instant, if nothing runs anyway,
 // or if it does not take long.
 bool Inspector::learns_in_standstill(const Standstill& standstill, int tried) const {
-  constexpr std::int64_t most_in_stop = 64 << 20;  // bytes in use by all Luas: some 85 ms, by the 1.3 ms a MB that
-                                                   // README has
+  constexpr std::int64_t most_in_stop = 64 << 20;  // bytes in use by all Luas: some 85 ms, by the 1.3 ms a MB of
+                                                   // docs/dump.md
   constexpr int most_tries = 2;                    // of threads that sleep, but not for as long as it takes
   std::int64_t bytes = 0;
   for (const auto& [G, lua] : session_.sampler().reader().lua().global_states())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do luaspy's samples land where the CPU time is? README.md says what this measures, and how."""
+"""Do luaspy's samples land where the CPU time is? tests/bias/README.md says what this measures, and how."""
 import argparse
 import csv
 import dataclasses
@@ -128,7 +128,7 @@ def print_row(result, wrong):
 
 
 def markdown(path):
-    """A table of results as a table of README."""
+    """A table of results as a table of docs/accuracy.md."""
     with open(path) as file:
         rows = list(csv.reader(file, delimiter="\t"))
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
@@ -206,7 +206,7 @@ def main():
     parser.add_argument("--rate", type=int, default=1000, help="quick: samples a second")
     parser.add_argument("--user", action="store_true", help="quick: target and luaspy belong to nobody")
     parser.add_argument("--summary", action="store_true", help="print luaspy's, too")
-    parser.add_argument("--held", type=int, default=-1, help="hold target and luaspy on this CPU, see README.md")
+    parser.add_argument("--held", type=int, default=-1, help="hold target and luaspy on this CPU, see tests/bias/README.md")
     parser.add_argument("--slice", help="only some of the runs, FROM-TO, counted from 0, TO not included")
     parser.add_argument("--output", help="append the results to this file, separated by tabs")
     options = parser.parse_args()

@@ -33,7 +33,7 @@ Words way(const Campaign& campaign, const std::string& pid, double seconds) {
   }
 }
 
-// Luaspy may be refused for a while, or see nothing: statuses of the README's list, no others.
+// Luaspy may be refused for a while, or see nothing: statuses of docs/exit-codes.md, no others.
 bool is_answer(int status) { return status == 0 || (status >= 3 && status <= 11 && status != 8); }
 
 // `user`: who runs luaspy in every other round; 0: who runs the campaign.

@@ -1,7 +1,7 @@
 -- locals.lua KIND: gets into calls with every kind of variable and value, prints what debug.getlocal and debug.getupvalue tell of each, and
 -- waits in io.read, or, with KIND spin, calls nothing and works on. `coroutine`: the same in a coroutine.
 --
--- One line each: FRAME name | KIND TAB name TAB value; values are written here as luaspy's README says it shows them. Innermost frame first.
+-- One line each: FRAME name | KIND TAB name TAB value; values are written here as docs/dump.md says that luaspy shows them. Innermost frame first.
 local kind = arg and arg[1] or "wait"
 local getlocal, getupvalue, getinfo = debug.getlocal, debug.getupvalue, debug.getinfo
 local format, byte, gsub, sub, find, match = string.format, string.byte, string.gsub, string.sub, string.find, string.match
