@@ -176,23 +176,25 @@ TEST_CASE("each coroutine of LuaJIT is as the program says", "[coroutines]") {
   check_kinds(luajits()[i].command, "kinds");
 }
 
-TEST_CASE("generational collectors have coroutines, too", "[coroutines]") {
-  const char* const name = GENERATE("lua-5.4.9-O2", "lua-5.5.1-O2", "lua-5.4.2-O2");
+TEST_CASE("generational collectors have coroutines, too", "[coroutines][all]") {
+  const std::string name = GENERATE_COPY(from_range(prepared({"lua-5.4.9-O2", "lua-5.5.1-O2", "lua-5.4.2-O2"})));
   check_kinds(target(name).command, "generational");
 }
 
-TEST_CASE("a forest of coroutines is as many groups as there are places", "[coroutines]") {
-  const char* const name = GENERATE("lua-5.1.5-O2", "lua-5.2.4-O2", "lua-5.3.6-O2", "lua-5.4.7-O2", "lua-5.5.1-O2");
+TEST_CASE("a forest of coroutines is as many groups as there are places", "[coroutines][all]") {
+  const std::string name = GENERATE_COPY(
+      from_range(prepared({"lua-5.1.5-O2", "lua-5.2.4-O2", "lua-5.3.6-O2", "lua-5.4.7-O2", "lua-5.5.1-O2"})));
   check_forest(target(name).command);
 }
 
-TEST_CASE("a forest in LuaJIT", "[coroutines]") {
-  const char* const name = GENERATE("luajit-2.1.20170501-gc64", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc64",
-                                    "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64");
+TEST_CASE("a forest in LuaJIT", "[coroutines][all]") {
+  const std::string name = GENERATE_COPY(
+      from_range(prepared({"luajit-2.1.20170501-gc64", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc64",
+                           "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64"})));
   check_forest(target(name).command);
 }
 
-TEST_CASE("what a sweep has not freed yet is no coroutine", "[coroutines]") {
+TEST_CASE("what a sweep has not freed yet is no coroutine", "[coroutines][all]") {
   const auto [name, sweep, step] = GENERATE(
       table<const char*, const char*, const char*>({{"lua-5.1.5-O2", "GCSsweep", "20"},
                                                     {"lua-5.3.6-O2", "GCSswpallgc", "20"},
@@ -224,9 +226,10 @@ TEST_CASE("what a sweep has not freed yet is no coroutine", "[coroutines]") {
   CHECK(most_garbage > 0);
 }
 
-TEST_CASE("a forest that works on", "[coroutines]") {
-  const char* const name = GENERATE("lua-5.1.5-O2", "lua-5.3.6-O2", "lua-5.4.9-O2", "lua-5.5.1-O2",
-                                    "luajit-2.1.newest-gc64", "luajit-2.1.20220320-gc32");
+TEST_CASE("a forest that works on", "[coroutines][all]") {
+  const std::string name = GENERATE_COPY(
+      from_range(prepared({"lua-5.1.5-O2", "lua-5.3.6-O2", "lua-5.4.9-O2", "lua-5.5.1-O2", "luajit-2.1.newest-gc64",
+                           "luajit-2.1.20220320-gc32"})));
   INFO(name);
   std::vector<std::string> said;
   const auto running = start(target(name).command, {"forest", "1000", "work"}, said);
@@ -249,7 +252,7 @@ TEST_CASE("a forest that works on", "[coroutines]") {
 }
 
 TEST_CASE("all Luas of a process are found, whatever thread they are of", "[coroutines]") {
-  const char* const version = GENERATE("5.1", "5.3.6", "5.4", "5.5");
+  const std::string version = GENERATE_COPY(from_range(prepared({"5.1", "5.3.6", "5.4", "5.5"})));
   const Folder folder;
   Running running({compile(folder, "states", source_version(version))});
   running.read_until("READY");

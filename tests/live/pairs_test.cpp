@@ -106,15 +106,17 @@ void check(Words command, Tolerance tolerance) {
 }  // namespace
 
 TEST_CASE("no caller and callee that the program has not seen itself", "[pairs]") {
-  check(target(GENERATE("debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
-                        "debian-lua5.4-bookworm", "debian-lua5.5-sid"))
+  check(target(GENERATE_COPY(
+                   from_range(prepared({"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
+                                        "debian-lua5.4-bookworm", "debian-lua5.5-sid"}))))
             .command,
         {1, 0});
 }
 
 TEST_CASE("no caller and callee that a LuaJIT program has not seen itself", "[luajit_pairs]") {
-  const char* const name = GENERATE("debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64",
-                                    "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc32");
+  const std::string name = GENERATE_COPY(
+      from_range(prepared({"debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64",
+                           "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc32"})));
   const Jit jit = GENERATE(Jit::off, Jit::on);
   // A stack that is being moved is not readable: the base is of the old one. Traces may be left or
   // entered just now.

@@ -199,7 +199,7 @@ TEST_CASE("luaspy in namespaces of its own", "[places]") {
                                  parts().path("spin.lua"), parts().path("luaspy"), folder.path("pipe")}));
 }
 
-TEST_CASE("a program or its library was deleted or replaced", "[places]") {
+TEST_CASE("a program or its library was deleted or replaced", "[places][all]") {
   const bool in_library = GENERATE(false, true), replaced = GENERATE(false, true);
   const Folder folder;
   const std::string original = in_library ? target("lua-5.4.7-shared").core : target("lua-5.4.7-O2").core;
@@ -225,7 +225,7 @@ TEST_CASE("a program or its library was deleted or replaced", "[places]") {
 
 // Two file systems begin to number their files alike: what luaspy finds under the library's name is
 // not the file that is mapped.
-TEST_CASE("another file system has another file of that name and number", "[places]") {
+TEST_CASE("another file system has another file of that name and number", "[places][all]") {
   if (!root) {
     INFO("only root mounts file systems; an ordinary user is told so by unshare");
     CHECK(run({"unshare", "--mount", "true"}).status != 0);

@@ -123,13 +123,13 @@ TEST_CASE("shares of samples are shares of time, in Debian's Luas", "[share]") {
 }
 
 TEST_CASE("shares of samples are shares of time, in builds of every shape", "[share]") {
-  const char* const version = GENERATE("5.1.5", "5.4.7");
+  const std::string version = GENERATE_COPY(from_range(prepared({"5.1.5", "5.4.7"})));
   for (const char* const shape : {"O0", "lto", "noehframe", "static", "clang", "nosections"})
     check({target(fmt::format("lua-{}-{}", version, shape)).command, 75, "arith", "1000"});
 }
 
 TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {
-  const char* const name = GENERATE("debian-luajit-bookworm", "luajit-2.1.newest-gc32");
+  const std::string name = GENERATE_COPY(from_range(prepared({"debian-luajit-bookworm", "luajit-2.1.newest-gc32"})));
   const Words command = command_of(target(name), GENERATE(Jit::off, Jit::on));
   check({command, 75, "arith", "100"});
   check({command, 50, "string", "5000"});
@@ -139,7 +139,8 @@ TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {
 }
 
 TEST_CASE("a C function called through LuaJIT's FFI has its share, and the same in Lua has its own", "[luajit_share]") {
-  const char* const name = GENERATE("debian-luajit-bookworm", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc32");
+  const std::string name = GENERATE_COPY(
+      from_range(prepared({"debian-luajit-bookworm", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc32"})));
   const Jit jit = GENERATE(Jit::off, Jit::on);
   const Folder folder;
   check({command_of(target(name), jit), 60, "ffi", "1000", compile_shared(folder, "payload")});

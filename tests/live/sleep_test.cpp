@@ -58,7 +58,8 @@ TEST_CASE("a recording interrupts no sleeping thread", "[sleep]") {
 
 TEST_CASE("a recording interrupts no thread that sleeps below Lua", "[sleep]") {
   const Folder folder;
-  Running sleeper({compile(folder, "sleeper", source_version(GENERATE("5.4", "2.1.20220320-gc64")))});
+  Running sleeper(
+      {compile(folder, "sleeper", source_version(GENERATE_COPY(from_range(prepared({"5.4", "2.1.20220320-gc64"})))))});
   sleeper.read_until("READY");
   record(sleeper, {"--idle"});
   record(sleeper, {});
@@ -80,8 +81,8 @@ TEST_CASE("the sleeper counts interruptions", "[sleep]") {
 }
 
 TEST_CASE("a sleeping thread shows what it waits in, and its Lua stack", "[sleep]") {
-  const std::string version = source_version(
-      GENERATE("5.1", "5.2", "5.3", "5.4", "5.5", "2.1.20220320-gc64", "2.1.newest-gc32", "2.1.tarantool2.6-gc64"));
+  const std::string version = source_version(GENERATE_COPY(from_range(
+      prepared({"5.1", "5.2", "5.3", "5.4", "5.5", "2.1.20220320-gc64", "2.1.newest-gc32", "2.1.tarantool2.6-gc64"}))));
   const Folder folder;
   Running sleeper({compile(folder, "sleeper", version)});
   sleeper.read_until("READY");

@@ -194,7 +194,7 @@ TEST_CASE("a Lua that is linked in and not used", "[threads]") {
 
 // No call frame information leads from clone's assembly to "no caller" there.
 TEST_CASE("threads of a static program without a table of its call frame information", "[threads]") {
-  const std::string version = source_version(GENERATE("5.1", "5.4", "2.1.newest-gc64"));
+  const std::string version = source_version(GENERATE_COPY(from_range(prepared({"5.1", "5.4", "2.1.newest-gc64"}))));
   const Folder folder;
   Running running({compile(folder, "threads", version, {"-static", "-no-pie", "-Wl,--no-eh-frame-hdr"}), "own"});
   running.read_until("READY");
@@ -208,7 +208,7 @@ TEST_CASE("threads of a static program without a table of its call frame informa
 }
 
 TEST_CASE("a fiber's stack ends where its library began it", "[threads]") {
-  const std::string version = source_version(GENERATE("5.1", "5.4", "2.1.newest-gc64"));
+  const std::string version = source_version(GENERATE_COPY(from_range(prepared({"5.1", "5.4", "2.1.newest-gc64"}))));
   const Folder folder;
   Running running({compile(folder, "fiber", version)});
   running.read_until("READY");
@@ -227,7 +227,7 @@ TEST_CASE("a fiber's stack ends where its library began it", "[threads]") {
 }
 
 TEST_CASE("a process whose first thread has ended", "[threads][leader]") {
-  const std::string version = source_version(GENERATE("5.1", "5.4", "2.1.newest-gc64"));
+  const std::string version = source_version(GENERATE_COPY(from_range(prepared({"5.1", "5.4", "2.1.newest-gc64"}))));
   const Folder folder;
   Running running({compile(folder, "leader", version), "first"});
   running.read_until("READY");
@@ -259,7 +259,7 @@ TEST_CASE("a process whose first thread has ended", "[threads][leader]") {
 }
 
 TEST_CASE("the first thread ends while it is recorded", "[threads][leader]") {
-  const std::string version = source_version(GENERATE("5.4", "2.1.newest-gc64"));
+  const std::string version = source_version(GENERATE_COPY(from_range(prepared({"5.4", "2.1.newest-gc64"}))));
   const Folder folder;
   Running running({compile(folder, "leader", version), "asked"});
   running.read_until("READY");

@@ -299,6 +299,20 @@ std::string source_version(const std::string& start) {
   return newest;
 }
 
+Words prepared(const Words& names) {
+  if (read_file(LUASPY_TARGETS "/prepared") == "all\n") return names;
+  const auto is_there = [](const std::string& name) {
+    const auto is_name = [&](const TargetSpec& spec) { return spec.name == name; };
+    const auto begins_so = [&](const TargetSpec& spec) { return spec.name.starts_with(name); };
+    return std::ranges::any_of(targets(), is_name) || std::ranges::any_of(luajits(), is_name) ||
+           std::ranges::any_of(sources(), begins_so);
+  };
+  Words there;
+  std::ranges::copy_if(names, std::back_inserter(there), is_there);
+  REQUIRE(!there.empty());
+  return there;
+}
+
 Words with_errors(const std::string& file, const Words& command) {
   Words words = {"/bin/sh", "-c", "file=$1; shift; exec \"$@\" 2>\"$file\"", "sh", file};
   words.insert(words.end(), command.begin(), command.end());

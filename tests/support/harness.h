@@ -74,6 +74,9 @@ enum class Symbols { local, prefixed };
 std::string compile_several(const Folder& folder, const std::string& name, const Words& lua_versions, Symbols symbols);
 // The newest version in sources.tsv that starts so, or a version that luajit-sources.tsv has.
 std::string source_version(const std::string& start);
+// Of names of targets and beginnings of source versions, those that are there: all of them, unless prepare.sh was asked
+// for Debian's own only. None is a failure: such a test case has the tag [all].
+Words prepared(const Words& names);
 
 // The command, with its standard error going to a file; the process is the command's own.
 Words with_errors(const std::string& file, const Words& command);

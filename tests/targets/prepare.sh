@@ -354,7 +354,8 @@ builds_in_many_shapes() {
 if [[ $all ]]; then builds_in_many_shapes; fi
 wait
 
-# What could be had, as tables.
+# What could be had, as tables; and what was asked for, for those who count.
+[[ $all ]] && echo all >"$out/prepared" || echo debian >"$out/prepared"
 for table in target host luajit luajit-host; do
   for name in "${jobs_wanted[@]}"; do
     if have "$name" && [[ -e $out/build/$name/$table ]]; then cat "$out/build/$name/$table"; fi

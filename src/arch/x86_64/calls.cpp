@@ -15,8 +15,7 @@ constexpr std::size_t direct_length = 5;
 
 CallSite call_before(Address return_address, std::span<const std::byte, longest_call> before) {
   const Address start = return_address - direct_length;
-  if (const auto target = direct_call_at(start, before.last<direct_length>()))
-    return {CallSite::Kind::direct, *target};
+  if (const auto target = direct_call_at(start, before.last<direct_length>())) return {CallSite::Kind::direct, *target};
   for (const std::size_t length : {2u, 3u, 4u, 6u, 7u}) {
     const std::size_t at = before.size() - length;
     if (byte_at(before, at) == 0xff && (byte_at(before, at + 1) >> 3 & 7) == 2) return {CallSite::Kind::indirect, 0};

@@ -23,14 +23,14 @@ TEST_CASE("calls before a return address", "[arch]") {
   CHECK(before({0xe8, 0x10, 0, 0, 0}).kind == CallSite::Kind::direct);
   CHECK(before({0xe8, 0x10, 0, 0, 0}).target == 0x1010);
   CHECK(before({0xe8, 0xf0, 0xff, 0xff, 0xff}).target == 0xff0);
-  CHECK(before({0xff, 0xd0}).kind == CallSite::Kind::indirect);                                 // call *%rax
-  CHECK(before({0x41, 0xff, 0xd4}).kind == CallSite::Kind::indirect);                           // call *%r12
-  CHECK(before({0xff, 0x50, 0x18}).kind == CallSite::Kind::indirect);                           // call *24(%rax)
-  CHECK(before({0xff, 0x54, 0x24, 0x18}).kind == CallSite::Kind::indirect);                     // call *24(%rsp)
-  CHECK(before({0xff, 0x15, 0, 1, 0, 0}).kind == CallSite::Kind::indirect);                     // call *256(%rip)
-  CHECK(before({0xff, 0x14, 0xc5, 0, 1, 0, 0}).kind == CallSite::Kind::indirect);               // call *256(,%rax,8)
-  CHECK(before({0xff, 0xe0}).kind == CallSite::Kind::none);                                     // jmp *%rax
-  CHECK(before({0xe9, 0x10, 0, 0, 0}).kind == CallSite::Kind::none);                            // jmp
+  CHECK(before({0xff, 0xd0}).kind == CallSite::Kind::indirect);                    // call *%rax
+  CHECK(before({0x41, 0xff, 0xd4}).kind == CallSite::Kind::indirect);              // call *%r12
+  CHECK(before({0xff, 0x50, 0x18}).kind == CallSite::Kind::indirect);              // call *24(%rax)
+  CHECK(before({0xff, 0x54, 0x24, 0x18}).kind == CallSite::Kind::indirect);        // call *24(%rsp)
+  CHECK(before({0xff, 0x15, 0, 1, 0, 0}).kind == CallSite::Kind::indirect);        // call *256(%rip)
+  CHECK(before({0xff, 0x14, 0xc5, 0, 1, 0, 0}).kind == CallSite::Kind::indirect);  // call *256(,%rax,8)
+  CHECK(before({0xff, 0xe0}).kind == CallSite::Kind::none);                        // jmp *%rax
+  CHECK(before({0xe9, 0x10, 0, 0, 0}).kind == CallSite::Kind::none);               // jmp
   CHECK(before({0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90}).kind == CallSite::Kind::none);
 }
 
@@ -45,9 +45,9 @@ TEST_CASE("entries of the procedure linkage table", "[arch]") {
     return plt_slot(0x3000, code<plt_entry_bytes>(bytes, false));
   };
   CHECK(slot({0xff, 0x25, 0xfa, 0x0f, 0, 0}) == 0x4000);
-  CHECK(slot({0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0xf6, 0x0f, 0, 0}) == 0x4000);         // endbr64
-  CHECK(slot({0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf5, 0x0f, 0, 0}) == 0x4000);   // and bnd
-  CHECK(slot({0xff, 0x35, 0xfa, 0x0f, 0, 0}) == std::nullopt);                           // push, of the first entry
+  CHECK(slot({0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0xf6, 0x0f, 0, 0}) == 0x4000);        // endbr64
+  CHECK(slot({0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf5, 0x0f, 0, 0}) == 0x4000);  // and bnd
+  CHECK(slot({0xff, 0x35, 0xfa, 0x0f, 0, 0}) == std::nullopt);                          // push, of the first entry
 }
 
 }  // namespace luaspy
