@@ -23,8 +23,8 @@ Value decode_value(const Layout& layout, std::uint64_t word, std::uint32_t tag) 
   return {objects[type - 4], word};
 }
 
-// lj_obj.h, "Internal object tags": ~0 to ~12, above a reference of 47 or 32 bits; all else is a
-// number.
+// lj_obj.h, "Internal object tags": ~0 to ~12, above a reference of 47 or 32 bits; everything else
+// is a number.
 Value decode_value(const LuajitLayout& layout, std::uint64_t value) {
   using Type = Value::Type;
   constexpr std::uint64_t key_index = 0xfffe7fff;
