@@ -132,8 +132,8 @@ class PrototypeReader {
     return true;
   }
 
-  // lua.h, LUA_TBOOLEAN and LUA_TNUMBER, with variants in the bits above. The word of a nil may have
-  // any value; up to 5.3 the word of a boolean is an int.
+  // lua.h, LUA_TBOOLEAN and LUA_TNUMBER, with variants in the bits above. The word of a nil may be
+  // anything; up to 5.3 the word of a boolean is an int.
   void mix_constant(std::uint32_t tag, std::uint64_t word) {
     mix(prototype_.fields_hash, tag);
     if ((tag & 0x0f) == 3) mix(prototype_.fields_hash, word);

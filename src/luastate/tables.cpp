@@ -58,9 +58,8 @@ std::uint32_t real_size(std::uint32_t alimit, bool is_size) {
 // The function in `value`; no key if it is anything else.
 LoadedFunction function_of(const Memory& memory, const Layout& layout, const TableEntry& value) {
   if (value.tag == layout.tag_light_c) return {value.value, 0, 0};
-  const bool may_be_lua = value.tag == layout.tag_lclosure, may_be_c = value.tag == layout.tag_cclosure;  // 5.1 has one
-                                                                                                          // tag for
-                                                                                                          // both
+  // 5.1 has one tag for both.
+  const bool may_be_lua = value.tag == layout.tag_lclosure, may_be_c = value.tag == layout.tag_cclosure;
   if (!may_be_lua && !may_be_c) return {};
   const bool is_c = layout.closure_isC != no_field
                         ? memory.get<std::uint8_t>(value.value + layout.closure_isC).value_or(0) != 0
