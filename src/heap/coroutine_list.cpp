@@ -18,7 +18,7 @@ bool is_thread_there(const Dialect& lua, Address G, std::uint8_t dead_white, std
          (load<std::uint8_t>(bytes, marked_at) & dead_white) == 0;
 }
 
-// To the reference to the global_State in every row.
+// Reaches up to the reference to the global_State in every row.
 constexpr std::size_t head_size = 40;
 
 }  // namespace
@@ -53,7 +53,7 @@ bool CoroutineList::check() {
   for (int i = 0; i < tries; ++i) {
     std::unordered_set<Address> gone;
     check_all(threads_, gone);
-    if (flipped()) continue;  // what was dead by the one white lives by the other
+    if (flipped()) continue;  // dead by one white is alive by the other
     std::erase_if(threads_, [&](Address L) { return gone.contains(L); });
     for (const Address L : gone) known_.erase(L);
     return true;
@@ -73,7 +73,7 @@ void CoroutineList::remember(std::vector<std::pair<Address, Address>>& links) {
 }
 
 bool CoroutineList::read_all(HeapCopy& pieces) {
-  constexpr std::int64_t between_checks = 4096;  // objects: less than a millisecond
+  constexpr std::int64_t between_checks = 4096;  // objects; takes less than a millisecond
   (void)flipped();
   ThreadList list;
   std::vector<std::pair<Address, Address>> links;
@@ -101,8 +101,8 @@ bool CoroutineList::read_all(HeapCopy& pieces) {
 }
 
 bool CoroutineList::read_new(const Memory& memory, std::int64_t most) {
-  // So many links one after another that are as they were: the list is known from there on. One
-  // alone may be by chance, where freed memory has become a new object.
+  // After this many consecutive links that are unchanged, the rest of the list is known. A single
+  // one may match by chance, where freed memory has become a new object.
   constexpr int enough = 16;
   std::vector<std::pair<Address, Address>> links;
   int as_before = 0;

@@ -1,14 +1,14 @@
 #pragma once
-// The coroutines of one Lua, as far as they can be known while it runs: seen in its collector's
-// list, and still objects of it.
+// The coroutines of one Lua, found while it runs: they were seen in its collector's list and are
+// still live objects.
 //
 // The list is long (a 100 MB heap has a million objects or more), and it changes while it is read.
-// But it changes in two ways only: new objects come first; and a sweep takes objects out that are
-// dead, which can be told from the object itself: it keeps the white that was current before the
-// collector's last atomic phase, which flips it (lgc.c, atomic). So of a coroutine that was seen in
-// the list it can be said later, from its own bytes, whether it is still there, as long as the
-// white was flipped once at most since; whenever it is seen to be flipped, all of them are looked
-// at again. What has been freed keeps its dead white, or it is overwritten.
+// It changes in only two ways: new objects are added at its front, and a sweep removes dead
+// objects. A dead object can be recognised by itself: it keeps the white that was current before
+// the collector's last atomic phase, which flips the white (lgc.c, atomic). So a coroutine's own
+// bytes later show whether it is still in the list, as long as the white was flipped at most once
+// since it was seen. Whenever a flip is noticed, all coroutines are checked again. Freed memory
+// keeps its dead white, or is overwritten.
 
 #include <unordered_map>
 #include <unordered_set>
@@ -21,20 +21,20 @@ namespace luaspy {
 
 class CoroutineList {
  public:
-  // `live` has to outlive this.
+  // `live` must outlive this.
   CoroutineList(const Memory& live, Address G, const Dialect& lua) : live_(&live), G_(G), lua_(lua) {}
 
-  // The whole list, through `pieces`. The target runs. False: it could not be read to its end, or
-  // the white was flipped meanwhile, so that nobody can say which of them are dead: try again.
+  // Reads the whole list, through `pieces`, while the target runs. False: the end was not reached,
+  // or the white was flipped meanwhile, so that dead objects cannot be recognised: try again.
   bool read_all(HeapCopy& pieces);
-  // Those made since the last reading, after the others. In `memory` as it is now; up to `most`
-  // objects. False: it went on beyond that.
+  // Appends the coroutines made since the last reading, from `memory` as it is now. Visits up to
+  // `most` objects. False: there were more.
   bool read_new(const Memory& memory, std::int64_t most);
-  // Takes out what is no coroutine any more, if the white was flipped since that was asked last.
-  // False: it is flipped all the time.
+  // If the white was flipped since the last check, removes what is no longer a coroutine. False: it
+  // keeps being flipped.
   bool check();
 
-  // In `memory`: is it one still?
+  // Is it still a coroutine, in `memory`?
   bool has(const Memory& memory, const CollectorState& collector, Address L) const;
 
   const std::vector<Address>& threads() const { return threads_; }
@@ -52,9 +52,9 @@ class CoroutineList {
   Address G_;
   Dialect lua_;
   std::vector<Address> threads_;
-  std::unordered_set<Address> known_;                 // the same
-  std::unordered_map<Address, Address> first_links_;  // object → next, of the beginning of the list at the last
-                                                      // readings
+  std::unordered_set<Address> known_;  // the same, for look-ups
+  // Object → next object, for the front of the list at the last readings.
+  std::unordered_map<Address, Address> first_links_;
   std::int64_t objects_ = 0, garbage_ = 0, new_objects_ = 0;
   std::uint8_t dead_white_ = 0;
 };

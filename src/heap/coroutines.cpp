@@ -8,7 +8,8 @@
 namespace luaspy {
 namespace {
 
-// Two coroutines with the same one have the same frames: by number, for names take much longer.
+// Two coroutines with equal signatures have the same frames. Compares numbers because getting names
+// takes much longer.
 std::vector<std::uint64_t> signature_of(const CoroutineLook& look) {
   std::vector<std::uint64_t> signature = {static_cast<std::uint64_t>(look.status),
                                           static_cast<std::uint64_t>(look.walk.left_out),
@@ -48,7 +49,7 @@ void Coroutines::learn_state(State& state, const AddressSpace& space) {
     state.list_complete = state.list.read_all(through);
   }
   learn_coroutines(state, 0);
-  // Each round takes less time than the one before it, and so there is less that is new.
+  // Each round takes less time than the one before, so fewer new objects appear meanwhile.
   for (int i = 0; i < rounds; ++i) {
     state.list_complete &= state.list.check();
     const std::size_t known = state.list.threads().size();
@@ -130,7 +131,7 @@ void Coroutines::settle_state(State& state) {
   report.complete = report.collector.known && (list.complete || state.list_complete) &&
                     threads.size() <= limits_.most_coroutines;
   if (threads.size() > limits_.most_coroutines) threads.resize(limits_.most_coroutines);
-  // LuaJIT's own one is nobody's coroutine while it rests.
+  // LuaJIT's finalizer coroutine is not reported while it is not in use.
   const Address finalizers = finalizer_thread_of(copy_, state.lua, state.G);
   const auto rests = [&](Address L) {
     return L == finalizers && look_at_coroutine(copy_, state.lua, state.G, L, active_in(L), limits_.walk, look_) &&
@@ -150,11 +151,11 @@ void Coroutines::settle_coroutine(State& state, Address L) {
   const std::int64_t missing = copy_.missing();
   const bool read = look_at_coroutine(copy_, state.lua, state.G, L, active, limits_.walk, look_);
   if (!read && active == Active::no) {
-    ++state.report.unread;  // being made or freed, if nothing of it is missing
+    ++state.report.unread;  // being made or freed, unless the copy lacks something
     state.report.complete &= copy_.missing() == missing;
     return;
   }
-  // What runs is between two calls now and then: its own thread's stack tells more.
+  // A running coroutine is sometimes between two calls; its thread's own stack shows more.
   if (!read) look_.status = active == Active::innermost ? CoroutineStatus::running : CoroutineStatus::normal;
   ++state.report.counts[static_cast<std::size_t>(look_.status)];
   state.report.hooked += look_.hooked;
@@ -177,7 +178,7 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
     if (walk.left_out != 0 && i == walk.cut_at) described.stack.push_back(marker(left_out_text(walk, true)));
     const LuaCall& call = walk.calls[i];
     Frame frame = label_call(names, functions, context, call, walk.caller_of(i), call.saved_pc);
-    // Of a call that an error has ended LuaJIT's C frame kept the position, which is gone.
+    // If an error ended the call, its position was in a LuaJIT C frame that no longer exists.
     if (state.lua.luajit != nullptr && call.is_lua && !call.has_pc(call.saved_pc)) frame.line = 0;
     described.stack.push_back(std::move(frame));
     add_markers(call, described.stack);

@@ -1,17 +1,20 @@
 #pragma once
-// Every coroutine of every Lua in a process, and where each of them is: found in the collectors'
-// lists, read from a copy of one instant.
+// Every coroutine of every Lua in a process, and where each of them is. They are found in the
+// collectors' lists and read from a copy of one instant.
 //
-//   learn()    finds the coroutines (coroutine_list.h), looks at each, and so learns which memory that takes
-//   keep()     if nothing ran meanwhile: what was read is of one instant
-//   copy()     if the target ran: while its running threads stand still, that memory once more, and what is younger
-//   than it settle()   when they run again: which of them are there, and the same looks in the copy. False: something
-//   was not copied: begin anew report()   what settle() found, with names
+//   learn()   finds the coroutines (coroutine_list.h) and looks at each: this shows which memory
+//             is needed
+//   keep()    if nothing ran meanwhile: what was read is already of one instant
+//   copy()    if the target ran: while its running threads are stopped, copies that memory again,
+//             and reads newer coroutines
+//   settle()  when they run again: finds out which coroutines still exist and repeats the looks,
+//             in the copy. False: something was not copied; start again
+//   report()  the result of settle(), with names
 //
-// learn() follows a list of all objects, which takes some 100 ms for 100 MB: a small heap can be
-// learned in the stop, and the answer is exact. Of a big one the stop copies the coroutines only,
-// not the heap: their lua_States, calls and stacks, and the functions that they call. What was
-// freed and made anew in the same place since it was learned may then be missed.
+// learn() follows a list of all objects, which takes some 100 ms for 100 MB. A small heap can be
+// learned in the stop, and the result is exact. For a big heap, the stop copies only the
+// coroutines: their lua_States, calls and stacks, and the functions that they call. A coroutine
+// that was freed and replaced by a new one at the same address after learn() may then be missed.
 
 #include <array>
 #include <map>
@@ -32,8 +35,9 @@ namespace luaspy {
 struct CoroutineGroup {
   std::int64_t count = 0;
   CoroutineStatus status = CoroutineStatus::dead;
-  Stack stack;  // outermost first; of dead ones, and those not started: empty
-  Frame began;  // the function that it began with, line: line_defined; an empty name if that is not known
+  Stack stack;  // outermost first; empty if dead or not started
+  // The function that it began with, and its line_defined as the line. An empty name: not known.
+  Frame began;
   std::vector<Address> examples;  // lua_States, up to most_examples
   static constexpr std::size_t most_examples = 3;
 };
@@ -42,15 +46,15 @@ struct StateReport {
   Address G = 0, main = 0;
   std::string lua;  // "Lua 5.4.3-5.4.9"
   CollectorState collector;
-  std::int64_t objects = 0;  // in the collector's list, while the target ran
-  std::int64_t garbage = 0;  // coroutines in it that the collector knew to be dead, and had not freed yet
-  std::int64_t unread = 0;   // coroutines that are there, but whose stack could not be read
-  std::int64_t hooked = 0;   // coroutines that have a debug hook, the main thread among them
+  std::int64_t objects = 0;                               // in the collector's list, counted while the target ran
+  std::int64_t garbage = 0;                               // coroutines in it that are dead, but not freed yet
+  std::int64_t unread = 0;                                // coroutines that exist, but whose stack could not be read
+  std::int64_t hooked = 0;                                // coroutines with a debug hook, including the main thread
   std::array<std::int64_t, coroutine_statuses> counts{};  // by status, without the main thread
-  CoroutineStatus main_status = CoroutineStatus::dead;    // dead: it is not in any call
+  CoroutineStatus main_status = CoroutineStatus::dead;    // dead: not in any call
   std::vector<CoroutineGroup> groups;                     // those with the most coroutines first
-  bool complete = false;                                  // the list was read to its end, and every coroutine
-  bool exact = true;  // all of one instant; else the heap was too big to be read in a stop
+  bool complete = false;                                  // the whole list and every coroutine were read
+  bool exact = true;  // all from one instant; false: the heap was too big to be read in a stop
 };
 
 struct CoroutineLimits {
@@ -63,17 +67,17 @@ class Coroutines {
  public:
   using States = std::unordered_map<Address, Dialect>;  // by global_State: LuaReader::global_states()
 
-  // `live` has to outlive this, and so has what the dialects of learn() refer to.
+  // `live` must outlive this, and so must everything that the dialects given to learn() refer to.
   explicit Coroutines(const Memory& live, CoroutineLimits limits = {})
       : live_(live), limits_(limits), copy_(live, limits.copy_bytes) {}
 
   void learn(const AddressSpace& space, const States& states);
-  // What copy() will read. The stop takes some 0.3 ms per MB.
+  // The size of what copy() will read. The stop takes some 0.3 ms per MB.
   std::size_t bytes() const { return copy_.used_bytes(); }
   std::size_t copied_bytes() const { return copy_.copied_bytes(); }
   void keep() { copy_.seal(); }
   void copy();
-  // `active`: of each thread, the states that were active on it at that instant, innermost first.
+  // `active`: for each thread, the states that were active on it at that instant, innermost first.
   bool settle(const std::vector<std::vector<Activation>>& active);
   std::vector<StateReport> report(Names& names, const NativeFunctions& functions);
 
@@ -87,8 +91,8 @@ class Coroutines {
     Address G = 0;
     Dialect lua;
     CoroutineList list;
-    bool whole_list = false;     // it is short: the copy has it
-    bool list_complete = false;  // as far as it was read while the target ran, and in the stop
+    bool whole_list = false;     // the list is short, so the copy contains it
+    bool list_complete = false;  // as far as it was read while the target ran and in the stop
     StateReport report;
     std::map<Signature, Group> groups;
   };

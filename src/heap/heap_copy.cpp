@@ -38,7 +38,7 @@ void HeapCopy::copy() {
   pages_to_fill_ = most_filled;
   missing_ = 0;
   copied_bytes_ = 0;
-  constexpr std::size_t most = 1024;  // as LiveMemory takes them
+  constexpr std::size_t most = 1024;  // the number that LiveMemory takes at once
   std::array<Request, most> requests;
   std::array<std::pair<Piece*, std::uint16_t>, most> pages;
   std::size_t count = 0;
@@ -103,7 +103,8 @@ bool HeapCopy::read(Address address, std::span<std::byte> into) const {
   return true;
 }
 
-// `page` and what is mapped around it in the piece; if that cannot be read at once, the page alone.
+// Fetches `page` and what is mapped around it in the piece; if that cannot be read at once, only
+// the page.
 void HeapCopy::fetch(Piece& piece, unsigned page) const {
   if (!is_mapped(piece.start + page * page_size)) return;
   unsigned first = page, end = page + 1;
@@ -118,7 +119,7 @@ void HeapCopy::fetch(Piece& piece, unsigned page) const {
   }
 }
 
-// In the stop.
+// During the stop.
 void HeapCopy::fetch_page(Piece& piece, unsigned page) const {
   if (pages_to_fill_ == 0) return;
   --pages_to_fill_;

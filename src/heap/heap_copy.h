@@ -1,12 +1,12 @@
 #pragma once
-// Memory in big pieces, for looks that go to a million places: what is read is fetched with its
-// neighbourhood and kept. It remembers which pages were asked for; later all of these are read
-// again at once, in a stop that lasts as long as the bare copying.
+// Memory in big pieces, for reading a million places: a read fetches the surrounding piece and
+// keeps it. The pages that were asked for are remembered. Later all of them are read again at once,
+// in a stop that lasts only as long as the copying.
 //
-//   learning: a read fetches the piece (64 KiB) around it from the target, which runs on     → used pages
-//   copy():   the used pages once more, in as few system calls as possible                   = the stop
-//   filling:  until the stop ends a read may fetch a page more, but not many
-//   seal():   from now on a read finds what the stop has read and nothing else
+//   learning: a read fetches the piece (64 KiB) around it from the running target    → used pages
+//   copy():   reads the used pages again, in as few system calls as possible         = the stop
+//   filling:  until the stop ends, a read may fetch a few more pages
+//   seal():   from now on, a read finds only what was read before
 
 #include <cstdint>
 #include <memory>
@@ -21,17 +21,17 @@ class HeapCopy : public Memory {
  public:
   static constexpr std::size_t page_size = 4096, piece_size = 64 << 10;
 
-  // `live` has to outlive this. `most_bytes` bounds what is kept: beyond it reads of other pieces
+  // `live` must outlive this. `most_bytes` limits what is kept: beyond it, reads of new pieces
   // fail.
   HeapCopy(const Memory& live, std::size_t most_bytes) : live_(live), most_bytes_(most_bytes) {}
 
-  // Where there is memory: pieces are clipped to it, and nothing else is fetched.
+  // The mapped memory: pieces are clipped to it, and nothing else is fetched.
   void know(const AddressSpace& space);
 
-  // Learning begins: what was fetched is out of date. `forget_pages`: and so is which pages were
+  // Starts learning: everything fetched is discarded. `forget_pages`: also forgets which pages were
   // used.
   void learn(bool forget_pages);
-  // Of a page that is read next, the target's memory as it is then.
+  // The next read of this page fetches it again.
   void refresh(Address address);
   void copy();
   void seal() { mode_ = Mode::sealed; }
@@ -41,7 +41,8 @@ class HeapCopy : public Memory {
   std::size_t used_bytes() const { return used_pages_ * page_size; }  // what copy() reads
   std::size_t copied_bytes() const { return copied_bytes_; }          // what it has read
   std::size_t kept_bytes() const { return pieces_.size() * piece_size; }
-  // Reads that found nothing because the stop has not read it. Learning: reads beyond most_bytes.
+  // Reads that failed because the stop had not read the memory; while learning, reads beyond
+  // most_bytes.
   std::int64_t missing() const { return missing_; }
 
  private:
@@ -65,14 +66,14 @@ class HeapCopy : public Memory {
   std::size_t most_bytes_;
   enum class Mode { learning, filling, sealed } mode_ = Mode::learning;
   std::vector<Range> ranges_;  // ascending, disjoint
-  // Reading fills it.
+  // Filled by reads.
   mutable std::vector<Piece> pieces_;
   mutable std::vector<std::uint32_t> table_ = std::vector<std::uint32_t>(64);  // by hash: index + 1 of a piece; 0: free
-  mutable std::uint32_t last_ = 0;                                             // the piece read last
+  mutable std::uint32_t last_ = 0;                                             // the last piece read
   mutable std::size_t used_pages_ = 0;
   mutable std::int64_t missing_ = 0;
   mutable std::size_t copied_bytes_ = 0;
-  mutable std::size_t pages_to_fill_ = 0;  // that may still be
+  mutable std::size_t pages_to_fill_ = 0;  // pages that may still be fetched
 };
 
 }  // namespace luaspy

@@ -11,23 +11,24 @@ namespace {
 constexpr std::string_view local_variable = "local";
 constexpr std::string_view upvalue_variable = "upvalue";
 constexpr std::string_view constant_value = "constant";
-constexpr std::string_view unknown_name = "?";  // what ldebug.c says for a name that is not there
+// Shown by ldebug.c for a name that does not exist.
+constexpr std::string_view unknown_name = "?";
 constexpr std::string_view environment_name = "_ENV";
 
-// Instructions looked at for one name. A function of several million instructions still gets
-// through; bytecode made to cost time does not.
+// Limit for instructions examined for one name. Enough for a function of several million
+// instructions, but bytecode made to cost time is cut off.
 constexpr int scan_limit = 1 << 23;
 
-// Searches one function for the name of a value, as ldebug.c does before instruction `pc`.
-// Recursion there is a loop here: a move is followed only towards a lower register, or (LuaJIT)
-// from an earlier instruction on, so it ends.
+// Searches one function for the name of a value, as ldebug.c does before instruction `pc`. Its
+// recursion is a loop here: a move is followed only towards a lower register, or (LuaJIT) from an
+// earlier instruction on, so it ends.
 class NameSearch {
  public:
   explicit NameSearch(const Prototype& function) : function_(function), encoding_(encoding_of(function.bytecode)) {}
 
   bool contains(int pc) const { return pc >= 0 && static_cast<std::size_t>(pc) < function_.code.size(); }
 
-  // An opcode beyond the table does nothing that matters here.
+  // An opcode beyond the table counts as one without effect.
   const Opcode& opcode(int pc) const {
     static constexpr Opcode unknown{};
     const auto number = static_cast<std::size_t>(encoding_.opcode.of(code(pc)));
@@ -61,8 +62,8 @@ class NameSearch {
     }
   }
 
-  // What register `reg` held just before instruction `pc`, told by what is still there when the
-  // call at `call` runs: registers below its A are not touched by the callee.
+  // What register `reg` held just before instruction `pc`. The path refers only to what still
+  // exists when the call at `call` runs: the callee does not change registers below the call's A.
   ValuePath path(int pc, int reg, int call) {
     ValuePath path;
     bool is_object = false;
@@ -71,7 +72,7 @@ class NameSearch {
       if (is_kept) return with_root(std::move(path), ValuePath::Root::slot, reg);
       const int setter = local(reg, pc) != nullptr ? -1 : last_setter(pc, reg);
       const Origin origin = setter >= 0 ? opcode(setter).origin : Origin::unnamed;
-      // The object of a method is the callee's first argument, unless that is assigned to.
+      // The object of a method is the callee's first argument, unless it is assigned to.
       if (is_object && (setter < 0 || origin == Origin::unnamed))
         return with_root(std::move(path), ValuePath::Root::slot, argument_a(call) + encoding_.object_above);
       if (setter < 0) return {};
@@ -154,7 +155,7 @@ class NameSearch {
   }
 
   // What a register holds: a named variable or constant, or the result of instruction `setter` (-1:
-  // nobody knows).
+  // not known).
   struct Variable {
     std::string_view what{};
     std::string name{};
@@ -215,7 +216,7 @@ class NameSearch {
     return text ? Variable{constant_value, *std::move(text), -1} : Variable{};
   }
 
-  // The name of the key by which instruction `pc` looks into a table.
+  // The name of the key with which instruction `pc` indexes a table.
   std::string key(int pc) {
     const int c = argument_c(pc);
     constexpr int rk_constant = 1 << 8;  // lopcodes.h of 5.1 to 5.3, BITRK
@@ -241,7 +242,7 @@ class NameSearch {
     return variable.what == constant_value ? std::move(variable.name) : unknown();
   }
 
-  // True if the table that instruction `pc` looks into is the environment.
+  // True if the table indexed by instruction `pc` is the environment.
   bool is_environment(int pc) {
     const int table = encoding_.b.of(code(pc));
     if (opcode(pc).origin == Origin::upvalue_field) return upvalue(table) == environment_name;
@@ -282,8 +283,8 @@ class NameSearch {
     return false;
   }
 
-  // lj_debug.c, lj_debug_slotname: a method's object is moved to where the call wants it just
-  // before the method is got.
+  // lj_debug.c, lj_debug_slotname: the instruction before the one that gets a method moves the
+  // object to the place where the call needs it.
   bool is_method(int pc) const {
     if (encoding_.object_above == 0 || !contains(pc - 1) || opcode(pc - 1).origin != Origin::other_register)
       return false;
@@ -292,8 +293,8 @@ class NameSearch {
   }
 
   // ldebug.c, findsetreg (5.1: symbexec): the last instruction before `last` that certainly set
-  // `reg`; -1 if there is none. lj_debug.c, lj_debug_slotname: the last one that is written before
-  // it.
+  // `reg`; -1 if there is none. lj_debug.c, lj_debug_slotname: the last one in the order of the
+  // bytecode.
   int last_setter(int last, int reg) {
     if (encoding_.backwards) {
       for (int pc = last - 1; pc > 0 && --scans_left_ >= 0; --pc) {
@@ -327,10 +328,10 @@ class NameSearch {
     return setter;
   }
 
-  // How many captures follow the 5.1 OP_CLOSURE at `pc`. symbexec asks the inner Proto; we need not
-  // read that, because captures have A = 0 (lparser.c, pushclosure), and where a real instruction
-  // looks like one, a local ends or starts between them: a closure in register 0 is overwritten
-  // only after the local that held it is gone.
+  // The number of captures after the 5.1 OP_CLOSURE at `pc`. symbexec reads it from the inner
+  // Proto. That is not necessary here, because captures have A = 0 (lparser.c, pushclosure). If a
+  // real instruction looks like one, a local variable ends or starts between them: a closure in
+  // register 0 is overwritten only after the local that held it is gone.
   int captures_after(int pc) {
     int count = 0;
     while (contains(pc + 1 + count) && is_capture(pc + 1 + count)) ++count;
@@ -391,7 +392,7 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
 
 namespace {
 
-// What `instruction` calls; nobody if no opcode has its number.
+// How `instruction` calls; nobody if no opcode has its number.
 Calls calls_of(const Encoding& encoding, std::uint32_t instruction) {
   const auto opcode = static_cast<std::size_t>(encoding.opcode.of(instruction));
   return opcode < encoding.opcodes.size() ? encoding.opcodes[opcode].calls : Calls::nobody;

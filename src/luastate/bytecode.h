@@ -1,7 +1,7 @@
 #pragma once
-// What a Lua caller calls its callee: read from the caller's bytecode at the calling instruction,
-// as ldebug.c does (getfuncname / funcnamefromcode), for the bytecode of 5.1 to 5.5, and lj_debug.c
-// (lj_debug_funcname) for LuaJIT's. Pure functions of a Prototype.
+// The name by which a Lua caller calls its callee, read from the caller's bytecode at the calling
+// instruction. For the bytecode of 5.1 to 5.5 this follows ldebug.c (getfuncname /
+// funcnamefromcode), for LuaJIT's lj_debug.c (lj_debug_funcname). Pure functions of a Prototype.
 
 #include <optional>
 #include <string>
@@ -22,7 +22,7 @@ struct CallName {
 // Bounded work on any bytecode.
 std::optional<CallName> callee_name(const Prototype& caller, int pc);
 
-// Where the function that an instruction calls was got from, in terms of what is still there while
+// Where the function that an instruction calls came from. Refers only to what still exists while
 // the callee runs.
 struct ValuePath {
   enum class Root : std::uint8_t {
@@ -30,22 +30,22 @@ struct ValuePath {
     slot,     // register `index` of the caller's frame
     upvalue,  // number `index` of the caller's closure
     global,   // named by constant `index`, in the environment of the caller's closure
-    closure,  // one of the prototype that is constant `index`
+    closure,  // a new closure of the prototype that is constant `index`
     event,    // a metamethod of one of the operands
   };
   static constexpr int environment = -1;
   struct Key {
     int index = 0;
-    bool is_element = false;  // `index` is the key itself; else the number of a constant
+    bool is_element = false;  // true: `index` is the key itself; false: the number of a constant
   };
   Root root = Root::unknown;
   int index = 0;
-  std::vector<Key> keys;      // and then of fields, outermost first
+  std::vector<Key> keys;      // then the fields to follow, outermost first
   std::string_view event{};   // without "__"
   std::vector<int> operands;  // registers, or `environment`
 };
 
-// LuaJIT: the path to what instruction `pc` of `caller` calls, along the same instructions that
+// LuaJIT: the path to what instruction `pc` of `caller` calls, found by the same instructions that
 // callee_name() follows. For other bytecode the root is unknown.
 ValuePath callee_path(const Prototype& caller, int pc);
 
@@ -53,9 +53,9 @@ ValuePath callee_path(const Prototype& caller, int pc);
 // any other instruction.
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction);
 
-// Is `instruction` an OP_CALL or OP_TAILCALL (LuaJIT: BC_CALL and its variants)? The callee, if a
-// Lua function, then runs in the same luaV_execute (lvm.c). It does not if it is called as a
-// metamethod or an iterator.
+// Is `instruction` an OP_CALL or OP_TAILCALL (LuaJIT: BC_CALL and its variants)? If it calls a Lua
+// function, that runs in the same luaV_execute (lvm.c). A function called as a metamethod or an
+// iterator does not.
 bool is_call(Bytecode bytecode, std::uint32_t instruction);
 bool is_tail_call(Bytecode bytecode, std::uint32_t instruction);
 

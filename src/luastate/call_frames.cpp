@@ -5,8 +5,8 @@
 namespace luaspy {
 
 std::string left_out_text(const LuaWalk& walk, bool counted) {
-  // A recording has no number: it would be another one in every sample, and the stacks would not
-  // add up.
+  // In a recording the number is left out: it would differ in every sample, and the stacks would
+  // not add up.
   return counted && walk.left_out > 0 ? fmt::format("[{} frames left out]", walk.left_out) : "[frames left out]";
 }
 
@@ -18,7 +18,8 @@ Frame label_call(Names& names, const NativeFunctions& functions, const Names::Co
     const Frame native = functions.describe_entry(call.entry);
     labelled.file = native.file;
     if (labelled.name.empty() || labelled.name == "?") labelled.name = native.name;
-    if (labelled.name.empty()) return marker("[unreadable]");  // its code is in no module: what was read is no function
+    // Its code is in no module, so what was read is not a function.
+    if (labelled.name.empty()) return marker("[unreadable]");
   }
   return labelled;
 }

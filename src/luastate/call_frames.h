@@ -1,5 +1,5 @@
 #pragma once
-// A call as a frame that a person reads.
+// A call as a readable frame.
 
 #include <string>
 
@@ -9,13 +9,14 @@
 
 namespace luaspy {
 
-// A C function that Lua has no name for gets that of its symbol, and its file is its module. `pc`:
-// Lua: the next instruction.
+// A C function without a Lua name gets the name of its symbol, and its module as the file. `pc`:
+// the next instruction of a Lua call.
 Frame label_call(Names& names, const NativeFunctions& functions, const Names::Context& context, const LuaCall& call,
                  const LuaCall* caller, Address pc);
-// What is shown outside of a call, innermost first: tail calls, what could not be read.
+// The markers shown outside of a call, innermost first: tail calls, and calls that could not be
+// read.
 void add_markers(const LuaCall& call, Stack& stack);
-// For what is missing in the middle of a deep stack. `counted`: with its number.
+// The marker for calls left out in the middle of a deep stack. `counted`: with their number.
 std::string left_out_text(const LuaWalk& walk, bool counted);
 
 }  // namespace luaspy

@@ -6,7 +6,7 @@
 namespace luaspy {
 namespace {
 
-// Of PUC's, lgc.h; of LuaJIT's, lj_gc.h. By number.
+// The phases by number: PUC's from lgc.h, LuaJIT's from lj_gc.h.
 constexpr std::string_view phases51[] = {"GCSpause", "GCSpropagate", "GCSsweepstring", "GCSsweep", "GCSfinalize"};
 constexpr std::string_view phases52[] = {"GCSpropagate",  "GCSatomic", "GCSsweepstring",
                                          "GCSsweepudata", "GCSsweep",  "GCSpause"};
@@ -34,8 +34,8 @@ std::span<const std::string_view> phases_of(const Dialect& lua) {
 // lstate.h, KGC_…
 std::string_view mode_of(const Layout& layout, unsigned kind) {
   constexpr std::string_view modes52[] = {"incremental", "emergency", "generational"};
-  constexpr std::string_view modes54[] = {"incremental", "generational", "generational, major"};  // the last from 5.5
-                                                                                                  // on
+  // The last one exists from 5.5 on.
+  constexpr std::string_view modes54[] = {"incremental", "generational", "generational, major"};
   if (layout.G_gckind == no_field || kind >= std::size(modes54)) return "incremental";
   return layout.bytecode == Bytecode::lua52 ? modes52[kind] : modes54[kind];
 }
@@ -68,7 +68,7 @@ CollectorState read_collector(const Memory& memory, const Dialect& lua, Address 
     std::uint64_t total = memory.get<std::uint64_t>(G + layout.G_totalbytes).value_or(0);
     if (layout.G_GCdebt != no_field) {
       const std::uint64_t debt = memory.get<std::uint64_t>(G + layout.G_GCdebt).value_or(0);
-      // lstate.h, gettotalbytes: 5.5 counts GCdebt the other way round.
+      // lstate.h, gettotalbytes: in 5.5, GCdebt has the opposite sign.
       total += layout.bytecode == Bytecode::lua55 ? -debt : debt;
     }
     state.bytes = static_cast<std::int64_t>(total);
@@ -92,8 +92,8 @@ Address main_thread_of(const Memory& memory, const Dialect& lua, Address G) {
 Address finalizer_thread_of(const Memory& memory, const Dialect& lua, Address G) {
   constexpr Offset value_size = 8;
   if (lua.luajit == nullptr) return 0;
-  // It follows the registry in releases that have it. In those that have the registry right behind
-  // mainthref a temporary value does.
+  // In releases that have vmthref, it follows the registry. In releases where the registry comes
+  // directly after mainthref, a temporary value follows it instead.
   const LuajitLayout& layout = *lua.luajit;
   if (layout.G_registry <= layout.G_mainthref + value_size) return 0;
   const Address thread = read_ref(memory, layout, G + layout.G_registry + value_size).value_or(0);
@@ -116,8 +116,8 @@ bool read_head(const Memory& memory, const Dialect& lua, Address object, ObjectH
     head.type = load<std::uint8_t>(bytes, 8);
     head.marked = load<std::uint8_t>(bytes, 9);
     head.is_thread = head.type == lua.puc->tag_thread;
-    // LUA_TSTRING to the last that a collector has (5.1: LUA_TUPVAL, 10); variants in the bits
-    // above; the rest of the type's byte is clear.
+    // The types from LUA_TSTRING to the last collectable one (5.1: LUA_TUPVAL, 10). Variants are in
+    // the bits above; the other bits of the byte are clear.
     constexpr unsigned variant_bits = 0x30, first = 4, last = 10;
     const unsigned plain = head.type & ~variant_bits;
     return plain >= first && plain <= last && (head.next == 0 || plausible_pointer(head.next));
@@ -135,13 +135,13 @@ bool read_head(const Memory& memory, const Dialect& lua, Address object, ObjectH
 
 namespace {
 
-// The way back to where a list was still to be believed.
+// The last objects visited, to return to a place where the list could still be trusted.
 class Trail {
  public:
   void add(Address object) { objects_[slot(count_++)] = object; }
   std::int64_t count() const { return count_; }
-  // Takes back up to `n` objects, as far as they are known. The one to go on with; 0 if there is
-  // none.
+  // Goes back up to `n` objects, as far as they are known. Returns the object to continue with; 0
+  // if there is none.
   Address take_back(std::int64_t n, const std::function<void(Address)>& refresh) {
     const std::int64_t known = std::min<std::int64_t>({n, count_, size});
     for (std::int64_t i = 0; i < known; ++i) refresh(objects_[slot(count_ - 1 - i)]);
@@ -169,15 +169,16 @@ void list_threads(const Memory& memory, const Dialect& lua, Address G, Address o
   list = {};
   const CollectorState collector = read_collector(memory, lua, G);
   Trail trail;
-  std::vector<std::int64_t> at;  // of each thread found, how many objects come before it
+  // For each thread found, the number of objects before it.
+  std::vector<std::int64_t> at;
   int breaks = 0;
-  // R. P. Brent's test for a cycle: the object at a power of two is met again.
+  // R. P. Brent's test for a cycle: an object at a power of two is seen again.
   Address landmark = 0;
   std::int64_t steps = 0, next_landmark = 1;
   while (object != 0) {
     ObjectHead head;
     bool good = read_head(memory, lua, object, head) && (!head.is_thread || belongs(memory, lua, object, G));
-    // The youngest one is in the list before it is what it is going to be (lj_gc.c, lj_mem_newgco).
+    // The youngest object is in the list before its type is set (lj_gc.c, lj_mem_newgco).
     if (!good && trail.count() == 0 && plausible_pointer(head.next)) good = true, head.is_thread = false;
     if (object == landmark || ++steps > how.most) return;
     if (!good) {

@@ -7,7 +7,8 @@
 namespace luaspy {
 namespace {
 
-// All signs are kept inverted, and turned back when luaspy runs: else it would have them itself.
+// All signs are stored inverted and converted when luaspy runs: otherwise luaspy itself would
+// contain them.
 volatile const unsigned char inversion = 0xff;
 
 template <std::size_t size>
@@ -25,8 +26,8 @@ std::string shown(const std::array<unsigned char, size>& hidden) {
   return text;
 }
 
-// lopcodes.c, luaP_opmodes: a byte for each opcode, the same in all releases of a series. Of 5.4
-// and 5.5 the first 64: a beta of 5.5 has fewer opcodes than its releases.
+// lopcodes.c, luaP_opmodes: one byte for each opcode, the same in all releases of a series. For 5.4
+// and 5.5 only the first 64: a beta of 5.5 has fewer opcodes than its releases.
 constexpr std::array<unsigned char, 38> opmodes_51 = {
     0x9f, 0x8e, 0xab, 0x9f, 0xaf, 0x8e, 0x93, 0xce, 0xef, 0xc3, 0xab, 0x93, 0x83, 0x83, 0x83, 0x83, 0x83, 0x83, 0x9f,
     0x9f, 0x9f, 0x97, 0xdd, 0x43, 0x43, 0x43, 0x1b, 0x1b, 0xab, 0xab, 0xef, 0x9d, 0x9d, 0x7b, 0xeb, 0xff, 0xae, 0xaf};
@@ -52,12 +53,12 @@ constexpr std::array<unsigned char, 64> opmodes_55 = {
 struct Signs {
   std::array<std::string, 5> opmodes = {shown(opmodes_51), shown(opmodes_52), shown(opmodes_53), shown(opmodes_54),
                                         shown(opmodes_55)};
-  // ltm.c: luaX_eventname. Hosts and libraries have some of these names, too; LuaJIT's are not
+  // ltm.c: luaX_eventname. Hosts and libraries also contain some of these names; LuaJIT's are not
   // separate strings (lj_meta.c).
   std::string event = shown(hidden("\0__newindex\0"));
   std::string parser = shown(hidden("\0<eof>\0"));                             // llex.c, luaX_tokens
   std::string comparison = shown(hidden("attempt to compare two %s values"));  // ldebug.c, luaG_ordererror
-  // lj_errmsg.h: the messages are one array. Programs that LuaJIT is in name its version, too.
+  // lj_errmsg.h: the messages are one array. Programs that embed LuaJIT also contain its version.
   std::string luajit_messages = shown(hidden("error in error handling\0C++ exception\0"));
 };
 
@@ -71,7 +72,7 @@ std::string_view word_at(std::string_view text, std::size_t at, std::string_view
   return text.substr(at, std::min(end, text.size()) - at);
 }
 
-// Not string_view::find, which begins anew at each byte that is as the first one.
+// Not string_view::find, which starts a new search at each byte that equals the first one.
 std::size_t find(std::string_view text, std::string_view wanted, std::size_t from = 0) {
   if (from >= text.size()) return text.npos;
   const void* const found = ::memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
@@ -99,7 +100,8 @@ void CoreSigns::look_at(std::string_view piece, std::size_t size) {
   for (const std::string_view prefix : {"$LuaVersion: Lua 5.", "$Lua: Lua 5."}) {
     for (std::size_t at = find(piece, prefix); at < size; at = find(piece, prefix, at + 1)) {
       const std::string_view version = word_at(piece, at + prefix.size() - 2, digits);
-      constexpr std::size_t shortest = 3;  // "5.4"; luaspy itself has the rest of it
+      // "5.4"; luaspy itself contains the rest of it.
+      constexpr std::size_t shortest = 3;
       if (version.size() >= shortest)
         add_ident({std::string(version), std::string(prefix.substr(0, prefix.size() - 2)) + std::string(version), 3});
     }
@@ -144,8 +146,8 @@ std::vector<LuaIdent> CoreSigns::cores() const {
   if (luajit_ && (cores.empty() || has_luajit_messages_))
     cores.push_back({luajit_->version, luajit_->text, has_luajit_messages_ ? 3 : 2, 1});
   if (!cores.empty()) return cores;
-  // With other opcodes, or without a parser, only its messages tell; with them, what it calls
-  // itself narrows the rows.
+  // If it has other opcodes, or no parser, only its messages identify it. Then the version that it
+  // claims narrows the rows.
   if (has_events_ && has_parser_ && has_comparison_) return {{series_ ? series_->version : "5.?", "messages", 2, 1}};
   if (series_) return {*series_};
   return {};

@@ -1,6 +1,6 @@
 #pragma once
-// What tells that a file holds a Lua core, from its constant data alone: the version strings, where
-// they are, and what every core has, whatever it calls itself.
+// Signs that a file holds a Lua core, in its constant data alone: the version strings, where they
+// are, and what every core contains, whatever it calls itself.
 
 #include <array>
 #include <optional>
@@ -12,22 +12,26 @@ namespace luaspy {
 
 // A Lua core in a file.
 struct LuaIdent {
-  std::string version, text;  // "5.4.4", the series "5.4", or "5.?"; "LuaJIT 2.1.0-beta3"; and what told it
-  int strength = 0;  // how sure: 3 lua_ident, PUC's table of opcodes, or LuaJIT's version beside its messages; 2 PUC's
-                     // messages, or LuaJIT's version alone; 1 the bare series
-  int cores = 1;     // how many of this version are linked into the file
+  // The version is "5.4.4", the series "5.4", "5.?", or "LuaJIT 2.1.0-beta3". The text is where it
+  // was found.
+  std::string version, text;
+  // Certainty. 3: lua_ident, PUC's table of opcodes, or LuaJIT's version beside its messages; 2:
+  // PUC's messages, or LuaJIT's version alone; 1: only the series.
+  int strength = 0;
+  int cores = 1;  // how many of this version are linked into the file
 };
 
 class CoreSigns {
  public:
-  // Pieces of a file are given one after the other. Each has `overlap` bytes of the next one at its
-  // end, which do not count for it.
+  // Call for one piece of the file after the other. Each has the first `overlap` bytes of the next
+  // one at its end, which are not part of it.
   static constexpr std::size_t overlap = 128;
   void look_at(std::string_view piece, std::size_t size);
-  // Is it worth giving the pieces again, for their tables?
+  // Is it worth passing the pieces again, to search for their tables?
   bool may_have_tables() const { return has_events_; }
   void look_for_tables(std::string_view piece, std::size_t size);
-  // The cores that there are: of PUC and LuaJIT all that are sure; else what is most likely.
+  // The cores in the file: all that are certain, of PUC and LuaJIT; without any, the most likely
+  // one.
   std::vector<LuaIdent> cores() const;
 
  private:

@@ -11,12 +11,12 @@ namespace {
 constexpr std::uint8_t status_ok = 0, status_yield = 1;  // lua.h
 constexpr Address slot_size = 16, slot_size_luajit = 8;
 
-// What lua_status, lua_getstack and lua_gettop say.
+// What lua_status, lua_getstack and lua_gettop would return.
 struct Situation {
   std::uint8_t status = 0;
   bool has_frames = false;
   bool has_values = false;
-  Address first = 0;  // the slot of the function that it began with, or will
+  Address first = 0;  // the slot of the function that it began, or will begin, with
 };
 
 bool situation_of(const Memory& memory, const Layout& layout, Address G, Address L, Situation& now) {
@@ -45,7 +45,7 @@ bool situation_of(const Memory& memory, const LuajitLayout& layout, Address G, A
                 top = load<Address>(fields, layout.L_top);
   if (!plausible_pointer(stack)) return false;
   now.status = load<std::uint8_t>(fields, layout.L_status);
-  now.first = stack + slot_size_luajit * (layout.gc64 ? 2 : 1);  // behind the thread itself
+  now.first = stack + slot_size_luajit * (layout.gc64 ? 2 : 1);  // after the thread itself
   now.has_frames = base > now.first;
   now.has_values = top > base;
   return true;
@@ -112,7 +112,7 @@ bool look_at_coroutine(const Memory& memory, const Dialect& lua, Address G, Addr
     const Address base = memory.get<Address>(L + lua.luajit->L_base).value_or(0);
     walk_luajit(memory, *lua.luajit, L, {}, {base, 0, {}}, limits, look.walk);
   }
-  // Whatever waits is neither set up nor torn down.
+  // A coroutine that waits is not being set up or torn down.
   const bool waits = active != Active::innermost;
   if (look.walk.end != LuaWalk::End::complete ||
       (waits && (look.walk.dropped != 0 || look.walk.innermost_dropped != 0)))
@@ -123,7 +123,7 @@ bool look_at_coroutine(const Memory& memory, const Dialect& lua, Address G, Addr
 }
 
 void touch_coroutine(const Memory& memory, const Dialect& lua, Address L) {
-  constexpr Address most = 16 << 10;  // a deeper stack is a stack that waits
+  constexpr Address most = 16 << 10;  // a coroutine with a deeper stack probably waits
   Address stack = 0, end = 0;
   if (lua.puc != nullptr) {
     stack = memory.get<Address>(L + lua.puc->L_stack).value_or(0);

@@ -1,5 +1,5 @@
 #pragma once
-// One lua_State that may run or wait: its status, and where it is. On memory that stands still.
+// One lua_State that may run or wait: its status, and where it is. For memory that does not change.
 
 #include <string_view>
 
@@ -8,22 +8,23 @@
 
 namespace luaspy {
 
-// lbaselib.c, lcorolib.c: auxstatus; lib_base.c: coroutine.status. What these call "suspended" and
-// "dead" is told apart further.
+// lbaselib.c, lcorolib.c: auxstatus; lib_base.c: coroutine.status. Their "suspended" and "dead" are
+// divided further here.
 enum class CoroutineStatus : std::uint8_t {
-  running,    // the innermost one on a thread
-  normal,     // has resumed another one, on a thread
-  elsewhere,  // "normal" for coroutine.status, but no thread is in it: it waits on a C stack of its own, as Tarantool's
-              // fibers do
+  running,  // the innermost one on a thread
+  normal,   // has resumed another coroutine, on a thread
+  // "normal" for coroutine.status, but no thread is in it: it waits on a C stack of its own, as
+  // Tarantool's fibers do.
+  elsewhere,
   suspended,
-  not_started,  // "suspended", at its entry
-  dead,         // its function has returned, or it was closed
-  failed,       // "dead" by an error, where it stands still
+  not_started,  // "suspended", at its first instruction
+  dead,         // its function has returned, or the coroutine was closed
+  failed,       // "dead" by an error, still at the place of the error
 };
 inline constexpr std::size_t coroutine_statuses = 7;
 std::string_view name(CoroutineStatus status);
 
-// Where a lua_State is among those that are active on threads, as Locator finds them.
+// The position of a lua_State among those that are active on threads, as found by Locator.
 enum class Active : std::uint8_t { no, innermost, further_out };
 
 struct CoroutineLook {
@@ -31,17 +32,17 @@ struct CoroutineLook {
   bool hooked = false;  // has_hook()
   bool begun = false;   // `began` is set
   LuaCall began;        // its outermost function
-  LuaWalk walk;         // of one that is dead: empty
+  LuaWalk walk;         // empty for a dead one
 };
 
-// Does a debug hook (debug.sethook) watch it? LuaJIT has one for all.
+// Does it have a debug hook (debug.sethook)? LuaJIT has one hook for all coroutines.
 bool has_hook(const Memory& memory, const Dialect& lua, Address G, Address L);
 
 // False if there is no lua_State of `G` at `L`, or its calls cannot be read. `look` is reused.
 bool look_at_coroutine(const Memory& memory, const Dialect& lua, Address G, Address L, Active active,
                        const WalkLimits& limits, CoroutineLook& look);
 
-// Touches what look_at_coroutine() may need when it has run a little further.
+// Touches what look_at_coroutine() may need after the coroutine has run a little further.
 void touch_coroutine(const Memory& memory, const Dialect& lua, Address L);
 
 }  // namespace luaspy

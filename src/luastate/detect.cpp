@@ -9,7 +9,7 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t chunk_size = 1 << 20;
-constexpr std::size_t longest_path = 1 << 12;  // PATH_MAX (limits.h); of what is shown of one
+constexpr std::size_t longest_path = 1 << 12;  // PATH_MAX (limits.h); limit for a path that is shown
 constexpr std::size_t image_limit = 1 << 30;
 
 struct Range {
@@ -54,8 +54,8 @@ std::vector<Dialect> rows_for(const std::string& version) {
   for (const Layout& row : layouts()) {
     if (row.series == series || series == "5.?") rows.push_back({&row, nullptr});
   }
-  // Newest first, but the row that the version names before all; a release newer than every row
-  // gets the newest.
+  // Newest first, but the row named by the version before all others. A release newer than every
+  // row gets the newest row.
   std::ranges::reverse(rows);
   std::stable_partition(rows.begin(), rows.end(), [&](const Dialect& row) {
     return patch >= row.puc->first_patch && patch <= row.puc->last_patch;
@@ -113,7 +113,8 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
                  return entry.start == image.start && printable(entry.path, longest_path) == image.path;
                });
              }) != 0;
-  // Programs mention "Lua 5.3" without having one: that counts only where nothing better is.
+  // Programs may mention "Lua 5.3" without containing it: this counts only if nothing better is
+  // found.
   if (std::ranges::any_of(images_, &LuaImage::certain))
     std::erase_if(images_, [](const LuaImage& image) { return !image.certain; });
   seen_ = std::move(seen);

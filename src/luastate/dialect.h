@@ -1,5 +1,6 @@
 #pragma once
-// Which Lua a global state is, and the row to read its objects with: exactly one of the two is set.
+// The Lua that a global state belongs to, and the row to read its objects with: exactly one of the
+// two is set.
 
 #include <string>
 

@@ -5,8 +5,8 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_entering = 3;  // native frames between luaV_execute and the API function that the host
-                                          // called (ldo.c, lapi.c)
+// Native frames between luaV_execute and the API function that the host called (ldo.c, lapi.c).
+constexpr std::size_t most_entering = 3;
 
 class FrameOwners {
  public:
@@ -17,11 +17,11 @@ class FrameOwners {
   void settle(const Memory& stack);
 
  private:
-  // A native frame, or an anchor, that tells whose the frames there are.
+  // A native frame or an anchor that shows to which state the frames there belong.
   struct Claim {
     Address sp;
-    std::size_t state, native;  // native: index of the frame; `no_frame` for a state that is anchored there and has
-                                // none
+    // native: index of the frame; `no_frame` for a state that is anchored there and has no frame.
+    std::size_t state, native;
   };
   static constexpr std::size_t no_frame = ~std::size_t{0};
 
@@ -43,8 +43,7 @@ void FrameOwners::settle(const Memory& stack) {
   if (natives_.empty() || parts_are_settled()) return;
   std::vector<Claim> all = claims(stack);
   if (all.empty()) {
-    // Nothing tells whose the frames are. A state that is only guessed has frames of the core at
-    // least.
+    // No frame shows a state. A state that is only guessed needs at least frames of the core.
     const bool none = walked_.running != 0 && !walked_.states[0].anchored &&
                       std::ranges::none_of(natives_,
                                            [&](const NativeFrame& frame) { return functions_.in_core_module(frame); });
@@ -83,7 +82,7 @@ std::size_t FrameOwners::region_of(const NativeFrame& native) const {
   return nearest;
 }
 
-// The state that has called this C function, if no other one has and no anchor tells.
+// The state that has called this C function, if no other state has and no anchor shows the owner.
 std::size_t FrameOwners::owner_by_entry(const NativeFrame& native) const {
   std::size_t owner = no_frame;
   const std::size_t region = region_of(native);
@@ -118,8 +117,8 @@ std::vector<FrameOwners::Claim> FrameOwners::claims(const Memory& stack) {
       continue;
     }
     const StatePlaces::Owner owner = places_.owner(native, states, region, stack);
-    // An anchored state has frames elsewhere than below its anchor only if it is called again, by
-    // another one.
+    // An anchored state has frames that are not below its anchor only if another state calls it
+    // again.
     const bool believed = owner.state != StatePlaces::none &&
                           (owner.certain || owner.state == region || !walked_.states[owner.state].anchored);
     if (believed) claims.push_back({native.sp, owner.state, n});
@@ -136,8 +135,8 @@ std::vector<FrameOwners::Claim> FrameOwners::claims(const Memory& stack) {
   return claims;
 }
 
-// Neighbouring frames of one state are one part. It reaches to the state's anchor, or to what has
-// called it.
+// Neighbouring frames of one state become one part. It reaches to the state's anchor, or to its
+// caller.
 void FrameOwners::make_parts(const std::vector<Claim>& claims) {
   walked_.parts.clear();
   for (std::size_t i = 0; i < claims.size(); ++i) {

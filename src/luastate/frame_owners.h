@@ -1,9 +1,9 @@
 #pragma once
-// Which native frames belong to which of the states that run on a thread. A state that was called
-// by a protected call has an anchor on the stack (luastate/locate.h): the frames up to it are its
-// own, as long as all others are protected, too. One that a host has called by lua_call alone has
-// none; its frames of luaV_execute are asked whose they are, and C functions that only it has
-// called are its own.
+// Assigns native frames to the states that run on a thread. A state called by a protected call has
+// an anchor on the stack (luastate/locate.h): the frames up to it belong to the state, if all other
+// states are protected, too. A state that a host called with a plain lua_call has no anchor. Its
+// luaV_execute frames show their state, and C functions that only this state has called belong to
+// it.
 //
 //      sp ▼ lower addresses                                                 higher ▲
 //        luaV_execute(B)  lua_call  C function of A  luaV_execute(A)  [lj of A]  lua_pcall  main
@@ -15,8 +15,8 @@
 
 namespace luaspy {
 
-// Makes `parts` of the states and puts those first that run on the thread. `stack`: what was read
-// in the stop. `places` learns of it.
+// Makes `parts` of the states and moves those that run on the thread to the front. `stack`: the
+// memory read in the stop. `places` learns from it.
 void settle_owners(Walked& walked, StatePlaces& places, const std::vector<NativeFrame>& natives,
                    const NativeFunctions& functions, const Memory& stack);
 

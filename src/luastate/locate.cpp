@@ -8,20 +8,20 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t chunk_words = 64;   // how many stack words are tested in one batch
-constexpr std::size_t head_size = 112;    // bytes of a lua_State that tell whether it is one: up to L_G and ci in every
-                                          // row
-constexpr std::size_t most_states = 256;  // active on one thread: LUAI_MAXCCALLS bounds nesting to 200
+constexpr std::size_t chunk_words = 64;  // number of stack words tested in one batch
+// Bytes of a lua_State that show whether it is one: up to L_G and ci in every row.
+constexpr std::size_t head_size = 112;
+constexpr std::size_t most_states = 256;  // active on one thread: LUAI_MAXCCALLS limits nesting to 200
 constexpr int chain_limit = 1024;
 
-// What finding a running state needs to know of either Lua.
+// The fields needed to find a running state, in either Lua.
 struct StateFields {
   Offset tt, G;  // the object's type, the reference to its global_State
   std::uint8_t tag;
   bool short_reference;
   Offset anchor;           // errorJmp, cframe
-  Address anchor_flags;    // bits of it that are no address
-  Offset anchor_previous;  // in what it points at: the next one outwards
+  Address anchor_flags;    // bits of it that are not part of the address
+  Offset anchor_previous;  // in the object it points at: the next one outwards
 };
 
 StateFields fields_of(const Dialect& lua) {
@@ -34,17 +34,18 @@ StateFields fields_of(const Dialect& lua) {
 constexpr Address page_size = 4096;
 Address page_of(Address address) { return address & ~(page_size - 1); }
 
-// Where the page of an address is noted, in a table of Locator::most_unreadable.
+// Index of the entry for an address's page in a table of Locator::most_unreadable.
 std::size_t unreadable_slot(Address address) { return (address / page_size * 0x9e3779b97f4a7c15) >> 56; }
 
 Address global_of(const StateFields& fields, std::span<const std::byte> bytes) {
   return fields.short_reference ? load<std::uint32_t>(bytes, fields.G) : load<Address>(bytes, fields.G);
 }
 
-// A row fits a state if the state's main thread, read with this row, is a thread of the same global
-// state, and its stack and its CallInfo chain are where the row says (lstate.h): base_ci ends the
-// chain, and its function is the bottom of the stack. All rows of one series put the wrong fields
-// there for each other. What does not fit, for who wants to know (why_not.h); nullptr: it fits.
+// Checks whether a row fits a state: the state's main thread, read with this row, must be a thread
+// of the same global state; and its stack and its CallInfo chain must be where the row says
+// (lstate.h): base_ci ends the chain, and its function is the bottom of the stack. Any other row of
+// the same series finds wrong fields there. Returns what does not fit, as a text (why_not.h);
+// nullptr: it fits.
 const char* misfit(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) {
   const Address G = load<Address>(bytes, row.L_G);
   if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread) return "its l_G is no address";
@@ -65,7 +66,8 @@ const char* misfit(const Memory& memory, const Layout& row, Address L, std::span
     Address base_ci = state + row.L_base_ci;
     if (row.ci_previous == no_field) base_ci = load<Address>(used, row.L_base_ci);
     if (!plausible_pointer(base_ci)) return "base_ci is no address";
-    // While luaD_reallocstack moves the stack these are offsets, or old and new ones side by side.
+    // While luaD_reallocstack moves the stack, these are offsets, or a mixture of old and new
+    // values.
     const bool still = last > stack && last - stack <= (Address{1} << 30) && (last - stack) % 16 == 0 &&
                        memory.get<Address>(base_ci + row.ci_func) == stack;
     if (row.ci_previous == no_field) {
@@ -75,7 +77,7 @@ const char* misfit(const Memory& memory, const Layout& row, Address L, std::span
     }
     if (memory.get<Address>(base_ci + row.ci_previous) != Address{0}) return "base_ci is not the first CallInfo";
     if (still) continue;
-    // The stack is being moved; then something was called, and its CallInfo is linked both ways.
+    // The stack is being moved. Then something was called, and its CallInfo is linked both ways.
     const Address next = memory.get<Address>(base_ci + row.ci_next).value_or(0);
     if (!plausible_pointer(next) || memory.get<Address>(next + row.ci_previous) != base_ci)
       return "the function of base_ci is not the bottom of the stack";
@@ -86,9 +88,9 @@ const char* misfit(const Memory& memory, const Layout& row, Address L, std::span
 bool fits(const Memory& memory, const Layout& row, Address L, std::span<const std::byte> bytes) {
   return misfit(memory, row, L, bytes) == nullptr;
 }
-// Is it calling something, with no protected call below? What waits to be resumed has a status
-// (ldo.c, lua_yield), what an error has ended as well, and what is not started or has returned is
-// at base_ci.
+// Is it calling something, with no protected call below? A state that waits to be resumed has a
+// status (ldo.c, lua_yield), and so does one that an error has ended. One that is not started or
+// has returned is at base_ci.
 bool is_unprotected(const Memory& memory, const Layout& row, Address L) {
   const std::optional<std::uint8_t> status = memory.get<std::uint8_t>(L + row.L_status);
   const std::optional<Address> ci = memory.get<Address>(L + row.L_ci),
@@ -98,7 +100,7 @@ bool is_unprotected(const Memory& memory, const Layout& row, Address L) {
   return status == std::uint8_t{0} && errorJmp == Address{0} && ci && base_ci && *ci != *base_ci;
 }
 
-// lua_close frees the registry's table before the global_State, which may keep its contents.
+// lua_close frees the registry's table before the global_State, whose contents may remain.
 bool has_registry(const Memory& memory, const Layout& row, Address G) {
   constexpr std::uint8_t table = 5, collectable = 64;  // LUA_TTABLE (lua.h); BIT_ISCOLLECTABLE (lobject.h), from 5.2 on
   std::array<std::byte, 16> value;
@@ -151,7 +153,7 @@ void Locator::know(const AddressSpace& space) {
     highest_ = std::max(highest_, mapping.end);
     if (mapping.start < short_limit) highest_short_ = std::max(highest_short_, mapping.end);
   }
-  // Memory is mapped all the time, next to what there is; but not that much.
+  // Memory is mapped all the time, near the existing memory, but not that much.
   constexpr Address room = Address{1} << 36, short_room = 1 << 28;
   lowest_ = std::max(lowest_ - std::min(lowest_, short_room), lowest_address);
   highest_ = std::min(highest_ + room, address_limit);
@@ -210,8 +212,8 @@ void Locator::forget_states() {
   seen_count_ = 1;
 }
 
-// Of the words that a lua_State could be at: most words of a stack are none, and whoever calls has
-// seen to that. True: it is known to have been one.
+// Decides what to do with a stack word that a lua_State could be at; most words are not, and the
+// caller has filtered those. True: the word is known to have been a state.
 bool Locator::meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown) {
   if (word - stack.start < stack.bytes.size()) return false;
   const bool seen = has_been_state(word);
@@ -255,9 +257,9 @@ Dialect Locator::remember_globals(Address G, const LuajitLayout& layout) {
   return known_[G] = {nullptr, &*same};
 }
 
-// lua_newstate (lstate.c) allocates the main thread and its global_State as one: l_G of the first
-// points right behind it, or, in 5.5, to what it is inside of. LuaJIT's are parts of one GG_State
-// (lj_dispatch.h). Such words are rare enough to look closer at each.
+// lua_newstate (lstate.c) allocates the main thread and its global_State together: l_G of the main
+// thread points right behind it or, in 5.5, to the object that it is inside of. LuaJIT's are parts
+// of one GG_State (lj_dispatch.h). Such words are rare enough to examine each of them.
 void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space,
                                  const std::function<bool(const MainThread&)>& visit) const {
   constexpr std::size_t chunk = 1 << 20, most = 1 << 30, page = 4096, most_gaps = 4096;
@@ -268,8 +270,8 @@ void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space
     for (Address at = mapping.start, next; at < mapping.end && read < most; at = next) {
       auto part = std::span(bytes).first(std::min<Address>(chunk, mapping.end - at));
       const std::size_t readable = memory.read_some(at, part);
-      // It goes on behind a page that cannot be read: thread stacks have guard pages, and may share
-      // a mapping with a heap.
+      // Continues after a page that cannot be read: thread stacks have guard pages, and may share a
+      // mapping with a heap.
       next = at + part.size();
       if (readable < part.size() && ++unreadable <= most_gaps)
         next = std::min(next, (at + readable) / page * page + page);
@@ -288,7 +290,7 @@ void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space
               return;
             continue;
           }
-          // Programs that carry Lua along add fields to the end of lua_State (tup).
+          // Programs that embed Lua may add fields to the end of lua_State (tup).
           constexpr Address most_added = 64;
           if (row.puc->mainthread_embedded ? word != L - row.puc->G_mainthread
                                            : word - (L + row.puc->L_size) > most_added)
@@ -311,8 +313,8 @@ Address Locator::find_main_thread(const Memory& memory, const AddressSpace& spac
   return found;
 }
 
-// The target runs: what looked like a state in memory that was being written is not one when it is
-// looked at again.
+// The target runs: memory that was being written may have looked like a state. It does not when it
+// is looked at again.
 void Locator::find_states(const Memory& memory, const AddressSpace& space) {
   constexpr std::size_t most_found = 4096;
   std::vector<MainThread> found;
@@ -321,7 +323,7 @@ void Locator::find_states(const Memory& memory, const AddressSpace& space) {
     return found.size() < most_found;
   });
   for (const MainThread& main : found) {
-    if (known_.contains(main.G)) continue;  // by a better row
+    if (known_.contains(main.G)) continue;  // already found with a better row
     if (main.lua.luajit != nullptr) {
       LuajitLayout layout = *main.lua.luajit;
       if (find_globals(memory, main.L, layout) && layout == main.found && layout.G_gc != no_field)
@@ -340,8 +342,8 @@ bool Locator::is_state(const Memory& memory, const Activation& state) {
          global_of(fields, head) == state.G;
 }
 
-// Tests the words in chunk_ for being pointers to lua_States: one batch for all of them. What has
-// been a state is kept in memory that keeps what was read.
+// Tests in one batch whether the words in chunk_ are pointers to lua_States. A snapshot keeps the
+// memory of those that have been states.
 void Locator::collect(const Memory& memory, Unknown unknown) {
   std::array<std::array<std::byte, head_size>, chunk_words> heads;
   std::array<Memory::Request, chunk_words> requests;
@@ -419,8 +421,8 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   ++looks_;
   if (rows_.empty()) return;
   if (seen_states_.empty()) forget_states();
-  // While a stack moves, a row may fail to fit for an instant: what looked like a state is asked
-  // again, wherever it stands, but not for ever.
+  // While a stack moves, a row may fail to fit for an instant. What looked like a state is then
+  // asked again, at any place of the stack, but not without end.
   const bool ask_all = std::exchange(doubtful_, false) && doubts_left_ > 0;
   if (ask_all) --doubts_left_;
   const bool short_references = short_states_ || (short_rows_ && unknown == Unknown::read);
@@ -439,10 +441,10 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     if (registers.knows(number)) consider(registers[number], [] { return false; });
   }
   collect(memory, unknown);
-  Address from = stack.start;  // the innermost frames not yet given to a state
-  std::size_t at = 0;          // bytes of the stack scanned
-  // Most of a stack is as it was, and mentions no state: that is told block by block. Unless more
-  // states are known now than then.
+  Address from = stack.start;  // start of the innermost frames not yet given to a state
+  std::size_t at = 0;          // bytes of the stack already scanned
+  // Most of a stack is unchanged and mentions no state: this is checked block by block. The result
+  // of the previous look is not used if more states are known now.
   constexpr std::size_t block = 64;
   const std::uint64_t generation = generation_;
   const bool skips = !ask_all && before_mentions != nullptr && before_mentions->generation == generation;
@@ -489,7 +491,7 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
       scan_below(std::min(limit, stack.start + at + 8 * chunk_words));
     }
     if (best == nullptr) break;
-    // The last one of the chain lies in the frame that entered this state.
+    // The last anchor of the chain is in the frame that entered this state.
     const StateFields fields = fields_of(best->lua);
     Address outermost = best->anchor;
     for (int i = 0; i < chain_limit; ++i) {
@@ -501,14 +503,15 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     from = outermost + 8;
     active.push_back({best->L, best->G, best->lua, from});
   }
-  if (generation_ == generation) mentions_.generation = generation;  // else words that were met before may be states
+  // Otherwise, words that were seen before may be states.
+  if (generation_ == generation) mentions_.generation = generation;
   constexpr std::size_t most_unprotected = 16;
   for (const Candidate& candidate : candidates_) {
     if (candidate.unprotected && unprotected_.size() < most_unprotected)
       unprotected_.push_back({candidate.L, candidate.G, candidate.lua, stack.end()});
   }
   if (!active.empty()) return;
-  // A host that calls lua_call without protection leaves errorJmp NULL: then the main thread runs,
+  // A host that calls lua_call without protection leaves errorJmp NULL. Then the main thread runs,
   // if anything does.
   for (const Candidate& candidate : candidates_) {
     if (candidate.lua.puc == nullptr) continue;

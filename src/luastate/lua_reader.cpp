@@ -45,8 +45,8 @@ void LuaReader::touch(const Memory& memory, const Registers& registers, const Lo
   }
 }
 
-// What is left out is counted of the innermost states only: a hostile stack has hundreds, with
-// calls that go round in circles.
+// Calls left out are counted only for the innermost states: a hostile stack may have hundreds of
+// states, with calls that form cycles.
 WalkLimits LuaReader::limits_of(std::size_t state) const {
   constexpr std::size_t most_counted = 2;
   WalkLimits limits = limits_;

@@ -1,7 +1,7 @@
 #pragma once
-// What is known of a target's Luas, and the Lua half of a look: which states run on a thread and
-// what they are calling. It knows memory and native frames, no process: saved stops and core files
-// take the same way. A look's steps are values (running.h).
+// What is known about a target's Luas, and the Lua half of a look: which states run on a thread and
+// what they are calling. It works on memory and native frames, not on a process, so saved stops and
+// core files use it, too. The steps of a look are values (running.h).
 
 #include <string>
 #include <unordered_map>
@@ -20,55 +20,56 @@ namespace luaspy {
 
 class LuaReader {
  public:
-  // `live`: the target's memory as it is now. `objects`: the same, but what was read since the look
-  // began may be kept. Both have to outlive the reader.
+  // `live`: the target's memory as it is now. `objects`: the same, but it may keep what was read
+  // since the look began. Both must outlive the reader.
   LuaReader(const Memory& live, const Memory& objects, WalkLimits limits)
       : names_(live), luajit_(objects), limits_(limits) {}
 
-  // Which rows to try, best first; what was known of states before is forgotten.
+  // Sets the rows to try, best first. Forgets what was known about states.
   void try_rows(std::vector<Dialect> rows);
 
-  // The target's mappings, as far as they are known now: where a lua_State can be.
+  // The currently known mappings of the target, which say where a lua_State can be.
   void know(const AddressSpace& space) { locator_.know(space); }
 
   // In the stop: finds the states, and touches what their walks will need. `memory` is the
-  // snapshot; `stack` the thread's stack in it. `before`, `mentions`: the stack and what of it was
-  // found at the look before, if there was one. `all`: nothing is deferred. One thread at a time
-  // may do this, while another one is at what comes after a stop.
+  // snapshot; `stack` is the thread's stack in it. `before`, `mentions`: the stack and its mentions
+  // at the previous look, if there was one. `all`: nothing is deferred. Only one thread at a time
+  // may call this, but another thread may run the steps after a stop meanwhile.
   void locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
               const Locator::ThreadStack& before, bool all, Located& located,
               const Locator::Mentions* mentions = nullptr);
-  // Right after it: touches what locate() did not, as the functions were known. `memory`: the
-  // snapshot, and then the memory as it is now.
+  // Right after the stop: touches what locate() left out because the functions were known.
+  // `memory`: the snapshot, then the memory as it is now.
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
              const Located& located) const {
     touch(memory, registers, stack, located, nullptr);
   }
 
-  // All that follows comes after the stop, in this order. Did the stop miss a state that runs
+  // Everything below is called after the stop, in this order. Did the stop miss a state that runs
   // there?
   bool missed(const Located& located) const;
-  // PUC's calls, and what of LuaJIT's is needed for the native frames. `room`: a value that is not
-  // needed any more, for its memory.
+  // PUC's calls, and for LuaJIT what the native frames need. `room`: a value no longer needed,
+  // whose memory is reused.
   Walked walk(const Located& located, const LookMemory& look, Walked room = {});
-  // LuaJIT: the trace of one of these states, or of one, that has `pc`, nullptr if there is none.
-  // Valid until the next call.
+  // LuaJIT: the trace of one of these states (or of the given one) that contains `pc`, nullptr if
+  // there is none. Valid until the next call.
   const Trace* trace_at(const Walked& walked, Address pc);
   const Trace* trace_at(const Activation& activation, Address pc) { return luajit_.trace_at(activation, pc); }
-  // Then, with the native frames, LuaJIT's calls: where the innermost frame is, and what a trace
-  // has inlined, is known only now. Of PUC's, which frames are of states without a protected call,
-  // and whether the innermost call has begun. Again, if the native frames turn out to be others.
+  // Then the native frames are added. LuaJIT's calls are found: only now is it known where the
+  // innermost frame is, and what a trace has inlined. For PUC: which frames belong to states
+  // without a protected call, and whether the innermost call has begun. Call again if the native
+  // frames change.
   void settle(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
               const LookMemory& look);
-  // The walks are made. `all` were touched: their functions are known from now on. Else: are those
-  // that were known the same still?
+  // Call after the walks. `all`: all functions were touched and become known. Otherwise: are the
+  // known ones unchanged?
   bool confirm_functions(const Walked& walked, bool all);
   // What the innermost state was doing.
   VmState vm_state(const Walked& walked, const std::vector<NativeFrame>& natives,
                    const NativeFunctions& functions) const;
 
-  // Every Lua of the process that is known, by its global_State: those whose states have run on the
-  // stacks looked at, and after find_states() those that no stack mentions. Not while another
+  // Every known Lua of the process, by its global_State: those whose states have run on the stacks
+  // looked at, and after find_states() those that no stack mentions. Do not call while another
   // thread may be in locate().
   const std::unordered_map<Address, Dialect>& global_states() const { return locator_.global_states(); }
   void find_states(const AddressSpace& space) { locator_.find_states(names_.memory(), space); }
@@ -78,16 +79,16 @@ class LuaReader {
   bool saw_state() const { return !seen_.empty(); }
   // Searches all of the target's writable memory for a main thread.
   bool finds_state(const AddressSpace& space) const { return locator_.find_main_thread(names_.memory(), space) != 0; }
-  std::vector<std::string> rows() const;  // "Lua 5.4.3-5.4.9": in use, by the states seen
+  std::vector<std::string> rows() const;  // "Lua 5.4.3-5.4.9": the rows used by the states seen
 
  private:
-  WalkLimits limits_of(std::size_t state) const;  // counted from the innermost
+  WalkLimits limits_of(std::size_t state) const;  // `state` counts from the innermost
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
              const Located& located, const KnownFunctions* known) const;
   void add_state(Walked& walked, const LookMemory& look, const Activation& activation, bool anchored) const;
 
-  Locator locator_;                            // locate() changes it
-  std::unordered_map<Address, Dialect> seen_;  // by global_State: of the states that were walked
+  Locator locator_;                            // changed by locate()
+  std::unordered_map<Address, Dialect> seen_;  // by global_State: the states that were walked
   LivePc live_pc_;
   StatePlaces state_places_;
   Names names_;

@@ -13,10 +13,11 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_prototypes = 1 << 14;  // a target that makes functions without end must not fill memory
-constexpr std::size_t shown_source = 60;          // LUA_IDSIZE (luaconf.h)
+// A target that makes functions without end must not fill memory.
+constexpr std::size_t most_prototypes = 1 << 14;
+constexpr std::size_t shown_source = 60;  // LUA_IDSIZE (luaconf.h)
 
-// The mark of the Proto or GCproto at `proto`, as it is now; 0 if there is none.
+// The current mark of the Proto or GCproto at `proto`; 0 if there is none.
 std::uint64_t mark_now(const Memory& memory, const Dialect& dialect, Address proto) {
   std::array<std::byte, 256> bytes;
   const auto now = std::span(bytes).first(dialect.luajit != nullptr ? dialect.luajit->pt_size : dialect.puc->p_size);
@@ -41,8 +42,8 @@ Names::Entry* Names::entry(const Dialect& dialect, const LuaCall& call) {
   if (entry.mark == call.mark && entry.prototype) return &entry;
   entry = {call.mark, read_prototype(memory_, dialect, call.proto), {}, 0, {}};
   if (entry.prototype) entry.file = chunk_name(entry.prototype->source);
-  // The thread runs: what was read is what the stop saw only if the Proto is still the same after
-  // the reading.
+  // The thread runs: what was read is what the stop saw only if the Proto is unchanged after
+  // reading.
   if (mark_now(memory_, dialect, call.proto) != call.mark) entry.prototype.reset();
   return entry.prototype ? &entry : nullptr;
 }
@@ -57,8 +58,8 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
   if (caller->finalizer) return "__gc";
   if (caller->hooked) return "hook";
   if (!caller->is_lua) return {};
-  // LuaJIT calls hooks, finalizers and callbacks of C through a C frame of its own, whatever
-  // instruction they came at.
+  // LuaJIT calls hooks, finalizers and FFI callbacks through a C frame of their own, at any
+  // instruction.
   if (context.dialect.luajit != nullptr && call.fresh) return {};
   Entry* const from = entry(context.dialect, *caller);
   if (from == nullptr) return {};
@@ -72,9 +73,9 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
   return is_true(called, context, call, *caller) ? called.name : std::string();
 }
 
-// A register is looked at every time. For values that take more reads one look that finds the
-// function itself is enough: it is called by this name at least now and then. That it is another
-// one may be because the value was changed since.
+// A register is checked every time. For values that take more reads, one look that finds the
+// function itself is enough: then it is called by this name at least sometimes. If a later look
+// finds another function, the value may have been changed since the call.
 bool Names::is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller) {
   constexpr int most_looks = 16;
   constexpr std::size_t most_verdicts = 1 << 10;
@@ -118,15 +119,16 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
   if (proto->is_main()) frame.name = "main chunk";
   else if (proto->line_defined == 0) name_as_loaded(frame, context, call.code);
   else if (frame.name.empty()) {
-    // What C calls, no instruction names: as luaL_traceback does (lauxlib.c, pushglobalfuncname).
+    // No instruction names what C calls: name it as luaL_traceback does (lauxlib.c,
+    // pushglobalfuncname).
     if (const std::string* const name = loaded_lua_name(context, call)) frame.name = *name;
   }
   if (frame.name.empty() || frame.name == "?") frame.name = "function";
   return frame;
 }
 
-// The functions in it are told apart before the first of them is asked for, if it is named first:
-// name callers before those that they call.
+// The functions inside this one are numbered before the first of them is asked for, if this one is
+// named first. So callers must be named before their callees.
 std::uint32_t Names::identity_of(const Dialect& dialect, Entry& entry) {
   const Prototype& prototype = *entry.prototype;
   tell_children_apart(dialect, prototype);
@@ -137,8 +139,8 @@ std::uint32_t Names::identity_of(const Dialect& dialect, Entry& entry) {
   return is_twin ? std::max(identity + twin->second.number, std::uint32_t{1}) : identity;
 }
 
-// Functions of one line may have the same code, too: then their order in the source is all that
-// tells them apart.
+// Functions on one line may also have the same code. Then only their order in the source
+// distinguishes them.
 void Names::tell_children_apart(const Dialect& dialect, const Prototype& parent) {
   constexpr std::size_t most_read = 512, most_twins = 1 << 14;
   if (parent.children.size() < 2 || twins_.size() >= most_twins) return;
@@ -162,8 +164,8 @@ void Names::tell_children_apart(const Dialect& dialect, const Prototype& parent)
   }
 }
 
-// LuaJIT without debug information, as its own functions in bytecode: what has no place is told
-// apart by a full name.
+// LuaJIT without debug information, as for its own functions in bytecode: a function without a
+// place is identified by its full name.
 void Names::name_as_loaded(Frame& frame, const Context& context, Address key) {
   if (const std::string* name = loaded_name(context, key)) frame.name = *name;
 }
@@ -171,8 +173,8 @@ void Names::name_as_loaded(Frame& frame, const Context& context, Address key) {
 const std::string* Names::loaded_name(const Context& context, Address key) {
   const auto name_of = [](const Loaded& loaded) { return loaded.is_shared ? nullptr : &loaded.name; };
   if (const auto known = loaded_.find(key); known != loaded_.end()) return name_of(known->second);
-  // A module may have been loaded since. Each miss costs a reading of all modules, so they become
-  // rare: after 1, 2, 4 … misses.
+  // A module may have been loaded since. Each miss costs reading all modules, so they are read
+  // rarely: after 1, 2, 4 … misses.
   ++misses_;
   if (stands_still_ || reads_left_ == 0 || (misses_ & (misses_ - 1)) != 0) return nullptr;
   --reads_left_;
@@ -181,9 +183,9 @@ const std::string* Names::loaded_name(const Context& context, Address key) {
   return now != loaded_.end() ? name_of(now->second) : nullptr;
 }
 
-// The closure that is called, else one of the same prototype: programs make handlers anew. What
-// table has it may change at any time, but it is read again ever more rarely: most functions
-// without a name are in none.
+// The name of the called closure, or of another closure of the same prototype, since programs make
+// handlers again and again. Tables may change at any time, but they are read again ever more
+// rarely: most functions without a name are in no table.
 const std::string* Names::loaded_lua_name(const Context& context, const LuaCall& call) {
   constexpr std::size_t most_states = 256;
   const auto known = [&]() -> const std::string* {
@@ -199,7 +201,7 @@ const std::string* Names::loaded_lua_name(const Context& context, const LuaCall&
   if (const std::string* const name = known()) return name;
   if (stands_still_ || lua_reads_left_ == 0) return nullptr;
   if (lua_misses_.size() >= most_states && !lua_misses_.contains(context.G)) lua_misses_.clear();
-  // After 1, 4, 16, 64 … of them.
+  // After 1, 4, 16, 64 … misses.
   const auto misses = static_cast<unsigned>(++lua_misses_[context.G]);
   if (!std::has_single_bit(misses) || std::countr_zero(misses) % 2 != 0) return nullptr;
   --lua_reads_left_;
@@ -210,8 +212,7 @@ const std::string* Names::loaded_lua_name(const Context& context, const LuaCall&
 void Names::read_loaded(const Dialect& dialect, Address G) {
   constexpr std::size_t most_functions = 1 << 16;
   constexpr int most_aliases = 3;
-  // Modules share functions (socket and socket.core): the shortest name is the one people call them
-  // by.
+  // Modules share functions (socket and socket.core): the shortest name is the one that people use.
   const auto take = [](std::string& known, const std::string& name) {
     if (known.empty() || name.size() < known.size() || (name.size() == known.size() && name < known)) known = name;
   };

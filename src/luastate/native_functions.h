@@ -1,5 +1,5 @@
 #pragma once
-// What the Lua half and the merge want to know about native functions.
+// What the Lua half and the merge need to know about native functions.
 
 #include <cstddef>
 #include <vector>
@@ -12,27 +12,26 @@ namespace luaspy {
 class NativeFunctions {
  public:
   virtual ~NativeFunctions() = default;
-  // Is this frame luaV_execute, or LuaJIT's virtual machine, or machine code that it made?
+  // Is this frame luaV_execute, LuaJIT's virtual machine, or machine code made by LuaJIT?
   virtual bool executes_lua(const NativeFrame& frame) const = 0;
-  // If it is LuaJIT's virtual machine that has called lj_trace_exit: where it has told which exit
-  // that is. Else nullptr.
+  // If the frame is LuaJIT's virtual machine calling lj_trace_exit: where it has stored the number
+  // of the exit. Otherwise nullptr.
   virtual const TraceExit* trace_exit(const NativeFrame&) const { return nullptr; }
-  // Is it one of the functions that a step or a full run of PUC's collector goes through? False
-  // where that cannot be told, and for LuaJIT, which says it in other ways.
+  // Is it one of the functions through which a step or a full run of PUC's collector goes? False if
+  // that is not known, and for LuaJIT, which shows it in other ways.
   virtual bool collects(const NativeFrame&) const { return false; }
-  // Is it known by its name to carry a call and do nothing else?
+  // Is its name that of a function that only carries a call?
   virtual bool carries(const NativeFrame& frame) const = 0;
-  // Is it in the same module as a Lua core? Then it may be left out between two frames that mean
-  // something.
+  // Is it in the same module as a Lua core? Then it may be left out between two meaningful frames.
   virtual bool in_core_module(const NativeFrame& frame) const = 0;
-  // May there be code at this address, as far as the mappings tell?
+  // May there be code at this address, according to the mappings?
   virtual bool may_be_code(Address) const { return true; }
-  // The machine code of the luaV_execute that `frame` is in; empty if it is not to be had.
+  // The machine code of the luaV_execute that `frame` is in; empty if it is not available.
   virtual std::vector<std::byte> code(const NativeFrame& frame) const = 0;
-  // How a person reads it: by symbol, else by module and the function's start in it, else by
-  // module. Never by a raw pc, so that samples of one function add up.
+  // Its readable name: the symbol; without one, the module and the function's start in it; without
+  // that, the module. Never a raw pc, so that samples of one function add up.
   virtual const Frame& describe(const NativeFrame& frame) const = 0;
-  virtual Frame describe_entry(Address entry) const = 0;  // the same for a function's first instruction
+  virtual Frame describe_entry(Address entry) const = 0;  // the same, by a function's first instruction
 };
 
 }  // namespace luaspy

@@ -1,8 +1,8 @@
 #pragma once
-// What each opcode of 5.1 to 5.5 and of LuaJIT means to someone who looks for the name of a value:
-// pure data, from lopcodes.h (order, widths), lopcodes.c (which opcodes set A) and ldebug.c (which
-// origins of a value give it a name); for LuaJIT from lj_bc.h and lj_debug.c. One algorithm reads
-// all of it (bytecode.cpp); tests/oracle compares it with the headers of each Lua.
+// What each opcode of 5.1 to 5.5 and of LuaJIT means for finding the name of a value. Pure data,
+// from lopcodes.h (order, widths), lopcodes.c (which opcodes set A) and ldebug.c (which origins of
+// a value give it a name); for LuaJIT from lj_bc.h and lj_debug.c. One algorithm reads all of it
+// (bytecode.cpp); tests/oracle compares it with the headers of each Lua.
 
 #include <array>
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace luaspy {
 
-// Which registers an instruction may change, in the eyes of ldebug.c (findsetreg; 5.1: symbexec).
-// The machine may do more: OP_VARARG fills many registers, OP_SELF of 5.2 and later sets A+1 too.
+// Which registers an instruction may change, according to ldebug.c (findsetreg; 5.1: symbexec). The
+// machine may change more: OP_VARARG fills many registers, OP_SELF of 5.2 and later sets A+1 too.
 enum class Sets : std::uint8_t { nothing, a, a_and_next, a_to_b, a_to_a_plus_b, from_a, from_a_plus_2 };
 
 // What an instruction puts into A, as far as that has a name.
@@ -30,14 +30,14 @@ enum class Origin : std::uint8_t {
   field,           // of the table in register B, by key C
   integer_field,   // of the table in register B, by a number
   method,          // of the object in register B, by key C
-  element,         // LuaJIT: of the table in register B, by the number C; it has no name
-  closure,         // LuaJIT: a new one of the prototype that is constant Bx
+  element,         // LuaJIT: of the table in register B, by the number C; has no name
+  closure,         // LuaJIT: a new closure of the prototype that is constant Bx
 };
 
-// How argument C tells the key of a field or method.
+// How argument C gives the key of a field or method.
 enum class Key : std::uint8_t {
   none,
-  constant_of_rk,  // a constant, or a register whose contents are not looked for (5.1)
+  constant_of_rk,  // a constant, or a register whose contents are not searched (5.1)
   rk,              // bit 8 of C: a constant; else a register
   k_flag,          // bit k of the instruction: a constant; else a register
   constant,
@@ -53,25 +53,27 @@ enum class Flow : std::uint8_t {
 
 enum class Calls : std::uint8_t {
   nobody,
-  value,       // what is in A, and a Lua function then runs in the same luaV_execute (lvm.c)
-  tail_value,  // the same, and the callee replaces the caller
-  generator,   // 5.1, LuaJIT: the iterator, named as any value
+  value,       // what is in A; a Lua function then runs in the same luaV_execute (lvm.c)
+  tail_value,  // the same, but the callee replaces the caller
+  generator,   // 5.1, LuaJIT: the iterator, named like any value
   iterator,    // 5.2 and later: named "for iterator"
-  event,       // a metamethod, if anything
+  event,       // a metamethod, if it calls anything
   event_in_c,  // the metamethod whose number (ltm.h, TMS) is in C
 };
 
-// LuaJIT: whose metatables have the metamethod that an instruction calls.
+// LuaJIT: the operands whose metatables may hold the metamethod that an instruction calls.
 enum class Operands : std::uint8_t {
-  none,  // not looked for: the collector runs
+  none,  // not searched: the collector runs
   a,
   b,
   bx,  // the value in that register
   a_and_bx,
   b_and_c,
-  above_c,      // the last two, moved to where a callee's arguments are: above C and a frame (lj_meta.c, lj_meta_cat)
+  // The last two, moved to where a callee's arguments are: above C and a frame (lj_meta.c,
+  // lj_meta_cat).
+  above_c,
   below_a,      // the value in the register before A
-  environment,  // the closure's
+  environment,  // the closure's environment
 };
 
 struct Opcode {
@@ -85,12 +87,11 @@ struct Opcode {
   Operands operands = Operands::none;
 };
 
-// How a field is told to be a global: the name of its table is "_ENV". Which tables' names are
-// looked for:
+// A field is a global if the name of its table is "_ENV". Which tables' names count:
 enum class Environment : std::uint8_t {
   none,            // 5.1 has opcodes for globals
   local_variable,  // 5.2, 5.3: an upvalue of OP_GETTABUP, or a local at that instruction
-  any_variable,    // 5.4, 5.5 (as of 5.4.9): a local or an upvalue, also when it went through registers
+  any_variable,    // 5.4, 5.5 (as of 5.4.9): a local or an upvalue, even after moves through registers
 };
 
 struct Field {
@@ -98,23 +99,31 @@ struct Field {
   constexpr int of(std::uint32_t instruction) const {
     return static_cast<int>(instruction >> position & ((std::uint32_t{1} << width) - 1));
   }
-  constexpr int signed_of(std::uint32_t instruction) const {  // in excess of half the maximum, rounded down
+  // The argument is stored in excess of half the maximum, rounded down.
+  constexpr int signed_of(std::uint32_t instruction) const {
     return of(instruction) - static_cast<int>((std::uint32_t{1} << (width - 1)) - 1);
   }
 };
 
 struct Encoding {
   Field opcode, a, b, c, k, bx, ax, jump;
-  Field from;  // the source of a move, the number of an upvalue, the last of the registers from A on
+  // The source of a move, the number of an upvalue, or the last of the registers set from A on.
+  Field from;
   std::span<const Opcode> opcodes;
   Environment environment;
-  bool takes_jumps;    // 5.1: forward jumps are followed; later: what they skip is conditional, and names nothing
-  bool names_at_call;  // 5.1: which locals are alive is asked at the call, not where the register was set
+  // 5.1: forward jumps are followed. Later: instructions that they skip are conditional, and give
+  // no name.
+  bool takes_jumps;
+  // 5.1: the active locals are those at the call, not those where the register was set.
+  bool names_at_call;
   std::string_view event_prefix;
-  bool backwards = false;   // LuaJIT: what set a register is looked for from the call back, whatever jumps there are
+  // LuaJIT: the instruction that set a register is searched backwards from the call, ignoring
+  // jumps.
+  bool backwards = false;
   int generator_below = 0;  // how far below A an iterator is kept
-  int object_above = 0;  // LuaJIT: how far above a method its object is put, by the instruction before; 0: OP_SELF does
-                         // it
+  // LuaJIT: how far above a method its object is put, by the instruction before; 0: OP_SELF does
+  // it.
+  int object_above = 0;
 };
 
 namespace opcode_tables {
@@ -133,7 +142,7 @@ constexpr Opcode tail_calls(std::string_view name) {
 constexpr Opcode flows(std::string_view name, Flow flow, Sets changed = Sets::nothing) {
   return {.name = name, .sets = changed, .flow = flow};
 }
-// The same opcode, which may call a metamethod.
+// The same opcode, marked as one that may call a metamethod.
 constexpr Opcode event(std::string_view event_name, Opcode opcode) {
   opcode.calls = Calls::event;
   opcode.event = event_name;
@@ -214,7 +223,7 @@ inline constexpr std::array lua52 = {
     event("eq", plain("EQ")),
     event("lt", plain("LT")),
     event("le", plain("LE")),
-    sets_a("TEST"),  // lopcodes.c says it does not, findsetreg that it does
+    sets_a("TEST"),  // does not set A by lopcodes.c, but does by findsetreg
     sets_a("TESTSET"),
     calls("CALL", Calls::value, Sets::from_a),
     tail_calls("TAILCALL"),
@@ -365,8 +374,8 @@ inline constexpr std::array lua54 = {
     plain("EXTRAARG"),
 };
 
-// 5.4's with the last two replaced by four, the shifts by a constant swapped, and OP_SELF always
-// with a constant.
+// The table of 5.4 with the last two opcodes replaced by four, the shifts by a constant swapped,
+// and OP_SELF always with a constant.
 inline constexpr std::array lua55 = [] {
   std::array<Opcode, lua54.size() + 2> table;
   for (std::size_t i = 0; i < lua54.size(); ++i) table[i] = lua54[i];
@@ -382,13 +391,13 @@ inline constexpr std::array lua55 = [] {
   return table;
 }();
 
-// lj_bc.h. Argument A of mode dst is set; of mode base, all registers from A on are; as lj_debug.c
-// sees it. What the compiler patches (BC_JFORI, BC_JITERL …) means the same as what was there:
-// BC_JLOOP sets nothing, and where it replaces BC_ITERN, BC_ITERL follows.
+// lj_bc.h. An instruction sets argument A of mode dst; with mode base it sets all registers from A
+// on, as lj_debug.c sees it. Opcodes that the compiler patches in (BC_JFORI, BC_JITERL …) mean the
+// same as the original; BC_JLOOP sets nothing, and where it replaces BC_ITERN, BC_ITERL follows.
 //
-// The seven bit operators came in 2026-07 (a2ce8114) and moved the function headers, BC_FUNCF to
-// BC_FUNCCW, from 89 on to 96 on. Nobody looks at those for names: the only one in a function is
-// instruction 0, before which nothing is set. So one table does for both.
+// The seven bit operators were added in 2026-07 (a2ce8114) and moved the function headers, BC_FUNCF
+// to BC_FUNCCW, from 89 on to 96 on. The headers never matter for names: the only one in a function
+// is instruction 0, before which nothing is set. So one table serves both.
 inline constexpr std::array luajit = {
     event_of("lt", Operands::a_and_bx, plain("ISLT")),
     event_of("lt", Operands::a_and_bx, plain("ISGE")),
@@ -488,13 +497,13 @@ inline constexpr std::array luajit = {
     sets_a("BSAR"),
 };
 
-// ltm.h, TMS of 5.4 and 5.5: what OP_MMBIN and its like count.
+// ltm.h, TMS of 5.4 and 5.5: the numbers that OP_MMBIN and similar opcodes use.
 inline constexpr std::array<std::string_view, 25> events = {
     "index", "newindex", "gc",   "mode", "len", "eq",  "add",  "sub", "mul", "mod",    "pow",  "div",  "idiv",
     "band",  "bor",      "bxor", "shl",  "shr", "unm", "bnot", "lt",  "le",  "concat", "call", "close"};
 
-// By Bytecode. In 5.1 to 5.3, k is not an argument, and Ax is none in 5.1. LuaJIT has A, B and C,
-// or A and D, here Bx; k, Ax and jump are not looked at.
+// By Bytecode. 5.1 to 5.3 have no argument k, and 5.1 has no Ax. LuaJIT has A, B and C, or A and D
+// (here Bx); its k, Ax and jump are not used.
 inline constexpr std::array<Encoding, 7> encodings = [] {
   constexpr Encoding six_bits = {.opcode = {0, 6},
                                  .a = {6, 8},

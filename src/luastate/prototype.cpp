@@ -18,10 +18,10 @@ constexpr std::size_t local_size = 16, local_start = 8, local_end = 12;  // lobj
 constexpr std::size_t absline_size = 8;                                  // lobject.h, AbsLineInfo
 constexpr std::int8_t absline_marker = -0x80;                            // ldebug.h, ABSLINEINFO
 
-// No compiler makes more of these for one function (lparser.c: SHRT_MAX locals, 255 upvalues).
+// Compilers stay below these limits for one function (lparser.c: SHRT_MAX locals, 255 upvalues).
 constexpr int most_code = 1 << 24, most_constants = 1 << 26, most_locals = 32767, most_upvalues = 255;
-// Constants beyond it are not read: they would name hardly anything, and data files have them by
-// the million.
+// Constants beyond this number are not read: they would name hardly anything, and data files have
+// millions of them.
 constexpr int most_constants_read = 1 << 20;
 constexpr std::size_t most_bytes = 64 << 20;  // for one Proto
 
@@ -61,7 +61,7 @@ class PrototypeReader {
     return memory_.read(address, into);
   }
 
-  // An array whose elements are taken apart by the caller; nullopt if its size or place is no
+  // An array whose elements the caller decodes; nullopt if its size or address cannot be an
   // array's.
   std::optional<std::vector<std::byte>> read_elements(Offset offset, int count, std::size_t element) {
     std::vector<std::byte> bytes;
@@ -92,7 +92,7 @@ class PrototypeReader {
     return true;
   }
 
-  // ldebug.c, luaG_getfuncline: each byte counts from the line before it, unless abslineinfo has
+  // ldebug.c, luaG_getfuncline: each byte is relative to the line before it, unless abslineinfo has
   // the instruction.
   bool read_relative_lines() {
     std::vector<std::int8_t> steps(prototype_.code.size());
@@ -132,9 +132,8 @@ class PrototypeReader {
     return true;
   }
 
-  // Lua says "?" for an upvalue without a name, and so does this for one whose name cannot be read.
-  // lua.h, LUA_TBOOLEAN and LUA_TNUMBER, with variants in the bits above. A nil's word is anything,
-  // and up to 5.3 a boolean's is an int.
+  // lua.h, LUA_TBOOLEAN and LUA_TNUMBER, with variants in the bits above. The word of a nil may be
+  // anything; up to 5.3 the word of a boolean is an int.
   void mix_constant(std::uint32_t tag, std::uint64_t word) {
     mix(prototype_.fields_hash, tag);
     if ((tag & 0x0f) == 3) mix(prototype_.fields_hash, word);
@@ -154,6 +153,7 @@ class PrototypeReader {
     return true;
   }
 
+  // Lua shows "?" for an upvalue without a name. So does this, also if the name cannot be read.
   bool read_upvalues() {
     const int count = number(layout_.p_sizeupvalues);
     if (count < 0 || count > most_upvalues) return false;
@@ -185,8 +185,8 @@ class PrototypeReader {
     return true;
   }
 
-  // A source may be missing; one that is not a string means that this is no Proto. Constants come
-  // last, so that they alone suffer when there are too many.
+  // A source may be missing; if it is not a string, this is not a Proto. Constants come last, so
+  // that only they are cut when there are too many.
   bool read_strings() {
     prototype_.source = "=?";
     bool source_read = pointer(layout_.p_source) == 0;
@@ -227,7 +227,7 @@ class PrototypeReader {
   std::vector<std::byte> object_;
   std::size_t bytes_left_ = most_bytes;
   std::vector<Address> strings_;
-  std::vector<Place> places_;  // where each of strings_ goes
+  std::vector<Place> places_;  // where each element of strings_ belongs
 };
 
 }  // namespace
@@ -240,9 +240,9 @@ void mix(std::uint64_t& hash, std::string_view text) {
   for (const char c : text) mix(hash, static_cast<std::uint8_t>(c));
 }
 
-// What LuaJIT changes in its bytecode (lj_trace.c, lj_dispatch.c, and vm_x64.dasc of ITERN and
-// ISNEXT) are calls of iterators, returns, jumps, loops and headers: the opcodes behind those that
-// work on tables. 66 is the first of them, CALLM, and in later releases 73 (lj_bc.h).
+// LuaJIT changes some of its bytecode (lj_trace.c, lj_dispatch.c, and vm_x64.dasc for ITERN and
+// ISNEXT): calls of iterators, returns, jumps, loops and headers. These are the opcodes after those
+// that work on tables. The first of them, CALLM, is 66, and 73 in later releases (lj_bc.h).
 std::uint32_t Prototype::identity() const {
   constexpr std::uint32_t never_changed = 60;
   std::uint64_t hash = fields_hash ^ 0xcbf29ce484222325;

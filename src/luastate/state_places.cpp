@@ -21,7 +21,7 @@ StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<cons
     if (state == expected && place_of_expected == none) place_of_expected = place;
     ++evidence.hits[place];
     if (best == none || evidence.hits[place] > evidence.hits[best])
-      best = place, best_state = state;  // of equals the first: registers
+      best = place, best_state = state;  // of equal places the first: registers
   };
   for (std::size_t i = 0; i < registers; ++i) {
     if (execute.registers.knows(callee_saved_registers[i])) look_at(i, execute.registers[callee_saved_registers[i]]);
@@ -40,7 +40,7 @@ StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<cons
   }
   const bool certain = evidence.hits[best] >= enough_frames &&
                        10 * std::uint64_t{evidence.hits[best]} >= 9 * std::uint64_t{evidence.frames};
-  // What a register has is in use; a slot may have been left by an earlier call.
+  // A register's value is in use; a slot may contain the leftover of an earlier call.
   const bool mentions_expected = place_of_expected != none && (place_of_expected < registers || best >= registers);
   if (!certain && mentions_expected) best_state = expected;
   return {best_state, certain};

@@ -1,8 +1,8 @@
 #pragma once
-// Whose luaV_execute a native frame is. L is an argument that luaV_execute needs until it returns,
-// so it is in a callee-saved register or in a slot of the frame, at the same place in every frame
-// of one build. The place is learned: it holds a running state in every frame, other places only by
-// chance (what earlier calls have left in slots that are not in use).
+// Finds the state that a luaV_execute frame runs. luaV_execute needs its argument L until it
+// returns, so L is in a callee-saved register or in a slot of the frame, at the same place in every
+// frame of one build. The place is learned: it holds a running state in every frame. Other places
+// do so only by chance, in unused slots with leftovers of earlier calls.
 
 #include <array>
 #include <span>
@@ -18,21 +18,21 @@ class StatePlaces {
   static constexpr std::size_t none = ~std::size_t{0};
   struct Owner {
     std::size_t state = none;  // index into the states given
-    bool certain = false;      // at a place that has held a running state nearly always
+    bool certain = false;      // found at a place that nearly always held a running state
   };
 
-  // Which of the states that run the frame belongs to. `expected`, an index or `none`, is believed
-  // until the place is certain, if the frame mentions it in as good a place as any other.
+  // The state, of those that run, to which the frame belongs. `expected`, an index or `none`, is
+  // accepted until the place is certain, if the frame mentions it in a place as good as any other.
   Owner owner(const NativeFrame& execute, std::span<const Address> states, std::size_t expected, const Memory& stack);
 
  private:
-  static constexpr std::size_t frame_slots = 256;  // words below the CFA that are looked at: gcc -O0 needs some 170
+  static constexpr std::size_t frame_slots = 256;  // words searched below the CFA: gcc -O0 needs some 170
   static constexpr std::size_t places = callee_saved_registers.size() + frame_slots;
   struct Evidence {
     std::array<std::uint32_t, places> hits{};
     std::uint32_t frames = 0;
   };
-  std::unordered_map<Address, Evidence> by_function_;  // start of luaV_execute
+  std::unordered_map<Address, Evidence> by_function_;  // by start of luaV_execute
 };
 
 }  // namespace luaspy

@@ -15,7 +15,7 @@ struct Characters {
   bool by_pointer = false;
 };
 
-// lobject.h: short or long is told by the object's own tt byte (at +8).
+// lobject.h: the object's own tt byte (at +8) says whether it is short or long.
 std::optional<Characters> characters_of(const Layout& layout, std::span<const std::byte> header) {
   constexpr std::size_t object_tt = 8;
   constexpr std::uint8_t short_string = 0x04, long_string = 0x14;

@@ -14,15 +14,15 @@ namespace luaspy {
 
 inline constexpr std::size_t string_limit = 200;  // characters of a string that are kept
 
-// Reads many strings in three rounds of one batch each: headers, pointers to characters where there
-// are any, characters.
+// Reads many strings in three rounds of one batch each: headers; pointers to the characters, where
+// there are any; characters.
 class StringBatch {
  public:
   StringBatch(const Memory& memory, const Dialect& dialect, std::size_t limit)
       : memory_(memory), dialect_(dialect), limit_(limit) {}
 
-  // Calls `store(index, text)` for every string that could be read, in order. `bytes_left` goes
-  // down by what was read; nothing more is read when it is used up.
+  // Calls `store(index, text)` for every string that could be read, in order. Subtracts what was
+  // read from `bytes_left`, and reads only strings that certainly fit into it.
   template <typename Store>
   void read(std::span<const Address> objects, std::size_t& bytes_left, Store store) {
     for (std::size_t first = 0; first < objects.size(); first += strings_at_once) {
@@ -40,14 +40,14 @@ class StringBatch {
   static constexpr std::size_t strings_at_once = 4096;
   // What a string's header says about its characters.
   struct Text {
-    Address address = 0;  // 0: a pointer to them is still to be read, at `pointer`
+    Address address = 0;  // 0: a pointer to them must be read first, at `pointer`
     Address pointer = 0;
     std::size_t size = 0;
   };
   std::size_t header_size() const {
     return dialect_.luajit != nullptr ? dialect_.luajit->str_data : dialect_.puc->string_data;
   }
-  // GC32: the empty string is a part of global_State.
+  // GC32: the empty string is inside the global_State, so it is aligned to 4 bytes only.
   std::size_t alignment() const { return dialect_.luajit != nullptr && !dialect_.luajit->gc64 ? 4 : 8; }
   std::optional<Text> text_of(Address object, std::span<const std::byte> header) const;
   std::size_t read_some(std::span<const Address> objects);
@@ -68,7 +68,7 @@ class StringBatch {
 std::optional<std::string> read_string(const Memory& memory, const Dialect& dialect, Address address,
                                        std::size_t limit = string_limit);
 
-// How long the string at `address` is, in bytes; nullopt if there is none.
+// The length of the string at `address` in bytes; nullopt if there is none.
 std::optional<std::uint64_t> string_length(const Memory& memory, const Dialect& dialect, Address address);
 
 }  // namespace luaspy

@@ -11,7 +11,7 @@
 namespace luaspy {
 namespace {
 
-constexpr unsigned most_nodes_log2 = 16;                // of a table that is searched by name
+constexpr unsigned most_nodes_log2 = 16;                // limit for a table that is searched by name
 constexpr unsigned most_log2 = 30;                      // ltable.c, MAXHBITS
 constexpr std::uint32_t tag_table = 5, tag_string = 4;  // lua.h, LUA_TTABLE, LUA_TSTRING
 constexpr std::uint32_t collectable = 64;               // lobject.h of 5.2 and later, BIT_ISCOLLECTABLE
@@ -26,8 +26,8 @@ std::uint32_t key_tag(const Layout& layout, std::span<const std::byte> node) {
                              : load<std::uint8_t>(node, layout.node_key_tt);
 }
 
-// Elements that lie side by side, read in pieces, until `visit` returns false. False if they cannot
-// all be read: then as many as can be were visited.
+// Visits elements that are stored one after the other, reading them in pieces, until `visit`
+// returns false. False if they cannot all be read: then those that could be read were visited.
 template <typename Visit>
 bool visit_nodes(const Memory& memory, Address first, std::size_t size, std::uint64_t count, Visit visit) {
   std::uint64_t piece = 128;
@@ -55,12 +55,11 @@ std::uint32_t real_size(std::uint32_t alimit, bool is_size) {
   return std::bit_ceil(alimit);
 }
 
-// The function that `value` is; no key if it is anything else.
+// The function in `value`; no key if it is anything else.
 LoadedFunction function_of(const Memory& memory, const Layout& layout, const TableEntry& value) {
   if (value.tag == layout.tag_light_c) return {value.value, 0, 0};
-  const bool may_be_lua = value.tag == layout.tag_lclosure, may_be_c = value.tag == layout.tag_cclosure;  // 5.1 has one
-                                                                                                          // tag for
-                                                                                                          // both
+  // 5.1 has one tag for both.
+  const bool may_be_lua = value.tag == layout.tag_lclosure, may_be_c = value.tag == layout.tag_cclosure;
   if (!may_be_lua && !may_be_c) return {};
   const bool is_c = layout.closure_isC != no_field
                         ? memory.get<std::uint8_t>(value.value + layout.closure_isC).value_or(0) != 0
@@ -106,7 +105,7 @@ void visit_loaded_luajit(const Memory& memory, const LuajitLayout& layout, Addre
   });
 }
 
-// The hash part only: all that names need.
+// Only the hash part, since names need nothing else.
 std::optional<TableParts> read_nodes(const Memory& memory, TableForm form, Address table) {
   const std::optional<std::uint8_t> log2 = memory.get<std::uint8_t>(table + form.lsizenode);
   const std::optional<Address> nodes = memory.get<Address>(table + form.node);
@@ -114,8 +113,8 @@ std::optional<TableParts> read_nodes(const Memory& memory, TableForm form, Addre
   TableParts parts;
   parts.nodes = *nodes;
   parts.node_count = plausible_pointer(*nodes) ? std::uint32_t{1} << *log2 : 0;
-  // ltable.c: tables without a hash part share dummynode, a constant of the program. Of a core file
-  // whose program is not to be had it is missing.
+  // ltable.c: tables without a hash part share dummynode, a constant of the program. It is missing
+  // from a core file whose program is not available.
   if (parts.node_count == 1 && !memory.get<std::uint64_t>(*nodes)) parts.node_count = 0;
   return parts;
 }
@@ -140,8 +139,8 @@ std::optional<TableParts> read_parts_puc(const Memory& memory, const Layout& lay
   return read;
 }
 
-// 5.5: Values go downwards from `array`, their tags upwards from behind an unsigned int (ltable.h,
-// getArrVal, getArrTag).
+// 5.5: Values grow downwards from `array`, their tags upwards, starting after an unsigned int
+// (ltable.h, getArrVal, getArrTag).
 std::optional<Value> value_apart(const Memory& memory, const Layout& layout, const TableParts& parts, std::uint64_t i) {
   const std::optional<std::uint8_t> tag = memory.get<std::uint8_t>(parts.array + 4 + i);
   if (!tag || (*tag & 0x0f) == 0) return tag ? std::optional(Value{}) : std::nullopt;

@@ -23,8 +23,8 @@ Value decode_value(const Layout& layout, std::uint64_t word, std::uint32_t tag) 
   return {objects[type - 4], word};
 }
 
-// lj_obj.h, "Internal object tags": ~0 to ~12, above a reference of 47 or 32 bits; all else is a
-// number.
+// lj_obj.h, "Internal object tags": ~0 to ~12, above a reference of 47 or 32 bits; everything else
+// is a number.
 Value decode_value(const LuajitLayout& layout, std::uint64_t value) {
   using Type = Value::Type;
   constexpr std::uint64_t key_index = 0xfffe7fff;
@@ -32,9 +32,8 @@ Value decode_value(const LuajitLayout& layout, std::uint64_t value) {
   const int shift = layout.gc64 ? 47 : 32;
   const std::uint64_t payload = value & ((std::uint64_t{1} << shift) - 1);
   const auto itype = static_cast<std::uint32_t>(static_cast<std::int64_t>(value) >> shift);
-  constexpr std::uint32_t lowest_type = ~13U, lowest_light = 0xffff0000U, highest_light = 0xffff7fffU;  // LJ_TNUMX; x64
-                                                                                                        // without GC64:
-                                                                                                        // tvislightud
+  // LJ_TNUMX; the bounds of tvislightud on x64 without GC64.
+  constexpr std::uint32_t lowest_type = ~13U, lowest_light = 0xffff0000U, highest_light = 0xffff7fffU;
   if (!layout.gc64 && itype >= lowest_light && itype <= highest_light)
     return {Type::light_userdata, value & ((std::uint64_t{1} << 47) - 1)};
   if (itype <= lowest_type) return {Type::number, value};

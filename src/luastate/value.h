@@ -12,7 +12,7 @@ namespace luaspy {
 
 struct Value {
   enum class Type : std::uint8_t {
-    nil,  // also empty slots of tables
+    nil,  // also an empty slot of a table
     boolean,
     integer,  // 5.3 and later
     number,
@@ -23,10 +23,11 @@ struct Value {
     light_userdata,
     userdata,
     thread,
-    cdata,      // LuaJIT
-    key_index,  // LuaJIT: what the control variable of a loop over pairs() is as long as the loop runs (lj_bc.h,
-                // LJ_KEYINDEX)
-    other,      // what no program ever sees, or no value at all
+    cdata,  // LuaJIT
+    // LuaJIT: the control variable of a loop over pairs() while the loop runs (lj_bc.h,
+    // LJ_KEYINDEX).
+    key_index,
+    other,  // never visible to a program, or not a value at all
   };
   Type type = Type::nil;
   std::uint64_t word = 0;  // an object's address; a number's bits; a light value itself
@@ -36,7 +37,7 @@ struct Value {
   bool is_object(Type which) const { return type == which && word != 0; }
 };
 
-// The slots of a Lua stack, and the elements of a table's array part up to 5.4 and in LuaJIT.
+// Size of a slot of the Lua stack, and of an array element of a table (up to 5.4 and in LuaJIT).
 constexpr std::size_t slot_size(const Dialect& dialect) { return dialect.luajit != nullptr ? 8 : 16; }
 
 Value decode_value(const Layout& layout, std::uint64_t word, std::uint32_t tag);

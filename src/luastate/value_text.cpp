@@ -14,10 +14,10 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t name_bytes = 60;           // of a metatable's name
-constexpr std::uint64_t most_counted = 1 << 13;  // slots of a table that are looked at to count its entries
-constexpr std::uint64_t most_peeked = 64;        // to see that one is empty
-constexpr std::uint64_t most_slots = 1 << 16;    // of all the tables that a value leads to
+constexpr std::size_t name_bytes = 60;           // limit for a metatable's name
+constexpr std::uint64_t most_counted = 1 << 13;  // slots of a table that are visited to count its entries
+constexpr std::uint64_t most_peeked = 64;        // slots visited to see that a table is empty
+constexpr std::uint64_t most_slots = 1 << 16;    // for all tables that a value leads to
 
 bool is_identifier(std::string_view text) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", digits = "0123456789";
@@ -73,7 +73,7 @@ void ValueText::append(std::string& text, const Value& value, int depth) {
     case Value::Type::light_function:
       text += c_function_text(value.word, value.word);
       break;
-    // LuaJIT keeps an index of its upper bits (lj_obj.h, lightudV).
+    // LuaJIT replaces its upper bits by an index (lj_obj.h, lightudV).
     case Value::Type::light_userdata:
       text += dialect_.luajit != nullptr ? "light userdata" : fmt::format("light userdata {:#x}", value.word);
       break;
@@ -95,9 +95,9 @@ void ValueText::append(std::string& text, const Value& value, int depth) {
   }
 }
 
-// lobject.c, tostringbuff: LUAI_NUMFFORMAT, from 5.3 on with ".0" where it would look like an
-// integer; 5.5 takes more digits where 15 are not enough to read it back. lj_strfmt_num.c has no
-// sign for a nan.
+// lobject.c, tostringbuff: LUAI_NUMFFORMAT, from 5.3 on with ".0" if it would look like an integer.
+// 5.5 uses more digits if 15 are not enough to read the number back. lj_strfmt_num.c writes nan
+// without a sign.
 std::string ValueText::number_text(double number) const {
   if (dialect_.luajit != nullptr && std::isnan(number)) return "nan";
   const Bytecode bytecode = dialect_.luajit != nullptr ? Bytecode::luajit : dialect_.puc->bytecode;
@@ -161,7 +161,7 @@ void ValueText::append_entries(std::string& text, const TableParts& parts, int d
   text += '}';
 }
 
-// As a table constructor would have it: 1, 2, 3 … need no key.
+// As in a table constructor: 1, 2, 3 … need no key.
 void ValueText::append_key(std::string& text, const Value& key, std::uint64_t& next_index) {
   const bool is_next = key.type == Value::Type::integer
                            ? key.word == next_index
@@ -204,8 +204,8 @@ std::string ValueText::c_function_text(Address key, Address shown) {
   return name != nullptr ? fmt::format("function {} [C]", *name) : fmt::format("C function {:#x}", shown);
 }
 
-// As frames are shown: by the place, which is all that a function knows of itself. LuaJIT's own
-// functions in bytecode have none but `key`.
+// Shows a function by its place, as in frames: it does not know its own name. LuaJIT's own
+// functions in bytecode have only `key`.
 std::string ValueText::proto_text(Address proto, Address key) {
   const std::optional<FunctionPlace> place = read_place(memory_, dialect_, proto);
   if (!place) return "function ?";
@@ -286,7 +286,7 @@ std::string ValueText::file_text(Address bytes) const {
   return fmt::format("file ({:#x})", file);
 }
 
-// lcorolib.c, auxstatus; lib_base.c, coroutine.status: those that run are not told apart.
+// lcorolib.c, auxstatus; lib_base.c, coroutine.status: running states are not distinguished.
 std::string ValueText::thread_text(Address thread) const {
   constexpr std::uint8_t yield = 1;  // lua.h, LUA_YIELD
   const auto status_at = dialect_.luajit != nullptr ? dialect_.luajit->L_status : dialect_.puc->L_status;

@@ -1,6 +1,6 @@
 #pragma once
-// Values of a target as a person reads them: {1, 2, name = "x", …(3 more)}, function (a.lua:10),
-// file (0x55d0c8a3b6b0).
+// Values of a target as readable text: {1, 2, name = "x", …(3 more)}, function (a.lua:10), file
+// (0x55d0c8a3b6b0).
 
 #include <optional>
 #include <string>
@@ -13,25 +13,25 @@
 namespace luaspy {
 
 struct ValueLimits {
-  std::size_t string_bytes = 64;  // of a string that are shown
-  std::size_t entries = 8;        // of a table, and varargs
-  int depth = 1;                  // tables in tables; those that lie deeper are {…}
-  std::size_t text_bytes = 2000;  // of a value's text: a table that is longer is cut where it gets there
-  std::size_t variables = 250;    // of a call
+  std::size_t string_bytes = 64;  // bytes shown of a string
+  std::size_t entries = 8;        // entries shown of a table, and of varargs
+  int depth = 1;                  // levels of nested tables; deeper ones are shown as {…}
+  std::size_t text_bytes = 2000;  // length of a value's text: a table that is longer is cut there
+  std::size_t variables = 250;    // variables shown of a call
 };
 inline constexpr ValueLimits verbose_limits = {
     .string_bytes = 1000, .entries = 100, .depth = 2, .text_bytes = 64 << 10};
 
-// The values of one lua_State, in one stop: what it has learned of tables and metatables counts
-// while `memory` stays as it is.
+// Shows values of one lua_State in one stop. What it learns of tables and metatables is valid while
+// `memory` does not change.
 class ValueText {
  public:
-  // All have to outlive it.
+  // All arguments must outlive it.
   ValueText(const Memory& memory, const Dialect& dialect, Address G, Address L, Names& names,
             const ValueLimits& limits);
 
   // Valid UTF-8 without control characters, of bounded length. Steps and depth are bounded too,
-  // whatever refers to whatever.
+  // even if values refer to each other in circles.
   std::string text(const Value& value);
 
  private:
@@ -58,9 +58,9 @@ class ValueText {
   ValueLimits limits_;
   TableForm form_;
   Address globals_ = 0;
-  std::uint64_t slots_left_ = 0;  // of tables, that the value at hand may still be looked at
-  std::optional<std::unordered_map<Address, std::string>> registered_;  // names of the tables that the registry has:
-                                                                        // luaL_newmetatable
+  std::uint64_t slots_left_ = 0;  // slots of tables that may still be looked at for the current value
+  // Names of the tables in the registry: luaL_newmetatable.
+  std::optional<std::unordered_map<Address, std::string>> registered_;
 };
 
 }  // namespace luaspy

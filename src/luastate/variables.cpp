@@ -13,8 +13,7 @@ namespace {
 constexpr std::uint64_t most_stack_slots = 1'100'000;  // LUAI_MAXSTACK, with its error room
 constexpr std::uint64_t most_puc = 16;                 // bytes of a slot
 
-// lj_frame.h: the low bits of the link of the inner one of the two frames that a function with
-// varargs has.
+// lj_frame.h: the low bits of the inner frame's link. A function with varargs has two frames.
 constexpr std::uint64_t frame_type = 7, frame_vararg = 3;
 
 }  // namespace
@@ -52,9 +51,10 @@ CallVariables VariableReader::variables(std::size_t index, Address pc) {
   return result;
 }
 
-// At its first instruction a function with varargs moves its parameters (OP_VARARGPREP of 5.4 and
-// later, ltm.c, luaT_adjustvarargs; BC_FUNCV), and LuaJIT's functions get those that were not given
-// (vm_x64.dasc, BC_FUNCF): they may be where they were, or not be at all.
+// At its first instruction, a function with varargs moves its parameters (OP_VARARGPREP of 5.4 and
+// later, ltm.c, luaT_adjustvarargs; BC_FUNCV), and LuaJIT's functions create the parameters that
+// were not given (vm_x64.dasc, BC_FUNCF). So parameters may still be at the old place, or not exist
+// yet.
 std::string_view VariableReader::why_not(const LuaCall& call, Address pc) const {
   if (walk_.relocated) return "the stack is being moved";
   if (call.on_trace || call.func == 0) return "in machine code";
@@ -71,7 +71,7 @@ bool VariableReader::add(Variable::Kind kind, std::string name, Address slot, Ca
 }
 
 // lfunc.c, luaF_getlocalname; lj_debug.c, debug_varname: the n-th variable that is active at `pc`
-// is in register n. Bytecode without debug information still says how many parameters there are.
+// is in register n. Bytecode without debug information still has the number of parameters.
 void VariableReader::add_locals(const LuaCall& call, const Prototype* prototype, int pc, CallVariables& result) {
   const Address base = dialect_.luajit != nullptr ? call.ci + 8 : base_puc(call);
   const auto parameters = static_cast<std::uint64_t>(prototype->parameters);
@@ -128,7 +128,7 @@ VariableReader::Slots VariableReader::varargs_puc(const LuaCall& call, std::uint
   return {call.func - most_puc * static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(count)};
 }
 
-// Where the function was called: below its varargs, if it has been moved.
+// The slot where the function was called. If the function was moved, this is below its varargs.
 Address VariableReader::func_before_varargs_puc(const LuaCall& call) const {
   if (!call.is_lua || !call.is_vararg || dialect_.puc->ci_nextraargs == no_field || call.index_of(call.saved_pc) == 0)
     return call.func;
@@ -157,7 +157,7 @@ VariableReader::Slots VariableReader::varargs_luajit(const LuaCall& call, std::u
 }
 
 // ldebug.c, luaG_findlocal: a C function's part of the stack ends at L->top, or where the next
-// function begins. LuaJIT's fast functions in assembler don't set L->top.
+// function begins. LuaJIT's fast functions in assembler do not set L->top.
 VariableReader::Slots VariableReader::c_arguments(std::size_t index) const {
   const LuaCall& call = walk_.calls[index];
   const bool innermost = index == 0;
@@ -187,7 +187,7 @@ VariableReader::Slots VariableReader::c_arguments(std::size_t index) const {
   return {first, (end - first) / size};
 }
 
-// Of open upvalues, which are slots of the stack.
+// For open upvalues, which are stack slots.
 bool VariableReader::is_on_trace(Address slot) const {
   return trace_base_ != 0 && slot >= trace_base_ && slot < stack_limit_;
 }

@@ -1,13 +1,14 @@
 #pragma once
-// The variables of the calls of a walk: which ones a call has at this instant, as debug.getlocal
-// and debug.getupvalue would tell, and their values.
+// The variables of the calls of a walk: those that a call has at this instant, as debug.getlocal
+// and debug.getupvalue would return them, and their values.
 //
 // PUC, a call's part of the stack (ldo.c, ltm.c):
-//   5.1–5.3: │ function │ nil … │ varargs … │ registers …        5.4, 5.5: │ function │ nil … │ varargs … │ function │
-//   registers …
-//              ▲ func                         ▲ base                                                        ▲ func
-// LuaJIT: the same as in 5.4, with two frames, the inner one of type VARG (lj_frame.h); `ci` is the
-// inner one.
+//   5.1–5.3:  │ function │ nil … │ varargs … │ registers …
+//             ▲ func                         ▲ base
+//   5.4, 5.5: │ function │ nil … │ varargs … │ function │ registers …
+//                                            ▲ func
+// LuaJIT: as in 5.4, with two frames, the inner one of type VARG (lj_frame.h); `ci` is the inner
+// one.
 
 #include <string>
 #include <string_view>
@@ -23,12 +24,12 @@ struct Variable {
     parameter,
     local,
     vararg,    // (vararg) 1, …
-    argument,  // (C argument) 1, …: of a C function, all that is on its part of the stack
+    argument,  // (C argument) 1, …: everything on a C function's part of the stack
     upvalue,
   };
   Kind kind = Kind::local;
   std::string name;
-  std::string value;  // ready to show: UTF-8 without control characters, bounded
+  std::string value;  // printable: UTF-8 without control characters, bounded
 };
 
 constexpr std::string_view name(Variable::Kind kind) {
@@ -38,19 +39,19 @@ constexpr std::string_view name(Variable::Kind kind) {
 
 struct CallVariables {
   std::vector<Variable> variables;
-  // Why there are no parameters, locals and varargs although the call may have them; empty if
-  // nothing is in the way.
+  // Why parameters, locals and varargs are missing although the call may have them; empty if
+  // nothing prevents showing them.
   std::string_view not_known;
 };
 
 class VariableReader {
  public:
-  // `walk` is of `L`. `memory`: while it is used, the thread stands still, or it is a copy. `names`
-  // has to be of the same memory's target; all have to outlive it.
+  // `walk` belongs to `L`. While this is used, `memory` must not change: the thread is stopped, or
+  // it is a copy. `names` must read the same target; all arguments must outlive it.
   VariableReader(const Memory& memory, const Dialect& dialect, Address G, Address L, const LuaWalk& walk, Names& names,
                  const ValueLimits& limits);
 
-  // Of walk.calls[call]. `pc`: its next instruction, if it is a Lua function.
+  // The variables of walk.calls[call]. `pc`: its next instruction, if it is a Lua function.
   CallVariables variables(std::size_t call, Address pc);
 
  private:
@@ -64,7 +65,7 @@ class VariableReader {
   Address func_before_varargs_puc(const LuaCall& call) const;
   // LuaJIT
   Slots varargs_luajit(const LuaCall& call, std::uint64_t parameters) const;
-  Address outer_frame(Address frame) const;  // of a frame of type VARG; 0 if it is not
+  Address outer_frame(Address frame) const;  // of a frame of type VARG; 0 for other frames
   Slots c_arguments(std::size_t index) const;
 
   std::string_view why_not(const LuaCall& call, Address pc) const;
@@ -81,7 +82,8 @@ class VariableReader {
   Names& names_;
   ValueLimits limits_;
   ValueText values_;
-  Address trace_base_ = 0, stack_limit_ = 0;  // the part of the Lua stack that machine code works on; 0: none does
+  // The part of the Lua stack that machine code works on; 0: no machine code runs.
+  Address trace_base_ = 0, stack_limit_ = 0;
 };
 
 }  // namespace luaspy

@@ -7,8 +7,8 @@
 namespace luaspy {
 namespace {
 
-// lj_dispatch.h, GG_State: how far below its global_State a main thread lies, in the releases that
-// are known and some more.
+// lj_dispatch.h, GG_State: how far a main thread lies below its global_State, in the known releases
+// and somewhat beyond.
 constexpr Address nearest_main = 64, farthest_main = 160;
 
 const char* luajit_misfit(const Memory& memory, const LuajitLayout& row, Address L) {
@@ -51,11 +51,11 @@ void try_word(const Memory& memory, Address word, std::span<RowTrial> trials) {
 std::uint64_t try_memory(const Memory& memory, const AddressSpace& space, std::uint64_t most,
                          std::span<RowTrial> trials) {
   constexpr std::size_t chunk = 1 << 20;
-  constexpr Address most_added = 64;  // bytes that programs with a changed Lua have added to lua_State
+  constexpr Address most_added = 64;  // bytes that programs with a modified Lua have added to lua_State
   std::vector<std::byte> bytes(chunk);
   std::uint64_t searched = 0;
-  // lstate.c, lua_newstate: l_G of a main thread points right behind it; in 5.5 at what it is
-  // inside of. LuaJIT: as luajit_misfit() has it.
+  // lstate.c, lua_newstate: l_G of a main thread points right behind it; in 5.5 to the object that
+  // it is inside of. LuaJIT: as in luajit_misfit().
   const auto looks_main = [&](const RowTrial& trial, Address L, Address G) {
     if (trial.lua.luajit != nullptr) return G - L >= nearest_main && G - L <= farthest_main;
     const Layout& row = *trial.lua.puc;

@@ -12,7 +12,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
-// Behind "z" and "Z".
+// What follows "z" or "Z".
 constexpr std::pair<char, char> lower_escapes[] = {{'a', '&'}, {'b', '|'}, {'c', '^'},  {'d', '$'},  {'e', '='},
                                                    {'g', '>'}, {'h', '#'}, {'i', '.'},  {'l', '<'},  {'m', '-'},
                                                    {'n', '!'}, {'p', '+'}, {'q', '\''}, {'r', '\\'}, {'s', '/'},
@@ -30,7 +30,7 @@ void put_utf8(std::string& text, unsigned c) {
   text += static_cast<char>(0x80 | (c & 0x3f));
 }
 
-// "z3bbU" is the letter U+3bb; the number begins with a digit.
+// "z3bbU" is the letter U+3bb; the number starts with a digit.
 bool take_letter(std::string_view& rest, std::string& text) {
   unsigned c = 0;
   std::size_t i = 0;
@@ -59,7 +59,7 @@ bool take_tuple(std::string_view& rest, std::string& text) {
   return true;
 }
 
-// nullopt: this is no z-encoded text.
+// nullopt: not z-encoded text.
 std::optional<std::string> decoded(std::string_view rest, bool& has_escape) {
   std::string text;
   while (!rest.empty()) {
@@ -87,7 +87,7 @@ std::optional<std::string> decoded(std::string_view rest, bool& has_escape) {
   return text;
 }
 
-// "GHC.Base": each part begins with a capital letter.
+// "GHC.Base": each part starts with a capital letter.
 bool is_module(std::string_view name) {
   bool begins = true;
   for (const char c : name) {
@@ -98,7 +98,7 @@ bool is_module(std::string_view name) {
   return !begins;
 }
 
-// What of the function it is; the longest first.
+// Removes the suffix that says which part of the function it is. Longest suffixes first.
 std::string_view without_kind(std::string_view symbol) {
   static constexpr std::string_view kinds[] = {
       "_static_closure", "_static_info", "_con_entry", "_con_info", "_closure", "_entry", "_info",

@@ -1,5 +1,5 @@
 #pragma once
-// Names of symbols that the Glasgow Haskell Compiler made: "base_GHCziBase_map_info" is
+// Demangles symbol names made by the Glasgow Haskell Compiler: "base_GHCziBase_map_info" is
 // base:GHC.Base.map.
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace luaspy {
 
-// nullopt: it is not such a name, or has nothing to decode. Symbols are PACKAGE_MODULE_NAME_KIND,
-// of the program itself MODULE_NAME_KIND, each part z-encoded
+// nullopt: not such a name, or nothing to decode. A symbol is PACKAGE_MODULE_NAME_KIND, or
+// MODULE_NAME_KIND in the program itself; each part is z-encoded
 // (gitlab.haskell.org/ghc/ghc/-/wikis/commentary/compiler/symbol-names).
 std::optional<std::string> ghc_name(std::string_view symbol);
 

@@ -6,8 +6,8 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_entering = 3;  // native frames between a protected call's record and its API function
-                                          // (ldo.c, lapi.c)
+// Native frames between a protected call's record and its API function (ldo.c, lapi.c).
+constexpr std::size_t most_entering = 3;
 
 class Merger {
  public:
@@ -32,7 +32,7 @@ class Merger {
   const LuaWalk& walk() const { return *segments_[segment_].walk; }
   std::size_t call_count() const { return walk().calls.size(); }
 
-  // The C call that native frame `n` runs, from next_call_ on; call_count() if there is none.
+  // The C call that this native frame runs, from next_call_ on; call_count() if there is none.
   std::size_t c_call_of(const NativeFrame& native) const {
     const auto& calls = walk().calls;
     std::size_t i = next_call_;
@@ -89,7 +89,7 @@ class Merger {
         hold(native_);
       }
     }
-    // luaD_rawrunprotected's callers in the core, up to the API function that the host called.
+    // The callers of luaD_rawrunprotected in the core, up to the API function that the host called.
     std::size_t host = native_;
     for (std::size_t n = native_; n < std::min(end, native_ + most_entering); ++n) {
       if (functions_.carries(natives_[n])) host = n + 1;
@@ -99,14 +99,14 @@ class Merger {
     for (; native_ < end; ++native_) hold(native_);
   }
 
-  // No native frame of this state could be recognised. Frames further out than its outermost
-  // protected call are the host's.
+  // No native frame of this state was recognised. Frames further out than its outermost protected
+  // call belong to the host.
   void run_unjoined(std::size_t end) {
     for (; native_ < end && natives_[native_].sp < segments_[segment_].boundary; ++native_) hold(native_);
     release(Where::inside);
     if (call_count() != 0 && !goes_on_) {
-      // A coroutine between lua_resume and luaV_execute (ldo.c, unroll, or a call's set-up), or
-      // after longjmp has ended it.
+      // A coroutine between lua_resume and luaV_execute (ldo.c, unroll, or while a call is being
+      // set up), or after longjmp has ended it.
       if (native_ != 0 && (walk().has_owners || !executes_from(native_))) {
         merged_.joined = false;
         if (mode_ != Mode::lua) push_call(MergedFrame::Kind::not_joined, MergedFrame::no_native);
@@ -116,9 +116,10 @@ class Merger {
     for (; native_ < end; ++native_) hold(native_);
   }
 
-  // A C function's frame has been reached, whose call is `call`, and no luaV_execute inside of it:
-  // Lua calls that it has made are being set up, or an error has ended them (ldo.c: luaD_throw
-  // leaves luaV_execute, luaD_pcall then sets L->ci). Not where luaV_execute is not known.
+  // A C function's frame, whose call is `call`, has been reached, and no luaV_execute was inside of
+  // it. So the Lua calls that it made are still being set up, or an error has ended them (ldo.c:
+  // luaD_throw leaves luaV_execute, luaD_pcall then sets L->ci). This cannot be said if no
+  // luaV_execute is known.
   bool leave_out_not_running(std::size_t call) {
     const bool has_lua = std::ranges::any_of(std::span(walk().calls).subspan(next_call_, call - next_call_),
                                              &LuaCall::is_lua);
@@ -133,9 +134,9 @@ class Merger {
                        [&](const NativeFrame& frame) { return functions_.executes_lua(frame); });
   }
 
-  // luaV_execute owns the Lua calls down to the first fresh one; C calls before them have no native
-  // frame (they are being entered or left). LuaJIT's calls say who owns them. The outermost anchor
-  // of a state owns the rest: calls that a resume has unrolled (ldo.c, unroll).
+  // luaV_execute owns the Lua calls down to the first fresh one. C calls before them have no native
+  // frame, because they are being entered or left. LuaJIT's calls record their owner. The outermost
+  // anchor of a state owns the rest: calls that a resume has unrolled (ldo.c, unroll).
   void take_lua_calls(bool outermost) {
     if (walk().has_owners) {
       const NativeFrame& native = natives_[native_];
@@ -170,9 +171,9 @@ class Merger {
 
   void hold(std::size_t native) { held_.push_back(native); }
 
-  // Decides about the native frames since the last anchor. Inside the outermost protected call of a
-  // state, what lies between two anchors and in the core's module only carries the call; outside of
-  // it, only what is known to carry does.
+  // Decides which native frames since the last anchor are shown. Inside the outermost protected
+  // call of a state, frames between two anchors and in the core's module only carry the call.
+  // Outside of it, only frames known as carriers do.
   enum class Where { inside, host };
   void release(Where where) {
     for (const std::size_t native : held_) {

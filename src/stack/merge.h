@@ -1,6 +1,7 @@
 #pragma once
 // Joins a thread's native frames and the Lua calls of the states that run on it into one stack.
-// Pure: it decides by what it is given and by what NativeFunctions says about native functions.
+// Pure: the result depends only on the arguments and on what NativeFunctions says about native
+// functions.
 //
 //   native, innermost first           calls of the running state        merged
 //     helper of str_gsub? no: leaf      C  string.gsub ─────────────┐     string.gsub
@@ -11,8 +12,8 @@
 //     lua_pcallk, luaD_…: carry
 //     main                                                               main
 //
-// LuaJIT's calls say themselves which C frame of the VM they run in: its native frame, or the
-// trace's on top of it, owns them.
+// Each LuaJIT call records which C frame of the VM it runs in. The native frame at that C frame
+// owns the call, or the trace's frame on top of it.
 
 #include <array>
 #include <string_view>
@@ -36,29 +37,31 @@ struct MergeOptions {
   bool traces = false;  // show the frames of LuaJIT's machine code, inside the Lua functions that it runs
 };
 
-// The calls of one active state, and where its native frames end. A state that calls another one
-// that calls it again has several: each goes on in its walk where the one before has ended.
+// The calls of one active state, and where its native frames end. If a state calls another one that
+// calls the first one again, the first has several segments. Each continues its walk where the
+// previous segment ended.
 struct Segment {
   const LuaWalk* walk = nullptr;
-  Address boundary = 0;  // sp of the frames of this state is below, but for what an unprotected call put outside (see
-                         // locate.h)
+  // The state's frames have a lower sp, except those outside of an unprotected call (see locate.h).
+  Address boundary = 0;
 };
 
 struct MergedFrame {
   enum class Kind : std::uint8_t { native, call, left_out, not_joined } kind;
   std::size_t segment = 0, call = 0;  // call: an index into that segment's walk
-  std::size_t native = no_native;     // native; call: the luaV_execute or C function frame that it was paired with
+  std::size_t native = no_native;  // native; call: the luaV_execute or C function frame that the call was paired with
   static constexpr std::size_t no_native = ~std::size_t{0};
 };
 
 struct Merged {
   std::vector<MergedFrame> frames;  // innermost first
-  // Self-checks, for the counters of a run.
-  int execute_frames = 0;    // native frames of the VM, LuaJIT's only if they own calls
-  int fresh_calls = 0;       // calls that say they entered one
+  // Self-checks, counted over a run.
+  int execute_frames = 0;    // native frames of the VM; LuaJIT's only if they own calls
+  int fresh_calls = 0;       // calls marked as having entered one
   int unpaired_c_calls = 0;  // C functions without a native frame of their own
-  int not_running = 0;       // Lua calls, and what they called, that no luaV_execute runs: not yet, or not any more
-  bool joined = true;        // false: Lua calls were there, and no native frame that could own them
+  // Lua calls, and the calls they made, that no luaV_execute runs yet or any more.
+  int not_running = 0;
+  bool joined = true;  // false: there were Lua calls, but no native frame that could own them
 };
 
 Merged merge(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments,

@@ -25,8 +25,8 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
         count += static_cast<std::size_t>(other.cores), rows.insert(rows.end(), other.rows.begin(), other.rows.end());
     }
     if (const Module* const module = modules_.find(image.start)) {
-      (void)module->symbol(image.start);  // merging asks for a core's symbols, also while a thread stands still: read
-                                          // them now
+      // Merging needs a core's symbols, sometimes while a thread is stopped: read them now.
+      (void)module->symbol(image.start);
       if (has_luajit) find_vm(core, *module);
       if (count != 0) find_executes(core, *module, count), find_collectors(core, *module, rows);
     }
@@ -34,7 +34,7 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
   }
 }
 
-// The functions that look most like it; those that are called so come first.
+// Picks the functions that look most like luaV_execute. Those with its name come first.
 void NativeCode::find_executes(CoreImage& core, const Module& module, std::size_t count) {
   struct Found {
     bool named;
@@ -60,7 +60,8 @@ void NativeCode::find_executes(CoreImage& core, const Module& module, std::size_
   }
 }
 
-// Which row is right is known when a state is: with a wrong one nothing is found, or the same.
+// Which row is right is known only once a state is found. A wrong row finds nothing, or the same
+// functions.
 void NativeCode::find_collectors(CoreImage& core, const Module& module, const std::vector<Dialect>& rows) {
   const auto read = [&](Unwinder::Range range) {
     constexpr std::size_t largest = 1 << 18;
@@ -98,7 +99,7 @@ void NativeCode::find_vm(CoreImage& core, const Module& module) {
     if (!module.read(range.start, code)) continue;
     core.vm = find_vm_code(range.start, code);
     if (!core.vm) continue;
-    // Where there is call frame information for it, that knows its bounds.
+    // If there is call frame information for it, its bounds are more exact.
     const Unwinder::Range function = unwinder_.function((core.vm->start + core.vm->end) / 2);
     if (function.start >= range.start && function.start + 256 >= core.vm->start &&
         function.start <= core.vm->start + 256)
@@ -140,7 +141,8 @@ bool NativeCode::executes_lua(const NativeFrame& frame) const {
         return frame.lookup >= range.start && frame.lookup < range.end;
       }))
     return true;
-  // Its cold part has call frame information of its own; only a symbol says what it belongs to.
+  // The cold part of luaV_execute has call frame information of its own. Only a symbol says which
+  // function it belongs to.
   return (!core->vm || !core->executes.empty()) && described(frame).executes;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The native functions of a target: which of them are a Lua core's, with symbols or without, and
-// how they are called.
+// The target's native functions: which belong to a Lua core (with or without symbols), and their
+// names.
 
 #include <string>
 #include <unordered_map>
@@ -17,7 +17,7 @@ class NativeCode : public NativeFunctions {
  public:
   NativeCode(const Modules& modules, const Unwinder& unwinder) : modules_(modules), unwinder_(unwinder) {}
 
-  // A Lua core's code, as far as it was found.
+  // The code of one Lua core, as far as it was found.
   struct CoreImage {
     Address start, end;
     std::vector<Unwinder::Range> executes;  // luaV_execute of each PUC Lua that is linked into it
@@ -26,10 +26,11 @@ class NativeCode : public NativeFunctions {
   };
   const std::vector<CoreImage>& cores() const { return cores_; }
 
-  // Which images hold a Lua core. Finds luaV_execute, or LuaJIT's virtual machine, in each.
+  // Takes the images that hold a Lua core. Finds luaV_execute, or LuaJIT's virtual machine, in
+  // each.
   void update(const std::vector<LuaImage>& images);
 
-  // The virtual machine of LuaJIT whose code has `address`; nullptr if there is none.
+  // The LuaJIT virtual machine whose code contains `address`; nullptr if there is none.
   const VmCode* vm_at(Address address) const;
   // All of them.
   std::vector<const VmCode*> vms() const;
@@ -56,13 +57,13 @@ class NativeCode : public NativeFunctions {
   const Modules& modules_;
   const Unwinder& unwinder_;
   std::vector<CoreImage> cores_;
-  // What a function's name tells.
+  // What a function's name says about it.
   struct Described {
     Frame frame;
     bool executes = false, collects = false, carries = false;
   };
   const Described& described(const NativeFrame& frame) const;
-  mutable std::unordered_map<Address, Described> described_;  // by function start, else lookup
+  mutable std::unordered_map<Address, Described> described_;  // by function start, or lookup address
 };
 
 }  // namespace luaspy

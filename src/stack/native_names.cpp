@@ -11,8 +11,8 @@
 
 namespace luaspy {
 
-// Symbol versions (name@VERSION, name@@VERSION) say nothing in a profile, nor do C++ parameters:
-// overloads of one function are told apart by their start.
+// Symbol versions (name@VERSION, name@@VERSION) and C++ parameters do not help in a profile;
+// overloads of one function are distinguished by their start.
 std::string demangled(std::string name) {
   name.resize(std::min(name.find('@'), name.size()));
   int status = 0;
@@ -20,8 +20,8 @@ std::string demangled(std::string name) {
   if (text == nullptr) return ghc_name(name).value_or(name);
   std::string result = text;
   std::free(text);
-  // The parameters are the last parentheses that are not inside of template arguments; operator()
-  // has some in its name.
+  // The parameters are the last parentheses outside of template arguments; operator() has a pair in
+  // its name.
   int depth = 0;
   for (std::size_t at = 1; at < result.size(); ++at) {
     if (result[at] == '<') ++depth;
@@ -43,7 +43,7 @@ Frame native_name(const Modules& modules, const NativeFrame& frame) {
   }
   result.file = printable(module->file_name());
   const std::optional<Symbol> symbol = module->symbol(frame.lookup);
-  // .dynsym alone has few symbols: one that starts before the function is another function's.
+  // .dynsym alone has few symbols: a symbol that starts before the function belongs to another one.
   if (symbol && (frame.function == 0 || symbol->start >= frame.function || frame.lookup < frame.function))
     result.name = printable(demangled(symbol->name));
   else if (frame.function != 0) result.name = fmt::format("{}+{:#x}", result.file, frame.function - module->bias());

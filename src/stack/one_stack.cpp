@@ -24,7 +24,7 @@ void unwind(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, con
   const auto trace_of = [&](const NativeFrame& frame) -> VmFrames::CodeRange {
     if (const Trace* const trace = lua.trace_at(matched.lua, frame.lookup))
       return {trace->mcode, trace->mcode + trace->size};
-    // Exit stubs and links between traces belong to none.
+    // Exit stubs and links between traces belong to no trace.
     if (frame.step == Step::registers && matched.lua.on_trace()) return {frame.lookup, frame.lookup + 1};
     return {};
   };
@@ -40,8 +40,8 @@ const RunningState& state_of(const Walked& walked, const MergedFrame& frame) {
   return walked.states[walked.parts[frame.segment].state];
 }
 
-// Of each luaV_execute frame but the innermost, the first call that it owns waits for a callee: its
-// saved pc is exact.
+// In each luaV_execute frame except the innermost, the first call that it owns waits for a callee.
+// Its saved pc is therefore exact.
 void learn_pcs(LivePc& live_pc, const Joined& joined, const Memory& stopped) {
   std::size_t last = MergedFrame::no_native;
   bool innermost = true;
@@ -58,13 +58,13 @@ void learn_pcs(LivePc& live_pc, const Joined& joined, const Memory& stopped) {
   }
 }
 
-// Only the innermost call of all can be ahead of its saved pc; every other one waits. 5.2 and 5.3
-// count in CallInfo itself.
+// Only the innermost call of all can be ahead of its saved pc; every other call waits. 5.2 and 5.3
+// keep the pc in CallInfo itself.
 Address pc_of(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const MergedFrame& frame,
               const Memory& stopped) {
   const RunningState& state = state_of(joined.from.lua, frame);
   const LuaCall& call = state.walk.calls[frame.call];
-  if (state.activation.lua.puc == nullptr) return call.saved_pc;  // LuajitReader has found it
+  if (state.activation.lua.puc == nullptr) return call.saved_pc;  // already set by LuajitReader
   const Bytecode bytecode = state.activation.lua.puc->bytecode;
   const bool in_memory = bytecode == Bytecode::lua52 || bytecode == Bytecode::lua53;
   const bool innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
@@ -75,7 +75,7 @@ Address pc_of(LuaReader& lua, const NativeFunctions& functions, const Joined& jo
                           functions);
 }
 
-// A trace by its number and where it begins.
+// A trace is shown by its number and the place where it starts.
 Frame name_native(LuaReader& lua, const NativeFunctions& functions, const Walked& walked, const NativeFrame& native) {
   if (!native.in_trace) return functions.describe(native);
   for (const RunningState& state : walked.on_thread()) {
@@ -108,8 +108,8 @@ Matched match_by_unwinding(LuaReader& lua, const NativeCode& functions, Unwinder
   Matched matched{std::move(walked), std::move(room)};
   note_entries(unwinder, matched.lua);
   unwind(lua, functions, unwinder, modules, look, matched);
-  // LuaJIT's C functions are known only now; where code has no tables they tell where functions
-  // start.
+  // LuaJIT's C functions are known only now. Where code has no unwind tables, their entries show
+  // where functions start.
   if (!note_entries(unwinder, matched.lua)) return matched;
   const auto is_guess = [](const NativeFrame& frame) { return frame.step == Step::code || frame.step == Step::scan; };
   if (std::ranges::any_of(matched.natives, is_guess)) unwind(lua, functions, unwinder, modules, look, matched);
@@ -165,7 +165,8 @@ void judge(const Joined& joined, Quality& quality) {
   quality.fresh_mismatch = joined.merged.execute_frames != joined.merged.fresh_calls;
 }
 
-// Outermost first: a function tells those that begin on the same line in it apart.
+// Outermost first: naming an outer function lets functions that begin on the same line in it be
+// told apart.
 Stack name(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const Memory& stopped) {
   const Walked& walked = joined.from.lua;
   Stack stack;

@@ -1,13 +1,12 @@
 #pragma once
-// What becomes of a look once the thread runs again, step by step, each a value made of the one
-// before:
+// Processing a look after the thread runs again. Each step makes a new value from the previous one:
 //
 //   Located ──▶ Walked ──▶ Matched ──▶ Joined ──▶ Stack
 //   which       their      with the    one        with
 //   states      calls      native      stack      names
 //   (luastate/running.h)   frames
 //
-// The sampler, core files, saved stops and the fuzzers all take this way.
+// The sampler, core files, saved stops and the fuzzers all use these steps.
 
 #include "base/sample.h"
 #include "luastate/lua_reader.h"
@@ -16,22 +15,24 @@
 
 namespace luaspy {
 
-// The states with their calls, and the native frames, innermost first, that they are settled by.
+// The states with their calls, and the native frames (innermost first) that the calls were matched
+// with.
 struct Matched {
   Walked lua;
   std::vector<NativeFrame> natives;
   bool complete = false;  // the native frames reach the thread's first function
 };
 
-// By native frames that are known already.
+// For native frames that are already known.
 Matched match(LuaReader& lua, const NativeFunctions& functions, const LookMemory& look, Walked walked,
               std::vector<NativeFrame> natives);
-// By those that are found now. Code without a file may be a trace's: `lua` is asked which one when
-// the walk comes to it, and tells how to go on. `room`: for its memory.
+// Unwinds the native frames first. Code without a file may belong to a trace: when the unwinder
+// reaches such code, `lua` is asked for the trace, which says how to continue. `room`: a vector
+// whose memory is reused.
 Matched match_by_unwinding(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, const Modules& modules,
                            const LookMemory& look, Walked walked, std::vector<NativeFrame> room = {});
 
-// What a frame of the stack is; of those that are no call, `state` is nullptr.
+// The call behind a frame of the stack. `state` is nullptr for a frame that is no call.
 struct StackCall {
   const Activation* state = nullptr;
   const LuaWalk* walk = nullptr;
@@ -42,20 +43,21 @@ struct StackCall {
 struct Joined {
   Matched from;
   Merged merged;
-  std::vector<StackCall> calls;  // beside the frames of the stack, outermost first; they refer to `from`, also when it
-                                 // is moved
+  // One for each frame of the stack, outermost first. They refer to `from` and stay valid when it
+  // is moved.
+  std::vector<StackCall> calls;
 };
 
-// The calls of the states, as merge() takes them. They refer to `walked`.
+// The calls of the states, in the form merge() takes. They refer to `walked`.
 std::vector<Segment> segments_of(const Walked& walked);
 
-// `stopped`: what was read in the stop.
+// `stopped`: the memory that was read in the stop.
 Joined join(LuaReader& lua, const NativeFunctions& functions, Matched matched, const MergeOptions& merging,
             const Memory& stopped);
-// What the walks met, added to `quality`.
+// Adds what the walks found to `quality`.
 void judge(const Joined& joined, Quality& quality);
-// The stack, outermost first. This may take symbols of a big program: nobody should stand still for
-// it.
+// The stack, outermost first. This may read the symbols of a big program, so no thread should be
+// stopped meanwhile.
 Stack name(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const Memory& stopped);
 
 }  // namespace luaspy

@@ -1,21 +1,22 @@
 #pragma once
-// A stop, saved: what a target's memory and registers were, and which stack luaspy is to make of
-// it. A text that a person can read and change:
+// A saved stop: a target's memory and registers, and the stack that luaspy should make of it. A
+// text format that a person can read and change:
 //
 //   luaspy stop 1
 //   from lua5.4 of Debian 12, spin.lua coroutine
 //   lua 5.4.4
 //   register rsp 7ffd1000
-//   stack 7ffd1000 8c10…                       bytes of the thread's stack from sp on, 32 a line, the first byte first
-//   memory 55d0 8c10…                          bytes of anything else
-//   native PC SP CFA FUNCTION FLAGS NAME       frames, innermost first; flags: x the VM, t its machine code, c carries
-//   a call, m core's module saved rbx 55d0                             callee-saved registers of the frame above expect
-//   main chunk (spin.lua:9)             outermost first, as dump prints it include FILE another file first; later lines
-//   win
+//   stack 7ffd1000 8c10…                  bytes of the thread's stack from sp on, 32 a line
+//   memory 55d0 8c10…                     bytes of anything else
+//   native PC SP CFA FUNCTION FLAGS NAME  frames, innermost first; flags: x the VM, t its machine
+//                                         code, c carries a call, m in the core's module
+//   saved rbx 55d0                        callee-saved registers of the frame above
+//   expect main chunk (spin.lua:9)        outermost first, as dump prints it
+//   include FILE                          reads another file first; later lines win
 //
-// What the file does not hold cannot be read.
+// Bytes are written in the order of their addresses. Memory that is not in the file cannot be read.
 
-// What it holds are contents of the target's memory: keep it as you would keep those.
+// The file holds contents of the target's memory: protect it as you would protect those.
 
 #include <array>
 #include <iosfwd>
@@ -45,7 +46,7 @@ struct SavedStop : NativeFunctions {
   Registers registers;
   Address stack_start = 0;
   std::vector<std::byte> stack;
-  SavedMemory memory;  // the stack included
+  SavedMemory memory;  // including the stack
   std::vector<NativeFrame> natives;
   std::map<Address, std::string> flags;  // by the function's start
   std::map<Address, Frame> names;        // by the function's start
@@ -64,7 +65,7 @@ struct SavedStop : NativeFunctions {
 
 void save_stop(const SavedStop& stop, std::ostream& out);
 
-// "rax", by DWARF's numbers.
+// By DWARF register number.
 inline constexpr std::array register_names = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
                                               "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
 

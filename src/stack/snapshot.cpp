@@ -9,38 +9,41 @@ namespace {
 constexpr Address page_of(Address address) { return address & ~Address{Snapshot::page_size - 1}; }
 constexpr std::size_t blocks_of_page = Snapshot::page_size / Snapshot::block_size;
 
-// The blocks of its page that `size` bytes at `address` are in; they end in the same page.
+// The blocks of the page that the `size` bytes at `address` touch. All bytes are in the same page.
 constexpr std::uint64_t blocks_of(Address address, std::size_t size) {
   const std::size_t first = address % Snapshot::page_size / Snapshot::block_size;
   const std::size_t last = (address % Snapshot::page_size + size - 1) / Snapshot::block_size;
   return (~std::uint64_t{0} >> (blocks_of_page - 1 - (last - first))) << first;
 }
 
-// Bounds what a hostile target can make one stop read: 32 MiB, twice what 150,000 CallInfos take.
+// Limits how much a hostile target can make one stop read: 32 MiB, twice what 150,000 CallInfos
+// take.
 constexpr std::size_t page_limit = 8192;
 
 }  // namespace
 
-// A range costs 0.4 µs, a KB 0.06: neighbours become one range, and so do ranges with some blocks
-// between them.
+// A range costs 0.4 µs and each KB 0.06 µs, so neighbouring blocks become one range, even across a
+// gap of some blocks.
 void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& predicted) {
   constexpr Address gap = 32 * block_size;
   open_ = true;
   stack_start_ = stack;
   stack_size_ = stack_bytes;
-  below_ = stack_bytes != 0 ? std::min<std::size_t>(red_zone, stack % page_size) : 0;  // the page below may be a guard
+  // Stay in the page: the page below may be a guard page.
+  below_ = stack_bytes != 0 ? std::min<std::size_t>(red_zone, stack % page_size) : 0;
   if (stack_.size() < red_zone + stack_bytes) stack_.resize(red_zone + stack_bytes);
   pages_.clear();
   last_ = 0;
   used_ = 0;
   const std::size_t most = std::min(predicted.size(), page_limit);
   if (pool_.size() < most * page_size)
-    pool_.resize(most * page_size);  // requests point into it: it must not move until they are read
+    // Requests point into the pool: it must not move until they are read.
+    pool_.resize(most * page_size);
 
   requests_.clear();
   std::byte* const lowest = stack_.data() + (red_zone - below_);
   if (stack_bytes != 0) requests_.push_back({stack - below_, {lowest, below_ + stack_bytes}});
-  Address start = 0, end = 0;  // of the range being made
+  Address start = 0, end = 0;  // the range being built
   for (const Used& used : std::span(predicted).first(most)) {
     std::uint64_t blocks = used.now | used.before;
     while (blocks != 0) {
@@ -48,7 +51,7 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
       const Address from = used.page + static_cast<Address>(first) * block_size,
                     to = from + static_cast<Address>(count) * block_size;
       blocks &= count == blocks_of_page ? 0 : ~(((std::uint64_t{1} << count) - 1) << first);
-      // What is in one page is one range: each page is in one place of the pool.
+      // Blocks of one page always join one range: a page has only one place in the pool.
       if (start != 0 && (from - end <= gap || page_of(from) == page_of(end - 1))) {
         end = to;
         continue;
@@ -150,7 +153,7 @@ Snapshot::Page* Snapshot::find(Address address) const {
   return &*page;
 }
 
-// The page, with these blocks at least; nullptr if they cannot be had.
+// The page with at least these blocks; nullptr if they cannot be read.
 Snapshot::Page* Snapshot::provide(Address address, std::uint64_t blocks) const {
   Page* page = find(address);
   if (page != nullptr && (blocks & ~page->valid) == 0) return page;

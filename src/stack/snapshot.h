@@ -1,11 +1,11 @@
 #pragma once
-// What was read of a target during one stop. While it is open, a read that it cannot answer goes to
-// the target and is kept, a page at a time; once it is closed (the thread runs again) such a read
-// fails. All that it holds is of one instant.
+// The memory that was read from a target during one stop. While the snapshot is open, a read that
+// it cannot answer goes to the target, and the page is kept. Once it is closed (the thread runs
+// again), such a read fails. Everything in it is from one instant.
 //
 // The places that one stop needed are nearly always those that the next one needs (the stack's top,
 // the CallInfo nodes, the Lua stack), so they are fetched in one batch at the start. A wrong
-// prediction costs a read, never a wrong byte.
+// prediction costs a read, never correctness.
 
 #include <algorithm>
 #include <array>
@@ -18,9 +18,9 @@ namespace luaspy {
 class Snapshot : public Memory {
  public:
   static constexpr std::size_t page_size = 4096;
-  static constexpr std::size_t block_size = 64;  // what is used of a page is noted in blocks
+  static constexpr std::size_t block_size = 64;  // use of a page is recorded in blocks
 
-  // Which blocks of a page were used lately: bit i is block i.
+  // Which blocks of a page were used recently: bit i is block i.
   struct Used {
     Address page = 0;
     std::uint64_t now = 0, before = 0;
@@ -29,31 +29,32 @@ class Snapshot : public Memory {
 
   explicit Snapshot(const Memory& target) : target_(&target) {}
 
-  // Forgets everything and opens it for a new stop. `stack` … `stack + stack_bytes`, and what is
-  // predicted, are read at once; and some bytes below `stack`, where registers are that a
-  // function's end has taken from the stack already. Of a stack range that cannot be read to its
-  // end the readable beginning is kept: what a mapping says of a thread's stack may go on beyond a
-  // guard page.
+  // Forgets everything and opens the snapshot for a new stop. Reads `stack` … `stack + stack_bytes`
+  // and the predicted blocks at once. Also reads some bytes below `stack`: a function's epilogue
+  // may have popped registers from there already. If the stack range cannot be read to its end, its
+  // readable beginning is kept: the mapping of a thread's stack may continue beyond a guard page.
   void open(Address stack, std::size_t stack_bytes, const Prediction& predicted);
   void close() { open_ = false; }
 
   bool read(Address address, std::span<std::byte> into) const override;
   void touch(Address address, std::size_t size) const override;
-  // Places that are looked at once (candidates for a lua_State) are not kept: most of them are
+  // Does not keep what it reads: these are candidates for a lua_State, looked at once, and most are
   // never read again.
   void read_batch(std::span<Request> requests) const override;
 
-  // Brings a prediction up to date: what is used outside of the stack range since open(). What is
-  // not used any more stays for some looks.
+  // Updates a prediction with the blocks outside of the stack range that were used since open(). A
+  // block that is no longer used stays in it for one more look.
   void predict(Prediction& prediction) const;
-  // The part of the stack range that could be read, without a copy.
+  // The part of the stack range that could be read. Not a copy.
   Address stack_start() const { return stack_start_; }
   std::span<const std::byte> stack() const { return {stack_.data() + red_zone, stack_size_}; }
 
  private:
   struct Page {
     Address address;
-    std::size_t offset;   // where its first byte is in pool_, or would be: ranges lie there side by side. Modulo 2^64.
+    // Where the page's first byte is in pool_, or would be: a range may begin inside its first
+    // page. Modulo 2^64.
+    std::size_t offset;
     std::uint64_t valid;  // blocks that were read
     mutable std::uint64_t used = 0;
   };
@@ -69,16 +70,16 @@ class Snapshot : public Memory {
   std::size_t below_ = 0;  // bytes read below stack_start_
   Address stack_start_ = 0;
   std::size_t stack_size_ = 0;
-  std::vector<std::byte> stack_ = std::vector<std::byte>(red_zone);  // from red_zone bytes below stack_start_ on
+  std::vector<std::byte> stack_ = std::vector<std::byte>(red_zone);  // starts red_zone bytes below stack_start_
   mutable std::vector<Page> pages_;                                  // ascending
-  mutable std::size_t last_ = 0;                                     // index into pages_: the one found last
+  mutable std::size_t last_ = 0;                                     // index into pages_: the page found last
   mutable std::vector<std::byte> pool_;
-  mutable std::size_t used_ = 0;  // bytes of pool_
+  mutable std::size_t used_ = 0;  // bytes used of pool_
   mutable std::vector<Request> requests_;
 };
 
-// What a snapshot has, and where it has nothing, what was read later: for objects that do not
-// change while they live.
+// Answers from the snapshot, and from memory read later where the snapshot has nothing. Meant for
+// objects that do not change while they live.
 class SnapshotThenLater : public Memory {
  public:
   SnapshotThenLater(const Memory& snapshot, const Memory& later) : snapshot_(snapshot), later_(later) {}

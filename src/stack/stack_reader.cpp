@@ -54,11 +54,11 @@ bool StackReader::read(Look& look, const Registers& registers, const Prediction&
   look.objects.open(0, 0, {});  // empty
   look.objects.close();
   const std::size_t whole = policy_.stack_bytes(map_.space(), registers.sp());
-  const Address known_size = predicted.stack_end - registers.sp();  // huge if it lies below
+  const Address known_size = predicted.stack_end - registers.sp();  // huge if stack_end is below sp
   look.cut = hurry && predicted.stack_end != 0 && known_size < whole;
   Snapshot& snapshot = look.snapshot;
   snapshot.open(registers.sp(), look.cut ? known_size : whole, predicted.memory);
-  // A guess at a stack's size may reach beyond it: its first page is there.
+  // A guessed stack size may reach beyond the stack. Its first page can be read.
   if (snapshot.stack().empty())
     snapshot.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
   if (snapshot.stack().empty()) return false;
@@ -89,7 +89,7 @@ bool StackReader::finish(Look& look, Sample& sample, Prediction& prediction) {
   Matched matched = match_by_unwinding(lua_, native_code(), map_.unwinder(), map_.modules(), memory, std::move(walked),
                                        std::move(room.natives));
   if (look.cut && !matched.complete) {
-    prediction.stack_end = 0;  // a walk had come to an end too early
+    prediction.stack_end = 0;  // the unwinder stopped too early
     return false;
   }
   if (!lua_.confirm_functions(matched.lua, look.located.all) && !look.located.all) {
@@ -117,7 +117,7 @@ StackReader::Unnamed StackReader::take_unnamed() {
 }
 
 void StackReader::predict(const Matched& matched, Prediction& prediction) const {
-  constexpr Address above_root = 256;  // bytes that the outermost frame may be asked for
+  constexpr Address above_root = 256;  // bytes of the outermost frame that may be read
   const Snapshot& snapshot = look_->snapshot;
   snapshot.predict(prediction.memory);
   look_->objects.predict(prediction.objects);

@@ -1,7 +1,7 @@
 #pragma once
-// From registers and memory to a stack, again and again: what is read while a thread stands still,
-// and what becomes of it once it runs again (one_stack.h). It knows the target's mappings and
-// files; which thread, when, and how it is stopped is the sampler's business.
+// Turns registers and memory into a stack, once per look: reads while a thread is stopped, and
+// processes what was read once it runs again (one_stack.h). It knows the target's mappings and
+// files. The sampler decides which thread is stopped, when and how.
 
 #include <atomic>
 #include <string>
@@ -17,84 +17,85 @@ namespace luaspy {
 
 class StackReader {
  public:
-  // `mapped` and `memory` have to outlive it.
+  // `mapped` and `memory` must outlive it.
   StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits);
 
-  // Looks for states of every Lua, whatever files are mapped.
+  // Looks for states of every Lua version, whatever files are mapped.
   void try_all_rows();
-  // Reads the target's mappings again and looks for Lua in what is new.
+  // Reads the target's mappings again and searches new ones for Lua.
   void refresh();
-  // The same, if a stack had addresses that no mapping explains. Call between ticks.
+  // The same, but only if a stack had addresses that no mapping explains. Call between ticks.
   void settle();
 
-  // What a look at a thread needed: it makes the next one at the same thread one batch of reads.
-  // Wrong, it costs time, no more.
+  // What a look at a thread needed. With it, the next look at the same thread reads everything in
+  // one batch. A wrong prediction costs time, never correctness.
   struct Prediction {
-    Snapshot::Prediction memory;   // in the stop, beside the stack
-    Snapshot::Prediction objects;  // after it
-    std::vector<std::byte> stack;  // as it was then, and where it began
+    Snapshot::Prediction memory;   // in the stop, without the stack
+    Snapshot::Prediction objects;  // right after the stop
+    std::vector<std::byte> stack;  // as it was then; it began at stack_start
     Address stack_start = 0;
     Locator::Mentions mentions;
-    Address stack_end = 0;  // behind the thread's outermost frame; 0: not known
-    // What finish() goes on from: the stack, which is large, it takes anew.
+    Address stack_end = 0;  // above the thread's outermost frame; 0: not known
+    // The input of finish(), without the stack: the stack is large, and finish() replaces it.
     Prediction without_stack() const { return {memory, objects, {}, 0, {}, stack_end}; }
   };
 
-  // What one stop has read.
+  // What one stop read.
   struct Look {
     explicit Look(const Memory& target) : snapshot(target), objects(target) {}
     Snapshot snapshot;
-    Snapshot objects;  // what was read right after it, of what does not change while it lives
+    Snapshot objects;  // read right after the stop: objects that do not change while they live
     Registers registers;
     Located located;
-    bool cut = false;  // what lies above the predicted end of the stack was left out
+    bool cut = false;  // the stack above its predicted end was not read
 
     Locator::ThreadStack stack() const { return {snapshot.stack_start(), snapshot.stack()}; }
   };
 
-  // In the stop: reads, and what decides what to read. The native stack, and what the walks of the
-  // states that run need. False if there is no stack to read. `hurry`: somebody stands still
-  // meanwhile; what is hardly ever wrong is then left for finish() to find out. What is read of
-  // `look` from now on comes from its copy, after look.snapshot.close(). To be called by one thread
-  // at a time, with lock() held if there are several.
+  // In the stop: reads the native stack and what the walks of the running states need. False if
+  // there is no stack to read. `hurry`: a thread is stopped meanwhile, so checks that hardly ever
+  // fail are left to finish(). After look.snapshot.close(), everything read from `look` comes from
+  // its copy. Only one thread may call this at a time; if several do, each takes the lock first
+  // (lock_soon()).
   bool read(Look& look, const Registers& registers, const Prediction& predicted, bool hurry);
-  // Right after the stop, closes the snapshot and reads what objects the stop has taken for known:
-  // soon they may be others.
+  // Right after the stop: closes the snapshot and reads the objects that the stop took for known.
+  // They must be read soon, before the target replaces them.
   void read_after(Look& look, const Prediction& predicted) const;
 
-  // The same with a look of the reader's own, for who looks at one thread after the other.
+  // The same with a look owned by the reader, for callers that look at one thread at a time.
   bool read(const Registers& registers, const Prediction& predicted, bool hurry) {
     return read(own_look_, registers, predicted, hurry);
   }
   void close() { own_look_.snapshot.close(); }
   bool finish(Sample& sample, Prediction& prediction) { return finish(own_look_, sample, prediction); }
 
-  // Everything below is for one thread, which may be another than the one that reads.
+  // Everything below is for one thread, which need not be the one that reads.
 
-  // The stack, outermost first, what the VM was doing, and how good it all is. `prediction` is
-  // brought up to date. False: it was wrong, and what was read is worth nothing; look again, the
-  // next looks do not rely on it. `look` has to live for as long as what is asked of this look.
+  // Fills in the stack (outermost first), what the VM was doing, and the quality of both. Updates
+  // `prediction`. False: what was read is unusable because a prediction or an assumption of the
+  // hurried look was wrong. Then look again; the next look does not rely on what was wrong. `look`
+  // must live as long as results of this look are used.
   bool finish(Look& look, Sample& sample, Prediction& prediction);
 
-  // Who reads in a stop must not wait for somebody who was taken off his CPU: lock_soon() tries for
-  // some µs.
+  // A thread that reads in a stop must not wait for a thread that lost its CPU: lock_soon() gives
+  // up after 100 µs.
   bool lock_soon();
   void unlock() { locked_.clear(std::memory_order_release); }
 
-  // What finish() has made of a look, but for its names.
+  // The result of finish() on one look, before naming.
   struct Unnamed {
     Snapshot snapshot;
     Joined joined;
   };
-  // From now on finish() leaves the stack empty: naming it may take symbols of a big program, and
-  // somebody stands still meanwhile.
+  // From now on, finish() leaves the stack empty. Naming may read the symbols of a big program, and
+  // a thread is stopped meanwhile.
   void name_later(bool later) { names_wait_ = later; }
-  Unnamed take_unnamed();  // of the last finish(); once
+  Unnamed take_unnamed();  // of the last finish(); call once
   Stack name(const Unnamed& look) { return luaspy::name(lua_, native_code(), look.joined, look.snapshot); }
 
   // Is there a lua_State in the target, on a thread's stack or anywhere in its memory?
   bool has_state() const { return lua_.saw_state() || lua_.finds_state(space()); }
-  // Looks for Luas that no thread's stack mentions in all of the target's writable memory.
+  // Searches all of the target's writable memory for Luas that no thread's stack mentions.
   void find_states() { lua_.find_states(space()); }
 
   const LuaReader& lua() const { return lua_; }
@@ -107,12 +108,11 @@ class StackReader {
   const AddressSpace& space() const { return map_.space(); }
   const Unwinder& unwinder() const { return map_.unwinder(); }
 
-  // Of the look that was finished last.
+  // About the look that was finished last.
   const Joined& joined() const { return joined_; }
   const std::vector<NativeFrame>& natives() const { return joined_.from.natives; }
-  std::vector<Activation> active() const {
-    return joined_.from.lua.active();
-  }  // the states that run there, innermost first
+  // The states that run on the thread, innermost first.
+  std::vector<Activation> active() const { return joined_.from.lua.active(); }
   const Snapshot& snapshot() const { return look_->snapshot; }
 
  private:
@@ -121,14 +121,15 @@ class StackReader {
 
   MergeOptions merging_;
   TargetMap map_;
-  Snapshot objects_;  // what is read while a look is finished
+  Snapshot objects_;  // read while a look is finished
   LuaReader lua_;
   StopPolicy policy_;
   Look own_look_;
-  Look* look_ = &own_look_;  // the one finished last
-  Joined joined_;            // of it
+  Look* look_ = &own_look_;  // the look finished last
+  Joined joined_;            // its result
   bool names_wait_ = false;
-  std::atomic_flag locked_;  // read() uses the mappings, and what of lua_ it may
+  // Guards what read() uses: the mappings, and the parts of lua_ that it may use.
+  std::atomic_flag locked_;
 };
 
 }  // namespace luaspy

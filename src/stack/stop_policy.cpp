@@ -5,10 +5,10 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_stack_bytes = 1 << 20;  // read of a native stack; what is deeper is cut
-constexpr Address most_thread_stack = 64 << 20;    // a mapping beyond this is no thread's stack, but may have those of
-                                                   // fibers in it
-constexpr std::size_t blind_stack_bytes = 16 << 10;  // for a stack that no known mapping holds
+constexpr std::size_t most_stack_bytes = 1 << 20;  // limit for a native stack; a deeper one is cut
+// A larger mapping is not a thread's stack, but may hold the stacks of fibers.
+constexpr Address most_thread_stack = 64 << 20;
+constexpr std::size_t blind_stack_bytes = 16 << 10;  // for a stack in no known mapping
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void StopPolicy::take_care_once() { careful_looks_ = std::max(careful_looks_.loa
 std::size_t StopPolicy::stack_bytes(const AddressSpace& space, Address sp) const {
   const Mapping* mapping = space.find(sp);
   if (mapping == nullptr) {
-    // The main thread's stack grows downwards; the mappings were read when it was smaller.
+    // The main thread's stack grows downwards; it was smaller when the mappings were read.
     const auto above = std::ranges::upper_bound(space.mappings(), sp, {}, &Mapping::start);
     if (above != space.mappings().end() && above->path == "[stack]") mapping = &*above;
   }

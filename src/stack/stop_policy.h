@@ -1,5 +1,5 @@
 #pragma once
-// How much a stop reads: enough, and no more, as somebody stands still meanwhile.
+// How much a stop reads: as little as possible, since a thread is stopped meanwhile.
 
 #include <atomic>
 #include <cstddef>
@@ -8,29 +8,30 @@
 
 namespace luaspy {
 
-// Asked by who reads in a stop, taught by who finishes the look; these may be two threads.
+// The thread that reads in a stop asks it; the thread that finishes the look teaches it. They may
+// be two different threads.
 class StopPolicy {
  public:
-  // Is the next look one that settles in the stop which states run? The first ones are, and some
-  // after each one that had missed a state.
+  // Should the next look determine the running states completely, within the stop? The first looks
+  // do, and so do some looks after each one that missed a state.
   bool takes_care();
-  // A look was finished, and has or has not missed a state. A target that makes its coroutines at
-  // ever new addresses is looked at with care the more often that is so: looking again would see
-  // less of those that live for microseconds.
+  // Call after each finished look. `missed`: it missed a state. The more often that happens, the
+  // more looks are made with care: a target may create coroutines at ever new addresses, and
+  // looking again would underrepresent those that live for microseconds.
   void learn(bool missed);
-  // The next look takes care, whatever has been learned.
+  // The next look takes care, whatever was learned.
   void take_care_once();
 
   // Bytes to read of a native stack, from sp on.
   std::size_t stack_bytes(const AddressSpace& space, Address sp) const;
-  // What a fiber's stack needs is learned: too little cuts it, too much takes time in the stop. So
-  // many were read and were not enough.
+  // Learns the stack size that fibers need: too little cuts the stack, too much takes time in the
+  // stop. `bytes` were read and were not enough.
   void learn_stack_was_cut(std::size_t bytes);
 
  private:
   static constexpr int fewest_careful_looks = 64, most_careful_looks = 1 << 14;
-  std::atomic<std::size_t> fiber_stack_bytes_ = 64 << 10;  // read of a stack whose bounds no mapping tells
-  std::atomic<int> careful_looks_ = 8;                     // still to be made
+  std::atomic<std::size_t> fiber_stack_bytes_ = 64 << 10;  // read of a stack whose bounds no mapping shows
+  std::atomic<int> careful_looks_ = 8;                     // careful looks still to be made
   int next_careful_looks_ = fewest_careful_looks, hurried_looks_ = 0;
 };
 

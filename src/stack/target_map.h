@@ -1,5 +1,5 @@
 #pragma once
-// What is mapped into a target, and which Luas and native functions are in it.
+// What is mapped into a target, and which Luas and native functions it contains.
 
 #include <string>
 #include <vector>
@@ -12,16 +12,17 @@ namespace luaspy {
 
 class TargetMap {
  public:
-  // `mapped` and `memory` have to outlive it.
+  // `mapped` and `memory` must outlive it.
   TargetMap(const Mapped& mapped, const Memory& memory);
 
-  // To be done in this order, as space() may be read by another thread: it changes in take() only.
+  // Call these in this order. Another thread may read space(), which changes only in take().
   AddressSpace look() const { return mapped_.address_space(); }
-  bool take(AddressSpace space);  // is there code that was not there?
-  bool find_luas();               // after that: are there other Luas than before?
-  void find_functions();          // after that
+  bool take(AddressSpace space);  // true: there is new code
+  bool find_luas();               // after take(). true: the set of Luas changed
+  void find_functions();          // after find_luas()
 
-  // Some of these frames may be where no mapping was: is_due() says when to look again.
+  // Tells it the frames of a look. If some are outside of all known mappings, is_due() says when to
+  // read the mappings again.
   void note(const std::vector<NativeFrame>& natives);
   // Call between ticks. A target that maps and unmaps all the time must not make luaspy read its
   // mappings at every tick: the more often nothing new was found, the longer the pause.

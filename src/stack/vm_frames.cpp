@@ -63,13 +63,13 @@ bool VmFrames::step(const NativeFrame& from, const Memory& stack, Registers& cal
   for (const unsigned number : callee_saved_registers) {
     if (from.registers.knows(number)) caller.set(number, from.registers[number]);
   }
-  // Being built or taken down, at the innermost frame only: elsewhere the VM is waiting for
-  // something it called.
+  // The C frame is being built or removed. This happens at the innermost frame only: elsewhere the
+  // VM waits for something it called.
   if (const std::optional<unsigned> depth = vm != nullptr && from.step == Step::registers ? vm->depth_at(from.pc)
                                                                                           : std::nullopt) {
     const Address cfa = from.sp + *depth;
     if (const std::optional<Address> address = stack.get<Address>(cfa - 8); address && follows_a_call(*address)) {
-      // What has not been pushed yet, or is popped already, is in its register.
+      // A register that is not pushed yet, or already popped, still holds its value.
       for (const auto& [number, below] :
            {std::pair{rbp, 16u}, std::pair{rbx, 24u}, std::pair{r15, 32u}, std::pair{r14, 40u}}) {
         if (below > *depth) continue;
@@ -82,14 +82,14 @@ bool VmFrames::step(const NativeFrame& from, const Memory& stack, Registers& cal
   }
   const auto nearest = std::ranges::lower_bound(cframes_, from.sp);
   if (vm != nullptr && (nearest == cframes_.end() || *nearest != from.sp)) {
-    // Built, and not yet in the chain, or no longer: then sp is at it.
+    // The frame is built, but not in the chain yet or no longer: then sp points at it.
     const std::optional<Address> address = stack.get<Address>(from.sp + vm->frame_size - 8);
     if (address && follows_a_call(*address)) return leave(from.sp, vm->frame_size, vm->saves_r12_r13, stack, caller);
   }
   if (nearest == cframes_.end()) return false;
   if (vm == nullptr || on_trace_) {
-    // lj_asm_x86.h: traces keep r12 and r13 of their caller in the C frame's lowest word and the
-    // one below it.
+    // lj_asm_x86.h: traces save their caller's r12 and r13 in the C frame's lowest word and in the
+    // word below it.
     if (const std::optional<Address> value = stack.get<Address>(*nearest)) caller.set(r12, *value);
     if (const std::optional<Address> value = stack.get<Address>(*nearest - 8)) caller.set(r13, *value);
   }

@@ -1,8 +1,8 @@
 #pragma once
-// How frames of LuaJIT's virtual machine, and of the machine code that it makes, are unwound.
-// Traces have no call frame information, and the VM's is wrong in its subroutines; but every entry
-// into the VM leaves a C frame of fixed form that L->cframe leads to, and traces run on top of it.
-// So the caller of any of this code is the caller of the nearest C frame at or above sp.
+// Unwinds frames of LuaJIT's virtual machine and of the machine code that it generates. Traces have
+// no call frame information, and the VM's is wrong in its subroutines. But every entry into the VM
+// leaves a C frame of fixed layout that L->cframe leads to, and traces run on top of it. So the
+// caller of any of this code is the caller of the nearest C frame at or above sp.
 
 #include <functional>
 #include <vector>
@@ -17,21 +17,22 @@ class VmFrames : public FrameRule {
   struct CodeRange {
     Address start = 0, end = 0;  // [start, end); 0, 0: none
   };
-  // Asked of a frame in code without a file: which trace's is it?
+  // Called for a frame in code without a file: returns the range of the trace it is in.
   using TraceOf = std::function<CodeRange(const NativeFrame&)>;
 
-  // `cframes`: the C frames of all states that run on the thread; `on_trace`: it runs machine code.
+  // `cframes`: the C frames of all states that run on the thread; `on_trace`: the thread runs
+  // machine code.
   VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace,
            TraceOf trace_of);
 
   bool step(const NativeFrame& from, const Memory& stack, Registers& caller) const override;
 
-  // Is this in a trace that one of the frames stepped from was in?
+  // Is this in a trace that an earlier step() found?
   bool in_trace(Address lookup) const;
 
  private:
-  // The caller's registers, when the C frame at `cframe` is to be left; false if it has no return
-  // address.
+  // Sets the caller's registers as they are after leaving the C frame at `cframe`. False if that
+  // has no return address.
   bool leave(Address cframe, unsigned frame_size, bool saves_r12_r13, const Memory& stack, Registers& caller) const;
   bool follows_a_call(Address address) const;
   bool meets_trace(const NativeFrame& frame) const;
@@ -41,7 +42,7 @@ class VmFrames : public FrameRule {
   std::vector<Address> cframes_;  // ascending
   bool on_trace_;
   TraceOf trace_of_;
-  mutable std::vector<CodeRange> traces_;  // that were met
+  mutable std::vector<CodeRange> traces_;  // found so far
 };
 
 }  // namespace luaspy

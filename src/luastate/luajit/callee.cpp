@@ -37,7 +37,7 @@ class Evaluation {
     return table_value(layout_, read_ref(live_, layout_, caller_.closure + layout_.fn_env).value_or(0));
   }
 
-  // The collectable constant that an operand means: they lie below k (lj_obj.h, proto_kgc).
+  // The collectable constant of an operand: these lie below k (lj_obj.h, proto_kgc).
   Address constant(int index) const {
     const Address k = read_ref(live_, layout_, caller_.proto + layout_.pt_k).value_or(0);
     return read_ref(live_, layout_, k - (static_cast<Address>(index) + 1) * layout_.ref_size).value_or(0);
@@ -55,7 +55,8 @@ class Evaluation {
         if (!plausible_pointer(upvalue) || live_.get<std::uint8_t>(upvalue + layout_.L_gct) != luajit::gct_upvalue)
           return std::nullopt;
         const Address at = read_ref(live_, layout_, upvalue + layout_.uv_v).value_or(0);
-        const std::optional<std::uint64_t> then = stopped_.get<std::uint64_t>(at);  // an open one is a register
+        // An open upvalue is a register.
+        const std::optional<std::uint64_t> then = stopped_.get<std::uint64_t>(at);
         return then ? then : live_.get<std::uint64_t>(at);
       }
       case ValuePath::Root::global:
@@ -74,8 +75,8 @@ class Evaluation {
   const LuaCall& caller_;
 };
 
-// lj_meta.c: the handler of `event` that `object` has; __index and __newindex may lead through
-// tables, __lt stands in for __le.
+// lj_meta.c: the handler of `event` for `object`; __index and __newindex may lead through tables,
+// and __lt replaces a missing __le.
 std::optional<std::uint64_t> handler(const Memory& memory, const LuajitLayout& layout, std::uint64_t object,
                                      std::string_view event) {
   constexpr int most_tables = 6;
@@ -109,8 +110,8 @@ Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayou
     Callee result = Callee::unknown;
     for (const int operand : path.operands) {
       const auto value = operand == ValuePath::environment ? evaluation.environment() : evaluation.reg(operand);
-      // cdata have their handlers in ctype tables; other values than tables and userdata have none
-      // as a rule.
+      // cdata have their handlers in ctype tables; other values than tables and userdata usually
+      // have none.
       if (!value || object_of(layout, *value, luajit::gct_cdata) != 0) is_sure = false;
       const auto found = value ? handler(live, layout, *value, path.event) : std::nullopt;
       const Callee one = found ? is_callee(*found) : Callee::unknown;
@@ -120,7 +121,7 @@ Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayou
     return is_sure ? result : Callee::unknown;
   }
   std::optional<std::uint64_t> value = evaluation.value(path);
-  // lj_meta.c, lj_meta_call: what is no function is called by its metatable.
+  // lj_meta.c, lj_meta_call: a value that is not a function is called through its metatable.
   if (value && object_of(layout, *value, luajit::gct_function) == 0)
     value = get_metafield(live, layout, *value, "__call");
   return value ? is_callee(*value) : Callee::unknown;

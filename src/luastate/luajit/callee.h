@@ -1,6 +1,6 @@
 #pragma once
 // LuaJIT leaves no mark where a tail call replaced a function (BC_CALLT): the caller's instruction
-// tells what was called first, not what runs now. Whether that is the same is found out here: by
+// shows what was called first, not what runs now. This finds out whether the two are the same, by
 // what the caller's expression refers to.
 
 #include "luastate/bytecode.h"
@@ -9,15 +9,16 @@
 namespace luaspy {
 
 enum class Callee : std::uint8_t {
-  unknown,  // what the expression refers to cannot be told, or is no longer a function
+  unknown,  // what the expression refers to is not known, or is no longer a function
   same,     // the function that was called
-  other,    // another one: a tail call came between, the value was changed since, or the name was a guess (`(a or b)()`
-            // has b's)
+  // A different one: a tail call came between, the value was changed since, or the name was a guess
+  // (`(a or b)()` has the name of b).
+  other,
 };
 
-// What the function at the end of `path` in `caller` is, compared with `callee`. `live`: the
-// target's memory as it is now; `stopped`: as the stop had it, for the caller's registers; where
-// LuaCall.func is 0 they are not in memory.
+// Compares the function at the end of `path` in `caller` with `callee`. `live`: the target's memory
+// as it is now. `stopped`: what the stop read, for the caller's registers; if LuaCall.func is 0,
+// they are not in memory.
 Callee check_callee(const Memory& live, const Memory& stopped, const LuajitLayout& layout, Address G,
                     const ValuePath& path, const LuaCall& caller, const LuaCall& callee);
 

@@ -1,7 +1,7 @@
 #pragma once
-// From frame to frame of a LuaJIT lua_State: slots, links and functions. luajit.h draws them;
-// luajit.cpp walks all of a stack, luajit_interpreter.cpp finds out where it begins. In a header,
-// as the walk is what a thread waits for.
+// Steps from frame to frame of a LuaJIT lua_State: slots, links and functions. walk_luajit.h has a
+// drawing of them; walk_luajit.cpp walks a whole stack; interpreter.cpp finds out where it begins.
+// In a header because a thread may be stopped during the walk.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace luaspy {
 
-// lj_frame.h: what the low three bits of a link say.
+// lj_frame.h: the meaning of the low three bits of a link.
 enum FrameType : std::uint64_t {
   frame_lua = 0,
   frame_c = 1,
@@ -24,7 +24,7 @@ enum FrameType : std::uint64_t {
 };
 inline std::uint64_t type_of(std::uint64_t link) { return (link & 3) == 0 ? std::uint64_t{frame_lua} : link & 7; }
 
-// How far below a frame the one outside of it is, by its link.
+// The distance from a frame down to the one outside of it, according to its link.
 inline std::optional<Address> distance_of(const Memory& memory, const LuajitLayout& layout, std::uint64_t link) {
   if (type_of(link) != frame_lua) return link & ~std::uint64_t{7};
   constexpr Address a_of_call = 3;  // BCIns: OP in the lowest byte, then A (lj_bc.h); the instruction before the link
@@ -50,8 +50,8 @@ class LuajitWalker {
     limit_ = stack_ + 8 * std::uint64_t{load<std::uint32_t>(fields, layout_.L_stacksize)};
     bottom_ = stack_ + (layout_.gc64 ? 8 : 0);
     frame_ = base - 8;
-    // Of a trace that is being left, the stack is made bigger for what it had inlined (lj_snap.c,
-    // lj_snap_restore).
+    // When a trace is left, the stack is made bigger for the functions that it had inlined
+    // (lj_snap.c, lj_snap_restore).
     return plausible_pointer(stack_) && base % 8 == 0 && frame_ >= bottom_ && (frame_ < limit_ || !inlined_.empty());
   }
 
@@ -61,10 +61,10 @@ class LuajitWalker {
   Address frame() const { return frame_; }
 
   struct Slot {
-    Address function = 0, proto = 0;  // proto: only where the function is not known
+    Address function = 0, proto = 0;  // proto: only if the function is not known
     std::uint64_t link = 0;
-    Address continuation_pc = 0;  // inlined
-    bool is_function = false;     // else a dummy (the thread itself), or nothing that can be believed
+    Address continuation_pc = 0;  // of inlined frames
+    bool is_function = false;     // false: a dummy (the thread itself), or not trustworthy
     bool is_dummy = false;
     bool in_memory = true;  // not inlined
     std::uint64_t type() const { return type_of(link); }
@@ -88,8 +88,8 @@ class LuajitWalker {
       if (!read_stack(frame, std::as_writable_bytes(std::span(words)))) return false;
       slot.link = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(words[1])});
       if ((words[1] & 3) == frame_lua) slot.link = words[1];  // a pc, not a distance
-      // A function that is not called yet has its type there. Any other type is a value's that has
-      // overwritten the slot; of a nil that is all that was written.
+      // A function that is not called yet has the function type there. Any other type belongs to a
+      // value that has overwritten the slot; for a nil, only the type was written.
       constexpr std::uint32_t types = 0xffff0000, function_type = ~std::uint32_t{luajit::gct_function};
       if (words[1] < types || words[1] == function_type) slot.function = words[0];
       slot.is_dummy = words[0] == L_;
@@ -99,7 +99,7 @@ class LuajitWalker {
     return true;
   }
 
-  // The frame outside of the one at `frame`; 0 if the link cannot be believed.
+  // The frame outside of the one at `frame`; 0 if the link cannot be trusted.
   Address outer(Address frame, const Slot& slot) {
     Call& call = calls_[slot.link / 4 % calls_.size()];
     if (call.link != slot.link || slot.link == 0) {
@@ -111,7 +111,7 @@ class LuajitWalker {
     return result < frame && result >= bottom_ ? result : 0;
   }
 
-  // The C frame that the frame at hand runs in.
+  // The C frame that the current frame runs in.
   Address owner() const { return next_cframe_ < cframes_.size() ? cframes_[next_cframe_] : 0; }
 
   bool ends_cframe(Address frame, const Slot& slot) const {
@@ -130,13 +130,13 @@ class LuajitWalker {
     return layout_.gc64 ? memory_.get<std::uint64_t>(frame - 16).value_or(0)
                         : memory_.get<std::uint32_t>(frame - 4).value_or(0);
   }
-  // SAVE_PC of a C frame, for a Lua function that called something without leaving a pc on the Lua
-  // stack (a hook, a finalizer).
+  // SAVE_PC of a C frame. Needed for a Lua function that called something without leaving a pc on
+  // the Lua stack (a hook, a finalizer).
   Address cframe_pc(Address cframe) const {
     return cframe == 0 ? 0 : read_ref(memory_, layout_, cframe + layout_.cframe_PC).value_or(0);
   }
 
-  // Fills what a LuaCall says of its function.
+  // Fills the fields of a LuaCall that describe its function.
   bool read_function(const Slot& slot, LuaCall& call) {
     if (!slot.is_function) return false;
     LuaCall& known = functions_[slot.function / 16 % functions_.size()];
@@ -172,8 +172,8 @@ class LuajitWalker {
     return read_proto_of(memory_, layout_, call);
   }
 
-  // A pc of `call`, or 0. lj_debug.c, debug_framepc: after a trace that begins at a return was
-  // left, it points behind the trace's copy of its first instruction.
+  // `pc` if it is one of `call`, or 0. lj_debug.c, debug_framepc: after leaving a trace that begins
+  // at a return, pc points behind the trace's copy of its first instruction.
   Address believable_pc(const LuaCall& call, Address pc) const {
     if (pc == 0 || call.has_pc(pc) || pc == call.code) return pc;
     const Address trace = pc - 4 - layout_.T_startins;
@@ -185,7 +185,7 @@ class LuajitWalker {
   void go_to(Address frame) { frame_ = frame; }
 
  private:
-  // Deep stacks are read a piece at a time, from the frame asked for downwards.
+  // Deep stacks are read in pieces, each downwards from the requested frame.
   bool read_stack(Address address, std::span<std::byte> into) {
     if (address < piece_start_ || address + into.size() > piece_start_ + piece_size_) {
       piece_size_ = 0;
@@ -210,7 +210,7 @@ class LuajitWalker {
   std::array<std::byte, 4096> piece_;
   Address piece_start_ = 0;
   std::size_t piece_size_ = 0;
-  std::array<Call, 64> calls_;  // seen before: recursion meets the same ones again and again
+  std::array<Call, 64> calls_;  // seen before: recursion repeats the same ones
   std::array<LuaCall, 16> functions_;
   Address L_, G_ = 0;
   std::span<const Address> cframes_;

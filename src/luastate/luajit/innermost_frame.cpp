@@ -32,8 +32,8 @@ void InnermostFrame::find(bool in_vm) {
   else if (!innermost_ || !find_at_trace_exit()) find_outside_of_call();
 }
 
-// vm_x64.dasc, ->vm_exit_interp: BASE and PC are the interpreter's again before jit_base is 0. Of
-// what runs on behalf of machine code, nothing else has its sp at the C frame.
+// vm_x64.dasc, ->vm_exit_interp: BASE and PC are the interpreter's again before jit_base is 0. No
+// other code that runs for machine code has its sp at the C frame.
 bool InnermostFrame::has_left_trace(bool in_vm) const {
   return in_vm && !state_.cframes.empty() && vm_->sp == state_.cframes[0] && can_be(registers_.base, registers_.pc);
 }
@@ -64,9 +64,9 @@ void InnermostFrame::find_in_interpreter() {
   if (top_.base == 0 && can_be(registers_.c_base, registers_.pc)) top_ = {registers_.c_base, registers_.pc, {}};
 }
 
-// lj_trace.c, lj_trace_exit: it writes to the stack what the trace had inlined (trace_exit_cp,
-// called by lj_vm_cpcall), then SAVE_PC. Until then L->base is what jit_base was. False if that is
-// not where the thread is.
+// lj_trace.c, lj_trace_exit: writes the frames that the trace had inlined to the stack
+// (trace_exit_cp, called by lj_vm_cpcall), then SAVE_PC. Until then L->base has the value of
+// jit_base. False if the thread is not there.
 bool InnermostFrame::find_at_trace_exit() {
   constexpr Address most_above_cframe = 4096;
   const auto is_vm = [&](const NativeFrame& frame) { return functions_.executes_lua(frame); };

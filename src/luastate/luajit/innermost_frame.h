@@ -1,7 +1,7 @@
 #pragma once
-// Where the innermost frame of a LuaJIT state is. L->base lags behind, and which register or field
-// is ahead of it depends on where the thread is: in a trace, leaving one, in the interpreter, or in
-// something that the interpreter has called. The native frames tell.
+// Finds the innermost frame of a LuaJIT state. L->base is often outdated. Which register or field
+// is newer depends on where the thread is: in a trace, leaving one, in the interpreter, or in
+// something that the interpreter has called. The native frames show that.
 
 #include <vector>
 
@@ -23,15 +23,16 @@ struct VmRegisters {
 
 class InnermostFrame {
  public:
-  // One state of the look: `innermost` of those that run on the thread or not. All has to outlive this; `memory`
-  // answers for its Lua stack. If the thread runs a trace, `state.trace` is set to it.
+  // One state of the look; `innermost`: it is the innermost of those that run on the thread. All
+  // arguments must outlive this; `memory` is used for its Lua stack. If the thread runs a trace,
+  // `state.trace` is set to it.
   InnermostFrame(Traces& traces, const Activation& activation, bool innermost, const std::vector<NativeFrame>& natives,
                  const Registers& registers, const NativeFunctions& functions, const Memory& memory,
                  LuajitState& state);
 
-  // Where the walk begins. Valid as long as this.
+  // Where the walk begins. Valid as long as this object.
   const LuajitTop& top() const { return top_; }
-  // Machine code may have slots from here on in registers; 0: none.
+  // Machine code may keep slots from this address on in registers; 0: none.
   Address trace_base() const { return trace_base_; }
 
  private:
@@ -55,9 +56,10 @@ class InnermostFrame {
   const Memory& memory_;
   LuajitState& state_;
   VmRegisters registers_;
-  std::vector<NativeFrame>::const_iterator vm_;  // on top of the state's innermost C frame: of the VM, or of a trace
+  // The frame of the VM, or of a trace, on top of the state's innermost C frame.
+  std::vector<NativeFrame>::const_iterator vm_;
   LuajitTop top_;
-  InlinedCode code_;                    // what top_ refers to
+  InlinedCode code_;                    // referred to by top_
   std::vector<InlinedFrame> entering_;  // the same
   Address trace_base_ = 0;
 };

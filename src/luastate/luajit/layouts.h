@@ -1,7 +1,7 @@
 #pragma once
 // LuaJIT 2.1: offsetof() over the sources of 2.1.0-beta3 (2017), of OpenResty's and stock ones of
-// 2022 to 2026-08, and of Tarantool 2.6, with -DLUAJIT_ENABLE_GC64 and -DLUAJIT_DISABLE_GC64: these
-// fields are where they are in all of them.
+// 2022 to 2026-08, and of Tarantool 2.6, with -DLUAJIT_ENABLE_GC64 and -DLUAJIT_DISABLE_GC64. These
+// fields have the same offsets in all of them.
 
 #include "luastate/luajit/luajit_layout.h"
 

@@ -7,13 +7,13 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t globals_size = 640;  // of a global_State that is searched: to gcroot's first elements in every
-                                           // release
+// Bytes of a global_State that are searched: up to gcroot's first elements in every release.
+constexpr std::size_t globals_size = 640;
 constexpr std::size_t jit_state_reach = 2048;  // from jit_base to jit_State.trace
 constexpr int most_trace_checks = 64;
 
-// lj_dispatch.h, GG_State: the main thread, then its global_State. lua_State is 64 to 112 bytes in
-// the releases that are known.
+// lj_dispatch.h, GG_State: the main thread, then its global_State. lua_State has 64 to 112 bytes in
+// the known releases.
 std::optional<Address> main_thread_below(const Memory& memory, const LuajitLayout& layout, Address G) {
   for (Address below = 64; below <= 160; below += 8) {
     if (is_thread_of(memory, layout, G - below, G)) return G - below;
@@ -23,8 +23,8 @@ std::optional<Address> main_thread_below(const Memory& memory, const LuajitLayou
 
 // lj_state.c, lj_dispatch.c: bc_cfunc_int and bc_cfunc_ext are one instruction each, BC_FUNCC and
 // BC_FUNCC or BC_FUNCCW, with A = LUA_MINSTACK; cur_L follows. luaJIT_setmode with
-// LUAJIT_MODE_WRAPCFUNC (lj_dispatch.c) writes the second one again, on and off, in some releases
-// with A = 0.
+// LUAJIT_MODE_WRAPCFUNC (lj_dispatch.c) rewrites the second one when switched on or off, in some
+// releases with A = 0.
 bool is_function_header_pair(std::uint32_t internal, std::uint32_t external) {
   constexpr std::uint32_t minimum_stack = 20, opcode = 0xff;  // LUA_MINSTACK (lua.h)
   if (internal >> 8 != minimum_stack || (internal & opcode) == 0) return false;
@@ -40,8 +40,8 @@ bool is_string(const Memory& memory, const LuajitLayout& layout, Address string,
          std::string_view(text.data(), expected.size() + 1) == std::string_view(expected.data(), expected.size() + 1);
 }
 
-// The names of metamethods are strings that gcroot refers to, "__index" the first of them
-// (lj_obj.h, MMDEF).
+// The names of metamethods are strings that gcroot refers to; the first is "__index" (lj_obj.h,
+// MMDEF).
 bool find_strings(const Memory& memory, std::span<const std::byte> globals, LuajitLayout& layout) {
   constexpr std::string_view first_name = "__index";
   for (std::size_t at = layout.G_jit_base; at + layout.ref_size <= globals.size(); at += layout.ref_size) {
@@ -59,11 +59,12 @@ bool find_strings(const Memory& memory, std::span<const std::byte> globals, Luaj
   return false;
 }
 
-// Where vmstate and the registry are: releases in which global_State's fields have the same order
-// keep the same distances to the main thread's reference, and are told apart by where that is.
+// Where vmstate and the registry are. Releases in which global_State's fields have the same order
+// have the same distances to the main thread's reference; the place of that reference identifies
+// them.
 struct GlobalsForm {
   bool gc64;
-  Offset mainthref_to_cur_L, mainthref;  // 0: anywhere
+  Offset mainthref_to_cur_L, mainthref;  // 0: any offset
   int mainthref_to_vmstate, mainthref_to_registry, mainthref_to_hookmask;
   bool more_vmstates = false;
 };
@@ -76,7 +77,8 @@ constexpr GlobalsForm globals_forms[] = {
 };
 
 bool find_main_reference(std::span<const std::byte> globals, Address main, LuajitLayout& layout) {
-  constexpr std::size_t after_gc_state = 120;  // GCState comes first, and may refer to the main thread, too
+  // GCState comes first, and may also refer to the main thread.
+  constexpr std::size_t after_gc_state = 120;
   for (std::size_t at = after_gc_state; at < layout.G_cur_L; at += layout.ref_size) {
     if (load_ref(layout, globals, at) != main) continue;
     for (const GlobalsForm& form : globals_forms) {
@@ -101,8 +103,8 @@ bool find_main_reference(std::span<const std::byte> globals, Address main, Luaji
 }
 
 // lj_obj.h, GCState: total, threshold (GCSize: as wide as a reference), currentwhite, state, two
-// more bytes, sweepstr, root. Before it is the allocator, and in some releases what the string
-// table is counted by: 16, 32 or, with LUAJIT_SMART_STRINGS, 64 bytes.
+// more bytes, sweepstr, root. Before it are the allocator and, in some releases, the counters of
+// the string table: 16, 32 or, with LUAJIT_SMART_STRINGS, 64 bytes.
 bool find_collector(const Memory& memory, std::span<const std::byte> globals, LuajitLayout& layout) {
   constexpr std::uint8_t whites = 3, last_state = 5;  // lj_gc.h: LJ_GC_WHITES; GCSfinalize
   for (std::size_t at = 16; at <= 96; at += 8) {
@@ -114,7 +116,7 @@ bool find_collector(const Memory& memory, std::span<const std::byte> globals, Lu
                                                          : std::uint8_t{0};
       return gct >= luajit::gct_upvalue && gct <= luajit::gct_userdata;  // strings are elsewhere
     };
-    // The youngest object is in the list before it has a type (lj_gc.c, lj_mem_newgco).
+    // The youngest object is in the list before its type is set (lj_gc.c, lj_mem_newgco).
     const Address root = load_ref(layout, globals, white_at + 8);
     if (!plausible_pointer(root) || (!is_object(root) && !is_object(read_ref(memory, layout, root).value_or(0))))
       continue;
@@ -124,9 +126,9 @@ bool find_collector(const Memory& memory, std::span<const std::byte> globals, Lu
   return false;
 }
 
-// A trace's snapshots are in order, and their maps fill its snapshot map, but for what
-// lj_snap_shrink took from them (lj_snap.c). The tail of the machine code may shrink after the last
-// mcofs was noted (lj_asm.c, asm_tail_fixup).
+// A trace's snapshots are in order, and their maps fill its snapshot map, except for what
+// lj_snap_shrink removed (lj_snap.c). The tail of the machine code may shrink after the last mcofs
+// was recorded (lj_asm.c, asm_tail_fixup).
 bool has_form(const Memory& memory, const LuajitLayout& layout, Address trace, std::uint32_t nsnap,
               const SnapshotForm& form) {
   const Address snapshots = memory.get<Address>(trace + layout.T_snap).value_or(0);
@@ -224,7 +226,7 @@ std::optional<Address> read_ref(const Memory& memory, const LuajitLayout& layout
 }
 
 // lj_obj.h, "Internal object tags": with GC64 the type is in bits 47 to 63, above a 47-bit
-// reference; else it is the upper word.
+// reference; otherwise it is the upper word.
 Address object_of(const LuajitLayout& layout, std::uint64_t value, std::uint8_t gct) {
   constexpr int type_shift_64 = 47, type_shift_32 = 32;
   const int shift = layout.gc64 ? type_shift_64 : type_shift_32;

@@ -1,8 +1,8 @@
 #pragma once
-// Where LuaJIT 2.1 keeps its fields. What is the same in all its builds of one pointer size is a
-// row (layouts/luajit.h); where global_State and jit_State keep theirs differs from release to
-// release and from fork to fork, and is found in the live global_State itself (luajit_layout.cpp,
-// find_luajit). All numbers are bytes. Names are LuaJIT's own: struct_field, as in lj_obj.h,
+// Where LuaJIT 2.1 keeps its fields. Offsets that are the same in all builds of one pointer size
+// are in a row (luajit/layouts.h). Those in global_State and jit_State differ from release to
+// release and from fork to fork; they are found in the live global_State itself (luajit_layout.cpp,
+// find_globals). All numbers are bytes. Names are LuaJIT's own: struct_field, as in lj_obj.h,
 // lj_jit.h, lj_frame.h.
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct SnapshotForm {
   std::uint8_t size = 0;
   std::uint8_t mapofs_size = 4;  // mapofs is at 0
   std::uint8_t nent = 0;
-  std::uint8_t mcofs = 0;  // where in the machine code it begins; 0: not told before 2021-03 (a32aeadc)
+  // Offset of the start in the machine code; 0: not recorded before 2021-03 (a32aeadc).
+  std::uint8_t mcofs = 0;
 
   bool operator==(const SnapshotForm&) const = default;
 };
@@ -32,8 +33,8 @@ struct LuajitLayout {
   // pointer.
   Offset L_gct, L_status, L_glref, L_base, L_top, L_maxstack, L_stack, L_env, L_cframe, L_stacksize;
 
-  // lj_frame.h: the C frame of the VM, from its lowest address (cframe) on. L and PC are
-  // references, PREV a pointer.
+  // lj_frame.h: the C frame of the VM, starting at its lowest address (cframe). L and PC are
+  // references, PREV is a pointer.
   Offset cframe_L, cframe_PC, cframe_previous, cframe_nres;
 
   // lj_obj.h: GCproto; its bytecode follows it.
@@ -49,7 +50,7 @@ struct LuajitLayout {
   Offset node_val = 0, node_key = 8;
   Offset uv_v;  // an MRef to the TValue
 
-  // lj_obj.h: GCudata, GCcdata; what they hold follows them
+  // lj_obj.h: GCudata, GCcdata; their contents follow them
   Offset udata_udtype, udata_size, cdata_ctypeid, cdata_size;
 
   // lj_jit.h: GCtrace
@@ -58,15 +59,18 @@ struct LuajitLayout {
 
   // Found in the live process: find_globals.
   Offset str_len = no_field, str_data = no_field;  // lj_obj.h, GCstr: len moved in 2020-06 (ff34b48d)
-  Offset main_L_below = no_field;  // how far below its global_State the main thread lies: both are parts of one
-                                   // GG_State (lj_dispatch.h)
+  // How far the main thread lies below its global_State: both are parts of one GG_State
+  // (lj_dispatch.h).
+  Offset main_L_below = no_field;
   Offset G_vmstate = no_field, G_mainthref = no_field, G_registry = no_field, G_cur_L = no_field, G_jit_base = no_field;
-  Offset G_gc = no_field;        // lj_obj.h, GCState; what is in it has the same order in all releases
+  Offset G_gc = no_field;        // lj_obj.h, GCState; its fields have the same order in all releases
   Offset G_hookmask = no_field;  // uint8_t
-  bool more_vmstates = false;    // Tarantool's, from 2020 on: LFUNC, FFUNC and CFUNC in the place of C
+  // Tarantool from 2020 on has LFUNC, FFUNC and CFUNC in place of C.
+  bool more_vmstates = false;
 
   // Found when there is machine code: find_traces.
-  Offset G_trace = no_field;  // jit_State.trace, from the global_State on: an MRef to an array of GCRefs
+  // jit_State.trace, relative to the global_State: an MRef to an array of GCRefs.
+  Offset G_trace = no_field;
   Offset G_sizetrace = no_field;
   Offset T_nsnap = no_field;
   SnapshotForm snapshots{};
@@ -74,8 +78,8 @@ struct LuajitLayout {
   bool operator==(const LuajitLayout&) const = default;
 };
 
-// lj_obj.h: the type of an object (GCHeader.gct), and of a value (its upper 17 bits with GC64, else
-// its upper word), are ~ of each other.
+// lj_obj.h: the type of an object (GCHeader.gct), and of a value (its upper 17 bits with GC64,
+// otherwise its upper word), are ~ of each other.
 namespace luajit {
 inline constexpr std::uint8_t gct_string = 4, gct_upvalue = 5, gct_thread = 6, gct_proto = 7, gct_function = 8,
                               gct_trace = 9, gct_cdata = 10, gct_table = 11, gct_userdata = 12;
@@ -83,15 +87,15 @@ inline constexpr std::uint8_t gct_string = 4, gct_upvalue = 5, gct_thread = 6, g
 
 bool is_thread_of(const Memory& memory, const LuajitLayout& layout, Address L, Address G);
 
-// Where the global_State of `L` keeps its fields: `layout` comes with the row of its pointer size,
-// and leaves with what is "found in the live process". False if `L` is no thread of such a LuaJIT.
+// Finds the offsets in the global_State of `L`. On entry, `layout` has the row of its pointer size;
+// the part "Found in the live process" is filled in. False if `L` is not a thread of such a LuaJIT.
 // Reads some 2 KiB.
 bool find_globals(const Memory& memory, Address L, LuajitLayout& layout);
 
-// The same for jit_State and GCtrace. False as long as there is no trace to tell it.
+// The same for jit_State and GCtrace. False until there is a trace to find them with.
 bool find_traces(const Memory& memory, Address G, LuajitLayout& layout);
 
-// What a TValue refers to if it is an object of type `gct`; 0 if it is anything else.
+// The object in a TValue if it has type `gct`; 0 otherwise.
 Address object_of(const LuajitLayout& layout, std::uint64_t value, std::uint8_t gct);
 
 // A GCRef or MRef.

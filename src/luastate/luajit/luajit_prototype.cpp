@@ -20,7 +20,7 @@ constexpr std::int32_t builtin_line = -1;               // lj_lib.c, lib_read_lf
 constexpr std::array<std::string_view, 7> internal_names = {
     "", "(for index)", "(for limit)", "(for step)", "(for generator)", "(for state)", "(for control)"};
 
-// Bytes of the object from one offset on. Reading past its end gives zeros, and makes it bad.
+// Reads the object's bytes from one offset on. Reading past its end gives zeros and marks it bad.
 class Bytes {
  public:
   Bytes(std::span<const std::byte> bytes, std::size_t at) : bytes_(bytes), at_(std::min(at, bytes.size())) {}
@@ -32,7 +32,7 @@ class Bytes {
     return good_ ? load<std::uint8_t>(bytes_, at_++) : std::uint8_t{0};
   }
 
-  // Up to and including the NUL at its end.
+  // Reads up to and including the NUL at its end.
   std::string name() {
     std::string text;
     for (std::uint8_t c = byte(); c != 0; c = byte()) {
@@ -83,8 +83,8 @@ class Reader {
  private:
   std::uint32_t number(Offset offset) const { return load<std::uint32_t>(object_, offset); }
 
-  // Where in the object the MRef at `offset` leads to: 0 if it is NULL, nullopt if it leads out of
-  // the object.
+  // The offset in the object to which the MRef at `offset` points: 0 if it is NULL, nullopt if it
+  // points outside of the object.
   std::optional<std::size_t> place(Offset offset) const {
     const Address address = load_ref(layout_, object_, offset);
     if (address == 0) return 0;
@@ -101,8 +101,8 @@ class Reader {
     return true;
   }
 
-  // lj_debug.c, lj_debug_line: the bytes say how far below the first line all instructions but the
-  // header are.
+  // lj_debug.c, lj_debug_line: for each instruction except the header, the bytes say how many lines
+  // it is after the first line.
   bool read_lines() {
     const auto first = static_cast<std::int32_t>(number(layout_.pt_firstline)),
                count = static_cast<std::int32_t>(number(layout_.pt_numline));
@@ -158,7 +158,7 @@ class Reader {
     return bytes.good();
   }
 
-  // Strings are among the constants that lie below k, the first one highest (lj_obj.h, proto_kgc).
+  // Strings are among the constants below k, the first one highest (lj_obj.h, proto_kgc).
   bool read_strings() {
     const std::optional<std::size_t> k = place(layout_.pt_k);
     const std::uint32_t count = number(layout_.pt_sizekgc);
@@ -179,7 +179,7 @@ class Reader {
     return source_read;
   }
 
-  // Of the constants above k, numbers.
+  // The constants above k: numbers.
   void mix_fields(std::size_t k) {
     std::uint64_t& hash = prototype_.fields_hash;
     const std::uint32_t numbers = number(layout_.pt_sizekn);

@@ -8,8 +8,8 @@
 namespace luaspy {
 namespace {
 
-// The registers and the words of the innermost frames, without an allocation: it is asked for in
-// every stop.
+// The registers and the words of the innermost frames. Without an allocation, since every stop
+// needs them.
 struct InnermostWords {
   InnermostWords(const Registers& registers, const Locator::ThreadStack& stack) {
     for (unsigned number = 0; number < rip; ++number) {
@@ -25,8 +25,8 @@ struct InnermostWords {
   std::size_t count = 0;
 };
 
-// The functions that a Lua stack refers to, those that are being called among them, with the
-// instructions that they were called by.
+// Touches the functions that a Lua stack refers to, including those being called, and their GCproto
+// with its first instruction.
 void touch_functions(const Memory& memory, const LuajitLayout& layout, Address bottom, Address top,
                      const KnownFunctions& known) {
   std::array<std::uint64_t, 64> slots;
@@ -34,8 +34,8 @@ void touch_functions(const Memory& memory, const LuajitLayout& layout, Address b
     const auto part = std::span(slots).first(std::min<Address>(slots.size(), (top - at + 7) / 8));
     if (!memory.read(at, std::as_writable_bytes(part))) return;
     for (const std::uint64_t slot : part) {
-      // With 32-bit references the upper half is a link where the function is called, and of other
-      // values a type, which is negative.
+      // With 32-bit references, the upper half is a link if the function is called. For other
+      // values it is a type, which is negative.
       constexpr std::uint64_t function_type = ~std::uint32_t{luajit::gct_function};
       const bool may_be_called = slot >> 32 == function_type || slot >> 63 == 0;
       const Address function = layout.gc64     ? object_of(layout, slot, luajit::gct_function)
@@ -51,7 +51,7 @@ void touch_functions(const Memory& memory, const LuajitLayout& layout, Address b
 
 }  // namespace
 
-// Of the innermost state.
+// For the innermost state.
 void LuajitReader::read_fields(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
                                const Activation& activation, LuajitState& state) {
   const LuajitLayout& layout = *activation.lua.luajit;
@@ -66,9 +66,9 @@ void LuajitReader::read_fields(const Memory& stopped, const Registers& registers
   state.has_jit_base = jit_base != 0;
 }
 
-// The whole Lua stack, as far as it is in use. L->base lags behind the interpreter's BASE, which is
-// in rdx, or around some calls in rbp (vm_x64.dasc), and a trace's is in jit_base. Which of them
-// counts, only the native frames tell.
+// Touches the whole used part of the Lua stack. L->base is often older than the interpreter's BASE,
+// which is in rdx, or around some calls in rbp (vm_x64.dasc); a trace's base is in jit_base. Only
+// the native frames show which of them is right.
 void LuajitReader::touch(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
                          const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) {
   constexpr Address beyond = 8 * 256;  // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
@@ -129,9 +129,8 @@ void LuajitReader::walk(RunningState& state, bool innermost, const std::vector<N
   if (frame.trace_base() != 0) mark_on_trace(frame.trace_base(), walk);
 }
 
-// A trace works on the frame that it was entered in and on those that it has inlined above it, and
-// writes their slots when it is left (lj_snap.c, lj_snap_restore). It never goes beyond its C
-// frame.
+// A trace works on the frame in which it was entered and on those inlined above it, and writes
+// their slots when it is left (lj_snap.c, lj_snap_restore). It never goes beyond its C frame.
 void LuajitReader::mark_on_trace(Address from, LuaWalk& walk) {
   for (LuaCall& call : walk.calls) {
     call.on_trace = call.ci + 8 >= from && call.owner == walk.calls[0].owner;
@@ -140,7 +139,8 @@ void LuajitReader::mark_on_trace(Address from, LuaWalk& walk) {
 
 VmState LuajitReader::vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
                                const NativeFunctions& functions) {
-  // The number lags behind at the edges of a trace; where the code is counts.
+  // vmstate is outdated for a moment when a trace is entered or left, so the place of the code
+  // decides.
   const LuajitState& luajit = state.luajit;
   const VmState said = vm_state_said(*state.activation.lua.luajit, luajit);
   const auto is_vm = [&](const NativeFrame& frame) { return functions.executes_lua(frame); };

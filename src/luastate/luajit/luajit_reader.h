@@ -1,6 +1,6 @@
 #pragma once
-// What a LuaJIT state is doing. The stop reads what may be needed; where the innermost frame is,
-// and what a trace has inlined, is settled afterwards, when the native frames are known.
+// What a LuaJIT state is doing. The stop reads everything that may be needed. Where the innermost
+// frame is, and what a trace has inlined, is decided afterwards, when the native frames are known.
 
 #include <vector>
 
@@ -13,25 +13,28 @@ namespace luaspy {
 
 class LuajitReader {
  public:
-  // `live`: the target's memory after the stop, for traces. It has to outlive the reader.
+  // `live`: the target's memory after the stop, for traces. It must outlive the reader.
   explicit LuajitReader(const Memory& live) : traces_(live) {}
 
-  // What was known of global states: after an exec another one may be at the same address.
+  // Forgets what is known about global states: after an exec, another one may be at the same
+  // address.
   void forget() { traces_.forget(); }
 
-  // In the stop: touches what the rest will need. `memory` is the snapshot; `stack` the thread's
-  // stack in it.
+  // In the stop: touches what the other steps will need. `memory` is the snapshot; `stack` is the
+  // thread's stack in it.
   static void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
                     const Activation& activation, const WalkLimits& limits, const KnownFunctions& known);
 
-  // After it: what decides where things are. `innermost`: of the states that run on the thread.
+  // After the stop: reads what decides where things are. `innermost`: it is the innermost state
+  // that runs on the thread.
   static void read(const LookMemory& look, const Activation& activation, bool innermost, LuajitState& state);
-  // The trace whose machine code has `pc`, nullptr if there is none. Valid until the next call.
+  // The trace whose machine code contains `pc`, nullptr if there is none. Valid until the next
+  // call.
   const Trace* trace_at(const Activation& activation, Address pc);
-  // Then, with the native frames, its calls.
+  // Then finds its calls, with the native frames.
   void walk(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
             const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits);
-  // Of the innermost state.
+  // For the innermost state.
   static VmState vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
                           const NativeFunctions& functions);
 

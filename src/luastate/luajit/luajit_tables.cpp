@@ -11,10 +11,10 @@ namespace luaspy {
 namespace {
 
 constexpr std::uint32_t most_nodes = 1 << 16;
-constexpr int most_metatables = 6;  // that one access goes through
+constexpr int most_metatables = 6;  // limit for one access
 constexpr std::size_t value_size = 8;
 
-// The hash part of `table`; empty if it is none.
+// The hash part of `table`; empty if it is not a table.
 std::vector<std::byte> read_nodes(const Memory& memory, const LuajitLayout& layout, Address table) {
   const std::optional<TableParts> parts = read_table_parts(memory, layout, table);
   if (!parts || parts->node_count > most_nodes) return {};

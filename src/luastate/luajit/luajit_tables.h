@@ -1,6 +1,6 @@
 #pragma once
-// LuaJIT's tables and functions (lj_obj.h), as far as names need them. Everything is read from a
-// target that runs on: what is not as it should be is nothing.
+// LuaJIT's tables and functions (lj_obj.h), as far as names need them. Everything is read while the
+// target runs: anything inconsistent counts as nothing.
 
 #include <functional>
 #include <optional>
@@ -15,37 +15,37 @@ namespace luaspy {
 // One GCfunc.
 struct LuajitFunction {
   Address proto = 0;  // Lua: its GCproto
-  Address key = 0;    // what tells it apart in package.loaded (LuaCall.key); Lua: its bytecode
+  Address key = 0;    // identifies it in package.loaded (LuaCall.key); Lua: its bytecode
   Address env = 0;    // GCtab
 };
 std::optional<LuajitFunction> read_function(const Memory& memory, const LuajitLayout& layout, Address G,
                                             Address function);
 
-// What tells a C function with these fields apart: the bytecode that is made for it alone
-// (lj_lib.c, lj_lib_register), or else `f`.
+// What identifies a C function with these fields: the bytecode made only for it (lj_lib.c,
+// lj_lib_register), or else `f`.
 Address c_function_key(const LuajitLayout& layout, Address G, Address pc, Address f);
 
 struct TableParts;  // tables.h
 std::optional<TableParts> read_table_parts(const Memory& memory, const LuajitLayout& layout, Address table);
 
-// Calls `visit` for each key that is a string, with the value (a TValue), until it returns false.
-// At most 2^16 nodes.
+// Calls `visit` for each string key, with the value (a TValue), until it returns false. At most
+// 2^16 nodes.
 void visit_table(const Memory& memory, const LuajitLayout& layout, Address table,
                  const std::function<bool(const std::string& key, std::uint64_t value)>& visit);
 
 // registry[LUA_LOADED_TABLE] (lauxlib.h); 0 if it is not there.
 Address loaded_table(const Memory& memory, const LuajitLayout& layout, Address G);
 
-// What `object[key]` is, also through metatables whose __index is a table. `key` is the address of
-// a GCstr: there is one for each text.
+// The value of `object[key]`, also through metatables whose __index is a table. `key` is the
+// address of a GCstr: there is one for each text.
 std::optional<std::uint64_t> get_field(const Memory& memory, const LuajitLayout& layout, std::uint64_t object,
                                        Address key);
 
-// What `object[index]` is in the array part.
+// The value of `object[index]` in the array part.
 std::optional<std::uint64_t> get_element(const Memory& memory, const LuajitLayout& layout, std::uint64_t object,
                                          std::uint32_t index);
 
-// The field `name` of the metatable of `object`, a table or userdata.
+// The field `name` of the metatable of `object`, which is a table or userdata.
 std::optional<std::uint64_t> get_metafield(const Memory& memory, const LuajitLayout& layout, std::uint64_t object,
                                            const std::string& name);
 

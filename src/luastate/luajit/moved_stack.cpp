@@ -40,7 +40,7 @@ MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Ad
   };
   if (is_thread(memory.get<std::uint64_t>(stack).value_or(0))) {
     if (stack_stands(memory, layout, L)) return {};
-    // L->stack is set: the compiler keeps how far it moves, or where it was.
+    // L->stack is already set: the compiler keeps the distance of the move, or the old place.
     for (const Address word : words) {
       for (const MovedStack& moved : {MovedStack{stack, base + word}, MovedStack{stack, base - word + stack}}) {
         if (fits(moved)) return moved;
@@ -48,7 +48,7 @@ MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Ad
     }
     return {};
   }
-  // It has been copied and freed, and the allocator writes to where it was.
+  // The old block is copied and freed, and the allocator writes into it.
   std::vector<std::uint64_t> slots(words.size());
   std::vector<Memory::Request> requests;
   for (std::size_t i = 0; i < words.size(); ++i) {

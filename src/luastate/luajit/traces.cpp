@@ -93,10 +93,10 @@ const Trace* Traces::numbered(const LuajitLayout& layout, Address G, unsigned nu
   return nullptr;
 }
 
-// Where in the machine code each snapshot begins. Before 2021-03 that is not told, but the exits
-// are: guards are conditional jumps to exit stubs, each of which pushes its number, which is the
-// snapshot's (lj_asm_x86.h, asm_exitstub_gen: push imm8; jmp), and a guard comes after its
-// snapshot. Exits that were linked to side traces no longer tell.
+// Where in the machine code each snapshot begins. Before 2021-03 that is not recorded, but the
+// exits show it: guards are conditional jumps to exit stubs; each stub pushes its number, which is
+// the snapshot's (lj_asm_x86.h, asm_exitstub_gen: push imm8; jmp); and a guard comes after its
+// snapshot. Exits that are linked to side traces no longer show it.
 std::vector<std::uint32_t> Traces::snapshot_offsets(const LuajitLayout& layout, const Trace& trace,
                                                     std::span<const std::byte> snapshots, std::uint32_t count) const {
   std::vector<std::uint32_t> offsets(count, 0);
@@ -123,13 +123,14 @@ std::vector<std::uint32_t> Traces::snapshot_offsets(const LuajitLayout& layout, 
   for (std::uint32_t i = count; i-- > 0;) {
     if (i + 1 < count) found[i] = std::min(found[i], found[i + 1]);
   }
-  // The code that leads up to a snapshot's first guard is that snapshot's.
+  // The code before a snapshot's first guard belongs to that snapshot.
   for (std::uint32_t i = 1; i < count; ++i)
     offsets[i] = found[i - 1] < trace.size ? std::min(found[i], found[i - 1] + 6) : found[i];
   return offsets;
 }
 
-// lj_ir.h, IR_RETF: a return to below the frame that the trace began in, which moves jit_base.
+// Is there an IR_RETF (lj_ir.h) in between: a return to a frame below the one that the trace began
+// in? It moves jit_base.
 bool Traces::returns_between(const LuajitLayout& layout, const Trace& trace, std::uint32_t first,
                              std::uint32_t last) const {
   constexpr std::uint8_t retf = 11;
@@ -146,7 +147,7 @@ bool Traces::returns_between(const LuajitLayout& layout, const Trace& trace, std
 
 Address Traces::function_constant(const LuajitLayout& layout, Address ir, std::uint32_t ref) const {
   if (ref >= ir_bias) return 0;
-  // lj_ir.h, IRIns: a 64-bit constant fills the next instruction, a 32-bit one is in the
+  // lj_ir.h, IRIns: a 64-bit constant fills the next instruction; a 32-bit one is in the
   // instruction itself.
   const Address function = layout.gc64 ? memory_.get<std::uint64_t>(ir + 8 * (Address{ref} + 1)).value_or(0)
                                        : memory_.get<std::uint32_t>(ir + 8 * Address{ref}).value_or(0);
@@ -178,19 +179,20 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
     code.pc = Address{entries[count]} + 4;
     code.base = jit_base;
   }
-  std::size_t link = entries.size() - 1;  // 32-bit references: links, from the map's end backwards
-  Address continuation_pc = 0;            // lj_record.c, rec_mm_prep: of the frame whose function is in the next slot
+  std::size_t link = entries.size() - 1;  // 32-bit references: links are read backwards from the end of the map
+  // lj_record.c, rec_mm_prep: for the frame whose function is in the next slot.
+  Address continuation_pc = 0;
   Address tail_called = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t slot = snap_slot(entries[i]);
-    // The map has the function of jit_base's own frame only if that is not what was loaded from the
-    // stack: after a tail call, or a return to below where the trace began.
+    // The map has the function of jit_base's own frame only if it differs from what was loaded from
+    // the stack: after a tail call, or a return to a frame below the trace's first.
     if (slot == 0) tail_called = function_constant(layout, ir, snap_ref(entries[i]));
     if ((entries[i] & (snap_frame | snap_cont)) == 0) continue;
     InlinedFrame frame;
     if (layout.gc64) {
-      // Slots 0 and 1 are the function and the link that jit_base's frame has. A link is a
-      // constant, as is a continuation's pc; the function is in the slot below.
+      // Slots 0 and 1 are the function and the link of jit_base's frame. A link is a constant, and
+      // so is a continuation's pc; the function is in the slot below.
       if (slot <= 1 || snap_ref(entries[i]) >= ir_bias) continue;
       const std::uint64_t constant = memory_.get<std::uint64_t>(ir + 8 * (Address{snap_ref(entries[i])} + 1))
                                          .value_or(0);
@@ -226,10 +228,10 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
   if (tail_called == (layout.gc64 ? object_of(layout, base_slot, luajit::gct_function) : base_slot & 0xffffffff))
     tail_called = 0;
   if (tail_called != 0 && returns_between(layout, trace, ir_bias + 1, snapshot.ref))
-    return {};  // jit_base is still the one before
+    return {};  // jit_base is still the earlier one
   if (tail_called != 0) code.frames.push_back({jit_base - 8, 0, tail_called, 0, 0});
-  // A trace of a function with many closures does not say which one runs, but whose instructions it
-  // does.
+  // If a function has many closures, a trace of it does not record which one runs. Its instructions
+  // show the prototype.
   Address pc = code.pc - 4;
   for (InlinedFrame& frame : code.frames) {
     if (frame.function == 0) frame.proto = proto_of(memory_, layout, pc);
@@ -238,8 +240,8 @@ InlinedCode Traces::decode_snapshot(const State& state, Address L, const Trace& 
   }
   if (!code.frames.empty() && code.frames.front().frame + 8 != code.base) return {};
   if (code.frames.empty() && code.base != jit_base) return {};
-  // Around a return to a lower frame (IR_RETF) jit_base may be that of the snapshot before, or of
-  // the one after. With a tail call, the stack has the function that the tree of traces began in.
+  // Around a return to a lower frame (IR_RETF), jit_base may be that of the snapshot before or of
+  // the one after. With a tail call, the stack has the function in which the tree of traces began.
   if (tail_called != 0) pc = root_pc;
   if (!is_base(stack, layout, L, jit_base, pc != 0 ? pc + 4 : 0)) return {};
   return code;
@@ -287,8 +289,8 @@ InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc,
   const auto number = static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(after - offsets.begin() - 1, 0));
   const Snapshot before = snapshot(layout, snapshots, number);
   InlinedCode code = decode_snapshot(state->second, L, trace, before, jit_base, stack);
-  // Between a snapshot and the next the trace may enter a function, or leave one: what is deeper is
-  // where the time goes, more often than not.
+  // Between a snapshot and the next, the trace may enter or leave a function. The deeper snapshot
+  // is taken, since most of the time is usually spent there.
   if (number + 1 < snapshots.count) {
     const Snapshot behind = snapshot(layout, snapshots, number + 1);
     InlinedCode next;
@@ -296,8 +298,8 @@ InlinedCode Traces::decode(Address G, Address L, const Trace& trace, Address pc,
       next = decode_snapshot(state->second, L, trace, behind, jit_base, stack);
     if (next.base > code.base && next.pc != 0) code = std::move(next);
   }
-  // Around a return to below where the trace began, and where no snapshot says where it begins, it
-  // may be one nearby.
+  // The snapshot may be wrong around a return to a frame below the trace's first, and where the
+  // start of a snapshot is not recorded. Then a nearby one may be right.
   for (const int distance : {1, -1, 2, -2}) {
     const auto other = static_cast<std::uint32_t>(static_cast<int>(number) + distance);
     if (code.pc == 0 && other < snapshots.count)

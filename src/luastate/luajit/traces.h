@@ -1,10 +1,10 @@
 #pragma once
-// Machine code of LuaJIT: which trace an instruction belongs to, and what Lua functions it is in,
-// as the trace's snapshots tell.
+// LuaJIT's machine code: which trace an instruction belongs to, and which Lua functions it is in,
+// according to the trace's snapshots.
 //
-// A snapshot (lj_snap.c) is what the interpreter needs to go on from a guard: the pc, and the
-// frames that the trace has inlined above the one it began in. Between two snapshots a trace knows
-// nothing finer: lines are those of the snapshot before.
+// A snapshot (lj_snap.c) is what the interpreter needs to continue after a guard: the pc, and the
+// frames that the trace has inlined above the one it began in. A trace records nothing between two
+// snapshots, so lines are those of the snapshot before.
 
 #include <unordered_map>
 #include <vector>
@@ -18,13 +18,13 @@ struct Trace {
   Address object = 0;  // GCtrace
   unsigned number = 0;
   Address mcode = 0;
-  std::uint32_t size = 0;                 // of the machine code, bytes
-  Address start_proto = 0, start_pc = 0;  // the bytecode that it began at
-  unsigned root = 0;                      // of a side trace: the trace that its tree began with
+  std::uint32_t size = 0;                 // bytes of machine code
+  Address start_proto = 0, start_pc = 0;  // the bytecode where it began
+  unsigned root = 0;                      // of a side trace: the trace at the root of its tree
   bool contains(Address pc) const { return pc >= mcode && pc < mcode + size; }
 };
 
-// The Lua frames that machine code is in, above the frame that jit_base belongs to.
+// The Lua frames that machine code is in, above the frame of jit_base.
 struct InlinedCode {
   Address base = 0;                  // of the innermost frame
   Address pc = 0;                    // the next instruction of the innermost frame
@@ -33,22 +33,22 @@ struct InlinedCode {
 
 class Traces {
  public:
-  // `live`: the target's memory as it is now. Traces stay as they are until they are flushed; one
-  // that has gone is not found.
+  // `live`: the target's memory as it is now. Traces do not change until they are flushed; a
+  // flushed trace is not found.
   explicit Traces(const Memory& live) : memory_(live) {}
 
-  // The trace of the global state `G` whose machine code has `pc`; nullptr if there is none. Valid
-  // until the next call.
+  // The trace of the global state `G` whose machine code contains `pc`; nullptr if there is none.
+  // Valid until the next call.
   const Trace* find(const LuajitLayout& layout, Address G, Address pc);
   const Trace* numbered(const LuajitLayout& layout, Address G, unsigned number);
 
-  // `pc`: an instruction of `trace`, or in a caller the byte before the return address. `jit_base`:
-  // the base in `L` that the trace works on; `stack`: the Lua stack, for functions that the trace
+  // `pc`: an instruction of `trace`; for a caller, the byte before the return address. `jit_base`:
+  // the base in `L` that the trace works on. `stack`: the Lua stack, for functions that the trace
   // took from there.
   InlinedCode decode(Address G, Address L, const Trace& trace, Address pc, Address jit_base, const Memory& stack) const;
 
-  // What the interpreter goes on with after `trace` is left by exit `number`: an exit has its
-  // snapshot's number (lj_asm.c).
+  // Where the interpreter continues after leaving `trace` by exit `number`: an exit has the number
+  // of its snapshot (lj_asm.c).
   InlinedCode at_exit(Address G, Address L, const Trace& trace, std::uint32_t number, Address jit_base,
                       const Memory& stack) const;
 
@@ -66,7 +66,7 @@ class Traces {
   };
   struct Snapshot {
     std::uint32_t map = 0, entries = 0, next_map = 0;
-    std::uint32_t ref = 0;  // of the first IR instruction that comes after it
+    std::uint32_t ref = 0;  // of the first IR instruction after it
   };
   Snapshots read_snapshots(const LuajitLayout& layout, const Trace& trace) const;
   static Snapshot snapshot(const LuajitLayout& layout, const Snapshots& snapshots, std::uint32_t number);

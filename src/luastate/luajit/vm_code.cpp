@@ -11,8 +11,8 @@ namespace {
 template <std::size_t size>
 using Pattern = std::array<std::uint8_t, size>;
 
-// vm_x64.dasc, ins_NEXT: jmp aword [DISPATCH+OP*8], once for each bytecode instruction that does
-// not end otherwise.
+// vm_x64.dasc, ins_NEXT: jmp aword [DISPATCH+OP*8], at the end of each bytecode instruction that
+// does not end in another way.
 constexpr Pattern<4> dispatch = {0x41, 0xff, 0x24, 0xee};
 // vm_x64.dasc, saveregs_ after push rbp; restoreregs.
 constexpr Pattern<9> save = {0x53, 0x41, 0x57, 0x41, 0x56, 0x48, 0x83, 0xec, 0x28};
@@ -20,8 +20,8 @@ constexpr Pattern<13> save_more = {0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x4
 constexpr Pattern<10> restore = {0x48, 0x83, 0xc4, 0x28, 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0x5d};
 constexpr Pattern<14> restore_more = {0x48, 0x83, 0xc4, 0x28, 0x41, 0x5c, 0x41,
                                       0x5d, 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0x5d};
-// ->vm_ffi_call: push rbp; mov rbp, rsp; push rbx; mov rbx, rdi. It has a frame of its own, and
-// follows the VM.
+// ->vm_ffi_call: push rbp; mov rbp, rsp; push rbx; mov rbx, rdi. It follows the VM and has a frame
+// of its own.
 constexpr Pattern<8> ffi_call = {0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x89, 0xfb};
 constexpr std::uint8_t push_rbp = 0x55;
 
@@ -94,7 +94,7 @@ std::optional<VmCode> find_vm_code(Address address, std::span<const std::byte> c
 std::optional<unsigned> VmCode::depth_at(Address pc) const {
   constexpr unsigned word = 8, space = 40;  // CFRAME_SPACE
   for (const Sequence& sequence : sequences) {
-    // Pushes and pops are one byte, or two with a prefix for r8 to r15; the adjustment of sp is
+    // A push or pop has one byte, or two with a prefix for r8 to r15; the adjustment of sp has
     // four.
     const auto depth_after = [&](Address at) {
       unsigned depth = sequence.builds ? (sequence.rbp_before ? 2 * word : word) : frame_size;
@@ -108,7 +108,7 @@ std::optional<unsigned> VmCode::depth_at(Address pc) const {
           continue;
         }
         depth = sequence.builds ? depth + word : depth - word;
-        // saveregs: rbp, rbx: one byte; then r15, r14, …: two. restoreregs: the other way round.
+        // saveregs: rbp and rbx take one byte, then r15, r14, … two. restoreregs: in reverse order.
         const Address done = next - sequence.start;
         const bool one_byte = sequence.builds ? done < (sequence.rbp_before ? 1u : 2u) : left <= 2;
         next += one_byte ? 1 : 2;

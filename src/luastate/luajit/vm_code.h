@@ -1,8 +1,8 @@
 #pragma once
-// LuaJIT's virtual machine as machine code (vm_x64.dasc): where it is in an image, and how big its
-// C frame is. Pure functions of code bytes. The VM has one entry of call frame information at most,
-// and that is right only between saveregs and restoreregs, and only outside of the VM's own
-// subroutines.
+// LuaJIT's virtual machine as machine code (vm_x64.dasc): where it is in an image, and the size of
+// its C frame. Pure functions of code bytes. The VM has at most one entry of call frame
+// information. That is right only between saveregs and restoreregs, and only outside of the VM's
+// own subroutines.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,29 +14,31 @@
 
 namespace luaspy {
 
-// ->vm_exit_handler: it stores jit_State.parent and exitno, the trace and the number of the exit
-// that it is left by, and calls lj_trace_exit.
+// ->vm_exit_handler: stores jit_State.parent and exitno (the trace and the number of the exit
+// taken), and calls lj_trace_exit.
 struct TraceExit {
   Address return_address = 0;
-  std::int32_t parent = 0, exitno = 0;  // from DISPATCH (r14) on
+  std::int32_t parent = 0, exitno = 0;  // offsets from DISPATCH (r14)
 };
 
 struct VmCode {
   Address start = 0, end = 0;
-  unsigned frame_size = 0;     // CFRAME_SIZE: from cframe to the caller's sp, return address included
-  bool saves_r12_r13 = false;  // built with LUAJIT_NO_UNWIND (and Tarantool's): the frame has these two as well
+  unsigned frame_size = 0;  // CFRAME_SIZE: from cframe to the caller's sp, return address included
+  // Built with LUAJIT_NO_UNWIND (and Tarantool's): the frame also has these two registers.
+  bool saves_r12_r13 = false;
 
-  // Code that builds the frame, or takes it down.
+  // Code that builds or removes the frame.
   struct Sequence {
     Address start = 0, end = 0;
     bool builds = false;
-    bool rbp_before = false;  // an FFI callback's: its stub has pushed rbp
+    bool rbp_before = false;  // in an FFI callback: its stub has pushed rbp
   };
   std::vector<Sequence> sequences;
-  std::optional<TraceExit> trace_exit;  // nothing without the JIT compiler
+  std::optional<TraceExit> trace_exit;  // empty without the JIT compiler
 
   bool contains(Address address) const { return address >= start && address < end; }
-  // How far below the caller's sp (the frame's CFA) sp is at `pc`, if `pc` is where that changes.
+  // The distance from sp at `pc` up to the caller's sp (the frame's CFA), if `pc` is where that
+  // changes.
   std::optional<unsigned> depth_at(Address pc) const;
 };
 

@@ -33,14 +33,14 @@ bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& ca
 
 namespace {
 
-// Steps from frame to frame and makes calls of them.
+// Steps from frame to frame and turns them into calls.
 class Steps {
  public:
   Steps(LuajitWalker& walker, const LuajitTop& top) : walker_(walker), pc_(top.pc), left_by_(top.left_by) {}
 
   enum class Outcome { call, no_call, broken };
 
-  // The frame that the walker is at, and then on to the next one outside.
+  // Reads the walker's current frame, then moves on to the next one outside.
   Outcome next(LuaCall& call) {
     Address frame = walker_.frame();
     LuajitWalker::Slot slot;
@@ -53,8 +53,7 @@ class Steps {
       outcome = read_call(frame, owner, slot, call);
     }
     Address outer = walker_.outer(frame, slot);
-    // A function with varargs has two frames: what is to be shown is in the inner one, the link in
-    // the outer one.
+    // A function with varargs has two frames: the inner one is shown, the outer one has the link.
     if (slot.type() == frame_vararg && outer != 0) {
       frame = outer;
       if (!walker_.read_slot(frame, slot)) return Outcome::broken;
@@ -77,12 +76,12 @@ class Steps {
     if (!call.is_lua) return Outcome::call;
     const Address pc = walker_.believable_pc(call, from_cframe_ ? walker_.cframe_pc(owner) : pc_);
     call.saved_pc = pc != 0 ? pc : call.code;
-    // The instruction that a Lua function was called by is in its caller's bytecode, or this is not
+    // The instruction that called a Lua function is in its caller's bytecode; otherwise this is not
     // its caller.
     return pc == 0 && is_return_pc_ ? Outcome::broken : Outcome::call;
   }
 
-  // What the frame's link says of the caller.
+  // Records what the frame's link says about the caller.
   void note_link(const LuajitWalker::Slot& slot, Address frame) {
     from_cframe_ = walker_.ends_cframe(frame, slot);
     is_return_pc_ = slot.type() == frame_lua;
@@ -111,10 +110,10 @@ void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, A
 }
 
 Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
-  // lj_bc.h: FUNCF is the first of the headers; 89 up to 2026-07, 96 since (a2ce8114); nothing else
-  // is as high as 96 but headers.
+  // lj_bc.h: FUNCF is the first of the headers: 89 up to 2026-07, 96 since (a2ce8114). Only headers
+  // are as high as 96.
   constexpr std::uint32_t most = 1 << 16, chunk = 256;
-  int tries = 1 << 12;  // of what looks like a header
+  int tries = 1 << 12;  // for what looks like a header
   if (!plausible_pointer(pc, 4)) return 0;
   std::array<std::uint32_t, chunk> instructions;
   for (std::uint32_t back = 0; back < most; back += chunk) {
@@ -140,8 +139,8 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
   walk.clear();
   walk.has_owners = true;
   walk.end = LuaWalk::End::broken;
-  // lj_api.c, lj_trace.c: what lj_vm_cpcall calls is a C function without a frame on the Lua stack,
-  // except for lua_cpcall's, which then makes NRES positive.
+  // lj_api.c, lj_trace.c: lj_vm_cpcall calls a C function without a frame on the Lua stack, except
+  // for lua_cpcall, which then makes NRES positive.
   std::vector<Address> owners;
   for (const Address cframe : cframes) {
     if (memory.get<std::int32_t>(cframe + layout.cframe_nres).value_or(0) >= 0) owners.push_back(cframe);
@@ -174,9 +173,9 @@ void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, st
     if (walker.frame() == before) break;
   }
   walk.end = LuaWalk::End::complete;
-  // vm_x64.dasc, ->vm_call: a C frame is linked before its first Lua frame is there, and until
-  // after that has gone. The outermost one always has its own; what is left over at the end is
-  // missing at the beginning.
+  // vm_x64.dasc, ->vm_call: a C frame is linked before its first Lua frame exists, and until after
+  // that has gone. The outermost C frame always has its own Lua frame. So C frames left over at the
+  // end are the innermost ones, which have no Lua frame.
   if (const std::size_t spare = walker.unused_cframes(); spare != 0 && spare < owners.size()) {
     walk_luajit(memory, layout, L, std::span(owners).subspan(spare), top, limits, walk);
     return;

@@ -1,13 +1,15 @@
 #pragma once
 // Walks the frames of a LuaJIT lua_State.
 //
-//   Lua stack (64-bit references):  … │ function │ link │ slots of the function … │ function │ link │ slots …
-//                                                │                                         ▲ frame    ▲ base
-//   link: the caller's next instruction (a Lua function called), or the distance to the frame outside and a type
-//   (lj_frame.h).
+//   Lua stack (64-bit references):
+//     … │ function │ link │ slots of the function … │ function │ link │ slots …
+//                                                                ▲ frame
+//                                                                       ▲ base
+//   link: the caller's next instruction (if it called a Lua function), or the distance to the frame
+//   outside and a type (lj_frame.h).
 //
 //   C stack:  lua_State ──cframe──▶ C frame of the VM ──previous──▶ C frame ──previous──▶ … ──▶ 0
-//   A frame of type C or CP, or an FFI callback's, is the outermost one in its C frame.
+//   A frame of type C or CP, or of an FFI callback, is the outermost one in its C frame.
 
 #include <optional>
 #include <span>
@@ -21,8 +23,8 @@ namespace luaspy {
 // A frame that machine code has not written to the Lua stack: a function inlined into a trace.
 struct InlinedFrame {
   Address frame = 0;       // where it would be
-  std::uint64_t link = 0;  // 0: the one on the stack; a tail call has replaced the function only
-  Address function = 0;    // GCfunc; 0: not known, and proto is
+  std::uint64_t link = 0;  // 0: use the one on the stack; a tail call has replaced only the function
+  Address function = 0;    // GCfunc; 0: not known, then proto is set
   Address proto = 0;
   Address continuation_pc = 0;  // of a frame of type CONT
 };
@@ -32,44 +34,46 @@ struct LuajitTop {
   Address base = 0;                       // of the innermost frame
   Address pc = 0;                         // its next instruction, if it is a Lua function; 0: not known
   std::span<const InlinedFrame> inlined;  // innermost first
-  std::uint64_t left_by = 0;  // the link that its function is returning by: the call is over, its slots may be
-                              // overwritten; 0: it runs
+  // The link that its function is returning by: the call is over, and its slots may be overwritten.
+  // 0: it still runs.
+  std::uint64_t left_by = 0;
 };
 
-// The C frames of the VM that belong to `L`, innermost first, as far as they lie on the C stack
+// The C frames of the VM that belong to `L`, innermost first, as far as they are on the C stack
 // from `low` to `high`.
 void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, Address low, Address high,
                   std::vector<Address>& cframes);
 
-// Reads through `memory` whatever it needs; never more than the limits allow. `cframes` as
-// read_cframes() gives them. `walk` is reused.
+// Reads what it needs through `memory`, within the limits. `cframes` as from read_cframes(). `walk`
+// is reused.
 void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes,
                  const LuajitTop& top, const WalkLimits& limits, LuaWalk& walk);
 
-// Could a frame of `L` have its base there, executing `pc` or, with 0, anything? It holds a
-// function, and if that is a Lua function, `pc` is in its bytecode.
+// Could a frame of `L` have its base there and execute `pc` (0: anything)? It must hold a function,
+// and if that is a Lua function, `pc` must be in its bytecode.
 bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc);
 
-// Where the interpreter is in `L`, if it is that which was stopped: BASE and PC are its registers
-// (rdx and rbx, vm_x64.dasc), saved_pc is SAVE_PC of its C frame. Base 0: they do not say.
-// `entering` keeps a frame that is not written yet.
+// Where the interpreter is in `L`, if the thread was stopped in the interpreter. BASE and PC are
+// its registers (rdx and rbx, vm_x64.dasc); saved_pc is SAVE_PC of its C frame. Base 0: they do not
+// show it. `entering` receives a frame that is not written yet.
 LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc,
                           Address saved_pc, std::vector<InlinedFrame>& entering);
 
-// The Lua stack while lj_state.c, resizestack moves it: first it is freed where it was, then
-// L->stack is set, and at last L->base.
+// The Lua stack while lj_state.c, resizestack moves it: first the old block is freed, then L->stack
+// is set, and finally L->base.
 struct MovedStack {
-  Address stack = 0, base = 0;  // where they will be; 0: it is not being moved, or nobody knows where
+  Address stack = 0, base = 0;  // the new places; 0: it is not being moved, or they are not known
 };
 
-// It stands where L says: nothing of that is being changed.
+// The stack is where L says, and nothing of that is being changed.
 bool stack_stands(const Memory& memory, const LuajitLayout& layout, Address L);
 
-// `words`: registers and the C stack's innermost words. One of them says where it goes.
+// `words`: registers and the innermost words of the C stack. One of them shows where the stack
+// goes.
 MovedStack find_moved_stack(const Memory& memory, const LuajitLayout& layout, Address L,
                             std::span<const Address> words);
 
-// Memory in which `L` has its stack there.
+// Memory as it is when `L` has its stack at the new place.
 class WithMovedStack : public Memory {
  public:
   WithMovedStack(const Memory& memory, const LuajitLayout& layout, Address L, const MovedStack& moved)
@@ -84,16 +88,16 @@ class WithMovedStack : public Memory {
   MovedStack moved_;
 };
 
-// The function in a slot of the stack of `L`, called or not: GC64 keeps it in the slot below the
-// base, else in the frame's slot. False if there is none.
+// The function in a stack slot of `L`, called or not: GC64 keeps it in the slot below the base,
+// otherwise it is in the frame's slot. False if there is none.
 bool read_function_at(const Memory& memory, const LuajitLayout& layout, Address L, Address slot, LuaCall& call);
 
-// Fills what a LuaCall says of its GCproto, of which `call` has the address. False if there is
-// none.
+// Fills the fields of a LuaCall that describe its GCproto; `call` has its address. False if there
+// is no GCproto.
 bool read_proto_of(const Memory& memory, const LuajitLayout& layout, LuaCall& call);
 
-// The GCproto that the instruction at `pc` belongs to; 0 if there is none: its first instruction is
-// the only function header in it.
+// The GCproto of the instruction at `pc`; 0 if there is none. Its first instruction is the only
+// function header in it.
 Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc);
 
 }  // namespace luaspy

@@ -9,16 +9,17 @@
 namespace luaspy {
 namespace {
 
-// From luaC_step to singlestep there are two calls at most (5.4, not optimised: luaC_step, incstep,
-// singlestep), to atomic one more.
+// From luaC_step there are at most two calls to singlestep (5.4, not optimised: luaC_step, incstep,
+// singlestep), and one more to atomic.
 constexpr int deepest = 3;
 constexpr std::size_t most_functions = 512;
-constexpr std::size_t most_before_call = 24;  // instructions from the comparison to the call of luaC_step: pc and top
-                                              // are saved there
-constexpr std::int64_t largest_state = 9;     // GCScallfin and its like (lgc.h)
-constexpr unsigned stack_pointer = 4;         // as instructions number it
+// Instructions between the comparison and the call of luaC_step, which save pc and top.
+constexpr std::size_t most_before_call = 24;
+constexpr std::int64_t largest_state = 9;  // GCScallfin or similar (lgc.h)
+constexpr unsigned stack_pointer = 4;      // its number in instructions
 
-// lmem.h, lgc.h: what luaC_condGC compares. 5.1 has GCthreshold right below totalbytes (lstate.h).
+// lmem.h, lgc.h: the fields that luaC_condGC compares. 5.1 has GCthreshold right below totalbytes
+// (lstate.h).
 struct Fields {
   explicit Fields(const Layout& row)
       : G(row.L_G),
@@ -30,27 +31,28 @@ struct Fields {
   std::int64_t G, gcstate;
   bool has_debt;
   std::int64_t bytes, limit;  // totalbytes; GCdebt or GCthreshold
-  bool below_zero;            // 5.5 counts GCdebt down
+  bool below_zero;            // 5.5 counts GCdebt downwards
 };
 
 bool writes_state(const Instruction& instruction, std::int64_t displacement) {
   if (instruction.two_byte || instruction.displacement != displacement) return false;
   const std::optional<unsigned> base = instruction.base();
   if (!base || *base == stack_pointer) return false;
-  // mov m, imm; mov m, r: of 8 bits, or 16, as gckind is the next byte and may be written in one
-  // with it.
+  // mov m, imm; mov m, r: of 8 bits, or of 16, since gckind is the next byte and both may be
+  // written in one instruction.
   if (instruction.opcode == 0xc6 || instruction.opcode == 0xc7)
     return !instruction.wide() && (instruction.immediate & 0xff) <= largest_state;
   return instruction.opcode == 0x88 || (instruction.opcode == 0x89 && !instruction.wide());
 }
 
-// Follows luaV_execute's instructions in their order, and what its registers have of global_State.
+// Follows luaV_execute's instructions in order, and tracks which of its registers hold values of
+// global_State.
 class CallsOfStep {
  public:
   CallsOfStep(const Fields& fields, const MachineFunction& execute, const FunctionAt& function_at)
       : fields_(fields), execute_(execute), function_at_(function_at) {}
 
-  // How often each function is called where the collector is due.
+  // How often each function is called at a place where the collector is due.
   std::map<Address, int> run() {
     for (std::size_t at = 0; at < execute_.code.size();) {
       const std::optional<Instruction> instruction = read_instruction(execute_.code, at);
@@ -66,7 +68,7 @@ class CallsOfStep {
     state = 1,
     bytes = 2,
     limit = 4
-  };  // a global_State; values of its fields. -O0: one register may be two
+  };  // a global_State, or values of its fields; -O0: a register may be two of these
   enum class Compared { no, limit_with_zero, bytes_with_limit, limit_with_bytes } compared_ = Compared::no;
 
   unsigned loaded(const Instruction& instruction) const {
@@ -92,7 +94,7 @@ class CallsOfStep {
       compared_ = Compared::no;
     } else if (instruction.is_call()) {
       for (const unsigned number : {0u, 1u, 2u, 6u, 7u, 8u, 9u, 10u, 11u})
-        has_[number] = nothing;  // all but the callee-saved
+        has_[number] = nothing;  // all except the callee-saved ones
     } else if (instruction.two_byte) {
       if (op >= 0xb6 && op <= 0xbf && op != 0xba) has_[instruction.reg()] = nothing;  // movzx, movsx
     } else if (op == 0x8b) {                                                          // mov r, r/m
@@ -117,8 +119,8 @@ class CallsOfStep {
     }
   }
 
-  // Which way leads to luaC_step. Conditions as jumps number them: 2 below, 3 not, 6 below or
-  // equal, 7 not, 14 less or equal, 15 not.
+  // Counts the call on the branch that leads to luaC_step. Conditions are numbered as in jumps: 2
+  // below, 3 not below, 6 below or equal, 7 above, 14 less or equal, 15 greater.
   void vote(unsigned condition, Address next, Address target) {
     unsigned due = fields_.below_zero ? 14 : 15;
     if (compared_ == Compared::bytes_with_limit) due = 3;
@@ -155,8 +157,8 @@ class CallsOfStep {
 };
 
 struct Seen {
-  bool writes = false;        // gcstate
-  std::set<Address> callees;  // and where it jumps to, out of itself
+  bool writes = false;        // writes gcstate
+  std::set<Address> callees;  // and targets of jumps out of the function
 };
 
 Seen look_at(const MachineFunction& function, std::int64_t gcstate) {
@@ -203,7 +205,7 @@ CollectorCode find_collector_code(const Layout& row, const MachineFunction& exec
 
 bool joins_collector(const Layout& row, const CollectorCode& collector, const MachineFunction& function) {
   if (collector.has(function.start)) return false;
-  // All functions of a program are asked: what looks like a call at every byte is tried first.
+  // This is called for every function of a program, so bytes that look like a call are tried first.
   const auto works_through = [&](Address target) { return target != collector.step && collector.has(target); };
   for (std::size_t i = 0; i + 5 <= function.code.size(); ++i) {
     if (function.code[i] != std::byte{0xe8} ||

@@ -1,13 +1,13 @@
 #pragma once
-// PUC Lua's garbage collector as machine code: which functions of a core are its own, found without
+// Finds the functions of PUC Lua's garbage collector in the machine code of a core, without
 // symbols. Pure functions of code bytes; x86-64.
 //
-// Two facts of all releases lead to them (lgc.h, lgc.c). luaV_execute calls luaC_step where it has
-// compared GCdebt with 0 (luaC_condGC; 5.1: totalbytes with GCthreshold). And what writes
-// global_State.gcstate is the collector: nothing else does but lua_newstate. So singlestep and its
-// like are found below luaC_step. luaC_fullgc works through the same functions, which are static
-// but for few: it is what calls two of them, or one and writes gcstate. (So is lua_gc in 5.2, which
-// does little else.)
+// This uses two facts that hold in all releases (lgc.h, lgc.c). First, luaV_execute calls luaC_step
+// after comparing GCdebt with 0 (luaC_condGC; 5.1: totalbytes with GCthreshold). Second, only the
+// collector writes global_State.gcstate, apart from lua_newstate. So singlestep and similar
+// functions are found among the callees of luaC_step. luaC_fullgc uses the same functions, nearly
+// all of which are static: it is the function that calls two of them, or calls one and writes
+// gcstate. (In 5.2 this is also true of lua_gc, which does little else.)
 
 #include <functional>
 #include <vector>
@@ -18,20 +18,21 @@
 namespace luaspy {
 
 struct MachineFunction {
-  Address start = 0;  // 0: there is none
+  Address start = 0;  // 0: there is no function
   std::vector<std::byte> code;
 };
-using FunctionAt = std::function<MachineFunction(Address)>;  // the one that contains an address
+using FunctionAt = std::function<MachineFunction(Address)>;  // the function that contains an address
 
 struct CollectorCode {
-  Address step = 0;                // luaC_step; 0: it cannot be told
-  std::vector<Address> functions;  // where those start that hold all of the collector's other frames, and luaC_step;
-                                   // ascending
+  Address step = 0;  // luaC_step; 0: not found
+  // Start addresses, ascending: luaC_step, and the functions of all of the collector's other
+  // frames.
+  std::vector<Address> functions;
   bool has(Address function) const;
 };
 
-// `execute` is luaV_execute. Of each function of the core that joins_collector() says yes to, the
-// caller adds the start.
+// `execute` is luaV_execute. The caller calls joins_collector() for each function of the core, and
+// adds the start of those for which it returns true.
 CollectorCode find_collector_code(const Layout& row, const MachineFunction& execute, const FunctionAt& function_at);
 bool joins_collector(const Layout& row, const CollectorCode& collector, const MachineFunction& function);
 

@@ -6,11 +6,11 @@
 namespace luaspy {
 namespace {
 
-// Compilers name the pieces of a function: luaV_execute.cold, luaV_execute.lto_priv.0,
+// Compilers name parts of a function like this: luaV_execute.cold, luaV_execute.lto_priv.0,
 // luaV_execute.part.3.
 std::string_view without_suffix(std::string_view name) { return name.substr(0, name.find('.')); }
 
-// Where two Luas are linked into one program, the symbols of one have a prefix: mud_lua_pcallk.
+// If two Luas are linked into one program, the symbols of one have a prefix: mud_lua_pcallk.
 std::string_view without_prefix(std::string_view name) {
   const std::size_t at = name.rfind("_lua");
   return at != name.npos ? name.substr(at + 1) : name;
@@ -54,8 +54,8 @@ int interpreter_score(std::span<const std::byte> code) {
     if (byte(i) == 0xff && (byte(i + 1) & 0x3f) == 0x24) ++jumps;  // jmp *table(,reg,8)
     if (byte(i) == 0x83 && (byte(i + 1) & 0xf8) == 0xe0 && (byte(i + 2) == 0x3f || byte(i + 2) == 0x7f))
       ++masks;  // and reg, imm8
-    // shr reg, imm8, for where 5.1 to 5.3 have A, C, B (6, 14, 23) and 5.4 on have A, k, B, C (7,
-    // 15, 16, 24)
+    // shr reg, imm8, with the positions of A, C, B in 5.1 to 5.3 (6, 14, 23) and of A, k, B, C from
+    // 5.4 on (7, 15, 16, 24)
     if (byte(i) == 0xc1 && (byte(i + 1) & 0xf8) == 0xe8) {
       const unsigned count = byte(i + 2);
       shifts += count == 6 || count == 14 || count == 23 || count == 7 || count == 15 || count == 16 || count == 24;

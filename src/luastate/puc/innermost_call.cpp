@@ -6,17 +6,17 @@
 
 namespace luaspy {
 
-// A call's set-up and its end change the stack's slots and CallInfo in the order that a compiler
-// chose: for some instructions the innermost call is one and another. luaV_execute's own variables
-// are of one piece.
+// The set-up and the end of a call change stack slots and CallInfo in an order that the compiler
+// chose, so for some instructions the innermost call is a mixture of two. luaV_execute's own
+// variables are always consistent.
 void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vector<NativeFrame>& natives,
                            const NativeFunctions& functions, const Memory& stack, const Memory& live) {
   LuaWalk& walk = state.walk;
   if (walk.calls.empty() || walk.innermost_dropped != 0) return;
   LuaCall& call = walk.calls[0];
   if (!call.is_lua) {
-    // From 5.4 on luaD_poscall puts the results where the function was before L->ci is the caller's
-    // (ldo.c).
+    // From 5.4 on, luaD_poscall writes the results over the function's slot before it sets L->ci to
+    // the caller's (ldo.c).
     walk.innermost_left_out = !natives.empty() && functions.in_core_module(natives[0]) &&
                               !functions.may_be_code(call.entry);
     return;
@@ -28,21 +28,22 @@ void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vect
   const Bytecode bytecode = state.activation.lua.puc->bytecode;
   const Address known_pc = live_pc.sure_pc(*execute, stack);
   if (bytecode == Bytecode::lua51) {
-    const bool is_other = !call.has_pc(known_pc) || call.tail;  // in a recursion a mark of tail calls is what was there
-                                                                // before
+    // In a recursion, a tail call mark is left over from before.
+    const bool is_other = !call.has_pc(known_pc) || call.tail;
     walk.innermost_left_out = execute != natives.begin() && caller != nullptr && known_pc != 0 &&
                               known_pc == caller->saved_pc && is_other;
     return;
   }
   if (execute == natives.begin())
-    live_pc.learn_executed(*execute, call.ci, stack);  // at work on it, but for a few instructions
+    // It works on this call, except during a few instructions.
+    live_pc.learn_executed(*execute, call.ci, stack);
   const Address executed = live_pc.executed(*execute, stack);
   if (executed == 0) return;
   walk.innermost_left_out = caller != nullptr && executed == caller->ci;
   const bool writes_first = bytecode == Bytecode::lua54 || bytecode == Bytecode::lua55;
   if (!writes_first || call.tail || executed != call.ci || execute == natives.begin()) return;
-  // luaD_pretailcall puts the callee where its caller was, and tells so last. Not all compilers
-  // keep pc in a place of its own meanwhile.
+  // luaD_pretailcall puts the callee into its caller's place, and marks that last. Not all
+  // compilers keep pc in a place of its own meanwhile.
   const Address saved_pc = stack.get<Address>(call.ci + state.activation.lua.puc->ci_savedpc).value_or(0);
   for (const Address pc : {saved_pc, known_pc}) {
     if (!plausible_pointer(pc, 4) || call.has_pc(pc) || pc == call.code) continue;
@@ -53,7 +54,7 @@ void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vect
 bool collects_garbage(const RunningState& state, const std::vector<NativeFrame>& natives,
                       const NativeFunctions& functions) {
   const LuaCall* const innermost = state.walk.calls.empty() ? nullptr : &state.walk.calls[0];
-  Address collector = 0;  // sp of the outermost of its frames
+  Address collector = 0;  // sp of the outermost collector frame
   for (const NativeFrame& native : natives) {
     const bool executes = functions.executes_lua(native);
     if (innermost == nullptr || innermost->is_lua ? executes : native.function == innermost->entry)
@@ -62,9 +63,9 @@ bool collects_garbage(const RunningState& state, const std::vector<NativeFrame>&
     if (functions.collects(native)) collector = native.sp;
   }
   if (innermost == nullptr) return collector != 0;  // the host has called Lua's API
-  // A C function that is not called yet (5.2, luaD_precall), or has gone on to another by a jump,
-  // has no frame. But from 5.2 on finalizers are called protected (lgc.c, GCTM), and a protected
-  // call leaves its mark on the stack.
+  // A C function has no frame if it is not called yet (5.2, luaD_precall), or has continued in
+  // another function by a jump. But from 5.2 on, finalizers are called protected (lgc.c, GCTM), and
+  // a protected call has a record on the stack.
   return collector != 0 && !innermost->is_lua && state.activation.lua.puc->bytecode != Bytecode::lua51 &&
          (state.errorJmp == 0 || state.errorJmp > collector);
 }

@@ -13,9 +13,9 @@ namespace luaspy {
 using Offset = std::uint16_t;
 inline constexpr Offset no_field = 0xffff;
 
-// How bytecode is encoded: opcode numbers and argument widths (lopcodes.h) differ between minor
-// versions only. LuaJIT's is of one kind in all releases of 2.1 (opcodes.h); which register holds
-// the object of a method call depends on the pointer size (LJ_FR2).
+// How bytecode is encoded: opcode numbers and argument widths (lopcodes.h) differ only between
+// minor versions. All releases of LuaJIT 2.1 share one encoding (opcodes.h); only the register that
+// holds the object of a method call depends on the pointer size (LJ_FR2).
 enum class Bytecode : std::uint8_t { lua51, lua52, lua53, lua54, lua55, luajit, luajit_gc32 };
 constexpr bool is_luajit(Bytecode bytecode) {
   return bytecode == Bytecode::luajit || bytecode == Bytecode::luajit_gc32;
@@ -24,7 +24,7 @@ constexpr bool is_luajit(Bytecode bytecode) {
 // How a TString keeps its length (lobject.h).
 enum class StringForm : std::uint8_t {
   length_word,   // 5.1–5.3.0: size_t len
-  short_long,    // 5.3.1–5.4: u8 shrlen for short strings, size_t lnglen for long ones; which one, says the tag
+  short_long,    // 5.3.1–5.4: u8 shrlen for short strings, size_t lnglen for long ones; the tag says which
   signed_short,  // 5.5: i8 shrlen; negative: long, with lnglen and a pointer to the characters
 };
 
@@ -32,16 +32,16 @@ enum class StringForm : std::uint8_t {
 enum class ArrayForm : std::uint8_t {
   values,   // up to 5.3: sizearray TValues
   limited,  // 5.4: alimit is the size, or a hint within its highest power of two (ltable.c, luaH_realasize)
-  apart,    // 5.5: asize Values below `array`, from there downwards, and their tags above it
+  apart,    // 5.5: asize Values below `array`, growing downwards, and their tags above it
 };
 
-// Which bit of CallInfo.callstatus (or its absence) tells something. A mask of 0 means: this
-// release does not say.
+// What a set (or clear) bit of CallInfo.callstatus means. A mask of 0: this release has no such
+// bit.
 struct StatusBits {
   std::uint32_t lua = 0;        // set: a Lua function (5.2, 5.3)
   std::uint32_t c = 0;          // set: a C function (5.4, 5.5)
-  std::uint32_t fresh = 0;      // set: luaV_execute was entered anew for this frame
-  std::uint32_t reentry = 0;    // the inverse sense of fresh (5.2–5.3.1): set: runs in its caller's luaV_execute
+  std::uint32_t fresh = 0;      // set: luaV_execute was entered for this frame
+  std::uint32_t reentry = 0;    // opposite of fresh (5.2–5.3.1): set: runs in its caller's luaV_execute
   std::uint32_t tail = 0;       // set: this frame replaced its caller
   std::uint32_t hooked = 0;     // set: this function is running a debug hook
   std::uint32_t finalizer = 0;  // set: called as a __gc metamethod
@@ -75,7 +75,7 @@ struct Layout {
   Offset ci_base = no_field;       // register 0 of a Lua call; 5.4 and later: the slot after its function
   Offset ci_tailcalls = no_field;  // 5.1: int, number of frames lost to tail calls under this one
   StatusBits status{};
-  bool recurses_per_call = false;  // 5.4.0–5.4.1: each Lua-to-Lua call enters luaV_execute anew
+  bool recurses_per_call = false;  // 5.4.0–5.4.1: each Lua-to-Lua call enters luaV_execute again
 
   // lobject.h: TValue and tags
   std::uint8_t tt_size;                                  // bytes of TValue.tt_: 4 up to 5.3, 1 from 5.4
@@ -101,29 +101,30 @@ struct Layout {
   std::uint8_t node_size;
   Offset node_value, node_key, node_key_tt;
 
-  // lstate.h: what the collector says of itself. Every object begins with next, tt, marked
-  // (lobject.h, CommonHeader).
+  // lstate.h: the state of the collector. Every object begins with next, tt, marked (lobject.h,
+  // CommonHeader).
   Offset G_allgc;              // the list of all objects; 5.1: rootgc
   Offset G_currentwhite;       // lu_byte
   Offset G_totalbytes;         // lu_mem; 5.2 and later: without GCdebt
   Offset G_GCdebt = no_field;  // l_mem
-  Offset G_gckind = no_field;  // lu_byte; 5.3 has no kinds but the emergency
+  Offset G_gckind = no_field;  // lu_byte; 5.3 has no kind except emergency
   Offset L_hookmask;           // its lowest byte
-  Offset ci_extra = no_field;  // 5.2, 5.3: where the function is of a C function that has yielded (ldo.c, lua_yieldk)
+  // 5.2, 5.3: in a C function that has yielded, the place of its function (ldo.c, lua_yieldk).
+  Offset ci_extra = no_field;
   Offset table_sizearray, table_array, table_metatable;  // sizearray is called alimit in 5.4, asize in 5.5
   ArrayForm array_form;
 
-  // lobject.h: what values need
-  std::uint8_t tag_float = 3, tag_integer = 0xff;  // of a value; 0xff: there are no integers
+  // lobject.h: for decoding values
+  std::uint8_t tag_float = 3, tag_integer = 0xff;  // of a value; 0xff: no integer type
   bool boolean_variants = false;                   // from 5.4 on false and true are two tags
   Offset closure_nupvalues, closure_upvals;        // of an LClosure: an array of UpVal pointers
   Offset upval_v;                                  // a pointer to the TValue; 5.4.5 and later: in a union
-  Offset udata_metatable, udata_memory;            // where the program's own bytes begin, if there are no user values
-  Offset udata_nuvalue = no_field, udata_uv = no_field;  // user values (5.4 and later), of 16 bytes each; the bytes
-                                                         // follow them
+  Offset udata_metatable, udata_memory;            // offset of the program's own bytes if there are no user values
+  Offset udata_nuvalue = no_field, udata_uv = no_field;  // user values (5.4 and later), 16 bytes each; the bytes follow
+                                                         // them
   Offset L_gt = no_field;           // 5.1: the TValue of the globals; later: registry[LUA_RIDX_GLOBALS]
-  Offset ci_nextraargs = no_field;  // 5.4 and later: int, how many varargs lie below the function
-  std::uint8_t has_varargs = 0xff;  // of the byte at p_is_vararg: varargs lie on the stack (5.5: PF_VAHID)
+  Offset ci_nextraargs = no_field;  // 5.4 and later: int, number of varargs below the function
+  std::uint8_t has_varargs = 0xff;  // bits of the byte at p_is_vararg: varargs are on the stack (5.5: PF_VAHID)
 };
 
 // All rows, oldest release first.

@@ -8,7 +8,8 @@
 namespace luaspy {
 namespace {
 
-constexpr int certain = 64;  // scores stop here, so that they can change when a module is replaced
+// Scores stop here, so that they can still change when a module is replaced.
+constexpr int certain = 64;
 constexpr int sure = 8;
 
 }  // namespace
@@ -39,7 +40,7 @@ void LivePc::learn_executed(const NativeFrame& execute, Address ci, const Memory
   learn(by_function_[execute.function].executed, values(execute, stack), ci, 8);
 }
 
-// A place that holds it by chance holds something else next time.
+// A place that holds the value by chance holds something else next time.
 void LivePc::learn(Scores& scores, const std::array<Address, places>& now, Address value, int penalty) {
   for (std::size_t i = 0; i < places; ++i)
     scores[i] = now[i] == value ? std::min(scores[i] + 1, certain) : std::max(scores[i] - penalty, 0);
@@ -71,12 +72,12 @@ Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& ca
   }
   const auto now = values(execute, stack);
   // luaV_execute still has the caller's pc: luaD_precall is setting the call up, and its saved pc
-  // may be of another call that the same CallInfo was used for.
+  // may belong to an earlier call with the same CallInfo.
   const Address likely = surest(evidence.score, now, sure);
   if (!innermost && likely != 0 && caller != nullptr && likely == caller->saved_pc && !call.has_pc(likely))
     return call.code;
-  // OP_NEWTABLE allocates before it saves pc, having stepped over its extra argument (lvm.c of 5.4
-  // and 5.5); gcc keeps pc in the frame then, where nothing else tells which slot it is.
+  // OP_NEWTABLE allocates before it saves pc, after stepping over its extra argument (lvm.c of 5.4
+  // and 5.5). gcc keeps pc in the frame then, and nothing else shows which slot it is.
   const auto registers = std::span(now).first(callee_saved_registers.size());
   if (!innermost && prototype != nullptr &&
       std::ranges::none_of(registers, [&](Address value) { return call.has_pc(value); })) {
@@ -87,7 +88,7 @@ Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& ca
   std::size_t best = places;
   for (std::size_t i = 0; i < places; ++i) {
     if (!call.has_pc(now[i])) continue;
-    // Without evidence only registers count: a frame has stale words.
+    // Without evidence only registers count, since a frame contains outdated words.
     const int needed = i < callee_saved_registers.size() ? 0 : 1;
     if (evidence.score[i] >= needed && (best == places || evidence.score[i] > evidence.score[best])) best = i;
   }

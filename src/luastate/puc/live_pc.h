@@ -1,11 +1,11 @@
 #pragma once
 // The bytecode pc of the innermost Lua function. 5.1, 5.4 and 5.5 keep it in a local variable of
-// luaV_execute and write it to CallInfo only now and then, so the saved one is stale in up to half
-// of the samples. The local lives in a callee-saved register, or in a slot of luaV_execute's frame
-// where the compiler does not optimise. Which one is learned: at every luaV_execute that is waiting
-// for a callee the saved pc is exact, and the place that equals it there is the one. In the same
-// way it is learned where luaV_execute has the CallInfo that it works on, which L->ci runs ahead of
-// while a call is set up.
+// luaV_execute and write it to CallInfo only now and then, so the saved one is outdated in up to
+// half of the samples. The local variable is in a callee-saved register, or in a slot of
+// luaV_execute's frame where the compiler does not optimise. The place is learned: in every
+// luaV_execute that waits for a callee the saved pc is exact, so the place that equals it there is
+// the right one. In the same way, LivePc learns where luaV_execute keeps the CallInfo that it works
+// on; L->ci is ahead of that while a call is being set up.
 
 #include <array>
 #include <unordered_map>
@@ -21,31 +21,31 @@ class LivePc {
   // Learns from a luaV_execute frame that called something: `call`, its innermost Lua call, has an
   // exact saved pc.
   void learn(const NativeFrame& execute, const LuaCall& call, const Memory& stack);
-  // Learns from a luaV_execute frame that is at work on a call: a place that is brought up to date
-  // for callees only is none.
+  // Learns from a luaV_execute frame that is working on a call. This excludes places that are only
+  // updated for callees.
   void learn_executed(const NativeFrame& execute, Address ci, const Memory& stack);
-  // What luaV_execute has where it keeps the CallInfo that it works on (5.2 and later), and the pc;
-  // 0 if that is not known for sure.
+  // The CallInfo that luaV_execute works on (5.2 and later), and the pc, each from the learned
+  // place; 0 if that place is not certain.
   Address executed(const NativeFrame& execute, const Memory& stack) const;
   Address sure_pc(const NativeFrame& execute, const Memory& stack) const;
 
   // The next instruction of `call`, the innermost one of its state, whose luaV_execute frame is
-  // `execute`; call.saved_pc where no place is known that holds a pc of this function. `innermost`:
-  // the thread is in luaV_execute itself, not in something that it called. `caller`: of the call,
-  // nullptr if there is none. `prototype`: of the call, nullptr if it could not be read.
+  // `execute`; call.saved_pc if no known place holds a pc of this function. `innermost`: the thread
+  // is in luaV_execute itself, not in something that it called. `caller`: the caller of `call`,
+  // nullptr if there is none. `prototype`: that of `call`, nullptr if it could not be read.
   Address pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller,
              const Prototype* prototype, const Memory& stack, const NativeFunctions& functions);
 
-  // A hint for code that was not seen at work yet: pc is the register that machine code adds 4 to
+  // A hint for code that has not been observed yet: pc is the register to which machine code adds 4
   // most often.
   static std::array<int, register_count> steps_of_four(std::span<const std::byte> code);
 
  private:
-  static constexpr std::size_t frame_slots = 96;  // words below the CFA that are watched
+  static constexpr std::size_t frame_slots = 96;  // number of words below the CFA that are observed
   static constexpr std::size_t places = callee_saved_registers.size() + frame_slots;
   using Scores = std::array<int, places>;
   struct Evidence {
-    Scores score{}, executed{};  // of the pc; of the call
+    Scores score{}, executed{};  // of the pc; of the CallInfo
     bool hinted = false;
   };
   static void learn(Scores& scores, const std::array<Address, places>& now, Address value, int penalty);
@@ -53,7 +53,7 @@ class LivePc {
   static bool is_after_new_table(const Prototype& prototype, const LuaCall& call, Address pc);
   static std::array<Address, places> values(const NativeFrame& execute, const Memory& stack);
 
-  std::unordered_map<Address, Evidence> by_function_;  // start of luaV_execute
+  std::unordered_map<Address, Evidence> by_function_;  // by start of luaV_execute
 };
 
 }  // namespace luaspy

@@ -41,7 +41,7 @@ class Walker {
   Address base() const { return base_ci_; }
   bool relocating() const { return relocating_; }
 
-  // What read() wants of the stop for the call at `ci`. False if there is none.
+  // Touches what read() needs from the stop for the call at `ci`. False if there is none.
   bool touch(Address ci, const KnownFunctions& known, Address& func) {
     std::array<std::byte, 128> bytes;
     const auto fields = std::span(bytes).first(layout_.ci_size);
@@ -55,7 +55,7 @@ class Walker {
     return true;
   }
 
-  // The next CallInfo outwards; 0 when there is none or the link cannot be believed.
+  // The next CallInfo outwards; 0 if there is none or the link cannot be trusted.
   Address outer(Address ci) const {
     if (is_array()) return ci > base_ci_ ? ci - layout_.ci_size : 0;
     const Address previous = memory_.get<Address>(ci + layout_.ci_previous).value_or(0);
@@ -75,8 +75,8 @@ class Walker {
     call.ci = ci;
     call.func = settle(load<Address>(fields, layout_.ci_func));
     read_status(fields, call);
-    // ldo.c, lua_yieldk of 5.2 and 5.3: the slot below the results is called the function, and
-    // where that is, is kept as an offset.
+    // ldo.c, lua_yieldk of 5.2 and 5.3: ci->func is set to the slot below the results, and the
+    // place of the real function is kept as an offset.
     const bool was_moved = innermost && has_yielded_ && layout_.ci_extra != no_field &&
                            (status_ & layout_.status.lua) == 0;
     if (was_moved) call.func = stack_ + load<Address>(fields, layout_.ci_extra);
@@ -89,12 +89,12 @@ class Walker {
       return true;
     }
     call.saved_pc = load<Address>(fields, layout_.ci_savedpc);
-    // 5.1 keeps the running function's in the state. Between luaD_poscall's two stores that is
-    // still the callee's.
+    // 5.1 keeps the running function's savedpc in the state. Between luaD_poscall's two stores it
+    // is still the callee's.
     if (innermost && call.has_pc(live_savedpc_)) call.saved_pc = live_savedpc_;
     else if (innermost && live_savedpc_ != 0 && is_of_caller(ci, live_savedpc_)) call.saved_pc = call.code;
-    // Between a call's set-up and its first instruction savedpc is at the function's entry, or not
-    // yet written.
+    // Between a call's set-up and its first instruction, savedpc is the function's entry, or not
+    // written yet.
     if (!call.has_pc(call.saved_pc)) {
       if (!innermost && call.saved_pc != call.code) return false;
       call.saved_pc = call.code;
@@ -103,27 +103,28 @@ class Walker {
   }
 
   // luaD_precall links a CallInfo before it fills it (ldo.c): for some instructions the innermost
-  // one is nonsense, or, worse, still what it was for the call that used it before. A Lua caller at
-  // an OP_CALL or OP_TAILCALL tells where the function is; that it was called by anything else (a
-  // metamethod, a hook, a finalizer) is no reason for doubt.
+  // one is nonsense or, worse, still describes the call that used it before. A Lua caller at an
+  // OP_CALL or OP_TAILCALL shows where the function is. If anything else called it (a metamethod, a
+  // hook, a finalizer), there is no reason for doubt.
   bool read_innermost(LuaCall& call) {
     const bool believable = read(ci_, true, call);
     LuaCall caller;
     const Address caller_ci = outer(ci_);
     if (caller_ci == 0 || caller_ci == base_ci_ || relocating_ || !read(caller_ci, false, caller)) return believable;
-    // What a C function calls is marked fresh by the time it runs. If it is not, either it has not
-    // begun, or the CallInfo is still that of an earlier call: which of the two cannot be told.
+    // A function called from C is marked fresh by the time it runs. If it is not, either it has not
+    // begun, or the CallInfo still belongs to an earlier call. The two cases cannot be
+    // distinguished.
     if (believable && call.is_lua && !call.fresh && !caller.is_lua && !is_array()) return false;
     if (!caller.has_pc(caller.saved_pc) || caller.hooked || caller.finalizer) return believable;
     const Address func = called_slot(caller);
     if (func == 0) return believable;
-    // 5.1 does not say that a hook runs, only that there is one; a function with varargs moves up
+    // 5.1 does not show that a hook runs, only that one is set. A function with varargs moves up
     // when it starts (ltm.c, luaT_adjustvarargs).
     const bool may_be_elsewhere = (layout_.status.hooked == 0 && has_hooks_) ||
                                   (call.is_lua && call.func > func && call.is_vararg);
     if (believable && (call.func == func || may_be_elsewhere)) {
-      // Called by an instruction it runs in its caller's luaV_execute, which says so last (5.2,
-      // 5.3: CIST_REENTRY).
+      // A function called by an instruction runs in its caller's luaV_execute. 5.2 and 5.3 mark
+      // that last (CIST_REENTRY).
       if (call.func == func && !is_array() && !layout_.recurses_per_call) call.fresh = false;
       return true;
     }
@@ -136,11 +137,12 @@ class Walker {
     return true;
   }
 
-  // OP_TAILCALL of 5.1 to 5.3 (lvm.c) has luaD_precall link a CallInfo, and moves the Lua function
-  // down over its caller: until L->ci is the caller's again there are two for one call, and the
-  // outer one is the caller's in some fields and the callee's in others, in the order that a
-  // compiler chose. If `call`, the innermost, is of these, it takes over what stays of its caller.
-  // From 5.4 on nothing is linked; a C function is, and its caller stays.
+  // OP_TAILCALL of 5.1 to 5.3 (lvm.c) makes luaD_precall link a CallInfo, and then moves the Lua
+  // function down over its caller. Until L->ci is the caller's again there are two CallInfos for
+  // one call. The outer one has some fields of the caller and some of the callee, in an order that
+  // the compiler chose. If `call`, the innermost, is in this situation, it takes over what remains
+  // from its caller. From 5.4 on, OP_TAILCALL links nothing for a Lua function; for a C function it
+  // does, and its caller stays.
   bool replaces_caller(LuaCall& call) {
     const bool links = layout_.tt_size == 4;
     const Address caller_ci = outer(ci_);
@@ -149,14 +151,15 @@ class Walker {
     const bool is_whole = read(caller_ci, false, caller);
     if (!caller.is_lua || caller.hooked || caller.finalizer) return false;
     const bool at_entry = call.saved_pc == call.code;
-    const bool is_callee = at_entry && caller.saved_pc == call.code;  // nothing else calls from a function's entry
+    // A call cannot come from a function's entry.
+    const bool is_callee = at_entry && caller.saved_pc == call.code;
     if (!is_callee) {
       const std::optional<std::uint32_t> instruction = plausible_pointer(caller.saved_pc, 4)
                                                            ? objects_.get<std::uint32_t>(caller.saved_pc - 4)
                                                            : std::nullopt;
       if (!instruction || !is_tail_call(layout_.bytecode, *instruction)) return false;
-      // Where it is called it never runs; its saved pc may be of the call before. 5.1 changes the
-      // caller's base first.
+      // While it is being called, it never runs; its saved pc may belong to the call before. 5.1
+      // changes the caller's base first.
       const bool is_called = is_whole && called_slot(caller) == call.func;
       const bool is_moved = at_entry && ((!is_whole && caller.closure == call.closure) || (is_array() && !has_hooks_));
       if (!is_called && !is_moved) return false;
@@ -169,14 +172,14 @@ class Walker {
     return true;
   }
 
-  // Did the Lua function that `caller` called enter luaV_execute anew? 5.1 leaves no trace of it
-  // but the caller's instruction.
+  // Did the Lua function that `caller` called enter luaV_execute again? In 5.1 only the caller's
+  // instruction shows it.
   bool enters_anew_51(const LuaCall& caller) const {
     if (!caller.is_lua) return true;
     return !is_call(layout_.bytecode, objects_.get<std::uint32_t>(caller.saved_pc - 4).value_or(0));
   }
 
-  // Was it called by the instruction that `caller` stands at?
+  // Was it called by the instruction that `caller` is at?
   bool is_called_by(const LuaCall& caller, const LuaCall& call) const {
     return caller.is_lua && !caller.hooked && caller.has_pc(caller.saved_pc) && called_slot(caller) == call.func;
   }
@@ -187,7 +190,7 @@ class Walker {
   }
 
  private:
-  // Where the instruction that `caller` stands at has the function that it calls; 0 if it is
+  // The slot of the function that is called by the instruction that `caller` is at; 0 if that is
   // neither OP_CALL nor OP_TAILCALL.
   Address called_slot(const LuaCall& caller) const {
     const std::optional<std::uint32_t> instruction = objects_.get<std::uint32_t>(caller.saved_pc - 4);
@@ -203,9 +206,9 @@ class Walker {
     return ci > base_ci_ + layout_.ci_size && read(ci - layout_.ci_size, false, caller) && caller.has_pc(pc);
   }
 
-  // How far from stack_ on a CallInfo's function may be. While luaD_reallocstack (ldo.c) moves the
-  // stack, L->stack_last is the old block's until what is new is nil (5.1 to 5.3), or all CallInfos
-  // are right (later): the bottom of the stack is the last of them.
+  // How far above stack_ a CallInfo's function may be. While luaD_reallocstack (ldo.c) moves the
+  // stack, L->stack_last belongs to the old block until the new part is nil (5.1 to 5.3), or until
+  // all CallInfos are corrected (later). The CallInfo at the bottom of the stack is corrected last.
   Address stack_bytes() const {
     const bool is_above = base_func_ > stack_;  // the old block
     const bool is_old = base_func_ != stack_ && (is_above ? stack_last_ >= base_func_ : stack_last_ < stack_);
@@ -218,15 +221,16 @@ class Walker {
   // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5,
   // LUAI_STRICT_ADDRESS) offsets.
   Address settle(Address func) {
-    const bool in_stack = func >= stack_ && func - stack_ <= stack_bytes_;  // a heap may lie as low as an offset
+    // A heap may be at addresses as low as an offset.
+    const bool in_stack = func >= stack_ && func - stack_ <= stack_bytes_;
     if (!in_stack && func <= stack_bytes_) {
       relocating_ |= func != 0;
       return stack_ + func;
     }
     if (!in_stack && base_func_ != stack_ && func >= base_func_ && func - base_func_ < most_stack_bytes) {
       relocating_ = true;
-      // 5.1 to 5.3 fix the pointers after the move, so that the slot is in the new block already;
-      // 5.4.3 and 5.4.4 before.
+      // 5.1 to 5.3 correct the pointers after the move, so the slot is in the new block already;
+      // 5.4.3 and 5.4.4 correct them before.
       if (layout_.tt_size == 4) return func - base_func_ + stack_;
     }
     return func;
@@ -236,7 +240,7 @@ class Walker {
     return layout_.tt_size == 1 ? load<std::uint8_t>(slot, 8) : load<std::uint32_t>(slot, 8);
   }
 
-  // The closure that a slot of the stack holds; 0 if it holds none.
+  // The closure in a stack slot; 0 if there is none.
   Address closure_in(Address func) const {
     std::array<std::byte, 16> slot;
     if (!plausible_pointer(func) || !memory_.read(func, slot)) return 0;
@@ -303,7 +307,7 @@ class Walker {
   }
 
   const Memory& memory_;   // of the stop: the state, its CallInfos, its stack
-  const Memory& objects_;  // closures, Protos and their code: what does not change while it lives
+  const Memory& objects_;  // closures, Protos and their code: they do not change while they live
   const Layout& layout_;
   Address L_;
   std::array<std::byte, 256> state_;
@@ -312,7 +316,7 @@ class Walker {
   bool relocating_ = false, has_hooks_ = false, has_yielded_ = false;
 };
 
-// 5.1's fresh calls are known only with their callers.
+// In 5.1, fresh calls can be found only when the callers are known.
 void settle_fresh(const Walker& walker, LuaWalk& walk) {
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
     const LuaCall* const caller = walk.caller_of(i);
@@ -320,8 +324,9 @@ void settle_fresh(const Walker& walker, LuaWalk& walk) {
   }
 }
 
-// What luaV_execute calls by an instruction runs in the same luaV_execute. 5.2 says so (CIST_REENTRY)
-// only after luaD_precall, which may collect garbage and so call a finalizer, or call a hook.
+// A function that luaV_execute calls by an instruction runs in the same luaV_execute. 5.2 marks
+// that (CIST_REENTRY) only after luaD_precall, which may call a hook, or collect garbage and so
+// call a finalizer.
 void settle_reentry(const Walker& walker, LuaWalk& walk) {
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
     LuaCall& call = walk.calls[i];
@@ -330,13 +335,13 @@ void settle_reentry(const Walker& walker, LuaWalk& walk) {
   }
 }
 
-// The calls on both sides of it did not call each other.
+// Counts a call that could not be read. The calls on both sides of it did not call each other.
 void drop(LuaWalk& walk) {
   ++walk.dropped;
   if (!walk.calls.empty()) walk.calls.back().gap = true;
 }
 
-// The outermost calls of a deep stack, from base_ci inwards, up to and without `stop`.
+// Appends the outermost calls of a deep stack, from base_ci inwards, up to but without `stop`.
 void append_outermost(Walker& walker, Address stop, std::size_t count, LuaWalk& walk) {
   const std::size_t first = walk.calls.size();
   Address ci = walker.inner(walker.base());
@@ -348,8 +353,8 @@ void append_outermost(Walker& walker, Address stop, std::size_t count, LuaWalk& 
   std::reverse(walk.calls.begin() + static_cast<std::ptrdiff_t>(first), walk.calls.end());
 }
 
-// How many calls lie between `ci` (included) and the base, `kept` of which the walk has from the
-// other end.
+// The number of calls between `ci` (included) and the base, without the `kept` ones that the walk
+// has from the other end.
 std::int64_t count_middle(const Walker& walker, Address ci, std::int64_t kept) {
   std::int64_t count = 0;
   for (; ci != 0 && ci != walker.base(); ci = walker.outer(ci)) {
@@ -360,8 +365,8 @@ std::int64_t count_middle(const Walker& walker, Address ci, std::int64_t kept) {
 
 }  // namespace
 
-// FNV-1a over the fields that a compiler sets and nobody changes; not over gclist, the closure
-// cache and the mark bits.
+// FNV-1a over the fields that a compiler sets and nothing changes later; without gclist, the
+// closure cache and the mark bits.
 std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto) {
   if (load<std::uint8_t>(proto, 8) != layout.tag_proto) return 0;
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -382,8 +387,8 @@ void touch_puc(const Memory& stopped, const Layout& layout, Address L, const Wal
   if (!walker.open()) return;
   Address ci = walker.innermost(), func = 0, inner_func = 0;
   for (std::size_t i = 0; ci != 0 && ci != walker.base() && walker.touch(ci, known, func); ++i, ci = walker.outer(ci)) {
-    // Where the innermost call's function is, its caller's instruction says: in a register, of
-    // which there are 255.
+    // The caller's instruction says where the innermost call's function is: in one of at most 255
+    // registers.
     if (i == 0) inner_func = func;
     constexpr Address farthest = 16 * 256;
     if (i == 1) stopped.touch(func, inner_func > func && inner_func - func < farthest ? inner_func - func : farthest);

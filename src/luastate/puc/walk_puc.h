@@ -15,23 +15,23 @@
 
 namespace luaspy {
 
-// A number made of the fields of a Proto that stay as they are while it lives. `proto` are its
-// layout.p_size bytes. 0 if they are no Proto.
+// A number computed from the fields of a Proto that do not change while it lives. `proto` has its
+// layout.p_size bytes. 0 if they are not a Proto.
 std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto);
 
-// In the stop: touches what a walk will need of the state, its CallInfos and its stack, which
+// In the stop: touches what a walk will need. That is the state, its CallInfos and its stack, which
 // change when the thread runs on; and the functions that are not `known`, which a collection may
 // free as soon as they have returned.
 void touch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits,
                const KnownFunctions& known);
 
-// Reads whatever it needs; never more than the limits allow. `stopped` has what touch_puc()
-// touched; closures, Protos and their code are asked of `objects`, which has these, and may read
-// the rest after the stop. `walk` is reused: its vector keeps its room.
+// Reads what it needs, within the limits. `stopped` has what touch_puc() touched; closures, Protos
+// and their code are read from `objects`, which has these and may read the rest after the stop.
+// `walk` is reused: its vector keeps its memory.
 void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits,
               LuaWalk& walk);
 
-// The function in a slot of the stack of `L`, called or not. False if there is none.
+// The function in a stack slot of `L`, called or not. False if there is none.
 bool read_function_at(const Memory& memory, const Layout& layout, Address L, Address slot, LuaCall& call);
 
 }  // namespace luaspy

@@ -1,5 +1,5 @@
 #pragma once
-// Lua 5.5: offsetof() over the sources of 5.5.1; 5.5.0 has the same structs, but for udata_uv,
+// Lua 5.5: offsetof() over the sources of 5.5.1; 5.5.0 has the same structs, except for udata_uv,
 // which is 40 in betas (luaconf.h, LUAI_MAXALIGN).
 
 #include "luastate/puc/layout.h"
