@@ -165,7 +165,7 @@ const TargetSpec& newest(const std::string& series) {
 
 }  // namespace
 
-TEST_CASE("a core file of PUC Lua is as the process was", "[core]") {
+TEST_CASE("a core file of PUC Lua is as the process was", "[core][all]") {
   const std::string series = GENERATE_COPY(from_range(prepared({"5.1", "5.2", "5.3", "5.4", "5.5"})));
   INFO(newest(series).name);
   check_waiting(newest(series).command);

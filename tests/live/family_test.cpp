@@ -68,7 +68,7 @@ TEST_CASE("record follows processes that a shell starts, and its exit status sta
   CHECK(with_beta == 1);
 }
 
-TEST_CASE("the workers of an nginx under load", "[family]") {
+TEST_CASE("the workers of an nginx under load", "[family][all]") {
   const Folder folder;
   std::string configuration = read_file(host("nginx").back());
   const std::size_t at = configuration.find("master_process off;");

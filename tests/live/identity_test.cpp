@@ -15,7 +15,7 @@ namespace {
 // Some of all PUC Luas, and LuaJIT with its compiler on and off.
 std::vector<Words> interpreters() {
   std::vector<Words> all;
-  for (const std::string start : {"5.1", "5.2", "5.3", "5.4", "5.5"}) {
+  for (const std::string& start : prepared({"5.1", "5.2", "5.3", "5.4", "5.5"})) {
     const auto found = std::ranges::find_if(
         targets(), [&](const TargetSpec& each) { return each.version.starts_with(start) && each.kind != "host"; });
     INFO("a Lua " << start);
@@ -135,9 +135,9 @@ TEST_CASE("what only C calls has the name that package.loaded has for it", "[ide
                         "local function make(n) return function() local x = 0 for i = 1, 20000 do x = x + i % n end "
                         "return x end end\nfirst, second = make(3), make(5)\n"
                         "called = {handler, served.serve, made, first, second}\n");
-  for (const std::string& version :
-       {source_version("5.1."), source_version("5.2."), source_version("5.3."), source_version("5.4."),
-        source_version("5.5."), std::string("2.1.newest-gc64"), std::string("2.1.20170501-gc32")}) {
+  for (const std::string& start :
+       prepared({"5.1.", "5.2.", "5.3.", "5.4.", "5.5.", "2.1.newest-gc64", "2.1.20170501-gc32"})) {
+    const std::string version = source_version(start);
     INFO(version);
     Running running({compile(folder, "calls", version), script});
     running.read_until("READY");
