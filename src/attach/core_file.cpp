@@ -93,7 +93,8 @@ Result<void> CoreFile::read_headers(const std::string& path, std::uint64_t size)
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
     return Error{
         Cause::unsupported,
-        fmt::format("{} is of a 32-bit process or of another kind of machine; luaspy reads those of x86-64.", path)};
+        fmt::format("{} is from a 32-bit process or from another kind of machine; luaspy reads x86-64 core files.",
+                    path)};
   std::size_t count = 0;
   if (elf_getphdrnum(elf.get(), &count) != 0) count = 0;
   for (std::size_t i = 0; i < std::min(count, most_segments); ++i) {
@@ -129,7 +130,7 @@ Result<void> CoreFile::read_headers(const std::string& path, std::uint64_t size)
   sort(segments_), sort(ranges_);
   if (threads_.empty())
     return Error{Cause::usage,
-                 fmt::format("{} tells of no thread: {}", path,
+                 fmt::format("{} contains no thread: {}", path,
                              missing_bytes_ != 0 ? "it was cut off before its end." : "luaspy cannot use it.")};
   if (pid_ == 0) pid_ = threads_.front().tid;
   return {};
@@ -227,16 +228,17 @@ Result<void> CoreFile::locate_files(const CoreOptions& options) {
   if (options.executable.empty()) return {};
   const FileRange* const program = range_at(entry_);
   if (program == nullptr)
-    return Error{Cause::usage,
-                 fmt::format("{} does not tell which of its files the program is: --exe is of no use.", options.path)};
+    return Error{
+        Cause::usage,
+        fmt::format("{} does not say which of its files is the program, so --exe cannot be used.", options.path)};
   files_[program->file].at = options.executable;
   files_[program->file].deleted = false;
   const File& file = look_up(*program);
   if (file.state == File::State::missing)
     return Error{Cause::usage, fmt::format("Cannot read {}.", options.executable)};
   if (file.state == File::State::differs)
-    return Error{Cause::usage,
-                 fmt::format("{} is not the program that {} is of: {}", options.executable, options.path, file.path)};
+    return Error{Cause::usage, fmt::format("{} is not the program that {} comes from: {}", options.executable,
+                                           options.path, file.path)};
   return {};
 }
 

@@ -46,9 +46,8 @@ bool read_stop(SavedStop& stop, const AddressSpace& space, Snapshot& snapshot, L
 }  // namespace
 
 Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& from) {
-  const Error refused = {
-      Cause::no_such_process,
-      fmt::format("No stop of thread {} could be saved: it has ended, or did not stop, or was moving.", tid)};
+  const Error refused = {Cause::no_such_process,
+                         fmt::format("Thread {} could not be saved: it has ended, did not stop, or was moving.", tid)};
   TargetMap map(target.process(), target.memory());
   map.take(map.look());
   map.find_luas();

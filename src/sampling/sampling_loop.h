@@ -27,8 +27,8 @@ struct LoopCounts {
 
 // What to say when LoopCounts::unheard grows.
 inline constexpr const char* unheard_text =
-    "luaspy: a thread stood still for more than a second: the kernel did not tell luaspy that it had stopped. It runs "
-    "again. Please report this.\n";
+    "luaspy: a thread was stopped for more than a second, because the kernel did not report the stop to luaspy. It is "
+    "running again. Please report this.\n";
 
 // Takes what the loop finds. All is called by the thread that runs the loop, while no thread of the
 // target stands still.

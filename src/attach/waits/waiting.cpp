@@ -318,7 +318,7 @@ Wait Waits::explain(const Thread& thread, const ThreadState& state) {
   // A wait that a stop or a signal has interrupted goes on under another number
   // (restart_syscall(2)).
   if ((!explained || wait.uninterruptible) && !wait.wchan.empty()) details.push_back("in the kernel's " + wait.wchan);
-  if (wait.uninterruptible) details.push_back("not to be interrupted");
+  if (wait.uninterruptible) details.push_back("uninterruptible");
   wait.text = details.empty() ? wait.system_call : fmt::format("{}({})", wait.system_call, joined(details, "; "));
   return wait;
 }
