@@ -135,7 +135,7 @@ Result<int> dump(const DumpOptions& options) {
   const std::vector<Looks> all = look_at_all(family, options);
   if (all.empty())
     return Error{Cause::target_ended,
-                 fmt::format("Process {} ended while it was looked at.", family.target().target().process().pid())};
+                 fmt::format("Process {} ended while luaspy looked at it.", family.target().target().process().pid())};
   if (options.json) print(to_json(all, options.coroutines));
   for (const Looks& looks : all) {
     if (!options.json && looks.size() > 1) print(to_text(movements(looks), looks));
