@@ -203,7 +203,8 @@ int wait_for_command(Family& family, CommandOutput* output) {
   Session& session = family.target();
   if (!session.launched()) return 0;
   if (output != nullptr) output->pour();
-  if (!session.ended()) say("luaspy: process {} runs on; luaspy ends when it does\n", session.target().process().pid());
+  if (!session.ended())
+    say("luaspy: process {} is still running; luaspy ends when it does\n", session.target().process().pid());
   while (!session.ended()) {
     if (system::suspend_requested()) system::suspend();
     if (output != nullptr) output->pour();
@@ -228,7 +229,7 @@ Result<Family> open(const TopOptions& options) {
 Result<int> top(const TopOptions& options) {
   const bool plain = options.batch || !TopScreen::is_possible();
   if (plain && !options.batch)
-    say("luaspy: standard output is no terminal that can show a screen: tables, as with --batch\n");
+    say("luaspy: standard output is not a terminal that can show a screen: printing tables, as with --batch\n");
   std::optional<CommandOutput> output;
   if (!plain && options.target.pid == 0) {
     Result<CommandOutput> diverted = CommandOutput::divert();
@@ -256,7 +257,7 @@ Result<int> top(const TopOptions& options) {
     run_both(family, loop, feed, counts, [&] { taken = print_tables(feed, interval, options.count); });
   } else {
     const std::unique_ptr<TopScreen> screen = TopScreen::open();
-    if (screen == nullptr) return Error{Cause::usage, "No terminal to read keys from. --batch needs none."};
+    if (screen == nullptr) return Error{Cause::usage, "There is no terminal to read keys from. --batch needs none."};
     system::before_end_at_once(TopScreen::leave_at_once);
     run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval).run(); });
   }

@@ -393,20 +393,20 @@ class Drawing {
 
 void Drawing::help() {
   static constexpr std::array<std::pair<const char*, const char*>, 14> keys = {{
-      {"q, Ctrl-C", "quit; a program that was running goes on"},
-      {"s  S", "sort by the next, by the previous column"},
-      {"/", "show what contains a text; Esc: show all again"},
+      {"q, Ctrl-C", "quit; a program that was running continues"},
+      {"s  S", "sort by the next or the previous column"},
+      {"/", "show rows that contain a text; Esc: all rows"},
       {"Enter", "callers and callees of the function; Esc: back"},
-      {"t", "a row for each thread, or for all together"},
-      {"l", "a row for each line, or for each function"},
+      {"t", "one row per thread, or for all together"},
+      {"l", "one row per line, or per function"},
       {"w", "shares of the last seconds, or of all the time"},
-      {"r", "reset: times begin at 0"},
+      {"r", "reset: times start again at 0"},
       {"p", "pause the display; sampling goes on"},
-      {"+  -", "show new numbers less, more often"},
+      {"+  -", "refresh less or more often"},
       {"arrows, j k", "move; also PgUp, PgDn, Home, End"},
       {"", ""},
-      {"%Own", "itself; 100 % is one thread all the time"},
-      {"%Total", "and what it calls; a recursive one counts once"},
+      {"%Own", "its own work; 100 %: one thread all the time"},
+      {"%Total", "with what it calls; recursive calls count once"},
   }};
   lines_.emplace_back();
   for (const auto& [key, what] : keys)

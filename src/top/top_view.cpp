@@ -248,7 +248,7 @@ void TopView::list_relations(const TopCounts& counts) {
     items_.push_back({Item::Role::heading, {}, heading});
     if (role == Item::Role::callee) items_.push_back({Item::Role::own, relations.function, {}});
     else if (rows.empty())
-      items_.push_back({Item::Role::note, {}, "nothing that is known: it is the thread's first function"});
+      items_.push_back({Item::Role::note, {}, "no known caller: it is the thread's first function"});
     for (const TopRow& row : rows) items_.push_back({role, row, {}});
   };
   list("called by", Item::Role::caller, relations.callers);
