@@ -33,7 +33,7 @@ constexpr std::uint64_t most_tried_bytes = 512 << 20;  // bytes
 std::string heading(std::string_view text) { return fmt::format("\n== {}\n", text); }
 
 std::string first_line(const std::string& path) {
-  std::string text = system::read_file(path).value_or("not there");
+  std::string text = system::read_file(path).value_or("missing");
   return printable(text.substr(0, text.find('\n')));
 }
 
@@ -72,7 +72,8 @@ std::string system_text() {
   text += fmt::format("luaspy's rights: {}\n",
                       lines_of("/proc/self/status", {"Uid", "Gid", "CapPrm", "CapEff", "NoNewPrivs", "Seccomp"}));
   text += fmt::format(
-      "kernel.yama.ptrace_scope: {}; kernel.perf_event_paranoid: {}; ptrace: {}; a log of a thread's switches: {}\n",
+      "kernel.yama.ptrace_scope: {}; kernel.perf_event_paranoid: {}; ptrace: {}; log of a thread's context switches: "
+      "{}\n",
       first_line("/proc/sys/kernel/yama/ptrace_scope"), first_line("/proc/sys/kernel/perf_event_paranoid"),
       stops ? stops.text() : "allowed", SwitchLog::open(::gettid()) != nullptr ? "allowed" : "refused");
   return text;
@@ -120,7 +121,7 @@ std::string process_text(const Process& process) {
     const std::string name = fmt::format("ns/{}", space);
     const std::optional<std::string> theirs = system::read_link(its + name);
     text += fmt::format("{}{} namespace: {}", text.ends_with('\n') ? "" : "; ", space,
-                        !theirs                                   ? "not to be read"
+                        !theirs                                   ? "not readable"
                         : theirs == system::read_link(own + name) ? "luaspy's"
                                                                   : "its own");
   }
@@ -343,7 +344,7 @@ std::string lua_text(Session& session, const ThreadLooks& looks) {
   const std::vector<Dialect> chosen = reader.rows_to_try(), all = all_rows();
   std::vector<RowTrial> on_stacks(all.begin(), all.end()), in_memory(all.begin(), all.end());
   for (const Address word : looks.words) try_word(memory, word, on_stacks);
-  text += heading(fmt::format("Rows tried on {} words of the threads' stacks (*: by what the files say)",
+  text += heading(fmt::format("Rows tried on {} words of the threads' stacks (*: suggested by the files)",
                               looks.words.size())) +
           trials_text(on_stacks, chosen);
   const std::uint64_t searched = try_memory(memory, reader.space(), most_tried_bytes, in_memory);
@@ -356,8 +357,8 @@ std::string head_text() {
   const std::time_t now = std::time(nullptr);
   return fmt::format(
       "luaspy doctor, {:%Y-%m-%d %H:%M} UTC\n"
-      "This report has names of files and native functions, addresses, sizes and counts. It has no arguments of "
-      "commands, no environment, and no\n"
+      "This report contains file names, names of native functions, addresses, sizes and counts. It contains no command "
+      "arguments, no environment, and no\n"
       "names or values of the Lua program. Please read it before you send it.\n\n",
       fmt::gmtime(now));
 }
@@ -381,8 +382,8 @@ Result<void> save(Session& session, const ThreadLooks& looks, const std::string&
   if (file) save_stop(*stop, file);
   file.flush();
   if (!file) return Error{Cause::output, fmt::format("Cannot write {}.", path)};
-  say("luaspy: written: {}\n  It has registers and contents of the target's memory: parts of a thread's stack and of "
-      "its Lua heap, with whatever is in them.\n",
+  say("luaspy: written: {}\n  It contains registers and memory of the target: parts of a thread's stack and of its Lua "
+      "heap, with whatever data is in them.\n",
       path);
   return {};
 }
@@ -402,7 +403,7 @@ Result<int> doctor(const DoctorOptions& options) {
     const std::string reason = options.target.pid != 0 ? opened.error().text + "\n" : "";  // else it may list commands
     const Result<void> written = write(
         options.output, head + heading("Process") +
-                            (refused ? "luaspy may not look at it.\n" : "There is none to look at.\n") + reason);
+                            (refused ? "luaspy may not look at it.\n" : "There is no process to look at.\n") + reason);
     return written ? opened.error() : written.error();
   }
   Session& session = **opened;
@@ -415,7 +416,7 @@ Result<int> doctor(const DoctorOptions& options) {
   text += heading("Files with code") + modules_text(reader) + heading("Mappings") + mappings_text(reader.space());
   if (!session.target().process().alive())
     return Error{Cause::target_ended,
-                 fmt::format("Process {} ended while it was looked at.", session.target().process().pid())};
+                 fmt::format("Process {} ended while luaspy looked at it.", session.target().process().pid())};
   if (const Result<void> written = write(options.output, text); !written) return written.error();
   if (options.save.empty()) return 0;
   if (const Result<void> saved = save(session, looks, options.save); !saved) return saved.error();

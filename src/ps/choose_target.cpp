@@ -99,23 +99,23 @@ Result<int> choose_named(const std::string& name) {
     if (std::ranges::any_of(with_lua, is_ours)) with_lua = best_of(with_lua);
     if (with_lua.size() == 1) return with_lua.front().pid;
     if (with_lua.size() > 1)
-      return Error{Cause::usage,
-                   listed(fmt::format("--name {}: {} processes with Lua have it; say which one with --pid:",
-                                      printable(name), with_lua.size()),
-                          {}, with_lua)};
+      return Error{Cause::usage, listed(fmt::format("--name {}: {} processes with Lua match; say which one with --pid:",
+                                                    printable(name), with_lua.size()),
+                                        {}, with_lua)};
   }
   for (const std::vector<pid_t>* const pids : {&matches.exact, &matches.partial}) {
     if (pids->size() == 1) return pids->front();  // whether and why it cannot be looked at is told as for any other
     if (pids->empty()) continue;
     std::string text = fmt::format(
-        "--name {}: {} processes have it, none of them with Lua that luaspy could see:", printable(name), pids->size());
+        "--name {}: {} processes match, but luaspy saw no Lua in any of them:", printable(name), pids->size());
     constexpr std::size_t most_listed = 20;
     for (const pid_t pid : std::span(*pids).first(std::min(most_listed, pids->size())))
       text += fmt::format("\n  {} {}", pid, printable(command_of(pid), 100));
     return Error{Cause::no_lua, listed(text, found, {})};
   }
-  return Error{Cause::no_such_process,
-               fmt::format("--name {}: no process has that name, nor that in its command.", printable(name))};
+  return Error{
+      Cause::no_such_process,
+      fmt::format("--name {}: no process has this name, or contains it in its command line.", printable(name))};
 }
 
 }  // namespace

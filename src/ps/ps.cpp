@@ -131,7 +131,7 @@ Result<int> ps(const PsOptions& options) {
   if (options.json) {
     std::cout << to_json(found, options.states) << std::flush;
   } else {
-    if (found.processes.empty()) notes = "No process that runs Lua.\n" + notes;
+    if (found.processes.empty()) notes = "No process runs Lua.\n" + notes;
     else std::cout << table_of(found.processes, system::terminal_width(1)) << std::flush;
     say("{}{}", refusals, notes);
   }
