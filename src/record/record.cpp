@@ -168,7 +168,7 @@ Result<int> record(const RecordOptions& options) {
   if (!output) return output.error();
   system::hold_end_at_once(output->is_file());  // a pipe's reader may take for ever
   system::watch_signals();
-  if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());
+  if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C stops and writes the profile\n", process.pid());
 
   Recorder recorder(options, family, *output);
   LoopCounts counts;
@@ -186,7 +186,7 @@ Result<int> record(const RecordOptions& options) {
     if (const std::string why = why_still(process.pid()); !why.empty())
       return Error{Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
     return Error{Cause::no_samples,
-                 "No samples: the target was idle all the time. --idle samples sleeping threads too."};
+                 "No samples: the target was idle the whole time. --idle samples sleeping threads too."};
   }
   return status;
 }

@@ -104,8 +104,8 @@ Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions
   if (!found.empty()) return found;
   const std::string near = near_names(functions, costs, wanted);
   return Error{Cause::usage,
-               fmt::format("No function is called {}, or matches it.{}", displayable(wanted, Charset::ascii),
-                           near.empty() ? "" : " There are: " + near + ".")};
+               fmt::format("No function is called {} or matches it.{}", displayable(wanted, Charset::ascii),
+                           near.empty() ? "" : " Similar names: " + near + ".")};
 }
 
 std::string function_text(const Profile& profile, const FunctionTable& functions, const FunctionView& view,
