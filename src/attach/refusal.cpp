@@ -37,7 +37,7 @@ Rights rights_in(std::string_view status, pid_t pid) {
           mask(field(status, "\nCapEff:")), system::read_link(fmt::format("/proc/{}/ns/user", pid)).value_or("")};
 }
 
-// user_namespaces(7): the first one maps every number to itself.
+// user_namespaces(7): only the initial namespace maps every number to itself.
 bool is_contained() {
   const std::string map = system::read_file("/proc/self/uid_map").value_or("");
   std::string_view rest = map;
@@ -45,8 +45,8 @@ bool is_contained() {
   return !map.empty() && (inside != "0" || outside != "0" || length != "4294967295");
 }
 
-// fs/proc/base.c, task_dump_owner(): the files of a process that is not dumpable are root's, though
-// its folder is not.
+// fs/proc/base.c, task_dump_owner(): the files in /proc/PID of a process that is not dumpable
+// belong to root, although the folder does not.
 bool is_dumpable(pid_t pid, uid_t user) {
   struct stat status {};
   return user == 0 || ::stat(fmt::format("/proc/{}/status", pid).c_str(), &status) != 0 || status.st_uid == user;
@@ -73,7 +73,7 @@ TraceCase trace_case_of(pid_t pid) {
   return found;
 }
 
-// Who can do what luaspy cannot.
+// How to run luaspy so that it may do this.
 std::string mend(const TraceCase& of) {
   if (of.luaspy.users[1] == 0 && !of.contained)
     return "luaspy is root without the capability CAP_SYS_PTRACE; if it runs in a container, start the container with "
