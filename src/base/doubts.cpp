@@ -31,8 +31,8 @@ std::optional<std::string> system_call_doubt(std::int64_t pid, std::int64_t samp
   constexpr double most_deviations = 4, most_points = 0.03;
   if (samples < fewest || system_share < 0) return std::nullopt;
   const double seen = static_cast<double>(at_syscall) / static_cast<double>(samples), excess = seen - system_share;
-  // By the larger of both variances: a share of 0 is measured in clock ticks of 10 ms, and has none
-  // itself.
+  // Uses the larger of both variances: the system share is measured in clock ticks of 10 ms, and a
+  // share of 0 would have no variance.
   const double variance = std::max(seen * (1 - seen), system_share * (1 - system_share)) / static_cast<double>(samples);
   if (excess <= most_points || excess <= most_deviations * std::sqrt(variance)) return std::nullopt;
   return fmt::format(
@@ -51,9 +51,10 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
     add(fmt::format(
         "in {:.1f} % of the samples the interpreter runs, but its Lua functions were not found: they are missing there",
         share(quality.unclaimed, quality.stacks)));
-  // Frames of the VM and calls that say they entered one differ in number where nothing is wrong:
-  // 5.2 collects garbage in a call that it is making, 5.3 marks a call as one that entered it when
-  // a hook that has yielded is resumed.
+  // The number of VM frames and the number of calls that entered one (quality.fresh_mismatch) can
+  // differ although nothing is wrong: 5.2 collects garbage while it is setting up a call, and 5.3
+  // marks a call as having entered a VM frame when a hook that has yielded is resumed. So these are
+  // not doubted.
   if (is_above(quality.not_joined, quality.with_lua, 2))
     add(
         fmt::format("in {:.1f} % of the samples the C and Lua parts of the stack could not be joined: frames may be "
