@@ -12,7 +12,7 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-// In groups, each on lines of its own: what a person asks first is what the function was called
+// One variable per line, grouped by kind: people first want to know what the function was called
 // with.
 void print_variables(Out out, const CallVariables& has) {
   for (const Variable& variable : has.variables)
@@ -29,7 +29,7 @@ void print_frame(Out out, const Frame& frame, const FrameDetail* detail) {
   if (detail->variables) print_variables(out, *detail->variables);
 }
 
-// `rows`: by the states seen, if no file told which Lua it is.
+// `rows`: the Luas according to the states seen, if no file identified one.
 void print_core(Out out, const CoreFacts& core, const std::vector<std::string>& rows) {
   fmt::format_to(out, "Core file {}{}\n", core.path, core.end.empty() ? "" : ": ended by " + core.end);
   if (core.missing_bytes != 0)
@@ -51,7 +51,7 @@ std::string where(VmState state) {
   return fmt::format("in the {}", name(state));
 }
 
-// What it does, in a word.
+// What the thread does, in a word.
 std::string_view state_of(const ThreadLook& thread) {
   return thread.wait && thread.wait->halt.kind != Halt::Kind::none ? name(thread.wait->halt.kind)
                                                                    : name(thread.sample.state);
@@ -132,8 +132,8 @@ std::string describe_lines(const std::vector<int>& lines) {
   return fmt::format("line{} {}", lines.size() == 1 ? "" : "s", fmt::join(lines, ", "));
 }
 
-// Where it always is: the innermost function that a Lua engineer knows, and if that is one of C,
-// who called it.
+// Where the thread always is: the innermost Lua function or C function called from Lua; for a C
+// function also its caller.
 std::string place_text(const Movement& movement) {
   const Frame* const lua = innermost(movement.inside, Frame::Kind::lua);
   const Frame* const c = innermost(movement.inside, Frame::Kind::c);
