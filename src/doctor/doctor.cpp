@@ -37,7 +37,7 @@ std::string first_line(const std::string& path) {
   return printable(text.substr(0, text.find('\n')));
 }
 
-// Those lines of a file of "Name: value" that are asked for, joined.
+// The requested lines of a file with lines "Name: value", joined.
 std::string lines_of(const std::string& path, std::initializer_list<std::string_view> names) {
   const std::string text = system::read_file(path).value_or("");
   std::string chosen;
@@ -130,7 +130,7 @@ std::string process_text(const Process& process) {
   return text;
 }
 
-// Neither names of data files nor those that a program gives to its memory.
+// Shows neither the names of data files nor those that a program gives to its memory.
 std::string kind_of(const Mapping& mapping, const std::set<std::string>& images) {
   if (mapping.inode != 0) {
     if (!images.contains(mapping.path)) return "file without code";
@@ -183,7 +183,7 @@ std::string mappings_text(const AddressSpace& space) {
   return text;
 }
 
-// Files with code: what they are, and whether the way out of their functions is known.
+// The files with code: what they are, and whether their functions can be unwound.
 std::string modules_text(const StackReader& reader) {
   std::string text;
   std::set<std::string> told;
@@ -222,7 +222,8 @@ std::string quality_text(const Quality& quality) {
   return text.empty() ? " none" : text;
 }
 
-// Lua's own names are the program's; how many frames there are of which kind is not.
+// The names of Lua functions belong to the program and are private; the number of frames of each
+// kind is not.
 std::string shape_text(const Stack& stack) {
   std::string text;
   for (std::size_t i = 0; i < stack.size();) {
@@ -280,7 +281,7 @@ std::string look_text(const StackReader& reader, const Sample& sample, bool in_f
   return text;
 }
 
-// What a stack's words point at, as far as a lua_State could be there.
+// Collects the words of a stack that could point to a lua_State.
 void collect_words(const StackReader& reader, std::set<Address>& words) {
   const std::span<const std::byte> stack = reader.snapshot().stack();
   const Address start = reader.snapshot().stack_start();
@@ -398,9 +399,10 @@ Result<int> doctor(const DoctorOptions& options) {
   const std::string head = head_text() + system_text();
   const Result<std::unique_ptr<Session>> opened = Session::open(options.target, sampler_options);
   if (!opened) {
-    // What luaspy may not look at is worth a report, too.
+    // A process that luaspy may not look at is worth a report, too.
     const bool refused = opened.error().cause == Cause::permission;
-    const std::string reason = options.target.pid != 0 ? opened.error().text + "\n" : "";  // else it may list commands
+    const std::string reason = options.target.pid != 0 ? opened.error().text + "\n" : "";  // otherwise the text may
+                                                                                           // list commands
     const Result<void> written = write(
         options.output, head + heading("Process") +
                             (refused ? "luaspy may not look at it.\n" : "There is no process to look at.\n") + reason);

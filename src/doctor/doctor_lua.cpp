@@ -1,4 +1,4 @@
-// What luaspy doctor says of the Luas in a process.
+// What luaspy doctor says about the Luas in a process.
 
 #include <fmt/format.h>
 
@@ -40,7 +40,7 @@ std::string detection_text(const StackReader& reader) {
 
 namespace {
 
-// What was found in the live process, as it differs from release to release.
+// The offsets that were found in the live process, because they differ from release to release.
 std::string found_text(const LuajitLayout& found) {
   const auto field = [](std::string_view what, Offset offset) {
     return offset == no_field ? fmt::format(" {} not found", what) : fmt::format(" {} {}", what, offset);
