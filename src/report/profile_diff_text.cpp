@@ -15,7 +15,7 @@ std::string amount(double value, DiffBy by, bool with_sign) {
   return with_sign ? fmt::format("{:+.{}f}", shown_value, digits) : fmt::format("{:.{}f}", shown_value, digits);
 }
 
-// What most functions' shares changed by, if it is worth a word; else 1.
+// The factor by which most functions' shares changed, if it is worth mentioning; else 1.
 double others(const ProfileDiff& diff) { return diff.others < 0.99 || diff.others > 1.01 ? diff.others : 1; }
 
 std::string verdict_text(const ProfileDiff::Row& row, double of_others) {

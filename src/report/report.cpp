@@ -34,7 +34,7 @@ Result<Profile> read_file(const std::string& path, const Shape& shape, const Raw
   return profile;
 }
 
-// Seconds from the start; negative ones from the end.
+// Options are seconds from the start; negative ones are from the end.
 Result<RawWindow> window_of(const ReportOptions& options, const std::string& path) {
   RawWindow window;
   window.thread = options.thread;
@@ -53,7 +53,7 @@ Result<RawWindow> window_of(const ReportOptions& options, const std::string& pat
   return window;
 }
 
-// There is nothing to report: why.
+// Why there is nothing to report.
 Error nothing(const ReportOptions& options, const std::string& path, const Profile& profile) {
   if (profile.losses(Loss::left_out) != 0)
     return {Cause::no_samples, fmt::format("{}: --only and --ignore leave no sample.", path)};
@@ -88,7 +88,7 @@ TextStyle style_of(const ReportOptions& options) {
   return {options.by == "samples" ? By::samples : By::time, options.top, utf8 ? Charset::utf8 : Charset::ascii};
 }
 
-// The recording's name without what every recording's ends with.
+// The recording's name without the usual extension.
 std::string stem_of(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   const std::string_view extension = find_format("raw")->extension;
@@ -101,7 +101,7 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
     return Error{Cause::usage, "The recording is already in the raw format: report converts it to other formats."};
   const Result<Profile> profile = read_for(options, options.file, options.shape, format.needs_order);
   if (!profile) return profile.error();
-  // Opened after the recording was read: nothing is overwritten if there is none.
+  // Opened after the recording was read, so that nothing is overwritten if that fails.
   Result<OutputFile> output = OutputFile::open({options.output, std::string(format.name), stem_of(options.file)});
   if (!output) return output.error();
   const Result<void> written = output->write(*profile, {options.shape.lines, options.threads});

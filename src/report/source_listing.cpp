@@ -22,7 +22,7 @@ bool ends_as_path(std::string_view path, std::string_view end) {
          (path.size() == end.size() || end.front() == '/' || path[path.size() - end.size() - 1] == '/');
 }
 
-// Tabs keep their places.
+// Expands tabs to columns.
 std::string expanded(std::string_view line) {
   std::string text;
   for (const char c : line) {
@@ -61,7 +61,7 @@ std::map<int, LineCost> line_costs(const Profile& profile, const std::string& fi
 }
 
 Result<std::string> find_source(const Profile& profile, const std::string& wanted) {
-  std::map<std::string, std::int64_t> files;  // and how many samples they are in, each frame counted
+  std::map<std::string, std::int64_t> files;  // with the number of their frames in all samples
   for (const auto& [id, amount] : profile.stack_counts()) {
     for (const Profile::FrameId frame : profile.stack(id)) {
       if (profile.frames()[frame].kind == Frame::Kind::lua) files[profile.frames()[frame].file] += amount.samples;
