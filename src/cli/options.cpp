@@ -54,7 +54,7 @@ constexpr const char* report_notes =
     "  luaspy report a.luaspy -f speedscope --from 10 --to -5\n"
     "  luaspy report --diff a.luaspy b.luaspy         what became slower?";
 
-// A target that runs already. Both options, for what they exclude.
+// Options for a target that is already running. Returns both, because other options exclude them.
 std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target) {
   const auto take = [&target](const std::string& word) {
     target.any = word == "auto";
@@ -308,7 +308,7 @@ void add_ps(CLI::App& app, PsOptions& options) {
   ps.add_flag("--json", options.json, "Print a JSON object");
 }
 
-// Nothing is said of a target: an error, told in full.
+// True, with an error printed, if no target was given.
 bool lacks_target(const Options& options) {
   const auto lacks = [](const TargetOptions& target, std::string_view or_command) {
     if (target.pid != 0 || target.any || !target.name.empty() || !target.command.empty()) return false;
@@ -371,7 +371,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_help(app, options);
 }
 
-// Of a validator that lists them: "TEXT:{bash,zsh,fish}".
+// The choices of a validator that lists them: "TEXT:{bash,zsh,fish}".
 std::vector<std::string> choices_of(const std::string& type) {
   std::vector<std::string> choices;
   const std::size_t begin = type.find('{'), end = type.find('}', begin);
