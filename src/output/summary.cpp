@@ -34,7 +34,7 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   }
 }
 
-// Where the VM was, most first.
+// The VM states, most frequent first.
 void add_vm_states(const Profile& profile, Text out) {
   std::vector<std::pair<std::int64_t, VmState>> states;
   for (std::size_t i = 0; i < vm_state_count; ++i) {
@@ -74,7 +74,7 @@ std::string hottest_text(const Profile& profile) {
   const FunctionTable functions = functions_of(profile, false);
   const std::vector<Cost> all = costs(profile, functions, By::samples);
   std::vector<std::uint32_t> order = most_expensive(all);
-  // Those of equal cost by name.
+  // Functions of equal cost are ordered by name.
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
     return std::tie(all[b].own, all[b].total, functions.texts[a]) <
            std::tie(all[a].own, all[a].total, functions.texts[b]);
