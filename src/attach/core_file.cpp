@@ -31,13 +31,14 @@ std::string text_of(const char (&field)[size]) {
   return std::string(field, std::find(field, field + size, '\0'));
 }
 
-// signal(7): those whose default is a core. SIGTRAP is a debugger's: gcore's cores have it.
+// signal(7): the signals whose default action dumps core, without SIGTRAP: it comes from a
+// debugger, and is in the cores of gcore.
 bool ends_in_core(int signal) {
   constexpr std::array signals = {SIGQUIT, SIGILL, SIGABRT, SIGFPE, SIGSEGV, SIGBUS, SIGSYS, SIGXCPU, SIGXFSZ};
   return std::ranges::find(signals, signal) != signals.end();
 }
 
-// What is no time that a thread can have run is none.
+// An impossible run time counts as 0.
 template <typename Time>
 std::int64_t ns_of(const Time& time) {
   constexpr std::int64_t most_s = 1'000'000'000, most_us = 1'000'000;
@@ -45,14 +46,15 @@ std::int64_t ns_of(const Time& time) {
   return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_usec * std::int64_t{1000};
 }
 
-// What a call that a stop or a signal has ended answers (Linux: ERESTARTSYS to
-// ERESTART_RESTARTBLOCK; or EINTR).
+// Whether this is the result of a system call that a stop or a signal has interrupted (Linux:
+// ERESTARTSYS to ERESTART_RESTARTBLOCK; or EINTR).
 bool was_interrupted(std::int64_t answer) {
   constexpr std::int64_t interrupted = -4, first_restart = -516, last_restart = -512;
   return answer == interrupted || (answer >= first_restart && answer <= last_restart);
 }
 
-// Is the part of an ELF file that begins at `offset` of it executable, as its program headers tell?
+// Whether the part of an ELF file that begins at `offset` is executable, according to its program
+// headers.
 bool is_code(const FileDescriptor& file, std::uint64_t offset) {
   const ElfHandle elf(elf_begin(file.number(), ELF_C_READ, nullptr));
   std::size_t count = 0;
@@ -93,7 +95,8 @@ Result<void> CoreFile::read_headers(const std::string& path, std::uint64_t size)
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
     return Error{
         Cause::unsupported,
-        fmt::format("{} is of a 32-bit process or of another kind of machine; luaspy reads those of x86-64.", path)};
+        fmt::format("{} is from a 32-bit process or from another kind of machine; luaspy reads x86-64 core files.",
+                    path)};
   std::size_t count = 0;
   if (elf_getphdrnum(elf.get(), &count) != 0) count = 0;
   for (std::size_t i = 0; i < std::min(count, most_segments); ++i) {
@@ -121,15 +124,13 @@ Result<void> CoreFile::read_headers(const std::string& path, std::uint64_t size)
   const auto sort = [](auto& parts) {
     std::ranges::sort(parts, {}, [](const auto& part) { return part.start; });
     Address end = 0;
-    std::erase_if(parts, [&](const auto& part) { return part.start < end || (end = part.end, false); });  // what
-                                                                                                          // overlaps is
-                                                                                                          // not
-                                                                                                          // believed
+    // Overlapping parts are dropped.
+    std::erase_if(parts, [&](const auto& part) { return part.start < end || (end = part.end, false); });
   };
   sort(segments_), sort(ranges_);
   if (threads_.empty())
     return Error{Cause::usage,
-                 fmt::format("{} tells of no thread: {}", path,
+                 fmt::format("{} contains no thread: {}", path,
                              missing_bytes_ != 0 ? "it was cut off before its end." : "luaspy cannot use it.")};
   if (pid_ == 0) pid_ = threads_.front().tid;
   return {};
@@ -156,7 +157,7 @@ void CoreFile::read_note(std::uint32_t type, std::span<const std::byte> content)
     case NT_SIGINFO: {
       if (content.size() < sizeof(siginfo_t)) return;
       const auto info = load<siginfo_t>(content, 0);
-      const bool by_kernel = info.si_code > 0;  // sigaction(2): else somebody sent it
+      const bool by_kernel = info.si_code > 0;  // sigaction(2): otherwise a process has sent it
       if (by_kernel && (info.si_signo == SIGSEGV || info.si_signo == SIGBUS))
         signal_address_ = reinterpret_cast<Address>(info.si_addr);
       return;
@@ -185,8 +186,8 @@ void CoreFile::read_status(std::span<const std::byte> content) {
   threads_.push_back(thread);
 }
 
-// Linux, fs/binfmt_elf.c, fill_files_note: how many, the size of a page; start, end and offset in
-// pages of each; then their names.
+// Linux, fs/binfmt_elf.c, fill_files_note: the number of files, the size of a page; for each file
+// start, end and offset in pages; then the names.
 void CoreFile::read_files(std::span<const std::byte> content) {
   constexpr std::size_t word = sizeof(std::uint64_t), head = 2 * word, entry = 3 * word;
   if (content.size() < head) return;
@@ -227,16 +228,17 @@ Result<void> CoreFile::locate_files(const CoreOptions& options) {
   if (options.executable.empty()) return {};
   const FileRange* const program = range_at(entry_);
   if (program == nullptr)
-    return Error{Cause::usage,
-                 fmt::format("{} does not tell which of its files the program is: --exe is of no use.", options.path)};
+    return Error{
+        Cause::usage,
+        fmt::format("{} does not say which of its files is the program, so --exe cannot be used.", options.path)};
   files_[program->file].at = options.executable;
   files_[program->file].deleted = false;
   const File& file = look_up(*program);
   if (file.state == File::State::missing)
     return Error{Cause::usage, fmt::format("Cannot read {}.", options.executable)};
   if (file.state == File::State::differs)
-    return Error{Cause::usage,
-                 fmt::format("{} is not the program that {} is of: {}", options.executable, options.path, file.path)};
+    return Error{Cause::usage, fmt::format("{} is not the program that {} comes from: {}", options.executable,
+                                           options.path, file.path)};
   return {};
 }
 
@@ -266,8 +268,8 @@ Mapping CoreFile::mapping_of(const Segment& segment) const {
   return mapping;
 }
 
-// The kernel's cores have a segment for all that is mapped; gcore leaves those out whose contents
-// it leaves out, and with them what they permit.
+// The kernel writes a segment for every mapping. gcore writes none for mappings whose contents it
+// leaves out, so their permissions are missing too.
 void CoreFile::map() {
   std::vector<Mapping> mappings;
   for (const Segment& segment : segments_) mappings.push_back(mapping_of(segment));
@@ -284,8 +286,8 @@ void CoreFile::map() {
   space_ = AddressSpace(std::move(mappings));
 }
 
-// The first page of an ELF file says what is where in it, and mostly has its build-id. The kernel
-// and gcore keep it, unless told otherwise: so a file that begins differently is another one.
+// The first page of an ELF file describes its layout and usually has its build-id. The kernel and
+// gcore keep that page by default, so a file that begins differently is a different one.
 const CoreFile::File& CoreFile::look_up(const FileRange& range) const {
   File& file = files_[range.file];
   if (file.state != File::State::unknown) return file;
@@ -293,7 +295,7 @@ const CoreFile::File& CoreFile::look_up(const FileRange& range) const {
   if (file.deleted) return file;
   FileDescriptor opened = system::open_file(file.at, O_RDONLY | O_NONBLOCK);
   struct stat status {};
-  // Files of /proc and the like have no size, and reading one may take for ever.
+  // Files in /proc and the like have no size, and reading one may block for ever.
   if (!opened || ::fstat(opened.number(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return file;
   file.state = File::State::usable;
   const auto first = std::ranges::find_if(
@@ -307,7 +309,7 @@ const CoreFile::File& CoreFile::look_up(const FileRange& range) const {
   return file;
 }
 
-// How many bytes could be read before the first that is neither in the core nor in a file.
+// Returns how many bytes could be read before the first that is neither in the core nor in a file.
 std::size_t CoreFile::read_some(Address address, std::span<std::byte> into) const {
   const Segment* const segment = segment_at(address);
   if (segment != nullptr && address - segment->start < segment->kept) {

@@ -1,8 +1,7 @@
 #pragma once
 // A core file: the memory and the threads of a process as they were when it ended, or when gcore
-// looked at it (core(5); what is in one: Linux, fs/binfmt_elf.c and include/linux/elfcore.h). What
-// a core leaves out, the code above all, is read from the files that were mapped. Everything in a
-// core is hostile.
+// was run on it (core(5); its contents: Linux, fs/binfmt_elf.c and include/linux/elfcore.h). What a
+// core leaves out, mostly code, is read from the files that were mapped. A core is untrusted input.
 
 #include <map>
 #include <memory>
@@ -19,35 +18,33 @@ namespace luaspy {
 struct CoreOptions {
   std::string path;
   std::string executable;  // where the program is now; "": where it was
-  std::string root;        // where the other files are, their paths beginning there; "": at /
+  std::string root;        // where the other files are: this directory stands for /; "": /
 };
 
 class CoreFile : public Memory, public Mapped {
  public:
-  // An Error: it cannot be read, is no core file of a 64-bit x86 process, or not one of this
-  // program.
+  // Fails if the file cannot be read, is not the core file of a 64-bit x86 process, or belongs to
+  // another program than options.executable.
   static Result<std::unique_ptr<CoreFile>> open(const CoreOptions& options);
 
   struct Thread {
     pid_t tid = 0;  // as the process itself knew it
     Registers registers;
-    long system_call = -1;  // that it slept in; -1: in none
+    long system_call = -1;  // the call it slept in; -1: none
     std::array<std::uint64_t, 6> arguments{};
     std::int64_t on_cpu_ns = 0;
   };
-  // In the order of the file: of a crash, the thread that crashed is the first.
+  // In the order of the file: after a crash, the thread that crashed comes first.
   const std::vector<Thread>& threads() const { return threads_; }
   pid_t pid() const { return pid_; }
-  const std::string& command() const { return command_; }  // at most 80 bytes of it, "" if that is not told
-  int signal() const { return signal_; }                   // that ended the process; 0 if it was alive
-  std::optional<Address> signal_address() const {
-    return signal_address_;
-  }                                                               // of a memory access that could not be made
-  std::int64_t written_ns() const { return written_ns_; }         // when, of the real-time clock
-  std::uint64_t missing_bytes() const { return missing_bytes_; }  // of the memory: the file ends too early
+  const std::string& command() const { return command_; }  // at most 80 bytes of it; "" if unknown
+  int signal() const { return signal_; }                   // what ended the process; 0 if it was alive
+  std::optional<Address> signal_address() const { return signal_address_; }  // the address of a failed memory access
+  std::int64_t written_ns() const { return written_ns_; }                    // real-time clock
+  std::uint64_t missing_bytes() const { return missing_bytes_; }  // of memory, because the file ends too early
 
-  // Files whose contents the core leaves out and that are not to be had; `differs`: one is there,
-  // but it is not what was mapped.
+  // Files whose contents the core leaves out and that are not available; `differs`: a file exists
+  // there, but it is not the one that was mapped.
   struct MissingFile {
     std::string path;
     bool differs = false;
@@ -62,9 +59,9 @@ class CoreFile : public Memory, public Mapped {
   struct Segment {  // of the core
     Address start = 0, end = 0;
     std::uint64_t offset = 0;  // of its bytes in the file
-    std::uint64_t kept = 0;  // bytes that the core is meant to have from `start` on; the others are those of the mapped
-                             // file
-    std::uint64_t there = 0;  // that it has
+    std::uint64_t kept = 0;    // how many bytes from `start` on the core should contain; the rest comes from the mapped
+                               // file
+    std::uint64_t there = 0;   // how many of these it does contain
     bool writable = false, executable = false;
   };
   struct FileRange {  // NT_FILE

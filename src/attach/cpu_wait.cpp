@@ -10,7 +10,7 @@
 namespace luaspy {
 namespace {
 
-// Takes what is before `separator` off `text`, and the separator.
+// Removes what comes before `separator` from `text`, and the separator.
 std::string_view next_part(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view part = text.substr(0, end);
@@ -47,7 +47,7 @@ std::optional<std::string_view> cgroup_path(std::string_view cgroups, bool versi
 }
 
 struct Mount {
-  std::string_view root, point;  // the cgroup that is seen at this folder
+  std::string_view root, point;  // the cgroup that is visible at the folder `point`
 };
 
 // proc(5), /proc/PID/mountinfo: "36 35 98:0 /root /point rw,noatime master:1 - type source
@@ -67,8 +67,8 @@ std::optional<Mount> cgroup_mount(std::string_view mounts, bool version_2) {
   return std::nullopt;
 }
 
-// A cgroup that is not below the root of the mount, or of luaspy's cgroup namespace (then it starts
-// with "/.."), is not seen.
+// A cgroup outside the root of the mount, or outside luaspy's cgroup namespace (its path then
+// starts with "/.."), is not visible.
 std::optional<std::string_view> below(std::string_view path, std::string_view root) {
   if (!path.starts_with('/') || path.find("/..") != path.npos) return std::nullopt;
   if (root == "/") return path == "/" ? "" : path;
@@ -78,8 +78,8 @@ std::optional<std::string_view> below(std::string_view path, std::string_view ro
   return path;
 }
 
-// The kernel parameter nohz_full= gives CPUs no regular ticks; what runs there alone is counted
-// once a second (sched_tick_remote() in kernel/sched/core.c).
+// CPUs of the kernel parameter nohz_full= have no regular ticks; the time of a thread that runs
+// alone there is counted once a second (sched_tick_remote() in kernel/sched/core.c).
 bool has_tickless_cpus() {
   const std::string list = system::read_file("/sys/devices/system/cpu/nohz_full").value_or("");
   return !list.empty() && list.front() >= '0' && list.front() <= '9';
@@ -93,8 +93,8 @@ std::vector<std::int64_t> throttled_of(const std::vector<std::string>& files) {
 
 }  // namespace
 
-// Of what schedstat says, the time of a wait that still lasts is missing, and so may be all time of
-// one that its cgroup has throttled. What is neither on a CPU nor asleep waits.
+// schedstat does not include a wait that is still going on, and may not include any time that a
+// cgroup throttled the thread. So a thread that is neither on a CPU nor asleep counts as waiting.
 std::optional<CpuWait> cpu_wait(const CpuReading& from, const CpuReading& to, bool counted_late) {
   constexpr double had_enough = 0.9;
   if (to.letter != 'R' || from.schedule.runs == 0 || to.schedule.runs < from.schedule.runs) return std::nullopt;
@@ -125,14 +125,14 @@ std::string cpu_wait_text(const CpuWait& wait) {
   std::string text = fmt::format("wants to run; had a CPU {:.0f} % of the last {}", percent(wait.on_cpu),
                                  std::abs(window - 1) < 0.05 ? "second" : fmt::format("{:.1f} s", window));
   if (wait.waited) text += fmt::format(", waited for one {:.0f} %", percent(*wait.waited));
-  constexpr std::int64_t least_throttled = 50'000'000;  // what is told as 0.1 s
+  constexpr std::int64_t least_throttled = 50'000'000;  // what is printed as 0.1 s
   if (wait.throttled >= least_throttled)
     text += fmt::format("; throttled by its cgroup for {:.1f} s", static_cast<double>(wait.throttled) / 1e9);
   return text;
 }
 
-// A machine may have both versions mounted, the controller in one of them: that is version 1 if any
-// cgroup has it there.
+// A machine may have both cgroup versions mounted, with the cpu controller in one of them: in
+// version 1 if any cgroup has it there.
 std::vector<std::string> cpu_stat_files(std::string_view cgroups, std::string_view mounts) {
   constexpr std::size_t most = 64;
   const bool version_2 = !cgroup_path(cgroups, false);
@@ -163,8 +163,8 @@ std::int64_t throttled_in(std::string_view cpu_stat) {
   return -1;
 }
 
-// luaspy may itself wait for a CPU between its readings. The clock is read where that makes the
-// window shorter, so that the thread's share is never too small.
+// luaspy itself may have to wait for a CPU between its readings. The clock is read at the point
+// where that makes the window shorter, so that the thread's share is never too small.
 CpuWatch::CpuWatch(pid_t pid, std::shared_ptr<Thread> thread)
     : pid_(pid), thread_(std::move(thread)), counted_late_(has_tickless_cpus()) {
   const std::string cgroups = system::read_file(fmt::format("/proc/{}/task/{}/cgroup", pid_, thread_->tid()))

@@ -1,6 +1,6 @@
 #pragma once
-// Threads that want to run and have no CPU: others have it, or their cgroup has used up its quota.
-// Nothing here touches the target.
+// Threads that could run but have no CPU: other threads use it, or their cgroup has used up its
+// quota. Only /proc and the cgroup are read; the target is not touched.
 
 #include <memory>
 #include <optional>
@@ -13,37 +13,37 @@
 
 namespace luaspy {
 
-// What a thread got of the time during which it was watched. All in ns.
+// How a thread spent the time during which it was watched. All in ns.
 struct CpuWait {
   std::int64_t window = 0;
   std::int64_t on_cpu = 0;
-  std::optional<std::int64_t> waited;  // it also slept: of the rest, how long it waited for a CPU. Else it was all of
-                                       // the rest
-  std::int64_t throttled = 0;  // for how long at most its cgroup, or one around it, let nothing of it run; 0 also if
-                               // that is not known
+  std::optional<std::int64_t> waited;  // how long it waited for a CPU. nullopt: it never slept, so it waited whenever
+                                       // it was not on a CPU
+  std::int64_t throttled = 0;  // upper bound of how long its cgroup, or an enclosing one, let none of its threads run;
+                               // 0 also if unknown
 };
 
-// What /proc and the cgroup say of a thread at one time.
+// What /proc and the cgroup report about a thread at one time.
 struct CpuReading {
   system::Clock::time_point at;
   Thread::Schedule schedule;
   char letter = '?';                    // as Thread::state_letter()
-  std::uint64_t sleeps = 0;             // how often it has given up a CPU to wait for something
-  std::vector<std::int64_t> throttled;  // ns, of each file of cpu_stat_files(); -1 if it cannot be read
+  std::uint64_t sleeps = 0;             // how often it has given up its CPU to wait for something
+  std::vector<std::int64_t> throttled;  // ns, for each file of cpu_stat_files(); -1 if it cannot be read
 };
-// nullopt if it had a CPU for at least 90 % of the time, sleeps now, or slept meanwhile and waited
-// for less than 10 %. `counted_late`: the kernel may count the time of a thread that runs on
-// undisturbed by a second late.
+// nullopt if the thread had a CPU for at least 90 % of the time, sleeps now, or slept in between
+// and waited for less than 10 %. `counted_late`: the kernel may count the CPU time of a thread that
+// runs without interruption up to a second late.
 std::optional<CpuWait> cpu_wait(const CpuReading& from, const CpuReading& to, bool counted_late);
 
 // "wants to run; had a CPU 26 % of the last second; throttled by its cgroup for 0.7 s".
 std::string cpu_wait_text(const CpuWait& wait);
 
-// The files that say how long a thread's cgroup and those around it were throttled, innermost
-// first, by /proc/TID/cgroup and /proc/self/mountinfo. Empty if they are not mounted here, as in
-// many containers.
+// The files that say how long a thread's cgroup and the enclosing ones were throttled, innermost
+// first, derived from /proc/TID/cgroup and /proc/self/mountinfo. Empty if they are not mounted
+// here, as in many containers.
 std::vector<std::string> cpu_stat_files(std::string_view cgroups, std::string_view mounts);
-// ns, by the text of such a file; -1 if it does not say.
+// The throttled time in such a file's text, ns; -1 if the text does not have it.
 std::int64_t throttled_in(std::string_view cpu_stat);
 
 // Watches a thread from its construction on.

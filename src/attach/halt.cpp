@@ -12,8 +12,8 @@
 namespace luaspy {
 namespace {
 
-// proc(5), /proc/PID/stat: (52) exit_code; of a process that is stopped it is the signal that
-// stopped it (fs/proc/array.c, do_task_stat()). Field 3 is the one behind the name.
+// proc(5), /proc/PID/stat: (52) exit_code; for a stopped process it is the signal that stopped it
+// (fs/proc/array.c, do_task_stat()). Field 3 is the first after the name.
 int stop_signal_of(pid_t tid) {
   const std::string text = system::read_file(fmt::format("/proc/{}/stat", tid)).value_or("");
   const std::size_t end = text.rfind(')');
@@ -32,8 +32,8 @@ pid_t tracer_of(pid_t tid) {
   return number<pid_t>(next_word(rest));
 }
 
-// cgroups(7): lines "6:freezer:/path". The folder is where systemd and everybody else mounts it;
-// elsewhere it is not found.
+// cgroups(7): lines "6:freezer:/path". The freezer is looked for where systemd and everybody else
+// mount it, and nowhere else.
 bool in_frozen_cgroup(pid_t tid) {
   const std::string cgroups = system::read_file(fmt::format("/proc/{}/cgroup", tid)).value_or("");
   std::string_view rest = cgroups;
@@ -48,7 +48,7 @@ bool in_frozen_cgroup(pid_t tid) {
   return false;
 }
 
-// signal(7): those that stop.
+// signal(7): the signals that stop a process.
 std::string_view signal_text(int signal) {
   switch (signal) {
     case SIGSTOP:
@@ -66,10 +66,10 @@ std::string_view signal_text(int signal) {
 
 }  // namespace
 
-// A thread in a version 1 cgroup sleeps where the freezer puts it, or stays in a wait that may be
-// frozen (TASK_FREEZABLE, Linux 6.1) and is uninterruptible from then on. One in a version 2 cgroup
-// waits on its way back to user space in do_freezer_trap(), which compilers make a part of its only
-// caller, get_signal() (kernel/signal.c); nothing else sleeps there.
+// A frozen thread in a version 1 cgroup sleeps where the freezer puts it, or stays in a freezable
+// wait (TASK_FREEZABLE, Linux 6.1), which is uninterruptible from then on. One in a version 2
+// cgroup waits on its way back to user space in do_freezer_trap(). Compilers inline that into its
+// only caller, get_signal() (kernel/signal.c), where nothing else sleeps.
 Halt halt_of(const HaltFacts& facts) {
   if (facts.state == 't' || (facts.state == 'T' && facts.tracer != 0)) return {Halt::Kind::traced, 0, facts.tracer, {}};
   if (facts.state == 'T') return {Halt::Kind::stopped, facts.stop_signal, 0, {}};

@@ -1,6 +1,7 @@
 #pragma once
-// Threads that stand still though nothing that they have called waits: stopped by a signal, held by
-// a tracer, frozen with their cgroup. Nothing here touches the target.
+// Threads that stand still for another reason than a call that waits: stopped by a signal, held by
+// a tracer, or frozen with their cgroup. Only /proc and the cgroup are read; the target is not
+// touched.
 
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@ namespace luaspy {
 
 struct Halt {
   enum class Kind { none, stopped, traced, frozen } kind = Kind::none;
-  int signal = 0;    // stopped: by which; 0 if the kernel does not tell
+  int signal = 0;    // stopped: by which signal; 0 if the kernel does not report it
   pid_t tracer = 0;  // traced: by whom
   std::string tracer_name;
   bool operator==(const Halt&) const = default;
@@ -31,7 +32,7 @@ constexpr std::string_view name(Halt::Kind kind) {
   return "";
 }
 
-// What /proc says of a thread.
+// What /proc reports about a thread.
 struct HaltFacts {
   char state = '?';        // as Thread::state_letter()
   std::string_view wchan;  // where it sleeps in the kernel
@@ -47,8 +48,8 @@ Halt halt_of(pid_t pid, const Thread& thread);
 // "stopped by a signal (SIGSTOP; continue it with kill -CONT 42)"; empty for none.
 std::string halt_text(const Halt& halt, pid_t pid);
 
-// Why no thread of a process can run: halt_text() of its first thread. Empty if some thread could,
-// or waits for something.
+// Why no thread of a process can run: halt_text() of its first halted thread. Empty if some thread
+// can run, or merely waits for something.
 std::string why_still(pid_t pid);
 
 }  // namespace luaspy

@@ -13,8 +13,8 @@ namespace luaspy {
 namespace {
 
 // process_vm_readv reaches the memory through the first thread, which may have ended before the
-// others: "no such process". Another thread's number would serve as well, but may be somebody
-// else's the moment it ends; what is open stays this process's.
+// others; it then fails with "no such process". Another thread's number would work too, but could
+// be reused as soon as that thread ends; an open file keeps referring to this process.
 bool asks_for_file(const system::Failure& failure) {
   return failure.not_implemented() || failure.not_permitted() || failure.no_such_process();
 }
@@ -33,8 +33,9 @@ bool LiveMemory::read(Address address, std::span<std::byte> into) const {
 }
 
 // The kernel fills the ranges in order and stops at the first that it cannot read completely, of
-// which it has filled the pages before the one that it could not read (process_vm_rw_core(),
-// mm/process_vm_access.c; process_vm_readv(2) says otherwise): go on after that one.
+// which it has filled the pages before the unreadable one (process_vm_rw_core(),
+// mm/process_vm_access.c; process_vm_readv(2) says otherwise). So the next call continues after
+// that range.
 void LiveMemory::read_batch(std::span<Request> requests) const {
   constexpr std::size_t most = 1024;  // UIO_MAXIOV (linux/uio.h)
   std::array<iovec, most> local, remote;
@@ -76,7 +77,7 @@ std::size_t LiveMemory::read_through_file(Address address, std::span<std::byte> 
     use_file_ = true;
     bool is_gone = false;
     const std::size_t count = system::read_some_at(file_, address, into, is_gone);
-    if (!is_gone) return count;  // else the process has executed another program
+    if (!is_gone) return count;  // otherwise the process has executed another program
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The memory of a live process, through process_vm_readv, or /proc/PID/mem where that is refused or
-// its first thread has ended.
+// The memory of a live process, read with process_vm_readv, or through /proc/PID/mem if that call
+// is refused or the process's first thread has ended.
 
 #include <atomic>
 #include <mutex>
@@ -19,10 +19,11 @@ class LiveMemory : public Memory {
   void read_batch(std::span<Request> requests) const override;
 
  private:
-  std::size_t read_through_file(Address address, std::span<std::byte> into) const;  // bytes, from the start on
+  std::size_t read_through_file(Address address, std::span<std::byte> into) const;  // how many bytes could be read,
+                                                                                    // from the start on
 
   pid_t pid_;
-  mutable FileDescriptor file_;  // /proc/PID/mem, opened when process_vm_readv does not serve
+  mutable FileDescriptor file_;  // /proc/PID/mem, opened when process_vm_readv fails
   mutable std::atomic<bool> use_file_ = false;
   mutable std::mutex file_lock_;
 };

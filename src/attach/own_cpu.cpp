@@ -45,7 +45,7 @@ bool come_at_once() {
   const sched_param lowest{1};
   if (policy == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0) return true;
   come_soon();
-  prctl(PR_SET_TIMERSLACK, 1);  // ns; 50 µs by default, but for real-time threads
+  prctl(PR_SET_TIMERSLACK, 1);  // ns; the default is 50 µs, except for real-time threads
   return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 

@@ -7,21 +7,21 @@
 
 namespace luaspy {
 
-// The CPUs that the calling thread may use, ascending; empty if the kernel does not tell.
+// The CPUs that the calling thread may use, ascending; empty if the kernel does not report them.
 std::vector<int> usable_cpus();
-// The calling thread runs on these from now on. False if it may not.
+// From now on, the calling thread runs only on these CPUs. False if that is not permitted.
 bool stay_on(const std::vector<int>& cpus);
 
-// Both overrule nobody who has chosen a policy for luaspy (chrt). The calling thread is let run
-// soon after it wakes: Linux from 6.12 on prefers it to threads whose slices are longer
-// (sched_setattr(2), sched_runtime).
+// Lets the calling thread run soon after it wakes: Linux from 6.12 on prefers it to threads whose
+// slices are longer (sched_setattr(2), sched_runtime). Like come_at_once(), it leaves a scheduling
+// policy that the user has chosen for luaspy (chrt) as it is.
 void come_soon();
-// The calling thread is let run as soon as it wakes. True: at once, as a real-time thread. False:
-// the right to that is missing; then soon, as a rule.
+// Lets the calling thread run as soon as it wakes. True: immediately, as a real-time thread. False:
+// luaspy has no right to that; the thread then usually runs soon.
 bool come_at_once();
 
-// A thread that hears no signal but SIGALRM, which ends its waits: signals are the main thread's to
-// hear of. False if it cannot be made.
+// Starts a thread that blocks all signals except SIGALRM, which ends its waits: signals are handled
+// by the main thread. False if it cannot be started.
 bool start_thread(pthread_t& thread, void* (*run)(void*), void* argument);
 
 }  // namespace luaspy

@@ -16,18 +16,18 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_shown = 1 << 16;  // bytes, of a command and a path
+constexpr std::size_t most_shown = 1 << 16;  // bytes of a command or a path
 
 std::string proc(pid_t pid, std::string_view file) { return fmt::format("/proc/{}/{}", pid, file); }
 
-// proc(5): "pid (comm) state …"; comm may hold spaces and parentheses. '?' if there is none.
+// proc(5): "pid (comm) state …"; comm may contain spaces and parentheses. '?' if there is no state.
 char state_in(std::string_view stat) {
   const std::size_t end = stat.rfind(')');
   return end != stat.npos && end + 2 < stat.size() ? stat[end + 2] : '?';
 }
 
-// A thread's name, which it may have made of any bytes (prctl(2), PR_SET_NAME): newlines and
-// escapes, too.
+// A thread's name. A thread can set it to any bytes (prctl(2), PR_SET_NAME), including newlines and
+// escapes.
 std::string name_in(const std::string& comm_file) {
   std::string name = system::read_file(comm_file).value_or("");
   if (name.ends_with('\n')) name.pop_back();
@@ -62,8 +62,8 @@ ThreadState Thread::state() const {
   std::string_view text = system::reread(syscall_, buffer);
   ThreadState state;
   if (text.empty()) {
-    // A kernel without this file, or a thread that ends. Only a running thread may be stopped, so
-    // anything else is left alone.
+    // The kernel lacks this file, or the thread is ending. Only a thread known to be running may be
+    // stopped, so it is left alone.
     const char letter = state_letter();
     if (letter == 'R') state.kind = ThreadState::Kind::running;
     else if (lives(letter)) state.kind = ThreadState::Kind::sleeping;
@@ -80,8 +80,8 @@ ThreadState Thread::state() const {
   }
   state.sp = number<Address>(next_word(text));
   state.pc = number<Address>(next_word(text));
-  // What it says of a thread that has ended and is not collected yet, as a first thread is while
-  // others live.
+  // What the file says about a thread that has ended but is not collected yet, such as a first
+  // thread while others are alive.
   if (state.system_call == -1 && state.sp == 0 && !lives(state_letter())) return {};
   return state;
 }
@@ -91,7 +91,7 @@ char Thread::state_letter() const {
   return state_in(system::reread(stat_, buffer));
 }
 
-// proc(5): (39) processor. Field 3, the letter, is the one behind the name.
+// proc(5): (39) processor. Field 3, the letter, is the first after the name.
 Thread::Place Thread::place() const {
   constexpr int fields_between = 39 - 4;
   std::array<char, 1024> buffer;
@@ -156,7 +156,7 @@ Process::Process(pid_t pid) : pid_(pid), task_(system::open_file(proc(pid, "task
 Result<Process> Process::open(pid_t pid) {
   if (!has_own_proc()) return explain_absence(pid);
   const std::optional<std::string> status = system::read_file(proc(pid, "stat"));
-  struct stat folder {};  // with hidepid=1 it is there, and may not be entered
+  struct stat folder {};  // with hidepid=1 it exists, but may not be entered
   if (!status)
     return ::stat(fmt::format("/proc/{}", pid).c_str(), &folder) == 0 ? explain_refusal(pid) : explain_absence(pid);
   const std::size_t comm_end = status->rfind(')');
@@ -169,8 +169,8 @@ Result<Process> Process::open(pid_t pid) {
         Cause::no_such_process,
         fmt::format("Process {} is a zombie: it has ended, and its parent {} has not collected it yet.", pid, parent)};
   Process process(pid);
-  // proc(5): (9) flags, four fields behind the parent. Process 2 is kthreadd in the first process
-  // namespace only.
+  // proc(5): (9) flags; four fields lie between it and (4), the parent. A check for process 2,
+  // kthreadd, would work in the first pid namespace only.
   constexpr unsigned kernel_thread = 0x00200000;  // PF_KTHREAD, include/linux/sched.h
   skip_words(rest, 9 - 4 - 1);
   if ((number<unsigned>(next_word(rest)) & kernel_thread) != 0)
@@ -192,7 +192,7 @@ Result<Process> Process::open(pid_t pid) {
   return process;
 }
 
-// A process whose first thread has ended lives on in the others.
+// A process whose first thread has ended is alive as long as another thread is.
 bool Process::alive() const {
   return std::ranges::any_of(system::numeric_entries(proc(pid_, "task")),
                              [&](pid_t tid) { return thread_lives(pid_, tid); });
@@ -226,9 +226,9 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
-// Listing task/ is the expensive part of a tick with many threads. Its link count tells most
-// changes, and a thread that another one replaced is found to have ended (forget_threads); what
-// neither tells waits for the next listing.
+// Listing task/ is the expensive part of a tick with many threads. Its link count shows most
+// changes, and a thread that another one has replaced is noticed when it is found to have ended
+// (forget_threads). Other changes are noticed at the next listing.
 const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   struct stat status {};
   if (::fstat(task_.number(), &status) != 0) {
@@ -252,11 +252,11 @@ const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   return threads_;
 }
 
-// map_files needs a capability in the first user namespace, but is right for deleted and replaced
-// files; /proc/PID/exe needs none and is right for the program itself; /proc/PID/root is right for
-// other mount namespaces, and where a process has changed its root only, luaspy sees the path from
-// its own (fs/d_path.c). The inode tells whether the file there is still the one that is mapped;
-// the device does not: overlayfs and btrfs show another one in maps than stat(2) does. Module
+// map_files needs a capability in the first user namespace, but works for deleted and replaced
+// files. /proc/PID/exe needs none and works for the program itself. /proc/PID/root works for other
+// mount namespaces; if the process has only changed its root, luaspy sees the path as seen from its
+// own root (fs/d_path.c). The inode shows whether the file there is still the one that is mapped.
+// The device does not: with overlayfs and btrfs, maps shows another one than stat(2). Module
 // compares what it can.
 FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
   const pid_t living = living_thread(pid);
@@ -265,8 +265,8 @@ FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
   if (file) return file;
   for (const std::string& candidate : {proc(living, "exe"), proc(living, "root") + mapping.path, mapping.path}) {
     struct stat status {};
-    // Whatever has the path now is not to be opened to look: a FIFO would wake its writer, a device
-    // do anything.
+    // What has this path now must not be opened just to check it: opening a FIFO would wake its
+    // writer, and opening a device can do anything.
     if (::stat(candidate.c_str(), &status) != 0 || status.st_ino != mapping.inode || !S_ISREG(status.st_mode)) continue;
     file = system::open_file(candidate, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (file && ::fstat(file.number(), &status) == 0 && status.st_ino == mapping.inode && S_ISREG(status.st_mode))

@@ -1,6 +1,6 @@
 #pragma once
-// What /proc tells about a target, and whether luaspy may look at it. Nothing here touches the
-// target.
+// What /proc reports about a target, and whether luaspy may look at it. Only /proc is read; the
+// target is not touched.
 
 #include <array>
 #include <memory>
@@ -36,20 +36,20 @@ class Thread {
   char state_letter() const;
   // The CPU that it ran on last; -1 if it is gone.
   int cpu() const;
-  // How long it has been on a CPU, and how long it could have run and had none, ns (schedstat,
-  // Documentation/scheduler/sched-stats.rst); 0 if the kernel does not tell.
+  // How long it has been on a CPU, and how long it could have run but had none, ns (schedstat,
+  // Documentation/scheduler/sched-stats.rst); 0 if the kernel does not report it.
   struct Times {
     std::int64_t on_cpu = 0, waited_for_cpu = 0;
   };
   Times times() const;
-  // All three of schedstat's numbers, in one read of 1 µs.
+  // All three numbers of schedstat, in one read that takes 1 µs.
   struct Schedule {
     std::int64_t on_cpu = 0, waited_for_cpu = 0;  // ns
-    std::uint64_t runs = 0;                       // times it was given a CPU; 0 if the kernel does not tell
+    std::uint64_t runs = 0;                       // how often it was given a CPU; 0 if the kernel does not report it
   };
   Schedule schedule() const;
   std::uint64_t run_count() const { return schedule().runs; }
-  // Its letter and the CPU that it is on, or was on last, in one read: 3 µs.
+  // Its state letter and the CPU that it is on, or was on last, in one read that takes 3 µs.
   struct Place {
     char letter = '?';
     int cpu = -1;
@@ -60,16 +60,16 @@ class Thread {
     std::int64_t user = 0, system = 0;
   };
   std::optional<CpuTime> cpu_time() const;
-  // When it was given the CPU, or had its time on it counted last, ns of the scheduler's clock:
-  // what executed until now has just been counted. nullopt if the kernel does not tell
-  // (/proc/TID/sched, CONFIG_SCHED_DEBUG). 20 µs.
+  // When it was given its CPU, or when its time there was last counted, whichever is later; ns of
+  // the scheduler's clock. nullopt if the kernel does not report it (/proc/TID/sched,
+  // CONFIG_SCHED_DEBUG). Takes 20 µs.
   std::optional<std::int64_t> counted_at() const;
 
  private:
   pid_t tid_;
   std::string name_;
   FileDescriptor syscall_, schedstat_, stat_;
-  mutable FileDescriptor sched_;  // opened when it is asked for
+  mutable FileDescriptor sched_;  // opened on first use
   pid_t pid_;
 };
 
@@ -78,22 +78,22 @@ std::string executable_of(pid_t pid);
 
 class Process : public Mapped {
  public:
-  // Checks that the process exists, is alive, 64-bit and ours to look at. An Error names the one
-  // cause and what mends it.
+  // Checks that the process exists, is alive and 64-bit, and that luaspy may look at it. An Error
+  // names the one cause and its remedy.
   static Result<Process> open(pid_t pid);
 
   pid_t pid() const { return pid_; }
   bool alive() const;
-  std::string command() const;  // its arguments, separated by spaces; the name in brackets if it has none
+  std::string command() const;  // its arguments, separated by spaces; its name in brackets if there are none
   std::string executable() const { return executable_of(pid_); }
   AddressSpace address_space() const override;
 
-  // Tells which threads there are now. The same Thread objects stay for the same threads.
+  // The threads that exist now. A thread keeps its Thread object from call to call.
   const std::vector<std::shared_ptr<Thread>>& threads();
-  // A thread was found to have ended: the next threads() looks anew.
+  // A thread was found to have ended: the next threads() lists them again.
   void forget_threads() { list_again_ = true; }
 
-  // Whatever mount namespace the file lives in.
+  // Works in whatever mount namespace the file is.
   FileDescriptor open_mapped(const Mapping& mapping) const override;
 
  private:
@@ -107,15 +107,15 @@ class Process : public Mapped {
   bool list_again_ = false;
 };
 
-// A thread of the process that lives: the first one if it does. /proc/PID/… is of the first thread;
-// once that has ended (pthread_exit(3) in main) maps and exe are empty there, and
-// process_vm_readv(2) finds no memory, while /proc/TID/… of another thread has all of it. `pid` if
-// none lives.
+// A live thread of the process: the first one if it is alive, `pid` if none is. /proc/PID/…
+// describes the first thread; once that has ended (pthread_exit(3) in main), maps and exe are empty
+// there and process_vm_readv(2) finds no memory, while /proc/TID/… of another thread still has all
+// of it.
 pid_t living_thread(pid_t pid);
-// The processes that `pid`'s threads have started and that live; empty if the kernel does not tell
+// The live processes that `pid`'s threads have started; empty if the kernel does not report them
 // (CONFIG_PROC_CHILDREN).
 std::vector<pid_t> children_of(pid_t pid);
-// Process::open_mapped() and command() of a process that need not be ours to look at.
+// Process::open_mapped() and command() for a process that luaspy might not be allowed to look at.
 FileDescriptor open_mapped(pid_t pid, const Mapping& mapping);
 std::string command_of(pid_t pid);
 

@@ -37,7 +37,7 @@ Rights rights_in(std::string_view status, pid_t pid) {
           mask(field(status, "\nCapEff:")), system::read_link(fmt::format("/proc/{}/ns/user", pid)).value_or("")};
 }
 
-// user_namespaces(7): the first one maps every number to itself.
+// user_namespaces(7): only the initial namespace maps every number to itself.
 bool is_contained() {
   const std::string map = system::read_file("/proc/self/uid_map").value_or("");
   std::string_view rest = map;
@@ -45,8 +45,8 @@ bool is_contained() {
   return !map.empty() && (inside != "0" || outside != "0" || length != "4294967295");
 }
 
-// fs/proc/base.c, task_dump_owner(): the files of a process that is not dumpable are root's, though
-// its folder is not.
+// fs/proc/base.c, task_dump_owner(): the files in /proc/PID of a process that is not dumpable
+// belong to root, although the folder does not.
 bool is_dumpable(pid_t pid, uid_t user) {
   struct stat status {};
   return user == 0 || ::stat(fmt::format("/proc/{}/status", pid).c_str(), &status) != 0 || status.st_uid == user;
@@ -73,14 +73,14 @@ TraceCase trace_case_of(pid_t pid) {
   return found;
 }
 
-// Who can do what luaspy cannot.
+// How to run luaspy so that it may do this.
 std::string mend(const TraceCase& of) {
   if (of.luaspy.users[1] == 0 && !of.contained)
-    return "luaspy is root without the capability CAP_SYS_PTRACE; in a container, start that with "
+    return "luaspy is root without the capability CAP_SYS_PTRACE; if it runs in a container, start the container with "
            "--cap-add=SYS_PTRACE.";
-  if (of.contained) return "run luaspy outside of its user namespace, there with sudo.";
+  if (of.contained) return "run luaspy with sudo outside of its user namespace.";
   if (of.no_new_privileges)
-    return "run luaspy as root, from outside of what has set no_new_privs for it (sudo does not work in there).";
+    return "run luaspy as root, outside of the sandbox that set no_new_privs for it (sudo does not work inside).";
   return "run luaspy with sudo.";
 }
 
@@ -93,7 +93,7 @@ std::string capable_refused(const TraceCase& of) {
     return "luaspy is in a user namespace of its own, and that process is not in it; " + mend(of);
   const std::string filter = of.filtered ? ", or the seccomp filter that luaspy runs under," : "";
   return "a security module (SELinux, AppArmor)" + filter +
-         " forbids it; in a container, start that with --cap-add=SYS_PTRACE.";
+         " forbids it; if luaspy runs in a container, start the container with --cap-add=SYS_PTRACE.";
 }
 
 }  // namespace
@@ -117,7 +117,8 @@ std::string why_refused(const TraceCase& of) {
     return fmt::format("it has the rights of another group ({}; luaspy runs as {}); {}", ids_text(theirs.groups), group,
                        mend(of));
   if (!of.dumpable)
-    return "it is not dumpable (it changed its user, its file may not be read, or it forbids it with prctl); " +
+    return "it is not dumpable (it changed its user, its program file is not readable, or it forbade dumps with "
+           "prctl); " +
            mend(of);
   if (!theirs.user_namespace.empty() && theirs.user_namespace != of.luaspy.user_namespace)
     return "it lives in another user namespace; " + mend(of);
@@ -141,12 +142,13 @@ bool has_own_proc() { return system::read_link("/proc/self").value_or("") == std
 Error explain_absence(pid_t pid) {
   if (!has_own_proc()) {
     if (::access("/proc/sys", F_OK) != 0)
-      return {Cause::permission,
-              "/proc is not there: luaspy reads all that it knows of processes from it. Mount it: mount -t proc proc "
-              "/proc"};
+      return {
+          Cause::permission,
+          "/proc is not mounted, and luaspy needs it to read anything about processes. Mount it: mount -t proc proc "
+          "/proc"};
     return {Cause::permission,
-            "/proc is that of another process namespace: its numbers are not those that luaspy may trace. "
-            "Mount this one's own (unshare --mount-proc, nsenter -m)."};
+            "/proc belongs to another pid namespace: its process numbers are not the ones that luaspy can trace. "
+            "Mount the /proc of luaspy's own namespace (unshare --mount-proc, nsenter -m)."};
   }
   if (const system::Failure failure = system::find_process(pid); failure && !failure.not_permitted())
     return {Cause::no_such_process, fmt::format("There is no process {}.", pid)};
@@ -161,19 +163,18 @@ Error explain_no_stop(pid_t pid) {
     return Error{Cause::permission, fmt::format("Running threads of process {} cannot be stopped: {}", pid, why)};
   };
   if (const system::Failure failure = system::may_stop())
-    return because(
-        fmt::format("luaspy may not use ptrace ({}): a seccomp filter forbids it, a container's or a sandbox's. In a "
-                    "container, start that with "
-                    "--cap-add=SYS_PTRACE or --security-opt seccomp=unconfined.",
-                    failure.text()));
+    return because(fmt::format(
+        "luaspy may not use ptrace ({}): the seccomp filter of a container or sandbox forbids it. Start the "
+        "container with --cap-add=SYS_PTRACE or --security-opt seccomp=unconfined.",
+        failure.text()));
   const pid_t living = living_thread(pid);
   const std::string status = system::read_file(fmt::format("/proc/{}/status", living)).value_or("");
   std::string_view tracer = field(status, "\nTracerPid:");
   if (const pid_t by = number<pid_t>(next_word(tracer)); by != 0 && by != ::getpid())
-    return {Cause::already_traced, because(fmt::format("process {} traces it.", by)).text};
+    return {Cause::already_traced, because(fmt::format("process {} is tracing it.", by)).text};
   if (!status.empty() && !system::open_file(fmt::format("/proc/{}/mem", living), O_RDONLY))
     return because(why_refused(trace_case_of(pid)));
-  return because("another process traced them meanwhile (a debugger, strace).");
+  return because("another process was tracing them at the time (a debugger, strace).");
 }
 
 }  // namespace luaspy

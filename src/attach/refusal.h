@@ -1,6 +1,6 @@
 #pragma once
-// Why luaspy may not look at a process, or not stop it: the one cause among those that Linux has,
-// and the command that mends it.
+// Why luaspy may not look at a process, or may not stop it: which of the causes that Linux knows it
+// is, and the command that helps.
 
 #include <sys/types.h>
 
@@ -17,7 +17,7 @@ namespace luaspy {
 struct Rights {
   std::array<uid_t, 3> users{}, groups{};      // real, effective, saved
   std::uint64_t permitted = 0, effective = 0;  // capabilities
-  std::string user_namespace;                  // as /proc/PID/ns/user links to it; empty if that may not be read
+  std::string user_namespace;                  // the target of the link /proc/PID/ns/user; empty if it may not be read
 };
 
 // What decides whether luaspy may trace a process: ptrace(2), "Ptrace access mode checking", in its
@@ -25,8 +25,8 @@ struct Rights {
 struct TraceCase {
   pid_t pid = 0;
   Rights luaspy;
-  std::optional<Rights> target;  // none: /proc tells nothing of it (hidepid)
-  uid_t owner = 0;               // of /proc/PID, which is told even then
+  std::optional<Rights> target;  // nullopt: /proc shows nothing about it (hidepid)
+  uid_t owner = 0;               // of /proc/PID, known even then
   bool dumpable = true;
   int yama_scope = 0;              // kernel.yama.ptrace_scope; 0 without Yama
   bool contained = false;          // luaspy lives in a user namespace of its own
@@ -37,17 +37,17 @@ struct TraceCase {
 // One sentence or two: "it belongs to user 0, luaspy runs as user 1000; run luaspy with sudo."
 std::string why_refused(const TraceCase& trace_case);
 
-// Of a process that may not be looked at.
+// For a process that luaspy may not look at.
 Error explain_refusal(pid_t pid);
 
-// /proc does not show it: there is no process `pid`, or it is hidden, or /proc is not there, or not
-// that of luaspy's processes.
+// For a process that /proc does not show: it does not exist, it is hidden, /proc is not mounted, or
+// /proc belongs to another pid namespace than luaspy's.
 Error explain_absence(pid_t pid);
-// Is /proc the one of luaspy's own process numbers? Otherwise it would look at one process and stop
-// another.
+// Does /proc belong to luaspy's own pid namespace? Otherwise luaspy would look at one process and
+// stop another.
 bool has_own_proc();
 
-// Why a thread of `pid` could not be stopped though it may be looked at.
+// Why a thread of `pid` could not be stopped, although luaspy may look at the process.
 Error explain_no_stop(pid_t pid);
 
 }  // namespace luaspy

@@ -33,9 +33,10 @@ FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path)
   return file;
 }
 
-// Where the process's working directory is in its root; empty if it is not in it, or cannot be
-// told. Another process's links are shown from luaspy's root where they can be reached from there,
-// else as the process itself sees them (fs/d_path.c): so what is found is compared.
+// The path of the process's working directory within its root; empty if it is outside, or unknown.
+// The kernel shows another process's links relative to luaspy's root if they can be reached from
+// there, else as the process itself sees them (fs/d_path.c). That is why the directory that is
+// found is compared.
 std::string working_directory(pid_t pid, const FileDescriptor& root) {
   const pid_t living = living_thread(pid);
   const FileDescriptor directory = system::open_file(fmt::format("/proc/{}/cwd", living), O_PATH | O_DIRECTORY);
@@ -51,7 +52,7 @@ std::string working_directory(pid_t pid, const FileDescriptor& root) {
 
 FileDescriptor open_in_root_stepwise(const FileDescriptor& root, const std::string& path) {
   constexpr int most_steps = 1000, most_links = 40;  // path_resolution(7)
-  std::vector<FileDescriptor> way;                   // from below the root
+  std::vector<FileDescriptor> way;                   // the directories entered, from below the root on
   std::deque<std::string> steps;
   const auto add_steps = [&](const std::string& text) {
     std::deque<std::string> added;

@@ -1,6 +1,6 @@
 #pragma once
-// Files by the names that a process has for them: paths of its own root, whose symbolic links never
-// lead out of it.
+// Files by the names that a process uses for them: paths within its own root, which symbolic links
+// never leave.
 
 #include <string>
 
@@ -8,13 +8,13 @@
 
 namespace luaspy {
 
-// A regular file, opened for reading; empty if there is none there that luaspy may read. Nothing
-// else is ever opened: a FIFO would wake its writer, a device do anything. `path`: absolute, or
-// relative to the working directory that the process has now.
+// Opens a regular file for reading; empty if there is none that luaspy may read. Nothing else is
+// ever opened: opening a FIFO would wake its writer, and opening a device can do anything. `path`:
+// absolute, or relative to the current working directory of the process.
 FileDescriptor open_file_of(pid_t pid, const std::string& path);
 
-// As openat2(2) does it with RESOLVE_IN_ROOT: O_PATH, for kernels and sandboxes that do not have
-// it.
+// Does what openat2(2) does with RESOLVE_IN_ROOT and O_PATH, for kernels and sandboxes that lack
+// that call.
 FileDescriptor open_in_root_stepwise(const FileDescriptor& root, const std::string& path);
 
 }  // namespace luaspy

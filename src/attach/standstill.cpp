@@ -4,8 +4,8 @@
 
 namespace luaspy {
 
-// A thread that sleeps when it is looked at may wake before the last one is stopped, and threads
-// make threads: so until a round finds no news.
+// A thread that was seen asleep may wake before the last one is stopped, and threads create
+// threads. So this repeats until a round finds nothing new.
 Standstill::Standstill(Target& target) : target_(target) {
   constexpr int most_rounds = 20;
   bool news = true;
@@ -15,13 +15,13 @@ Standstill::Standstill(Target& target) : target_(target) {
     news = forget_ended(threads);
     for (const auto& thread : threads) news |= !disturbed_ && add(*thread);
     if (!disturbed_) continue;
-    resume();  // one does not come: it may wait for those that stand still
+    resume();  // one does not stop: it may be waiting for those that stand still
     return;
   }
   disturbed_ = news;
 }
 
-// Listing the threads anew has ended the objects of those that are gone.
+// Listing the threads again has destroyed the objects of those that are gone.
 bool Standstill::forget_ended(const std::vector<std::shared_ptr<Thread>>& threads) {
   const auto is_gone = [&](const Member& member) {
     return std::ranges::none_of(threads, [&](const auto& thread) { return thread.get() == member.thread; });

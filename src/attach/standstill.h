@@ -1,7 +1,7 @@
 #pragma once
-// A whole target at one instant, for looks that read more than one stack: its running threads are
-// all stopped, its sleeping ones are left alone, since stopping one would end its system call;
-// whether one of them has run meanwhile is found out afterwards.
+// A whole target at one instant, for looks that read more than one stack. All running threads are
+// stopped. Sleeping ones are left alone, because a stop would interrupt their system call;
+// undisturbed() checks afterwards whether any of them has run.
 
 #include <memory>
 #include <vector>
@@ -12,28 +12,28 @@ namespace luaspy {
 
 class Standstill {
  public:
-  // Stops what runs, until nothing runs or has come anew: some 20 µs a running thread. If one does
-  // not come, all run again, and it is disturbed.
+  // Stops running threads until none runs and no new one has appeared: some 20 µs per running
+  // thread. If one does not stop in time, all are resumed, and the standstill counts as disturbed.
   explicit Standstill(Target& target);
   Standstill(const Standstill&) = delete;
   Standstill& operator=(const Standstill&) = delete;
   ~Standstill() { resume(); }
 
   struct Member {
-    Thread* thread = nullptr;            // of the target's Process: valid until that lists its threads anew
+    Thread* thread = nullptr;            // owned by the target's Process: valid until that lists its threads again
     ThreadState state;                   // sleeping: with its sp and pc
     std::uint64_t run_count = 0;         // sleeping: counted before it was seen to sleep
     std::unique_ptr<Target::Stop> stop;  // running: with its registers
   };
   const std::vector<Member>& members() const { return members_; }
-  bool has_stopped() const;  // a thread ran, and had to be stopped
+  bool has_stopped() const;  // a thread was running and had to be stopped
 
-  // Has no sleeping thread run since, nor one that could not be stopped? Ask before what was read
-  // is believed.
+  // True if no sleeping thread has run since, and every running one could be stopped. Check this
+  // before trusting what was read.
   bool undisturbed() const;
 
-  // Lets all run. How long the first one that was stopped stood still; 0 if none was. The
-  // destructor does the same.
+  // Resumes all threads, as the destructor does. Returns how long the first one that was stopped
+  // stood still; 0 if none was.
   std::chrono::nanoseconds resume();
 
  private:

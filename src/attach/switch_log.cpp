@@ -25,7 +25,7 @@ Header header_of(std::uint64_t word) {
   return header;
 }
 
-// In the order of bits: the order in which the kernel writes them.
+// In the order of their bits, which is the order in which the kernel writes them.
 struct Noted {
   unsigned bit;
   Register number;
@@ -52,7 +52,7 @@ perf_event_attr attributes() {
   attributes.clockid = CLOCK_MONOTONIC;  // system::Clock's
   attributes.write_backward = 1;
   attributes.watermark = 1;
-  attributes.wakeup_watermark = 1u << 31;  // wakes nobody
+  attributes.wakeup_watermark = 1u << 31;  // so high that it wakes nobody
   return attributes;
 }
 
@@ -76,13 +76,13 @@ SwitchLog::~SwitchLog() {
   if (ring_ != nullptr) ::munmap(const_cast<std::byte*>(ring_), 2 * page_);
 }
 
-// It goes down: the newest record is at the lowest place.
+// The head moves downwards: the newest record is at the lowest position.
 std::uint64_t SwitchLog::head() const {
   const auto* const page = reinterpret_cast<const perf_event_mmap_page*>(ring_);
   return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 }
 
-// Records are of whole words, and may go on at the ring's beginning.
+// Records consist of whole words, and may wrap around to the beginning of the ring.
 std::uint64_t SwitchLog::word(std::uint64_t place) const {
   return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(ring_ + page_ + (place & (page_ - 1))),
                          __ATOMIC_RELAXED);
@@ -97,7 +97,7 @@ SwitchLog::Switch SwitchLog::last() const {
     if (last.place == 0) return last;
     const Header header = header_of(word(last.place));
     const std::uint64_t time = word(last.place + 8), cpu = word(last.place + 16);
-    if (!is_last(last)) continue;  // it is being switched
+    if (!is_last(last)) continue;  // it is just being switched
     if (header.type != PERF_RECORD_SWITCH) continue;
     const bool is_out = (header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0,
                could_run = (header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;

@@ -1,11 +1,11 @@
 #pragma once
-// What the kernel notes of a thread whenever it is given a CPU, or loses it: when, where, why, and
-// the registers that it goes on with. Who has taken a thread's CPU away finds it standing still,
-// and need not stop it: it has no CPU to run on until the taker sleeps, and if another one takes it
-// up meanwhile, the log says so.
+// What the kernel logs whenever a thread gets or loses a CPU: when, where, why, and the registers
+// that it will continue with. If luaspy has taken the thread's CPU away, the thread stands still
+// and need not be stopped: it has no CPU to run on until luaspy sleeps. If another CPU picks it up
+// in between, the log says so.
 //
-// perf_event_open(2): a software event of each switch of one thread, in a ring that the kernel
-// overwrites. Allowed are root, CAP_PERFMON, and everybody where
+// perf_event_open(2): a software event for each switch of one thread, in a ring buffer that the
+// kernel overwrites. It is available to root, with CAP_PERFMON, and to everybody if
 // /proc/sys/kernel/perf_event_paranoid is below 2.
 
 #include <sys/types.h>
@@ -20,8 +20,7 @@ namespace luaspy {
 
 class SwitchLog {
  public:
-  // Of a thread, by its number, from now on. nullptr: the kernel does not allow it, or the thread
-  // is gone.
+  // Starts logging a thread. nullptr: the kernel does not allow it, or the thread is gone.
   static std::unique_ptr<SwitchLog> open(pid_t tid);
   SwitchLog(const SwitchLog&) = delete;
   SwitchLog& operator=(const SwitchLog&) = delete;
@@ -29,26 +28,26 @@ class SwitchLog {
 
   struct Switch {
     enum class Kind : std::uint8_t {
-      none,      // there was none yet
+      none,      // no switch so far
       given,     // it has a CPU
-      taken,     // its CPU was taken away: it could have run on
-      given_up,  // it sleeps, stands still or has ended; or has been woken, and has no CPU yet
+      taken,     // its CPU was taken away, although it could have continued
+      given_up,  // it sleeps, is stopped or has ended; or it has been woken, but has no CPU yet
     } kind = Kind::none;
     int cpu = -1;
     system::Clock::time_point at;
-    std::uint64_t place = 0;  // in the ring
+    std::uint64_t place = 0;  // position in the ring buffer
   };
-  // The last one. Any thread may ask.
+  // The last switch. May be called by any thread.
   Switch last() const;
   bool is_last(const Switch& known) const { return head() == known.place; }
-  // What the thread goes on with in user space, after `lost`, the last one; nullopt if the kernel
-  // has not noted it (there were very many). `at_system_call`: it goes on at the return from a
-  // system call.
+  // The registers with which the thread will continue in user space after `lost`, its last switch;
+  // nullopt if the kernel has dropped that record (there were very many). `at_system_call`: it
+  // continues at the return from a system call.
   std::optional<Registers> registers(const Switch& lost, bool& at_system_call) const;
-  // How many bytes were noted so far: what the log costs.
+  // How many bytes were logged so far: the cost of the log.
   std::uint64_t noted() const { return -head(); }
-  // So many for each time that a thread was given a CPU and lost it: two records of a switch
-  // (header, time, CPU), and one of its 17 registers (the same, and which registers they are).
+  // What is logged each time a thread gets a CPU and loses it: two switch records (header, time,
+  // CPU) and one with its 17 registers (the same, and which registers they are).
   static constexpr std::uint64_t bytes_per_switch = 2 * 24 + 24 + 8 + 17 * 8;
 
  private:
@@ -57,7 +56,7 @@ class SwitchLog {
   std::uint64_t word(std::uint64_t place) const;
 
   FileDescriptor event_;
-  const std::byte* ring_ = nullptr;  // a page that tells where the newest record is, then the records
+  const std::byte* ring_ = nullptr;  // a page that says where the newest record is, then the records
   std::size_t page_ = 0;             // bytes
 };
 

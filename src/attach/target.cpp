@@ -31,8 +31,8 @@ Stop::Stop(Tracer& tracer, std::shared_ptr<TracedProcess> process, pid_t tid)
   const bool was_pending = std::erase_if(tracer.pending_,
                                          [&](const Tracer::Pending& pending) { return pending.tid == tid; }) != 0;
   if (was_pending) outcome_ = wait(false);
-  // What was pending may be gone, and its number be that of a thread which nobody traces: after
-  // exec the leader's is.
+  // A pending thread may be gone, and its number may now belong to a thread that nobody traces:
+  // after exec, this is so for the leader's number.
   const bool anew = !was_pending || (outcome_ == Outcome::pending && system::interrupt(tid));
   if (anew) {
     if (!begin()) return;
@@ -52,10 +52,10 @@ void Stop::arrive(const system::WaitStatus& status) {
   outcome_ = take(status);
   settle(asked);
   if (outcome_ == Outcome::pending)
-    outcome_ = Outcome::ended;  // of an exec that did not come to its end in time: another program by now
+    outcome_ = Outcome::ended;  // an exec that did not finish in time: it is another program by now
 }
 
-// The kernel shows registers to who traces a thread, and only while it stands still.
+// The kernel shows a thread's registers only to its tracer, and only while the thread is stopped.
 bool Stop::take_unheard() {
   if (outcome_ != Outcome::pending || system::read_registers(tid_, registers_)) return false;
   outcome_ = Outcome::stopped;
@@ -63,7 +63,7 @@ bool Stop::take_unheard() {
   return true;
 }
 
-// It stands still, or has ended.
+// The thread is stopped or has ended.
 void Stop::settle(pid_t asked) {
   if (outcome_ == Outcome::ended) follow_exec();
   if (outcome_ != Outcome::stopped) return;
@@ -84,8 +84,8 @@ bool Stop::begin() {
   return true;
 }
 
-// A thread that was in exec when it was interrupted has become the leader, and stands still under
-// that number (ptrace, section 2: "execve(2) under ptrace"). It is another program by now.
+// A thread that was in exec when it was interrupted has become the leader, and is stopped under the
+// leader's number (ptrace, section 2: "execve(2) under ptrace"). It is another program by now.
 void Stop::follow_exec() {
   const pid_t leader = process_->pid;
   if (tid_ == leader || std::ranges::find(tracer_.held_, leader) != tracer_.held_.end() || system::interrupt(leader))
@@ -94,7 +94,7 @@ void Stop::follow_exec() {
   outcome_ = wait(true);
 }
 
-// The wait blocks: that is the fastest way to see the stop, above all when luaspy shares the
+// The wait blocks: that is the fastest way to notice the stop, especially when luaspy shares the
 // thread's CPU.
 Stop::Outcome Stop::wait(bool block) {
   if (block) tracer_.waits_since_ = requested_.time_since_epoch().count();
@@ -125,8 +125,9 @@ Stop::Outcome Stop::take(const system::WaitStatus& status) {
 
 std::chrono::nanoseconds Stop::resume() {
   if (outcome_ != Outcome::stopped) return stood_still_;
-  // It fails if the thread was killed where it stood. Its end has to be heard then: until it is,
-  // exec by another thread does not go on, and the target's parent is not told of its end.
+  // This fails if the thread was killed while it was stopped. luaspy must then wait for its end:
+  // until that is done, an exec by another thread does not proceed, and the target's parent does
+  // not learn of its end.
   const bool killed = static_cast<bool>(system::detach(tid_, signal_));
   outcome_ = Outcome::ended;
   stood_still_ = system::Clock::now() - requested_;

@@ -1,7 +1,7 @@
 #pragma once
-// A live target: the one place that stops its threads. A thread is traced only while a Stop is
-// held; between stops nobody traces the target, its signals take their usual way, and a luaspy that
-// is killed leaves nothing behind.
+// A live target: the only place that stops its threads. A thread is traced only while a Stop
+// exists. Between stops the target is not traced, its signals are delivered as usual, and if luaspy
+// is killed, it leaves nothing behind.
 
 #include <atomic>
 #include <memory>
@@ -15,37 +15,38 @@ namespace luaspy {
 
 class Target;
 
-// What a stop needs of a target, which may be gone before its thread has stopped: it is kept until
-// then.
+// What a stop needs to know about a target. Shared, because the Target may be destroyed before its
+// thread has stopped.
 struct TracedProcess {
   explicit TracedProcess(pid_t its) : pid(its) {}
   const pid_t pid;
   std::atomic<int> exit_status = -1;  // -1: not known
 };
 
-// A thread of luaspy's that stops threads. To the kernel a thread is the tracer, and only it can
-// let go what it has stopped: one object for each thread that stops, used by that thread alone but
-// for waits_since(). When that thread ends, the kernel lets go whatever it still traces.
+// A luaspy thread that stops threads. For the kernel the tracer is a thread, and only that thread
+// can release what it has stopped. So each thread that stops others has one Tracer, and only that
+// thread uses it, except for waits_since(). When the thread ends, the kernel releases everything
+// that it still traces.
 class Tracer {
  public:
-  // `patience`: how long a thread may take to stop. It takes long where it is in an uninterruptible
-  // sleep (a parent in vfork, a stuck file system), or where the machine is overloaded. While
-  // another one stands still there is none: it would have to wait, too, and may be what the first
-  // one waits for (in exec). The wait is looked at again when a signal comes to the thread, and
-  // only then: somebody has to send one now and then.
+  // `patience`: how long a thread may take to stop. It takes long in an uninterruptible sleep (a
+  // parent in vfork, a stuck file system) or on an overloaded machine. While another thread stands
+  // still, there is no patience: that thread would have to wait too, and may itself be what this
+  // one waits for (in exec). The limit is checked only when a signal interrupts the wait, so
+  // somebody has to send one from time to time.
   explicit Tracer(std::chrono::milliseconds patience) : patience_(patience) {}
 
-  // A wait for any thread has heard the end of one that was killed where it stood.
+  // To be called when a wait for any thread reports the end of one that was killed while stopped.
   void forget(pid_t tid);
-  // It has heard that the thread traces nothing.
+  // To be called when a wait reports that this thread traces nothing.
   void forget_all() { pending_.clear(); }
-  // Resumes threads whose stop was pending and has come since.
+  // Resumes threads whose stop was pending and that have stopped by now.
   void let_go_pending();
   bool has_pending() const { return !pending_.empty(); }
   bool has_pending(pid_t tid) const;
   bool has_pending_of(pid_t process) const;
-  // Since when the thread waits for another one to stop, ns of system::Clock; 0: it does not. Any
-  // thread may ask.
+  // Since when this thread has been waiting for another one to stop, ns of system::Clock; 0: it is
+  // not waiting. May be called by any thread.
   std::int64_t waits_since() const { return waits_since_; }
 
  private:
@@ -55,14 +56,14 @@ class Tracer {
     pid_t tid = 0;
   };
   std::chrono::milliseconds patience_;
-  std::vector<Pending> pending_;  // seized and interrupted, not yet seen to stop; or killed while they stood still, not
+  std::vector<Pending> pending_;  // seized and interrupted, but not yet seen to stop; or killed while stopped, but not
                                   // yet seen to end
-  std::vector<pid_t> held_;       // threads that stand still
+  std::vector<pid_t> held_;       // threads that are stopped
   std::atomic<std::int64_t> waits_since_ = 0;
 };
 
-// One thread standing still. Registers and memory of the thread are stable while this lives; the
-// destructor lets the thread run. Not copyable, not movable: keep it in the scope that reads.
+// One stopped thread. Its registers and stack are stable while this object exists; the destructor
+// resumes it. Neither copyable nor movable: keep it in the scope that reads.
 class Stop {
  public:
   enum class Outcome { stopped, ended, refused, pending };
@@ -70,32 +71,32 @@ class Stop {
   Stop(Tracer& tracer, Target& target, pid_t tid);
   Stop(Tracer& tracer, std::shared_ptr<TracedProcess> process, pid_t tid);
   Stop(Target& target, pid_t tid);  // by target.tracer()
-  // Only asks the thread to stop: outcome() is `pending` until arrive(), or says why it cannot be
-  // asked.
+  // Only requests the stop: outcome() is `pending` until arrive(), or says why the request failed.
   struct Later {};
   Stop(Tracer& tracer, Target& target, pid_t tid, Later);
-  // It did what system::wait_for_any() says.
+  // Takes what system::wait_for_any() has reported about the thread.
   void arrive(const system::WaitStatus& status);
-  // Does it stand still, though no wait has told? Then somebody else has heard of it (a waitpid(2)
-  // of another thread's takes it), and nobody would let it run: it is taken as it stands.
+  // True if the thread is stopped although no wait has reported it. Then the report went to
+  // somebody else (another thread's waitpid(2) can take it), and nobody would resume the thread: it
+  // is taken over as stopped.
   bool take_unheard();
   Stop(const Stop&) = delete;
   Stop& operator=(const Stop&) = delete;
   ~Stop() { resume(); }
 
-  // stopped: registers() are valid. ended: the thread is gone. refused: somebody else traces it, or
-  // the right to was lost. pending: it did not stop in time (uninterruptible sleep); it is let go
-  // when it does.
+  // stopped: registers() are valid. ended: the thread is gone. refused: another process traces it,
+  // or luaspy has lost the right to. pending: it did not stop in time (uninterruptible sleep); it
+  // is released when it does.
   Outcome outcome() const { return outcome_; }
   const Registers& registers() const { return registers_; }
-  // Did it stop at the return from a system call?
+  // Whether it stopped at the return from a system call.
   bool at_system_call() const { return at_system_call_; }
 
   system::Clock::time_point requested() const { return requested_; }
   pid_t tid() const { return tid_; }
 
-  // Lets the thread run. How long it stood still, from the request to the return of the resuming
-  // call.
+  // Resumes the thread. Returns how long it stood still, from the request to the return of the
+  // resuming call.
   std::chrono::nanoseconds resume();
 
  private:
@@ -120,7 +121,7 @@ class Target {
  public:
   using Stop = luaspy::Stop;
 
-  // `patience`: see Tracer, of tracer().
+  // `patience`: that of tracer(); see Tracer.
   Target(Process process, std::chrono::milliseconds patience)
       : process_(std::move(process)),
         memory_(process_.pid()),
@@ -132,8 +133,8 @@ class Target {
   const Memory& memory() const { return memory_; }
   // For luaspy's main thread.
   Tracer& tracer() { return tracer_; }
-  // How the target ended, as a shell tells it, if it is luaspy's child and a stop met its end: the
-  // kernel tells it once only.
+  // The target's exit status, as a shell reports it, if the target is luaspy's child and a stop
+  // received its end: the kernel reports an end only once.
   std::optional<int> exit_status() const {
     const int status = traced_->exit_status;
     return status < 0 ? std::nullopt : std::optional(status);

@@ -6,7 +6,7 @@
 namespace luaspy {
 namespace {
 
-// Takes the number at the front of `text`, in the base given.
+// Removes the number at the front of `text`, in the given base.
 bool take_number(std::string_view& text, std::uint64_t& value, int base) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc()) return false;
@@ -55,11 +55,8 @@ AddressSpace AddressSpace::parse(std::string_view text) {
   }
   std::ranges::sort(mappings, {}, &Mapping::start);
   Address end = 0;
-  std::erase_if(mappings,
-                [&](const Mapping& mapping) { return mapping.start < end || (end = mapping.end, false); });  // what
-                                                                                                             // overlaps
-                                                                                                             // is not
-                                                                                                             // believed
+  // Overlapping lines are dropped.
+  std::erase_if(mappings, [&](const Mapping& mapping) { return mapping.start < end || (end = mapping.end, false); });
   return AddressSpace(std::move(mappings));
 }
 

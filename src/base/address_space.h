@@ -1,6 +1,6 @@
 #pragma once
-// The target's mappings, as /proc/PID/maps tells them: a value that is replaced as a whole when it
-// has become stale.
+// The target's mappings, as in /proc/PID/maps: a value that is replaced as a whole when it has
+// become stale.
 
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@ struct Mapping {
   std::uint64_t offset = 0;    // of `start` in the file
   bool readable = false, writable = false, executable = false, shared = false;
   std::uint64_t device = 0, inode = 0;  // inode 0: no file
-  std::string path;  // "/usr/bin/lua5.4", "[heap]", "[vdso]", "" for anonymous memory; " (deleted)" is cut off
+  std::string path;  // "/usr/bin/lua5.4", "[heap]", "[vdso]", "" for anonymous memory; without " (deleted)"
   bool deleted = false;
 
   bool contains(Address address) const { return address >= start && address < end; }
@@ -26,7 +26,7 @@ class AddressSpace {
   AddressSpace() = default;
   explicit AddressSpace(std::vector<Mapping> mappings) : mappings_(std::move(mappings)) {}
 
-  // Reads the text of a /proc/PID/maps file. Lines that are not of its form are passed over.
+  // Parses the text of a /proc/PID/maps file. Malformed lines are skipped.
   static AddressSpace parse(std::string_view text);
 
   const Mapping* find(Address address) const;

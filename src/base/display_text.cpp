@@ -15,11 +15,11 @@ namespace {
 struct Character {
   std::string_view bytes;
   char32_t code = 0;
-  int width = 0;  // -1: none that is known
+  int width = 0;  // -1: unknown
 };
 
-// While it lives, this thread's wcwidth() knows Unicode. The C library has this locale with it;
-// without, every character is one column wide.
+// While this exists, wcwidth() of this thread knows Unicode. The C library brings this locale with
+// it; without it, every character counts as one column wide.
 class UnicodeWidths {
  public:
   UnicodeWidths() {
@@ -70,7 +70,7 @@ std::string joined(const std::vector<Character>& all, std::size_t from, std::siz
   return text;
 }
 
-// How many characters from the start, or from the end, have a place in `width` columns.
+// How many characters from the start, or from the end, fit in `width` columns.
 std::size_t count_first(const std::vector<Character>& all, int width) {
   std::size_t count = 0;
   while (count < all.size() && (width -= std::max(all[count].width, 0)) >= 0) ++count;
@@ -79,7 +79,7 @@ std::size_t count_first(const std::vector<Character>& all, int width) {
 std::size_t count_last(const std::vector<Character>& all, int width) {
   std::size_t count = 0;
   while (count < all.size() && (width -= std::max(all[all.size() - 1 - count].width, 0)) >= 0) ++count;
-  // A character that belongs to the one before it does not begin a text.
+  // A combining character must not begin a text.
   while (count != 0 && all[all.size() - count].width == 0) --count;
   return count;
 }
@@ -90,7 +90,7 @@ std::string displayable(std::string_view text, Charset charset, std::size_t limi
   std::string safe = printable(text, limit);
   if (std::ranges::all_of(safe, [](char c) { return static_cast<unsigned char>(c) < 0x80; })) return safe;
   std::string result;
-  bool begun = false;  // there is something that a mark of no width can be put on
+  bool begun = false;  // there is a character that a mark of width 0 can be attached to
   for (const Character& character : characters(safe)) {
     const bool stray = character.width < 0 || (character.width == 0 && !begun) || is_invisible(character.code);
     if (character.code < 0x80) result += character.bytes;

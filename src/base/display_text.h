@@ -1,5 +1,5 @@
 #pragma once
-// Text of a target on a terminal: how wide it is, and what of it fits.
+// Text from a target on a terminal: how wide it is, and how much of it fits.
 
 #include <string>
 #include <string_view>
@@ -8,25 +8,25 @@ namespace luaspy {
 
 enum class Charset { utf8, ascii };
 
-// printable(), and nothing that is invisible or turns the direction of writing. In ASCII, what is
-// not becomes "?".
+// printable(), also without invisible characters and those that change the writing direction. With
+// Charset::ascii, other characters become "?".
 std::string displayable(std::string_view text, Charset charset, std::size_t limit = 200);
 
-// Columns of a terminal that `text`, which is displayable, takes. As wcwidth(3) of C.UTF-8 has it,
-// whatever the user's locale.
+// How many columns of a terminal `text`, which must be displayable, takes: by wcwidth(3) in
+// C.UTF-8, whatever the user's locale.
 int columns(std::string_view text);
 
 enum class Cut { left, middle, right };
-// `text` in at most `width` columns, cut on that side if it has to be, which "…" shows.
+// `text` in at most `width` columns; if it is too wide, it is cut on that side and marked with "…".
 std::string fit(std::string_view text, int width, Cut cut, Charset charset);
-// The same, with blanks at its end up to `width`.
+// The same, padded with blanks at its end up to `width`.
 std::string fill(std::string_view text, int width, Cut cut, Charset charset);
 
 // A function as describe() has it: its name, and where it is (" (file:line)", " [C]").
 struct Label {
   std::string name, place;
 };
-// In at most `width` columns. Of a place, its end says most; of a name, both its ends.
+// In at most `width` columns. The end of a place and both ends of a name say most, and are kept.
 Label fit(const Label& label, int width, Charset charset);
 
 }  // namespace luaspy

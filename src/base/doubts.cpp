@@ -31,13 +31,13 @@ std::optional<std::string> system_call_doubt(std::int64_t pid, std::int64_t samp
   constexpr double most_deviations = 4, most_points = 0.03;
   if (samples < fewest || system_share < 0) return std::nullopt;
   const double seen = static_cast<double>(at_syscall) / static_cast<double>(samples), excess = seen - system_share;
-  // By the larger of both variances: a share of 0 is measured in clock ticks of 10 ms, and has none
-  // itself.
+  // Uses the larger of both variances: the system share is measured in clock ticks of 10 ms, and a
+  // share of 0 would have no variance.
   const double variance = std::max(seen * (1 - seen), system_share * (1 - system_share)) / static_cast<double>(samples);
   if (excess <= most_points || excess <= most_deviations * std::sqrt(variance)) return std::nullopt;
   return fmt::format(
-      "{:.1f} % of the samples are at returns from system calls, where {:.1f} % of the CPU time is system time: system "
-      "calls may be shown with far more than they take; {}",
+      "{:.1f} % of the samples were taken at returns from system calls, but only {:.1f} % of the CPU time is system "
+      "time: system calls may be shown with far more time than they take; {}",
       100 * seen, 100 * system_share, request(pid));
 }
 
@@ -46,17 +46,18 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
   const Quality& quality = facts.quality;
   const auto add = [&](const std::string& text) { all.push_back(text + "; " + request(facts.pid)); };
   if (facts.has_lua && facts.samples >= fewest && quality.with_lua == 0)
-    add("Lua is in the process and no sample has Lua: it may not have run, or luaspy does not find it where it runs");
+    add("Lua is in the process, but no sample has Lua: it may not have run, or luaspy does not find it where it runs");
   if (is_above(quality.unclaimed, quality.stacks, 1))
     add(fmt::format(
-        "in {:.1f} % of the samples the interpreter runs and its Lua functions were not found: they are missing there",
+        "in {:.1f} % of the samples the interpreter runs, but its Lua functions were not found: they are missing there",
         share(quality.unclaimed, quality.stacks)));
-  // Frames of the VM and calls that say they entered one differ in number where nothing is wrong:
-  // 5.2 collects garbage in a call that it is making, 5.3 marks a call as one that entered it when
-  // a hook that has yielded is resumed.
+  // The number of VM frames and the number of calls that entered one (quality.fresh_mismatch) can
+  // differ although nothing is wrong: 5.2 collects garbage while it is setting up a call, and 5.3
+  // marks a call as having entered a VM frame when a hook that has yielded is resumed. So these are
+  // not doubted.
   if (is_above(quality.not_joined, quality.with_lua, 2))
     add(
-        fmt::format("in {:.1f} % of the samples C and Lua frames could not be matched one to one: frames may be "
+        fmt::format("in {:.1f} % of the samples the C and Lua parts of the stack could not be joined: frames may be "
                     "missing, or in the wrong order",
                     share(quality.not_joined, quality.with_lua)));
   const std::int64_t incomplete = quality.stacks - quality.native_complete;
@@ -66,19 +67,18 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
                     "Lua that they called, may be missing",
                     share(incomplete, quality.stacks)));
   if (is_above(quality.remote, quality.stacks, 1))
-    add(
-        fmt::format("{:.1f} % of the samples were taken from another CPU, as luaspy may not use that of the program: "
-                    "shares are drawn to its system calls",
-                    share(quality.remote, quality.stacks)));
+    add(fmt::format(
+        "{:.1f} % of the samples were taken from another CPU, because luaspy may not use the program's own: "
+        "its system calls get too large a share",
+        share(quality.remote, quality.stacks)));
   if (const auto text = system_call_doubt(facts.pid, quality.stacks, quality.at_system_call, facts.system_share))
     all.push_back(*text);
   const LossCounts losses = unwanted(facts.losses);
   std::int64_t lost = 0;
   for (const std::int64_t count : losses) lost += count;
   if (is_above(lost, facts.samples + lost, 10))
-    add(fmt::format(
-        "{:.0f} % of the ticks were lost ({}): what ran then may be something else than what the others show",
-        share(lost, facts.samples + lost), losses_text(losses)));
+    add(fmt::format("{:.0f} % of the ticks were lost ({}): what ran then may differ from what the samples show",
+                    share(lost, facts.samples + lost), losses_text(losses)));
   return all;
 }
 

@@ -19,7 +19,7 @@ std::string describe(const Frame& frame, bool lines) {
     case Frame::Kind::c:
       return frame.name + " [C]";
     case Frame::Kind::native:
-      // A name that was made of the module says it already.
+      // A name that was derived from the module already contains it.
       return frame.file.empty() || frame.name == frame.file || frame.name.starts_with(frame.file + '+')
                  ? frame.name
                  : fmt::format("{} ({})", frame.name, frame.file);

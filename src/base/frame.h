@@ -12,23 +12,23 @@ namespace luaspy {
 // How a native frame was reached from the one inside it.
 enum class Step : std::uint8_t {
   registers,  // the innermost: the thread's own registers
-  cfi,        // call frame information: exact
-  rule,       // what is known of the code by other means (FrameRule, unwinder.h): exact
-  code,  // no call frame information: by what the function's instructions do to sp, and the call that they were reached
-         // by
-  scan,  // nor that: the nearest return address on the stack that a call instruction explains
+  cfi,        // by call frame information: exact
+  rule,       // by what is known about the code from other sources (FrameRule, unwinder.h): exact
+  code,  // without call frame information: by what the function's instructions do to sp, and by the call instruction
+         // before the return address
+  scan,  // without that either: the nearest word on the stack that is a return address after a call instruction
 };
 
 struct NativeFrame {
-  NativeFrame() {}     // not the default one, which would clear the registers first
+  NativeFrame() {}     // not `= default`, which would clear the registers first
   Address pc = 0;      // innermost: the next instruction; callers: the return address
   Address lookup = 0;  // what symbols and tables are looked up with: pc, or pc - 1 for a caller (the call itself)
   Address sp = 0;      // in this frame
   Address cfa = 0;     // canonical frame address (DWARF 5, 6.4): sp before the call that made this frame; 0 if unknown
   Address function = 0;  // where the function that contains lookup starts; 0 if unknown
   Step step = Step::registers;
-  bool in_trace = false;  // in machine code that LuaJIT made: a trace, or what leads from one to another
-  Registers registers;    // as this frame has them; callee-saved ones where they could be recovered
+  bool in_trace = false;  // in machine code that LuaJIT generated: a trace, or the code that leads from one to another
+  Registers registers;    // as they are in this frame; callee-saved ones if they could be recovered
 };
 
 // One frame as a person reads it.
@@ -37,24 +37,24 @@ struct Frame {
     lua,     // a Lua function: name, file, lines
     c,       // a C function that Lua called: name (and file: its module)
     native,  // any other native function: name and module, or module+offset of its start
-    marker,  // no function: "(...tail calls...)", "[epoll_wait]"
+    marker,  // not a function: "(...tail calls...)", "[epoll_wait]"
   };
   Kind kind = Kind::native;
   std::string name;
-  std::string file;             // lua: the chunk as it was named; c, native: the module's file name
-  int line_defined = 0;         // lua: 0 for a main chunk
-  int line = 0;                 // lua: the current line; 0 if unknown
-  bool line_is_near = false;    // lua: in machine code of LuaJIT, which knows its lines at snapshots only: line is the
-                                // nearest one's
-  std::uint32_t prototype = 0;  // lua: tells functions that begin on the same line apart (Prototype::identity); 0 if it
-                                // is not known, and for main chunks
-  int twin = 0;  // lua: the how many-th it is of those that begin on the same line and have the same name, from 2 on;
-                 // else 0
+  std::string file;           // lua: the chunk as it was named; c, native: the module's file name
+  int line_defined = 0;       // lua: 0 for a main chunk
+  int line = 0;               // lua: the current line; 0 if unknown
+  bool line_is_near = false;  // lua: in machine code of LuaJIT, whose lines are known only at snapshots: `line` is that
+                              // of the nearest one
+  std::uint32_t prototype = 0;  // lua: distinguishes functions that begin on the same line (Prototype::identity); 0 if
+                                // unknown, and for main chunks
+  int twin = 0;  // lua: its number, from 2 on, among functions that begin on the same line and have the same name; 0
+                 // for the first or only one
 
   bool operator==(const Frame&) const = default;
 };
 
-// A frame that is no function.
+// A frame that is not a function.
 Frame marker(std::string text);
 
 // How frames read in text: "name (file:line)" for Lua, "name (file)" for a main chunk, "name [C]"

@@ -1,5 +1,5 @@
 #pragma once
-// What a process has in its address space, as a live one or a core file tells it.
+// What a process has in its address space, according to /proc or a core file.
 
 #include "base/address_space.h"
 #include "base/file_descriptor.h"
@@ -10,8 +10,8 @@ class Mapped {
  public:
   virtual ~Mapped() = default;
   virtual AddressSpace address_space() const = 0;
-  // The file behind a mapping, opened for reading; empty if it is not to be had, or is another one
-  // by now.
+  // The file behind a mapping, opened for reading; empty if it is not available, or has been
+  // replaced by another one.
   virtual FileDescriptor open_mapped(const Mapping& mapping) const = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Memory: the only door to a target's memory. A live process, a snapshot of a stop, a saved image
-// and a core file are all Memory.
+// The only access to a target's memory. A live process, a snapshot of a stop, a saved image and a
+// core file are all Memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace luaspy {
 // An address in the target. Never a local pointer.
 using Address = std::uint64_t;
 
-// User space of x86-64 and arm64 as processes get it without asking for more: 47 and 48 bits.
+// User space of x86-64 and arm64 that processes get by default: 47 and 48 bits.
 inline constexpr Address lowest_address = 0x1000;
 inline constexpr Address address_limit = Address{1} << 48;
 
@@ -28,20 +28,20 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  // Fills `into` from `address` on. All or nothing: a short read is false, and `into` is then
-  // unspecified. Every value that comes back is hostile: check it before use.
+  // Fills `into` from `address` on. All or nothing: after a short read it returns false and `into`
+  // is unspecified. Every value is untrusted: check it before use.
   virtual bool read(Address address, std::span<std::byte> into) const = 0;
 
   struct Request {
     Address address = 0;
     std::span<std::byte> into;
     bool done = false;  // filled completely
-    // Not done: how many bytes from the start on were filled all the same; 0 too where the source
-    // cannot tell. A mapping may have pages in its middle that nobody may read: guard pages of
-    // stacks side by side (MADV_GUARD_INSTALL, Linux 6.13).
+    // If not done: how many bytes from the start on were filled nevertheless; also 0 if the source
+    // does not know. A mapping may have unreadable pages in its middle: guard pages between
+    // adjacent stacks (MADV_GUARD_INSTALL, Linux 6.13).
     std::size_t filled = 0;
   };
-  // Reads many places with as few system calls as the source allows. Each request says whether it
+  // Reads many ranges with as few system calls as the source allows. Each request says whether it
   // was filled.
   virtual void read_batch(std::span<Request> requests) const {
     for (Request& request : requests) {
@@ -56,8 +56,8 @@ class Memory {
     return request.done ? into.size() : std::min(request.filled, into.size());
   }
 
-  // Of memory that keeps what was read (Snapshot): from now on a read of this range finds what is
-  // there now. A page at a time, as far as there are pages.
+  // For memory that keeps what was read (Snapshot): later reads of this range find its present
+  // contents. Works page by page, as far as the pages are readable.
   virtual void touch(Address address, std::size_t size) const {
     constexpr std::size_t page = 4096;
     std::byte byte[1];
@@ -74,7 +74,8 @@ class Memory {
   }
 };
 
-// A value of type T at an offset of bytes that were read before. The caller has checked the bounds.
+// A value of type T at an offset of bytes that were read before. The caller must have checked the
+// bounds.
 template <typename T>
 T load(std::span<const std::byte> bytes, std::size_t offset) {
   static_assert(std::is_trivially_copyable_v<T>);

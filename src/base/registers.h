@@ -29,13 +29,12 @@ enum Register : unsigned {
   register_count
 };
 
-// The registers that a called function gives back as it found them (System V x86-64 ABI, 3.2.1),
-// without rsp.
+// The registers that a called function preserves (System V x86-64 ABI, 3.2.1), without rsp.
 inline constexpr std::array callee_saved_registers = {rbx, rbp, r12, r13, r14, r15};
 
 class Registers {
  public:
-  // Frames are made by the hundred at every tick: what is not known is not cleared either.
+  // Hundreds of frames are created at every tick, so unknown values are not cleared.
   Registers() {}
   bool knows(unsigned number) const { return (known_ >> number & 1) != 0; }
   // 0 if unknown.
@@ -49,7 +48,7 @@ class Registers {
 
  private:
   std::array<Address, register_count> values_;
-  std::uint32_t known_ = 0;  // a bit for each
+  std::uint32_t known_ = 0;  // one bit per register
 };
 
 }  // namespace luaspy

@@ -1,5 +1,5 @@
 #pragma once
-// Result<T>: a value or an Error; its members are named as those of std::expected, which g++ 12
+// Result<T>: a value or an Error. Its members are named like those of std::expected, which g++ 12
 // does not have.
 
 #include <cassert>
@@ -23,13 +23,13 @@ enum class Cause {
   already_traced = 9,
   target_ended = 10,
   no_samples = 11,
-  command_not_started = 126,  // as shells answer
+  command_not_started = 126,  // as shells use it
   command_not_found = 127,
 };
 
 struct Error {
   Cause cause = Cause::internal;
-  std::string text;  // one sentence; a second one may name the command that mends it
+  std::string text;  // one sentence; a second one may name the command that helps
 };
 
 template <typename T>

@@ -13,15 +13,15 @@ namespace luaspy {
 enum class Loss : std::uint8_t {
   none,
   late,         // the tick's time had passed when luaspy got to it
-  skipped,      // the tick was left out, so that the target does not stand still for too large a share of the time
+  skipped,      // the tick was left out, so that the target is not stopped for too large a share of the time
   not_stopped,  // the thread did not stop in time (uninterruptible sleep)
-  refused,      // somebody else traces the thread, or the right to was lost
+  refused,      // another process traces the thread, or luaspy has lost the right to
   ended,        // the thread ended while it was being looked at
   unreadable,   // its stack could not be read
   moved,        // a sleeping thread ran while it was being read
   left_out,     // by --only or --ignore
-  elsewhere,    // it was on another CPU than who was to stop it: such a stop comes at the next system call
-  incomplete,   // more ran there than the stop has read
+  elsewhere,  // the thread was on another CPU than the stopper: such a stop would come at the thread's next system call
+  incomplete,  // the stop has not read everything that ran there
 };
 inline constexpr std::size_t loss_count = 11;
 using LossCounts = std::array<std::int64_t, loss_count>;
@@ -41,7 +41,7 @@ constexpr std::string_view name(Loss loss) {
   return names[static_cast<std::size_t>(loss)];
 }
 
-// By Loss. "3 late ticks, 1 refused"; "nothing".
+// `losses`: by Loss. "3 late ticks, 1 refused"; "nothing".
 std::string losses_text(const LossCounts& losses);
 
 // How good the stacks are: counted over a run, shown at its end.
@@ -51,41 +51,41 @@ struct Quality {
   std::int64_t native_complete = 0;  // whose native part reaches the thread's first function
   std::int64_t not_joined = 0;       // Lua and native could not be joined
   std::int64_t lua_broken = 0;       // the Lua walk ended before base_ci
-  std::int64_t lua_unusable = 0;     // a Lua state runs, and none of its calls could be read
-  std::int64_t half_built = 0;       // the innermost call was being set up or torn down, and was dropped
-  std::int64_t calls_dropped = 0;    // other calls that could not be believed
+  std::int64_t lua_unusable = 0;     // a Lua state runs, but none of its calls could be read
+  std::int64_t half_built = 0;       // the innermost call was being set up or torn down, and was left out
+  std::int64_t calls_dropped = 0;    // other calls were left out because they were implausible
   std::int64_t relocated = 0;        // the Lua stack was being moved
   std::int64_t fresh_mismatch = 0;   // native luaV_execute frames and fresh Lua calls differ in number
-  std::int64_t unclaimed = 0;        // a native frame of the VM belongs to no Lua state that was found
+  std::int64_t unclaimed = 0;        // a native frame of the VM belongs to none of the Lua states that were found
   std::int64_t at_system_call = 0;   // the stop came at the return from a system call
-  std::int64_t remote = 0;           // it was stopped from another CPU, as luaspy may not use its own
+  std::int64_t remote = 0;           // it was stopped from another CPU, because luaspy may not use the thread's own
 
   Quality& operator+=(const Quality& other);
   bool operator==(const Quality& other) const = default;
 };
-// All of its numbers, in the order in which raw recordings have them. New ones are appended.
+// All its numbers, in their order in raw recordings. New ones are appended.
 inline constexpr std::array quality_numbers = {
     &Quality::stacks,     &Quality::with_lua,       &Quality::native_complete, &Quality::not_joined,
     &Quality::lua_broken, &Quality::lua_unusable,   &Quality::half_built,      &Quality::calls_dropped,
     &Quality::relocated,  &Quality::fresh_mismatch, &Quality::unclaimed,       &Quality::at_system_call,
     &Quality::remote};
-inline constexpr std::size_t first_quality_numbers = 10;  // of them: every raw recording has these, those of older
-                                                          // releases no more
+inline constexpr std::size_t first_quality_numbers = 10;  // the numbers that every raw recording has; recordings of
+                                                          // older releases have only these
 static_assert(sizeof(Quality) == quality_numbers.size() * sizeof(std::int64_t));
 
-// What the VM was doing. LuaJIT says it of itself (global_State.vmstate); of PUC Lua it is told by
-// the innermost call and the native frames in it.
+// What the VM was doing. LuaJIT records it (global_State.vmstate); for PUC Lua it follows from the
+// innermost call and the native frames in it.
 enum class VmState : std::uint8_t {
   none,  // no Lua runs on the thread
   interpreting,
   machine_code,  // LuaJIT: running a trace, or something that a trace called
   c,             // a C function that Lua called
-  collecting,    // the garbage collector, but for the finalizers that it calls; PUC: where its code can be told
+  collecting,    // the garbage collector, except for the finalizers that it calls; PUC: if its code can be recognised
                  // (collector_code.h)
   exiting,       // LuaJIT: leaving a trace
   recording,     // LuaJIT: recording a trace
   optimising,    // LuaJIT: optimising it
-  assembling,    // LuaJIT: making machine code of it
+  assembling,    // LuaJIT: generating machine code for it
 };
 inline constexpr std::size_t vm_state_count = 9;
 
@@ -96,13 +96,13 @@ constexpr std::string_view name(VmState state) {
   return names[static_cast<std::size_t>(state)];
 }
 
-// What people want to tell apart of it.
+// The VM states grouped as users want to see them.
 enum class Activity : std::uint8_t {
   lua,  // interpreted
   c,    // a C function that Lua called
   machine_code,
   collecting,
-  compiling,  // what LuaJIT does beside running the program
+  compiling,  // what LuaJIT does apart from running the program
   no_lua,     // native code on a thread on which no Lua runs
 };
 inline constexpr std::size_t activity_count = 6;
@@ -137,12 +137,12 @@ struct Tick {
 struct Sample {
   enum class State : std::uint8_t {
     running,   // it executed
-    sleeping,  // it waits for something, or is stopped
-    waiting,   // it could run, and had no CPU
+    sleeping,  // it was waiting for something, or was stopped by somebody else
+    waiting,   // it could have run, but had no CPU
   } state = State::running;
   Loss loss = Loss::none;
-  bool again = false;  // the thread has slept on since its last sample: stack, VM state and quality are that one's, and
-                       // not told again
+  bool again = false;  // the thread has stayed asleep since its last sample: stack, VM state and quality are those of
+                       // that sample, and are not repeated
   Stack stack;         // outermost first; empty with a loss
   VmState vm_state = VmState::none;
   std::int64_t stopped_ns = 0;  // how long the thread stood still

@@ -8,8 +8,8 @@
 
 namespace luaspy {
 
-// Where it cannot be written (the terminal was closed, the disk is full) it is not: that is no
-// reason to lose a profile. fmt::print throws then.
+// If the text cannot be written (the terminal was closed, the disk is full), it is dropped: that is
+// no reason to lose a profile. fmt::print would throw.
 template <class... T>
 void say(fmt::format_string<T...> format, T&&... values) {
   const std::string text = fmt::format(format, std::forward<T>(values)...);

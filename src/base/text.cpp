@@ -23,14 +23,14 @@ std::size_t sequence_length(std::string_view text) {
   return length;
 }
 
-// C0 and C1 controls and DEL: what a terminal could obey.
+// C0 and C1 controls and DEL, which a terminal could obey.
 bool is_control(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence[0]);
   if (sequence.size() == 1) return first < 0x20 || first == 0x7f;
   return sequence.size() == 2 && first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
 }
 
-// The front of `text` that is one character, made fit to be shown; it goes from `text`.
+// Removes the first character from `text` and returns it, made printable.
 std::string take_printable(std::string_view& text) {
   const std::size_t length = sequence_length(text), taken = std::max<std::size_t>(length, 1);
   std::string result;
@@ -43,7 +43,7 @@ std::string take_printable(std::string_view& text) {
   return result;
 }
 
-// Does `text` end within a sequence that goes on behind it?
+// How many bytes at the end of `text` begin a UTF-8 sequence without completing it; 0 if none do.
 std::size_t unfinished_end(std::string_view text) {
   for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);

@@ -1,5 +1,5 @@
 #pragma once
-// Strings of a target made fit for people and files.
+// Makes strings from a target fit for people and files.
 
 #include <cstdint>
 #include <string>
@@ -12,16 +12,16 @@ namespace luaspy {
 // input are kept; a cut is shown by "...".
 std::string printable(std::string_view text, std::size_t limit = 200);
 
-// As a Lua string literal in double quotes: the same with ", \ and newlines escaped. `whole`: how
-// long the string is of which `text` is the beginning; where that is more, "…" and the length
+// As a Lua string literal in double quotes: like printable(), with ", \ and newlines escaped.
+// `whole`: the length of the string that begins with `text`; if that is longer, "…" and the length
 // follow.
 std::string quoted(std::string_view text, std::uint64_t whole);
 
 // "lua5.4" of "/usr/bin/lua5.4".
 std::string base_name(std::string_view path);
 
-// Where each line of `text` begins, as Lua counts them; what follows the last one's end is one
-// more.
+// Where each line of `text` begins, as Lua counts lines; what follows the last line break, even
+// nothing, is one more line.
 std::vector<std::size_t> line_starts(std::string_view text);
 
 }  // namespace luaspy

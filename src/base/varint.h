@@ -1,6 +1,6 @@
 #pragma once
-// Numbers of 7 bits a byte, the lowest first, all but the last byte with the high bit set (LEB128,
-// as in protobuf): small ones take little room.
+// Numbers with 7 bits per byte, lowest first; all bytes except the last have the high bit set
+// (LEB128, as in protobuf). Small numbers take little space.
 
 #include <cstdint>
 #include <optional>
@@ -15,8 +15,8 @@ void put_varint(Bytes& bytes, std::uint64_t number) {
   bytes.push_back(static_cast<Byte>(number));
 }
 
-// `next` moves on. nullopt: the bytes end within the number, or it has more than the ten of the
-// largest one.
+// Advances `next`. nullopt: the bytes end within the number, or it has more than ten bytes, the
+// length of the largest one.
 template <typename Iterator>
 std::optional<std::uint64_t> take_varint(Iterator& next, Iterator end) {
   std::uint64_t number = 0;

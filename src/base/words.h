@@ -9,7 +9,7 @@ namespace luaspy {
 
 inline constexpr std::string_view white = " \t\n";
 
-// Takes the first word off `text`; empty if there is none.
+// Removes the first word from `text` and returns it; empty if there is none.
 inline std::string_view next_word(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(white), text.size()));
   const std::string_view word = text.substr(0, std::min(text.find_first_of(white), text.size()));
@@ -21,7 +21,7 @@ inline void skip_words(std::string_view& text, int count) {
   for (int i = 0; i < count; ++i) (void)next_word(text);
 }
 
-// Takes the first line off `text`, without its end.
+// Removes the first line from `text` and returns it without its line break.
 inline std::string_view next_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
@@ -29,7 +29,7 @@ inline std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-// 0 if there is no number. "0x" in front makes it hexadecimal whatever the base.
+// 0 if there is no number. A prefix "0x" makes it hexadecimal, whatever the base.
 template <typename T>
 T number(std::string_view word, int base = 10) {
   if (word.starts_with("0x")) word.remove_prefix(2), base = 16;

@@ -20,7 +20,7 @@ std::vector<std::string> spellings(const UsageOption& option) {
   return words;
 }
 
-// Within single quotes of a shell.
+// Escapes text for use within single quotes of a shell.
 std::string quotable(std::string text) {
   for (std::size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 4) text.replace(at, 1, "'\\''");
   return text;

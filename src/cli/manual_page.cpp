@@ -7,8 +7,8 @@
 namespace luaspy {
 namespace {
 
-// What troff would obey: a backslash, a minus sign (else a hyphen), and a dot or quote that begins
-// a line.
+// Escapes what troff would interpret: a backslash, a minus sign (otherwise a hyphen), and a dot or
+// quote at the beginning of a line.
 std::string escaped(std::string_view text) {
   std::string result;
   bool line_begins = true;

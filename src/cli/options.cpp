@@ -21,30 +21,30 @@ constexpr const char* about =
 constexpr const char* examples =
     "Examples:\n"
     "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, as a flame graph\n"
-    "  luaspy record -o my.luaspy -- lua5.4 my.lua    start a program, record all there is to know\n"
+    "  luaspy record -o my.luaspy -- lua5.4 my.lua    start a program, record everything about it\n"
     "  luaspy report my.luaspy                        what was hot; callers, lines, other formats\n"
     "  luaspy top --pid 1234                          which functions take the time, live\n"
     "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
     "  luaspy ps                                      which processes run Lua?\n"
     "  luaspy doctor --pid 1234                       a report about it, to send us when luaspy is wrong\n"
     "\n"
-    "Exit status: 0 done; of the launched command, if there is one; else 1 internal error, 2 wrong usage,\n"
-    "3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised, 7 not supported\n"
-    "(32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced, 10 target ended\n"
-    "first, 11 no samples, 126 or 127 command cannot be started.";
+    "Exit status: 0 success, or the status of the launched command; on failure 1 internal error, 2 wrong\n"
+    "usage, 3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised,\n"
+    "7 not supported (32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced,\n"
+    "10 target ended first, 11 no samples, 126 or 127 command cannot be started.";
 
 constexpr const char* dump_examples =
     "Examples:\n"
     "  luaspy dump --pid 1234                what is every thread doing, and what does it wait for?\n"
-    "  luaspy dump --pid 1234 --count 5      does it hang, or work?\n"
+    "  luaspy dump --pid 1234 --count 5      is it hung, or working?\n"
     "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too\n"
     "  luaspy dump --core core.1234          what it was doing when it crashed, or when gcore ran";
 
 constexpr const char* report_notes =
-    "Without a view to show: how it was recorded, the hottest functions and lines.\n"
-    "--diff: a difference is told if it is larger than luck would make it. Shares (--by samples) are of\n"
-    "all samples: one function that gets slower makes all others' smaller. --by time compares seconds\n"
-    "for each second of recording (same load), --by run seconds in all (same work, start to end).\n"
+    "Without an option that selects a view: how it was recorded, and the hottest functions and lines.\n"
+    "--diff reports differences that are larger than chance would produce. Shares (--by samples) are of\n"
+    "all samples: if one function gets slower, the shares of all others shrink. --by time compares\n"
+    "seconds per second of recording (same load), --by run total seconds (same work, start to end).\n"
     "\n"
     "Examples:\n"
     "  luaspy record -f raw -o a.luaspy -- lua5.4 my.lua\n"
@@ -54,7 +54,7 @@ constexpr const char* report_notes =
     "  luaspy report a.luaspy -f speedscope --from 10 --to -5\n"
     "  luaspy report --diff a.luaspy b.luaspy         what became slower?";
 
-// A target that runs already. Both options, for what they exclude.
+// Options for a target that is already running. Returns both, because other options exclude them.
 std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target) {
   const auto take = [&target](const std::string& word) {
     target.any = word == "auto";
@@ -67,7 +67,7 @@ std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptio
                           return word == "auto" ? "" : CLI::PositiveNumber(word) + CLI::TypeValidator<int>()(word);
                         })
                         ->option_text("PID");
-  auto* const name = command.add_option("--name", target.name, "The same, by its name or a part of its command")
+  auto* const name = command.add_option("--name", target.name, "The same, by its name or part of its command line")
                          ->option_text("NAME");
   pid->excludes(name);
   return {pid, name};
@@ -81,23 +81,24 @@ void add_target(CLI::App& command, TargetOptions& target) {
 }
 
 void add_subprocesses(CLI::App& command, bool& subprocesses) {
-  command.add_flag("-s,--subprocesses", subprocesses, "The processes that it has started, too, if they run Lua");
+  command.add_flag("-s,--subprocesses", subprocesses, "Also the processes that it has started, if they run Lua");
 }
 
 void add_rate(CLI::App& command, double& rate) {
-  command.add_option("-r,--rate", rate, "Samples a second (100)")->check(CLI::Range(0.01, 10000.0))->option_text("HZ");
+  command.add_option("-r,--rate", rate, "Samples per second (100)")
+      ->check(CLI::Range(0.01, 10000.0))
+      ->option_text("HZ");
 }
 
 void add_max_stopped(CLI::App& command, double& max_stopped) {
   command
-      .add_option("--max-stopped", max_stopped,
-                  "Lower the rate where a thread would stand still for more of the time (10)")
+      .add_option("--max-stopped", max_stopped, "Lower the rate so that no thread is stopped for more of the time (10)")
       ->check(CLI::Range(0.01, 100.0))
       ->option_text("PERCENT");
 }
 
 void add_always_stop(CLI::App& command, bool& always_stop) {
-  command.add_flag("--always-stop", always_stop, "Stop threads with ptrace even where they could be read without");
+  command.add_flag("--always-stop", always_stop, "Stop threads with ptrace even if they could be read without it");
 }
 
 void add_mode(CLI::App& command, Mode& mode) {
@@ -110,18 +111,20 @@ void add_mode(CLI::App& command, Mode& mode) {
 
 void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
   const auto check = [](const std::string& pattern) { return pattern_error(pattern).value_or(""); };
-  command.add_option("--only", only, "Samples with a matching function or file only (a regular expression)")
+  command.add_option("--only", only, "Only samples with a matching function or file (a regular expression)")
       ->check(check)
       ->option_text("PATTERN");
-  command.add_option("--ignore", ignore, "Not the samples with one")->check(check)->option_text("PATTERN");
+  command.add_option("--ignore", ignore, "Leave out samples with a matching function or file")
+      ->check(check)
+      ->option_text("PATTERN");
 }
 
 constexpr const char* top_notes =
     "Keys: q quit, ? help, Enter callers and callees, / filter, s sort, p pause, t threads, l lines.\n"
-    "%Own and %Total are of the last 5 s (key w: of all); 100 % is one thread all the time. When the\n"
-    "target ends, the screen stays until q. Where no screen can be shown, top works as with --batch.\n"
-    "A command after -- does not get the screen and the keys: what it writes to the terminal goes to a\n"
-    "file, and to the terminal when top is left; it is not ended, and its exit status is luaspy's.\n"
+    "%Own and %Total are of the last 5 s (key w: of all time); 100 % is one thread all the time. When the\n"
+    "target ends, the screen stays until q. If no screen can be shown, top works as with --batch.\n"
+    "A command after -- gets neither the screen nor the keys: what it writes to the terminal goes to a\n"
+    "file, and to the terminal once you quit. It is not ended then; luaspy exits with its exit status.\n"
     "\n"
     "Examples:\n"
     "  luaspy top --pid 1234                              what is it doing?\n"
@@ -137,10 +140,11 @@ std::string format_names(std::string_view separator) {
 void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise) {
   command.add_option("-o,--output", output, "File to write; - is standard output")->option_text("FILE");
   command
-      .add_option("-f,--format", format, fmt::format("Else by FILE's ending, or {}:\n{}", otherwise, format_names(" ")))
+      .add_option("-f,--format", format,
+                  fmt::format("One of these; by default as FILE ends, or {}:\n{}", otherwise, format_names(" ")))
       ->check(CLI::Validator(
           [](std::string& name) {
-            return find_format(name) != nullptr ? "" : fmt::format("{} is none of: {}", name, format_names(", "));
+            return find_format(name) != nullptr ? "" : fmt::format("{} is not one of: {}", name, format_names(", "));
           },
           fmt::format("{{{}}}", format_names(","))))
       ->option_text("FORMAT");
@@ -159,7 +163,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   record.footer(examples);
   add_target(record, options.target);
   add_rate(record, options.rate);
-  record.add_option("-d,--duration", options.duration, "Seconds to record; else until Ctrl-C or its end")
+  record.add_option("-d,--duration", options.duration, "Seconds to record (until Ctrl-C or its end)")
       ->check(CLI::PositiveNumber)
       ->option_text("SECONDS");
   add_max_stopped(record, options.max_stopped);
@@ -168,7 +172,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_subprocesses(record, options.subprocesses);
   add_mode(record, options.mode);
   add_shape(record, options.shape, options.threads);
-  record.add_option("--every", options.every, "Write the file so often while recording, too")
+  record.add_option("--every", options.every, "Also write the file this often while recording")
       ->check(CLI::Range(0.1, 1e6))
       ->option_text("SECONDS");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
@@ -176,12 +180,12 @@ void add_record(CLI::App& app, RecordOptions& options) {
 }
 
 void add_report(CLI::App& app, ReportOptions& options) {
-  CLI::App& report = *app.add_subcommand("report", "Show a raw recording, or make another format of it");
+  CLI::App& report = *app.add_subcommand("report", "Show a raw recording, or convert it to another format");
   report.footer(report_notes);
   CLI::Option* const file = report.add_option("file", options.file, "What record -f raw wrote")->option_text("FILE");
   CLI::Option* const diff = report
                                 .add_option("--diff", options.diff,
-                                            "What became slower or faster, from one to the other")
+                                            "What became slower or faster, from BEFORE to AFTER")
                                 ->expected(2)
                                 ->option_text("BEFORE AFTER");
   file->excludes(diff);
@@ -192,12 +196,13 @@ void add_report(CLI::App& app, ReportOptions& options) {
                       "Callers and callees of a function: its name, or a regular expression")
           ->option_text("NAME"),
       report.add_flag("--tree", options.tree, "The calls as a tree")->option_text(" "),
-      report.add_option("--source", options.source, "A Lua file with what each line took; any end of its path")
+      report
+          .add_option("--source", options.source, "A Lua file and what each line took; the end of its path is enough")
           ->option_text("FILE"),
       report.add_flag("--states", options.states, "What the VM was doing, and in which functions")->option_text(" "),
       report.add_flag("--by-thread", options.by_thread, "What each thread took")->option_text(" ")};
   for (CLI::Option* const view : views) view->excludes(diff)->excludes(report.get_option("--format"));
-  report.add_option("--min", options.least, "Of the tree, branches from so much on (1)")
+  report.add_option("--min", options.least, "With --tree: only branches with at least this share (1)")
       ->check(CLI::Range(0.0, 100.0))
       ->option_text("PERCENT")
       ->needs(views[1]);
@@ -208,14 +213,15 @@ void add_report(CLI::App& app, ReportOptions& options) {
   report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")
       ->check(CLI::IsMember({"samples", "time", "run"}))
       ->option_text("samples|time");
-  report.add_flag("--total", options.total, "With --diff: functions with all that they call")
+  report.add_flag("--total", options.total, "With --diff: functions including all that they call")
       ->needs(diff)
       ->option_text(" ");
-  report.add_option("--thread", options.thread, "Of one thread only: its number, or a part of its name")
+  report.add_option("--thread", options.thread, "Only one thread: its number, or part of its name")
       ->option_text("THREAD");
-  report.add_option("--from", options.from, "From so many seconds after the start on; -5: before the end")
+  report.add_option("--from", options.from, "From this many seconds after the start; -5: 5 s before the end")
       ->option_text("SECONDS");
-  report.add_option("--to", options.to, "Until then")->option_text("SECONDS");
+  report.add_option("--to", options.to, "Up to this many seconds after the start; negative: before the end")
+      ->option_text("SECONDS");
   add_shape(report, options.shape, options.threads);
   report.add_flag("--processes", options.shape.processes, "A root frame for each process");
 }
@@ -225,14 +231,14 @@ void add_top(CLI::App& app, TopOptions& options) {
   top.footer(top_notes);
   add_target(top, options.target);
   add_rate(top, options.rate);
-  top.add_option("-d,--duration", options.duration, "End after so many seconds")
+  top.add_option("-d,--duration", options.duration, "End after this many seconds")
       ->check(CLI::PositiveNumber)
       ->option_text("SECONDS");
-  top.add_option("--interval", options.interval, "Between two refreshes (1), between two tables (2)")
+  top.add_option("--interval", options.interval, "Time between refreshes (1), or between tables (2)")
       ->check(CLI::Range(0.1, 1e6))
       ->option_text("SECONDS");
-  CLI::Option* const batch = top.add_flag("--batch", options.batch, "Print plain tables, of each interval one");
-  top.add_option("--count", options.count, "With --batch: end after so many tables")
+  CLI::Option* const batch = top.add_flag("--batch", options.batch, "Print plain tables, one per interval");
+  top.add_option("--count", options.count, "With --batch: end after this many tables")
       ->check(CLI::PositiveNumber)
       ->option_text("N")
       ->needs(batch);
@@ -248,12 +254,12 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   dump.footer(dump_examples);
   const auto [pid, name] = add_running(dump, options.target);
   CLI::Option* const core = dump.add_option("--core", options.core,
-                                            "A core file of a process, or of gcore, instead of a live one")
+                                            "A core file, of a crash or of gcore, instead of a live process")
                                 ->option_text("FILE");
   dump.add_option("--exe", options.executable, "Where the program of the core file is now")
       ->option_text("PATH")
       ->needs(core);
-  dump.add_option("--sysroot", options.root, "Below which its libraries are (/)")
+  dump.add_option("--sysroot", options.root, "The directory under which its libraries are (/)")
       ->option_text("DIRECTORY")
       ->needs(core);
   add_mode(dump, options.mode);
@@ -263,23 +269,24 @@ void add_dump(CLI::App& app, DumpOptions& options) {
                 "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");
   dump.add_flag("--coroutines", options.coroutines, "All coroutines of all Lua states, and where each of them waits");
   add_subprocesses(dump, options.subprocesses);
-  dump.add_option("--count", options.count, "Look so often, and tell what moved: is it a hang?")
+  dump.add_option("--count", options.count, "Look this many times, and report what moved: is it a hang?")
       ->check(CLI::Range(1, 10000))
       ->option_text("N");
-  dump.add_option("--interval", options.interval, "Seconds between two looks (1)")
+  dump.add_option("--interval", options.interval, "Seconds between looks (1)")
       ->check(CLI::Range(0.0, 86400.0))
       ->option_text("SECONDS");
-  dump.add_flag("--json", options.json, "Print an object of JSON");
+  dump.add_flag("--json", options.json, "Print a JSON object");
   for (CLI::Option* const live : {pid, name, dump.get_option("--subprocesses"), dump.get_option("--count")})
     core->excludes(live);
 }
 
 constexpr const char* doctor_notes =
-    "For a bug report: what luaspy found in a process and what it did not, and why. It has names of files and\n"
-    "native functions, addresses, sizes and counts; no arguments of commands, no environment, no names or\n"
-    "values of the Lua program. Read it before you send it. Running threads are stopped for some µs each,\n"
-    "sleeping ones are not. What --save writes is different: registers, parts of the stack and the heap of\n"
-    "one thread, with whatever is in them. Only send it to somebody who may see all that the program knows.\n"
+    "For a bug report: what luaspy found in a process and what it did not, and why. The report contains\n"
+    "file names, names of native functions, addresses, sizes and counts, but no command arguments, no\n"
+    "environment, and no names or values of the Lua program. Read it before you send it. Running threads\n"
+    "are stopped for some µs each, sleeping ones are not. The file that --save writes is different: it\n"
+    "contains registers and parts of the stack and heap of one thread, with whatever data is in them.\n"
+    "Send it only to somebody who may see all data of the program.\n"
     "\n"
     "Examples:\n"
     "  luaspy doctor --pid 1234 -o report.txt\n"
@@ -291,17 +298,17 @@ void add_doctor(CLI::App& app, DoctorOptions& options) {
   add_running(doctor, options.target);
   doctor.add_option("-o,--output", options.output, "File to write the report to; - is standard output")
       ->option_text("FILE");
-  doctor.add_option("--save", options.save, "Save a stop of one thread, with contents of its memory, in another file")
+  doctor.add_option("--save", options.save, "Also save one stopped thread, with contents of its memory, to FILE")
       ->option_text("FILE");
 }
 
 void add_ps(CLI::App& app, PsOptions& options) {
   CLI::App& ps = *app.add_subcommand("ps", "List the processes that run Lua");
-  ps.add_flag("--states", options.states, "Count their states too: reads up to 256 MiB of each");
-  ps.add_flag("--json", options.json, "Print an object of JSON");
+  ps.add_flag("--states", options.states, "Also count their Lua states: reads up to 256 MiB of each");
+  ps.add_flag("--json", options.json, "Print a JSON object");
 }
 
-// Nothing is said of a target: an error, told in full.
+// True, with an error printed, if no target was given.
 bool lacks_target(const Options& options) {
   const auto lacks = [](const TargetOptions& target, std::string_view or_command) {
     if (target.pid != 0 || target.any || !target.name.empty() || !target.command.empty()) return false;
@@ -332,7 +339,7 @@ bool lacks_recording(const Options& options) {
   const bool lacks_file = options.report.file.empty() && options.report.diff.empty();
   if (lacks_file) fmt::print(stderr, "luaspy: say which recording: luaspy report FILE, or --diff BEFORE AFTER\n");
   const bool no_run = options.report.by == "run" && options.report.diff.empty();
-  if (no_run) fmt::print(stderr, "luaspy: --by run is for --diff\n");
+  if (no_run) fmt::print(stderr, "luaspy: --by run needs --diff\n");
   return lacks_file || no_run;
 }
 
@@ -364,7 +371,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_help(app, options);
 }
 
-// Of a validator that lists them: "TEXT:{bash,zsh,fish}".
+// The choices of a validator that lists them: "TEXT:{bash,zsh,fish}".
 std::vector<std::string> choices_of(const std::string& type) {
   std::vector<std::string> choices;
   const std::size_t begin = type.find('{'), end = type.find('}', begin);

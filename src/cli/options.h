@@ -28,8 +28,8 @@ struct Options {
   CompletionOptions completion;
 };
 
-// nullopt with `exit_code` set when there is nothing more to do (help, version, wrong usage:
-// printed already).
+// nullopt, with `exit_code` set, if there is nothing more to do (help, version and errors of usage
+// have already been printed).
 std::optional<Options> parse_options(int argc, char** argv, int& exit_code);
 
 }  // namespace luaspy

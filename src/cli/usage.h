@@ -1,5 +1,5 @@
 #pragma once
-// The command line, described: what the manual page and the shells' completions are made of.
+// A description of the command line, from which the manual page and the shell completions are made.
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ struct UsageOption {
   std::string letter, word;  // "p", "pid"; one may be empty
   std::string value;         // "PID"; empty for a flag
   std::string description;
-  std::vector<std::string> choices;  // all values that there are; empty if they cannot be listed
+  std::vector<std::string> choices;  // all possible values; empty if they cannot be listed
 };
 
 struct UsageCommand {
@@ -18,7 +18,7 @@ struct UsageCommand {
   std::string footer;  // notes and examples, or empty
   std::vector<UsageOption> options;
   std::string words;                 // what follows the options: "[-- COMMAND [ARGUMENT...]]", "FILE", or empty
-  std::vector<std::string> choices;  // for that, all that there are; empty if they cannot be listed
+  std::vector<std::string> choices;  // all possible values of `words`; empty if they cannot be listed
 };
 
 struct Usage {
@@ -26,7 +26,7 @@ struct Usage {
   std::vector<UsageCommand> commands;
 };
 
-// Made of the options themselves (options.cpp).
+// Made from the options themselves (options.cpp).
 Usage usage();
 
 // Troff with the man macros: luaspy(1).

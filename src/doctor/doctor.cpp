@@ -33,11 +33,11 @@ constexpr std::uint64_t most_tried_bytes = 512 << 20;  // bytes
 std::string heading(std::string_view text) { return fmt::format("\n== {}\n", text); }
 
 std::string first_line(const std::string& path) {
-  std::string text = system::read_file(path).value_or("not there");
+  std::string text = system::read_file(path).value_or("missing");
   return printable(text.substr(0, text.find('\n')));
 }
 
-// Those lines of a file of "Name: value" that are asked for, joined.
+// The requested lines of a file with lines "Name: value", joined.
 std::string lines_of(const std::string& path, std::initializer_list<std::string_view> names) {
   const std::string text = system::read_file(path).value_or("");
   std::string chosen;
@@ -72,7 +72,8 @@ std::string system_text() {
   text += fmt::format("luaspy's rights: {}\n",
                       lines_of("/proc/self/status", {"Uid", "Gid", "CapPrm", "CapEff", "NoNewPrivs", "Seccomp"}));
   text += fmt::format(
-      "kernel.yama.ptrace_scope: {}; kernel.perf_event_paranoid: {}; ptrace: {}; a log of a thread's switches: {}\n",
+      "kernel.yama.ptrace_scope: {}; kernel.perf_event_paranoid: {}; ptrace: {}; log of a thread's context switches: "
+      "{}\n",
       first_line("/proc/sys/kernel/yama/ptrace_scope"), first_line("/proc/sys/kernel/perf_event_paranoid"),
       stops ? stops.text() : "allowed", SwitchLog::open(::gettid()) != nullptr ? "allowed" : "refused");
   return text;
@@ -120,7 +121,7 @@ std::string process_text(const Process& process) {
     const std::string name = fmt::format("ns/{}", space);
     const std::optional<std::string> theirs = system::read_link(its + name);
     text += fmt::format("{}{} namespace: {}", text.ends_with('\n') ? "" : "; ", space,
-                        !theirs                                   ? "not to be read"
+                        !theirs                                   ? "not readable"
                         : theirs == system::read_link(own + name) ? "luaspy's"
                                                                   : "its own");
   }
@@ -129,7 +130,7 @@ std::string process_text(const Process& process) {
   return text;
 }
 
-// Neither names of data files nor those that a program gives to its memory.
+// Shows neither the names of data files nor those that a program gives to its memory.
 std::string kind_of(const Mapping& mapping, const std::set<std::string>& images) {
   if (mapping.inode != 0) {
     if (!images.contains(mapping.path)) return "file without code";
@@ -182,7 +183,7 @@ std::string mappings_text(const AddressSpace& space) {
   return text;
 }
 
-// Files with code: what they are, and whether the way out of their functions is known.
+// The files with code: what they are, and whether their functions can be unwound.
 std::string modules_text(const StackReader& reader) {
   std::string text;
   std::set<std::string> told;
@@ -221,7 +222,8 @@ std::string quality_text(const Quality& quality) {
   return text.empty() ? " none" : text;
 }
 
-// Lua's own names are the program's; how many frames there are of which kind is not.
+// The names of Lua functions belong to the program and are private; the number of frames of each
+// kind is not.
 std::string shape_text(const Stack& stack) {
   std::string text;
   for (std::size_t i = 0; i < stack.size();) {
@@ -279,7 +281,7 @@ std::string look_text(const StackReader& reader, const Sample& sample, bool in_f
   return text;
 }
 
-// What a stack's words point at, as far as a lua_State could be there.
+// Collects the words of a stack that could point to a lua_State.
 void collect_words(const StackReader& reader, std::set<Address>& words) {
   const std::span<const std::byte> stack = reader.snapshot().stack();
   const Address start = reader.snapshot().stack_start();
@@ -343,7 +345,7 @@ std::string lua_text(Session& session, const ThreadLooks& looks) {
   const std::vector<Dialect> chosen = reader.rows_to_try(), all = all_rows();
   std::vector<RowTrial> on_stacks(all.begin(), all.end()), in_memory(all.begin(), all.end());
   for (const Address word : looks.words) try_word(memory, word, on_stacks);
-  text += heading(fmt::format("Rows tried on {} words of the threads' stacks (*: by what the files say)",
+  text += heading(fmt::format("Rows tried on {} words of the threads' stacks (*: suggested by the files)",
                               looks.words.size())) +
           trials_text(on_stacks, chosen);
   const std::uint64_t searched = try_memory(memory, reader.space(), most_tried_bytes, in_memory);
@@ -356,8 +358,8 @@ std::string head_text() {
   const std::time_t now = std::time(nullptr);
   return fmt::format(
       "luaspy doctor, {:%Y-%m-%d %H:%M} UTC\n"
-      "This report has names of files and native functions, addresses, sizes and counts. It has no arguments of "
-      "commands, no environment, and no\n"
+      "This report contains file names, names of native functions, addresses, sizes and counts. It contains no command "
+      "arguments, no environment, and no\n"
       "names or values of the Lua program. Please read it before you send it.\n\n",
       fmt::gmtime(now));
 }
@@ -381,8 +383,8 @@ Result<void> save(Session& session, const ThreadLooks& looks, const std::string&
   if (file) save_stop(*stop, file);
   file.flush();
   if (!file) return Error{Cause::output, fmt::format("Cannot write {}.", path)};
-  say("luaspy: written: {}\n  It has registers and contents of the target's memory: parts of a thread's stack and of "
-      "its Lua heap, with whatever is in them.\n",
+  say("luaspy: written: {}\n  It contains registers and memory of the target: parts of a thread's stack and of its Lua "
+      "heap, with whatever data is in them.\n",
       path);
   return {};
 }
@@ -397,12 +399,13 @@ Result<int> doctor(const DoctorOptions& options) {
   const std::string head = head_text() + system_text();
   const Result<std::unique_ptr<Session>> opened = Session::open(options.target, sampler_options);
   if (!opened) {
-    // What luaspy may not look at is worth a report, too.
+    // A process that luaspy may not look at is worth a report, too.
     const bool refused = opened.error().cause == Cause::permission;
-    const std::string reason = options.target.pid != 0 ? opened.error().text + "\n" : "";  // else it may list commands
+    const std::string reason = options.target.pid != 0 ? opened.error().text + "\n" : "";  // otherwise the text may
+                                                                                           // list commands
     const Result<void> written = write(
         options.output, head + heading("Process") +
-                            (refused ? "luaspy may not look at it.\n" : "There is none to look at.\n") + reason);
+                            (refused ? "luaspy may not look at it.\n" : "There is no process to look at.\n") + reason);
     return written ? opened.error() : written.error();
   }
   Session& session = **opened;
@@ -415,7 +418,7 @@ Result<int> doctor(const DoctorOptions& options) {
   text += heading("Files with code") + modules_text(reader) + heading("Mappings") + mappings_text(reader.space());
   if (!session.target().process().alive())
     return Error{Cause::target_ended,
-                 fmt::format("Process {} ended while it was looked at.", session.target().process().pid())};
+                 fmt::format("Process {} ended while luaspy looked at it.", session.target().process().pid())};
   if (const Result<void> written = write(options.output, text); !written) return written.error();
   if (options.save.empty()) return 0;
   if (const Result<void> saved = save(session, looks, options.save); !saved) return saved.error();

@@ -1,4 +1,4 @@
-// What luaspy doctor says of the Luas in a process.
+// What luaspy doctor says about the Luas in a process.
 
 #include <fmt/format.h>
 
@@ -22,17 +22,17 @@ std::string address_text(const StackReader& reader, Address address) {
 std::string detection_text(const StackReader& reader) {
   std::string text = fmt::format("Searched {} files with code for a Lua core.\n", reader.searched().size());
   for (const LuaImage& image : reader.images()) {
-    text += fmt::format("{} in {} at {:#x}-{:#x}\n  told by \"{}\"{}\n  rows, best first:", image.name(), image.path,
-                        image.start, image.end, printable(image.ident),
-                        image.certain ? "" : ", which programs without a Lua may mention, too");
+    text += fmt::format("{} in {} at {:#x}-{:#x}\n  recognised by \"{}\"{}\n  rows, best first:", image.name(),
+                        image.path, image.start, image.end, printable(image.ident),
+                        image.certain ? "" : ", which programs without Lua may contain, too");
     for (const Dialect& row : image.rows) text += fmt::format(" {};", name_of(row));
     if (image.rows.empty()) text += " none";
     text += '\n';
   }
   if (reader.images().empty()) {
     text +=
-        "None of them says that it has one. These have no identity string of Lua (\"$LuaVersion: Lua 5.\", \"$Lua: Lua "
-        "5.\", \"LuaJIT 2.\", \"Lua 5.N\"):\n";
+        "None of them identifies itself as one. These contain no identity string of Lua (\"$LuaVersion: Lua 5.\", "
+        "\"$Lua: Lua 5.\", \"LuaJIT 2.\", \"Lua 5.N\"):\n";
     for (const std::string& path : reader.searched()) text += "  " + path + "\n";
   }
   return text;
@@ -40,7 +40,7 @@ std::string detection_text(const StackReader& reader) {
 
 namespace {
 
-// What was found in the live process, as it differs from release to release.
+// The offsets that were found in the live process, because they differ from release to release.
 std::string found_text(const LuajitLayout& found) {
   const auto field = [](std::string_view what, Offset offset) {
     return offset == no_field ? fmt::format(" {} not found", what) : fmt::format(" {} {}", what, offset);
@@ -100,8 +100,8 @@ std::string functions_text(const StackReader& reader) {
         core.start);
     if (core.vm) {
       text += fmt::format(
-          "LuaJIT's virtual machine is {} to {}; its C frame has {} bytes{}; {} sequences make or leave it; trace exit "
-          "{}\n",
+          "LuaJIT's virtual machine is {} to {}; its C frame has {} bytes{}; {} sequences create or remove it; trace "
+          "exit {}\n",
           address_text(reader, core.vm->start), address_text(reader, core.vm->end), core.vm->frame_size,
           core.vm->saves_r12_r13 ? ", saves r12 and r13" : "", core.vm->sequences.size(),
           core.vm->trace_exit ? "found" : "not found");

@@ -4,8 +4,8 @@
 
 namespace luaspy {
 
-// What --version says, and a report begins with: this luaspy, how it was built, and which Luas it
-// reads.
+// The text of --version, also printed at the beginning of a report: luaspy's version, how it was
+// built, and which Luas it reads.
 std::string version_text();
 
 }  // namespace luaspy

@@ -98,7 +98,7 @@ class CoreLook {
                                                   reader_.images().front().name(), path)};
     std::string text = fmt::format("No Lua in {} ({}). Looked for a Lua core in:", path, core_.command());
     for (const std::string& file : reader_.searched()) text += "\n  " + file;
-    return {Cause::no_lua, text + "\nand for states of every Lua in its memory."};
+    return {Cause::no_lua, text + "\nand, in its memory, for states of every Lua that luaspy reads."};
   }
 
   const CoreFile& core_;

@@ -1,6 +1,6 @@
 #pragma once
-// What dump shows of a core file: the same looks as at a live process (inspection.h), by the same
-// readers.
+// What dump shows for a core file: the same looks as at a live process (inspection.h), made by the
+// same readers.
 
 #include "dump/inspection.h"
 
@@ -12,8 +12,7 @@ struct CoreLookOptions {
   WalkLimits limits;
 };
 
-// An Error if there is no Lua in it that can be read (unless `merging` asks for native frames
-// only).
+// Fails if the file has no Lua that can be read, unless `merging` asks for native frames only.
 Result<ProcessLook> look_at(const CoreFile& core, const std::string& path, const CoreLookOptions& options);
 
 }  // namespace luaspy

@@ -17,11 +17,11 @@
 namespace luaspy {
 namespace {
 
-// A stream, not stdio: that gives up when a signal interrupts it.
+// Uses a stream, because stdio gives up when a signal interrupts it.
 void print(const std::string& text) { std::cout << text << std::flush; }
 
-// Signals wake it before its time: an alarm comes ten times a second (see system::watch_signals).
-// Threads that did not stop in time do so meanwhile.
+// Signals end the sleep early: an alarm comes ten times a second (see system::watch_signals). In
+// between, threads that did not stop in time are released.
 void pause(const Family& family, double seconds) {
   const auto end = system::Clock::now() +
                    std::chrono::duration_cast<system::Clock::duration>(std::chrono::duration<double>(seconds));
@@ -37,9 +37,9 @@ InspectOptions inspect_options(const DumpOptions& options) {
 
 Error incomplete() { return {Cause::output, "Cannot write all of the dump: no space, or closed by its reader."}; }
 
-// Threads that want to run and have no CPU are told from those that run by what they get of a
-// while: a short one, and if any gets too little of that, a second. A signal ends it. Of all
-// processes at once; nothing stands still by now.
+// Finds threads that want to run but have no CPU, by how much CPU time they get: watches all
+// processes for a short time and, if any thread gets too little, for a second. A signal ends it. No
+// thread is stopped by now.
 void watch_running(const Family& family, std::vector<Inspector>& inspectors, std::vector<ProcessLook>& looks) {
   constexpr double first = 0.05, whole = 1;  // s
   std::vector<std::vector<std::pair<pid_t, CpuWatch>>> watches;
@@ -59,8 +59,8 @@ void watch_running(const Family& family, std::vector<Inspector>& inspectors, std
 
 using Looks = std::vector<ProcessLook>;  // at one process, in the order of time
 
-// At each process, the target first; without those that ended before they could be looked at. Text
-// is printed after each round.
+// Looks at each process, the target first. Leaves out processes that ended before they could be
+// looked at. Text is printed after each round.
 std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
   std::vector<Inspector> inspectors;
   for (const auto& session : family.sessions()) inspectors.emplace_back(*session, inspect_options(options));
@@ -84,7 +84,7 @@ std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
   return all;
 }
 
-// Of a core file.
+// Dumps a core file.
 Result<int> dump_core(const DumpOptions& options) {
   const Result<std::unique_ptr<CoreFile>> core = CoreFile::open({options.core, options.executable, options.root});
   if (!core) return core.error();
@@ -99,8 +99,8 @@ Result<int> dump_core(const DumpOptions& options) {
   return 0;
 }
 
-// Threads that ran and could not be stopped: an Error if there was nothing else to look at, else a
-// note.
+// Reports running threads that could not be stopped: as an Error if no other thread has a stack,
+// else as a note.
 Result<void> check_refused(const std::vector<Looks>& all) {
   std::optional<Error> cause;
   bool any_stack = false;
@@ -135,7 +135,7 @@ Result<int> dump(const DumpOptions& options) {
   const std::vector<Looks> all = look_at_all(family, options);
   if (all.empty())
     return Error{Cause::target_ended,
-                 fmt::format("Process {} ended while it was looked at.", family.target().target().process().pid())};
+                 fmt::format("Process {} ended while luaspy looked at it.", family.target().target().process().pid())};
   if (options.json) print(to_json(all, options.coroutines));
   for (const Looks& looks : all) {
     if (!options.json && looks.size() > 1) print(to_text(movements(looks), looks));

@@ -24,7 +24,7 @@ struct DumpOptions {
   double interval = 1;  // s between two of them
 };
 
-// Prints the stack of every thread once, innermost frame first. The exit status.
+// Prints the stack of every thread, innermost frame first. Returns the exit status.
 Result<int> dump(const DumpOptions& options);
 
 }  // namespace luaspy

@@ -131,7 +131,7 @@ Json to_json(const CoreFacts& core) {
   return json;
 }
 
-// What a look has beside the process: it is another one in each.
+// Adds the part of a look that differs from look to look, without what belongs to the process.
 void add_look(const ProcessLook& look, bool with_coroutines, Json& json) {
   json["threads"] = Json::array();
   for (const ThreadLook& thread : look.threads) json["threads"].push_back(to_json(thread));

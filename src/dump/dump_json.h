@@ -1,6 +1,6 @@
 #pragma once
 // What dump prints for programs. docs/dump.schema.json is its schema; its version changes when a
-// field changes its meaning or goes.
+// field changes its meaning or is removed.
 
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace luaspy {
 
-// Of each process one or more looks, in the order of time; the target comes first, then its
+// One or more looks at each process, in the order of time; the target comes first, then its
 // subprocesses.
 std::string to_json(const std::vector<std::vector<ProcessLook>>& processes, bool with_coroutines);
 

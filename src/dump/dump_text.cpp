@@ -12,7 +12,7 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-// In groups, each on lines of its own: what a person asks first is what the function was called
+// One variable per line, grouped by kind: people first want to know what the function was called
 // with.
 void print_variables(Out out, const CallVariables& has) {
   for (const Variable& variable : has.variables)
@@ -29,23 +29,29 @@ void print_frame(Out out, const Frame& frame, const FrameDetail* detail) {
   if (detail->variables) print_variables(out, *detail->variables);
 }
 
-// `rows`: by the states seen, if no file told which Lua it is.
+// `rows`: the Luas according to the states seen, if no file identified one.
 void print_core(Out out, const CoreFacts& core, const std::vector<std::string>& rows) {
   fmt::format_to(out, "Core file {}{}\n", core.path, core.end.empty() ? "" : ": ended by " + core.end);
   if (core.missing_bytes != 0)
     fmt::format_to(out, "It was cut off: {:.1f} MB of memory are missing\n",
                    static_cast<double>(core.missing_bytes) / 1e6);
   for (const CoreFile::MissingFile& file : core.missing_files) {
-    fmt::format_to(
-        out, "Native frames in {} are missing: {}\n", printable(file.path),
-        file.differs ? "the file that is there now is another one" : "the file is not to be had (--exe, --sysroot)");
+    fmt::format_to(out, "Native frames in {} are missing: {}\n", printable(file.path),
+                   file.differs ? "the file that is there now is a different one"
+                                : "the file is not available (--exe, --sysroot)");
   }
-  if (!rows.empty()) fmt::format_to(out, "{}, by its states in memory\n", fmt::join(rows, ", "));
+  if (!rows.empty()) fmt::format_to(out, "{}, recognised by its states in memory\n", fmt::join(rows, ", "));
 }
 
 std::string wait_text(const Wait& wait) { return (wait.halt.kind == Halt::Kind::none ? "waits in " : "") + wait.text; }
 
-// What it does, in a word.
+std::string where(VmState state) {
+  if (state == VmState::machine_code) return "in machine code";
+  if (state == VmState::c) return "in a C function";
+  return fmt::format("in the {}", name(state));
+}
+
+// What the thread does, in a word.
 std::string_view state_of(const ThreadLook& thread) {
   return thread.wait && thread.wait->halt.kind != Halt::Kind::none ? name(thread.wait->halt.kind)
                                                                    : name(thread.sample.state);
@@ -55,7 +61,7 @@ void print_thread(Out out, const ThreadLook& thread) {
   const Sample& sample = thread.sample;
   fmt::format_to(out, "\nThread {}{} ({}{})\n", thread.tid,
                  thread.name.empty() ? "" : fmt::format(" \"{}\"", thread.name), state_of(thread),
-                 sample.vm_state == VmState::none ? "" : fmt::format("; in the {}", name(sample.vm_state)));
+                 sample.vm_state == VmState::none ? "" : ", " + where(sample.vm_state));
   if (sample.loss != Loss::none) fmt::format_to(out, "    no stack: {}\n", name(sample.loss));
   if (thread.cpu_wait) fmt::format_to(out, "    {}\n", cpu_wait_text(*thread.cpu_wait));
   for (std::size_t i = sample.stack.size(); i-- > 0;) {
@@ -76,7 +82,7 @@ std::string counts_text(const StateReport& state) {
 
 void print_group(Out out, const CoroutineGroup& group) {
   fmt::format_to(out, "\n{} coroutine{} {}", group.count, group.count == 1 ? "" : "s", name(group.status));
-  if (!group.began.name.empty()) fmt::format_to(out, ", begun in {}", describe(group.began, false));
+  if (!group.began.name.empty()) fmt::format_to(out, ", with body {}", describe(group.began, false));
   fmt::format_to(out, "\n");
   for (auto frame = group.stack.rbegin(); frame != group.stack.rend(); ++frame) print_frame(out, *frame, nullptr);
 }
@@ -93,9 +99,10 @@ void print_state(Out out, const StateReport& state, bool with_coroutines) {
   if (!with_coroutines) return;
   fmt::format_to(out, "    coroutines: {}{}\n", counts_text(state), state.complete ? "" : "; the list is not complete");
   if (!state.exact)
-    fmt::format_to(out,
-                   "    the program works, and its heap is too big to be read in one stop: coroutines made in the last "
-                   "moments may be missing\n");
+    fmt::format_to(
+        out,
+        "    the program is running, and its heap is too big to be read in one stop: coroutines created in the "
+        "last moments may be missing\n");
   if (state.garbage != 0) fmt::format_to(out, "    {} more are garbage that is being collected\n", state.garbage);
   if (state.unread != 0) fmt::format_to(out, "    {} more could not be read\n", state.unread);
   for (const CoroutineGroup& group : state.groups) print_group(out, group);
@@ -115,7 +122,7 @@ void print_process(Out out, const ProcessLook& look) {
     fmt::format_to(out, "\nThe running threads stood still for {:.1f} ms\n",
                    static_cast<double>(look.stood_still_ns) / 1e6);
   if (look.disturbed)
-    fmt::format_to(out, "\nThe process moved while it was read: what is said above may not fit together\n");
+    fmt::format_to(out, "\nThe process ran while it was being read: the parts above may not fit together\n");
 }
 
 // "3", "3, 5", "3 to 9".
@@ -125,8 +132,8 @@ std::string describe_lines(const std::vector<int>& lines) {
   return fmt::format("line{} {}", lines.size() == 1 ? "" : "s", fmt::join(lines, ", "));
 }
 
-// Where it always is: the innermost function that a Lua engineer knows, and if that is one of C,
-// who called it.
+// Where the thread always is: the innermost Lua function or C function called from Lua; for a C
+// function also its caller.
 std::string place_text(const Movement& movement) {
   const Frame* const lua = innermost(movement.inside, Frame::Kind::lua);
   const Frame* const c = innermost(movement.inside, Frame::Kind::c);

@@ -8,7 +8,7 @@
 namespace luaspy {
 
 std::string to_text(const ProcessLook& look, bool with_coroutines);
-// A look after `before`, of which threads that are where they were are told in one line.
+// A look after `before`; a thread that has not moved since then takes one line.
 std::string to_text(const ProcessLook& look, const ProcessLook& before, bool with_coroutines);
 // What moved in `looks`, two or more.
 std::string to_text(const std::vector<Movement>& movements, const std::vector<ProcessLook>& looks);

@@ -20,7 +20,7 @@ std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& 
   return details;
 }
 
-// The target may run meanwhile.
+// The target may run while this reads.
 void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look) {
   for (const auto& [G, lua] : reader.lua().global_states()) {
     StateReport& report = look.states.emplace_back();
@@ -56,7 +56,7 @@ void complete(ProcessLook& look, SourceLines& sources, const StackReader& reader
 }
 
 std::optional<Sample> Inspector::look_at(Thread& thread) {
-  constexpr int tries = 20;  // one that moves while it is read asleep is looked at again
+  constexpr int tries = 20;  // a sleeping thread that moves while it is read is looked at again
   std::optional<Sample> sample;
   for (int i = 0; i < tries; ++i) {
     sample = session_.sampler().sample(thread);
@@ -72,8 +72,8 @@ std::optional<Sample> Inspector::look_at(Thread& thread) {
   return last;
 }
 
-// Each thread by itself first: that takes short stops, and a standstill then finds most of what it
-// needs to know already known.
+// First looks at each thread by itself, with short stops. A later standstill then already knows
+// most of what it needs.
 ProcessLook Inspector::look() {
   const system::Clock::time_point now = system::Clock::now();
   if (!first_) first_ = now;
@@ -101,7 +101,8 @@ ProcessLook Inspector::look() {
 }
 
 std::vector<std::pair<pid_t, CpuWatch>> Inspector::watch_running(const ProcessLook& look) {
-  constexpr std::size_t most = 1024;  // a process may have as many threads as it likes; each is read three times
+  constexpr std::size_t most = 1024;  // a bound, because a process may have any number of threads, and each is read
+                                      // three times
   std::vector<std::pair<pid_t, CpuWatch>> watches;
   for (const auto& thread : session_.target().process().threads()) {
     const auto seen = std::ranges::find(look.threads, thread->tid(), &ThreadLook::tid);
@@ -120,7 +121,8 @@ void Inspector::look_in_standstill(ProcessLook& look) {
     constexpr std::size_t most_states = 64;
     std::size_t read = 0;
     for (const auto& [G, lua] : reader.lua().global_states()) {
-      if (++read <= most_states) reader.lua().names().read_loaded(lua, G);  // values are named in the standstill
+      if (++read <= most_states)
+        reader.lua().names().read_loaded(lua, G);  // for the names of values, which are made in the standstill
     }
   }
   bool settled = false;
@@ -132,7 +134,7 @@ void Inspector::look_in_standstill(ProcessLook& look) {
   for (StateReport& state : look.states) state.exact = exact_;
 }
 
-// A thread that sleeps has a marker at the end of its stack already.
+// The stack of a sleeping thread already ends with a marker.
 void Inspector::name_stacks(ProcessLook& look) {
   StackReader& reader = session_.sampler().reader();
   for (ThreadLook& thread : look.threads) {
@@ -145,12 +147,12 @@ void Inspector::name_stacks(ProcessLook& look) {
   unnamed_.clear();
 }
 
-// Coroutines are learned in the standstill, so that all is of one instant, if nothing runs anyway,
-// or if it does not take long.
+// Coroutines are read in the standstill, so that everything is of one instant, if nothing is
+// running anyway or if it does not take long.
 bool Inspector::learns_in_standstill(const Standstill& standstill, int tried) const {
-  constexpr std::int64_t most_in_stop = 64 << 20;  // bytes in use by all Luas: some 85 ms, by the 1.3 ms a MB of
-                                                   // docs/dump.md
-  constexpr int most_tries = 2;                    // of threads that sleep, but not for as long as it takes
+  constexpr std::int64_t most_in_stop = 64 << 20;  // bytes in use by all Luas: some 85 ms, at the 1.3 ms per MB that
+                                                   // README gives
+  constexpr int most_tries = 2;                    // if threads sleep, but wake before everything is read
   std::int64_t bytes = 0;
   for (const auto& [G, lua] : session_.sampler().reader().lua().global_states())
     bytes += read_collector(session_.target().memory(), lua, G).bytes;
@@ -162,7 +164,7 @@ void Inspector::learn(Coroutines& coroutines) {
   coroutines.learn(reader.space(), reader.lua().global_states());
 }
 
-// False if it was not all of one instant.
+// False if not everything was of one instant.
 bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tried) {
   Sampler& sampler = session_.sampler();
   unnamed_.clear();
@@ -181,7 +183,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     const auto thread = std::ranges::find(look.threads, member.thread->tid(), &ThreadLook::tid);
     if (thread == look.threads.end()) continue;
     thread->sample = sampler.look(member);
-    if (thread->sample.loss != Loss::none) continue;  // the reader still has the thread before
+    if (thread->sample.loss != Loss::none) continue;  // the reader still holds the previous thread
     active.push_back(sampler.reader().active());
     if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values);
     unnamed_.emplace(thread->tid, sampler.reader().take_unnamed());
@@ -203,7 +205,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
 void Inspector::add_waits(ProcessLook& look) {
   Process& process = session_.target().process();
   Waits waits(process, session_.target().memory());
-  const auto& threads = process.threads();  // asking again may list them anew
+  const auto& threads = process.threads();  // asking again may list them again
   for (ThreadLook& thread : look.threads) {
     if (thread.sample.state != Sample::State::sleeping) continue;
     const auto of_process = std::ranges::find_if(threads, [&](const auto& each) { return each->tid() == thread.tid; });

@@ -1,6 +1,6 @@
 #pragma once
-// What dump shows of a process: one look at all its threads, and if asked for at variables and at
-// all coroutines. Plain data, of which text and JSON are made (dump_text.h, dump_json.h).
+// What dump shows for a process: one look at all its threads and, if requested, at variables and
+// all coroutines. Plain data, from which text and JSON are made (dump_text.h, dump_json.h).
 
 #include <map>
 #include <optional>
@@ -20,7 +20,7 @@
 
 namespace luaspy {
 
-// Beside a frame of a stack.
+// What is known about a frame in addition to Frame.
 struct FrameDetail {
   std::optional<SourceLine> source;        // Lua: of the current line
   std::optional<CallVariables> variables;  // of a Lua function, or of a C function that Lua called
@@ -33,14 +33,14 @@ struct ThreadLook {
   std::vector<FrameDetail> details;  // as sample.stack, or shorter
   std::optional<Wait> wait;          // what it sleeps in
   Thread::Times times{};             // since it began
-  std::optional<CpuWait> cpu_wait;   // it wants to run, and has no CPU for a part of the time
+  std::optional<CpuWait> cpu_wait;   // it wants to run, but has no CPU for part of the time
 };
 
-// What is said of a core file beside its threads.
+// What is shown about a core file in addition to its threads.
 struct CoreFacts {
   std::string path;
   std::string end;                  // "signal 11 (Segmentation fault) at 0x0"; empty: the process was alive
-  std::uint64_t missing_bytes = 0;  // of its memory: the file was cut off
+  std::uint64_t missing_bytes = 0;  // of its memory, because the file was cut off
   std::vector<CoreFile::MissingFile> missing_files;
 };
 
@@ -52,11 +52,11 @@ struct ProcessLook {
   double time = 0;                // s since the first look
   std::vector<ThreadLook> threads;
   std::vector<std::vector<pid_t>> deadlocks;  // threads that wait for each other's mutexes, in rings
-  std::vector<StateReport> states;            // of each Lua; without coroutines if they were not asked for
-  // Of a look at variables or coroutines, for which all running threads stand still at once:
-  std::int64_t stood_still_ns = 0;  // 0: none had to
-  bool disturbed = false;           // a sleeping thread woke each time meanwhile: what was read may not fit together
-  std::optional<CoreFacts> core;    // of a core file, not of a live process
+  std::vector<StateReport> states;            // one per global state; without coroutines if they were not requested
+  // For a look at variables or coroutines, which stops all running threads at the same time:
+  std::int64_t stood_still_ns = 0;  // 0: none had to be stopped
+  bool disturbed = false;           // a sleeping thread woke during every attempt: what was read may not fit together
+  std::optional<CoreFacts> core;    // only for a core file
 };
 
 struct InspectOptions {
@@ -65,22 +65,22 @@ struct InspectOptions {
   bool coroutines = false;
 };
 
-// What these add is the same for a live process (Inspector) and a core file (core_look.h).
-// Of each frame of the look that `reader` made last.
+// The following functions serve both live processes (Inspector) and core files (core_look.h).
+// Variables of each frame of the last look of `reader`.
 std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits);
-// What the collectors of the Luas seen say of themselves, into look.states.
+// Adds the state of the collector of each Lua that was seen to look.states.
 void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look);
-// When all threads, and their waits, are in: the source lines of their stacks, deadlocks, Luas.
+// Call when all threads and their waits have been added: adds source lines, deadlocks and the Luas.
 void complete(ProcessLook& look, SourceLines& sources, const StackReader& reader);
 
 class Inspector {
  public:
-  // `session` has to outlive it, and to sample sleeping threads too.
+  // `session` must outlive this object, and must also sample sleeping threads.
   Inspector(Session& session, const InspectOptions& options)
       : session_(session), options_(options), sources_(session.target().process().pid()) {}
 
   ProcessLook look();
-  // Of the threads that were found running in it. To be called soon after look().
+  // Starts to watch the threads that `look` found running. Call it soon after look().
   std::vector<std::pair<pid_t, CpuWatch>> watch_running(const ProcessLook& look);
 
  private:
@@ -95,11 +95,12 @@ class Inspector {
   Session& session_;
   InspectOptions options_;
   SourceLines sources_;
-  std::map<int, Sample> last_;                   // by tid: of a thread that sleeps on, its stack is not told again
+  std::map<int, Sample> last_;  // by tid: the sampler does not repeat the stack of a thread that stays asleep
   std::map<Address, std::set<Address>> hooked_;  // by global_State: states that were seen running with a debug hook
   std::optional<system::Clock::time_point> first_;
   bool exact_ = true;                            // the last try read all coroutines in its standstill
-  std::map<int, StackReader::Unnamed> unnamed_;  // by tid: looks of the last try, whose names wait for its end
+  std::map<int, StackReader::Unnamed> unnamed_;  // by tid: looks of the last try, whose frames are named after it has
+                                                 // ended
 };
 
 }  // namespace luaspy

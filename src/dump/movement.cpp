@@ -7,7 +7,8 @@ namespace {
 
 constexpr double hanging_share = 0.01, working_share = 0.5;
 
-// The same function, wherever in it. What a function is called depends on where it is called.
+// Whether both are in the same function, at any line. Names are not compared: a function's name
+// depends on its caller.
 bool same_function(const Frame& a, const Frame& b) {
   if (a.kind != b.kind || a.file != b.file) return false;
   return a.kind == Frame::Kind::lua ? a.line_defined == b.line_defined && a.prototype == b.prototype : a.name == b.name;

@@ -1,5 +1,5 @@
 #pragma once
-// What threads did between several looks at a process: how one tells a hang from work.
+// What threads did between several looks at a process, to distinguish a hang from work.
 
 #include <string>
 #include <vector>
@@ -16,12 +16,12 @@ struct Movement {
   } kind = Kind::moves;
   int tid = 0;
   std::string name;
-  double cpu = 0, waited = 0;  // share of the time that it was on a CPU; that it waited for one
+  double cpu = 0, waited = 0;  // share of the time that it was on a CPU, and that it waited for one
   Stack inside;                // the frames, outermost first, that all looks begin with; without lines
   std::vector<int> lines;      // of the innermost Lua function among these, in the looks: ascending, each once
 };
 
-// One for each thread that is in all looks, in the order of the last one. `looks`: two or more, of
+// One for each thread that is in all looks, in the order of the last look. `looks`: two or more, at
 // one process.
 std::vector<Movement> movements(const std::vector<ProcessLook>& looks);
 

@@ -21,7 +21,7 @@ std::int64_t now_ns(clockid_t clock) {
   return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
 }
 
-// proc(5): (22) starttime, in ticks since boot. Field 3 is the one behind the name.
+// proc(5): (22) starttime, in ticks since boot. Field 3 is the first after the name.
 std::int64_t start_of(pid_t pid) {
   const std::string stat = system::read_file(fmt::format("/proc/{}/stat", pid)).value_or("");
   const std::size_t end = stat.rfind(')');
@@ -47,7 +47,7 @@ SourceLines SourceLines::of_core(std::int64_t known_until_ns) { return {::getpid
 
 SourceLines::File SourceLines::read(const std::string& name) const {
   File file;
-  // What chunk_name (luastate/names.h) makes of chunks that are no files.
+  // What chunk_name (luastate/names.h) returns for chunks that are not files.
   if (name.empty() || name == "?" || name == "stdin" || name.starts_with("[string \"")) return file;
   const FileDescriptor opened = open_file_of(pid_, name);
   struct stat status {};
@@ -61,7 +61,8 @@ SourceLines::File SourceLines::read(const std::string& name) const {
   file.text.shrink_to_fit();
   if (file.text.starts_with("\xef\xbb\xbf")) file.text.erase(0, 3);  // a byte order mark: lauxlib.c skips it, too
   if (!file.text.empty()) file.lines = line_starts(file.text);
-  constexpr std::int64_t resolution_ns = 20'000'000;  // of both times: a tick of 10 ms, and one of the file system
+  constexpr std::int64_t resolution_ns = 20'000'000;  // of both times: a clock tick of 10 ms, and the resolution of the
+                                                      // file system
   file.changed = started_ns_ != 0 && status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec >
                                          started_ns_ + resolution_ns;
   return file;
@@ -79,7 +80,7 @@ std::optional<SourceLine> SourceLines::line(const std::string& name, int line) {
   const auto index = static_cast<std::size_t>(line) - 1;
   const std::size_t start = file.lines[index],
                     end = index + 1 < file.lines.size() ? file.lines[index + 1] : file.text.size();
-  if (start == file.text.size()) return std::nullopt;  // what follows the last line's end is none
+  if (start == file.text.size()) return std::nullopt;  // what follows the last line break is not a line
   return SourceLine{printable(trimmed(std::string_view(file.text).substr(start, end - start)), most_shown),
                     file.changed};
 }

@@ -13,19 +13,19 @@ namespace luaspy {
 
 struct SourceLine {
   std::string text;      // without blanks around it, cut after 120 bytes, printable; may be empty
-  bool changed = false;  // the file was written after the process started: what runs may be another text
+  bool changed = false;  // the file was written after the process started, so what runs may differ
 };
 
-// Reading may take as long as the target's file system does.
+// A read may block as long as the target's file system does.
 class SourceLines {
  public:
   explicit SourceLines(pid_t pid);
-  // Files as luaspy itself finds them; those written after `known_until_ns`, of the real-time
-  // clock, have changed.
+  // Files as luaspy itself finds them; those written after `known_until_ns` (real-time clock) count
+  // as changed.
   static SourceLines of_core(std::int64_t known_until_ns);
 
-  // Line `line`, from 1, of a file named as in Frame::file. nullopt: no such file or line, not to
-  // be read, no plain file, larger than 4 MiB.
+  // Line `line`, from 1, of a file named as in Frame::file. nullopt: there is no such file or line,
+  // or the file cannot be read, is not a regular file, or is larger than 4 MiB.
   std::optional<SourceLine> line(const std::string& file, int line);
 
  private:

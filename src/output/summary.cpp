@@ -20,12 +20,12 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   const StopTimes& stops = profile.stops();
   const About& about = profile.about;
   if (stops.count() != 0) {
-    fmt::format_to(out,
-                   "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in all, {:.2f} "
-                   "% of the time\n",
-                   static_cast<double>(stops.quantile_ns(0.5)) / 1e3,
-                   static_cast<double>(stops.quantile_ns(0.99)) / 1e3, static_cast<double>(stops.total_ns()) / 1e6,
-                   percent(stops.total_ns(), about.duration_ns));
+    fmt::format_to(
+        out,
+        "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in total, {:.2f} "
+        "% of the time\n",
+        static_cast<double>(stops.quantile_ns(0.5)) / 1e3, static_cast<double>(stops.quantile_ns(0.99)) / 1e3,
+        static_cast<double>(stops.total_ns()) / 1e6, percent(stops.total_ns(), about.duration_ns));
   }
   if (profile.losses(Loss::skipped) != 0) {
     fmt::format_to(out,
@@ -34,7 +34,7 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   }
 }
 
-// Where the VM was, most first.
+// The VM states, most frequent first.
 void add_vm_states(const Profile& profile, Text out) {
   std::vector<std::pair<std::int64_t, VmState>> states;
   for (std::size_t i = 0; i < vm_state_count; ++i) {
@@ -56,13 +56,13 @@ void add_quality(const Quality& quality, Text out) {
   const auto part = [&](std::string_view what, std::int64_t count) {
     if (count != 0) fmt::format_to(out, "; {} {:.2f} %", what, percent(count, quality.with_lua));
   };
-  part("not joined", quality.not_joined);
+  part("C and Lua parts not joined", quality.not_joined);
   part("Lua part cut short", quality.lua_broken);
-  part("unusable", quality.lua_unusable);
-  part("innermost call half built and dropped", quality.half_built);
-  part("other calls dropped", quality.calls_dropped);
+  part("no Lua call readable", quality.lua_unusable);
+  part("innermost call still being set up, left out", quality.half_built);
+  part("implausible calls left out", quality.calls_dropped);
   part("Lua stack being moved", quality.relocated);
-  part("native frames of the VM and Lua calls that entered one differ in number", quality.fresh_mismatch);
+  part("C and Lua frames could not be matched one to one", quality.fresh_mismatch);
   fmt::format_to(out, "\n");
 }
 
@@ -74,7 +74,7 @@ std::string hottest_text(const Profile& profile) {
   const FunctionTable functions = functions_of(profile, false);
   const std::vector<Cost> all = costs(profile, functions, By::samples);
   std::vector<std::uint32_t> order = most_expensive(all);
-  // Those of equal cost by name.
+  // Functions of equal cost are ordered by name.
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
     return std::tie(all[b].own, all[b].total, functions.texts[a]) <
            std::tie(all[a].own, all[a].total, functions.texts[b]);
@@ -104,7 +104,7 @@ std::string summary_text(const Profile& profile) {
   fmt::format_to(out, "  lost: {}; thread asleep at {} ticks\n", losses_text(profile.losses()), profile.idle());
   if (profile.waiting() != 0) {
     const std::int64_t could_run = profile.waiting() + profile.quality().stacks + profile.total_losses();
-    fmt::format_to(out, "  waited for a CPU at {} ticks, {:.0f} % of those at which a thread could have run\n",
+    fmt::format_to(out, "  waited for a CPU at {} ticks, {:.0f} % of the ticks at which a thread could have run\n",
                    profile.waiting(), percent(profile.waiting(), could_run));
   }
   return text;

@@ -1,5 +1,6 @@
 #pragma once
-// A recording in some lines of text: what `record` ends with, and `report` begins with.
+// Some lines of text about a recording, printed at the end of `record` and at the beginning of
+// `report`.
 
 #include <string>
 
@@ -7,7 +8,7 @@
 
 namespace luaspy {
 
-// Duration, samples, rate reached, stop times, where the VM was, how good the stacks are, losses.
+// Duration, samples, achieved rate, stop times, VM states, quality of the stacks, losses.
 std::string summary_text(const Profile& profile);
 
 // The functions that have the most samples of their own, as a table; "" if there are none.

@@ -27,7 +27,8 @@ std::string listed(std::string text, const LuaProcesses& found, std::vector<LuaP
 
 bool is_ours(const LuaProcess& process) { return process.refusal.empty(); }
 
-// Of those that luaspy may look at, those whose Lua is certain, if there are any.
+// Among the processes that luaspy may look at, those whose Lua is certain if there are any, else
+// all.
 std::vector<LuaProcess> best_of(const std::vector<LuaProcess>& processes) {
   std::vector<LuaProcess> best;
   for (const bool certain : {true, false}) {
@@ -53,7 +54,7 @@ Result<int> choose_only() {
   return Error{Cause::no_lua, listed("--pid auto: no process runs Lua.", found, {})};
 }
 
-// luaspy's own ancestors have its command line in theirs: sudo, a shell.
+// luaspy's own ancestors (sudo, a shell) contain its command line in theirs.
 std::vector<pid_t> ancestors() {
   std::vector<pid_t> pids;
   constexpr int most = 100;
@@ -70,7 +71,7 @@ std::vector<pid_t> ancestors() {
 }
 
 struct Matches {
-  std::vector<pid_t> exact, partial;  // partial: the others whose command has it
+  std::vector<pid_t> exact, partial;  // partial: other processes whose command line contains the name
 };
 
 Matches processes_named(const std::string& name) {
@@ -99,23 +100,23 @@ Result<int> choose_named(const std::string& name) {
     if (std::ranges::any_of(with_lua, is_ours)) with_lua = best_of(with_lua);
     if (with_lua.size() == 1) return with_lua.front().pid;
     if (with_lua.size() > 1)
-      return Error{Cause::usage,
-                   listed(fmt::format("--name {}: {} processes with Lua have it; say which one with --pid:",
-                                      printable(name), with_lua.size()),
-                          {}, with_lua)};
+      return Error{Cause::usage, listed(fmt::format("--name {}: {} processes with Lua match; say which one with --pid:",
+                                                    printable(name), with_lua.size()),
+                                        {}, with_lua)};
   }
   for (const std::vector<pid_t>* const pids : {&matches.exact, &matches.partial}) {
-    if (pids->size() == 1) return pids->front();  // whether and why it cannot be looked at is told as for any other
+    if (pids->size() == 1) return pids->front();  // the command itself reports whether and why it cannot be looked at
     if (pids->empty()) continue;
     std::string text = fmt::format(
-        "--name {}: {} processes have it, none of them with Lua that luaspy could see:", printable(name), pids->size());
+        "--name {}: {} processes match, but luaspy saw no Lua in any of them:", printable(name), pids->size());
     constexpr std::size_t most_listed = 20;
     for (const pid_t pid : std::span(*pids).first(std::min(most_listed, pids->size())))
       text += fmt::format("\n  {} {}", pid, printable(command_of(pid), 100));
     return Error{Cause::no_lua, listed(text, found, {})};
   }
-  return Error{Cause::no_such_process,
-               fmt::format("--name {}: no process has that name, nor that in its command.", printable(name))};
+  return Error{
+      Cause::no_such_process,
+      fmt::format("--name {}: no process has this name, or contains it in its command line.", printable(name))};
 }
 
 }  // namespace

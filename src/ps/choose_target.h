@@ -1,5 +1,5 @@
 #pragma once
-// Which process is meant where no pid was given: --pid auto, --name.
+// Chooses a process if no pid was given: --pid auto, --name.
 
 #include <string>
 
@@ -7,9 +7,9 @@
 
 namespace luaspy {
 
-// The pid of the only process that runs Lua; with a `name`, of the one that is called so or has it
-// in its command. An Error lists what could be meant: no_lua or no_such_process if nothing is,
-// permission if only what luaspy may not look at, usage if several are.
+// The pid of the only process that runs Lua; with a `name`, of the process that has this name or
+// contains it in its command line. An Error lists the candidates: no_lua or no_such_process if
+// there are none, permission if luaspy may not look at any of them, usage if there are several.
 Result<int> choose_target(const std::string& name);
 
 }  // namespace luaspy

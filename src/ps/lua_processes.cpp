@@ -53,8 +53,8 @@ Stat read_stat(pid_t pid) {
   return stat;
 }
 
-// schedstat counts in ns, stat in ticks of 10 ms; a thread that ends in between takes its time with
-// it.
+// Uses schedstat, which counts in ns, while stat counts in ticks of 10 ms. The time of a thread
+// that ends in between is lost.
 std::map<pid_t, std::uint64_t> thread_times(pid_t pid) {
   std::map<pid_t, std::uint64_t> times;
   for (const pid_t tid : system::numeric_entries(fmt::format("/proc/{}/task", pid))) {
@@ -85,7 +85,7 @@ uid_t effective_user(pid_t pid) {
   return number<uid_t>(next_word(rest));
 }
 
-// Counts main threads a piece of memory at a time, within bounds.
+// Counts Lua main threads, reading memory in pieces, within bounds.
 void count_states(LuaProcess& process, const AddressSpace& space) {
   constexpr Address piece = 8 << 20, most = 256 << 20;
   const auto end = system::Clock::now() + std::chrono::milliseconds(500);
@@ -137,7 +137,8 @@ void add_unseen(std::vector<Unseen>& unseen, pid_t pid) {
   std::string reason = "they belong to other users; as root, luaspy sees them: sudo luaspy ps";
   if (::geteuid() == 0 || effective_user(pid) == ::geteuid()) {
     reason = explain_refusal(pid).text;
-    const std::string of_this = fmt::format("process {}: ", pid);  // one reason for all that have it
+    const std::string of_this = fmt::format("process {}: ", pid);  // without the pid, the same reason is one entry for
+                                                                   // all processes
     if (const std::size_t at = reason.find(of_this); at != reason.npos) reason.erase(0, at + of_this.size());
   }
   const auto known = std::ranges::find(unseen, reason, &Unseen::reason);

@@ -1,6 +1,6 @@
 #pragma once
-// The processes that run Lua, as far as luaspy may see them. Nothing here stops or changes a
-// process.
+// The processes that run Lua, as far as luaspy may see them. Processes are neither stopped nor
+// changed.
 
 #include <sys/types.h>
 
@@ -16,15 +16,15 @@ struct LuaProcess {
   pid_t pid = 0;
   uid_t uid = 0;              // effective
   std::string user;           // its name, or the number
-  std::string name, command;  // as they are: not printable yet
+  std::string name, command;  // unchanged, so possibly not printable
   std::vector<LuaImage> images;
   bool is_32bit = false;
   int threads = 0;
-  double cpu_percent = 0;             // of one CPU, while it was measured (measure_cpu); all threads together
+  double cpu_percent = 0;             // of one CPU, during measure_cpu; all threads together
   double cpu_seconds = 0;             // of its whole life
   std::string refusal;                // why luaspy may not look into it; empty if it may
-  std::optional<std::size_t> states;  // how many global states it has; none if that was not asked for, or its memory is
-                                      // not to be had
+  std::optional<std::size_t> states;  // how many global states it has; nullopt if that was not requested, or its memory
+                                      // cannot be read
   bool states_complete = false;       // all of its memory was searched
   std::vector<std::string> rows;      // "Lua 5.4.3-5.4.9": how they are read
 };
@@ -40,20 +40,21 @@ struct LuaProcesses {
   std::vector<Unseen> unseen;
 };
 
-// By pid. Kernel threads, zombies and luaspy itself are left out. Each file is searched once,
-// however many processes have it. `states`: memory is searched for states, up to 256 MiB and 0.5 s
-// of each process.
+// Ordered by pid. Kernel threads, zombies and luaspy itself are left out. Each file is searched
+// once, however many processes map it. `states`: memory is searched for states, up to 256 MiB and
+// for 0.5 s per process.
 LuaProcesses find_lua_processes(bool states);
 
-// What they use now, over a quarter of a second; then those that use most come first.
+// Measures how much CPU time they use during a quarter of a second, and sorts them by it, highest
+// first.
 void measure_cpu(std::vector<LuaProcess>& processes);
 
-// A table for a person, lines at most `width` columns where they can be (0: no bound), and what was
-// not to be seen.
+// A table for people, with lines of at most `width` columns if possible (0: no bound), and the text
+// about unseen processes.
 std::string table_of(const std::vector<LuaProcess>& processes, std::size_t width);
 std::string unseen_text(const std::vector<Unseen>& unseen);
 
-// Is this a process of luaspy, this one or another?
+// Whether this is a luaspy process, this one or another.
 bool is_luaspy(pid_t pid);
 
 }  // namespace luaspy

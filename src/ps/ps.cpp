@@ -42,11 +42,11 @@ std::string states_text(const LuaProcess& process) {
   return fmt::format("{}{}", *process.states, process.states_complete ? "" : "+");
 }
 
-// {"version": 1, "processes": [...], "unseen": [{"reason", "pids"}]}. Of a process: pid, uid, user,
-// name, command, bits (32 or 64), threads, cpu_percent (now, of one CPU), cpu_seconds (of its
-// life), lua: [{"version", "file", "certain"}], and, if luaspy may not look into it, "refusal".
-// With --states: "states" (null if its memory is not to be had), "states_complete", "rows".
-// "version" changes when a field changes its meaning or goes.
+// {"version": 1, "processes": [...], "unseen": [{"reason", "pids"}]}. For each process: pid, uid,
+// user, name, command, bits (32 or 64), threads, cpu_percent (now, of one CPU), cpu_seconds (since
+// its start), lua: [{"version", "file", "certain"}], and, if luaspy may not look into it,
+// "refusal". With --states: "states" (null if its memory cannot be read), "states_complete",
+// "rows". "version" changes when a field changes its meaning or is removed.
 std::string to_json(const LuaProcesses& found, bool states) {
   using Json = nlohmann::ordered_json;
   Json json = {{"version", 1}, {"processes", Json::array()}, {"unseen", Json::array()}};
@@ -131,7 +131,7 @@ Result<int> ps(const PsOptions& options) {
   if (options.json) {
     std::cout << to_json(found, options.states) << std::flush;
   } else {
-    if (found.processes.empty()) notes = "No process that runs Lua.\n" + notes;
+    if (found.processes.empty()) notes = "No process runs Lua.\n" + notes;
     else std::cout << table_of(found.processes, system::terminal_width(1)) << std::flush;
     say("{}{}", refusals, notes);
   }

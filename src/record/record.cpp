@@ -20,16 +20,16 @@
 namespace luaspy {
 namespace {
 
-constexpr double raw_flush_s = 1;  // how much of a raw recording a crash may take, if --every does not say
+constexpr double raw_flush_s = 1;  // how much of a raw recording a crash may cost, without --every
 
-// Files are named after the program, by default.
+// By default, files are named after the program.
 std::string stem_of(const Process& process) {
   std::string program = std::filesystem::path(process.executable()).filename().string();
   if (const std::size_t deleted = program.find(' '); deleted != std::string::npos) program.resize(deleted);
   return fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", process.pid());
 }
 
-// How far the recording is, in one line of the terminal that is written anew.
+// The progress of the recording, in one line of the terminal that is rewritten.
 class Progress {
  public:
   explicit Progress(std::optional<double> duration) : duration_(duration), shown_(system::is_terminal(2)) {}
@@ -113,8 +113,8 @@ class Recorder : public Recording {
     const WriteOptions write_options = {options_.shape.lines, options_.threads};
     return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
   }
-  // A launched program may be a wrapper that executes another; one that has ended tells nothing any
-  // more.
+  // Called repeatedly, because a launched program may be a wrapper that executes another one.
+  // Nothing can be read of one that has ended.
   void tell_program() {
     const Process& process = family_.target().target().process();
     const std::string command = process.command(), executable = process.executable();
@@ -140,7 +140,7 @@ class Recorder : public Recording {
   About about_;
   std::int64_t program_ns_ = 0;
   std::int64_t unheard_ = 0;
-  std::int64_t every_ns_ = 0, next_ns_ = 0;  // 0: nothing is written before the end
+  std::int64_t every_ns_ = 0, next_ns_ = 0;  // 0: write only at the end
   Result<void> failed_;                      // to write
 };
 
@@ -166,9 +166,9 @@ Result<int> record(const RecordOptions& options) {
   Process& process = family.target().target().process();
   Result<OutputFile> output = OutputFile::open({options.output, options.format, stem_of(process)});
   if (!output) return output.error();
-  system::hold_end_at_once(output->is_file());  // a pipe's reader may take for ever
+  system::hold_end_at_once(output->is_file());  // a pipe's reader may block for ever
   system::watch_signals();
-  if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C ends it and writes\n", process.pid());
+  if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C stops and writes the profile\n", process.pid());
 
   Recorder recorder(options, family, *output);
   LoopCounts counts;
@@ -186,7 +186,7 @@ Result<int> record(const RecordOptions& options) {
     if (const std::string why = why_still(process.pid()); !why.empty())
       return Error{Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
     return Error{Cause::no_samples,
-                 "No samples: the target was idle all the time. --idle samples sleeping threads too."};
+                 "No samples: the target was idle the whole time. --idle samples sleeping threads too."};
   }
   return status;
 }

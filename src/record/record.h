@@ -16,19 +16,20 @@ struct RecordOptions {
   std::optional<double> duration;  // s
   double max_stopped = 10;         // % of the time that a thread may stand still
   bool always_stop = false;        // LoopOptions::always_stop
-  std::string output;              // "-": standard output; "": made of the target's name
+  std::string output;              // "-": standard output; "": derived from the target's name
   std::string format;              // "": from output's ending, else the first of formats()
   Mode mode = Mode::merged;
   bool traces = false;  // LuaJIT: frames of its machine code
   Shape shape;
   bool threads = false;         // folded: a root frame for each thread
-  std::optional<double> every;  // s: the file is written anew so often; raw: flushed
+  std::optional<double> every;  // s: how often the file is rewritten; a raw recording is flushed instead
   bool idle = false;            // sample sleeping threads too
   bool subprocesses = false;    // the target's descendants that run Lua, too; then shape.processes is set
 };
 
-// Samples the target until it ends, the duration is over, or a signal asks to end; writes the
-// profile, tells about it on standard error. The exit status: 0, or that of a launched command.
+// Samples the target until it ends, the duration is over, or a signal asks luaspy to end. Writes
+// the profile, and a summary to standard error. Returns the exit status: 0, or that of a launched
+// command.
 Result<int> record(const RecordOptions& options);
 
 }  // namespace luaspy

@@ -1,5 +1,5 @@
 #pragma once
-// What the sampling loop finds, made a profile of, and written to a raw recording as it comes if
+// Collects what the sampling loop finds in a profile, and writes it to a raw recording at once if
 // there is one.
 
 #include <memory>
@@ -17,7 +17,8 @@ class Recording : public SampleSink {
   // `keeps_order`: see Profile.
   Recording(const Shape& shape, bool keeps_order);
 
-  // From now on all is written there too, lines and all. `out` outlives the recording.
+  // From now on, everything is also written to `out`, including lines. `out` must outlive the
+  // recording.
   void write_raw(std::ostream& out);
 
   void add(Session& of, const luaspy::Thread& thread, const Tick& tick, Sample& sample) override;
@@ -27,7 +28,7 @@ class Recording : public SampleSink {
 
   const Profile& profile() const { return profile_; }
   void settle_names() { profile_.settle_names(); }
-  // What is known of the target by now; flushes the raw recording.
+  // Sets what is known about the target by now, and flushes the raw recording.
   void tell(const About& about);
 
  private:
@@ -37,13 +38,13 @@ class Recording : public SampleSink {
   };
 
   std::uint32_t index_of(Session& of, const luaspy::Thread& thread);
-  // `stack` is one as found, `shaped` one of the profile.
+  // `stack` is the stack as it was found, `shaped` that of the profile.
   void count(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack,
              StackTable::StackId shaped);
 
   StackTable stacks_;  // as found
   std::vector<Profile::Thread> threads_;
-  std::vector<KnownThread> known_;                       // beside threads_
+  std::vector<KnownThread> known_;                       // parallel to threads_
   std::unordered_map<int, std::uint32_t> thread_index_;  // by tid
   Profile profile_;
   Shaper shaper_;

@@ -14,7 +14,7 @@ class TreeText {
   TreeText(const CallTree& tree, const FunctionTable& functions, double least, const TextStyle& style)
       : tree_(tree), functions_(functions), style_(style), least_(least), whole_(tree.nodes[0].cost.total) {}
 
-  // Stacks are as deep as a target makes them: no recursion.
+  // No recursion, because stacks can be arbitrarily deep.
   std::string text() {
     struct Place {
       std::uint32_t node = 0;
@@ -29,8 +29,8 @@ class TreeText {
     };
     text_ = " %Total    %Own  Function (file:line)\n";
     push(tree_.nodes[0], "", true);
-    std::vector<std::pair<std::size_t, std::uint32_t>> open;  // where `left` is when a node's calls are done, and the
-                                                              // node
+    std::vector<std::pair<std::size_t, std::uint32_t>> open;  // the size of `left` when a node's calls are finished,
+                                                              // and the node
     std::vector<std::string> open_prefixes;
     const auto close = [&] {
       for (; !open.empty() && left.size() <= open.back().first; open.pop_back(), open_prefixes.pop_back())
@@ -54,7 +54,7 @@ class TreeText {
   bool utf8() const { return style_.charset == Charset::utf8; }
   std::string branch(bool is_last) const { return utf8() ? is_last ? "└ " : "├ " : is_last ? "`-" : "|-"; }
   std::string trunk(bool is_last) const { return is_last ? "  " : utf8() ? "│ " : "| "; }
-  // Deeper than a screen is wide, how deep it is no longer shows.
+  // Where the tree is deeper than a screen is wide, the indentation stays the same.
   std::string bounded(const std::string& prefix) const {
     return columns(prefix) <= 120 ? prefix : prefix.substr(0, prefix.size() - trunk(prefix.ends_with("  ")).size());
   }
@@ -63,7 +63,8 @@ class TreeText {
     return static_cast<std::size_t>(std::ranges::count_if(of.inner, [&](std::uint32_t node) { return is_kept(node); }));
   }
 
-  // The line of `first` and of all that is nothing but its inside; the innermost of these.
+  // Adds the line for `first` and the chain of only calls within it. Returns the innermost of
+  // these.
   std::uint32_t add_line(std::uint32_t first, const std::string& prefix) {
     std::vector<std::uint32_t> chain = {first};
     for (;;) {

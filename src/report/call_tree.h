@@ -11,13 +11,13 @@ struct CallTree {
     Cost cost;
     std::vector<std::uint32_t> inner;  // nodes, the most expensive first
   };
-  std::vector<Node> nodes;  // nodes[0] stands for all: it is no function
+  std::vector<Node> nodes;  // nodes[0] is the root, not a function
 };
-// Stacks of the same functions are one.
+// Stacks with the same functions are merged.
 CallTree call_tree(const Profile& profile, const FunctionTable& functions, By by);
 
-// Calls with nothing beside them are one line; those that cost less than `least` % of all are
-// counted only.
+// A chain of calls without siblings is one line; calls that cost less than `least` % of the total
+// are only counted.
 std::string call_tree_text(const CallTree& tree, const FunctionTable& functions, double least, const TextStyle& style);
 
 }  // namespace luaspy

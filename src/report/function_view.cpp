@@ -9,7 +9,7 @@
 namespace luaspy {
 namespace {
 
-// Levenshtein's distance.
+// The Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -25,7 +25,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// Some names that are most like it.
+// The most similar names.
 std::string near_names(const FunctionTable& functions, const std::vector<Cost>& costs, std::string_view wanted) {
   constexpr std::size_t longest = 60, most = 3;
   std::map<std::string, std::size_t> names;
@@ -98,14 +98,14 @@ Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions
     const std::regex pattern(wanted);
     collect([&](std::uint32_t i) { return std::regex_search(functions.texts[i], pattern); });
   } catch (const std::regex_error&) {
-    // No regular expression: found as it is, or not at all.
+    // Not a regular expression: it is searched for literally below.
   }
   collect([&](std::uint32_t i) { return functions.texts[i].find(wanted) != std::string::npos; });
   if (!found.empty()) return found;
   const std::string near = near_names(functions, costs, wanted);
   return Error{Cause::usage,
-               fmt::format("No function is called {}, or matches it.{}", displayable(wanted, Charset::ascii),
-                           near.empty() ? "" : " There are: " + near + ".")};
+               fmt::format("No function is called {} or matches it.{}", displayable(wanted, Charset::ascii),
+                           near.empty() ? "" : " Similar names: " + near + ".")};
 }
 
 std::string function_text(const Profile& profile, const FunctionTable& functions, const FunctionView& view,

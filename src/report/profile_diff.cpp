@@ -14,22 +14,22 @@ namespace luaspy {
 namespace {
 
 constexpr int slice_count = 50;
-constexpr int least_slices = 8;        // with something in them; fewer tell nothing
-constexpr int related_slices = 4;      // slices apart that may still be alike
-constexpr double chance = 0.001;       // that luck makes a difference in any function
+constexpr int least_slices = 8;        // with samples in them; fewer show nothing
+constexpr int related_slices = 4;      // slices up to this distance may still be correlated
+constexpr double chance = 0.001;       // probability that chance alone makes a difference in any function
 constexpr double least_share = 0.002;  // functions that cost less, in both recordings, are not compared
 constexpr double least_samples = 5;
-constexpr double least_difference = 0.003;  // of the whole; smaller ones don't matter
-constexpr double least_ratio = 0.03;        // of the function: less comes from where memory happens to lie
+constexpr double least_difference = 0.003;  // of the total; smaller ones do not matter
+constexpr double least_ratio = 0.03;        // of the function; smaller ones come from where memory happens to be
 
 using Slices = std::vector<double>;  // an amount in each slice of time
 
-// One recording, cut.
+// One recording, cut into slices.
 struct Sliced {
   FunctionTable functions;
   std::vector<Slices> of_function;
   Slices whole;
-  double samples = 0;  // in all
+  double samples = 0;  // total
 };
 
 // Which functions a stack counts for.
@@ -85,20 +85,20 @@ double sum(const Slices& slices) {
   return result;
 }
 
-// Slices that tell something: one sample may reach over many.
+// The number of slices with information of their own: one sample may span many slices.
 int used_slices(const Sliced& cut) {
   return static_cast<int>(std::min(
       static_cast<double>(std::ranges::count_if(cut.whole, [](double amount) { return amount > 0; })), cut.samples));
 }
 
-// Of a function, what it is compared by, and how far that can be trusted.
+// The value by which a function is compared, and how far it can be trusted.
 struct Estimate {
   double value = 0, variance = 0;
 };
 
-// The variance of the sum of `residuals`, which are of slices that follow each other: that of
-// independent ones, and what those that are near have in common (Newey and West 1987, with
-// Bartlett's weights), if that makes it larger.
+// The variance of the sum of `residuals`, which belong to successive slices: that of independent
+// slices, plus the covariance of near ones (Newey and West 1987, with Bartlett's weights) if that
+// makes it larger.
 double variance_of_sum(const Slices& residuals, int used) {
   const auto size = static_cast<int>(residuals.size());
   double alone = 0, together = 0;
@@ -112,12 +112,12 @@ double variance_of_sum(const Slices& residuals, int used) {
   return std::max(alone, alone + together) * used / std::max(used - 1, 1);
 }
 
-// `expected`: its share in both recordings together, for the least that the variance can be.
-// nullptr: never seen there.
+// `expected`: the function's share in both recordings together, for the lower bound of the
+// variance. `of_function`: nullptr if it was never seen in this recording.
 Estimate estimate(const Sliced& cut, const Slices* of_function, double seconds, double expected, DiffBy by) {
   const double whole = sum(cut.whole), amount = of_function != nullptr ? sum(*of_function) : 0,
                share = whole > 0 ? amount / whole : 0;
-  // A ratio of two sums: its residuals (Cochran 1977, 6.3). A rate or a sum: the slices'
+  // For a ratio of two sums, its residuals (Cochran 1977, 6.3); for a rate or a sum, the slices'
   // differences from their mean.
   Slices residuals(slice_count);
   for (std::size_t i = 0; i < residuals.size() && of_function != nullptr; ++i) {
@@ -127,14 +127,14 @@ Estimate estimate(const Sliced& cut, const Slices* of_function, double seconds, 
   if (!(scale > 0) || !(cut.samples > 0)) return {};
   const double seen = variance_of_sum(residuals, by == DiffBy::shares ? used_slices(cut) : slice_count) /
                       (scale * scale);
-  // As of independent samples, of which one more was seen: where there are few, slices say little.
+  // The variance of independent samples, with one more than was seen: with few samples, slices show
+  // little.
   const double p = std::clamp(expected + 1 / cut.samples, 0.0, 1.0);
   const double independent = p * (by == DiffBy::shares ? 1 - p : 1) / cut.samples * (whole / scale) * (whole / scale);
   return {amount / scale, std::max(seen, independent)};
 }
 
-// How probable it is that |Student's t| exceeds `t`: by Wallace's approximation (1959) of it by a
-// normal one.
+// The probability that |Student's t| exceeds `t`, by Wallace's normal approximation (1959).
 double probability_beyond(double t, double freedom) {
   const double z = (8 * freedom + 1) / (8 * freedom + 3) * std::sqrt(freedom * std::log1p(t * t / freedom));
   return std::erfc(z / std::sqrt(2.0));
@@ -149,13 +149,13 @@ double quantile(double probability, double freedom) {
   return high;
 }
 
-// A function of both recordings, as far as they have it.
+// A function in both recordings, or in one of them.
 struct Pair {
   std::int64_t before = -1, after = -1;  // indexes into FunctionTable; -1: none
   bool moved = false;
 };
 
-// Pairs what is left of both by a key, where the key is one's own on both sides.
+// Pairs the functions that are still unpaired by a key, if the key is unique on both sides.
 template <typename Key>
 void pair_by(const Key& key, const FunctionTable& before, const FunctionTable& after,
              std::vector<std::int64_t>& left_before, std::vector<std::int64_t>& left_after, std::vector<Pair>& pairs) {
@@ -171,7 +171,7 @@ void pair_by(const Key& key, const FunctionTable& before, const FunctionTable& a
   }
 }
 
-// Two versions of a program mostly are in two folders, or in two files.
+// Two versions of a program are usually in two folders, or in two files.
 std::vector<Pair> pair_up(const FunctionTable& before, const FunctionTable& after) {
   std::vector<Pair> pairs;
   std::unordered_map<std::string, std::int64_t> known;
@@ -208,8 +208,8 @@ std::vector<Pair> pair_up(const FunctionTable& before, const FunctionTable& afte
   return pairs;
 }
 
-// By how much most functions' shares changed: the median of the ratios of those that are large
-// enough; 1 if there are few.
+// The factor by which most functions' shares changed: the median of the ratios of those that are
+// large enough; 1 if there are too few.
 double change_of_most(const std::vector<ProfileDiff::Row>& rows) {
   constexpr double large = 0.01;
   constexpr std::size_t least = 4;
@@ -223,7 +223,7 @@ double change_of_most(const std::vector<ProfileDiff::Row>& rows) {
   return ratios.size() % 2 == 1 ? ratios[middle] : (ratios[middle - 1] + ratios[middle]) / 2;
 }
 
-// `whole`: what all is, in the same unit.
+// `whole`: the total, in the same unit.
 ProfileDiff::Verdict verdict(const ProfileDiff::Row& row, double whole, double others) {
   using Verdict = ProfileDiff::Verdict;
   const double difference = row.difference();

@@ -1,12 +1,12 @@
 #pragma once
-// What became slower or faster from one recording to another, told from luck.
+// What became slower or faster from one recording to another, beyond chance.
 //
-// Samples that follow each other are alike, so that counting them as if they were independent would
-// see differences everywhere. Instead each recording is cut into slices of time, and how much these
-// differ among each other says how far its sums can be trusted (batch means); slices that follow
-// each other and are alike widen that, and it is never less than independent samples would have. A
-// difference is told if it is larger than what luck would make, in one comparison of a thousand, in
-// any of the functions; and if it is large enough to matter.
+// Successive samples are correlated, so treating them as independent would find differences
+// everywhere. Instead each recording is cut into slices of time, and the variance among slices
+// shows how far its sums can be trusted (batch means). Correlation between neighbouring slices
+// increases that variance, and it is never taken to be less than that of independent samples. A
+// difference is reported only if chance would produce one, in any function, less than once in 1,000
+// comparisons, and if it is large enough to matter.
 
 #include <cstdint>
 #include <string>
@@ -17,37 +17,37 @@
 namespace luaspy {
 
 enum class DiffBy : std::uint8_t {
-  shares,  // of all samples: what gets slower makes all others' shares smaller
-  time,    // seconds for each second of the recording: for equal loads
-  run,     // seconds in all: for runs of the same work from start to end
+  shares,  // of all samples: if one function gets slower, all others' shares shrink
+  time,    // seconds per second of the recording: for equal loads
+  run,     // total seconds: for runs of the same work from start to end
 };
 
 struct DiffOptions {
   DiffBy by = DiffBy::shares;
-  bool total = false;  // functions with all that they call, not only themselves
+  bool total = false;  // functions including all that they call
 };
 
 struct ProfileDiff {
   enum class Verdict : std::uint8_t {
-    none,  // no difference that can be told
+    none,  // no significant difference
     slower,
     faster,
-    like_others,  // shares: it changed as most others did, because the whole did
+    like_others,  // shares: changed like most others, because the total changed
     appeared,     // costs something after, was not seen before
     vanished,
   };
   struct Row {
     std::string before_text, after_text;  // describe(); one of them is empty if it was not seen there
-    bool moved = false;                   // another line, file or name, and the same function for all that can be told
-    double before = 0, after = 0;         // shares (1 is all), s/s or s, as options.by has it
+    bool moved = false;                   // it has another line, file or name, but apparently is the same function
+    double before = 0, after = 0;         // shares (1 is all), s/s or s, depending on options.by
     double interval = 0;                  // of after - before, on both sides; holds for all rows together
     Verdict verdict = Verdict::none;
     double difference() const { return after - before; }
   };
   DiffOptions options;
   std::vector<Row> rows;  // by |difference|, the largest first
-  double others = 1;      // shares: by how much most functions' shares changed; 1 if that cannot be told
-  bool can_tell = true;   // false: too short to tell anything
+  double others = 1;      // shares: the factor by which most functions' shares changed; 1 if unknown
+  bool can_tell = true;   // false: the recordings are too short to find differences
   struct Whole {
     std::int64_t samples = 0;
     double seconds = 0, cpu_seconds = 0;  // of the recording; of all its samples
@@ -55,14 +55,14 @@ struct ProfileDiff {
   Whole before, after;
 };
 
-// Both profiles keep the order of time.
+// Both profiles must keep the order of time.
 ProfileDiff profile_diff(const Profile& before, const Profile& after, const DiffOptions& options);
 
 std::string diff_text(const ProfileDiff& diff, const TextStyle& style);
 
-// A line for each stack that either has: "main;f (a.lua:1) 31 33", as difffolded.pl writes it. By
-// shares, counts of samples, those of `before` as if it had as many as `after`; else ms, by time
-// those of `before` as if it had lasted as long.
+// A line for each stack of either profile: "main;f (a.lua:1) 31 33", as difffolded.pl writes it. By
+// shares, these are counts of samples, those of `before` scaled to as many samples as `after` has.
+// Otherwise they are ms; by time, those of `before` are scaled to the duration of `after`.
 std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, bool lines);
 
 }  // namespace luaspy

@@ -15,7 +15,7 @@ std::string amount(double value, DiffBy by, bool with_sign) {
   return with_sign ? fmt::format("{:+.{}f}", shown_value, digits) : fmt::format("{:.{}f}", shown_value, digits);
 }
 
-// What most functions' shares changed by, if it is worth a word; else 1.
+// The factor by which most functions' shares changed, if it is worth mentioning; else 1.
 double others(const ProfileDiff& diff) { return diff.others < 0.99 || diff.others > 1.01 ? diff.others : 1; }
 
 std::string verdict_text(const ProfileDiff::Row& row, double of_others) {
@@ -25,7 +25,7 @@ std::string verdict_text(const ProfileDiff::Row& row, double of_others) {
     case Verdict::faster:
       return fmt::format("faster {:+.0f} %", 100 * (row.after / row.before / of_others - 1));
     case Verdict::like_others:
-      return "as most";
+      return "like most";
     case Verdict::appeared:
       return "new";
     case Verdict::vanished:
@@ -46,23 +46,23 @@ std::string how(const ProfileDiff& diff) {
   switch (diff.options.by) {
     case DiffBy::shares: {
       std::string text =
-          "Shares of all samples, in percent: where one function gets slower, all others' shares get smaller. --by "
+          "Shares of all samples, in percent: if one function gets slower, the shares of all others shrink. --by "
           "time compares seconds.\n";
       if (others(diff) != 1) {
         text += fmt::format(
             "Most functions' shares changed by {:+.1f} %, as they do when others get slower or faster; slower and "
-            "faster are told against that.\n",
+            "faster are relative to that.\n",
             100 * (diff.others - 1));
       }
       return text;
     }
     case DiffBy::time:
-      return "Percent of the time of the recording, of all threads together: right if the load was the same. --by run "
-             "compares runs of the same work.\n";
+      return "Percent of the time of the recording, of all threads together: meaningful if the load was the same. --by "
+             "run compares runs of the same work.\n";
     case DiffBy::run:
       break;
   }
-  return "Seconds in all: right if both recordings are of the same work from its start to its end.\n";
+  return "Total seconds: meaningful if both recordings cover the same work from its start to its end.\n";
 }
 
 std::string summary(const ProfileDiff& diff) {
@@ -75,9 +75,9 @@ std::string summary(const ProfileDiff& diff) {
   const auto slower = count(Verdict::slower) + count(Verdict::appeared),
              faster = count(Verdict::faster) + count(Verdict::vanished);
   std::string text = fmt::format("total: before {}; after {}; ", whole(diff.before), whole(diff.after));
-  if (!diff.can_tell) return text + "too short to tell a difference from luck.\n";
-  if (slower + faster == 0) return text + "no difference that can be told from luck.\n";
-  return text + fmt::format("{} slower or new, {} faster or gone, {} without a difference that can be told.\n", slower,
+  if (!diff.can_tell) return text + "too short to tell a difference from chance.\n";
+  if (slower + faster == 0) return text + "no significant difference.\n";
+  return text + fmt::format("{} slower or new, {} faster or gone, {} without a significant difference.\n", slower,
                             faster, count(Verdict::none));
 }
 
@@ -87,11 +87,10 @@ std::string diff_text(const ProfileDiff& diff, const TextStyle& style) {
   const std::string plus_minus = style.charset == Charset::utf8 ? "±" : "+-";
   const bool seconds = diff.options.by == DiffBy::run;
   std::string text = how(diff);
-  text += fmt::format(
-      "{} {} holds for all rows together in 999 of 1000 comparisons; -: no difference that can be told.\n\n",
-      diff.options.total ? "With all that they call."
-                         : "Of the functions themselves (--total: with all that they call).",
-      plus_minus);
+  text += fmt::format("{} {} holds for all rows together in 999 of 1000 comparisons; -: no significant difference.\n\n",
+                      diff.options.total ? "Functions including all that they call."
+                                         : "The functions themselves (--total: including all that they call).",
+                      plus_minus);
   text += fmt::format("{:>9} {:>9} {:>10} {}  Verdict          Function (file:line)\n",
                       seconds ? "Before s" : "Before %", seconds ? "After s" : "After %", "Difference",
                       fill("", 8, Cut::right, style.charset));

@@ -27,14 +27,14 @@ namespace {
 Result<Profile> read_file(const std::string& path, const Shape& shape, const RawWindow& window, bool keeps_order) {
   std::ifstream in(path, std::ios::binary);
   if (!in || std::filesystem::is_directory(path))
-    return Error{Cause::usage, fmt::format("Cannot read {}: no such file, or no right to.", path)};
+    return Error{Cause::usage, fmt::format("Cannot read {}: no such file, or no permission.", path)};
   Result<Profile> profile = read_raw(in, shape, window, keeps_order);
   if (!profile) return Error{profile.error().cause, fmt::format("{}: {}", path, profile.error().text)};
   profile->settle_names();
   return profile;
 }
 
-// Seconds from the start; negative ones from the end.
+// Options are seconds from the start; negative ones are from the end.
 Result<RawWindow> window_of(const ReportOptions& options, const std::string& path) {
   RawWindow window;
   window.thread = options.thread;
@@ -53,14 +53,14 @@ Result<RawWindow> window_of(const ReportOptions& options, const std::string& pat
   return window;
 }
 
-// There is nothing to report: why.
+// Why there is nothing to report.
 Error nothing(const ReportOptions& options, const std::string& path, const Profile& profile) {
   if (profile.losses(Loss::left_out) != 0)
     return {Cause::no_samples, fmt::format("{}: --only and --ignore leave no sample.", path)};
   const Result<Profile> whole = read_file(path, {}, {}, false);
   if (!whole || whole->samples() == 0)
     return {Cause::no_samples,
-            fmt::format("{} has no samples: the target was idle all the time, or the recording was cut off at once.",
+            fmt::format("{} has no samples: the target was idle all the time, or the recording was cut off right away.",
                         path)};
   if (options.thread.empty())
     return {Cause::no_samples, fmt::format("{} has no samples between --from and --to; it lasts {:.2f} s.", path,
@@ -70,7 +70,7 @@ Error nothing(const ReportOptions& options, const std::string& path, const Profi
     names += fmt::format("{}{} {}", i == 0 ? "" : ", ", whole->threads()[i].tid,
                          displayable(whole->threads()[i].name, Charset::ascii));
   }
-  return {Cause::no_samples, fmt::format("{}: no samples of a thread {}. There are: {}", path,
+  return {Cause::no_samples, fmt::format("{}: no samples of a thread {}. Its threads: {}", path,
                                          displayable(options.thread, Charset::ascii), names)};
 }
 
@@ -88,7 +88,7 @@ TextStyle style_of(const ReportOptions& options) {
   return {options.by == "samples" ? By::samples : By::time, options.top, utf8 ? Charset::utf8 : Charset::ascii};
 }
 
-// The recording's name without what every recording's ends with.
+// The recording's name without the usual extension.
 std::string stem_of(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   const std::string_view extension = find_format("raw")->extension;
@@ -98,10 +98,10 @@ std::string stem_of(const std::string& path) {
 
 Result<int> write_format(const ReportOptions& options, const Format& format) {
   if (format.write == nullptr)
-    return Error{Cause::usage, "Raw is what it is already: report makes other formats of it."};
+    return Error{Cause::usage, "The recording is already in the raw format: report converts it to other formats."};
   const Result<Profile> profile = read_for(options, options.file, options.shape, format.needs_order);
   if (!profile) return profile.error();
-  // Opened after the recording was read: nothing is overwritten if there is none.
+  // Opened after the recording was read, so that nothing is overwritten if that fails.
   Result<OutputFile> output = OutputFile::open({options.output, std::string(format.name), stem_of(options.file)});
   if (!output) return output.error();
   const Result<void> written = output->write(*profile, {options.shape.lines, options.threads});
@@ -126,7 +126,7 @@ Result<void> write_text(const ReportOptions& options, const std::string& text) {
 std::string head(const Profile& profile, const TextStyle& style) {
   std::string text = fmt::format("{}: {}", displayable(profile.about.command, style.charset), summary_text(profile));
   if (style.charset == Charset::ascii) text = displayable(text, Charset::ascii, text.size());
-  if (!profile.about.complete) text += "  the recording was cut off; this is what it had written\n";
+  if (!profile.about.complete) text += "  the recording was cut off; this is what had been written by then\n";
   return text;
 }
 
@@ -155,7 +155,7 @@ Result<std::string> source_view(const ReportOptions& options, const Profile& pro
   if (!text) return text.error();
   std::string view = displayable(*file, style.charset) +
                      (path != *file ? ", as in " + displayable(path, style.charset) : "") + "\n";
-  if (younger) view += "It was written after the recording began: its lines may be others than those that ran.\n";
+  if (younger) view += "The file was written after the recording began: its lines may differ from those that ran.\n";
   return view + source_listing(*text, line_costs(profile, *file, style.by), total_cost(profile, style.by), style);
 }
 
@@ -227,8 +227,8 @@ Result<int> write_diff(const ReportOptions& options) {
     if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
     return 0;
   } else {
-    return Error{Cause::usage,
-                 fmt::format("A difference cannot be written as {}: as text, folded or flamegraph.", format->name)};
+    return Error{Cause::usage, fmt::format("A difference cannot be written as {}, only as text, folded or flamegraph.",
+                                           format->name)};
   }
   const Result<void> written = write_text(options, text);
   if (!written) return written.error();

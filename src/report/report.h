@@ -1,5 +1,6 @@
 #pragma once
-// `luaspy report`: a raw recording as any format, or as text; and what differs between two.
+// `luaspy report`: a raw recording converted to any format or shown as text, and differences
+// between two.
 
 #include <optional>
 #include <string>
@@ -21,15 +22,15 @@ struct ReportOptions {
   std::optional<double> from, to;  // s since the start; negative: before the end
   std::string function;            // callers and callees of it
   bool tree = false;
-  double least = 1;                 // %: smaller branches of the tree are summed up
+  double least = 1;                 // %: smaller branches of the tree are only counted
   std::string source, source_path;  // a Lua file as the profile names it; where it is on disk
   bool states = false, by_thread = false;
   int top = 20;                // rows
   std::string by = "samples";  // or time; for differences also run
-  bool total = false;          // differences of functions with all that they call
+  bool total = false;          // differences of functions including all that they call
 };
 
-// The exit code, or why there is no report.
+// Returns the exit status, or why there is no report.
 Result<int> report(const ReportOptions& options);
 
 }  // namespace luaspy

@@ -37,8 +37,7 @@ std::string table(const Profile& profile, const FunctionTable& functions, const 
   return text;
 }
 
-// An activity, or that the thread was asleep: its index, and what it is called. Where shares are
-// equal, in this order.
+// An activity, or being asleep: its index and its names. Equal shares are listed in this order.
 struct Doing {
   std::size_t index = 0;
   std::string_view name, heading;

@@ -5,13 +5,13 @@
 
 namespace luaspy {
 
-// Functions by what they cost themselves, and in all.
+// Functions by their own cost, with their total cost.
 std::string functions_text(const Profile& profile, const TextStyle& style);
-// The same of their lines; "" if the profile has none.
+// The same for their lines; "" if the profile has none.
 std::string lines_text(const Profile& profile, const TextStyle& style);
-// What the VM was doing, in all and in each function.
+// What the VM was doing, overall and in each function.
 std::string states_text(const Profile& profile, const TextStyle& style);
-// Each thread, and what cost it most.
+// Each thread, with its most expensive functions.
 std::string threads_text(const Profile& profile, const TextStyle& style);
 
 }  // namespace luaspy

@@ -22,7 +22,7 @@ bool ends_as_path(std::string_view path, std::string_view end) {
          (path.size() == end.size() || end.front() == '/' || path[path.size() - end.size() - 1] == '/');
 }
 
-// Tabs keep their places.
+// Expands tabs to columns.
 std::string expanded(std::string_view line) {
   std::string text;
   for (const char c : line) {
@@ -61,7 +61,7 @@ std::map<int, LineCost> line_costs(const Profile& profile, const std::string& fi
 }
 
 Result<std::string> find_source(const Profile& profile, const std::string& wanted) {
-  std::map<std::string, std::int64_t> files;  // and how many samples they are in, each frame counted
+  std::map<std::string, std::int64_t> files;  // with the number of their frames in all samples
   for (const auto& [id, amount] : profile.stack_counts()) {
     for (const Profile::FrameId frame : profile.stack(id)) {
       if (profile.frames()[frame].kind == Frame::Kind::lua) files[profile.frames()[frame].file] += amount.samples;
@@ -83,8 +83,8 @@ Result<std::string> find_source(const Profile& profile, const std::string& wante
     names += (i == 0 ? "" : ", ") + displayable(order[i].second, Charset::ascii);
   const std::string asked = displayable(wanted, Charset::ascii);
   if (found.empty())
-    return Error{Cause::usage,
-                 fmt::format("No sample is in a Lua file {}.{}", asked, names.empty() ? "" : " There are: " + names)};
+    return Error{Cause::usage, fmt::format("No sample is in a Lua file {}.{}", asked,
+                                           names.empty() ? "" : " Files with samples: " + names)};
   return Error{Cause::usage, fmt::format("Several files end in {}: {}", asked, names)};
 }
 
@@ -123,14 +123,14 @@ std::string source_listing(std::string_view text, const std::map<int, LineCost>&
                            fmt::format("{}{}", is_near ? "~" : "", line), code);
   }
   if (shown_to != 0 && shown_to < count) listing += fmt::format("{:>45}\n", style.charset == Charset::utf8 ? "⋮" : ":");
-  if (near) listing += "~: some of its samples are of machine code, which knows its lines nearly only.\n";
+  if (near) listing += "~: some of its samples are in machine code, which knows its lines only approximately.\n";
   const auto beyond = static_cast<int>(std::distance(lines.upper_bound(count), lines.end()));
   if (beyond != 0 || without_code != 0) {
     listing += fmt::format("The file is not the one that ran: {} of the {} lines with samples {}.\n",
                            beyond + without_code, lines.size(),
                            beyond == 0         ? "have no code here"
-                           : without_code == 0 ? "are behind its end"
-                                               : "have no code here or are behind its end");
+                           : without_code == 0 ? "are past its end"
+                                               : "have no code here or are past its end");
   }
   return listing;
 }
@@ -138,12 +138,12 @@ std::string source_listing(std::string_view text, const std::map<int, LineCost>&
 Result<std::string> read_source(const std::string& path, std::int64_t younger_than_s, bool& younger) {
   std::error_code failed;
   const auto refused = [&](std::string_view why) {
-    return Error{Cause::usage, fmt::format("Cannot read {}: {}. --source-path says where it is.",
+    return Error{Cause::usage, fmt::format("Cannot read {}: {}. Use --source-path to say where it is.",
                                            displayable(path, Charset::ascii), why)};
   };
-  if (!std::filesystem::exists(path, failed)) return refused("there is none here");
-  if (!std::filesystem::is_regular_file(path, failed)) return refused("it is no plain file");
-  if (std::filesystem::file_size(path, failed) > most_bytes) return refused("it has more than 4 MiB");
+  if (!std::filesystem::exists(path, failed)) return refused("there is no such file");
+  if (!std::filesystem::is_regular_file(path, failed)) return refused("it is not a regular file");
+  if (std::filesystem::file_size(path, failed) > most_bytes) return refused("it is larger than 4 MiB");
   std::ifstream in(path, std::ios::binary);
   std::string text(most_bytes, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));

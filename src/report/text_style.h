@@ -20,7 +20,7 @@ struct TextStyle {
 std::string cost_text(std::int64_t cost, By by);
 // "Samples", or "Time".
 std::string_view cost_heading(By by);
-// A function's text as a terminal may have it.
+// A function's text, safe for a terminal.
 std::string shown(const std::string& text, const TextStyle& style);
 
 }  // namespace luaspy

@@ -26,14 +26,14 @@ class CopyingMemory : public Memory {
   SavedMemory& into_;
 };
 
-// The end of a thread's stack, or what is safe to take for it.
+// The end of a thread's stack, or an address that can safely be taken for it.
 Address stack_end(const AddressSpace& space, Address sp) {
   constexpr Address most = 1 << 20, unknown = 16 << 10;
   const Mapping* const mapping = space.find(sp);
   return mapping == nullptr ? sp + unknown : std::min(mapping->end, sp + most);
 }
 
-// In the stop: the stack, and what the walks will need.
+// Reads, during the stop, the stack and what the walks will need.
 bool read_stop(SavedStop& stop, const AddressSpace& space, Snapshot& snapshot, LuaReader& reader, Located& located) {
   const Address sp = stop.registers.sp();
   snapshot.open(sp, stack_end(space, sp) - sp, {});
@@ -46,9 +46,8 @@ bool read_stop(SavedStop& stop, const AddressSpace& space, Snapshot& snapshot, L
 }  // namespace
 
 Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& from) {
-  const Error refused = {
-      Cause::no_such_process,
-      fmt::format("No stop of thread {} could be saved: it has ended, or did not stop, or was moving.", tid)};
+  const Error refused = {Cause::no_such_process,
+                         fmt::format("Thread {} could not be saved: it has ended, did not stop, or was moving.", tid)};
   TargetMap map(target.process(), target.memory());
   map.take(map.look());
   map.find_luas();
@@ -66,7 +65,7 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
   reader.try_rows(map.detector().rows());
   const Thread thread(target.process().pid(), tid);
   const ThreadState state = thread.state();
-  if (state.kind == ThreadState::Kind::sleeping) {  // a stop would end its system call
+  if (state.kind == ThreadState::Kind::sleeping) {  // a stop would interrupt its system call
     stop.registers.set(rip, state.pc);
     stop.registers.set(rsp, state.sp);
     const std::uint64_t run_count = thread.run_count();

@@ -1,6 +1,6 @@
 #pragma once
-// Makes a saved stop of a thread: for reports of what luaspy got wrong, and for the tests that hold
-// the mending.
+// Saves a stop of a thread: for reports of what luaspy got wrong, and for the tests that keep it
+// fixed.
 
 #include <string>
 
@@ -10,9 +10,9 @@
 
 namespace luaspy {
 
-// Stops a thread that runs, reads one that sleeps as it is, and keeps every byte that this took;
-// `from` is a remark for whoever reads the file. Look at `expected` before you believe it: it is
-// what luaspy made of it.
+// Stops a running thread, or reads a sleeping one as it is, and keeps every byte that was read;
+// `from` is a remark for whoever reads the file. Check `expected` before you trust it: it is
+// luaspy's own result.
 Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& from);
 
 }  // namespace luaspy

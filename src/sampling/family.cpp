@@ -29,8 +29,8 @@ void Family::update() {
   if (!subprocesses_) return;
   const Clock::time_point begin = Clock::now();
   if (begin < find_at_) return;
-  // One after the other: who is told of one finds those that were dropped before gone from
-  // sessions().
+  // One at a time: when before_drop_ is called for a session, those dropped earlier are already
+  // gone from sessions().
   for (auto session = sessions_.begin(); session != sessions_.end();) {
     if (!is_gone(**session)) {
       ++session;
@@ -50,8 +50,8 @@ bool Family::is_gone(Session& session) const {
   return session.ended() || (&session != target_ && session.has_new_program());
 }
 
-// Children of processes without Lua count as well: a shell or a supervisor may stand between. Those
-// whose parents have ended are known already, or belong to nobody.
+// Children of processes without Lua count as well: a shell or a supervisor may be in between.
+// Processes whose parents have ended are known already, or cannot be attributed.
 void Family::find_descendants() {
   std::vector<pid_t> to_visit;
   for (const auto& session : sessions_) to_visit.push_back(session->target().process().pid());

@@ -7,7 +7,7 @@
 namespace luaspy {
 namespace {
 
-// The registers that the kernel tells of a sleeping thread are sp and pc.
+// The only registers that the kernel shows of a sleeping thread are sp and pc.
 Registers registers_of(const ThreadState& state) {
   Registers registers;
   registers.set(rip, state.pc);
@@ -32,13 +32,12 @@ Sampler::Sampler(Target& target, const SamplerOptions& options)
 
 void Sampler::settle() {
   target_.tracer().let_go_pending();
-  constexpr std::size_t most_threads = 4096;  // remembered; threads that came and went between two ticks are never met
-                                              // again
+  constexpr std::size_t most_threads = 4096;  // remembered; entries of threads that have ended would otherwise pile up
   if (threads_.size() > most_threads) threads_.clear();
   reader_.settle();
 }
 
-// All that happens while the thread stands still.
+// Everything that happens while the thread is stopped.
 Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look) {
   look.state = {};
   look.stopped_ns = look.held_ns = 0;
@@ -62,8 +61,8 @@ Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Predic
   return readable ? Loss::none : Loss::unreadable;
 }
 
-// It has stood still since it lost its CPU, if that is still the last that happened to it when all
-// is read.
+// The thread has stood still since it lost its CPU if that is still its last switch after
+// everything was read.
 Loss Sampler::read_without_stop(const SwitchLog& switches, const SwitchLog::Switch& lost,
                                 const StackReader::Prediction& predicted, Look& look) {
   look.state = {};
@@ -80,7 +79,7 @@ Loss Sampler::read_without_stop(const SwitchLog& switches, const SwitchLog::Swit
   return readable ? Loss::none : Loss::unreadable;
 }
 
-// What was read counts if the thread was not scheduled meanwhile.
+// What was read is valid if the thread was not scheduled in between.
 Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted,
                           Look& look) {
   look.schedule = thread.schedule();
@@ -113,9 +112,9 @@ Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
   return sample;
 }
 
-// Most threads sleep most of the time, and one that has not been given a CPU since it was seen
-// asleep sleeps on: one small file tells. The run count is read first, so it can only be stale,
-// never too new.
+// Most threads sleep most of the time, and a thread that was not given a CPU since it was seen
+// asleep is still asleep: reading one small file shows that. The run count is read first, so it can
+// only be stale, never too new.
 std::optional<Sample> Sampler::sample(Thread& thread) {
   PerThread& memo = threads_[thread.tid()];
   const std::uint64_t run_count = memo.slept ? thread.run_count() : 0;
@@ -142,8 +141,8 @@ std::optional<Sample> Sampler::sample(Thread& thread) {
   return sample;
 }
 
-// A thread that fell asleep before it was stopped would have its system call ended. That is asked
-// again right before the stop; but not of a thread that is never seen to sleep.
+// If a thread falls asleep before it is stopped, the stop interrupts its system call. So its state
+// is checked again right before the stop, except for a thread that is never seen asleep.
 std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) {
   constexpr int awake_for_long = 1000;
   std::int64_t stopped_ns = 0;

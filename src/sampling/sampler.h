@@ -1,7 +1,7 @@
 #pragma once
-// ONE LOOK at one thread: does it run, the stop, what is read in it, and what becomes of that once
-// the thread runs again. Who looks when, and from which CPU, is the stoppers' business
-// (stoppers.h); dump and the tests look by themselves, with sample().
+// ONE LOOK at one thread: whether it runs, the stop, what is read during it, and how that is
+// evaluated once the thread runs again. The stoppers (stoppers.h) decide when to look, and from
+// which CPU; dump and the tests look directly, with sample().
 
 #include <map>
 #include <optional>
@@ -25,44 +25,46 @@ class Sampler {
  public:
   Sampler(Target& target, const SamplerOptions& options);
 
-  // What one look has read of one thread: made in the stop, finished later.
+  // What one look has read from one thread: filled during the stop, evaluated later.
   struct Look {
     explicit Look(const Memory& target) : reading(target) {}
     StackReader::Look reading;
-    ThreadState state;                   // of one that sleeps: what it waits in
-    Halt::Kind halt = Halt::Kind::none;  // the same: why it could not go on whatever it waits in
+    ThreadState state;                   // sleeping: what it waits in
+    Halt::Kind halt = Halt::Kind::none;  // sleeping: why it could not continue even after its wait
     bool at_system_call = false;         // it was stopped at the return from a system call
     Thread::Schedule schedule;           // as of the stop
-    system::Clock::time_point seen;      // when it was seen to stand still
-    std::int64_t stopped_ns = 0;         // how long it stood still, from the request on
-    std::int64_t held_ns = 0;            // the same, from `seen` on
+    system::Clock::time_point seen;      // when it was seen to be stopped
+    std::int64_t stopped_ns = 0;         // how long it was stopped, counted from the request
+    std::int64_t held_ns = 0;            // the same, counted from `seen`
   };
 
-  // In these, finish() may be at work in another thread. The caller has the lock of reader().
-  // Reads a thread that stands still, and lets it run. Loss::none: there is something to finish.
+  // During read_stopped(), read_without_stop() and read_asleep(), finish() may run in another
+  // thread. The caller must hold the lock of reader(). read_stopped() reads a stopped thread and
+  // resumes it. Loss::none: finish() can be called.
   Loss read_stopped(Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look);
-  // Reads a thread whose CPU the calling thread has taken: it is `lost`, the last of its switches.
-  // Loss::elsewhere: it was given another one meanwhile.
+  // Reads a thread whose CPU the calling thread has taken: `lost` is the last of its switches.
+  // Loss::elsewhere: the thread was given another CPU while it was read.
   Loss read_without_stop(const SwitchLog& switches, const SwitchLog::Switch& lost,
                          const StackReader::Prediction& predicted, Look& look);
-  // Reads one that sleeps, as `state` says, without a stop: that would end its system call.
-  // Loss::moved: it ran meanwhile.
+  // Reads a thread that sleeps, as `state` says, without a stop: a stop would interrupt its system
+  // call. Loss::moved: it ran while it was read.
   Loss read_asleep(Thread& thread, const ThreadState& state, const StackReader::Prediction& predicted, Look& look);
-  // What was read as a sample. Its loss is `incomplete` if the stop had not read what it should
-  // have; the next looks take care then.
+  // Makes a sample of what was read. Its loss is `incomplete` if the prediction was wrong, so that
+  // the stop has not read everything that was needed; the next looks do not rely on it then.
   Sample finish(Look& look, StackReader::Prediction& predicted);
 
-  // A look from begin to end. nullopt: it sleeps, and sleeping threads were not asked for. A
-  // running thread is stopped, a sleeping one is read as it is. Its stack is reported once; while
-  // it stays asleep, later samples only set `again`.
+  // A complete look. nullopt: the thread sleeps, and sleeping threads were not requested. A running
+  // thread is stopped, a sleeping one is read as it is. A sleeping thread's stack is reported once;
+  // while it stays asleep, later samples only set `again`.
   std::optional<Sample> sample(Thread& thread);
 
-  // A look at a thread that stands still, with others: what it read, and whatever else is asked of
-  // reader().snapshot(), is of the same instant until the standstill ends. It settles everything
-  // while the threads stand still, which takes long the first time: sample() before.
+  // A look at a thread in a standstill. What it reads, and everything else read through
+  // reader().snapshot(), is of the same instant until the standstill ends. It also settles
+  // everything while the threads are stopped, which takes long the first time: call sample()
+  // before.
   Sample look(const Standstill::Member& member);
 
-  // Call between ticks: what could wait until no thread stands still.
+  // Call between ticks: does the work that can wait until no thread is stopped.
   void settle();
 
   StackReader& reader() { return reader_; }
@@ -71,10 +73,10 @@ class Sampler {
  private:
   struct PerThread {
     StackReader::Prediction predicted;
-    bool slept = false;           // when it was looked at last
-    int awake = 0;                // looks since then
-    std::uint64_t run_count = 0;  // counted while, or before, it slept: it sleeps on while the count is the same; 0:
-                                  // not known
+    bool slept = false;           // at the last look
+    int awake = 0;                // number of looks since then
+    std::uint64_t run_count = 0;  // read while it slept, or before: it is still asleep as long as the count stays the
+                                  // same; 0: unknown
   };
 
   std::optional<Sample> look_at_running(Thread& thread, PerThread& memo);

@@ -25,7 +25,7 @@ class Loop {
         start_(grid_.time_of(0)) {}
 
   void run() {
-    come_soon();  // what the stoppers have read is to be finished before there is more of it than they have room for
+    come_soon();  // what the stoppers have read must be evaluated before their ring buffers are full
     family_.before_drop([&](Session& session) { forget(session); });
     while (!ends()) {
       begin();
@@ -54,15 +54,15 @@ class Loop {
     stoppers_->watch(family_.sessions());
   }
 
-  // Soon after a tick, so that the next one knows what this one has read; where ticks are many,
-  // several of them at once: as many as a stopper has room for, and half of the first second shows
-  // what is to be read.
+  // Soon after a tick, so that the next one can use what this one has read. At high rates, several
+  // ticks are taken at once, as many as a stopper has room for, but only after the first half
+  // second, which shows what has to be read.
   Clock::time_point next_look() const {
     constexpr Clock::duration most_often = 2ms, often_enough = 20ms, least_often = 100ms, most_behind = 2ms,
                               first = 500ms;
     const Clock::time_point now = Clock::now();
     const Clock::duration behind = 1ms + std::min<Clock::duration>(grid_.interval() / 4, most_behind);
-    const bool has_many = family_.target().sampler().options().idle;  // at each tick one for each thread that sleeps
+    const bool has_many = family_.target().sampler().options().idle;  // one result per sleeping thread and tick
     const Clock::duration pause = has_many || now - start_ < first
                                       ? most_often
                                       : std::clamp<Clock::duration>(grid_.interval() * 16, most_often, often_enough);
@@ -95,7 +95,7 @@ class Loop {
     sink_.look(counts_);
   }
 
-  // A session is about to go: what was found of it is taken first.
+  // A session is about to be dropped: takes what was found about it first.
   void forget(const Session& session) {
     if (stoppers_ == nullptr) return;
     for (const auto& left : stoppers_->watch(family_.sessions(), &session)) count(*left, Clock::now());
@@ -124,7 +124,7 @@ class Loop {
     counts_.duration_ns = to_ns(until - start_);
   }
 
-  // The ticks of a thread that came to nothing.
+  // Passes on a thread's ticks that did not become samples.
   void count(Watch& watch, Clock::time_point now) {
     const Tick tick{to_ns(now - start_), 0};
     if (const std::int64_t idle = watch.idle.exchange(0)) sink_.add_idle(watch.session, *watch.thread, tick, idle);
@@ -141,9 +141,8 @@ class Loop {
     Sample sample;
     switch (found.kind) {
       case Found::Kind::look: {
-        auto predicted = std::make_shared<StackReader::Prediction>(watch.prediction->without_stack());  // only this
-                                                                                                        // thread
-                                                                                                        // changes it
+        auto predicted = std::make_shared<StackReader::Prediction>(
+            watch.prediction->without_stack());  // only this thread changes watch.prediction
         sample = session.sampler().finish(found.look, *predicted);
         const std::lock_guard lock(watch.prediction_lock);
         watch.prediction = std::move(predicted);
@@ -168,7 +167,7 @@ class Loop {
     sink_.add(session, *watch.thread, {to_ns(found.at - start_), found.weight_ns}, sample);
   }
 
-  // Asking costs more than a look at a thread; a thread that has ended says it, too.
+  // Asking costs more than a look at a thread, and the end of a thread is a hint, too.
   bool target_ended(Clock::time_point now) {
     constexpr std::chrono::seconds ask_again(1);
     bool none_left = true;
@@ -194,7 +193,7 @@ class Loop {
   const Clock::time_point start_;
   std::unique_ptr<Stoppers> stoppers_;
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
-  std::int64_t user_time_ = 0, system_time_ = 0;  // clock ticks, of all threads
+  std::int64_t user_time_ = 0, system_time_ = 0;  // clock ticks of all threads
   Clock::time_point asked_ = start_, cpu_time_asked_ = start_;
   bool thread_ended_ = false;
 };

@@ -1,6 +1,5 @@
 #pragma once
-// A look at every thread of a target, again and again, at a rate: what record and top have in
-// common.
+// Looks at every thread of a target at a given rate: the part that record and top share.
 
 #include <optional>
 
@@ -11,12 +10,13 @@ namespace luaspy {
 
 struct LoopOptions {
   double rate = 100;                 // Hz
-  std::optional<double> duration{};  // s; else until the target ends, a signal asks to end, or the sink has enough
+  std::optional<double> duration{};  // s; without it until the target ends, a signal asks luaspy to end, or the sink
+                                     // has enough
   double max_stopped = 10;           // % of the time that a thread may stand still
-  bool always_stop = false;          // by ptrace, even where threads can be read without a stop (attach/switch_log.h)
+  bool always_stop = false;          // with ptrace, even if threads can be read without a stop (attach/switch_log.h)
 };
 
-// What a run has come to so far.
+// Counts of a run so far.
 struct LoopCounts {
   std::int64_t ticks = 0;
   std::int64_t duration_ns = 0;  // up to the last tick
@@ -27,32 +27,32 @@ struct LoopCounts {
 
 // What to say when LoopCounts::unheard grows.
 inline constexpr const char* unheard_text =
-    "luaspy: a thread stood still for more than a second: the kernel did not tell luaspy that it had stopped. It runs "
-    "again. Please report this.\n";
+    "luaspy: a thread was stopped for more than a second, because the kernel did not report the stop to luaspy. It is "
+    "running again. Please report this.\n";
 
-// Takes what the loop finds. All is called by the thread that runs the loop, while no thread of the
-// target stands still.
+// Receives what the loop finds. All functions are called by the thread that runs the loop.
 class SampleSink {
  public:
   virtual ~SampleSink() = default;
   // One tick of one thread: a stack or a loss.
   virtual void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) = 0;
-  // Ticks of a thread that slept, or could run and had no CPU, and those were not asked for.
+  // Ticks of a thread that slept, or that could run but had no CPU, if samples of these were not
+  // requested.
   virtual void add_idle(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) = 0;
   virtual void add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) = 0;
-  // Ticks that were not made.
+  // Ticks without a result.
   virtual void add_loss(Loss loss, std::int64_t count) = 0;
   // After each tick, and ten times a second.
   virtual void look(const LoopCounts&) {}
   virtual bool has_enough() { return false; }
-  // luaspy is going to be stopped by Ctrl-Z, with no thread of the target standing still; it runs
-  // again.
+  // Called before luaspy is stopped by Ctrl-Z, while it holds no thread of the target, and after it
+  // runs again.
   virtual void before_suspend() {}
   virtual void after_suspend() {}
 };
 
-// The thread that calls it should be the one that hears signals (see system::watch_signals, to be
-// called before): all others block them.
+// Call system::watch_signals() before, and call this in the thread that handles signals: all others
+// block them.
 void run_loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
 
 }  // namespace luaspy

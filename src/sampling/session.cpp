@@ -8,8 +8,7 @@
 namespace luaspy {
 namespace {
 
-// Which of the processes that `pid` has started have a Lua in them: often it is a wrapper that was
-// named.
+// Which of the processes that `pid` has started have a Lua: users often name a wrapper.
 std::string children_with_lua(pid_t pid) {
   std::string text;
   for (const pid_t child : children_of(pid)) {
@@ -49,7 +48,7 @@ bool Session::ended() {
   if (exit_status_) return true;
   const system::WaitStatus status = system::wait_for_end(target_.process().pid());
   if (status.kind != system::WaitStatus::Kind::ended) return false;
-  // Without a status another thread has just heard it, and is about to tell.
+  // Without a status, another thread has just received it and is about to store it.
   constexpr int most_waits = 20;
   exit_status_ = status.exit_status;
   for (int waits = 0; !exit_status_ && waits < most_waits; ++waits) {

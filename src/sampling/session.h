@@ -1,5 +1,6 @@
 #pragma once
-// What every command begins with: a target, running or started by us, that may be looked at.
+// What every command begins with: a target, already running or started by luaspy, that luaspy may
+// look at.
 
 #include <memory>
 #include <optional>
@@ -14,7 +15,7 @@ namespace luaspy {
 struct TargetOptions {
   int pid = 0;  // 0: launch `command`
   std::vector<std::string> command;
-  // --pid auto: the only process that runs Lua; --name. main.cpp makes a pid of them
+  // any: --pid auto, the only process that runs Lua. name: --name. main.cpp turns them into a pid
   // (choose_target.h) before a command sees them.
   bool any = false;
   std::string name;
@@ -28,16 +29,17 @@ class Session {
   Sampler& sampler() { return sampler_; }
   bool launched() const { return launched_; }
 
-  // Has the target ended? A launched one is asked for its exit status.
+  // Whether the target has ended. Collects the exit status of a launched one.
   bool ended();
-  // Waits for a launched target; its exit status as a shell would tell it. 0 for one that was
-  // running before.
+  // Waits for a launched target and returns its exit status as a shell would report it. 0 for a
+  // target that was already running.
   int wait_for_exit();
 
-  // Has it executed another program since it was opened?
+  // Whether it has executed another program since it was opened.
   bool has_new_program() const;
 
-  // There is a Lua in the process that can be read; otherwise why not, with what was looked at.
+  // Succeeds if the process has a Lua that can be read; otherwise says why not, and what was
+  // searched.
   Result<void> check_lua();
 
  private:

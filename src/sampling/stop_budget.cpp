@@ -16,8 +16,8 @@ void StopBudget::end_tick(std::int64_t now) {
   }
   std::erase_if(mean_, [](const auto& thread) { return thread.second < 1; });
   remembered_ = std::min(remembered_ + 0.5, most_remembered);
-  // From when the tick was due rather than from `now`: ticks come on a grid, and one that has to
-  // wait for its next point must not put off all that follow.
+  // Counted from when the tick was due, not from `now`: ticks come on a grid, and one that had to
+  // wait for the next point of the grid must not delay all that follow.
   paid_at_ = std::max(paid_at_ + static_cast<std::int64_t>(most / share_), now);
 }
 

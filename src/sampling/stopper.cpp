@@ -34,7 +34,8 @@ void Stopper::run() {
   constexpr Clock::duration linger = 2s;
   Clock::time_point needed = Clock::now();
   std::int64_t number = 0;
-  const auto phase = all_.grid_.interval() * phase_ / 16;  // so that stoppers of one process do not meet
+  const auto phase = all_.grid_.interval() * phase_ / 16;  // so that stoppers do not look at the same process at the
+                                                           // same time
   while (!ends_) {
     number = std::max(number + 1, all_.grid_.after(Clock::now() - phase));
     const Clock::time_point due = all_.grid_.time_of(number) + phase;
@@ -48,7 +49,7 @@ void Stopper::run() {
       needed = Clock::now();
     }
   }
-  // What is still asked is let go as soon as it stops, or by the end of this thread.
+  // Threads that are still asked to stop are released as soon as they do, or when this thread ends.
   for (const Clock::time_point end = Clock::now() + 1s;
        (!asked_.empty() || tracer_.has_pending()) && Clock::now() < end;)
     wait_until(Clock::now() + 5ms);
@@ -58,9 +59,9 @@ void Stopper::run() {
   ended_ = true;
 }
 
-// Until it is due, takes care of the threads that were asked to stop, each as soon as it does.
+// Until the tick is due, handles the threads that were asked to stop, each as soon as it stops.
 void Stopper::wait_until(Clock::time_point due) {
-  constexpr Clock::duration soon = 20us;  // an alarm that is set for then might come before the wait
+  constexpr Clock::duration soon = 20us;  // an alarm set for such a time might come before the wait begins
   while (Clock::now() < due - (asked_.empty() ? 0us : soon)) {
     if (!real_time_) waited_before_ = own_thread_->schedule().waited_for_cpu;
     if (asked_.empty() && !tracer_.has_pending()) {
@@ -74,10 +75,10 @@ void Stopper::wait_until(Clock::time_point due) {
       if (ends_) return;
       continue;
     }
-    if (tid <= 0) {  // nothing is traced: whoever was asked has gone
+    if (tid <= 0) {  // nothing is traced: the threads that were asked are gone
       for (const Asked& asked : asked_) asked.watch->asked_by = -1;
       asked_.clear();
-      tracer_.forget_all();  // else the next wait would return at once, and a real-time thread spin
+      tracer_.forget_all();  // otherwise the next wait would return at once, and a real-time thread would spin
       continue;
     }
     const auto asked = std::ranges::find_if(asked_, [&](const Asked& each) { return each.stop->tid() == tid; });
@@ -93,7 +94,8 @@ void Stopper::wait_until(Clock::time_point due) {
   }
 }
 
-// Nothing of the target has executed here for long. Whoever sleeps is looked after by another one.
+// The target has not executed here for a long time. Another stopper takes over its sleeping
+// threads.
 void Stopper::park() {
   if (!all_.retire(*this)) return;
   while (!ends_ && !active_) (void)sem_wait(&wanted_);
@@ -114,18 +116,20 @@ void Stopper::tick(std::int64_t number, Clock::time_point due) {
   settle_candidates(number, in_time);
 }
 
-// Who has to wait for the CPU comes when the target lets him: at the end of its turns, and at
-// system calls that make the kernel look at the clock. Measured as an ordinary user beside 8
-// threads, a call with 2.1 % of the time: 2.3 % of the ticks that came within 30 µs, 4.2 % within
-// 60, 6.5 % within 150. A timer that expires late does no harm: the target does not know of it.
+// A stopper that has to wait for the CPU gets it when the target gives it up: at the end of its
+// time slices, and at system calls that make the kernel check the clock. That biases the samples.
+// Measured as an ordinary user beside 8 threads, a call that takes 2.1 % of the time had 2.3 % of
+// the ticks that came within 30 µs, 4.2 % within 60 and 6.5 % within 150. A timer that expires late
+// does no harm, because the target does not influence it.
 bool Stopper::came_at_once(Clock::time_point due) const {
   constexpr std::int64_t at_once = 15'000;  // ns
   const Thread::Schedule now = own_thread_->schedule();
-  if (now.runs == 0) return woke_ - due < 40us;  // the kernel does not tell
+  if (now.runs == 0) return woke_ - due < 40us;  // the kernel does not report it
   return now.waited_for_cpu - waited_before_ < at_once;
 }
 
-// One that was asked to stop is its stopper's until it does. It was counted where it executed.
+// A thread that was asked to stop belongs to that stopper until it stops. The tick of the request
+// has been counted.
 bool Stopper::is_asked(Watch& watch, std::int64_t number) {
   if (watch.asked_by == -1) return false;
   if (watch.asked_by != cpu_) return true;
@@ -145,8 +149,8 @@ bool Stopper::is_asked(Watch& watch, std::int64_t number) {
   return true;
 }
 
-// The thread executed here when the tick was due if its CPU has been taken since. False: the log
-// does not tell.
+// The thread executed here when the tick was due if its CPU has been taken away since then. False:
+// the log cannot answer that.
 bool Stopper::consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t number, Clock::time_point due) {
   const SwitchLog::Switch last = watch->switches->last();
   if (last.kind != SwitchLog::Switch::Kind::taken) return false;
@@ -162,7 +166,7 @@ bool Stopper::consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t 
   return true;
 }
 
-// A claim is kept for candidates and the one that is met, and given back for all others.
+// The claim is kept for candidates and for met_, and given back for all others.
 void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number, Clock::time_point due) {
   if (placed_ && watch->switches != nullptr && consider_by_log(watch, number, due)) return;
   const bool mine = watch->cpu == cpu_;
@@ -175,7 +179,7 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
     else ++watch->late;  // the main thread does not keep up
     return watch->claim.give_back();
   }
-  if (!mine && !ran) return watch->claim.give_back();  // still where it was
+  if (!mine && !ran) return watch->claim.give_back();  // it has not moved
   const Thread::Place place = watch->thread->place();
   if (place.letter == 'R' && place.cpu == cpu_) {
     watch->cpu = cpu_;
@@ -228,11 +232,11 @@ void Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread
     sampler.reader().unlock();
     if (found->loss == Loss::none) found->kind = Found::Kind::look;
   }
-  if (found->loss != Loss::none) watch->slept = false;  // to be read at the next tick
+  if (found->loss != Loss::none) watch->slept = false;  // read it at the next tick
   put();
 }
 
-// Of the threads of this CPU that could run, at most one did: until this one woke.
+// Of the runnable threads of this CPU, at most one was executing until this stopper woke.
 void Stopper::settle_candidates(std::int64_t number, bool in_time) {
   const Candidate* executing = nullptr;
   for (const Candidate& candidate : candidates_) {
@@ -272,17 +276,17 @@ void Stopper::waits(const std::shared_ptr<Watch>& watch, std::int64_t number, co
   else ++watch->late;
 }
 
-// Who has had the CPU all the time since the last tick has it now. Else the time that its time on
-// the CPU was counted tells: when it was taken off.
+// A thread that had the CPU all the time since the last tick has it now. Otherwise the time at
+// which its CPU time was last counted shows when it was taken off.
 bool Stopper::executes(const Watch& watch, const Thread::Schedule& now, bool alone) {
   const std::int64_t on_cpu = now.on_cpu - watch.schedule.on_cpu;
   if (now.runs != 0 && on_cpu == 0) return false;
-  constexpr std::int64_t off_at_most = 300'000;  // ns: by luaspy's own doing
+  constexpr std::int64_t off_at_most = 300'000;  // ns: caused by luaspy itself
   if (alone && on_cpu >= to_ns(woke_ - watch.schedule_at) - off_at_most) return true;
-  constexpr Clock::duration ask_again = 200ms;  // the clocks run apart by some 100 ns a ms at most
+  constexpr Clock::duration ask_again = 200ms;  // the clocks drift by some 100 ns per ms at most
   if (!clock_offset_ || woke_ - offset_asked_ > ask_again) {
     const std::optional<std::int64_t> own = own_thread_->counted_at();
-    if (!own) return true;  // the kernel does not tell: what the stop finds out has to do
+    if (!own) return true;  // the kernel does not report it: what the stop finds out has to suffice
     clock_offset_ = to_ns(woke_.time_since_epoch()) - *own;
     offset_asked_ = woke_;
   }
@@ -291,9 +295,10 @@ bool Stopper::executes(const Watch& watch, const Thread::Schedule& now, bool alo
   return !counted || *counted + *clock_offset_ > to_ns(woke_.time_since_epoch()) - just_now;
 }
 
-// In exec the kernel ends all other threads of a process. A traced one has not ended before its
-// tracer has heard of it, and meanwhile PTRACE_SEIZE of the one that executes blocks (ptrace(2),
-// kernel/ptrace.c: cred_guard_mutex): who seizes one while it traces another would wait for itself.
+// exec ends all other threads of a process. A traced thread has not ended until its tracer has
+// received the report, and until then PTRACE_SEIZE of the thread in exec blocks (ptrace(2),
+// kernel/ptrace.c: cred_guard_mutex). So a tracer that seizes one thread while it traces another
+// could wait for itself.
 bool Stopper::traces(Session& session) const {
   return std::ranges::any_of(asked_, [&](const Asked& asked) { return &asked.watch->session == &session; }) ||
          tracer_.has_pending_of(session.target().process().pid());
@@ -326,7 +331,7 @@ Found* Stopper::open_look(const std::shared_ptr<Watch>& watch, std::int64_t numb
   return found;
 }
 
-// It has no CPU until this thread sleeps, but for another one that takes it up.
+// The thread has no CPU until this stopper sleeps, unless another CPU picks it up.
 void Stopper::look_at_met(std::int64_t number) {
   const std::shared_ptr<Watch>& watch = met_.watch;
   account(*watch, number, nullptr, false);
@@ -345,7 +350,7 @@ void Stopper::look_at_met(std::int64_t number) {
   put();
 }
 
-// It stands still, or cannot be stopped.
+// The thread is stopped, or cannot be stopped.
 void Stopper::arrived(Asked asked) {
   Watch& watch = *asked.watch;
   if (watch.gone) {
@@ -373,35 +378,36 @@ void Stopper::arrived(Asked asked) {
   put();
 }
 
-// How long the thread stood still, and whether it is where it executed when the tick came.
+// Determines how long the thread was stopped, and whether it is still where it executed at the
+// tick.
 void Stopper::count_stop(const Asked& asked, Found& found) {
   Watch& watch = *asked.watch;
   const Sampler::Look& look = found.look;
   const std::int64_t runs = static_cast<std::int64_t>(look.schedule.runs - asked.before.runs),
                      waited = look.schedule.waited_for_cpu - asked.before.waited_for_cpu;
   constexpr std::int64_t tolerated = 20'000;  // ns
-  // The CPU that the stopper has left may go to somebody else first: that wait is not of luaspy's
-  // making.
+  // When the stopper leaves the CPU, another thread may get it first: luaspy did not cause that
+  // wait.
   const std::int64_t taken = std::max<std::int64_t>(waited - to_ns(asked.stop->requested() - asked.woke) - tolerated,
                                                     0);
   found.stopped_ns = std::max(look.stopped_ns - taken, look.held_ns);
   watch.schedule = look.schedule;
   watch.schedule_at = look.seen;
   if (asked.before.runs != 0 && runs == 0 && !asked.remote) {
-    // It went on where it was: nobody has taken its CPU. The interrupt came from another one.
+    // It continued on its CPU without losing it, so the interrupt came from another CPU.
     found.kind = Found::Kind::loss;
     found.loss = Loss::elsewhere;
   } else if (waited > to_ns(look.seen - asked.woke) + tolerated) {
-    found.stopped_ns = look.held_ns;  // it waited already when the tick came
+    found.stopped_ns = look.held_ns;  // it was already waiting when the tick came
     found.kind = all_.idle_ ? Found::Kind::waiting : Found::Kind::loss;
-    found.loss = Loss::none;  // only the time that it stood still counts
+    found.loss = Loss::none;  // only the time that it was stopped counts
     if (!all_.idle_) ++watch.waited;
   }
   all_.add_stop(watch.thread->tid(), found.stopped_ns);
 }
 
-// The ticks since its last one that nobody made of this thread, and this one. `now`: null if it has
-// not been asked.
+// Accounts for the thread's ticks since its last one that no stopper has handled, and for this one.
+// `now`: null if the schedule has not been read.
 void Stopper::account(Watch& watch, std::int64_t number, const Thread::Schedule* now, bool slept) {
   const std::int64_t skipped = all_.skipped_;
   Thread::Schedule asked;
@@ -419,7 +425,7 @@ void Stopper::account(Watch& watch, std::int64_t number, const Thread::Schedule*
   weight_ns_ = to_ns(woke_ - watch.at);
   const std::int64_t missed = std::max<std::int64_t>(number - watch.tick - 1 - (skipped - watch.skipped_seen), 0);
   if (missed != 0) {
-    // It executed at as many of them as it had of the time.
+    // It counts as executing at the share of them that it was on a CPU.
     ask_now();
     const std::int64_t since = to_ns(woke_ - watch.schedule_at),
                        ran = std::clamp<std::int64_t>(now->on_cpu - watch.schedule.on_cpu, 0, since);

@@ -1,6 +1,6 @@
 #pragma once
-// One thread of luaspy's on one CPU: what it does at a tick. See stoppers.h for why, and for all of
-// them together.
+// One luaspy thread on one CPU: what it does at a tick. stoppers.h explains why, and manages all of
+// them.
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -15,7 +15,8 @@
 
 namespace luaspy {
 
-// What it finds goes through a ring: one thread puts in, another one takes out, neither waits.
+// Hands over what it finds through a ring buffer: one thread adds, another one removes, neither
+// waits.
 class Stopper {
  public:
   Stopper(Stoppers& all, int cpu, int place) : all_(all), cpu_(cpu), phase_(place % 4) {}
@@ -77,8 +78,8 @@ class Stopper {
     Thread::Schedule now;
     bool remote;
   };
-  // A thread that executed at a tick, and was asked to stop. It does when it has the CPU again,
-  // which somebody else may have meanwhile.
+  // A thread that executed at a tick and was asked to stop. It stops when it gets its CPU again,
+  // which may be in use by another thread until then.
   struct Asked {
     std::shared_ptr<Watch> watch;
     std::unique_ptr<Stop> stop;
@@ -87,13 +88,14 @@ class Stopper {
     system::Clock::time_point woke;
     bool remote;
   };
-  // A thread whose CPU this one has taken, by the log of its switches.
+  // A thread whose CPU this stopper has taken, according to the log of its switches.
   struct Met {
-    std::shared_ptr<Watch> watch;  // null: none
+    std::shared_ptr<Watch> watch;  // null: there is none
     SwitchLog::Switch lost;
   };
   void look_at_met(std::int64_t number);
-  // What may be looked at: null if there is no room for it, or somebody else has the reader.
+  // A place for the result of a look; null if there is no room, or the reader is in use by another
+  // thread.
   Found* open_look(const std::shared_ptr<Watch>& watch, std::int64_t number,
                    std::shared_ptr<const StackReader::Prediction>& predicted);
   void arrived(Asked asked);
@@ -102,7 +104,7 @@ class Stopper {
   Stoppers& all_;
   const int cpu_;
   const int phase_;
-  bool placed_ = false;  // it runs there, as it should
+  bool placed_ = false;  // it runs on cpu_, as it should
   pthread_t thread_{};
   bool exists_ = false;
   std::atomic<bool> active_ = false, ends_ = false, ended_ = false, real_time_ = false, asked_again_ = false;
@@ -115,8 +117,8 @@ class Stopper {
   system::Clock::time_point woke_;
   std::int64_t weight_ns_ = 0;  // of the thread being accounted for
   std::unique_ptr<Thread> own_thread_;
-  std::int64_t waited_before_ = 0;  // own_thread_'s wait for the CPU up to when it went to sleep, ns; unless it is
-                                    // real-time
+  std::int64_t waited_before_ = 0;  // how long own_thread_ had waited for a CPU when it went to sleep, ns; not used for
+                                    // a real-time thread
   std::optional<std::int64_t> clock_offset_;  // system::Clock minus the scheduler's clock, ns
   system::Clock::time_point offset_asked_;
   std::array<std::unique_ptr<Found>, ring_size> ring_;

@@ -73,7 +73,7 @@ bool Stoppers::on_time() const {
 
 bool Stoppers::begin_tick(std::int64_t number, Clock::time_point now) {
   const std::lock_guard lock(budget_lock_);
-  if (number <= last_tick_) return !skips_;  // another one has begun it
+  if (number <= last_tick_) return !skips_;  // another stopper has begun it
   if (!skips_) budget_.end_tick(last_tick_at_);
   last_tick_ = number;
   const std::int64_t at = to_ns(now - start_);
@@ -88,7 +88,8 @@ void Stoppers::add_stop(int tid, std::int64_t ns) {
   budget_.add(tid, ns);
 }
 
-// A file and two pages of locked memory each. Where it is not allowed for one, it is for none.
+// Each log costs a file and two pages of locked memory. If it is not allowed for one thread, it is
+// not tried for others.
 void Stoppers::open_log(Watch& watch) {
   constexpr int most = 256;
   if (!takes_logs_ || logs_ == most) return;
@@ -97,11 +98,11 @@ void Stoppers::open_log(Watch& watch) {
   else if (watch.thread->cpu() != -1) takes_logs_ = false;
 }
 
-// A log takes some µs of each switch. Of a thread that sleeps and wakes thousands of times a second
-// it is closed: being stopped costs it less.
+// A log costs some µs per switch. It is closed for a thread that sleeps and wakes thousands of
+// times a second: stops cost that thread less.
 void Stoppers::close_costly_logs() {
   constexpr Clock::duration ask_again = 500ms;
-  constexpr double most = 2000;  // switches a second that are none of luaspy's making
+  constexpr double most = 2000;  // switches per second that luaspy has not caused
   const Clock::time_point now = Clock::now();
   if (now - logs_asked_ < ask_again) return;
   const double seconds = static_cast<double>(to_ns(now - logs_asked_)) / 1e9;
@@ -126,7 +127,7 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
   bool same = true;
   std::size_t kept = 0;
   for (const auto& session : sessions) {
-    if (session == nullptr || session.get() == but) continue;  // some may be being dropped
+    if (session == nullptr || session.get() == but) continue;  // some are just being dropped
     for (const std::shared_ptr<Thread>& thread : session->target().process().threads()) {
       const auto known = watches_.find(thread.get());
       if (known != watches_.end()) {
@@ -137,7 +138,7 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
       same = false;
       auto watch = std::make_shared<Watch>(*session, thread, now);
       open_log(*watch);
-      // One that executes where luaspy may not go is looked after from elsewhere.
+      // A thread on a CPU that luaspy may not use is handled from another CPU.
       if (!need(watch->cpu) && !usable_.empty()) watch->cpu = usable_.front(), (void)need(usable_.front());
       next->push_back(std::move(watch));
     }
@@ -147,7 +148,7 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
   watches_.clear();
   for (const auto& watch : *next) watches_[watch->thread.get()] = watch;
   std::atomic_store(&roster_, main_roster_);
-  // Who is being looked at is waited for: its session may be gone when this returns.
+  // Wait for threads that are being looked at: their session may be gone after this returns.
   std::vector<std::shared_ptr<Watch>> left;
   for (const auto& watch : *old) {
     if (watches_.contains(watch->thread.get())) continue;
@@ -158,8 +159,7 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
     }
     watch->gone = true;
     if (watch->switches != nullptr) watch->switches = nullptr, --logs_;
-    constexpr Clock::duration stops_within = 2s;  // one that has not by then is let go when it does, without a look at
-                                                  // its session
+    constexpr Clock::duration stops_within = 2s;  // a thread that stops later is released without access to its session
     for (const Clock::time_point end = Clock::now() + stops_within; watch->asked_by != -1 && Clock::now() < end;)
       (void)system::sleep_until(Clock::now() + 100us);
   }

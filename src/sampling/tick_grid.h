@@ -1,7 +1,7 @@
 #pragma once
-// When ticks are: at the rate asked for, with a little jitter so that nothing periodic hides.
-// Whoever asks for the time of a tick gets the same answer, so threads on several CPUs share ticks
-// without a word.
+// When ticks are: at the requested rate, with a little jitter so that nothing periodic stays
+// hidden. The time of a tick depends only on its number, so threads on several CPUs have the same
+// ticks without communicating.
 
 #include <chrono>
 #include <cstdint>
@@ -17,15 +17,16 @@ class TickGrid {
       : interval_(static_cast<std::int64_t>(1e9 / rate)), start_(start), seed_(seed) {}
 
   std::chrono::nanoseconds interval() const { return interval_; }
-  // Up to a quarter of an interval beside its place.
+  // With a jitter of up to a quarter of an interval.
   Clock::time_point time_of(std::int64_t tick) const {
     const std::int64_t jitter = static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(tick) ^ seed_) >> 40) -
                                 (1 << 23);  // of 2^24
     return start_ + interval_ * tick + std::chrono::nanoseconds(interval_.count() * jitter >> 25);
   }
-  // The first tick that is later than `time` whatever its jitter.
+  // The first tick that is later than `time`, whatever its jitter.
   std::int64_t after(Clock::time_point time) const {
-    constexpr std::chrono::nanoseconds rounded(1);  // the jitter's quarter down, this one as well
+    constexpr std::chrono::nanoseconds rounded(1);  // the quarter for the jitter was rounded down, and so is this
+                                                    // division
     return (time - start_ + interval_ / 4 + rounded) / interval_ + 1;
   }
 

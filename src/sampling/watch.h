@@ -1,6 +1,6 @@
 #pragma once
-// What stoppers know of each thread of the target from tick to tick, and what they hand over to the
-// main thread.
+// What stoppers know about each thread of the target from tick to tick, and what they hand over to
+// the main thread.
 
 #include <atomic>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace luaspy {
 
-// Tries to get; who has it is not waited for by those that must not.
+// A lock that is only ever tried, for threads that must not wait.
 class Claim {
  public:
   bool try_take() { return !taken_.test_and_set(std::memory_order_acquire); }
@@ -33,37 +33,37 @@ struct Watch {
 
   Session& session;
   const std::shared_ptr<Thread> thread;
-  std::unique_ptr<SwitchLog> switches;  // null: the kernel does not let luaspy have it
-  Claim claim;                          // who has it may look at the thread, and change what follows
-  std::int64_t tick = -1;  // the last one that has been accounted for; -1: none, its ticks begin with the next one
-  system::Clock::time_point at;     // when that was
-  std::int64_t skipped_seen = 0;    // Stoppers::skipped() then
+  std::unique_ptr<SwitchLog> switches;  // null: luaspy may not have it, or has closed it because it was too costly
+  Claim claim;                          // its holder may look at the thread, and change the fields that follow
+  std::int64_t tick = -1;           // the last tick that was accounted for; -1: none, its ticks begin with the next one
+  system::Clock::time_point at;     // when that tick was
+  std::int64_t skipped_seen = 0;    // Stoppers::skipped() at that time
   std::atomic<bool> slept = false;  // at that tick
   std::atomic<bool> gone = false;   // its session is being dropped
-  bool moved = false;               // it went to another CPU since
-  std::atomic<int> asked_by = -1;  // the CPU whose stopper has asked it to stop, and it has not yet: that one alone may
-                                   // look at it
-  Thread::Schedule schedule;       // as it was then, or at the last tick before it that asked
-  system::Clock::time_point schedule_at;           // when that was
-  std::atomic<int> cpu;                            // where it was seen last; the stopper there looks after it
-  std::atomic<std::int64_t> idle = 0, waited = 0;  // ticks that it slept, or waited for a CPU, not counted by the main
-                                                   // thread yet
-  std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0;  // the same: ticks that came to nothing
+  bool moved = false;               // it has moved to another CPU since then
+  std::atomic<int> asked_by = -1;   // the CPU whose stopper has asked it to stop, while it has not stopped yet: only
+                                    // that stopper may look at it. -1: none
+  Thread::Schedule schedule;        // as read at that tick, or at the last tick before it that read it
+  system::Clock::time_point schedule_at;  // when it was read
+  std::atomic<int> cpu;                   // where it was last seen; the stopper of that CPU is responsible for it
+  std::atomic<std::int64_t> idle = 0, waited = 0;  // ticks at which it slept, or waited for a CPU, that the main thread
+                                                   // has not counted yet
+  std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0;  // the same for ticks that were lost
 
-  // The main thread's.
-  Thread::CpuTime cpu_time;  // as it was asked last
+  // Used by the main thread only.
+  Thread::CpuTime cpu_time;  // as last read
   std::uint64_t noted = 0;   // SwitchLog::noted() then
 
-  // Of the last look that was finished; stoppers use it for the next one.
+  // From the last finished look; stoppers use it for the next one.
   std::mutex prediction_lock;
   std::shared_ptr<const StackReader::Prediction> prediction = std::make_shared<StackReader::Prediction>();
 };
 
-// What a stopper has found of a thread at a tick, if it is more than a count.
+// What a stopper has found out about a thread at a tick, unless it only has to be counted.
 struct Found {
   explicit Found(const Memory& target) : look(target) {}
   std::shared_ptr<Watch> watch;
-  std::int64_t number = 0;  // of the tick
+  std::int64_t number = 0;  // the tick's number
   system::Clock::time_point at;
   std::int64_t weight_ns = 0;  // since the thread's last tick
   enum class Kind { look, asleep_again, waiting, loss } kind = Kind::loss;

@@ -11,7 +11,7 @@ struct Entry {
   const char* name;
 };
 
-// Those that can block. The numbers are the machine's own (sys/syscall.h).
+// System calls that can block. The numbers depend on the machine (sys/syscall.h).
 constexpr Entry entries[] = {
     {SYS_read, "read"},
     {SYS_write, "write"},

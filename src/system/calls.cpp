@@ -115,8 +115,8 @@ std::size_t read_some_at(const FileDescriptor& file, Address address, std::span<
 
 Failure find_process(pid_t pid) { return failure_if(::kill(pid, 0) != 0); }
 
-// There is no process 0 to trace: a kernel that looks for it says so (ESRCH), a filter in front of
-// it something else.
+// No process has number 0: if the call reaches the kernel, it fails with ESRCH; if a seccomp filter
+// rejects it, the error is a different one.
 Failure may_stop() {
   const Failure failure = seize(0);
   return failure.no_such_process() ? Failure{} : failure;
@@ -155,7 +155,7 @@ WaitStatus status_of(pid_t changed, int status) {
   if (WIFEXITED(status)) return {WaitStatus::Kind::ended, 0, WEXITSTATUS(status)};
   if (WIFSIGNALED(status)) return {WaitStatus::Kind::ended, 0, 128 + WTERMSIG(status)};
   // ptrace(2): a stop with an event in bits 16 up (PTRACE_EVENT_STOP) carries no signal to deliver;
-  // any other is a signal-delivery-stop, whose signal would be lost if it were not passed on.
+  // any other stop is a signal-delivery-stop, whose signal would be lost if it were not passed on.
   const bool event = status >> 16 != 0;
   return {WaitStatus::Kind::stopped, event ? 0 : WSTOPSIG(status)};
 }
@@ -194,7 +194,8 @@ void Alarm::set(Clock::time_point time) {
   if (exists_) ::timer_settime(static_cast<timer_t>(timer_), TIMER_ABSTIME, &once, nullptr);
 }
 
-// WNOWAIT leaves a stop to the thread that it belongs to. An end is heard for good by waitpid(2).
+// WNOWAIT leaves the report of a stop to the thread that it belongs to. An end is then collected
+// with waitpid(2).
 WaitStatus wait_for_end(pid_t child) {
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)

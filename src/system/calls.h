@@ -1,6 +1,6 @@
 #pragma once
-// The system calls that luaspy makes on a target. errno is read here and nowhere else; callers get
-// a Failure.
+// The system calls that luaspy makes on a target. errno is read only in src/system; callers get a
+// Failure.
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -20,7 +20,7 @@ struct user_regs_struct;  // sys/user.h
 
 namespace luaspy::system {
 
-// A system call's answer when it fails: the value that errno had. 0 means success.
+// The result of a system call: the value of errno if it failed, 0 if it succeeded.
 struct Failure {
   int code = 0;
   explicit operator bool() const { return code != 0; }
@@ -32,65 +32,65 @@ struct Failure {
 };
 
 FileDescriptor open_file(const std::string& path, int flags, Failure* failure = nullptr);
-// By openat2(2): `path` is one of a process whose root is `root`, "/" and all symbolic links
-// included.
+// Uses openat2(2): `path`, including a leading "/" and all symbolic links, is resolved as in a
+// process whose root is `root`.
 FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path, int flags, Failure* failure);
-// The whole of a file of /proc (bounded at 64 MiB); nullopt if it cannot be opened or read.
+// Reads a whole file of /proc (at most 64 MiB); nullopt if it cannot be opened or read.
 std::optional<std::string> read_file(const std::string& path);
-// Re-reads a /proc file that is kept open, from its start, into `buffer`. The text read; empty on
+// Reads an open /proc file again, from its start, into `buffer`. Returns the text; empty on
 // failure.
 std::string_view reread(const FileDescriptor& file, std::span<char> buffer);
 std::optional<std::string> read_link(const std::string& path);
 // Names in a directory that are numbers, ascending.
 std::vector<pid_t> numeric_entries(const std::string& directory, Failure* failure = nullptr);
 
-// Bytes read; a failure if none could be. The kernel stops at the first remote range that it cannot
-// read.
+// Sets the number of bytes read; fails if none could be read. The kernel stops at the first remote
+// range that it cannot read.
 Failure read_memory(pid_t pid, std::span<const iovec> local, std::span<const iovec> remote, std::size_t& bytes_read);
-// From an open /proc/PID/mem, all of it or false.
+// Reads from an open /proc/PID/mem; false if not all of it could be read.
 bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> into);
-// The same, as far as it goes: the bytes read. `is_gone`: the memory that it was opened for is not
-// there any more (fs/proc/base.c, mem_rw()).
+// The same, as far as possible. Returns the number of bytes read. `is_gone`: the memory for which
+// the file was opened no longer exists (fs/proc/base.c, mem_rw()).
 std::size_t read_some_at(const FileDescriptor& file, Address address, std::span<std::byte> into, bool& is_gone);
 
-// Whether there is a process of that number, whatever /proc shows; not_permitted: there is one of
-// somebody else's.
+// Checks whether a process with this number exists, independently of what /proc shows;
+// not_permitted: it exists and belongs to another user.
 Failure find_process(pid_t pid);
-// Whether ptrace(2) is there for luaspy at all; asked of no process.
+// Checks whether luaspy may use ptrace(2) at all, without naming a process.
 Failure may_stop();
 Failure seize(pid_t tid);
 Failure interrupt(pid_t tid);
-// Lets a stopped thread run untraced, delivering `signal` to it if not 0.
+// Resumes a stopped thread, no longer traced, and delivers `signal` to it if that is not 0.
 Failure detach(pid_t tid, int signal);
 // `at_system_call`: the thread stopped at the return from a system call (orig_rax is its number),
-// not where an interrupt met it.
+// not where an interrupt stopped it.
 Failure read_registers(pid_t tid, Registers& registers, bool* at_system_call = nullptr);
 Registers registers_of(const user_regs_struct& raw);
 
 struct WaitStatus {
   enum class Kind { none, stopped, ended, interrupted } kind = Kind::none;
-  int signal = 0;                  // stopped: the signal that has to be delivered at detach, 0 if none
-  std::optional<int> exit_status;  // ended: as the shell reports it: the exit code, or 128 + signal; none if another
-                                   // heard it first
+  int signal = 0;                  // stopped: the signal that must be delivered at detach; 0 if there is none
+  std::optional<int> exit_status;  // ended: the exit code or 128 + signal, as a shell reports it; nullopt if another
+                                   // thread received it first
 };
-// Waits for the state change of a traced thread or a child. With `block` false: none if there is no
-// change yet. `interrupted` when a signal came to luaspy first.
+// Waits for a state change of a traced thread or a child. `none`: with `block` false, and no change
+// so far. `interrupted`: luaspy received a signal first.
 WaitStatus wait_for(pid_t tid, bool block);
-// The same for whichever of the threads that the calling one traces is first; `tid` says which.
+// The same for any thread that the calling one traces; `tid` is set to the first that changes.
 WaitStatus wait_for_any(pid_t& tid);
-// How a child of luaspy's has ended; kind none while it has not. It takes no stop: waitpid(2) by
-// any thread of a process takes the stops of what another of its threads traces, and that thread
-// would wait for ever.
+// How a child of luaspy has ended; kind none if it has not. This leaves reports of stops alone:
+// waitpid(2) by one thread of a process can take stop reports that belong to another thread, the
+// tracer, which would then wait for ever.
 WaitStatus wait_for_end(pid_t child);
-// Waits until the child has ended, a signal comes, or so long.
+// Waits until the child has ended, a signal comes, or `patience` has passed.
 void await_end(pid_t child, std::chrono::milliseconds patience);
 
 using Clock = std::chrono::steady_clock;
 inline std::int64_t to_ns(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
-// Sends the thread that has made it a SIGALRM, which ends its wait, at a time. The timer expires on
-// the CPU where it was set.
+// At a given time, sends a SIGALRM to the thread that has created the Alarm, which ends that
+// thread's wait. The timer expires on the CPU where it was set.
 class Alarm {
  public:
   Alarm();
@@ -108,6 +108,6 @@ class Alarm {
 bool sleep_until(Clock::time_point deadline);
 
 bool is_terminal(int file_descriptor);
-std::size_t terminal_width(int file_descriptor);  // columns; 0 if it is no terminal
+std::size_t terminal_width(int file_descriptor);  // columns; 0 if it is not a terminal
 
 }  // namespace luaspy::system

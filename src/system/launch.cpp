@@ -9,7 +9,7 @@
 
 namespace luaspy::system {
 
-// The child execs when its pipe `go` closes. Its own end of `answer` closes by itself at a
+// The child execs when its pipe `go` is closed. Its end of `answer` closes by itself at a
 // successful exec, and carries errno after a failed one.
 Launch::Launch(const std::vector<std::string>& command) {
   std::vector<char*> arguments;

@@ -1,5 +1,5 @@
 #pragma once
-// Starting a program to look at.
+// Starts a program to look at.
 
 #include <sys/types.h>
 
@@ -12,12 +12,12 @@
 namespace luaspy::system {
 
 // A command in a process of its own, with this process's files and environment. It waits before
-// exec until start(), so that it can be looked at however soon it ends.
+// exec until start(), so that luaspy can look at it however soon it ends.
 class Launch {
  public:
   explicit Launch(const std::vector<std::string>& command);
   pid_t pid() const { return pid_; }
-  // exec's failure if the command could not be started; its process is then gone.
+  // Lets the command start. Returns the failure of exec if there was one; the process is then gone.
   Failure start();
 
  private:

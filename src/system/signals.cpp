@@ -40,19 +40,19 @@ void on_alarm(int) {}
 
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = handler;  // without SA_RESTART: a wait has to end
+  action.sa_handler = handler;  // without SA_RESTART, so that the signal ends a wait
   ::sigaction(signal, &action, nullptr);
 }
 
-// mmap(2): SIGBUS comes where a mapped file has no page any more. There is one of zeros from now
-// on.
+// mmap(2): an access raises SIGBUS if a mapped file no longer has that page. From now on the page
+// reads as zeros.
 void on_missing_page(int, siginfo_t* info, void*) {
   const int error = errno;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(info->si_addr) / page * page);
   const bool put = info->si_code == BUS_ADRERR &&
                    ::mmap(address, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
-  if (!put) ::signal(SIGBUS, SIG_DFL);  // it comes again, and ends luaspy
+  if (!put) ::signal(SIGBUS, SIG_DFL);  // the signal is raised again, and ends luaspy
   errno = error;
 }
 
@@ -65,7 +65,7 @@ void watch_signals() {
   if (hangup.sa_handler != SIG_IGN) handle(SIGHUP, on_end_signal);  // nohup(1)
   handle(SIGALRM, on_alarm);
   handle(SIGTSTP, on_suspend_signal);
-  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);  // writing fails instead
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);  // the write fails instead
   const itimerval period{{0, 100'000}, {0, 100'000}};
   ::setitimer(ITIMER_REAL, &period, nullptr);
 }

@@ -1,24 +1,26 @@
 #pragma once
-// The signals that end or stop luaspy, and how it hears them.
+// The signals that end or stop luaspy, and how it handles them.
 
 namespace luaspy::system {
 
-// From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) ask luaspy to end
-// (a second SIGINT ends it at once, with status 130), SIGTSTP to stop, SIGPIPE and SIGXFSZ are
-// ignored, and an alarm comes ten times a second, so that no wait for a thread lasts for ever.
+// From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) ask luaspy to end,
+// a second SIGINT ends it immediately with status 130, and SIGTSTP asks it to stop. SIGPIPE and
+// SIGXFSZ are ignored. A SIGALRM comes ten times a second, so that no wait for a thread lasts for
+// ever.
 void watch_signals();
-// A target's files are read as they are mapped. From now on what is cut off from one meanwhile
-// reads as zeros; else luaspy would be ended by SIGBUS.
+// luaspy maps a target's files to read them. After this call, a part that is cut off from such a
+// file reads as zeros; otherwise SIGBUS would end luaspy.
 void outlive_shorter_files();
-// What a second SIGINT has to do before it ends luaspy; nullptr: nothing. Only what a signal
-// handler may do.
+// What a second SIGINT does before it ends luaspy; nullptr: nothing. The action must be safe in a
+// signal handler.
 void before_end_at_once(void (*action)());
-// A second SIGINT waits, until hold_end_at_once(false): there is something to be written first.
+// A second SIGINT waits until hold_end_at_once(false), because something has to be written first.
 void hold_end_at_once(bool hold);
-// The signal that asked luaspy to end; 0 if none did.
+// The signal that has asked luaspy to end; 0 if none has.
 int end_requested();
-// Ctrl-Z (SIGTSTP) came. A luaspy that is stopped while a thread of the target stands still would
-// keep it so: suspend() is for when none does. It returns when luaspy is continued.
+// Whether Ctrl-Z (SIGTSTP) was pressed. If luaspy were stopped while it holds a thread of the
+// target, that thread would stay stopped. So suspend() must be called while it holds none; it
+// returns when luaspy is continued.
 bool suspend_requested();
 void suspend();
 }  // namespace luaspy::system

@@ -49,7 +49,7 @@ void CommandOutput::pour() {
     for (ssize_t written = 0; written < count;) {
       const ssize_t more = ::write(1, buffer.data() + written, static_cast<std::size_t>(count - written));
       if (more > 0) written += more;
-      else if (system::end_requested() != 0) return;  // a terminal that is gone, or takes nothing
+      else if (system::end_requested() != 0) return;  // the terminal is gone, or accepts nothing
     }
   }
 }

@@ -27,14 +27,14 @@ using Clock = system::Clock;
 
 constexpr double window = 5;  // s, of the screen
 
-// Shows on a thread of its own, and samples on this one. An exception of the other thread is thrown
+// Draws in a separate thread, and samples in this one. An exception in the other thread is rethrown
 // here.
 void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCounts& counts,
               const std::function<void()>& show) {
   std::exception_ptr failure;
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the thread that samples
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are handled by the thread that samples
   std::thread shower([&] {
     try {
       show();
@@ -53,7 +53,7 @@ void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCou
     throw;
   }
   feed.end(counts);
-  // The target has ended, and the screen is still looked at.
+  // The target has ended, but the user is still looking at the screen.
   while (!feed.has_enough() && system::end_requested() == 0) {
     if (system::suspend_requested()) {
       feed.before_suspend();
@@ -66,7 +66,7 @@ void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCou
   if (failure) std::rethrow_exception(failure);
 }
 
-// What is to be shown. Where nothing ran in the window, /proc is asked whether anything could.
+// Copies what to show. If nothing ran in the window, checks in /proc whether anything could run.
 void copy(TopFeed& feed, TopCounts& counts, TopTarget& target) {
   feed.copy(counts, target);
   const bool nothing_ran = std::ranges::all_of(counts.activity,
@@ -75,7 +75,7 @@ void copy(TopFeed& feed, TopCounts& counts, TopTarget& target) {
     target.still = why_still(target.pid);
 }
 
-// The user, until `q`.
+// Serves the user until `q`.
 class Watching {
  public:
   Watching(TopFeed& feed, TopScreen& screen, double interval)
@@ -86,7 +86,7 @@ class Watching {
     while (system::end_requested() == 0) {
       if (feed_.wants_suspend()) stand_by();
       if (feed_.is_over() && !frozen_) freeze();
-      if (frozen_ && !target_.ended) return;  // its time is over
+      if (frozen_ && !target_.ended) return;  // the requested duration is over
       if (!frozen_ && Clock::now() >= look_at_) look();
       screen_.show(draw_top(view_, counts_, target_, screen_.size()));
       if (!wait()) return;
@@ -94,7 +94,7 @@ class Watching {
   }
 
  private:
-  // False: to end.
+  // False: quit.
   bool wait() {
     constexpr std::chrono::milliseconds most(100);  // a signal is not heard here
     const Clock::time_point until = Clock::now() + most;
@@ -133,14 +133,15 @@ class Watching {
   }
 
   void look() {
-    // That sampling is paused or over is the target's affair: the counts that are shown stay.
+    // The target's state is always updated; the counts stay as they are while the display is
+    // paused.
     TopCounts fresh;
     copy(feed_, fresh, target_);
     if (!view_.is_paused() || counts_.entries.empty()) counts_ = std::move(fresh);
     view_.show(counts_);
     look_at_ = Clock::now() + pause();
   }
-  // At the beginning something is to be seen soon.
+  // At the beginning, refresh sooner, so that something appears.
   Clock::duration pause() const {
     constexpr double soon = 0.25;
     const bool begins = counts_.elapsed.all < 2'000'000'000;
@@ -168,7 +169,7 @@ class Watching {
   bool frozen_ = false;
 };
 
-// Plain tables, until there are enough. False: nobody takes them.
+// Prints plain tables until there are enough. False: nobody reads them.
 bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
   const auto step = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval));
   TopCounts counts;
@@ -189,7 +190,7 @@ bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
       feed.wait_for_end(std::min<Clock::duration>(at - Clock::now(), most));
     }
     if (feed.is_over()) {
-      // What came since the last table, if it is more than a moment.
+      // Prints the rest since the last table, unless it is very short.
       feed.copy(counts, target);
       return counts.elapsed.all - printed_at < 100'000'000 && done != 0 ? true : print();
     }
@@ -198,12 +199,13 @@ bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
   return true;
 }
 
-// Of a launched command, whatever happens to top: its output, and its exit status.
+// Shows the output of a launched command, whatever happens to top, and returns its exit status.
 int wait_for_command(Family& family, CommandOutput* output) {
   Session& session = family.target();
   if (!session.launched()) return 0;
   if (output != nullptr) output->pour();
-  if (!session.ended()) say("luaspy: process {} runs on; luaspy ends when it does\n", session.target().process().pid());
+  if (!session.ended())
+    say("luaspy: process {} is still running; luaspy ends when it does\n", session.target().process().pid());
   while (!session.ended()) {
     if (system::suspend_requested()) system::suspend();
     if (output != nullptr) output->pour();
@@ -228,7 +230,7 @@ Result<Family> open(const TopOptions& options) {
 Result<int> top(const TopOptions& options) {
   const bool plain = options.batch || !TopScreen::is_possible();
   if (plain && !options.batch)
-    say("luaspy: standard output is no terminal that can show a screen: tables, as with --batch\n");
+    say("luaspy: standard output is not a terminal that can show a screen: printing tables, as with --batch\n");
   std::optional<CommandOutput> output;
   if (!plain && options.target.pid == 0) {
     Result<CommandOutput> diverted = CommandOutput::divert();
@@ -256,7 +258,7 @@ Result<int> top(const TopOptions& options) {
     run_both(family, loop, feed, counts, [&] { taken = print_tables(feed, interval, options.count); });
   } else {
     const std::unique_ptr<TopScreen> screen = TopScreen::open();
-    if (screen == nullptr) return Error{Cause::usage, "No terminal to read keys from. --batch needs none."};
+    if (screen == nullptr) return Error{Cause::usage, "There is no terminal to read keys from. --batch needs none."};
     system::before_end_at_once(TopScreen::leave_at_once);
     run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval).run(); });
   }

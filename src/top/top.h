@@ -22,7 +22,8 @@ struct TopOptions {
   std::optional<int> count;        // tables
 };
 
-// Shows live, or as plain tables again and again, which functions take the time. The exit status.
+// Shows which functions take the time, live or as a series of plain tables. Returns the exit
+// status.
 Result<int> top(const TopOptions& options);
 
 }  // namespace luaspy

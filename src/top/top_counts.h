@@ -1,6 +1,6 @@
 #pragma once
-// What top shows, as a plain value: time by function, by line and by caller, by thread. TopTable
-// collects it; who draws it has a copy, which stays as it is while sampling goes on.
+// What top shows, as a plain value: time by function, line, caller and thread. TopTable collects
+// it; the drawing side has a copy, which does not change while sampling continues.
 
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@ struct TopCounts {
   using Line = std::uint32_t;      // index into lines
   using Thread = std::uint32_t;    // index into threads
 
-  // ns: of the window, which ends now, and since the beginning.
+  // ns: within the window, which ends now, and since the beginning.
   struct Span {
     std::int64_t recent = 0, all = 0;
   };
@@ -45,34 +45,35 @@ struct TopCounts {
   std::vector<Frame> functions;  // line: 0
   std::vector<FunctionLine> lines;
   std::vector<ThreadName> threads;
-  std::vector<Entry> entries;  // the first is none: of what there was no room for
+  std::vector<Entry> entries;  // entries[0] collects what did not fit
 
   Span elapsed;
   Span ticks;                                   // a number
-  Span idle;                                    // no thread ran, or could have
-  Span waiting;                                 // of all threads together: could have run, and had no CPU
-  std::array<Span, activity_count> activity{};  // what threads that run are doing
+  Span idle;                                    // no thread ran, or could have run
+  Span waiting;                                 // sum over all threads: could have run, but had no CPU
+  std::array<Span, activity_count> activity{};  // what running threads are doing
   Span stopped;                                 // some thread of the target stood still
   LossCounts losses{};
   Quality quality{};  // since the beginning, of `samples` samples
   std::int64_t samples = 0;
   std::size_t threads_now = 0;  // seen in the last tick
-  bool luajit = false;          // there is machine code, a compiler, and a VM that says what it does
-  bool sees_collector = false;  // it is known whether the collector runs: LuaJIT says so; PUC's has been seen
+  bool luajit = false;          // the VM has machine code and a compiler, and reports its state
+  bool sees_collector = false;  // whether the collector runs can be known: LuaJIT reports it; for PUC Lua, it has been
+                                // seen at least once
 };
 
-// What is known of the target beside the samples.
+// What is known about the target in addition to the samples.
 struct TopTarget {
   std::string command;
   int pid = 0;
   std::vector<std::string> luas;  // "Lua 5.4.3-5.4.9"
   bool lua_mapped = false;        // as About::lua_mapped
   std::size_t processes = 1;
-  double rate = 0;    // asked for, Hz
+  double rate = 0;    // as requested, Hz
   double window = 0;  // s
   bool ended = false;
-  std::string still;   // why none of its threads can run (why_still()); "" if one can, or waits
-  std::string output;  // the file that a launched command writes to meanwhile; "" if it is not needed
+  std::string still;   // why none of its threads can run (why_still()); "" if one can run, or merely waits
+  std::string output;  // the file to which a launched command's output is diverted; "" if it is not
 };
 
 // A line of the table.
@@ -92,18 +93,17 @@ struct TopRow {
 struct TopGrouping {
   bool lines = false, threads = false;
 };
-// In no particular order, but always the same.
+// In an arbitrary but stable order.
 std::vector<TopRow> top_rows(const TopCounts& counts, TopGrouping grouping);
 
-// Who calls a function and whom it calls; of `times`, total is the time with that call on the
-// stack.
+// The callers and callees of a function; their times.total is the time with that call on the stack.
 struct TopRelations {
   TopRow function;
   std::vector<TopRow> callers, callees;
 };
 TopRelations top_relations(const TopCounts& counts, TopCounts::Function function);
 
-// Most of it, first; of the two, what was recent counts first.
+// Largest total first: by the recent time, then by the time since the beginning.
 void sort_by_total(std::vector<TopRow>& rows);
 
 // "discount", " (demo/orders.lua:11)"

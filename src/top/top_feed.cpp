@@ -48,7 +48,8 @@ void TopFeed::look(const LoopCounts& counts) {
 void TopFeed::ask_luas() {
   luas_asked_ = system::Clock::now();
   std::vector<std::string> luas = family_.rows();
-  std::string command = family_.target().target().process().command();  // a launched one has another before its exec
+  std::string command = family_.target().target().process().command();  // before its exec, a launched target has
+                                                                        // another command
   const bool lua_mapped = family_.has_lua();
   const std::lock_guard lock(mutex_);
   target_.lua_mapped |= lua_mapped;
@@ -86,7 +87,8 @@ void TopFeed::wait_for_end(std::chrono::nanoseconds patience) {
   change_.wait_for(lock, patience, [&] { return over_.load(); });
 }
 
-// Who shows may be waiting for a terminal that takes nothing: the terminal is then left as it is.
+// The drawing thread may be blocked by a terminal that accepts no output: then the terminal is left
+// as it is.
 void TopFeed::before_suspend() {
   constexpr std::chrono::seconds patience(1);
   std::unique_lock lock(change_mutex_);

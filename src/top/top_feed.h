@@ -1,5 +1,5 @@
 #pragma once
-// Between the thread that samples and the one that shows: neither waits for the other longer than
+// Connects the thread that samples and the one that draws: neither waits for the other longer than
 // it takes to copy the counts.
 
 #include <atomic>
@@ -27,20 +27,20 @@ class TopFeed : public SampleSink {
   bool has_enough() override { return enough_; }
   void before_suspend() override;
   void after_suspend() override;
-  // Nothing more comes.
+  // Sampling has ended.
   void end(const LoopCounts& counts);
 
-  // The showing side.
+  // The drawing side.
   void copy(TopCounts& counts, TopTarget& target);
   void reset();
   void want_no_more() { enough_ = true; }
   bool is_over() const { return over_; }
-  // Waits until it is over, or so long.
+  // Waits until sampling is over, or for `patience`.
   void wait_for_end(std::chrono::nanoseconds patience);
   bool wants_suspend() const { return suspension_ == Suspension::wanted; }
   // Says that luaspy may be stopped now, and returns when it runs again.
   void stand_by();
-  // Nobody shows any more: luaspy may be stopped at any time.
+  // Drawing has ended: luaspy may be stopped at any time.
   void release();
 
  private:
@@ -48,10 +48,10 @@ class TopFeed : public SampleSink {
   void ask_luas();
 
   Family& family_;
-  std::mutex mutex_;  // of table_ and target_
+  std::mutex mutex_;  // protects table_ and target_
   TopTable table_;
   TopTarget target_;
-  // Of the sampling side alone.
+  // Used by the sampling side only.
   std::int64_t ticks_ = 0, duration_ns_ = 0;
   system::Clock::time_point luas_asked_{};
 

@@ -101,7 +101,7 @@ class Drawing {
     lines_.push_back(std::move(left));
   }
 
-  // The folder of the program says least.
+  // Leaves out the folder of the program, the least useful part.
   std::string_view command() const {
     const std::string_view whole = target_.command, program = whole.substr(0, whole.find(' '));
     const std::size_t slash = program.rfind('/');
@@ -121,7 +121,7 @@ class Drawing {
           right);
   }
 
-  // The first doubt in as many lines as it needs, of a screen that has room for them; how many more
+  // The first doubt, on several lines if it needs them and the screen has room, and how many more
   // there are.
   void doubtful() {
     const std::vector<std::string> all = doubts_of(counts_, target_);
@@ -152,7 +152,7 @@ class Drawing {
     const std::int64_t lost = std::accumulate(counts_.losses.begin() + 1, counts_.losses.end(), std::int64_t{0});
     const std::string of = fmt::format(" of {:g} Hz", target_.rate),
                       number = lost == 0 ? "nothing" : fmt::format("{}", lost);
-    // The first that has room; help tells losses by name.
+    // The first variant that fits; the help page lists losses by name.
     std::string text;
     for (const std::string& rest :
          {of + still + losses_text(counts_.losses), of + still + number, " Hz" + still + number}) {
@@ -198,7 +198,7 @@ class Drawing {
     return line;
   }
 
-  // Of the bar, where colours don't tell its parts apart.
+  // The parts of the bar, if colours do not distinguish them.
   std::string_view glyph(TopStyle activity) const {
     static constexpr std::array blocks = {"█", "▓", "▚", "▒", "▞", "░", "·"};
     static constexpr std::array letters = {"#", "=", "@", "%", "+", "-", "."};
@@ -206,7 +206,7 @@ class Drawing {
     return utf8() ? blocks[index] : letters[index];
   }
 
-  // All time of all threads that ran, and the time in which none did.
+  // The time of all threads that ran, and the time in which none did.
   void bar() {
     std::vector<std::int64_t> parts;
     for (const TopCounts::Span& span : counts_.activity) parts.push_back(view_.part(span));
@@ -393,20 +393,20 @@ class Drawing {
 
 void Drawing::help() {
   static constexpr std::array<std::pair<const char*, const char*>, 14> keys = {{
-      {"q, Ctrl-C", "quit; a program that was running goes on"},
-      {"s  S", "sort by the next, by the previous column"},
-      {"/", "show what contains a text; Esc: show all again"},
+      {"q, Ctrl-C", "quit; a program that was running continues"},
+      {"s  S", "sort by the next or the previous column"},
+      {"/", "show rows that contain a text; Esc: all rows"},
       {"Enter", "callers and callees of the function; Esc: back"},
-      {"t", "a row for each thread, or for all together"},
-      {"l", "a row for each line, or for each function"},
+      {"t", "one row per thread, or for all together"},
+      {"l", "one row per line, or per function"},
       {"w", "shares of the last seconds, or of all the time"},
-      {"r", "reset: times begin at 0"},
+      {"r", "reset: times start again at 0"},
       {"p", "pause the display; sampling goes on"},
-      {"+  -", "show new numbers less, more often"},
+      {"+  -", "refresh less or more often"},
       {"arrows, j k", "move; also PgUp, PgDn, Home, End"},
       {"", ""},
-      {"%Own", "itself; 100 % is one thread all the time"},
-      {"%Total", "and what it calls; a recursive one counts once"},
+      {"%Own", "its own work; 100 %: one thread all the time"},
+      {"%Total", "with what it calls; recursive calls count once"},
   }};
   lines_.emplace_back();
   for (const auto& [key, what] : keys)

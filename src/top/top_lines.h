@@ -1,6 +1,6 @@
 #pragma once
-// Draws what TopView says of TopCounts, as lines of styled text. Pure: the same input gives the
-// same screen.
+// Draws what TopView selects from TopCounts, as lines of styled text. Pure: the same input gives
+// the same screen.
 
 #include <string>
 #include <vector>
@@ -41,20 +41,20 @@ struct TopLine {
 
 struct TopSize {
   int width = 80, height = 24;
-  bool colours = true;  // false: what only colours would tell is told otherwise
+  bool colours = true;  // false: what colours would show is shown in another way
 };
 
-// Exactly `height` lines of at most `width` columns. What has no room is cut; the view is told how
-// much of its items has.
+// Exactly `height` lines of at most `width` columns. What does not fit is cut; the view learns how
+// many of its items fit.
 std::vector<TopLine> draw_top(TopView& view, const TopCounts& counts, const TopTarget& target, TopSize size);
 
-// Also what the plain tables have.
+// The following are used by the plain tables, too.
 std::vector<std::string> doubts_of(const TopCounts& counts, const TopTarget& target);
-double share(std::int64_t part, std::int64_t of);                                              // %; 0 of nothing
+double share(std::int64_t part, std::int64_t of);                                              // %; 0 if `of` is 0
 std::string threads_text(const TopCounts& counts, const TopTarget& target, bool since_start);  // "4 threads, 2 ran"
 std::string_view name(Activity activity);
-// Not known, so not claimed: PUC Lua's collector where no symbols are. Not there: machine code of
-// PUC Lua.
+// unknown, so that no number is shown: PUC Lua's collector until it has been seen. absent: machine
+// code in PUC Lua.
 enum class Told { yes, unknown, absent };
 Told told(const TopCounts& counts, Activity activity);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The table of top as plain text, for scripts: the same columns always, names in full, seconds as
+// The table of top as plain text, for scripts: always the same columns, full names, seconds as
 // numbers.
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace luaspy {
 
-// What ran in the window. Lines that begin with "#" are about the table; an empty line ends it.
+// What ran within the window. Lines that begin with "#" describe the table; an empty line ends it.
 std::string plain_table(const TopCounts& counts, const TopTarget& target);
 
 }  // namespace luaspy

@@ -26,8 +26,8 @@
 namespace luaspy {
 namespace {
 
-// What leave_at_once() has to do, ready made: in a signal handler there is only time for write(2)
-// and tcsetattr(3).
+// What leave_at_once() needs, prepared in advance: a signal handler may only call functions such as
+// write(2) and tcsetattr(3).
 struct Restore {
   termios settings{};
   int terminal = -1;
@@ -53,7 +53,7 @@ bool wants_colours() {
 constexpr short ground_pair(bool selected) { return selected ? 32 : 0; }
 
 struct Colour {
-  short rich, poor;  // of 256, of 8; -1: the terminal's own
+  short rich, poor;  // a colour of 256, one of 8; -1: the terminal's default
   attr_t more = 0;
 };
 
@@ -180,7 +180,7 @@ TopKey key_of(bool is_function_key, wint_t code) {
 }  // namespace
 
 struct TopScreen::State {
-  std::FILE* keys = nullptr;  // the terminal for reading, if standard input is not it
+  std::FILE* keys = nullptr;  // the terminal, opened for reading if standard input is something else
   SCREEN* screen = nullptr;
   bool colours = false, rich = false;
   Charset charset = Charset::ascii;
@@ -208,7 +208,7 @@ std::unique_ptr<TopScreen> TopScreen::open() {
   restore = {};
   restore.terminal = 1;
   tcgetattr(1, &restore.settings);
-  set_escdelay(25);  // ms, between Esc and what else belongs to a key
+  set_escdelay(25);  // ms to wait after Esc for the rest of a key sequence
   state->screen = newterm(nullptr, stdout, state->keys != nullptr ? state->keys : stdin);
   if (state->screen == nullptr) return nullptr;
   append(tigetstr("sgr0")), append(tigetstr("cnorm")), append(tigetstr("rmkx")), append(tigetstr("rmcup"));
@@ -255,12 +255,12 @@ void TopScreen::show(const std::vector<TopLine>& shown) {
 TopScreen::Event TopScreen::wait(std::chrono::milliseconds patience, TopKey& key) {
   const auto read = [&](wint_t& code) { return get_wch(&code); };
   wint_t code = 0;
-  int answer = read(code);  // curses may have it already
+  int answer = read(code);  // curses may already have read a key
   if (answer == ERR) {
     pollfd input{fileno(state_->keys != nullptr ? state_->keys : stdin), POLLIN, 0};
     const int ready = ::poll(&input, 1, static_cast<int>(patience.count()));
     if (ready > 0 && (input.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return Event::gone;
-    answer = read(code);  // a change of size is told here, too
+    answer = read(code);  // a change of the size is reported here, too
   }
   if (answer == ERR) return Event::none;
   if (answer == KEY_CODE_YES && code == KEY_RESIZE) return Event::resized;

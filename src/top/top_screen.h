@@ -1,6 +1,6 @@
 #pragma once
-// A terminal: lines go out, keys come in. The one place that knows curses. All of it is for one
-// thread, but for leave_at_once().
+// A terminal: draws lines, reads keys. The only place that uses curses. Everything except
+// leave_at_once() is for one thread.
 
 #include <chrono>
 #include <memory>
@@ -13,13 +13,13 @@ namespace luaspy {
 
 class TopScreen {
  public:
-  // Can standard output show a screen, and are there keys to be had?
+  // Whether standard output can show a screen, and keys can be read.
   static bool is_possible();
-  // Takes the terminal over. nullptr: it can't.
+  // Takes over the terminal. nullptr: that is impossible.
   static std::unique_ptr<TopScreen> open();
   TopScreen(const TopScreen&) = delete;
   TopScreen& operator=(const TopScreen&) = delete;
-  // The terminal is as it was.
+  // Restores the terminal.
   ~TopScreen();
 
   Charset charset() const;
@@ -27,14 +27,14 @@ class TopScreen {
   void show(const std::vector<TopLine>& lines);
 
   enum class Event { none, key, resized, gone };
-  // Waits for a key, at most so long. `gone`: the terminal is.
+  // Waits for a key for at most `patience`. `gone`: the terminal no longer exists.
   Event wait(std::chrono::milliseconds patience, TopKey& key);
 
-  // Gives the terminal back for a while, and takes it again.
+  // suspend() gives the terminal back for a while, resume() takes it over again.
   void suspend();
   void resume();
 
-  // The same as the destructor, for a signal handler that ends the program.
+  // Does what the destructor does, for a signal handler that ends the program.
   static void leave_at_once();
 
  private:

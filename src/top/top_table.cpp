@@ -12,7 +12,7 @@ constexpr std::size_t most_functions = 50'000, most_entries = 500'000, most_thre
 
 std::uint64_t pair_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
 
-// A Lua function is called by different names in different places.
+// A Lua function can have different names in different callers.
 bool is_named_by_callers(const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; }
 
 bool is_same_function(const Frame& a, const Frame& b) {
@@ -76,8 +76,8 @@ void TopTable::tell_apart(Index function) {
   frame.twin = count > 1 ? count : 0;
 }
 
-// The name that it is seen under most often. "function" and iterators' generic names give way to a
-// real one.
+// Shows a function under its most frequent name. "function" and the generic names of iterators are
+// replaced by a real name.
 void TopTable::note_name(Index function, const std::string& name) {
   auto& seen = names_[function].seen;
   auto known = std::ranges::find(seen, name, &std::pair<std::string, std::int64_t>::first);
@@ -121,7 +121,7 @@ std::shared_ptr<const TopTable::Path> TopTable::path_of(Index thread, const Stac
   for (std::size_t depth = 0; depth < stack.size(); ++depth) {
     const Index function = function_of(stack[depth]);
     path->own_function = entry_of(Kind::function, thread, function);
-    // Lines are kept apart while there is room for them, as are functions.
+    // Lines, like functions, are counted separately as long as there is room for them.
     path->own_line = counts_.lines.size() < most_entries ? entry_of(Kind::line, thread, line_of(function, stack[depth]))
                                                          : 0;
     path->totals.push_back(path->own_function);

@@ -1,6 +1,6 @@
 #pragma once
-// Collects what top shows. It knows no clock: time goes on by ticks. What it takes in memory is
-// bounded, however long it runs and however many functions and threads come and go.
+// Collects what top shows. It uses no clock: ticks advance its time. Its memory is bounded, however
+// long it runs and however many functions and threads come and go.
 
 #include <deque>
 #include <memory>
@@ -22,22 +22,23 @@ class TopTable {
   // One tick of one thread. `weight_ns`: since the tick before.
   void add(const Thread& thread, std::int64_t weight_ns, const Sample& sample);
   void add_idle(const Thread& thread);
-  // It could have run, and had no CPU, at so many ticks.
+  // At `count` ticks, the thread could have run but had no CPU.
   void add_waiting(const Thread& thread, std::int64_t count);
   void add_loss(Loss loss, std::int64_t count = 1) { counts_.losses[static_cast<std::size_t>(loss)] += count; }
-  // All threads have been looked at, `ticks` times since this was called last. What is too old to
-  // be recent is taken out of it.
+  // All threads have been looked at, `ticks` times since the last call. Removes what is older than
+  // the window from the recent times.
   void end_tick(std::int64_t weight_ns, std::int64_t ticks = 1);
-  // The target's VM is LuaJIT's: it says what it does.
+  // The target's VM is LuaJIT, which reports its state.
   void know_luajit() { counts_.luajit = counts_.sees_collector = true; }
-  // Begins anew: nothing has been sampled yet.
+  // Starts again, as if nothing had been sampled.
   void reset();
 
   const TopCounts& counts() const { return counts_; }
 
  private:
   using Index = std::uint32_t;
-  // A stack: which entries it counts in. Threads that stay where they are share it.
+  // A stack and the entries that it counts for. Successive looks at a thread that has not moved
+  // share it.
   struct Path {
     Stack stack;
     std::vector<Index> totals;  // each once
@@ -54,7 +55,7 @@ class TopTable {
   struct Tick {
     std::int64_t end = 0, weight = 0;
     bool idle = false;
-    std::int64_t count = 1, waiting = 0;  // of ticks; of threads' ticks that had no CPU
+    std::int64_t count = 1, waiting = 0;  // number of ticks; number of ticks, over all threads, without a CPU
   };
   struct PerThread {
     std::shared_ptr<const Path> path;
@@ -79,12 +80,12 @@ class TopTable {
   TopCounts counts_;
   std::deque<Look> looks_;  // of the window
   std::deque<Tick> ticks_;
-  std::deque<PerThread> threads_;  // beside counts_.threads
+  std::deque<PerThread> threads_;  // parallel to counts_.threads
   std::int64_t clock_ = 0;
   std::uint64_t tick_ = 1;
   std::size_t seen_ = 0;
-  bool ran_ = false;                                                     // some thread, in the tick under way
-  std::int64_t waiting_ = 0;                                             // Tick::waiting of it
+  bool ran_ = false;                                                     // some thread ran in the current tick
+  std::int64_t waiting_ = 0;                                             // Tick::waiting of the current tick
   std::unordered_multimap<std::size_t, Index> function_index_;           // by hash
   std::unordered_map<std::uint64_t, Index> line_index_;                  // by function and line
   std::array<std::unordered_map<std::uint64_t, Index>, 4> entry_index_;  // by kind, then by both numbers
@@ -92,7 +93,7 @@ class TopTable {
   struct Names {
     std::vector<std::pair<std::string, std::int64_t>> seen;  // and how often
   };
-  std::deque<Names> names_;                          // beside counts_.functions
+  std::deque<Names> names_;                          // parallel to counts_.functions
   std::unordered_map<std::string, int> same_place_;  // by file, line and name: how many functions had it
 };
 

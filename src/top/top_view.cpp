@@ -22,7 +22,7 @@ void remove_last_character(std::string& text) {
   if (!text.empty()) text.pop_back();
 }
 
-// As it is to be found by the filter.
+// The text that the filter searches.
 std::string searched_text(const TopCounts& counts, const TopRow& row) {
   std::string text = describe(frame_of(counts, row), row.line != 0);
   if (row.thread != TopRow::all_threads)
@@ -147,7 +147,7 @@ TopView::Request TopView::press_character(const std::string& text) {
   return Request::none;
 }
 
-// True if the key was for the filter.
+// True if the filter has used the key.
 bool TopView::press_in_filter(const TopKey& key) {
   constexpr std::size_t longest = 100;
   switch (key.kind) {
@@ -168,7 +168,8 @@ bool TopView::press_in_filter(const TopKey& key) {
   }
 }
 
-// On the function whose relations are shown: back. On another row: its relations.
+// Enter on the function whose relations are shown goes back; on another row, it shows that row's
+// relations.
 void TopView::enter() {
   if (cursor_ >= items_.size() || !items_[cursor_].can_be_chosen()) return;
   if (items_[cursor_].role == Item::Role::self) return leave();
@@ -195,8 +196,8 @@ void TopView::move(std::ptrdiff_t by) {
           by < 0 ? -1 : 1);
 }
 
-// To the item at `index`, or the nearest one in that direction that can be chosen, or else in the
-// other.
+// Moves the cursor to the item at `index`, or to the nearest one that can be chosen: in that
+// direction if there is one, else in the other.
 void TopView::move_to(std::size_t index, std::ptrdiff_t direction) {
   if (items_.empty()) return;
   const auto size = static_cast<std::ptrdiff_t>(items_.size());
@@ -227,8 +228,8 @@ void TopView::list_rows(const TopCounts& counts) {
     std::string text = by_text || !wanted.empty() ? searched_text(counts, row) : std::string();
     if (wanted.empty() || text.find(wanted) != std::string::npos) rows.emplace_back(row, std::move(text));
   }
-  // Most first; what is the same by that column, by the others: rows are not to change places
-  // without a cause.
+  // Largest first; ties are decided by the other columns, so that rows do not change places without
+  // a cause.
   const auto key = [&](const TopRow& row) {
     const TopCounts::Times& times = row.times;
     std::int64_t first = part(times.own);
@@ -248,7 +249,7 @@ void TopView::list_relations(const TopCounts& counts) {
     items_.push_back({Item::Role::heading, {}, heading});
     if (role == Item::Role::callee) items_.push_back({Item::Role::own, relations.function, {}});
     else if (rows.empty())
-      items_.push_back({Item::Role::note, {}, "nothing that is known: it is the thread's first function"});
+      items_.push_back({Item::Role::note, {}, "no known caller: it is the thread's first function"});
     for (const TopRow& row : rows) items_.push_back({role, row, {}});
   };
   list("called by", Item::Role::caller, relations.callers);
@@ -257,7 +258,7 @@ void TopView::list_relations(const TopCounts& counts) {
   list("calls", Item::Role::callee, relations.callees);
 }
 
-// Where what was chosen is now. If it is not there any more, the cursor stays at its height.
+// Finds the chosen item again. If it is gone, the cursor stays in its row.
 void TopView::find_cursor() {
   if (!chosen_) {
     cursor_ = 0;
@@ -283,7 +284,7 @@ void TopView::make_room(std::size_t items) {
   if (first_ + room_ > items_.size()) first_ = items_.size() > room_ ? items_.size() - room_ : 0;
   if (cursor_ < first_) first_ = cursor_;
   if (cursor_ >= first_ + room_) first_ = cursor_ - room_ + 1;
-  // A heading above the first that can be chosen is to be seen with it.
+  // If the cursor is on the first item that can be chosen, the heading above it is shown, too.
   if (cursor_ == 1 && room_ > 1 && !items_.empty() && !items_[0].can_be_chosen()) first_ = 0;
 }
 

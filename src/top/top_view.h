@@ -1,6 +1,6 @@
 #pragma once
-// What a user has chosen to see in top, and what each key does to it. No terminal: keys come in,
-// top_lines draws what is here.
+// What the user has chosen to see in top, and how each key changes it. Independent of a terminal:
+// it receives keys, and top_lines draws its state.
 
 #include <optional>
 #include <string>
@@ -34,7 +34,7 @@ class TopView {
   enum class Request { none, quit, reset };
   enum class Page { table, relations, help };
 
-  // A line of the page. `own`: what a function does itself, beside those that it calls.
+  // A line of the page. `own`: the time in the function itself, shown next to its callees.
   struct Item {
     enum class Role { row, caller, self, callee, own, heading, note } role = Role::row;
     TopRow row;
@@ -46,12 +46,12 @@ class TopView {
 
   TopView(double interval, Charset charset);
 
-  // `counts`: what was given to show() last.
+  // `counts`: those of the last show().
   Request press(const TopKey& key, const TopCounts& counts);
-  // New counts, or other wishes: lists anew what there is to be seen, with the cursor staying on
-  // its function.
+  // Call after new counts or changed choices: lists the items again; the cursor stays on its
+  // function.
   void show(const TopCounts& counts);
-  // So many items have room on the screen. Call before items are drawn.
+  // Sets how many items fit on the screen. Call before items are drawn.
   void make_room(std::size_t items);
 
   Page page() const { return page_; }
@@ -60,7 +60,7 @@ class TopView {
   const std::string& filter() const { return filter_; }
   bool is_editing_filter() const { return editing_; }
   bool is_paused() const { return paused_; }
-  bool is_since_start() const { return since_start_; }  // shares are of all the time, not of the window
+  bool is_since_start() const { return since_start_; }  // shares are of the whole time, not of the window
   double interval() const;                              // s
   Charset charset() const { return charset_; }
   std::int64_t part(const TopCounts::Span& span) const { return since_start_ ? span.all : span.recent; }
@@ -89,8 +89,8 @@ class TopView {
   bool editing_ = false, paused_ = false, since_start_ = false;
   std::size_t interval_ = 0;
   std::vector<Item> items_;
-  std::vector<Item> history_;   // relations: what was chosen, the last one is shown
-  std::optional<Item> chosen_;  // where the cursor is; none: at the top, whatever is there
+  std::vector<Item> history_;   // relations: the chosen functions; the last one is shown
+  std::optional<Item> chosen_;  // where the cursor is; nullopt: on the first item, whatever that is
   std::size_t cursor_ = 0, first_ = 0, room_ = 1;
 };
 

@@ -45,7 +45,7 @@ TEST_CASE("a report about PUC Lua", "[doctor]") {
   program.read_until("READY");
   const std::string text = report(program.pid());
   INFO(text);
-  CHECK(has(text, "told by \"$LuaVersion: Lua 5.4"));
+  CHECK(has(text, "recognised by \"$LuaVersion: Lua 5.4"));
   CHECK(has(text, "luaV_execute is "));
   CHECK(has(text, ", executes Lua"));
   CHECK(has(text, "with_lua 1"));
@@ -63,7 +63,7 @@ TEST_CASE("a report about LuaJIT", "[doctor]") {
   program.read_until("READY");
   const std::string text = report(program.pid());
   INFO(text);
-  CHECK(has(text, "told by \"LuaJIT 2.1"));
+  CHECK(has(text, "recognised by \"LuaJIT 2.1"));
   CHECK(has(text, "LuaJIT's virtual machine is "));
   CHECK(has(text, "with_lua 1"));
   CHECK(has(text, "cross-links hold"));
@@ -77,7 +77,7 @@ TEST_CASE("a report about a process without Lua", "[doctor]") {
   program.read_until("READY");
   const std::string text = report(program.pid());
   INFO(text);
-  CHECK(has(text, "None of them says that it has one."));
+  CHECK(has(text, "None of them identifies itself as one."));
   CHECK(has(text, "no lua_State runs on it"));
   CHECK(has(text, "No image with a Lua core"));
   CHECK_FALSE(has(text, ": fits at "));
@@ -95,7 +95,7 @@ TEST_CASE("a report about a user's process, in a file, with a saved stop", "[doc
   INFO(finished.err);
   CHECK(finished.status == 0);
   CHECK(finished.out.empty());
-  CHECK(has(finished.err, "It has registers and contents of the target's memory"));
+  CHECK(has(finished.err, "It contains registers and memory of the target"));
   const std::string text = read_file(folder.path("report")), stop = read_file(folder.path("stop"));
   CHECK(has(text, "with_lua 1"));
   CHECK_FALSE(has(text, "secret"));

@@ -140,10 +140,10 @@ TEST_CASE("ten thousand waiting coroutines are some lines", "[dump]") {
   const std::string text = dump_text(waiting, {"--coroutines"});
   check_matches(text, "coroutines: 10000 suspended, 1 not started\n");
   check_matches(text,
-                "\n7500 coroutines suspended, begun in .*:3\\)\n    coroutine.yield \\[C\\]\n    .*receive.* "
+                "\n7500 coroutines suspended, with body .*:3\\)\n    coroutine.yield \\[C\\]\n    .*receive.* "
                 "\\(.*:2\\)\n    .* \\(.*:3\\)\n");
   check_matches(text,
-                "\n2500 coroutines suspended, begun in .*:4\\)\n    coroutine.yield \\[C\\]\n    .* \\(.*:4\\)\n");
+                "\n2500 coroutines suspended, with body .*:4\\)\n    coroutine.yield \\[C\\]\n    .* \\(.*:4\\)\n");
   CHECK(std::count(text.begin(), text.end(), '\n') < 60);
 
   Running working(lua({script, "work"}, name));

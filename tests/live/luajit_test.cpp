@@ -87,7 +87,7 @@ Recorded record(const Running& running) {
     }
     recorded.native_complete = std::min(recorded.native_complete,
                                         number(finished.err, "native part complete ([0-9.]+) %", 0));
-    recorded.unusable = std::max(recorded.unusable, number(finished.err, "unusable ([0-9.]+) %", 0));
+    recorded.unusable = std::max(recorded.unusable, number(finished.err, "no Lua call readable ([0-9.]+) %", 0));
   }
   INFO(recorded.summaries);
   REQUIRE(samples >= 300);

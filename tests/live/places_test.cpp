@@ -181,14 +181,15 @@ TEST_CASE("luaspy in namespaces of its own", "[places]") {
   running.read_until("READY");
   const Words luaspy = {parts().path("luaspy"), "dump", "--pid", std::to_string(running.pid())};
   if (may_make_users({}))
-    check_refused(run(Words{"unshare", "-U", "-r"} + luaspy),
-                  "luaspy is in a user namespace of its own, and that process is not in it; run luaspy outside");
+    check_refused(
+        run(Words{"unshare", "-U", "-r"} + luaspy),
+        "luaspy is in a user namespace of its own, and that process is not in it; run luaspy with sudo outside");
   const Words other_numbers = root ? Words{"unshare", "--pid", "--fork"}
                                    : Words{"unshare", "-U", "-r", "--pid", "--fork"};
   for (const Words& command : {Words(luaspy.begin() + 1, luaspy.end()), Words{"ps"}, Words{"record", "--", "true"},
                                Words{"dump", "--name", "musl-static"}})
     check_refused(run(other_numbers + Words{luaspy[0]} + command),
-                  "/proc is that of another process namespace.*--mount-proc");
+                  "/proc belongs to another pid namespace.*--mount-proc");
   // Together in one.
   const Folder folder;
   REQUIRE(run({"mkfifo", folder.path("pipe")}).status == 0);
@@ -286,7 +287,7 @@ TEST_CASE("other users, and rights that luaspy lacks", "[places]") {
       {{}, as_user(), "belongs to user 0, luaspy runs as user 65534; " + sudo},
       {{},
        as_user() + Words{"--no-new-privs"},
-       "belongs to user 0, luaspy runs as user 65534; run luaspy as root, from outside.*no_new_privs"},
+       "belongs to user 0, luaspy runs as user 65534; run luaspy as root, outside.*no_new_privs"},
       {as_user(65533), as_user(), "belongs to user 65533, luaspy runs as user 65534; " + sudo},
       {{"setpriv", "--ruid=65534"}, as_user(), "rights of another user \\(real 65534, effective 0, .*" + sudo},
       {as_user(),
@@ -340,7 +341,7 @@ TEST_CASE("/proc hides processes", "[places]") {
     check_stack(look(mount, as_user(), own.pid()));
     check_stack(look(mount, {}, own.pid()));
   }
-  check_refused(look("umount -l /proc", {}, own.pid()), "/proc is not there: .*mount -t proc");
+  check_refused(look("umount -l /proc", {}, own.pid()), "/proc is not mounted.*mount -t proc");
 }
 
 TEST_CASE("luaspy under a seccomp filter", "[places]") {

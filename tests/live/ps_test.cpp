@@ -81,7 +81,7 @@ nlohmann::json of_pid(const nlohmann::json& list, int pid) {
 
 TEST_CASE("ps lists the processes that run Lua", "[ps]") {
   Namespace processes;
-  CHECK(processes.luaspy({"ps"}).err == "No process that runs Lua.\n");
+  CHECK(processes.luaspy({"ps"}).err == "No process runs Lua.\n");
   const std::vector<std::pair<std::string, std::string>> kinds = {{"debian-lua5.1-bookworm", "5.1.5"},
                                                                   {"debian-lua5.4-bookworm", "5.4.4"},
                                                                   {"debian-luajit-bookworm", "LuaJIT 2.1.0-beta3"}};
@@ -183,7 +183,7 @@ TEST_CASE("--pid auto and --name", "[ps]") {
   CHECK(chosen("marked_word") == one);
   CHECK(chosen("no-such-name") == -3);
   CHECK(chosen("lua5.4") == -2);
-  CHECK(finished.err.starts_with("luaspy: --name lua5.4: 2 processes with Lua have it; say which one with --pid:\n"));
+  CHECK(finished.err.starts_with("luaspy: --name lua5.4: 2 processes with Lua match; say which one with --pid:\n"));
   for (const int pid : {one, two})
     CHECK(std::regex_search(finished.err, std::regex(fmt::format(R"(\n *{}  root)", pid))));
   CHECK(finished.err.find("lua5.1") == std::string::npos);

@@ -169,7 +169,7 @@ TEST_CASE("top: each key", "[top]") {
   terminal.type(busy.top() + "; echo sta''tus $?");
   terminal.await_text("hot (");
   terminal.press("?");
-  terminal.await_text("quit; a program that was running goes on");
+  terminal.await_text("quit; a program that was running continues");
   terminal.press("x");
   terminal.await_text("hot (");
   terminal.press("/");
@@ -314,7 +314,8 @@ TEST_CASE("top in terminals of other kinds", "[top]") {
     CHECK(terminal.is_as_before());
     const Finished piped = luaspy({"top", "-d", "0.5", "--pid", std::to_string(busy.running.pid())});
     CHECK(piped.status == 0);
-    CHECK(piped.err == "luaspy: standard output is no terminal that can show a screen: tables, as with --batch\n");
+    CHECK(piped.err ==
+          "luaspy: standard output is not a terminal that can show a screen: printing tables, as with --batch\n");
     CHECK(piped.out.find("hot (") != std::string::npos);
     CHECK(piped.out.find('\x1b') == std::string::npos);
   }

@@ -27,9 +27,9 @@ static_assert(sizeof(PthreadMutex) == 20);
 // elision.
 constexpr std::int32_t robust = 0x10, all_kinds = 0x3 | robust | 0x20 | 0x40 | 0x80 | 0x100 | 0x200;
 
-// Who holds the mutex that `address` is the lock of, in the process's own numbers; 0 if this is no
-// glibc mutex. malloc's and stdio's own locks are waited for in the same way: they have no users
-// and no owner where a mutex has them.
+// The holder of the mutex whose lock is at `address`, in the process's own numbering; 0 if it is
+// not a glibc mutex. Threads wait for the internal locks of malloc and stdio in the same way, but
+// these have no users and no owner where a mutex has them.
 pid_t mutex_owner(const Memory& memory, Address address, std::uint32_t expected) {
   constexpr std::uint32_t locked_and_waited_for = 2;
   const std::optional<PthreadMutex> mutex = memory.get<PthreadMutex>(address);
@@ -96,10 +96,10 @@ FutexWait explain_futex(const std::function<pid_t(pid_t)>& live, const std::arra
     wait.kind = FutexWait::Kind::mutex;
     return wait;
   }
-  // nptl/pthread_join_common.c: it waits at struct pthread's tid, which the kernel clears at the
-  // thread's end; shared, so not FUTEX_PRIVATE.
+  // nptl/pthread_join_common.c: a join waits at the tid in struct pthread, which the kernel clears
+  // when the thread ends. That futex is shared, so FUTEX_PRIVATE is not set.
   const bool is_private = (operation & FUTEX_PRIVATE_FLAG) != 0;
-  constexpr std::uint32_t lowest = 3;  // smaller values are those of locks and counters
+  constexpr std::uint32_t lowest = 3;  // smaller values belong to locks and counters
   if (is_private || expected < lowest || memory.get<std::uint32_t>(wait.address) != expected) return wait;
   wait.owner = live(static_cast<pid_t>(expected));
   if (wait.owner != 0) wait.kind = FutexWait::Kind::join;

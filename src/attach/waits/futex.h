@@ -1,6 +1,6 @@
 #pragma once
-// What a thread waits for in futex(2), as far as the memory there tells: a mutex and who holds it,
-// or the end of another thread.
+// What a thread waits for in futex(2), as far as the memory at the futex shows it: a mutex and its
+// holder, or the end of another thread.
 
 #include <sys/types.h>
 
@@ -16,18 +16,19 @@ namespace luaspy {
 struct FutexWait {
   Address address = 0;
   enum class Kind { other, mutex, join } kind = Kind::other;
-  pid_t owner = 0;  // mutex: who holds it; join: whose end is waited for. A live thread of the process, by luaspy's own
-                    // numbers.
+  pid_t owner = 0;  // mutex: its holder; join: the thread whose end is waited for. A live thread of the process,
+                    // numbered as in luaspy's pid namespace.
   enum class Timeout { none, relative, absolute_monotonic, absolute_realtime } timeout = Timeout::none;
   Address timeout_address = 0;  // of a struct timespec
 };
 
-// The arguments are those of the system call.
-// `live`: luaspy's number for the live thread that the process knows by this one; 0 if it has none.
+// The arguments are those of the system call. `live`: maps a thread number of the process's own pid
+// namespace to luaspy's number for it; 0 if there is no such live thread.
 FutexWait explain_futex(const std::function<pid_t(pid_t)>& live, const std::array<std::uint64_t, 6>& arguments,
                         const Memory& memory);
 
-// Which thread of the process goes by this number in its own PID namespace; 0 if none does.
+// The thread of the process that has this number in the process's own PID namespace; 0 if there is
+// none.
 pid_t thread_numbered(pid_t pid, pid_t number_inside);
 
 }  // namespace luaspy

@@ -13,11 +13,11 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_named = 4;  // of things in one line
+constexpr std::size_t most_named = 4;  // items in one line
 
 std::string fd_path(pid_t tid, int fd) { return fmt::format("/proc/{}/fd/{}", tid, fd); }
 
-// The permissions of the link in /proc/PID/fd are how the file was opened (proc(5)).
+// The permissions of the link in /proc/PID/fd show how the file was opened (proc(5)).
 bool opened_for(pid_t pid, int fd, mode_t mode) {
   struct stat status {};
   return ::lstat(fd_path(pid, fd).c_str(), &status) == 0 && (status.st_mode & mode) != 0;
@@ -85,8 +85,7 @@ OpenFile OpenFiles::describe(int fd) {
   return file;
 }
 
-// One pass over what every process has open, as far as luaspy may see it: some 2 us for each
-// descriptor.
+// One pass over the open files of all processes that luaspy may look at: some 2 us per descriptor.
 void OpenFiles::find_pipes() {
   constexpr int most_descriptors = 100'000;
   pipes_found_ = true;
@@ -121,8 +120,8 @@ std::string OpenFiles::other_end(int fd, End own) {
   return fmt::format("{} by {}", own == End::reading ? "written" : "read", joined(parts, left_out));
 }
 
-// proc(5), /proc/locks: "1: FLOCK ADVISORY WRITE 812 08:01:4711 0 EOF"; who waits for a lock has
-// its number and "->" behind it.
+// proc(5), /proc/locks: "1: FLOCK ADVISORY WRITE 812 08:01:4711 0 EOF"; the line of a waiter has
+// the number of the lock it waits for, followed by "->".
 std::string OpenFiles::lock_holder(int fd) const {
   struct stat status {};
   if (::stat(fd_path(living_, fd).c_str(), &status) != 0) return {};

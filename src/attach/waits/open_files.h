@@ -1,5 +1,5 @@
 #pragma once
-// What the file descriptors of a process are, as /proc tells. All text is printable.
+// What the file descriptors of a process are, as /proc reports it. All text is printable.
 
 #include <optional>
 #include <span>
@@ -19,11 +19,10 @@ struct OpenFile {
                      // is no such descriptor
 };
 
-// Some files in one line: listening sockets and the others each, connections as a number if there
-// are several.
+// Some files in one line: each one by name, except that several connections are shown as a number.
 std::string summary(std::span<const OpenFile> files, std::size_t left_out);
 
-// "4242 (bash)", by the name that the process goes by.
+// "4242 (bash)": the number and name of a process.
 std::string describe_process(pid_t pid);
 
 class OpenFiles {
@@ -31,14 +30,13 @@ class OpenFiles {
   explicit OpenFiles(pid_t pid) : pid_(pid), living_(living_thread(pid)), sockets_(living_) {}
 
   OpenFile describe(int fd);
-  // Who has the other end of a pipe ("written by 4242 (bash)"); empty if it is no pipe, or nobody
-  // that luaspy may look at has it.
-  enum class End { reading, writing };  // what the process does with its own
+  // Who has the other end of a pipe ("written by 4242 (bash)"); empty if it is not a pipe, or no
+  // process that luaspy may look at has that end.
+  enum class End { reading, writing };  // the end that the process itself has
   std::string other_end(int fd, End own);
-  // Who holds the lock that a process waits for in flock or fcntl; empty if that is not known.
+  // Who holds the lock that the process waits for in flock or fcntl; empty if unknown.
   std::string lock_holder(int fd) const;
-  // What an epoll descriptor watches, at most `most` of it; `left_out`: how many are not among
-  // them.
+  // What an epoll descriptor watches, at most `most` files; `left_out`: how many more there are.
   std::vector<OpenFile> watched_by(int epoll, std::size_t most, std::size_t& left_out);
 
  private:
@@ -49,7 +47,7 @@ class OpenFiles {
   void find_pipes();
   std::string link(int fd) const;
 
-  pid_t pid_, living_;  // living_: a thread whose /proc files tell
+  pid_t pid_, living_;  // living_: a thread whose /proc files are usable
   Sockets sockets_;
   bool pipes_found_ = false;
   std::unordered_map<std::string, std::vector<Holder>> pipes_;  // by "pipe:[12345]"

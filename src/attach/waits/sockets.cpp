@@ -25,8 +25,8 @@ struct TableForm {
   int inode_word;  // counted from 0
 };
 // net/ipv4/tcp_ipv4.c get_tcp4_sock, net/ipv4/udp.c udp4_format_sock, net/unix/af_unix.c
-// unix_seq_show, net/netlink/af_netlink.c netlink_native_seq_show; the IPv6 ones are as those of
-// IPv4.
+// unix_seq_show, net/netlink/af_netlink.c netlink_native_seq_show; the tables of IPv6 have the same
+// form as those of IPv4.
 constexpr TableForm forms[] = {
     {Sockets::Table::tcp, "tcp", "tcp", 9},     {Sockets::Table::tcp6, "tcp6", "tcp", 9},
     {Sockets::Table::udp, "udp", "udp", 9},     {Sockets::Table::udp6, "udp6", "udp", 9},
@@ -40,7 +40,7 @@ std::string inet_text(const in_addr& address, unsigned port) {
   return fmt::format("{}:{}", ::inet_ntop(AF_INET, &address, text.data(), text.size()), port);
 }
 
-// IPv4 that came in through an IPv6 socket is shown as what it is.
+// An IPv4 address of an IPv6 socket is shown as IPv4.
 std::string inet_text(const in6_addr& address, unsigned port) {
   if (IN6_IS_ADDR_V4MAPPED(&address)) {
     in_addr v4{};
@@ -51,7 +51,7 @@ std::string inet_text(const in6_addr& address, unsigned port) {
   return fmt::format("[{}]:{}", ::inet_ntop(AF_INET6, &address, text.data(), text.size()), port);
 }
 
-// "0100007F:18EB": the address as words of the machine's own byte order, the port as a number.
+// "0100007F:18EB": the address as words in the machine's byte order, the port as a number.
 std::string parse_address(std::string_view word, bool& is_set) {
   const std::size_t colon = std::min(word.find(':'), word.size());
   const unsigned port = number<unsigned>(word.substr(std::min(colon + 1, word.size())), 16);
@@ -69,7 +69,7 @@ std::string parse_address(std::string_view word, bool& is_set) {
   return inet_text(address, port);
 }
 
-// include/net/tcp_states.h; those that say what is waited for.
+// include/net/tcp_states.h; the states that show what a thread waits for.
 std::string_view tcp_state(unsigned state) {
   switch (state) {
     case 2:
@@ -112,7 +112,7 @@ Socket parse_unix(std::string_view line) {
   skip_words(line, 1);
   const bool is_connected = number<unsigned>(next_word(line), 16) == connected;
   skip_words(line, 1);
-  line.remove_prefix(std::min<std::size_t>(line.size(), 1));  // a path may hold blanks
+  line.remove_prefix(std::min<std::size_t>(line.size(), 1));  // a path may contain blanks
   const std::string name = line.empty() ? "unix socket" : "unix " + printable(line);
   return {listening      ? Socket::Kind::listening
           : is_connected ? Socket::Kind::connection

@@ -1,6 +1,6 @@
 #pragma once
-// Sockets by their inodes, as /proc/PID/net tells of all that are in the network namespace of a
-// process (proc(5)).
+// Sockets by their inodes: /proc/PID/net lists all that are in the network namespace of a process
+// (proc(5)).
 
 #include <sys/types.h>
 
@@ -19,7 +19,7 @@ struct Socket {
   std::string text;  // "tcp 127.0.0.1:6379 listening", "unix /run/app.sock"; printable
 };
 
-// Where a sockaddr leads to ("127.0.0.1:6379", "[::1]:53", "/run/app.sock"); empty if it is of
+// The address in a sockaddr ("127.0.0.1:6379", "[::1]:53", "/run/app.sock"); empty if it is of
 // another family or too short.
 std::string describe_address(std::span<const std::byte> sockaddr);
 
@@ -27,12 +27,12 @@ class Sockets {
  public:
   enum class Table { tcp, tcp6, udp, udp6, unix_, netlink };
 
-  // The tables are read when the first socket is asked for, and not again.
+  // The tables are read once, when the first socket is looked up.
   explicit Sockets(pid_t pid) : pid_(pid) {}
 
-  // nullopt: a socket of another kind, or of another namespace.
+  // nullopt: a socket of another kind, or in another namespace.
   std::optional<Socket> find(std::uint64_t inode);
-  // Takes in the text of a table. Lines that are not of its form are passed over.
+  // Adds the text of a table. Malformed lines are skipped.
   void add(Table table, std::string text);
 
  private:
@@ -44,7 +44,7 @@ class Sockets {
 
   pid_t pid_;
   bool read_ = false;
-  std::vector<std::vector<char>> texts_;  // what the lines are in
+  std::vector<std::vector<char>> texts_;  // the text that the lines point into
   std::unordered_map<std::uint64_t, Line> lines_;
 };
 

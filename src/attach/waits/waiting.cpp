@@ -21,7 +21,7 @@ using std::chrono::nanoseconds;
 
 constexpr std::size_t most_watched = 1000;
 
-// Those with a file descriptor as their first argument, and which end of a pipe it then is.
+// System calls whose first argument is a file descriptor, and which end of a pipe that would be.
 struct FileCall {
   long number;
   std::optional<OpenFiles::End> own;
@@ -69,8 +69,8 @@ nanoseconds now(clockid_t clock) {
   return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
-// What is left until a time of a clock that luaspy and the target share; monotonic ones may be
-// shifted in a time namespace.
+// The time left until a deadline on a clock that luaspy and the target share; monotonic clocks may
+// be shifted in a time namespace.
 std::optional<nanoseconds> left_until(pid_t pid, nanoseconds end, clockid_t clock) {
   const auto time_namespace = [](const std::string& of) {
     return system::read_link("/proc/" + of + "/ns/time").value_or("");
@@ -162,7 +162,7 @@ void Waits::watch_polled(Address array, std::uint64_t count, Wait& wait) {
   std::vector<pollfd> entries(count - left_out_);
   if (entries.empty() || !memory_.read(array, std::as_writable_bytes(std::span(entries)))) return;
   for (const pollfd& entry : entries) {
-    if (entry.fd >= 0) wait.watched.push_back(files_.describe(entry.fd));  // poll(2): negative ones are passed over
+    if (entry.fd >= 0) wait.watched.push_back(files_.describe(entry.fd));  // poll(2): negative ones are ignored
   }
 }
 
@@ -308,17 +308,17 @@ Wait Waits::explain(const Thread& thread, const ThreadState& state) {
     return plain;
   }
   if (halted) {
-    // Where it stands is a wait only if it is a call that waits: it may have been at the return of
-    // any other.
+    // A halted thread waits for something only if it is in a system call that waits: it may also
+    // have been halted at the return of any other call.
     wait.text = halt_text(wait.halt, process_.pid());
     if (!explained) wait.system_call = luaspy::name(wait.halt.kind);
     else wait.text += fmt::format(", in {}({})", wait.system_call, joined(details, "; "));
     return wait;
   }
-  // A wait that a stop or a signal has interrupted goes on under another number
+  // A wait that a stop or a signal has interrupted continues under another number
   // (restart_syscall(2)).
   if ((!explained || wait.uninterruptible) && !wait.wchan.empty()) details.push_back("in the kernel's " + wait.wchan);
-  if (wait.uninterruptible) details.push_back("not to be interrupted");
+  if (wait.uninterruptible) details.push_back("uninterruptible");
   wait.text = details.empty() ? wait.system_call : fmt::format("{}({})", wait.system_call, joined(details, "; "));
   return wait;
 }
@@ -330,7 +330,7 @@ std::vector<std::vector<pid_t>> deadlocks(std::span<const std::pair<pid_t, pid_t
     while (ring.size() <= owners.size()) {
       const auto next = std::ranges::find(owners, ring.back(), &std::pair<pid_t, pid_t>::first);
       if (next == owners.end() || next->second == first) {
-        // Each ring is met from all of its threads: it is told once, from the lowest.
+        // Each ring is found from all of its threads, but is reported once, from the lowest one.
         if (next != owners.end() && std::ranges::min(ring) == first) rings.push_back(ring);
         break;
       }

@@ -1,6 +1,6 @@
 #pragma once
-// What a sleeping thread waits for, as /proc and the arguments of its system call tell. Nothing
-// here touches the target.
+// What a sleeping thread waits for, according to /proc and the arguments of its system call. The
+// target is only read, never stopped.
 
 #include <chrono>
 #include <optional>
@@ -15,32 +15,32 @@
 
 namespace luaspy {
 
-// All text is printable. Of a thread that was halted, `text` says that first: "frozen by its cgroup
+// All text is printable. For a halted thread, `text` says that first: "frozen by its cgroup
 // freezer, in read(fd 0: …)".
 struct Wait {
-  std::string system_call;        // "read"; "system call 999"; "page fault" if it sleeps outside of any
+  std::string system_call;        // "read"; "system call 999"; "page fault" if it sleeps outside of any system call
   std::string text;               // all of it, for a person: "read(fd 0: pipe:[12345], written by 4242 (bash))"
   std::optional<OpenFile> file;   // the one that the call is about
   std::vector<OpenFile> watched;  // epoll, poll, select: what is waited for; at most 1000
-  std::optional<std::chrono::nanoseconds> timeout;  // asked for, or, where that is an end, what is left; none: for
-                                                    // ever, or not known
+  std::optional<std::chrono::nanoseconds> timeout;  // as requested, or, if the call has a deadline, the time left;
+                                                    // nullopt: for ever, or unknown
   std::optional<Address> futex;
   std::optional<pid_t> mutex_owner;    // the thread that holds the mutex
   std::optional<pid_t> joined_thread;  // the thread whose end is waited for
   std::vector<pid_t> children;         // wait4, waitid: those that could end it
-  std::string wchan;                   // where it sleeps in the kernel; empty if that is not told
+  std::string wchan;                   // where it sleeps in the kernel; empty if the kernel does not report it
   bool uninterruptible = false;        // state D
-  Halt halt;                           // it stands still, whatever it waits for beside that
+  Halt halt;                           // why it stands still, in addition to what it waits for
 };
 
-// Of one moment: what it has read of /proc to explain one thread serves for the next.
+// For one moment: what was read from /proc to explain one thread is reused for the next.
 class Waits {
  public:
   // Both have to outlive it.
   Waits(const Process& process, const Memory& memory) : process_(process), memory_(memory), files_(process.pid()) {}
 
-  // Of a sleeping thread. If it does not sleep any more as `state` has it, what its memory could
-  // tell is left out.
+  // Explains a sleeping thread. If it is no longer sleeping in `state`, what would have to be read
+  // from its memory is left out.
   Wait explain(const Thread& thread, const ThreadState& state);
 
  private:
@@ -65,8 +65,8 @@ class Waits {
 // "1.5 ms", "20 s", "1 h 30 min".
 std::string human_time(std::chrono::nanoseconds time);
 
-// Threads that wait for each other's mutexes in a ring, each held by the next and the last by the
-// first. `owners`: of waiting threads, who holds what they wait for.
+// Rings of threads that wait for each other: each waits for a mutex that the next one holds, and
+// the last for one of the first. `owners`: pairs of a waiting thread and the holder of its mutex.
 std::vector<std::vector<pid_t>> deadlocks(std::span<const std::pair<pid_t, pid_t>> owners);
 
 }  // namespace luaspy

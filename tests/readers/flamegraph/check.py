@@ -283,7 +283,7 @@ def check(args):
         page.quiet()
         page = Page(browser, work, "diff")
         [doubt] = page.texts("#doubts li")
-        contains("doubt", doubt, "doubtful: after: Lua is in the process and no sample has Lua")
+        contains("doubt", doubt, "doubtful: after: Lua is in the process, but no sample has Lua")
         equal("the doubt is seen", page.script("const b = document.querySelector('#doubts li').getBoundingClientRect(); return b.width > 0 && b.height > 0 && b.bottom < 200"), True)
         check_difference(page, work)
         page = Page(browser, work, "diff-time")

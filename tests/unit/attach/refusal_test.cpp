@@ -79,7 +79,7 @@ TEST_CASE("what mends it depends on who luaspy is", "[refusal]") {
   of.target = user(33);
   CHECK(says(of, "; run luaspy with sudo."));
   of.no_new_privileges = true;
-  CHECK(says(of, "sudo does not work in there"));
+  CHECK(says(of, "sudo does not work inside"));
   of.luaspy = user(0);
   CHECK(says(of, "--cap-add=SYS_PTRACE"));
   of.contained = true;

@@ -39,7 +39,7 @@ Profile profile_without_lua(int samples) {
   return profile;
 }
 
-const std::string no_lua = "doubtful: Lua is in the process and no sample has Lua";
+const std::string no_lua = "doubtful: Lua is in the process, but no sample has Lua";
 
 }  // namespace
 
@@ -55,7 +55,7 @@ TEST_CASE("nothing is doubted without a reason, or of few samples", "[unit]") {
 TEST_CASE("Lua is in the process and no sample has it", "[unit]") {
   DoubtFacts without = facts(100);
   without.quality.with_lua = 0;
-  CHECK(has_one(without, "Lua is in the process and no sample has Lua"));
+  CHECK(has_one(without, "Lua is in the process, but no sample has Lua"));
   without.has_lua = false;
   CHECK(doubts(without).empty());
   without = facts(100);
@@ -68,7 +68,7 @@ TEST_CASE("interpreter frames without a state are doubted above 1 %", "[unit]") 
   some.quality.unclaimed = 10;
   CHECK(doubts(some).empty());
   some.quality.unclaimed = 11;
-  CHECK(has_one(some, "in 1.1 % of the samples the interpreter runs and its Lua functions were not found"));
+  CHECK(has_one(some, "in 1.1 % of the samples the interpreter runs, but its Lua functions were not found"));
 }
 
 TEST_CASE("what was not matched is doubted above 2 % of the samples with Lua", "[unit]") {
@@ -77,7 +77,7 @@ TEST_CASE("what was not matched is doubted above 2 % of the samples with Lua", "
   some.quality.not_joined = 10;
   CHECK(doubts(some).empty());
   some.quality.not_joined = 11;
-  CHECK(has_one(some, "in 2.2 % of the samples C and Lua frames could not be matched"));
+  CHECK(has_one(some, "in 2.2 % of the samples the C and Lua parts of the stack could not be joined"));
 }
 
 TEST_CASE("incomplete native parts are doubted above 1 %", "[unit]") {
@@ -109,8 +109,8 @@ TEST_CASE("samples at system calls are doubted beyond 4 standard deviations and 
   CHECK(system_call_doubt(42, 400, 241, 0.5));
   CHECK_FALSE(system_call_doubt(42, 1000, 0, 0.5));  // page faults are system time, too
   CHECK(system_call_doubt(42, 1000, 560, 0.015)
-            ->starts_with(
-                "56.0 % of the samples are at returns from system calls, where 1.5 % of the CPU time is system time"));
+            ->starts_with("56.0 % of the samples were taken at returns from system calls, but only 1.5 % of the CPU "
+                          "time is system time"));
 }
 
 TEST_CASE("a doubt comes first wherever a profile is shown", "[unit]") {

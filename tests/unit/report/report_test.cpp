@@ -106,7 +106,7 @@ TEST_CASE("functions are found by name, then by text, then by pattern", "[unit]"
   CHECK(found("b.lua") == "get (b.lua:9);");
   CHECK(found("(a.lua:5") == "a.b (a.lua:5);");  // no regular expression
   CHECK(found("get_al") == "get_all (a.lua:3);");
-  CHECK(found("gett").find("There are: get") != std::string::npos);
+  CHECK(found("gett").find("Similar names: get") != std::string::npos);
 }
 
 TEST_CASE("a tree has a line for what branches or costs, and sums up the rest", "[unit]") {
