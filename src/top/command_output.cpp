@@ -15,8 +15,7 @@ Result<CommandOutput> CommandOutput::divert() {
   const char* const folder = std::getenv("TMPDIR");
   std::string path = fmt::format("{}/luaspy-top-XXXXXX", folder != nullptr && *folder != '\0' ? folder : "/tmp");
   const FileDescriptor written(::mkostemp(path.data(), O_APPEND | O_CLOEXEC));
-  if (!written)
-    return Error{Cause::output, fmt::format("Cannot write {}, for what the command writes meanwhile.", path)};
+  if (!written) return Error{Cause::output, fmt::format("Cannot write {}, the file for the command's output.", path)};
   output.path_ = path;
   output.file_ = system::open_file(path, O_RDONLY);
   const FileDescriptor nothing = system::open_file("/dev/null", O_RDONLY);
