@@ -213,7 +213,7 @@ class RawReader {
 
   bool read_tick(Fields fields) {
     const std::int64_t passed = fields.signed_number();
-    tick_.weight_ns = fields.empty() ? passed : fields.signed_number();
+    tick_.weight = fields.empty() ? passed : fields.signed_number();
     if (!fields.good() || static_cast<std::uint64_t>(tick_.at_ns + passed) > any_number) return false;
     tick_.at_ns += passed;
     ++ticks_;
@@ -232,7 +232,7 @@ class RawReader {
     facts.vm_state = static_cast<VmState>(vm_state);
     if (has_loss) facts.loss = static_cast<Loss>(what);
     if ((flags & raw::has_stop) != 0) facts.stopped_ns = fields.signed_number();
-    if (!add_up(facts.stopped_ns) || !add_up(tick_.weight_ns)) return false;
+    if (!add_up(facts.stopped_ns) || !add_up(tick_.weight)) return false;
     KnownThread& known = threads_[thread];
     if ((flags & raw::has_quality) != 0) {
       for (std::size_t i = 0; i < quality_numbers.size(); ++i)
@@ -246,7 +246,7 @@ class RawReader {
 
   void add(KnownThread& known, Sample& facts, StackTable::StackId stack) {
     if (!known.known) known.index = profile_.index_of(known.thread), known.known = true;
-    const Tick tick = {tick_.at_ns - window_.from_ns, tick_.weight_ns};
+    const Tick tick = {tick_.at_ns - window_.from_ns, tick_.weight};
     if (facts.loss != Loss::none) return profile_.add(known.index, tick, facts, 0);
     const std::optional<StackTable::StackId> shaped = shaper_.shaped(stack, facts.vm_state, known.thread);
     if (!shaped) facts.loss = Loss::left_out;

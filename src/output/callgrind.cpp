@@ -96,18 +96,18 @@ void write_callgrind(const Profile& profile, const WriteOptions&, std::ostream& 
   fmt::print(
       out,
       "positions: line\nevent: Samples : samples\nevent: Time : time in ns\nevents: Samples Time\nsummary: {} {}\n",
-      profile.samples(), profile.weight_ns());
+      profile.samples(), profile.weight());
   Names objects, files, functions;
   for (const Node& node : nodes) {
     fmt::print(out, "\nob={}\nfl={}\nfn={}\n", objects(node.object), files(node.file), functions(node.name));
-    for (const auto& [line, amount] : node.own) fmt::print(out, "{} {} {}\n", line, amount.samples, amount.weight_ns);
+    for (const auto& [line, amount] : node.own) fmt::print(out, "{} {} {}\n", line, amount.samples, amount.weight);
     for (const auto& [call, amount] : node.calls) {
       const Node& callee = nodes[call.callee];
       // How often it was called is not known; the format wants a number, and that of the samples is
       // as good as any.
       fmt::print(out, "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n", objects(callee.object), files(callee.file),
                  functions(callee.name), amount.samples, callee.line);
-      fmt::print(out, "{} {} {}\n", call.line, amount.samples, amount.weight_ns);
+      fmt::print(out, "{} {} {}\n", call.line, amount.samples, amount.weight);
     }
   }
 }

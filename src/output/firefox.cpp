@@ -186,8 +186,8 @@ void each_point(const Timeline& timeline, See see) {
   timeline.for_each([&](const Timeline::Run& run) {
     if (run.start_ns != end) see(Point{nullptr, end, 0});
     if (run.samples > 1) see(Point{&run, run.start_ns, run.samples - 1});
-    see(Point{&run, run.start_ns + (run.samples - 1) * (run.weight_ns / run.samples), 1});
-    end = run.start_ns + run.weight_ns;
+    see(Point{&run, run.start_ns + (run.samples - 1) * (run.weight / run.samples), 1});
+    end = run.end_ns;
   });
   see(Point{nullptr, end, 0});
 }

@@ -94,8 +94,8 @@ class Set {
       const std::int64_t start_us = run.start_ns / 1000;
       if (first) out << fmt::format("\"start\":{},\"runs\":[", start_us), end_us = start_us;
       out << fmt::format("{}{},{},{},{}", first ? "" : ",", situations_[run.situation], run.samples,
-                         (run.start_ns + run.weight_ns) / 1000 - start_us, start_us - end_us);
-      end_us = (run.start_ns + run.weight_ns) / 1000;
+                         run.end_ns / 1000 - start_us, start_us - end_us);
+      end_us = run.end_ns / 1000;
       first = false;
     });
     out << (first ? "\"start\":0,\"runs\":[]" : "]");
@@ -105,7 +105,7 @@ class Set {
     std::string_view separator;
     for (const auto& [of, amount] : profile_.counts()) {
       if (of.thread != thread) continue;
-      out << separator << fmt::format("{},{},{},0", situations_[of.situation], amount.samples, amount.weight_ns / 1000);
+      out << separator << fmt::format("{},{},{},0", situations_[of.situation], amount.samples, amount.weight / 1000);
       separator = ",";
     }
     out << ']';

@@ -183,7 +183,7 @@ class Writer {
     Message message;
     message.add(field::location_id, innermost_first);
     message.add(field::value, std::vector<std::uint64_t>{static_cast<std::uint64_t>(amount.samples),
-                                                         static_cast<std::uint64_t>(amount.weight_ns)});
+                                                         static_cast<std::uint64_t>(amount.weight)});
     const auto label = [&](std::string_view key, std::string_view value) {
       Message text;
       text.add(field::key, string(key));

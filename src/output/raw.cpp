@@ -105,12 +105,12 @@ void RawWriter::catch_up() {
 
 // Stoppers of several CPUs make one tick, each at its own time.
 void RawWriter::tick(const Tick& at) {
-  const Tick tick{std::max(at.at_ns, tick_.at_ns), at.weight_ns};
-  if (tick.at_ns == tick_.at_ns && tick.weight_ns == tick_.weight_ns) return;
+  const Tick tick{std::max(at.at_ns, tick_.at_ns), at.weight};
+  if (tick.at_ns == tick_.at_ns && tick.weight == tick_.weight) return;
   idle_is_over();
   body_.clear();
   put(body_, std::max(tick.at_ns - tick_.at_ns, std::int64_t{0}));
-  if (tick.weight_ns != tick.at_ns - tick_.at_ns) put(body_, tick.weight_ns);
+  if (tick.weight != tick.at_ns - tick_.at_ns) put(body_, tick.weight);
   add_record(raw::tick, body_);
   tick_ = tick;
 }

@@ -36,7 +36,7 @@ FrameTable make_frames(const Profile& profile, bool lines) {
 void write_thread(const Profile& profile, std::size_t thread, const FrameTable& frames, std::ostream& out) {
   const Timeline& timeline = profile.timeline(thread);
   std::int64_t total = 0;
-  timeline.for_each([&](const Timeline::Run& run) { total += run.weight_ns; });
+  timeline.for_each([&](const Timeline::Run& run) { total += run.weight; });
   const Profile::Thread& about = profile.threads()[thread];
   out << "{\"type\":\"sampled\",\"name\":" << json_text(fmt::format("{} (thread {})", about.name, about.tid))
       << ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":" << total << ",\n\"samples\":[";
@@ -50,7 +50,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FrameTable& 
   });
   out << "],\n\"weights\":[";
   separator = {};
-  timeline.for_each([&](const Timeline::Run& run) { out << std::exchange(separator, ",") << run.weight_ns; });
+  timeline.for_each([&](const Timeline::Run& run) { out << std::exchange(separator, ",") << run.weight; });
   out << "]}";
 }
 

@@ -57,15 +57,14 @@ Sliced sliced(const Profile& profile, const DiffOptions& options) {
     by_situation.push_back(counted(profile.stack(situation.stack), result.functions, options.total));
   std::int64_t end = std::max<std::int64_t>(profile.about.duration_ns, 1);
   for (std::size_t thread = 0; thread < profile.threads().size(); ++thread) {
-    profile.timeline(thread).for_each(
-        [&](const Timeline::Run& run) { end = std::max(end, run.start_ns + run.weight_ns); });
+    profile.timeline(thread).for_each([&](const Timeline::Run& run) { end = std::max(end, run.end_ns); });
   }
   const double slice_ns = static_cast<double>(end) / slice_count;
   const auto add = [&](const Timeline::Run& run) {
     const double amount = options.by == DiffBy::shares ? static_cast<double>(run.samples)
-                                                       : static_cast<double>(run.weight_ns) / 1e9;
+                                                       : static_cast<double>(run.weight) / 1e9;
     const double from = static_cast<double>(run.start_ns) / slice_ns,
-                 length = std::max(static_cast<double>(run.weight_ns) / slice_ns, 1e-9);
+                 length = std::max(static_cast<double>(run.weight) / slice_ns, 1e-9);
     for (auto slice = static_cast<std::size_t>(from); slice < slice_count && static_cast<double>(slice) < from + length;
          ++slice) {
       const double begin = std::max(from, static_cast<double>(slice)),
@@ -244,7 +243,7 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   diff.options = options;
   const auto whole_of = [](const Profile& profile) {
     return ProfileDiff::Whole{profile.samples(), static_cast<double>(profile.about.duration_ns) / 1e9,
-                              static_cast<double>(profile.weight_ns()) / 1e9};
+                              static_cast<double>(profile.weight()) / 1e9};
   };
   diff.before = whole_of(before), diff.after = whole_of(after);
   const Sliced cut_before = sliced(before, options), cut_after = sliced(after, options);
@@ -304,7 +303,7 @@ std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, 
         text += (text.empty() ? "" : ";") + one;
       }
       stacks[text].*side += scale * (by == DiffBy::shares ? static_cast<double>(amount.samples)
-                                                          : static_cast<double>(amount.weight_ns) / 1e6);
+                                                          : static_cast<double>(amount.weight) / 1e6);
     }
   };
   const auto ratio = [](std::int64_t of, std::int64_t to) {

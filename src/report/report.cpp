@@ -85,7 +85,7 @@ Result<Profile> read_for(const ReportOptions& options, const std::string& path, 
 TextStyle style_of(const ReportOptions& options) {
   std::setlocale(LC_CTYPE, "");
   const bool utf8 = std::string_view(nl_langinfo(CODESET)) == "UTF-8";
-  return {options.by == "samples" ? By::samples : By::time, options.top, utf8 ? Charset::utf8 : Charset::ascii};
+  return {options.by == "samples" ? By::samples : By::weight, options.top, utf8 ? Charset::utf8 : Charset::ascii};
 }
 
 // The recording's name without what every recording's ends with.

@@ -83,7 +83,7 @@ class Stopper {
     std::shared_ptr<Watch> watch;
     std::unique_ptr<Stop> stop;
     Thread::Schedule before;
-    std::int64_t number, weight_ns;
+    std::int64_t number, passed_ns;
     system::Clock::time_point woke;
     bool remote;
   };
@@ -113,7 +113,7 @@ class Stopper {
   std::vector<Asked> asked_;
   std::unique_ptr<system::Alarm> alarm_;  // this thread's
   system::Clock::time_point woke_;
-  std::int64_t weight_ns_ = 0;  // of the thread being accounted for
+  std::int64_t passed_ns_ = 0;  // of the thread being accounted for
   std::unique_ptr<Thread> own_thread_;
   std::int64_t waited_before_ = 0;  // own_thread_'s wait for the CPU up to when it went to sleep, ns; unless it is
                                     // real-time

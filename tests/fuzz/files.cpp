@@ -115,7 +115,7 @@ void raw(Bytes bytes) {
   for (const Format& format : formats()) {
     if (format.write != nullptr) check_format(format, *profile, options);
   }
-  check_views(*profile, {(more & 4) != 0 ? By::time : By::samples, 5 + more % 8,
+  check_views(*profile, {(more & 4) != 0 ? By::weight : By::samples, 5 + more % 8,
                          (more & 8) != 0 ? Charset::ascii : Charset::utf8});
   const DiffBy by = static_cast<DiffBy>(more % 3);
   expect_plain(diff_text(profile_diff(*profile, *profile, {by, (more & 16) != 0}), {}),

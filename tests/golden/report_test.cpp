@@ -48,7 +48,7 @@ std::string all_views(const TextStyle& style) {
 
 TEST_CASE("report in UTF-8, by samples", "[golden]") { golden::check("report.txt", all_views({})); }
 TEST_CASE("report in ASCII, by time, few rows", "[golden]") {
-  golden::check("report.ascii.txt", all_views({By::time, 2, Charset::ascii}));
+  golden::check("report.ascii.txt", all_views({By::weight, 2, Charset::ascii}));
 }
 
 TEST_CASE("differences in text", "[golden]") {

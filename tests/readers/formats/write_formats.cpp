@@ -118,7 +118,7 @@ nlohmann::json facts(const Profile& profile) {
     const Profile::Situation& situation = profile.situations()[of.situation];
     nlohmann::json& thread = threads[of.thread];
     thread["samples"] = thread["samples"].get<std::int64_t>() + amount.samples;
-    thread["ns"] = thread["ns"].get<std::int64_t>() + amount.weight_ns;
+    thread["ns"] = thread["ns"].get<std::int64_t>() + amount.weight;
     states[situation.asleep ? "asleep" : std::string(name(situation.vm_state))] += amount.samples;
     std::set<std::string> seen;
     const auto stack = profile.stack(situation.stack);
@@ -127,12 +127,12 @@ nlohmann::json facts(const Profile& profile) {
       Costs& costs = functions[describe(frame, false)];
       if (costs.frame == nullptr) costs.frame = &frame;
       if (!seen.insert(describe(frame, false)).second) continue;
-      costs.total += amount.samples, costs.total_ns += amount.weight_ns;
+      costs.total += amount.samples, costs.total_ns += amount.weight;
     }
     if (stack.empty()) continue;
     const Frame& innermost = profile.frames()[stack.back()];
     Costs& costs = functions[describe(innermost, false)];
-    costs.own += amount.samples, costs.own_ns += amount.weight_ns;
+    costs.own += amount.samples, costs.own_ns += amount.weight;
     lines[describe(innermost, false)][innermost.line > 0 ? innermost.line : innermost.line_defined] += amount.samples;
   }
   const FunctionTable table = functions_of(profile, false);
@@ -143,7 +143,7 @@ nlohmann::json facts(const Profile& profile) {
       throw std::logic_error("costs() counts otherwise");
   }
   nlohmann::json json = {{"samples", profile.samples()},
-                         {"ns", profile.weight_ns()},
+                         {"ns", profile.weight()},
                          {"threads", threads},
                          {"states", states},
                          {"started_s", profile.about.started_s},

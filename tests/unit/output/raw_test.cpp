@@ -187,7 +187,7 @@ TEST_CASE("from a raw recording every format is what a recording would have writ
         CHECK(written(*read_again, format, options) == written(direct, format, options));
     }
     CHECK(read_again->samples() == direct.samples());
-    CHECK(read_again->weight_ns() == direct.weight_ns());
+    CHECK(read_again->weight() == direct.weight());
     CHECK(read_again->idle() == direct.idle());
     CHECK(read_again->stops().total_ns() == direct.stops().total_ns());
     CHECK(read_again->quality() == direct.quality());
