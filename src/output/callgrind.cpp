@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "profile/function_table.h"
+#include "profile/amount_text.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
@@ -93,10 +93,10 @@ void write_callgrind(const Profile& profile, const WriteOptions&, std::ostream& 
   fmt::print(out, "# callgrind format\nversion: 1\ncreator: luaspy {}\npid: {}\ncmd: {}\n",
              line_text(profile.about.luaspy), profile.about.pid, line_text(profile.about.command));
   for (const auto& [name, value] : recorded(profile)) fmt::print(out, "desc: {}: {}\n", name, line_text(value));
-  fmt::print(
-      out,
-      "positions: line\nevent: Samples : samples\nevent: Time : time in ns\nevents: Samples Time\nsummary: {} {}\n",
-      profile.samples(), profile.weight());
+  const std::string_view weight = cost_heading(By::weight, profile.about.unit);
+  fmt::print(out, "positions: line\nevent: Samples : samples\nevent: {} : {}\nevents: Samples {}\nsummary: {} {}\n",
+             weight, profile.about.unit == Unit::nanoseconds ? "time in ns" : name(profile.about.unit), weight,
+             profile.samples(), profile.weight());
   Names objects, files, functions;
   for (const Node& node : nodes) {
     fmt::print(out, "\nob={}\nfl={}\nfn={}\n", objects(node.object), files(node.file), functions(node.name));

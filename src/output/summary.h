@@ -10,7 +10,7 @@ namespace luaspy {
 // Duration, samples, rate reached, stop times, where the VM was, how good the stacks are, losses.
 std::string summary_text(const Profile& profile);
 
-// The functions that have the most samples of their own, as a table; "" if there are none.
+// The functions that cost the most themselves, as a table; "" if there are no samples.
 std::string hottest_text(const Profile& profile);
 
 }  // namespace luaspy

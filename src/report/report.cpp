@@ -99,8 +99,9 @@ std::string stem_of(const std::string& path) {
 Result<int> write_format(const ReportOptions& options, const Format& format) {
   if (format.write == nullptr)
     return Error{Cause::usage, "Raw is what it is already: report makes other formats of it."};
-  const Result<Profile> profile = read_for(options, options.file, options.shape, format.needs_order);
+  const Result<Profile> profile = read_for(options, options.file, options.shape, format.needs_order());
   if (!profile) return profile.error();
+  if (const std::optional<Error> refused = refusal(format, profile->about.unit)) return *refused;
   // Opened after the recording was read: nothing is overwritten if there is none.
   Result<OutputFile> output = OutputFile::open({options.output, std::string(format.name), stem_of(options.file)});
   if (!output) return output.error();

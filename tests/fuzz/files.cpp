@@ -113,7 +113,7 @@ void raw(Bytes bytes) {
   profile->settle_names();
   const WriteOptions options = {(more & 1) != 0, (more & 2) != 0};
   for (const Format& format : formats()) {
-    if (format.write != nullptr) check_format(format, *profile, options);
+    if (format.write != nullptr && !refusal(format, profile->about.unit)) check_format(format, *profile, options);
   }
   check_views(*profile, {(more & 4) != 0 ? By::weight : By::samples, 5 + more % 8,
                          (more & 8) != 0 ? Charset::ascii : Charset::utf8});

@@ -1,5 +1,9 @@
 // What report prints, of the sample profile: each of its views.
 
+#include <fmt/format.h>
+
+#include "output/summary.h"
+#include "profile/recorded.h"
 #include "report/call_tree.h"
 #include "report/function_view.h"
 #include "report/profile_diff.h"
@@ -49,6 +53,16 @@ std::string all_views(const TextStyle& style) {
 TEST_CASE("report in UTF-8, by samples", "[golden]") { golden::check("report.txt", all_views({})); }
 TEST_CASE("report in ASCII, by time, few rows", "[golden]") {
   golden::check("report.ascii.txt", all_views({By::weight, 2, Charset::ascii}));
+}
+
+TEST_CASE("summaries of each unit", "[golden]") {
+  std::string text;
+  for (const Unit unit : {Unit::nanoseconds, Unit::bytes, Unit::objects}) {
+    const Profile profile = sample_profile(unit);
+    text += fmt::format("== {}\n{}\n{}", name(unit), hottest_text(profile), summary_text(profile));
+    for (const auto& [key, value] : recorded(profile)) text += fmt::format("{}: {}\n", key, value);
+  }
+  golden::check("summaries.txt", text);
 }
 
 TEST_CASE("differences in text", "[golden]") {
