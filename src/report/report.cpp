@@ -221,8 +221,8 @@ Result<int> write_diff(const ReportOptions& options) {
     Result<OutputFile> output = OutputFile::open(
         {options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
     if (!output) return output.error();
-    write_flamegraph_diff(*before, *after, by != DiffBy::shares, {options.shape.lines, options.threads},
-                          output->stream());
+    write_flamegraph_diff(*before, *after, by == DiffBy::shares ? Compared::shares : Compared::weights,
+                          {options.shape.lines, options.threads}, output->stream());
     const Result<void> finished = output->finish();
     if (!finished) return finished.error();
     if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);

@@ -122,7 +122,7 @@ void raw(Bytes bytes) {
                "differences have no control characters");
   expect_plain(diff_folded(*profile, *profile, by, true), "folded differences have no control characters");
   std::ostringstream page;
-  write_flamegraph_diff(*profile, *profile, (more & 32) != 0, options, page);
+  write_flamegraph_diff(*profile, *profile, (more & 32) != 0 ? Compared::weights : Compared::shares, options, page);
 }
 
 // The file is this process's: it is read as a target's is.

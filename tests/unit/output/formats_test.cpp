@@ -75,6 +75,11 @@ TEST_CASE("every format says what samples weigh, in bytes and in objects", "[uni
     CHECK(samples.at("weightType") == (bytes ? "bytes" : "samples"));
     CHECK(samples.at("weight") == nlohmann::json({3000, 400, 0}));  // the last one ends what is before it
     CHECK(samples.at("timeDeltas") == nlohmann::json({10.0, 10.0, 0.0}));
+
+    const std::string page = written("flamegraph", unit);
+    CHECK(has(page, bytes ? "\n\"unit\":\"bytes\",\n" : "\n\"unit\":\"objects\",\n"));
+    CHECK(has(page, bytes ? "[\"Total\",\"3.3 KiB\"]" : "[\"Total\",\"3,400 objects\"]"));
+    CHECK(has(page, "\"start\":0,\"runs\":[2,0,1,3000,0,1,0,1,400,0]"));
   }
 }
 
