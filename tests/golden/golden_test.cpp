@@ -77,6 +77,12 @@ TEST_CASE("a profile of bytes in each format", "[golden]") {
   golden::check("sample.bytes.flamegraph_diff.json", data_of(difference.str()));
 }
 
+// read.py of tests/readers/raw reads these, too.
+TEST_CASE("raw recordings, of time and of bytes", "[golden]") {
+  golden::check("sample.luaspy", sample_recording(Unit::nanoseconds));
+  golden::check("sample.bytes.luaspy", sample_recording(Unit::bytes));
+}
+
 TEST_CASE("the same profile gives the same pprof, whenever it is written", "[golden]") {
   const std::string pprof = written("pprof", {});
   CHECK(pprof == written("pprof", {}));

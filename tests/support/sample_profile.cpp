@@ -1,6 +1,9 @@
 #include "support/sample_profile.h"
 
 #include <array>
+#include <sstream>
+
+#include "output/raw.h"
 
 namespace luaspy {
 namespace {
@@ -77,6 +80,24 @@ Profile sample_profile(Unit unit) {
   profile.add_idle();
   profile.settle_names();
   return profile;
+}
+
+std::string sample_recording(Unit unit) {
+  std::ostringstream out;
+  StackTable stacks;
+  std::array<LastSample, 2> last;
+  RawWriter raw(stacks, threads, unit, out);
+  for (const Taken& taken : samples_of(unit)) {
+    const bool is_lost = taken.sample.loss != Loss::none;
+    const Sample& facts = is_lost ? taken.sample : last[taken.thread].take(taken.sample, stacks);
+    raw.sample(taken.thread, taken.tick, facts, is_lost ? 0 : last[taken.thread].stack());
+    raw.flush();
+  }
+  raw.loss(Loss::late, 2);
+  raw.idle(1);
+  raw.about(sample_about(unit));
+  raw.flush();
+  return out.str();
 }
 
 }  // namespace luaspy

@@ -15,5 +15,7 @@ inline Frame native(std::string name, std::string file) {
 }
 
 Profile sample_profile(Unit unit = Unit::nanoseconds);
+// What `record -f raw` would have written of it.
+std::string sample_recording(Unit unit);
 
 }  // namespace luaspy
