@@ -128,10 +128,19 @@ constexpr Activity activity_of(VmState state) {
   return Activity::compiling;
 }
 
-// When a tick was.
+// What the weights of a profile count.
+enum class Unit : std::uint8_t { nanoseconds, bytes, objects };
+inline constexpr std::size_t unit_count = 3;
+
+constexpr std::string_view name(Unit unit) {
+  constexpr std::array<std::string_view, unit_count> names = {"nanoseconds", "bytes", "objects"};
+  return names[static_cast<std::size_t>(unit)];
+}
+
+// When a tick was, and what each of its samples stands for.
 struct Tick {
-  std::int64_t at_ns = 0;      // since the recording began
-  std::int64_t weight_ns = 0;  // since the tick before
+  std::int64_t at_ns = 0;   // since the recording began
+  std::int64_t weight = 0;  // in the profile's unit; nanoseconds: since the tick before
 };
 
 struct Sample {

@@ -58,10 +58,11 @@ class Fields {
 
 class RawReader {
  public:
-  RawReader(const Shape& shape, const RawWindow& window, bool keeps_order)
-      : window_(window), profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
+  RawReader(std::uint8_t version, const Shape& shape, const RawWindow& window, bool keeps_order)
+      : version_(version), window_(window), profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
 
-  // false: it is damaged; what it told until then counts.
+  // false: it is damaged, and what it told until then counts; or refused() says why it cannot be
+  // read.
   bool read_block(std::string_view block) {
     for (Fields fields(block); !fields.empty();) {
       const std::uint64_t type = fields.number();
@@ -70,6 +71,8 @@ class RawReader {
     }
     return true;
   }
+
+  const std::optional<Error>& refused() const { return refused_; }
 
   Profile finish(bool whole) {
     About& about = profile_.about;
@@ -111,9 +114,9 @@ class RawReader {
       case raw::thread:
         return read_thread(fields);
       case raw::tick:
-        return read_tick(fields);
+        return knows_unit() && read_tick(fields);
       case raw::sample:
-        return read_sample(fields);
+        return knows_unit() && read_sample(fields);
       case raw::loss:
         return read_loss(fields);
       case raw::idle:
@@ -149,7 +152,24 @@ class RawReader {
     else if (key == "luas") read_luas(value);
     else if (key == "system_share") read_fraction(value, 1, about.system_share);
     else if (key == "lua_mapped") about.lua_mapped = number() != 0;
+    else if (key == raw::unit_key && version_ > raw::first_version) return read_unit(value);
     return true;
+  }
+
+  bool knows_unit() const { return version_ == raw::first_version || unit_known_; }
+
+  // It never changes: what was counted before would mean something else.
+  bool read_unit(std::string_view value) {
+    if (unit_known_) return value == name(profile_.about.unit);
+    for (std::size_t i = 0; i < unit_count; ++i) {
+      if (name(static_cast<Unit>(i)) != value) continue;
+      profile_.about.unit = static_cast<Unit>(i);
+      return unit_known_ = true;
+    }
+    refused_ = Error{Cause::unsupported,
+                     fmt::format("This raw recording counts {}; this luaspy knows nanoseconds, bytes and objects.",
+                                 printable(value))};
+    return false;
   }
 
   // Left as it is unless it is a number that can be.
@@ -213,10 +233,11 @@ class RawReader {
 
   bool read_tick(Fields fields) {
     const std::int64_t passed = fields.signed_number();
-    tick_.weight_ns = fields.empty() ? passed : fields.signed_number();
+    tick_.weight = fields.empty() ? passed : fields.signed_number();
     if (!fields.good() || static_cast<std::uint64_t>(tick_.at_ns + passed) > any_number) return false;
     tick_.at_ns += passed;
-    ++ticks_;
+    // Bytes and objects: samples of one tick differ in weight, and have a record each.
+    ticks_ += passed != 0 || profile_.about.unit == Unit::nanoseconds;
     return true;
   }
 
@@ -232,7 +253,7 @@ class RawReader {
     facts.vm_state = static_cast<VmState>(vm_state);
     if (has_loss) facts.loss = static_cast<Loss>(what);
     if ((flags & raw::has_stop) != 0) facts.stopped_ns = fields.signed_number();
-    if (!add_up(facts.stopped_ns) || !add_up(tick_.weight_ns)) return false;
+    if (!add_up(facts.stopped_ns) || !add_up(tick_.weight)) return false;
     KnownThread& known = threads_[thread];
     if ((flags & raw::has_quality) != 0) {
       for (std::size_t i = 0; i < quality_numbers.size(); ++i)
@@ -246,7 +267,7 @@ class RawReader {
 
   void add(KnownThread& known, Sample& facts, StackTable::StackId stack) {
     if (!known.known) known.index = profile_.index_of(known.thread), known.known = true;
-    const Tick tick = {tick_.at_ns - window_.from_ns, tick_.weight_ns};
+    const Tick tick = {tick_.at_ns - window_.from_ns, tick_.weight};
     if (facts.loss != Loss::none) return profile_.add(known.index, tick, facts, 0);
     const std::optional<StackTable::StackId> shaped = shaper_.shaped(stack, facts.vm_state, known.thread);
     if (!shaped) facts.loss = Loss::left_out;
@@ -273,10 +294,10 @@ class RawReader {
     return fields.good();
   }
 
-  // No file makes a sum that is none.
-  bool add_up(std::int64_t ns) {
-    summed_ns_ += ns;
-    return static_cast<std::uint64_t>(summed_ns_) <= any_number;
+  // Rejects a file whose numbers would overflow the sum.
+  bool add_up(std::int64_t number) {
+    sum_ += number;
+    return static_cast<std::uint64_t>(sum_) <= any_number;
   }
   // A few bytes of the file name a long string: what is made of them must not be much more than the
   // file.
@@ -290,6 +311,9 @@ class RawReader {
     return fields.good() ? strings_[index] : none;
   }
 
+  std::uint8_t version_;
+  bool unit_known_ = false;
+  std::optional<Error> refused_;
   const RawWindow& window_;
   std::vector<std::string> strings_;
   StackTable stacks_;                        // as recorded
@@ -298,7 +322,7 @@ class RawReader {
   std::vector<KnownThread> threads_;
   std::size_t text_bytes_ = 0;  // of frames and threads
   Tick tick_;
-  std::int64_t ticks_ = 0, summed_ns_ = 0;
+  std::int64_t ticks_ = 0, sum_ = 0;  // sum_: of stop times and weights
   Profile profile_;
   Shaper shaper_;
 };
@@ -316,11 +340,13 @@ Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& 
   if (!in.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(raw::magic)) {
     return Error{Cause::usage, "This is no raw recording. luaspy record -f raw writes one."};
   }
-  if (const auto version = static_cast<std::uint8_t>(head.back()); version != raw::version) {
-    return Error{Cause::unsupported, fmt::format("This is a raw recording of version {}; this luaspy reads version {}.",
-                                                 version, raw::version)};
+  const auto version = static_cast<std::uint8_t>(head.back());
+  if (version < raw::first_version || version > raw::version) {
+    return Error{Cause::unsupported,
+                 fmt::format("This is a raw recording of version {}; this luaspy reads versions {} to {}.", version,
+                             raw::first_version, raw::version)};
   }
-  RawReader reader(shape, window, keeps_order);
+  RawReader reader(version, shape, window, keeps_order);
   std::string block;
   for (;;) {
     char sizes[8];
@@ -331,7 +357,9 @@ Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& 
     block.resize(size);
     if (!in.read(block.data(), size) || crc32(0, reinterpret_cast<const Bytef*>(block.data()), size) != u32(sizes + 4))
       return reader.finish(false);
-    if (!reader.read_block(block)) return reader.finish(false);
+    if (reader.read_block(block)) continue;
+    if (reader.refused()) return *reader.refused();
+    return reader.finish(false);
   }
 }
 

@@ -20,7 +20,8 @@ struct RawWindow {
 };
 
 // A raw recording as a profile; its bytes are not trusted. What follows a damaged or unfinished
-// block is left out, and `about.complete` is false then. An error if it is no raw recording at all.
+// block is left out, and `about.complete` is false then. An error if it is no raw recording at all,
+// or one of a version or a unit that is not known.
 Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window = {}, bool keeps_order = true);
 
 }  // namespace luaspy

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "profile/function_table.h"
+#include "profile/amount_text.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
@@ -93,21 +93,21 @@ void write_callgrind(const Profile& profile, const WriteOptions&, std::ostream& 
   fmt::print(out, "# callgrind format\nversion: 1\ncreator: luaspy {}\npid: {}\ncmd: {}\n",
              line_text(profile.about.luaspy), profile.about.pid, line_text(profile.about.command));
   for (const auto& [name, value] : recorded(profile)) fmt::print(out, "desc: {}: {}\n", name, line_text(value));
-  fmt::print(
-      out,
-      "positions: line\nevent: Samples : samples\nevent: Time : time in ns\nevents: Samples Time\nsummary: {} {}\n",
-      profile.samples(), profile.weight_ns());
+  const std::string_view weight = cost_heading(By::weight, profile.about.unit);
+  fmt::print(out, "positions: line\nevent: Samples : samples\nevent: {} : {}\nevents: Samples {}\nsummary: {} {}\n",
+             weight, profile.about.unit == Unit::nanoseconds ? "time in ns" : name(profile.about.unit), weight,
+             profile.samples(), profile.weight());
   Names objects, files, functions;
   for (const Node& node : nodes) {
     fmt::print(out, "\nob={}\nfl={}\nfn={}\n", objects(node.object), files(node.file), functions(node.name));
-    for (const auto& [line, amount] : node.own) fmt::print(out, "{} {} {}\n", line, amount.samples, amount.weight_ns);
+    for (const auto& [line, amount] : node.own) fmt::print(out, "{} {} {}\n", line, amount.samples, amount.weight);
     for (const auto& [call, amount] : node.calls) {
       const Node& callee = nodes[call.callee];
       // How often it was called is not known; the format wants a number, and that of the samples is
       // as good as any.
       fmt::print(out, "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n", objects(callee.object), files(callee.file),
                  functions(callee.name), amount.samples, callee.line);
-      fmt::print(out, "{} {} {}\n", call.line, amount.samples, amount.weight_ns);
+      fmt::print(out, "{} {} {}\n", call.line, amount.samples, amount.weight);
     }
   }
 }

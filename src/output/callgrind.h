@@ -1,6 +1,6 @@
 #pragma once
 // Callgrind's format, version 1 (valgrind's manual, "Callgrind Format Specification"): costs of
-// functions and lines, and of calls between them.
+// functions and lines, and of calls between them: samples, and what they weigh.
 //
 // Functions that have callers take their inclusive cost from the calls to them, in
 // callgrind_annotate and in KCachegrind alike. So each thread is a function that calls its

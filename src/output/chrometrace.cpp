@@ -95,7 +95,7 @@ class Writer {
       for (std::size_t depth = open.size(); depth < next.size(); ++depth)
         slice('B', pid, tid, run.start_ns, names_[next[depth]]);
       std::swap(open, next);
-      end = run.start_ns + run.weight_ns;
+      end = run.end_ns;
     });
     close(0);
   }
@@ -115,7 +115,7 @@ class Writer {
         slice('B', pid, tid, run.start_ns, fmt::format("\"cat\":\"state\",\"name\":\"{}\"", state));
         open = state;
       }
-      end = run.start_ns + run.weight_ns;
+      end = run.end_ns;
     });
     close();
   }

@@ -175,22 +175,31 @@ class ThreadTables {
 // What the site takes for a sample: it lasts until the next one.
 struct Point {
   const Timeline::Run* run = nullptr;  // nullptr: no sample
-  std::int64_t at_ns = 0, samples = 0;
+  std::int64_t at_ns = 0, weight = 0;
 };
 
-// A run is its first samples, and the last one: the site draws a sample as if it began half-way
-// from the one before. Where nothing was sampled there is an empty stack that counts nothing.
+// A run of time is its first samples, and the last one: the site draws a sample as if it began
+// half-way from the one before. Where nothing was sampled there is an empty stack that counts
+// nothing. Of another unit, samples have no length: a run is one.
 template <typename See>
-void each_point(const Timeline& timeline, See see) {
+void each_point(const Timeline& timeline, Unit unit, See see) {
   std::int64_t end = 0;
   timeline.for_each([&](const Timeline::Run& run) {
-    if (run.start_ns != end) see(Point{nullptr, end, 0});
-    if (run.samples > 1) see(Point{&run, run.start_ns, run.samples - 1});
-    see(Point{&run, run.start_ns + (run.samples - 1) * (run.weight_ns / run.samples), 1});
-    end = run.start_ns + run.weight_ns;
+    if (unit != Unit::nanoseconds) {
+      see(Point{&run, run.start_ns, run.weight});
+    } else {
+      if (run.start_ns != end) see(Point{nullptr, end, 0});
+      if (run.samples > 1) see(Point{&run, run.start_ns, run.samples - 1});
+      see(Point{&run, run.start_ns + (run.samples - 1) * (run.weight / run.samples), 1});
+    }
+    end = run.end_ns;
   });
   see(Point{nullptr, end, 0});
 }
+
+// The format's weight types are "samples", "tracing-ms" and "bytes". It has none for objects: as
+// "samples" the site shows their number, and calls it samples.
+std::string_view weight_type(Unit unit) { return unit == Unit::bytes ? "bytes" : "samples"; }
 
 std::string milliseconds(std::int64_t ns) { return fmt::format("{}.{:06}", ns / 1'000'000, ns % 1'000'000); }
 
@@ -200,7 +209,8 @@ void write_samples(const Profile& profile, std::size_t thread, ThreadTables& tab
   const auto column = [&](std::string_view name, auto value) {
     out << '"' << name << "\":[";
     std::string_view separator;
-    each_point(timeline, [&](const Point& point) { out << std::exchange(separator, ",") << value(point); });
+    each_point(timeline, profile.about.unit,
+               [&](const Point& point) { out << std::exchange(separator, ",") << value(point); });
     out << "],\n";
   };
   std::size_t length = 0;
@@ -215,8 +225,8 @@ void write_samples(const Profile& profile, std::size_t thread, ThreadTables& tab
   std::int64_t last = 0;
   column("timeDeltas",
          [&](const Point& point) { return milliseconds(point.at_ns - std::exchange(last, point.at_ns)); });
-  column("weight", [](const Point& point) { return point.samples; });
-  fmt::print(out, "\"weightType\":\"samples\",\"length\":{}}}", length);
+  column("weight", [](const Point& point) { return point.weight; });
+  fmt::print(out, "\"weightType\":\"{}\",\"length\":{}}}", weight_type(profile.about.unit), length);
 }
 
 void write_thread(const Profile& profile, std::size_t thread, const FunctionTable& functions, Strings& strings,

@@ -10,7 +10,7 @@
 
 #include "base/doubts.h"
 #include "output/flamegraph_page.h"
-#include "profile/function_table.h"
+#include "profile/amount_text.h"
 
 namespace luaspy {
 namespace {
@@ -26,6 +26,10 @@ std::string json_text(std::string_view text) {
   }
   return safe;
 }
+
+// As the page has it: time in µs.
+std::int64_t shown_weight(std::int64_t weight, Unit unit) { return unit == Unit::nanoseconds ? weight / 1000 : weight; }
+std::string_view unit_word(Unit unit) { return unit == Unit::nanoseconds ? "time" : name(unit); }
 
 using Numbers = std::vector<std::uint32_t>;
 
@@ -87,6 +91,7 @@ class Set {
                                         2 * static_cast<unsigned>(situation.vm_state) + (situation.asleep ? 1 : 0)));
   }
 
+  // Of time only: what samples weigh is how long they lasted.
   void write_in_order(std::size_t thread, std::ostream& out) const {
     std::int64_t end_us = 0;
     bool first = true;
@@ -94,8 +99,8 @@ class Set {
       const std::int64_t start_us = run.start_ns / 1000;
       if (first) out << fmt::format("\"start\":{},\"runs\":[", start_us), end_us = start_us;
       out << fmt::format("{}{},{},{},{}", first ? "" : ",", situations_[run.situation], run.samples,
-                         (run.start_ns + run.weight_ns) / 1000 - start_us, start_us - end_us);
-      end_us = (run.start_ns + run.weight_ns) / 1000;
+                         run.end_ns / 1000 - start_us, start_us - end_us);
+      end_us = run.end_ns / 1000;
       first = false;
     });
     out << (first ? "\"start\":0,\"runs\":[]" : "]");
@@ -105,7 +110,9 @@ class Set {
     std::string_view separator;
     for (const auto& [of, amount] : profile_.counts()) {
       if (of.thread != thread) continue;
-      out << separator << fmt::format("{},{},{},0", situations_[of.situation], amount.samples, amount.weight_ns / 1000);
+      out << separator
+          << fmt::format("{},{},{},0", situations_[of.situation], amount.samples,
+                         shown_weight(amount.weight, profile_.about.unit));
       separator = ",";
     }
     out << ']';
@@ -147,6 +154,7 @@ Facts facts_of(const Profile& profile) {
                      fmt::format("{} of {} thread{}{}", profile.samples(), profile.threads().size(),
                                  profile.threads().size() == 1 ? "" : "s",
                                  profile.idle() == 0 ? "" : fmt::format("; asleep at {} ticks", profile.idle())));
+  if (about.unit != Unit::nanoseconds) facts.emplace_back("Total", amount_text(profile.weight(), about.unit));
   facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for",
                                          seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0, about.rate));
   if (stops.count() != 0) {
@@ -197,14 +205,18 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
 
 void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& sets, const std::string& comparison,
                 const WriteOptions& options, std::ostream& out) {
+  const Unit unit = sets.front().second->about.unit;
+  const bool in_order = comparison.empty() && unit == Unit::nanoseconds;
   Tables tables(options);
-  out << flamegraph_head << "{\"version\":1,\n\"states\":[";
+  out << flamegraph_head << "{\"version\":1,\n";
+  if (unit != Unit::nanoseconds) out << "\"unit\":" << json_text(unit_word(unit)) << ",\n";
+  out << "\"states\":[";
   for (std::size_t state = 0; state < vm_state_count; ++state)
     out << (state == 0 ? "" : ",") << json_text(name(static_cast<VmState>(state)));
   out << "],\n" << comparison << "\"sets\":[";
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (i != 0) out << ",\n";
-    write_set(*sets[i].second, tables, sets[i].first, comparison.empty(), out);
+    write_set(*sets[i].second, tables, sets[i].first, in_order, out);
   }
   out << "],\n";
   tables.write(out);
@@ -217,13 +229,14 @@ void write_flamegraph(const Profile& profile, const WriteOptions& options, std::
   write_page({{"", &profile}}, "", options, out);
 }
 
-void write_flamegraph_diff(const Profile& before, const Profile& after, bool by_time, const WriteOptions& options,
+void write_flamegraph_diff(const Profile& before, const Profile& after, Compared compared, const WriteOptions& options,
                            std::ostream& out) {
-  const double scale = by_time || before.samples() == 0
-                           ? 1
-                           : static_cast<double>(after.samples()) / static_cast<double>(before.samples());
+  const Unit unit = after.about.unit;
+  const auto whole = [&](const Profile& profile) { return static_cast<double>(total_cost(profile, usual_by(unit))); };
+  const double scale = compared == Compared::weights || whole(before) == 0 ? 1 : whole(after) / whole(before);
   write_page({{"before", &before}, {"after", &after}},
-             fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{}}},\n", by_time ? "time" : "samples", scale),
+             fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{}}},\n",
+                         compared == Compared::weights ? unit_word(unit) : "shares", scale),
              options, out);
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "profile/function_table.h"
+
 namespace luaspy {
 namespace {
 
@@ -28,7 +30,7 @@ void write_folded(const Profile& profile, const WriteOptions& options, std::ostr
     }
     for (const Profile::FrameId id : profile.stack(profile.situations()[of.situation].stack))
       line += (line.empty() ? "" : ";") + frames[id];
-    lines[line] += amount.samples;
+    lines[line] += cost(amount, usual_by(profile.about.unit));
   }
   for (const auto& [line, count] : lines) out << line << ' ' << count << '\n';
 }

@@ -1,10 +1,13 @@
 #pragma once
 // The formats that a finished profile can be written in.
 
+#include <cstdint>
+#include <optional>
 #include <ostream>
 #include <span>
 #include <string_view>
 
+#include "base/result.h"
 #include "profile/profile.h"
 
 namespace luaspy {
@@ -14,14 +17,24 @@ struct WriteOptions {
   bool threads = false;  // folded: a root frame for each thread
 };
 
+enum class Shows : std::uint8_t {
+  sums,   // what stacks and functions cost in all
+  order,  // the samples one after another, too: the profile has to keep their order
+  time,   // only what ran when, and for how long: no bytes and no objects
+};
+
 struct Format {
   std::string_view name;
   std::string_view extension;  // of files that get a name by default
   std::string_view next_step;  // what to do with the file
-  bool needs_order;            // it shows samples in the order of time, which the profile has to keep
+  Shows shows;
   void (*write)(const Profile&, const WriteOptions&, std::ostream&);  // nullptr: raw, which is written while recording
                                                                       // (raw.h)
+  bool needs_order() const { return shows != Shows::sums; }
 };
+
+// Why a profile of that unit cannot be written in a format; nullopt if it can.
+std::optional<Error> refusal(const Format& format, Unit unit);
 
 std::span<const Format> formats();
 // By name; nullptr if there is none.

@@ -1,5 +1,6 @@
 #include "output/pprof.h"
 
+#include <array>
 #include <cmath>
 #include <span>
 #include <unordered_map>
@@ -76,6 +77,16 @@ enum Line { function_id = 1, line_number };
 enum Function { id_of_function = 1, name, system_name, filename, start_line };
 }  // namespace field
 
+// What the weights of samples are, in words that pprof knows from other profilers.
+struct WeightName {
+  std::string_view type, unit;
+};
+constexpr WeightName weight_name(Unit unit) {
+  constexpr std::array<WeightName, unit_count> names = {
+      {{"time", "nanoseconds"}, {"space", "bytes"}, {"objects", "count"}}};
+  return names[static_cast<std::size_t>(unit)];
+}
+
 class Writer {
  public:
   Writer(const Profile& profile, std::ostream& out) : profile_(profile), out_(out) { string(""); }
@@ -115,14 +126,17 @@ class Writer {
 
   void header() {
     put(field::sample_type, value_type("samples", "count"));
-    put(field::sample_type, value_type("time", "nanoseconds"));
-    put(field::period_type, value_type("time", "nanoseconds"));
-    Message rest;
     const About& about = profile_.about;
-    if (about.rate > 0) rest.add(field::period, static_cast<std::int64_t>(std::llround(1e9 / about.rate)));
+    const auto [type, unit] = weight_name(about.unit);
+    put(field::sample_type, value_type(type, unit));
+    put(field::period_type, value_type(type, unit));
+    Message rest;
+    // The period is in the unit of the weights. Of bytes and objects, samples stand for any number.
+    if (about.rate > 0 && about.unit == Unit::nanoseconds)
+      rest.add(field::period, static_cast<std::int64_t>(std::llround(1e9 / about.rate)));
     rest.add(field::time_nanos, about.started_s * 1'000'000'000);
     rest.add(field::duration_nanos, about.duration_ns);
-    rest.add(field::default_sample_type, string("time"));
+    rest.add(field::default_sample_type, string(type));
     for (const auto& [name, value] : recorded(profile_)) rest.add(field::comment, string(name + ": " + value));
     out_.add(rest.bytes());
     mapping(about.executable);  // the first one is what pprof calls the main binary
@@ -183,7 +197,7 @@ class Writer {
     Message message;
     message.add(field::location_id, innermost_first);
     message.add(field::value, std::vector<std::uint64_t>{static_cast<std::uint64_t>(amount.samples),
-                                                         static_cast<std::uint64_t>(amount.weight_ns)});
+                                                         static_cast<std::uint64_t>(amount.weight)});
     const auto label = [&](std::string_view key, std::string_view value) {
       Message text;
       text.add(field::key, string(key));

@@ -48,9 +48,11 @@ std::map<std::string, std::string> words(const About& about) {
 
 }  // namespace
 
-RawWriter::RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, std::ostream& out)
+RawWriter::RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, Unit unit,
+                     std::ostream& out)
     : stacks_(stacks), threads_(threads), out_(out) {
   out_ << raw::magic << static_cast<char>(raw::version);
+  about(raw::unit_key, std::string(name(unit)));
 }
 
 void RawWriter::about(const About& about) {
@@ -58,11 +60,15 @@ void RawWriter::about(const About& about) {
     const auto [place, added] = about_.emplace(key, value);
     if (!added && place->second == value) continue;
     place->second = value;
-    std::string body;
-    put(body, std::string_view(key));
-    put(body, std::string_view(value));
-    add_record(raw::about, body);
+    this->about(key, value);
   }
+}
+
+void RawWriter::about(std::string_view key, const std::string& value) {
+  std::string body;
+  put(body, key);
+  put(body, std::string_view(value));
+  add_record(raw::about, body);
 }
 
 // Strings, frames, stacks and threads that are new since the last sample.
@@ -105,12 +111,12 @@ void RawWriter::catch_up() {
 
 // Stoppers of several CPUs make one tick, each at its own time.
 void RawWriter::tick(const Tick& at) {
-  const Tick tick{std::max(at.at_ns, tick_.at_ns), at.weight_ns};
-  if (tick.at_ns == tick_.at_ns && tick.weight_ns == tick_.weight_ns) return;
+  const Tick tick{std::max(at.at_ns, tick_.at_ns), at.weight};
+  if (tick.at_ns == tick_.at_ns && tick.weight == tick_.weight) return;
   idle_is_over();
   body_.clear();
   put(body_, std::max(tick.at_ns - tick_.at_ns, std::int64_t{0}));
-  if (tick.weight_ns != tick.at_ns - tick_.at_ns) put(body_, tick.weight_ns);
+  if (tick.weight != tick.at_ns - tick_.at_ns) put(body_, tick.weight);
   add_record(raw::tick, body_);
   tick_ = tick;
 }

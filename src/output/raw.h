@@ -14,21 +14,23 @@ namespace luaspy {
 
 class RawWriter {
  public:
-  // `stacks` and `threads` grow as the recording goes on; samples name them by number.
-  RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, std::ostream& out);
+  // `stacks` and `threads` grow as the recording goes on; samples name them by number. `unit`: of
+  // all weights.
+  RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, Unit unit, std::ostream& out);
 
   // Of `facts`, all but the stack. A loss of one thread is told with the thread.
   void sample(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack);
   void loss(Loss loss, std::int64_t count);
   void idle(std::int64_t count);
   void waiting(std::int64_t count);
-  // What has changed of it since the last time.
+  // What has changed of it since the last time; its unit never does.
   void about(const About& about);
 
   // What came since the last time becomes readable.
   void flush();
 
  private:
+  void about(std::string_view key, const std::string& value);
   void catch_up();
   void tick(const Tick& tick);
   void idle_is_over();

@@ -33,13 +33,18 @@ FrameTable make_frames(const Profile& profile, bool lines) {
   return table;
 }
 
+// The format's word. It has none for objects: speedscope shows "none" as plain numbers.
+std::string_view unit_of(const Profile& profile) {
+  return profile.about.unit == Unit::objects ? "none" : name(profile.about.unit);
+}
+
 void write_thread(const Profile& profile, std::size_t thread, const FrameTable& frames, std::ostream& out) {
   const Timeline& timeline = profile.timeline(thread);
   std::int64_t total = 0;
-  timeline.for_each([&](const Timeline::Run& run) { total += run.weight_ns; });
+  timeline.for_each([&](const Timeline::Run& run) { total += run.weight; });
   const Profile::Thread& about = profile.threads()[thread];
   out << "{\"type\":\"sampled\",\"name\":" << json_text(fmt::format("{} (thread {})", about.name, about.tid))
-      << ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":" << total << ",\n\"samples\":[";
+      << ",\"unit\":\"" << unit_of(profile) << "\",\"startValue\":0,\"endValue\":" << total << ",\n\"samples\":[";
   std::string_view separator;
   timeline.for_each([&](const Timeline::Run& run) {
     out << std::exchange(separator, ",") << '[';
@@ -50,7 +55,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FrameTable& 
   });
   out << "],\n\"weights\":[";
   separator = {};
-  timeline.for_each([&](const Timeline::Run& run) { out << std::exchange(separator, ",") << run.weight_ns; });
+  timeline.for_each([&](const Timeline::Run& run) { out << std::exchange(separator, ",") << run.weight; });
   out << "]}";
 }
 

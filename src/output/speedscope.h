@@ -1,7 +1,7 @@
 #pragma once
 // speedscope's file format (https://www.speedscope.app/file-format-schema.json): one sampled
-// profile for each thread, samples in the order of time, weighed by the real time between ticks;
-// equal ones that follow each other are one.
+// profile for each thread, samples in the order of time, with what they weigh: the real time
+// between ticks, bytes or objects. Equal ones that follow each other are one.
 
 #include "output/format.h"
 

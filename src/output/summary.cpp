@@ -4,12 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <tuple>
 
 #include "base/doubts.h"
-#include "profile/function_table.h"
+#include "profile/amount_text.h"
 
 namespace luaspy {
 namespace {
@@ -36,15 +37,18 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
 
 // The VM states, most frequent first.
 void add_vm_states(const Profile& profile, Text out) {
+  const By by = usual_by(profile.about.unit);
+  std::array<std::int64_t, vm_state_count> costs{};
+  for (const auto& [of, amount] : profile.counts())
+    costs[static_cast<std::size_t>(profile.situations()[of.situation].vm_state)] += cost(amount, by);
   std::vector<std::pair<std::int64_t, VmState>> states;
   for (std::size_t i = 0; i < vm_state_count; ++i) {
-    const auto state = static_cast<VmState>(i);
-    if (profile.samples_in(state) != 0) states.emplace_back(profile.samples_in(state), state);
+    if (costs[i] != 0) states.emplace_back(costs[i], static_cast<VmState>(i));
   }
   std::sort(states.begin(), states.end(), std::greater());
   std::string_view separator = "  in: ";
   for (const auto& [count, state] : states) {
-    fmt::format_to(out, "{}{} {:.1f} %", separator, name(state), percent(count, profile.samples()));
+    fmt::format_to(out, "{}{} {:.1f} %", separator, name(state), percent(count, total_cost(profile, by)));
     separator = ", ";
   }
   fmt::format_to(out, "\n");
@@ -72,7 +76,9 @@ std::string hottest_text(const Profile& profile) {
   constexpr std::size_t most = 10;
   if (profile.samples() == 0) return {};
   const FunctionTable functions = functions_of(profile, false);
-  const std::vector<Cost> all = costs(profile, functions, By::samples);
+  const By by = usual_by(profile.about.unit);
+  const std::vector<Cost> all = costs(profile, functions, by);
+  const std::int64_t whole = total_cost(profile, by);
   std::vector<std::uint32_t> order = most_expensive(all);
   // Functions of equal cost are ordered by name.
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
@@ -83,8 +89,8 @@ std::string hottest_text(const Profile& profile) {
   for (std::size_t i = 0; i < std::min(order.size(), most); ++i) {
     const Cost& of = all[order[i]];
     if (of.own == 0) break;
-    text += fmt::format("  {:5.1f}   {:5.1f}  {}\n", percent(of.own, profile.samples()),
-                        percent(of.total, profile.samples()), functions.texts[order[i]]);
+    text += fmt::format("  {:5.1f}   {:5.1f}  {}\n", percent(of.own, whole), percent(of.total, whole),
+                        functions.texts[order[i]]);
   }
   return text;
 }
@@ -96,7 +102,9 @@ std::string summary_text(const Profile& profile) {
   std::string text;
   const Text out(text);
   for (const std::string& doubt : doubts(profile.doubt_facts())) fmt::format_to(out, "doubtful: {}\n  ", doubt);
-  fmt::format_to(out, "{:.1f} s, {} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds, profile.samples(),
+  const bool of_time = about.unit == Unit::nanoseconds;
+  fmt::format_to(out, "{:.1f} s, {}{}{} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds,
+                 of_time ? "" : amount_text(profile.weight(), about.unit), of_time ? "" : " in ", profile.samples(),
                  profile.threads().size(), profile.threads().size() == 1 ? "" : "s", ticks_a_second,
                  about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
   add_stops(profile, ticks_a_second, out);

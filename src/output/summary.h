@@ -11,7 +11,7 @@ namespace luaspy {
 // Duration, samples, achieved rate, stop times, VM states, quality of the stacks, losses.
 std::string summary_text(const Profile& profile);
 
-// The functions that have the most samples of their own, as a table; "" if there are none.
+// The functions that cost the most themselves, as a table; "" if there are no samples.
 std::string hottest_text(const Profile& profile);
 
 }  // namespace luaspy

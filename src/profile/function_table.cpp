@@ -42,11 +42,9 @@ std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, 
   return costs;
 }
 
-std::int64_t cost(const Profile::Amount& amount, By by) {
-  return by == By::samples ? amount.samples : amount.weight_ns;
-}
+std::int64_t cost(const Profile::Amount& amount, By by) { return by == By::samples ? amount.samples : amount.weight; }
 std::int64_t total_cost(const Profile& profile, By by) {
-  return by == By::samples ? profile.samples() : profile.weight_ns();
+  return by == By::samples ? profile.samples() : profile.weight();
 }
 double percent(std::int64_t part, std::int64_t of) {
   return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of);

@@ -19,9 +19,13 @@ struct FunctionTable {
 };
 FunctionTable functions_of(const Profile& profile, bool lines);
 
-enum class By : std::uint8_t { samples, time };
+enum class By : std::uint8_t { samples, weight };
+// What is counted unless something else is asked for. Samples of time all stand for about the same,
+// so they are counted; those of bytes and objects do not, so what they weigh is.
+constexpr By usual_by(Unit unit) { return unit == Unit::nanoseconds ? By::samples : By::weight; }
 
-// Samples, or ns. `total` counts a sample once, however often the function is on its stack.
+// Samples, or what they weigh in the profile's unit. `total` counts a sample once, however often
+// the function is on its stack.
 struct Cost {
   std::int64_t own = 0, total = 0;
 };

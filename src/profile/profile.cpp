@@ -9,7 +9,7 @@
 namespace luaspy {
 
 Profile::Amount& Profile::Amount::operator+=(const Amount& other) {
-  samples += other.samples, weight_ns += other.weight_ns;
+  samples += other.samples, weight += other.weight;
   return *this;
 }
 
@@ -34,8 +34,11 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
     track.at = {thread, intern(situation)};
     track.amount = &counts_[track.at];
   }
-  *track.amount += {1, tick.weight_ns};
-  if (keeps_order_) track.timeline.add(track.at.situation, tick.at_ns, tick.weight_ns);
+  *track.amount += {1, tick.weight};
+  if (!keeps_order_) return;
+  // A sample of time lasted for what it weighs; another one is what was found at that moment.
+  const std::int64_t lasted_ns = about.unit == Unit::nanoseconds ? tick.weight : 0;
+  track.timeline.add(track.at.situation, tick.at_ns - lasted_ns, tick.at_ns, tick.weight);
 }
 
 std::uint32_t Profile::index_of(const Thread& thread) {
@@ -59,9 +62,9 @@ std::map<Profile::StackId, Profile::Amount> Profile::stack_counts(std::optional<
   return counts;
 }
 
-std::int64_t Profile::weight_ns() const {
+std::int64_t Profile::weight() const {
   return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0},
-                         [](std::int64_t sum, const auto& count) { return sum + count.second.weight_ns; });
+                         [](std::int64_t sum, const auto& count) { return sum + count.second.weight; });
 }
 
 std::int64_t Profile::total_losses() const { return std::accumulate(losses_.begin(), losses_.end(), std::int64_t{0}); }

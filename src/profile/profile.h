@@ -39,6 +39,7 @@ struct About {
   bool complete = false;     // the recording was ended, not cut off
   double system_share = -1;  // of the CPU time of the threads sampled, what the kernel spent for them: 0 to 1; below 0:
                              // not known
+  Unit unit = Unit::nanoseconds;  // of all weights; set before the first sample is added
 };
 
 class Profile {
@@ -66,7 +67,7 @@ class Profile {
     auto operator<=>(const ThreadSituation&) const = default;
   };
   struct Amount {
-    std::int64_t samples = 0, weight_ns = 0;
+    std::int64_t samples = 0, weight = 0;  // weight: in about.unit
     Amount& operator+=(const Amount& other);
   };
 
@@ -97,7 +98,7 @@ class Profile {
   const std::vector<Situation>& situations() const { return situations_; }  // by SituationId
 
   std::int64_t samples() const { return samples_; }
-  std::int64_t weight_ns() const;
+  std::int64_t weight() const;  // of all samples, in about.unit
   const std::map<ThreadSituation, Amount>& counts() const { return counts_; }
   // The same by stack alone, of one thread (its index) or all.
   std::map<StackId, Amount> stack_counts(std::optional<std::uint32_t> thread = {}) const;

@@ -7,9 +7,10 @@
 namespace luaspy::raw {
 
 inline constexpr std::string_view magic = "LUASPY\x1a";  // the version follows, one byte
-// The only version so far. Readers skip records that they do not know, and what comes at the end of
-// one: a new version is for what they would misread.
-inline constexpr std::uint8_t version = 1;
+// Readers skip records that they do not know, and what comes at the end of one: a new version is
+// for what they would misread. Samples of version 1 weigh nanoseconds; version 2 says what they weigh.
+inline constexpr std::uint8_t version = 2, first_version = 1;
+inline constexpr std::string_view unit_key = "unit";  // of an about record, before the first tick
 
 inline constexpr std::size_t largest_block = 1 << 26;  // bytes of payload: no writer makes one of that size
 inline constexpr std::size_t longest_string = 1 << 16;

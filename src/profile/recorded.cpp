@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "profile/amount_text.h"
+
 namespace luaspy {
 
 std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile) {
@@ -15,6 +17,7 @@ std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile
   facts.emplace_back("duration", fmt::format("{:.3f} s{}", static_cast<double>(about.duration_ns) / 1e9,
                                              about.complete ? "" : ", cut off"));
   facts.emplace_back("samples", std::to_string(profile.samples()));
+  if (about.unit != Unit::nanoseconds) facts.emplace_back("total", amount_text(profile.weight(), about.unit));
   for (std::size_t i = 1; i < loss_count; ++i) {
     const auto loss = static_cast<Loss>(i);
     if (profile.losses(loss) != 0) facts.emplace_back(name(loss), std::to_string(profile.losses(loss)));

@@ -63,7 +63,7 @@ class Progress {
 class Recorder : public Recording {
  public:
   Recorder(const RecordOptions& options, Family& family, OutputFile& output)
-      : Recording(options.shape, !output.is_raw() && output.format().needs_order),
+      : Recording(options.shape, !output.is_raw() && output.format().needs_order()),
         options_(options),
         family_(family),
         output_(output),

@@ -5,7 +5,9 @@ namespace luaspy {
 Recording::Recording(const Shape& shape, bool keeps_order)
     : profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
 
-void Recording::write_raw(std::ostream& out) { raw_ = std::make_unique<RawWriter>(stacks_, threads_, out); }
+void Recording::write_raw(std::ostream& out) {
+  raw_ = std::make_unique<RawWriter>(stacks_, threads_, profile_.about.unit, out);
+}
 
 void Recording::add(Session& of, const luaspy::Thread& thread, const Tick& tick, Sample& sample) {
   const std::uint32_t index = index_of(of, thread);

@@ -16,9 +16,11 @@
 
 namespace luaspy {
 
+// Samples of another unit than time count by what they weigh everywhere; what takes seconds here
+// takes bytes or objects then.
 enum class DiffBy : std::uint8_t {
   shares,  // of all samples: if one function gets slower, all others' shares shrink
-  time,    // seconds per second of the recording: for equal loads
+  weight,  // seconds per second of the recording: for equal loads
   run,     // total seconds: for runs of the same work from start to end
 };
 
@@ -29,9 +31,9 @@ struct DiffOptions {
 
 struct ProfileDiff {
   enum class Verdict : std::uint8_t {
-    none,  // no significant difference
-    slower,
-    faster,
+    none,         // no significant difference
+    slower,       // costs more
+    faster,       // costs less
     like_others,  // shares: changed like most others, because the total changed
     appeared,     // costs something after, was not seen before
     vanished,
@@ -39,30 +41,33 @@ struct ProfileDiff {
   struct Row {
     std::string before_text, after_text;  // describe(); one of them is empty if it was not seen there
     bool moved = false;                   // it has another line, file or name, but apparently is the same function
-    double before = 0, after = 0;         // shares (1 is all), s/s or s, depending on options.by
-    double interval = 0;                  // of after - before, on both sides; holds for all rows together
+    double before = 0, after = 0;  // shares (1 is all), s/s or s, depending on options.by; for s, bytes or objects
+    double interval = 0;           // of after - before, on both sides; holds for all rows together
     Verdict verdict = Verdict::none;
     double difference() const { return after - before; }
   };
   DiffOptions options;
-  std::vector<Row> rows;  // by |difference|, the largest first
-  double others = 1;      // shares: the factor by which most functions' shares changed; 1 if unknown
-  bool can_tell = true;   // false: the recordings are too short to find differences
+  Unit unit = Unit::nanoseconds;  // of both
+  std::vector<Row> rows;          // by |difference|, the largest first
+  double others = 1;              // shares: the factor by which most functions' shares changed; 1 if unknown
+  bool can_tell = true;           // false: the recordings are too short to find differences
   struct Whole {
     std::int64_t samples = 0;
-    double seconds = 0, cpu_seconds = 0;  // of the recording; of all its samples
+    double seconds = 0;       // of the recording
+    std::int64_t weight = 0;  // of all its samples, in the unit
   };
   Whole before, after;
 };
 
-// Both profiles must keep the order of time.
+// Both profiles must keep the order of time and have the same unit.
 ProfileDiff profile_diff(const Profile& before, const Profile& after, const DiffOptions& options);
 
 std::string diff_text(const ProfileDiff& diff, const TextStyle& style);
 
 // A line for each stack of either profile: "main;f (a.lua:1) 31 33", as difffolded.pl writes it. By
 // shares, these are counts of samples, those of `before` scaled to as many samples as `after` has.
-// Otherwise they are ms; by time, those of `before` are scaled to the duration of `after`.
+// Otherwise they are ms, or numbers of bytes or objects; by weight, those of `before` are scaled to
+// the duration of `after`.
 std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, bool lines);
 
 }  // namespace luaspy

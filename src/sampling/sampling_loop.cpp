@@ -164,7 +164,7 @@ class Loop {
     sample.quality.remote = found.remote && found.kind == Found::Kind::look;
     if (found.kind == Found::Kind::loss && found.loss == Loss::none) return;
     thread_ended_ |= sample.loss == Loss::ended;
-    sink_.add(session, *watch.thread, {to_ns(found.at - start_), found.weight_ns}, sample);
+    sink_.add(session, *watch.thread, {to_ns(found.at - start_), found.passed_ns}, sample);
   }
 
   // Asking costs more than a look at a thread, and the end of a thread is a hint, too.

@@ -312,7 +312,7 @@ void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& b
     return;
   }
   auto stop = std::make_unique<Stop>(tracer_, watch->session.target(), watch->thread->tid(), Stop::Later{});
-  Asked asked{watch, std::move(stop), before, number, weight_ns_, woke_, remote};
+  Asked asked{watch, std::move(stop), before, number, passed_ns_, woke_, remote};
   if (asked.stop->outcome() != Stop::Outcome::pending) return arrived(std::move(asked));
   watch->asked_by = cpu_;
   asked_.push_back(std::move(asked));
@@ -367,7 +367,7 @@ void Stopper::arrived(Asked asked) {
     return;
   }
   found->at = asked.woke;
-  found->weight_ns = asked.weight_ns;
+  found->passed_ns = asked.passed_ns;
   found->remote = asked.remote;
   Sampler& sampler = watch.session.sampler();
   found->loss = sampler.read_stopped(*asked.stop, *watch.thread, *predicted, found->look);
@@ -422,7 +422,7 @@ void Stopper::account(Watch& watch, std::int64_t number, const Thread::Schedule*
     watch.schedule = *now;
     watch.schedule_at = woke_;
   }
-  weight_ns_ = to_ns(woke_ - watch.at);
+  passed_ns_ = to_ns(woke_ - watch.at);
   const std::int64_t missed = std::max<std::int64_t>(number - watch.tick - 1 - (skipped - watch.skipped_seen), 0);
   if (missed != 0) {
     // It counts as executing at the share of them that it was on a CPU.
@@ -450,7 +450,7 @@ Found* Stopper::open_found(const std::shared_ptr<Watch>& watch, std::int64_t num
   place->watch = watch;
   place->number = number;
   place->at = woke_;
-  place->weight_ns = weight_ns_;
+  place->passed_ns = passed_ns_;
   place->kind = Found::Kind::loss;
   place->loss = Loss::none;
   place->stopped_ns = 0;

@@ -84,7 +84,7 @@ class Stopper {
     std::shared_ptr<Watch> watch;
     std::unique_ptr<Stop> stop;
     Thread::Schedule before;
-    std::int64_t number, weight_ns;
+    std::int64_t number, passed_ns;
     system::Clock::time_point woke;
     bool remote;
   };
@@ -115,7 +115,7 @@ class Stopper {
   std::vector<Asked> asked_;
   std::unique_ptr<system::Alarm> alarm_;  // this thread's
   system::Clock::time_point woke_;
-  std::int64_t weight_ns_ = 0;  // of the thread being accounted for
+  std::int64_t passed_ns_ = 0;  // of the thread being accounted for
   std::unique_ptr<Thread> own_thread_;
   std::int64_t waited_before_ = 0;  // how long own_thread_ had waited for a CPU when it went to sleep, ns; not used for
                                     // a real-time thread

@@ -65,7 +65,7 @@ struct Found {
   std::shared_ptr<Watch> watch;
   std::int64_t number = 0;  // the tick's number
   system::Clock::time_point at;
-  std::int64_t weight_ns = 0;  // since the thread's last tick
+  std::int64_t passed_ns = 0;  // since the thread's last tick
   enum class Kind { look, asleep_again, waiting, loss } kind = Kind::loss;
   Loss loss = Loss::none;
   std::int64_t stopped_ns = 0;

@@ -16,7 +16,7 @@ TopFeed::TopFeed(Family& family, TopTarget target)
 
 void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
   const std::lock_guard lock(mutex_);
-  table_.add(name_of(of, thread), tick.weight_ns, sample);
+  table_.add(name_of(of, thread), tick.weight, sample);
 }
 
 void TopFeed::add_idle(Session& of, const Thread& thread, const Tick&, std::int64_t) {

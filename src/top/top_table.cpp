@@ -152,13 +152,13 @@ void TopTable::add_waiting(const Thread& thread, std::int64_t count) {
   waiting_ += count;
 }
 
-void TopTable::add(const Thread& thread, std::int64_t weight_ns, const Sample& sample) {
+void TopTable::add(const Thread& thread, std::int64_t passed_ns, const Sample& sample) {
   if (sample.loss != Loss::none) add_loss(sample.loss);
   if (sample.loss == Loss::ended) return;
   const Index index = index_of(thread);
   see(index);
   PerThread& memo = threads_[index];
-  Look look = {clock_ + weight_ns, weight_ns, nullptr, index, Activity::lua, false, sample.stopped_ns};
+  Look look = {clock_ + passed_ns, passed_ns, nullptr, index, Activity::lua, false, sample.stopped_ns};
   if (sample.loss == Loss::none) {
     if (!sample.again) {
       memo.activity = activity_of(sample.vm_state);
@@ -191,15 +191,15 @@ void TopTable::count(const Look& look, Member span, std::int64_t sign) {
   counts_.entries[look.path->own_line].times.own.*span += weight;
 }
 
-void TopTable::end_tick(std::int64_t weight_ns, std::int64_t ticks) {
-  clock_ += weight_ns;
+void TopTable::end_tick(std::int64_t passed_ns, std::int64_t ticks) {
+  clock_ += passed_ns;
   const auto count_tick = [&](const Tick& tick, Member span, std::int64_t sign) {
     counts_.elapsed.*span += sign * tick.weight;
     counts_.ticks.*span += sign * tick.count;
     counts_.waiting.*span += sign * tick.waiting * tick.weight / std::max<std::int64_t>(tick.count, 1);
     if (tick.idle) counts_.idle.*span += sign * tick.weight;
   };
-  const Tick tick = {clock_, weight_ns, !ran_ && waiting_ == 0, ticks, std::exchange(waiting_, 0)};
+  const Tick tick = {clock_, passed_ns, !ran_ && waiting_ == 0, ticks, std::exchange(waiting_, 0)};
   count_tick(tick, &TopCounts::Span::recent, 1);
   count_tick(tick, &TopCounts::Span::all, 1);
   ticks_.push_back(tick);

@@ -19,15 +19,15 @@ class TopTable {
     int pid = 0, tid = 0;
     std::string name;
   };
-  // One tick of one thread. `weight_ns`: since the tick before.
-  void add(const Thread& thread, std::int64_t weight_ns, const Sample& sample);
+  // One tick of one thread. `passed_ns`: since the tick before.
+  void add(const Thread& thread, std::int64_t passed_ns, const Sample& sample);
   void add_idle(const Thread& thread);
   // At `count` ticks, the thread could have run but had no CPU.
   void add_waiting(const Thread& thread, std::int64_t count);
   void add_loss(Loss loss, std::int64_t count = 1) { counts_.losses[static_cast<std::size_t>(loss)] += count; }
   // All threads have been looked at, `ticks` times since the last call. Removes what is older than
   // the window from the recent times.
-  void end_tick(std::int64_t weight_ns, std::int64_t ticks = 1);
+  void end_tick(std::int64_t passed_ns, std::int64_t ticks = 1);
   // The target's VM is LuaJIT, which reports its state.
   void know_luajit() { counts_.luajit = counts_.sees_collector = true; }
   // Starts again, as if nothing had been sampled.

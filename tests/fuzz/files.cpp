@@ -32,14 +32,23 @@ void put_u32(std::string& out, std::uint64_t number) {
 }
 
 // What no fuzzer finds by itself, the sums of blocks, is put there for it.
-std::string recording_of(std::string_view records, std::size_t cut) {
-  std::string file = std::string(raw::magic) + static_cast<char>(raw::version);
+std::string recording_of(std::uint8_t version, std::string_view records, std::size_t cut) {
+  cut = std::min(cut, records.size());
+  std::string file = std::string(raw::magic) + static_cast<char>(version);
   for (const std::string_view block : {records.substr(0, cut), records.substr(cut)}) {
     put_u32(file, block.size());
     put_u32(file, crc32(0, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(block.size())));
     file += block;
   }
   return file;
+}
+
+// Of version 2: what they count comes first.
+std::string counted(std::string_view records, std::uint8_t choice) {
+  const std::string_view unit = name(static_cast<Unit>(choice % unit_count));
+  std::string body;
+  for (const std::string_view text : {raw::unit_key, unit}) body += static_cast<char>(text.size()), body += text;
+  return fmt::format("\x01{}{}{}", static_cast<char>(body.size()), body, records);
 }
 
 // Lines of text as a terminal and other programs may have them.
@@ -106,23 +115,24 @@ void raw(Bytes bytes) {
   if ((flags & 16) != 0) shape.ignore = "a(b|c)*";
   RawWindow window;
   if ((flags & 32) != 0) window.from_ns = more * 1'000'000, window.to_ns = more * 3'000'000;
-  std::istringstream file((flags & 64) != 0 ? std::string(records)
-                                            : recording_of(records, std::min<std::size_t>(more * 16, records.size())));
+  std::istringstream file((flags & 64) != 0    ? std::string(records)
+                          : (flags & 128) != 0 ? recording_of(raw::version, counted(records, more), more * 16)
+                                               : recording_of(raw::first_version, records, more * 16));
   Result<Profile> profile = read_raw(file, shape, window, true);
   if (!profile) return expect_printable(profile.error().text, 1000, "an error");
   profile->settle_names();
   const WriteOptions options = {(more & 1) != 0, (more & 2) != 0};
   for (const Format& format : formats()) {
-    if (format.write != nullptr) check_format(format, *profile, options);
+    if (format.write != nullptr && !refusal(format, profile->about.unit)) check_format(format, *profile, options);
   }
-  check_views(*profile, {(more & 4) != 0 ? By::time : By::samples, 5 + more % 8,
-                         (more & 8) != 0 ? Charset::ascii : Charset::utf8});
+  check_views(*profile, {(more & 4) != 0 ? By::weight : By::samples, 5 + more % 8,
+                         (more & 8) != 0 ? Charset::ascii : Charset::utf8, profile->about.unit});
   const DiffBy by = static_cast<DiffBy>(more % 3);
   expect_plain(diff_text(profile_diff(*profile, *profile, {by, (more & 16) != 0}), {}),
                "differences have no control characters");
   expect_plain(diff_folded(*profile, *profile, by, true), "folded differences have no control characters");
   std::ostringstream page;
-  write_flamegraph_diff(*profile, *profile, (more & 32) != 0, options, page);
+  write_flamegraph_diff(*profile, *profile, (more & 32) != 0 ? Compared::weights : Compared::shares, options, page);
 }
 
 // The file is this process's: it is read as a target's is.

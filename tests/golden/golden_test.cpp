@@ -13,10 +13,17 @@
 namespace luaspy {
 namespace {
 
-std::string written(const char* format, const WriteOptions& options) {
+std::string written(const char* format, const WriteOptions& options, Unit unit = Unit::nanoseconds) {
   std::ostringstream out;
-  find_format(format)->write(sample_profile(), options, out);
+  find_format(format)->write(sample_profile(unit), options, out);
   return out.str();
+}
+
+// What a page carries.
+std::string data_of(const std::string& page) {
+  const std::string begin = "id=\"data\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  return page.substr(from, page.find("</script>", from) - from) + '\n';
 }
 
 }  // namespace
@@ -39,15 +46,10 @@ TEST_CASE("speedscope", "[golden]") {
 }
 
 TEST_CASE("flame graph: what the page carries", "[golden]") {
-  const auto data_of = [](const std::string& page) {
-    const std::string begin = "id=\"data\">";
-    const std::size_t from = page.find(begin) + begin.size();
-    return page.substr(from, page.find("</script>", from) - from) + '\n';
-  };
   golden::check("sample.flamegraph.json", data_of(written("flamegraph", {})));
   CHECK(nlohmann::json::parse(data_of(written("flamegraph", {.lines = true}))).at("frames").at("line").at(2) == 12);
   std::ostringstream difference;
-  write_flamegraph_diff(sample_profile(), sample_profile(), true, {}, difference);
+  write_flamegraph_diff(sample_profile(), sample_profile(), Compared::weights, {}, difference);
   golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
 }
 
@@ -58,6 +60,27 @@ TEST_CASE("callgrind, chrometrace and firefox", "[golden]") {
   golden::check("sample.trace.json", written("chrometrace", {}));
   golden::check("sample.lines.trace.json", written("chrometrace", {.lines = true}));
   golden::check("sample.firefox.json", written("firefox", {}));
+}
+
+// pprof's: tests/readers/formats/check.py, as above. chrometrace shows time only.
+TEST_CASE("a profile of bytes in each format", "[golden]") {
+  const auto check = [](const char* format, const std::string& file) {
+    golden::check(file, written(format, {}, Unit::bytes));
+  };
+  check("folded", "sample.bytes.folded");
+  check("speedscope", "sample.bytes.speedscope.json");
+  check("callgrind", "sample.bytes.callgrind");
+  check("firefox", "sample.bytes.firefox.json");
+  golden::check("sample.bytes.flamegraph.json", data_of(written("flamegraph", {}, Unit::bytes)));
+  std::ostringstream difference;
+  write_flamegraph_diff(sample_profile(Unit::bytes), sample_profile(Unit::bytes), Compared::shares, {}, difference);
+  golden::check("sample.bytes.flamegraph_diff.json", data_of(difference.str()));
+}
+
+// read.py of tests/readers/raw reads these, too.
+TEST_CASE("raw recordings, of time and of bytes", "[golden]") {
+  golden::check("sample.luaspy", sample_recording(Unit::nanoseconds));
+  golden::check("sample.bytes.luaspy", sample_recording(Unit::bytes));
 }
 
 TEST_CASE("the same profile gives the same pprof, whenever it is written", "[golden]") {

@@ -71,7 +71,7 @@ TEST_CASE("a killed luaspy leaves a raw recording that is whole up to its last f
   CHECK(profile->about.pid == std::stoi(target.pid()));
   CHECK(profile->about.command.ends_with("two.lua"));
   CHECK(profile->about.luas.size() == 1);
-  CHECK(profile->weight_ns() <= profile->about.duration_ns);
+  CHECK(profile->weight() <= profile->about.duration_ns);
   CHECK(profile->about.duration_ns >= 200'000'000);
   CHECK(std::ranges::any_of(profile->frames(),
                             [](const Frame& frame) { return frame.name == "add" && frame.line == 1; }));

@@ -1,22 +1,45 @@
 #include "support/sample_profile.h"
 
-namespace luaspy {
+#include <array>
+#include <sstream>
 
-Profile sample_profile() {
-  Profile profile;
-  profile.about = {"0.1.0",
-                   "lua5.4 \"my script\".lua",
-                   "/usr/bin/lua5.4",
-                   100,
-                   {"Lua 5.4.4"},
-                   true,
-                   "merged",
-                   100,
-                   10,
-                   1'700'000'000,
-                   50'000'000,
-                   5,
-                   true};
+#include "output/raw.h"
+
+namespace luaspy {
+namespace {
+
+struct Taken {
+  std::uint32_t thread = 0;
+  Tick tick;
+  Sample sample;
+};
+
+const std::vector<Profile::Thread> threads = {{100, "lua5.4", 100, "lua5.4 my script.lua"},
+                                              {101, "worker; \"two\"", 100, "lua5.4 my script.lua"}};
+
+About sample_about(Unit unit) {
+  return {"0.1.0",
+          "lua5.4 \"my script\".lua",
+          "/usr/bin/lua5.4",
+          100,
+          {"Lua 5.4.4"},
+          true,
+          "merged",
+          100,
+          10,
+          1'700'000'000,
+          50'000'000,
+          5,
+          true,
+          -1,
+          unit};
+}
+
+std::vector<Taken> samples_of(Unit unit) {
+  constexpr std::array<std::array<std::int64_t, 6>, unit_count> weights = {
+      {{10'000'000, 10'000'000, 10'000'000, 11'000'000, 9'000'000, 9'000'000},
+       {1'258'291, 40, 4096, 300'000, 2'621'440, 0},
+       {3400, 1, 120, 2000, 700, 5}}};
   const Frame main = native("main", "lua5.4"), chunk = lua("main chunk", "app/main.lua", 0, 30),
               unknown = native("lua5.4+0x17920", "lua5.4");
   const Frame work = lua("work", "app/main.lua", 10, 12), same_work = lua("function", "app/main.lua", 10, 14);
@@ -24,31 +47,57 @@ Profile sample_profile() {
               tail = {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0};
   const Frame hostile = lua("a;b<script>alert(1)</script>\\x1b[31m", "[string \"x;y...\"]", 1, 2),
               waits = {Frame::Kind::marker, "[epoll_wait]", {}, 0, 0};
-  const Profile::Thread first = {100, "lua5.4", 100, "lua5.4 my script.lua"},
-                        second = {101, "worker; \"two\"", 100, "lua5.4 my script.lua"};
-  const auto add = [&](const Profile::Thread& thread, std::int64_t at_ms, std::int64_t weight_ms, VmState state,
-                       Stack stack) {
+  std::vector<Taken> samples;
+  const auto add = [&](std::uint32_t thread, std::int64_t at_ms, VmState state, Stack stack) {
     Sample sample;
     sample.quality.stacks = 1;
     sample.vm_state = state;
     sample.state = state == VmState::none ? Sample::State::sleeping : Sample::State::running;
     sample.stopped_ns = sample.state == Sample::State::running ? 20'000 : 0;
     sample.stack = std::move(stack);
-    profile.add(thread, {at_ms * 1'000'000, weight_ms * 1'000'000}, sample);
+    const std::int64_t weight = weights[static_cast<std::size_t>(unit)][samples.size()];
+    samples.push_back({thread, {at_ms * 1'000'000, weight}, std::move(sample)});
   };
-  add(first, 10, 10, VmState::interpreting, {main, chunk, work});
-  add(first, 20, 10, VmState::c, {main, chunk, same_work, gsub});
-  add(second, 20, 10, VmState::none, {main, waits});
-  add(first, 31, 11, VmState::collecting, {main, chunk, work});
-  add(first, 40, 9, VmState::machine_code, {main, chunk, tail, hostile, unknown});
-  add(second, 40, 9, VmState::interpreting, {main, chunk, work});
+  add(0, 10, VmState::interpreting, {main, chunk, work});
+  add(0, 20, VmState::c, {main, chunk, same_work, gsub});
+  add(1, 20, VmState::none, {main, waits});
+  add(0, 31, VmState::collecting, {main, chunk, work});
+  add(0, 40, VmState::machine_code, {main, chunk, tail, hostile, unknown});
+  add(1, 40, VmState::interpreting, {main, chunk, work});
   Sample lost;
   lost.loss = Loss::ended;
-  profile.add(second, {50'000'000, 10'000'000}, lost);
+  samples.push_back({1, {50'000'000, unit == Unit::nanoseconds ? 10'000'000 : 0}, lost});
+  return samples;
+}
+
+}  // namespace
+
+Profile sample_profile(Unit unit) {
+  Profile profile;
+  profile.about = sample_about(unit);
+  for (const Taken& taken : samples_of(unit)) profile.add(threads[taken.thread], taken.tick, taken.sample);
   profile.add_loss(Loss::late, 2);
   profile.add_idle();
   profile.settle_names();
   return profile;
+}
+
+std::string sample_recording(Unit unit) {
+  std::ostringstream out;
+  StackTable stacks;
+  std::array<LastSample, 2> last;
+  RawWriter raw(stacks, threads, unit, out);
+  for (const Taken& taken : samples_of(unit)) {
+    const bool is_lost = taken.sample.loss != Loss::none;
+    const Sample& facts = is_lost ? taken.sample : last[taken.thread].take(taken.sample, stacks);
+    raw.sample(taken.thread, taken.tick, facts, is_lost ? 0 : last[taken.thread].stack());
+    raw.flush();
+  }
+  raw.loss(Loss::late, 2);
+  raw.idle(1);
+  raw.about(sample_about(unit));
+  raw.flush();
+  return out.str();
 }
 
 }  // namespace luaspy

@@ -1,6 +1,7 @@
 #pragma once
 // A profile that has each kind of frame and state of the VM, two threads, a thread that ended,
-// losses and hostile names.
+// losses and hostile names. In bytes and objects its samples are the same ones, and weigh anything
+// from next to nothing to most of all.
 
 #include "profile/profile.h"
 
@@ -13,6 +14,8 @@ inline Frame native(std::string name, std::string file) {
   return {Frame::Kind::native, std::move(name), std::move(file), 0, 0};
 }
 
-Profile sample_profile();
+Profile sample_profile(Unit unit = Unit::nanoseconds);
+// What `record -f raw` would have written of it.
+std::string sample_recording(Unit unit);
 
 }  // namespace luaspy

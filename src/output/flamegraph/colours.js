@@ -33,7 +33,7 @@ function hash(text) {
   return (sum ^ (sum >>> 15)) >>> 0;
 }
 
-// inState: samples by state class.
+// inState: what was counted by state class.
 function kindOf(kind, inState, total) {
   if (inState[1] * 2 > total) return "gc";
   if (inState[3] * 2 > total || (kind === "lua" && (inState[2] + inState[3]) * 2 > total)) return "jit";
@@ -79,18 +79,18 @@ function makePainter(mode, data, layout, graph) {
       const frame = layout.frame[box], kind = frames.kind[frame];
       if (layout.time) return shaded(kindColours[kindOf(kind, layout.inState.subarray(4 * box, 4 * box + 4), layout.samples[box])], frame);
       if (layout.inverted?.(box)) return shaded(kindColours[kind], frame);   // the states are those of what was called
-      return shaded(kindColours[kindOf(kind, classSums(data, sums(box), layout.item[box]), sums(box)[0][layout.item[box]])], frame);
+      return shaded(kindColours[kindOf(kind, classSums(data, sums(box), layout.item[box]), sums(box)[data.columns.counted][layout.item[box]])], frame);
     }};
   }
 }
 
 const otherFiles = "other files";
 
-// The files with the most samples of their own have a colour each, the others one together. `sums`: of all threads.
+// The files that cost most themselves have a colour each, the others one together. `sums`: of all threads.
 function colourFiles(data, sums) {
-  const samples = new Map();
-  data.frames.file.forEach((file, frame) => { if (file) samples.set(file, (samples.get(file) ?? 0) + sums.own[0][frame]); });
-  const files = [...samples].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([file]) => file);
+  const amounts = new Map(), own = sums.own[data.columns.counted];
+  data.frames.file.forEach((file, frame) => { if (file) amounts.set(file, (amounts.get(file) ?? 0) + own[frame]); });
+  const files = [...amounts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([file]) => file);
   data.fileColours = new Map(files.slice(0, manyColours.length).map((file, i) => [file, manyColours[i]]));
 }
 
@@ -104,7 +104,7 @@ function classSums(data, sums, node) {
 }
 
 function shareSegments(data, sums, node, left, right) {
-  const segments = [], all = sums[data.columns.samples][node];
+  const segments = [], all = sums[data.columns.counted][node];
   let from = left;
   for (let state = 0; state < data.states.length && all > 0; ++state) {
     const width = (right - left) * sums[data.columns.state + state][node] / all;
@@ -127,21 +127,21 @@ function timeSegments(layout, graph, box, left, right) {
   return segments;
 }
 
-// [{colour, text, samples}], of the samples of the tree.
+// [{colour, text, amount}], of what was counted in the tree.
 function legendOf(mode, data, tree, sums) {
   const counts = new Map(), {columns, frames} = data;
-  const count = (key, samples) => { if (samples > 0) counts.set(key, (counts.get(key) ?? 0) + samples); };
-  if (mode === "change") return changeColours.map((colour, i) => ({colour, text: changeTexts[i], samples: null}));
-  if (mode === "function") return [{colour: manyColours[0], text: "each function its own; 12 colours for all, so different ones may share one", samples: null}];
+  const count = (key, amount) => { if (amount > 0) counts.set(key, (counts.get(key) ?? 0) + amount); };
+  if (mode === "change") return changeColours.map((colour, i) => ({colour, text: changeTexts[i], amount: null}));
+  if (mode === "function") return [{colour: manyColours[0], text: "each function its own; 12 colours for all, so different ones may share one", amount: null}];
   if (mode === "state") data.states.forEach((name, state) => count(name, tree.total[columns.state + state][0]));
-  else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(fileKey(data, frame), sums.own[0][frame]);
+  else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(fileKey(data, frame), sums.own[columns.counted][frame]);
   else data.states.forEach((_, state) => {
     const own = tree.own[columns.state + state], kindsOf = kinds.map((kind) => kindOfSample(kind, data.stateClass[state]));
     const number = frames.kind.map((kind) => kinds.indexOf(kind));
-    const samples = [0, 0, 0, 0];
-    if (tree.total[columns.state + state][0] > 0) for (let node = 1; node < own.length; ++node) samples[number[tree.frame[node]]] += own[node];
-    samples.forEach((n, kind) => count(kindsOf[kind], n));
+    const amounts = [0, 0, 0, 0];
+    if (tree.total[columns.state + state][0] > 0) for (let node = 1; node < own.length; ++node) amounts[number[tree.frame[node]]] += own[node];
+    amounts.forEach((amount, kind) => count(kindsOf[kind], amount));
   });
   const colourOf = (key) => (mode === "state" ? stateColours[key] : mode === "kind" ? kindColours[key] : fileColour(data, key));
-  return [...counts].map(([key, samples]) => ({colour: colourOf(key), text: mode === "kind" ? kindTexts[key] : key, samples}));
+  return [...counts].map(([key, amount]) => ({colour: colourOf(key), text: mode === "kind" ? kindTexts[key] : key, amount}));
 }

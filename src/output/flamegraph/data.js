@@ -3,7 +3,7 @@
 const kinds = ["lua", "c", "native", "marker"];
 // What a state means for the colour: 1 the collector, 2 machine code or what it called, 3 the JIT compiler.
 const stateClasses = {"garbage collector": 1, "machine code": 2, "trace exit": 3, "recorder": 3, "optimiser": 3, "assembler": 3};
-const runWidth = 5;   // numbers of a run: node, 2 * state + asleep, samples, µs, µs without a sample in front of it
+const runWidth = 5;   // numbers of a run: node, 2 * state + asleep, samples, weight, µs without a sample in front of it
 
 // Control characters, and those that turn the direction of text, would let a name look like another one.
 function visible(text) {
@@ -11,7 +11,9 @@ function visible(text) {
     (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }
 
-// Sums are kept in columns: samples, µs, samples in each state, and in a comparison samples and µs of what was before.
+// Sums are kept in columns: samples, weight (µs, bytes or objects: `unit`), what was counted in each state, and in a comparison samples and weight of
+// what was before. Counted are samples where they are of time, as each stands for as much of it as any other; else what they weigh. Boxes are as wide as
+// that, or as the weight where a comparison is of amounts as they were measured.
 function load(json) {
   const strings = json.strings.map(visible);
   const of = (indices) => indices.map((i) => strings[i]);
@@ -25,10 +27,13 @@ function load(json) {
     doubts: (set.doubts ?? []).map(visible),
     threads: set.threads.map((t) => ({tid: t.tid, name: visible(t.name), process: visible(t.process), start: t.start, runs: Float64Array.from(t.runs)})),
   }));
-  const comparison = json.comparison ?? null;   // {by: "samples" | "time", scale}
-  const columns = {samples: 0, time: 1, state: 2, before: 2 + states.length, count: 2 + states.length + (comparison ? 2 : 0)};
+  const comparison = json.comparison ?? null, unit = json.unit ?? "time";   // {by: "shares" | unit, scale}
+  const columns = {samples: 0, weight: 1, state: 2, before: 2 + states.length, count: 2 + states.length + (comparison ? 2 : 0)};
+  columns.counted = unit === "time" ? columns.samples : columns.weight;
+  columns.width = comparison && comparison.by !== "shares" ? columns.weight : columns.counted;
   return {
-    frames, states, sets, comparison, columns,
+    frames, states, sets, comparison, columns, unit,
+    inOrder: comparison === null && unit === "time",   // the order of time can be shown
     stateClass: states.map((name) => stateClasses[name] ?? 0),
     outer: Int32Array.from(json.nodes.outer), frame: Int32Array.from(json.nodes.frame),
   };
@@ -60,23 +65,24 @@ const zeroColumns = (data, length) => Array.from({length: data.columns.count}, (
 // What the threads were seen in; `threads` are indices, null is all. In a comparison all of both.
 function sumThreads(data, threads) {
   const own = zeroColumns(data, data.outer.length), {columns} = data;
-  const add = (runs, samples, time, states) => {
+  const add = (runs, samples, weight, states) => {
     for (let i = 0; i < runs.length; i += runWidth) {
       const node = runs[i], state = stateOf(data, runs[i + 1]);
       own[samples][node] += runs[i + 2];
-      own[time][node] += runs[i + 3];
-      if (states) own[columns.state + state][node] += runs[i + 2];
+      own[weight][node] += runs[i + 3];
+      if (states) own[columns.state + state][node] += runs[i + 2 + columns.counted];
     }
   };
   const now = data.sets[data.sets.length - 1];
-  now.threads.forEach((thread, i) => { if (!threads || threads.includes(i)) add(thread.runs, columns.samples, columns.time, true); });
+  now.threads.forEach((thread, i) => { if (!threads || threads.includes(i)) add(thread.runs, columns.samples, columns.weight, true); });
   if (data.comparison) for (const thread of data.sets[0].threads) add(thread.runs, columns.before, columns.before + 1, false);
   return makeTree(data, data.outer, data.frame, own);
 }
 
-function samplesOf(thread) {
+// What of the thread is counted.
+function countedOf(data, thread) {
   let sum = 0;
-  for (let i = 2; i < thread.runs.length; i += runWidth) sum += thread.runs[i];
+  for (let i = 2 + data.columns.counted; i < thread.runs.length; i += runWidth) sum += thread.runs[i];
   return sum;
 }
 
@@ -160,7 +166,7 @@ function callersOf(tree, nodes, frame) {
   return merged.tree(tree.total);
 }
 
-// Samples and µs with a frame that matches, each once.
+// Samples with a frame that matches, each once, and what they weigh.
 function sumMatches(tree, matches) {
   const sum = [0, 0];
   walk(tree, (node) => {

@@ -31,7 +31,7 @@ const colours = () => [...byId("colour").options].map((option) => option.value);
 function readHash(page) {
   const words = new URLSearchParams(location.hash.slice(1)), {state, data} = page;
   const choose = (name, allowed) => { if (allowed.includes(words.get(name))) state[name] = words.get(name); };
-  choose("view", data.comparison ? ["left", "table"] : ["left", "time", "table"]);
+  choose("view", data.inOrder ? ["left", "time", "table"] : ["left", "table"]);
   choose("thread", ["all", ...(data.comparison ? [] : page.now.threads.map((_, i) => String(i)))]);
   choose("colour", colours());
   choose("width", ["after", "before"]);
@@ -91,7 +91,7 @@ function relateTold(page) {
 
 const keys = {
   "1": (page) => page.set({view: "left"}),
-  "2": (page) => { if (!page.data.comparison) page.set({view: "time"}); },
+  "2": (page) => { if (page.data.inOrder) page.set({view: "time"}); },
   "3": (page) => page.set({view: "table"}),
   "0": (page) => page.reset(),
   "/": () => byId("search").select(),

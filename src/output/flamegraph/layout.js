@@ -1,4 +1,5 @@
-// Where boxes are: x and width in samples or µs, rows counted from above. The lists of rows are in the order of x, so that what is in sight is found by halving.
+// Where boxes are: x and width in samples, bytes, objects or µs, rows counted from above. The lists of rows are in the order of x, so that what is in sight
+// is found by halving.
 
 class Layout {
   constructor() {

@@ -45,8 +45,8 @@ class Page {
     document.title = `${byId("target").textContent} - luaspy`;
     const fact = (name, value, className = "") => element("div", {className}, element("dt", {textContent: name}), element("dd", {textContent: value}));
     if (data.comparison) {
-      const {by, scale} = data.comparison;
-      const how = by === "time" ? "by time, as it was measured" : `by share of samples: what was before counts ${scale.toPrecision(3)} times`;
+      const {by, scale} = data.comparison, of = columnName(data, data.columns.counted);
+      const how = by === "shares" ? `by share of ${of}: what was before counts ${scale.toPrecision(3)} times` : `by ${by}, as it was measured`;
       byId("facts").append(element("div", {}, fact("Compared", how)));
     }
     for (const set of data.sets) {
@@ -57,24 +57,26 @@ class Page {
   }
 
   choices() {
-    const {data} = this, option = (value, text) => element("option", {value, textContent: text});
-    const threads = this.now.threads.map((thread, i) => ({i, thread, samples: samplesOf(thread)})).sort((a, b) => b.samples - a.samples);
+    const {data} = this, {counted} = data.columns, option = (value, text) => element("option", {value, textContent: text});
+    const threads = this.now.threads.map((thread, i) => ({i, thread, amount: countedOf(data, thread)})).sort((a, b) => b.amount - a.amount);
     this.threadOrder = threads.map(({i}) => i);
-    const all = threads.reduce((sum, t) => sum + t.samples, 0);
-    byId("thread").append(option("all", `all ${threads.length} (${count(all)} samples)`));
-    for (const {i, thread, samples: n} of threads) byId("thread").append(option(String(i), `${threadText(thread)}: ${percent(n, all)}`));
+    const all = threads.reduce((sum, t) => sum + t.amount, 0);
+    byId("thread").append(option("all", `all ${threads.length} (${columnText(data, counted, all)})`));
+    for (const {i, thread, amount} of threads) byId("thread").append(option(String(i), `${threadText(thread)}: ${percent(amount, all)}`));
     byId("thread-field").hidden = threads.length < 2 || data.comparison !== null;
     const colours = [["kind", "by kind"], ["state", "by what the VM did"], ["function", "by function"], ["module", "by file"]];
     const offered = data.comparison ? [["change", "by change"], ...colours.filter(([value]) => value !== "state")] : colours;
     for (const [value, text] of offered) byId("colour").append(option(value, text));
     byId("width-field").hidden = data.comparison === null;
-    document.querySelector("[data-view=time]").hidden = data.comparison !== null;
+    document.querySelector("[data-view=time]").hidden = !data.inOrder;
+    byId("weighed").hidden = counted === data.columns.samples;
+    byId("weighed").textContent = `Here samples count by the ${data.unit} that they stand for.`;
   }
 
   widthOf(tree, sums = tree.total) {
-    const {comparison, columns} = this.data, byTime = comparison?.by === "time" ? 1 : 0;
-    if (!comparison || this.state.width === "after") return sums[byTime];
-    return sums[columns.before + byTime].map((value) => value * comparison.scale);
+    const {comparison, columns} = this.data;
+    if (!comparison || this.state.width === "after") return sums[columns.width];
+    return sums[columns.before + columns.width].map((value) => value * comparison.scale);
   }
 
   search() {
@@ -84,9 +86,10 @@ class Page {
     byId("matched").className = "";
     byId("matched").textContent = "";
     if (this.matches) {
-      const [samples, time] = sumMatches(this.tree, this.matches), functions = this.matches.reduce((sum, is) => sum + is, 0), all = this.tree.total[0][0];
-      byId("matched").textContent = functions === 0 ? "no match" : `${percent(samples, all)} matched`;
-      byId("matched").title = `${count(samples)} samples, ${duration(time)}, ${count(functions)} function${functions === 1 ? "" : "s"}`;
+      const {data} = this, {samples, weight, counted} = data.columns, functions = this.matches.reduce((sum, is) => sum + is, 0);
+      const matched = sumMatches(this.tree, this.matches), text = (column) => columnText(data, column, matched[column]);
+      byId("matched").textContent = functions === 0 ? "no match" : `${percent(matched[counted], this.tree.total[counted][0])} matched`;
+      byId("matched").title = `${text(samples)}, ${text(weight)}, ${count(functions)} function${functions === 1 ? "" : "s"}`;
       byId("matched").className = functions === 0 ? "" : "some";
     }
     this.chart.ask();
@@ -97,7 +100,7 @@ class Page {
   render() {
     const {state, data} = this, shape = JSON.stringify([state.view, state.thread, state.flip, state.width, state.view === "table" ? state.fn : 0]);
     this.tree = this.treeOf(state.thread);
-    this.all = data.comparison ? this.widthOf(this.whole)[0] : this.whole.total[0][0];
+    this.all = this.widthOf(this.whole)[0];
     const sums = state.view === "table" || state.colour === "module" ? this.framesOf(state.thread) : null;
     byId("functions").hidden = byId("relations").hidden = state.view !== "table";
     if (state.view === "table") this.relations(sums);
@@ -143,10 +146,10 @@ class Page {
   }
 
   legend(sums) {
-    const items = legendOf(this.state.colour, this.data, this.tree, sums), all = this.tree.total[0][0];
-    if (this.state.colour !== "change") items.sort((a, b) => b.samples - a.samples);
-    byId("legend").replaceChildren(...items.map(({colour, text, samples}) => element("li", {}, swatch(colour), element("span", {textContent: text}),
-      ...(samples === null ? [] : [element("span", {className: "share", textContent: percent(samples, all)})]))));
+    const items = legendOf(this.state.colour, this.data, this.tree, sums), all = this.tree.total[this.data.columns.counted][0];
+    if (this.state.colour !== "change") items.sort((a, b) => b.amount - a.amount);
+    byId("legend").replaceChildren(...items.map(({colour, text, amount}) => element("li", {}, swatch(colour), element("span", {textContent: text}),
+      ...(amount === null ? [] : [element("span", {className: "share", textContent: percent(amount, all)})]))));
   }
 
   textOf(box) {

@@ -12,19 +12,18 @@ class FunctionTable {
   }
 
   plainColumns() {
-    return [
-      {title: "Own %", value: (f) => this.sums.own[0][f], text: (v) => percent(v, this.all)},
-      {title: "Total %", value: (f) => this.sums.total[0][f], text: (v) => percent(v, this.all)},
-      {title: "Own", value: (f) => this.sums.own[0][f], text: count, hint: (f) => duration(this.sums.own[1][f])},
-      {title: "Total", value: (f) => this.sums.total[0][f], text: count, hint: (f) => duration(this.sums.total[1][f])},
-      {title: "Function", value: (f) => this.data.frames.text[f]},
-    ];
+    const {data} = this, {counted} = data.columns, other = otherColumn(data);
+    const share = (title, sums) => ({title, value: (f) => sums()[counted][f], text: (v) => percent(v, this.all)});
+    const size = (title, sums) => ({title, value: (f) => sums()[counted][f], text: (v) => cellText(data, counted, v),
+      about: columnName(data, counted), hint: (f) => columnText(data, other, sums()[other][f])});
+    const own = () => this.sums.own, total = () => this.sums.total;
+    return [share("Own %", own), share("Total %", total), size("Own", own), size("Total", total), {title: "Function", value: (f) => data.frames.text[f]}];
   }
 
   comparedColumns() {
-    const {data} = this, byTime = data.comparison.by === "time";
+    const {data} = this, byShares = data.comparison.by === "shares";
     const columnsOf = (title, sums) => [
-      {title: byTime ? title : `${title} %`, value: (f) => compared(data, sums(), f).after, text: (v) => amount(data, v, this.all)},
+      {title: byShares ? `${title} %` : title, value: (f) => compared(data, sums(), f).after, text: (v) => amount(data, v, this.all)},
       {title: "Change", value: (f) => { const c = compared(data, sums(), f); return c.after - c.before; },
         text: (v) => changeText(data, {after: v, before: 0}, this.all), hint: (f) => relativeText(compared(data, sums(), f)),
         style: (f) => ["down", "", "up"][1 + Math.sign(changeOf(data, sums(), f))]},
@@ -41,7 +40,7 @@ class FunctionTable {
         else this.sort = i, this.descending = column.text !== undefined;
         this.fill();
       });
-      return element("th", {scope: "col", title: column.text === count ? "samples" : ""}, button);
+      return element("th", {scope: "col", title: column.about ?? ""}, button);
     }));
   }
 
@@ -51,14 +50,14 @@ class FunctionTable {
   }
 
   fill() {
-    const {frames} = this.data, {sums} = this, before = this.data.columns.before, column = this.columns[this.sort];
+    const {frames} = this.data, {sums} = this, {before, counted} = this.data.columns, column = this.columns[this.sort];
     const shown = [];
     for (let frame = 0; frame < frames.count; ++frame) {
       if (sums.total[0][frame] <= 0 && !(this.data.comparison && sums.total[before][frame] > 0)) continue;
       if (this.filter === "" || frames.text[frame].toLowerCase().includes(this.filter) || frames.file[frame].toLowerCase().includes(this.filter)) shown.push(frame);
     }
     const values = new Map(shown.map((frame) => [frame, column.value(frame)])), way = this.descending ? -1 : 1;
-    shown.sort((a, b) => (values.get(a) < values.get(b) ? -way : values.get(a) > values.get(b) ? way : sums.total[0][b] - sums.total[0][a]));
+    shown.sort((a, b) => (values.get(a) < values.get(b) ? -way : values.get(a) > values.get(b) ? way : sums.total[counted][b] - sums.total[counted][a]));
     this.body.replaceChildren(...shown.slice(0, this.limit).map((frame) => this.row(frame)));
     this.more.hidden = shown.length <= this.limit;
     this.more.textContent = `Show all ${count(shown.length)}`;
@@ -98,7 +97,7 @@ function nameButton(data, frame, page) {
 
 // Callers and callees right next to the frame. The trees' root has one child: the frame.
 function fillRelations(data, page, frame, {sums, callers, callees}, all) {
-  const of = page.widthOf(callees)[1] ?? 0, size = data.comparison?.by === "time" ? duration : count;
+  const of = page.widthOf(callees)[1] ?? 0, size = (amount) => cellText(data, data.columns.width, amount);
   const item = (amount, what) => element("li", {}, element("span", {className: "share", textContent: `${size(amount)} · ${percent(amount, of)}`}), what);
   const items = (tree) => {
     const width = page.widthOf(tree), {start, list} = tree.children;

@@ -9,8 +9,9 @@ function boxLine(page, box) {
     const total = compared(data, tree.total, node);
     return `${name}: ${amount(data, total.after, page.all)}, before ${amount(data, total.before, page.all)}, change ${changeText(data, total, page.all)}`;
   }
-  const own = frame >= 0 && !layout.inverted?.(box) ? `own ${percent(tree.own[0][node], page.all)}, ` : "";
-  return `${name}: ${own}total ${percent(tree.total[0][node], page.all)}, ${count(tree.total[0][node])} samples, ${duration(tree.total[1][node])}`;
+  const {samples, weight, counted} = data.columns, text = (column) => columnText(data, column, tree.total[column][node]);
+  const own = frame >= 0 && !layout.inverted?.(box) ? `own ${percent(tree.own[counted][node], page.all)}, ` : "";
+  return `${name}: ${own}total ${percent(tree.total[counted][node], page.all)}, ${text(samples)}, ${text(weight)}`;
 }
 
 function tipOf(page, box) {
@@ -32,16 +33,18 @@ function numbers(head, rows) {
 }
 
 function treeNumbers(page, box) {
-  const tree = page.layout.tree(box), node = page.layout.item[box], one = page.threads !== null;
-  const head = ["", "samples", "of all", ...(one ? ["of the thread"] : []), "time"];
-  const ofThread = (samples) => (one ? [percent(samples, page.tree.total[0][0])] : []);
-  const row = (title, [samples, time]) => [title, count(samples[node]), percent(samples[node], page.all), ...ofThread(samples[node]), duration(time[node])];
+  const {data} = page, tree = page.layout.tree(box), node = page.layout.item[box], one = page.threads !== null;
+  const {counted} = data.columns, other = otherColumn(data);
+  const head = ["", columnName(data, counted), "of all", ...(one ? ["of the thread"] : []), columnName(data, other)];
+  const ofThread = (amount) => (one ? [percent(amount, page.tree.total[counted][0])] : []);
+  const row = (title, sums) => [title, cellText(data, counted, sums[counted][node]), percent(sums[counted][node], page.all), ...ofThread(sums[counted][node]),
+    cellText(data, other, sums[other][node])];
   if (page.layout.inverted?.(box)) return numbers(head, [row("called from here", tree.total)]);
   return numbers(head, [...(page.layout.frame[box] >= 0 ? [row("own", tree.own)] : []), row("total", tree.total)]);
 }
 
 function timeNumbers(page, box) {
-  const {layout, data} = page, all = samplesOf(data.sets[0].threads[layout.thread[box]]);
+  const {layout, data} = page, all = countedOf(data, data.sets[0].threads[layout.thread[box]]);
   const row = (title, samples, time) => [title, count(samples), percent(samples, page.all), percent(samples, all), time];
   return numbers(["", "samples", "of all", "of the thread", "time"], [
     row("own", layout.own[box], ""), row("total", layout.samples[box], duration(layout.width[box])),
@@ -56,16 +59,16 @@ function changeNumbers(page, box) {
     return [title, amount(data, both.after, all), amount(data, both.before, all), changeText(data, both, all), relativeText(both)];
   };
   const samples = ["samples", count(tree.total[columns.samples][node]), count(tree.total[columns.before][node]), "", ""];
-  return numbers(["", "after", "before", comparison.by === "time" ? "change" : "points", ""],
+  return numbers(["", "after", "before", comparison.by === "shares" ? "points" : "change", ""],
     [...(layout.frame[box] >= 0 && !layout.inverted?.(box) ? [row("own", tree.own)] : []), row("total", tree.total), samples]);
 }
 
 function stateText(page, box) {
   const {data, layout} = page;
   if (layout.time) return "";
-  const tree = layout.tree(box), node = layout.item[box], all = tree.total[0][node];
-  return data.states.map((name, state) => [tree.total[data.columns.state + state][node], name]).filter(([samples]) => samples > 0)
-    .sort((a, b) => b[0] - a[0]).map(([samples, name]) => `${name} ${percent(samples, all)}`).join(" · ");
+  const tree = layout.tree(box), node = layout.item[box], all = tree.total[data.columns.counted][node];
+  return data.states.map((name, state) => [tree.total[data.columns.state + state][node], name]).filter(([amount]) => amount > 0)
+    .sort((a, b) => b[0] - a[0]).map(([amount, name]) => `${name} ${percent(amount, all)}`).join(" · ");
 }
 
 // Of a box that was moved to by keys: in the corner where what is around the box stays in sight.

@@ -31,6 +31,22 @@ function duration(us) {
   return `${Math.round(us)} µs`;
 }
 
+function bytes(n) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  let unit = 0;
+  for (; Math.abs(n) >= 1023.5; ++unit) n /= 1024;
+  return `${n.toFixed(unit === 0 || Math.abs(n) >= 999.95 ? 0 : 1)} ${units[unit]}`;
+}
+
+// Of the columns samples and weight: what they count, an amount in a table of which the head says that, and an amount in a sentence.
+const columnName = (data, column) => (column === data.columns.samples ? "samples" : data.unit);
+const otherColumn = ({columns}) => columns.samples + columns.weight - columns.counted;
+function cellText(data, column, n) { return {time: duration, bytes}[columnName(data, column)]?.(n) ?? count(n); }
+function columnText(data, column, n) {
+  const text = cellText(data, column, n), name = columnName(data, column);
+  return name === "samples" ? `${text} samples` : name === "objects" ? `${text} object${n === 1 ? "" : "s"}` : text;
+}
+
 const signed = (text, value) => (value > 0 ? "+" : "") + text.replace("-", "−");
 
 function placeOf(frames, frame) {
@@ -41,15 +57,15 @@ function placeOf(frames, frame) {
 
 // What was before is scaled, so that it can be compared with what is now.
 function compared(data, sums, at) {
-  const {columns, comparison} = data, byTime = comparison.by === "time" ? 1 : 0;
-  return {after: sums[columns.samples + byTime][at], before: sums[columns.before + byTime][at] * comparison.scale};
+  const {columns, comparison} = data;
+  return {after: sums[columns.width][at], before: sums[columns.before + columns.width][at] * comparison.scale};
 }
 
-function amount(data, value, of) { return data.comparison.by === "time" ? duration(value) : percent(value, of); }
+function amount(data, value, of) { return data.comparison.by === "shares" ? percent(value, of) : cellText(data, data.columns.weight, value); }
 
 function changeText(data, {after, before}, of) {
   const difference = after - before;
-  const text = data.comparison.by === "time" ? duration(difference) : `${(of > 0 ? 100 * difference / of : 0).toFixed(1)}`;
+  const text = data.comparison.by === "shares" ? `${(of > 0 ? 100 * difference / of : 0).toFixed(1)}` : cellText(data, data.columns.weight, difference);
   return signed(text, difference);
 }
 

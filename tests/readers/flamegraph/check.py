@@ -258,6 +258,55 @@ def check_difference(page, pictures):
     equal("what is fresh", rows["fresh (versions.lua:6)"], ["8.3 %", "+8.3"])
 
 
+def check_weights(page, texts):
+    """Of bytes and objects: widths, shares and texts are of what samples weigh, and there is no order of time."""
+    work = ("main (lua5.4)", "main chunk (app/main.lua)", "work (app/main.lua:10)")
+    page.settle()
+    part, whole = sum(n for stack, n in page.data.samples().items() if stack[:3] == work), sum(page.data.samples().values())
+    own = page.data.samples()[work]
+    contains("facts", page.text("#facts"), f"Total{texts['fact']}")
+    contains("threads", page.text("#thread"), f"all 2 ({texts['fact']})")
+    page.point(work)
+    contains("head of the tip", page.text("#tip"), f"{page.data.json['unit']}of allsamples")
+    contains("tip", page.text("#tip"), f"own{texts['own']}{percent(own, whole)}3total{texts['total']}{percent(part, whole)}4")
+    contains("tip", page.text("#tip"), f"garbage collector {percent(texts['collector'], part)}")
+    contains("told", page.text("#detail"), f"own {percent(own, whole)}, total {percent(part, whole)}, 4 samples, {texts['told']}")
+    legend = dict(zip(page.texts("#legend li span:nth-child(2)"), page.texts("#legend .share")))
+    equal("legend", legend["garbage collector"], percent(texts["collector"], whole))
+    equal("order of time", page.script("return document.querySelector('[data-view=time]').hidden"), True)
+    page.keys("body", "2")
+    equal("view", page.script("return document.querySelector('[data-view=left]').getAttribute('aria-pressed')"), "true")
+    page.keys("body", "?")
+    equal("help", page.text("#weighed"), f"Here samples count by the {page.data.json['unit']} that they stand for.")
+    page.click("#help button")
+    page.choose("thread", "1")
+    page.point(())
+    contains("one thread", page.text("#detail"), f'worker; "two" (thread 101): total {percent(texts["thread"], whole)}, 2 samples, ')
+    page.choose("thread", "all")
+    check_search(page, "gsub|work")
+    page.keys("body", "3")
+    rows = {row[4]: row[:4] for row in page.script("return all('#table tbody tr').map(r => [...r.cells].map(c => c.textContent))")}
+    equal("a row", rows[work[2]], [percent(own, whole), percent(part, whole), texts["own"], texts["total"]])
+    equal("its hint", page.script("return all('#table tbody tr').find(r => r.cells[4].textContent.startsWith('work')).cells[3].title"), "4 samples")
+    equal("head of the column", page.script("return document.querySelector('#table th:nth-child(3)').title"), page.data.json["unit"])
+    page.script("all('#table tbody .name').find(e => e.textContent.startsWith('work')).click()")
+    equal("callers", page.texts("#callers .share"), [f"{texts['total']} · 100.0 %"])
+    page.browser.screenshot(page.file.with_suffix(".png"))
+
+
+def check_grown(page, measured):
+    cache = ("main chunk (cache.lua)", "cache (cache.lua:2)")
+    page.settle()
+    contains("facts", page.text("#facts"), "Comparedby bytes, as it was measured" if measured else "Comparedby share of bytes: what was before counts 1.75 times")
+    page.point(cache)
+    contains("tip of what grew", page.text("#tip"), "total3.8 MiB976.6 KiB+2.9 MiB+300 %" if measured else "total57.1 %25.0 %+32.1+129 %")
+    contains("tip of what grew", page.text("#tip"), "samples100100")
+    page.pointer(5, 5)
+    red, _, blue = page.colour(cache)
+    equal("it is orange", red > blue + 60, True)
+    page.quiet()
+
+
 def check(args):
     args.work.mkdir(parents=True, exist_ok=True)
     work = args.work.resolve()
@@ -290,6 +339,14 @@ def check(args):
         page.point(("main chunk (versions.lua)", "steady (versions.lua:2)"))
         contains("by time", page.text("#tip"), "total5.00 s5.00 s0 µs")
         page.quiet()
+        page = Page(browser, work, "bytes")
+        check_weights(page, {"fact": "4.0 MiB", "own": "1.5 MiB", "total": "1.5 MiB", "told": "1.5 MiB", "collector": 300_000, "thread": 4096})
+        page.quiet()
+        page = Page(browser, work, "objects")
+        check_weights(page, {"fact": "6,226 objects", "own": "5,405", "total": "5,406", "told": "5,406 objects", "collector": 2000, "thread": 125})
+        page.quiet()
+        for name in ("diff-bytes", "diff-bytes-measured"):
+            check_grown(Page(browser, work, name), name.endswith("measured"))
     return said
 
 

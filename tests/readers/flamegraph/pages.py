@@ -12,18 +12,19 @@ class Data:
         text = file.read_text(encoding="utf-8")
         self.json = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
         strings = self.json["strings"]
+        self.counted = 2 if "unit" not in self.json else 3   # of a run's numbers, what is counted: samples, or what they weigh
         self.texts = [strings[i] for i in self.json["frames"]["text"]]
         self.stacks = [()]
         for outer, frame in list(zip(self.json["nodes"]["outer"], self.json["nodes"]["frame"]))[1:]:
             self.stacks.append(self.stacks[outer] + (self.texts[frame],))
 
     def samples(self, thread=None, before=False):
-        """Stacks with their numbers of samples."""
+        """Stacks with their numbers of samples, of bytes or of objects."""
         counts = collections.Counter()
         for number, entry in enumerate(self.json["sets"][0 if before else -1]["threads"]):
             if thread in (None, number):
                 for i in range(0, len(entry["runs"]), RUN):
-                    counts[self.stacks[entry["runs"][i]]] += entry["runs"][i + 2]
+                    counts[self.stacks[entry["runs"][i]]] += entry["runs"][i + self.counted]
         return counts
 
     def functions(self, thread=None):

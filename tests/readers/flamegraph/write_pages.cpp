@@ -19,19 +19,20 @@ Frame lua(std::string name, std::string file, int line) {
 // Samples of one thread, 10 ms apart.
 class Writing {
  public:
-  explicit Writing(std::string command) {
+  explicit Writing(std::string command, Unit unit = Unit::nanoseconds) {
+    profile.about.unit = unit;
     profile.about.command = std::move(command);
     profile.about.rate = 100;
     thread_ = profile.index_of({1, "main", 1, profile.about.command});
   }
-  void add(const Stack& stack, int samples, VmState state = VmState::interpreting) {
+  void add(const Stack& stack, int samples, VmState state = VmState::interpreting, std::int64_t weight = 10'000'000) {
     profile.stacks().intern(stack, last_);
-    for (int i = 0; i < samples; ++i) add(last_.back(), state);
+    for (int i = 0; i < samples; ++i) add(last_.back(), state, weight);
   }
-  void add(Profile::StackId stack, VmState state) {
+  void add(Profile::StackId stack, VmState state, std::int64_t weight = 10'000'000) {
     Sample facts;
     facts.vm_state = state;
-    profile.add(thread_, {at_ns_ += 10'000'000, 10'000'000}, facts, stack);
+    profile.add(thread_, {at_ns_ += 10'000'000, weight}, facts, stack);
     profile.about.duration_ns = at_ns_;
   }
 
@@ -116,6 +117,15 @@ Profile version_of(bool after) {
   return std::move(writing.profile);
 }
 
+// Of bytes: `cache` has four times as much after, in as many samples.
+Profile grown(bool after) {
+  Writing writing("cache.lua", Unit::bytes);
+  const Frame main = lua("main chunk", "cache.lua", 0);
+  writing.add({main, lua("cache", "cache.lua", 2)}, 100, VmState::interpreting, after ? 40'000 : 10'000);
+  writing.add({main, lua("parse", "cache.lua", 4)}, 300, VmState::interpreting, 10'000);
+  return std::move(writing.profile);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -129,8 +139,14 @@ int main(int count, char** arguments) {
   write("recursive", recursive());
   write("hostile", hostile());
   write("large", large());
-  for (const bool by_time : {false, true}) {
-    std::ofstream file(folder + (by_time ? "/diff-time.html" : "/diff.html"), std::ios::binary);
-    write_flamegraph_diff(version_of(false), version_of(true), by_time, {}, file);
-  }
+  write("bytes", sample_profile(Unit::bytes));
+  write("objects", sample_profile(Unit::objects));
+  const auto write_diff = [&](const char* name, const Profile& before, const Profile& after, Compared compared) {
+    std::ofstream file(fmt::format("{}/{}.html", folder, name), std::ios::binary);
+    write_flamegraph_diff(before, after, compared, {}, file);
+  };
+  write_diff("diff", version_of(false), version_of(true), Compared::shares);
+  write_diff("diff-time", version_of(false), version_of(true), Compared::weights);
+  write_diff("diff-bytes", grown(false), grown(true), Compared::shares);
+  write_diff("diff-bytes-measured", grown(false), grown(true), Compared::weights);
 }

@@ -1,6 +1,6 @@
 """check.py FOLDER PROFILE_PROTO CALLGRIND_ANNOTATE GOLDEN: what write_formats wrote into FOLDER, read by others than its writer: pprof by protoc with
 pprof's own schema, callgrind by callgrind_annotate, chrometrace and firefox as JSON under the rules of their documentation. What they say has to be
-what the profile holds. GOLDEN is the sample's pprof as protoc shows it; LUASPY_UPDATE_GOLDEN=1 writes it anew."""
+what the profile holds. GOLDEN is a folder: NAME.pprof.txt is a profile's pprof as protoc shows it; LUASPY_UPDATE_GOLDEN=1 writes it anew."""
 import collections
 import gzip
 import json
@@ -85,22 +85,25 @@ def check_pprof(path, facts, proto, golden):
         assert len(found) == len(messages) and 0 not in found
         return found
 
-    equal([(string(type, "type"), string(type, "unit")) for type in profile["sample_type"]], [("samples", "count"), ("time", "nanoseconds")], "sample types")
-    equal(strings[profile["default_sample_type"][0]], "time", "default_sample_type")
+    weight = {"nanoseconds": ("time", "nanoseconds"), "bytes": ("space", "bytes"), "objects": ("objects", "count")}[facts["unit"]]
+    equal([(string(type, "type"), string(type, "unit")) for type in profile["sample_type"]], [("samples", "count"), weight], "sample types")
+    equal(strings[profile["default_sample_type"][0]], weight[0], "default_sample_type")
+    [period_type] = profile["period_type"]
+    equal((string(period_type, "type"), string(period_type, "unit")), weight, "period_type")
     equal(profile["time_nanos"], [facts["started_s"] * 10**9], "time_nanos")
     equal(profile["duration_nanos"], [facts["duration_ns"]], "duration_nanos")
-    equal(profile["period"], [round(1e9 / facts["rate"])], "period")
+    equal(profile["period"], [round(1e9 / facts["rate"])] if facts["unit"] == "nanoseconds" else [], "period")
     mappings, functions, locations = by_id(profile["mapping"]), by_id(profile["function"]), by_id(profile["location"])
-    samples, times, threads, states = Sums(), Sums(), collections.Counter(), collections.Counter()
+    samples, weights, threads, states = Sums(), Sums(), collections.Counter(), collections.Counter()
     lines = collections.Counter()
     for location in locations.values():
         assert len(location["line"]) == 1 and all(mapping in mappings for mapping in location["mapping_id"])
     for sample in profile["sample"]:
         used = [locations[id] for id in reversed(sample["location_id"])]
         stack = [string(functions[location["line"][0]["function_id"][0]], "name") for location in used]
-        count, time = sample["value"]
+        count, weight = sample["value"]
         samples.add(stack, count)
-        times.add(stack, time)
+        weights.add(stack, weight)
         labels = {string(label, "key"): string(label, "str") for label in sample["label"]}
         equal(set(labels), {"thread", "tid", "process", "pid", "vm_state", "state"}, "labels")
         threads[labels["thread"], labels["tid"], labels["pid"]] += count
@@ -108,7 +111,7 @@ def check_pprof(path, facts, proto, golden):
         if stack:
             lines[stack[-1], (used[-1]["line"][0]["line"] or [0])[0]] += count
     equal(dict(samples.costs), costs(facts, "text", "own", "total"), "samples")
-    equal(dict(times.costs), costs(facts, "text", "own_ns", "total_ns"), "times")
+    equal(dict(weights.costs), costs(facts, "text", "own_weight", "total_weight"), "weights")
     equal(dict(states), facts["states"], "states")
     equal(dict(threads), {(thread["text"], str(thread["tid"]), str(thread["pid"])): thread["samples"] for thread in facts["threads"]}, "threads")
     equal(dict(lines), {(function["text"], int(line)): count for function in facts["functions"] for line, count in function["lines"].items()}, "lines")
@@ -127,11 +130,11 @@ def check_callgrind(path, facts, annotate):
                 assert found[3] not in functions, f"twice: {found[3]}"
                 functions[found[3]] = tuple(int(number.replace(",", "")) for number in found.group(1, 2))
         totals = re.search(r"^ *([\d,]+) +([\d,]+)  PROGRAM TOTALS$", run.stdout.decode(), re.M)
-        equal(tuple(int(number.replace(",", "")) for number in totals.group(1, 2)), (facts["samples"], facts["ns"]), "totals")
+        equal(tuple(int(number.replace(",", "")) for number in totals.group(1, 2)), (facts["samples"], facts["weight"]), "totals")
         return functions
 
-    def expected(samples, ns):
-        return {function["text"]: (function[samples], function[ns]) for function in facts["functions"] if function[samples] > 0}
+    def expected(samples, weight):
+        return {function["text"]: (function[samples], function[weight]) for function in facts["functions"] if function[samples] > 0}
 
     def without_file(functions, threads):
         """What callgrind_annotate puts in front of a function is its file, which may hold colons too."""
@@ -146,10 +149,10 @@ def check_callgrind(path, facts, annotate):
         return found
 
     own = without_file(shown(), {})
-    equal({name: cost for name, cost in own.items() if cost[0] > 0}, expected("own", "own_ns"), "own costs")
+    equal({name: cost for name, cost in own.items() if cost[0] > 0}, expected("own", "own_weight"), "own costs")
     threads = {}
-    equal(without_file(shown("--inclusive=yes"), threads), expected("total", "total_ns"), "inclusive costs")
-    equal(threads, {f"thread {thread['text']} ({thread['tid']})": (thread["samples"], thread["ns"]) for thread in facts["threads"]}, "threads")
+    equal(without_file(shown("--inclusive=yes"), threads), expected("total", "total_weight"), "inclusive costs")
+    equal(threads, {f"thread {thread['text']} ({thread['tid']})": (thread["samples"], thread["weight"]) for thread in facts["threads"]}, "threads")
 
 
 # ---------------------------------------------------------------- chrometrace
@@ -183,8 +186,8 @@ def check_chrometrace(path, facts):
                 open_slices.pop()
             assert not is_state or len(open_slices) <= 1
         assert not open_slices, f"{place}: never ends"
-    equal(dict(times.costs), costs(facts, "json", "own_ns", "total_ns"), "times")
-    equal(sum(states.values()), facts["ns"], "times of states")
+    equal(dict(times.costs), costs(facts, "json", "own_weight", "total_weight"), "times")
+    equal(sum(states.values()), facts["weight"], "times of states")
     equal(set(states), set(facts["states"]), "states")
     equal(sorted(names.values()), sorted(f"{thread['name']} ({thread['tid']}){end}" for thread in facts["threads"] for end in ("", ": state")), "tracks")
 
@@ -228,10 +231,12 @@ def check_firefox(path, facts):
     assert {category["color"] for category in categories} <= COLORS and all(category["subcategories"][0] == "Other" for category in categories)
     equal(next(category["name"] for category in categories if category["color"] == "grey"), "Other", "default category")
     assert len(set(strings)) == len(strings)
+    of_time = facts["unit"] == "nanoseconds"   # samples are counted; else they weigh what they stand for
     sums, of_categories, threads, total_ns = Sums(), collections.Counter(), {}, 0
     for thread in profile["threads"]:
         check_firefox_tables(thread, categories, strings)
         assert type(thread["pid"]) is str and type(thread["tid"]) is int
+        equal(thread["samples"]["weightType"], "bytes" if facts["unit"] == "bytes" else "samples", "weightType")
         frames, functions, table, samples = thread["frameTable"], thread["funcTable"], thread["stackTable"], thread["samples"]
 
         def function(frame):
@@ -252,9 +257,12 @@ def check_firefox(path, facts):
         threads[thread["name"], thread["tid"], thread["pid"]] = sum(samples["weight"])
         # The last sample lasts to the end; what has no weight is where nothing was sampled.
         total_ns += sum(round((until - at) * 10**6) for at, until, weight in zip(times, times[1:], samples["weight"]) if weight)
-    equal(dict(sums.costs), {(function["name"], function["file"], function["line_defined"]): (function["own"], function["total"]) for function in facts["functions"]}, "samples")
-    equal(threads, {(thread["name"], thread["tid"], str(thread["pid"])): thread["samples"] for thread in facts["threads"]}, "threads")
-    assert abs(total_ns - facts["ns"]) <= facts["ns"] * 1e-9, (total_ns, facts["ns"])
+    equal(dict(sums.costs), {(function["name"], function["file"], function["line_defined"]): (function["own" if of_time else "own_weight"], function["total" if of_time else "total_weight"])
+                             for function in facts["functions"]}, "costs")
+    equal(threads, {(thread["name"], thread["tid"], str(thread["pid"])): thread["samples" if of_time else "weight"] for thread in facts["threads"]}, "threads")
+    if not of_time:
+        return   # these have no length, and categories are told by samples
+    assert abs(total_ns - facts["weight"]) <= facts["weight"] * 1e-9, (total_ns, facts["weight"])
     in_states = collections.Counter()
     for state, count in facts["states"].items():
         if state in CATEGORY_OF_STATE:
@@ -266,11 +274,12 @@ def check_firefox(path, facts):
 
 def main():
     folder, proto, annotate, golden = map(pathlib.Path, sys.argv[1:])
-    for name in ("sample", "busy"):
+    for name in ("sample", "sample.bytes", "sample.objects", "busy"):
         facts = json.loads((folder / f"{name}.facts").read_text())
-        check_pprof(folder / f"{name}.pprof", facts, proto, golden if name == "sample" else None)
+        check_pprof(folder / f"{name}.pprof", facts, proto, golden / f"{name}.pprof.txt" if name in ("sample", "sample.bytes") else None)
         check_callgrind(folder / f"{name}.callgrind", facts, annotate)
-        check_chrometrace(folder / f"{name}.chrometrace", facts)
+        if facts["unit"] == "nanoseconds":
+            check_chrometrace(folder / f"{name}.chrometrace", facts)
         check_firefox(folder / f"{name}.firefox", facts)
         print(f"{name}: {facts['samples']} samples, {len(facts['functions'])} functions")
 

@@ -21,4 +21,4 @@ take golang-github-google-pprof-dev usr/share/gocode/src/github.com/google/pprof
 take valgrind usr/bin/callgrind_annotate
 
 "$write_formats" files
-"$python" "$here/check.py" files profile.proto callgrind_annotate "$here/../../golden/sample.pprof.txt"
+"$python" "$here/check.py" files profile.proto callgrind_annotate "$here/../../golden"

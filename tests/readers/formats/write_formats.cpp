@@ -1,8 +1,8 @@
-// write_formats FOLDER: two profiles in the formats that check.py looks at, as NAME.FORMAT, and as
-// NAME.facts what it has to find there: the golden tests' sample, and a large one of many stacks,
-// in which functions call themselves and each other, with gaps and hostile names. write_formats
-// --time SAMPLES: how long each format takes for so many samples of the large one, and how many
-// bytes it is.
+// write_formats FOLDER: profiles in the formats that check.py looks at, as NAME.FORMAT, and as
+// NAME.facts what it has to find there: the golden tests' sample in each unit, and a large one of
+// many stacks, in which functions call themselves and each other, with gaps and hostile names.
+// write_formats --time SAMPLES: how long each format takes for so many samples of the large one,
+// and how many bytes it is.
 
 #include <fmt/format.h>
 
@@ -91,7 +91,7 @@ Profile busy_profile(int samples) {
 }
 
 struct Costs {
-  std::int64_t own = 0, total = 0, own_ns = 0, total_ns = 0;
+  std::int64_t own = 0, total = 0, own_weight = 0, total_weight = 0;
   const Frame* frame = nullptr;
 };
 
@@ -113,12 +113,12 @@ nlohmann::json facts(const Profile& profile) {
                        {"tid", thread.tid},
                        {"pid", thread.pid},
                        {"samples", 0},
-                       {"ns", 0}});
+                       {"weight", 0}});
   for (const auto& [of, amount] : profile.counts()) {
     const Profile::Situation& situation = profile.situations()[of.situation];
     nlohmann::json& thread = threads[of.thread];
     thread["samples"] = thread["samples"].get<std::int64_t>() + amount.samples;
-    thread["ns"] = thread["ns"].get<std::int64_t>() + amount.weight_ns;
+    thread["weight"] = thread["weight"].get<std::int64_t>() + amount.weight;
     states[situation.asleep ? "asleep" : std::string(name(situation.vm_state))] += amount.samples;
     std::set<std::string> seen;
     const auto stack = profile.stack(situation.stack);
@@ -127,12 +127,12 @@ nlohmann::json facts(const Profile& profile) {
       Costs& costs = functions[describe(frame, false)];
       if (costs.frame == nullptr) costs.frame = &frame;
       if (!seen.insert(describe(frame, false)).second) continue;
-      costs.total += amount.samples, costs.total_ns += amount.weight_ns;
+      costs.total += amount.samples, costs.total_weight += amount.weight;
     }
     if (stack.empty()) continue;
     const Frame& innermost = profile.frames()[stack.back()];
     Costs& costs = functions[describe(innermost, false)];
-    costs.own += amount.samples, costs.own_ns += amount.weight_ns;
+    costs.own += amount.samples, costs.own_weight += amount.weight;
     lines[describe(innermost, false)][innermost.line > 0 ? innermost.line : innermost.line_defined] += amount.samples;
   }
   const FunctionTable table = functions_of(profile, false);
@@ -143,7 +143,8 @@ nlohmann::json facts(const Profile& profile) {
       throw std::logic_error("costs() counts otherwise");
   }
   nlohmann::json json = {{"samples", profile.samples()},
-                         {"ns", profile.weight_ns()},
+                         {"weight", profile.weight()},
+                         {"unit", name(profile.about.unit)},
                          {"threads", threads},
                          {"states", states},
                          {"started_s", profile.about.started_s},
@@ -159,8 +160,8 @@ nlohmann::json facts(const Profile& profile) {
                                  {"line_defined", costs.frame->line_defined},
                                  {"own", costs.own},
                                  {"total", costs.total},
-                                 {"own_ns", costs.own_ns},
-                                 {"total_ns", costs.total_ns},
+                                 {"own_weight", costs.own_weight},
+                                 {"total_weight", costs.total_weight},
                                  {"lines", of_lines}});
   }
   return json;
@@ -171,6 +172,7 @@ constexpr std::array checked = {"pprof", "chrometrace", "callgrind", "firefox"};
 void write(const Profile& profile, const std::string& path) {
   std::ofstream(path + ".facts") << facts(profile);
   for (const char* format : checked) {
+    if (refusal(*find_format(format), profile.about.unit)) continue;
     std::ofstream out(path + '.' + format, std::ios::binary);
     find_format(format)->write(profile, {}, out);
   }
@@ -196,6 +198,10 @@ void time_formats(int samples) {
 int main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == "--time") return luaspy::time_formats(std::atoi(argv[2])), 0;
   if (argc != 2) return 2;
-  luaspy::write(luaspy::sample_profile(), argv[1] + std::string("/sample"));
-  luaspy::write(luaspy::busy_profile(10'000), argv[1] + std::string("/busy"));
+  using luaspy::Unit;
+  const std::string folder = argv[1];
+  luaspy::write(luaspy::sample_profile(), folder + "/sample");
+  luaspy::write(luaspy::sample_profile(Unit::bytes), folder + "/sample.bytes");
+  luaspy::write(luaspy::sample_profile(Unit::objects), folder + "/sample.objects");
+  luaspy::write(luaspy::busy_profile(10'000), folder + "/busy");
 }

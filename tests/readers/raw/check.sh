@@ -1,15 +1,43 @@
 #!/usr/bin/env bash
-# check.sh PYTHON LUASPY: read.py, which was written from docs/raw-format.md alone, reads what luaspy reads, of a whole file and of one that was cut off.
+# check.sh PYTHON LUASPY: read.py, which was written from docs/raw-format.md alone, reads what luaspy reads, of whole files and of ones that were cut off:
+# of version 1 (time), and of version 2 (time and bytes, which the golden test writes).
 set -euo pipefail
 python=$1 luaspy=$2 here=$(cd "$(dirname "$0")" && pwd) folder=$(mktemp -d)
+golden=$here/../../golden
 trap 'rm -rf "$folder"' EXIT
-cp "$here/sample.luaspy" "$folder/whole.luaspy"
-head -c -40 "$here/sample.luaspy" > "$folder/cut.luaspy"
-(cat "$folder/whole.luaspy"; printf 'no block') > "$folder/more.luaspy"
-for file in whole cut more; do
-  "$luaspy" report "$folder/$file.luaspy" -f folded --lines -o "$folder/$file.folded"
-  "$python" "$here/read.py" "$folder/$file.luaspy" > "$folder/$file.expected"
-  cmp "$folder/$file.folded" "$folder/$file.expected"
-done
-grep -q 'inner (shop.lua:~3)' "$folder/whole.folded"
-cmp "$folder/whole.folded" "$folder/more.folded"
+
+# read_both FILE NAME
+read_both() {
+  cp "$1" "$folder/whole.luaspy"
+  head -c -40 "$1" > "$folder/cut.luaspy"
+  (cat "$1"; printf 'no block') > "$folder/more.luaspy"
+  for file in whole cut more; do
+    "$luaspy" report "$folder/$file.luaspy" -f folded --lines -o "$folder/$file.folded"
+    "$python" "$here/read.py" "$folder/$file.luaspy" > "$folder/$file.expected"
+    cmp "$folder/$file.folded" "$folder/$file.expected"
+  done
+  cmp "$folder/whole.folded" "$folder/more.folded"
+  mv "$folder/whole.folded" "$folder/$2"
+}
+read_both "$here/sample.luaspy" first
+read_both "$golden/sample.luaspy" time
+read_both "$golden/sample.bytes.luaspy" bytes
+grep -q 'inner (shop.lua:~3)' "$folder/first"
+grep -q 'work (app/main.lua:12) 3$' "$folder/time"
+grep -q 'work (app/main.lua:12) 1558291$' "$folder/bytes"
+
+# What report says of bytes, and what it refuses.
+"$luaspy" report "$golden/sample.bytes.luaspy" > "$folder/report"
+grep -q '4.0 MiB in 6 samples of 2 threads' "$folder/report"
+grep -q ' 1.5 MiB    1.5 MiB  work (app/main.lua:10)$' "$folder/report"
+"$luaspy" report "$golden/sample.bytes.luaspy" --by samples | grep -q '^   50.0    66.7         3         4  work (app/main.lua:10)$'
+# refused TEXT ARGUMENT...: with wrong usage.
+refused() {
+  local text=$1 status=0
+  shift
+  "$luaspy" report "$@" 2> "$folder/error" || status=$?
+  [ "$status" = 2 ] && grep -q -- "$text" "$folder/error" || { echo "report $*: $status, $(cat "$folder/error")" >&2; exit 1; }
+}
+refused 'chrometrace shows time only; this profile counts bytes' "$golden/sample.bytes.luaspy" -f chrometrace -o "$folder/trace"
+[ ! -e "$folder/trace" ]
+refused 'counts nanoseconds, .*sample.bytes.luaspy counts bytes: they cannot be compared' --diff "$golden/sample.luaspy" "$golden/sample.bytes.luaspy"

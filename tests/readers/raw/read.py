@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reads a raw recording as docs/raw-format.md describes it, and prints it folded, with lines. check.sh compares that with luaspy's."""
+"""Reads a raw recording as docs/raw-format.md describes it, of version 1 or 2, and prints it folded, with lines: with numbers of samples, or with what
+they weigh if that is no time. check.sh compares that with luaspy's."""
 import sys
 import zlib
 
@@ -9,13 +10,18 @@ LUA, C, NATIVE, MARKER = range(4)
 class Reader:
     def __init__(self):
         self.strings, self.frames, self.threads, self.stacks = [], [], [], [()]
-        self.counts, self.about = {}, {}
+        self.counts, self.weights, self.about = {}, {}, {}   # counts, weights: by stack
+        self.weight, self.unit = 0, None
 
     def record(self, kind, body):
         fields = numbers(body) if kind not in (1, 2) else []
         if kind == 1:
             key, rest = text(body)
             self.about[key] = text(rest)[0]
+            if key == "unit" and self.version > 1:
+                assert self.about[key] in ("nanoseconds", "bytes", "objects"), "a unit that is not known"
+                assert self.unit in (None, self.about[key]), "another unit"
+                self.unit = self.about[key]
         elif kind == 2:
             self.strings.append(body.decode())
         elif kind == 3:
@@ -26,8 +32,12 @@ class Reader:
             self.stacks.append(self.stacks[fields[0]] + (fields[1],))
         elif kind == 5:
             self.threads.append(fields)
+        elif kind == 6:
+            self.weight = fields[1] if len(fields) > 1 else fields[0]
         elif kind == 7 and fields[1] & 8 == 0:
+            assert self.unit, "a sample before the unit"
             self.counts[fields[2]] = self.counts.get(fields[2], 0) + 1
+            self.weights[fields[2]] = self.weights.get(fields[2], 0) + self.weight
 
     def block(self, payload):
         while payload:
@@ -37,8 +47,9 @@ class Reader:
             payload = rest[size:]
 
     def file(self, data):
-        assert data[:8] == b"LUASPY\x1a\x01", "no raw recording"
-        at = 8
+        assert data[:7] == b"LUASPY\x1a" and data[7] in (1, 2), "no raw recording, or one of a version that is not known"
+        self.version, at = data[7], 8
+        self.unit = "nanoseconds" if self.version == 1 else None
         while at < len(data):
             size, crc = int.from_bytes(data[at:at + 4], "little"), int.from_bytes(data[at + 4:at + 8], "little")
             payload = data[at + 8:at + 8 + size]
@@ -111,7 +122,7 @@ def main():
         reader.file(file.read())
     reader.settle()
     lines = {}
-    for stack, count in reader.counts.items():
+    for stack, count in (reader.counts if reader.unit == "nanoseconds" else reader.weights).items():
         line = ";".join(shown(*reader.frames[frame]).replace(";", ":") for frame in reader.stacks[stack])
         lines[line] = lines.get(line, 0) + count
     for line in sorted(lines, key=str.encode):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Load a profile into the real speedscope application and look at the result.
+"""Load profiles into the real speedscope application and look at the result.
 
 The web application comes from npm, is served on a loopback port together with
 the profile, and runs in headless Chromium under chromedriver. Exit status: 0
@@ -181,14 +181,18 @@ def look(browser, site, picture):
 def check(args):
     args.work.mkdir(parents=True, exist_ok=True)
     work = args.work.resolve()
-    raw = args.file.read_bytes()
+    app = fetch_app(work)
+    return "; ".join(f"{file.name}: {check_file(file, args, work, app)}" for file in args.files)
+
+
+def check_file(file, args, work, app):
+    raw = file.read_bytes()
     try:
         profile = json.loads(raw)
     except ValueError as error:
-        raise Failure(f"not JSON: {error}") from None
-    app = fetch_app(work)
+        raise Failure(f"{file.name} is not JSON: {error}") from None
     problems = shape_problems(profile, app / "file-format-schema.json")
-    picture = work / "screenshot.png"
+    picture = work / f"{file.name}.png"
     picture.unlink(missing_ok=True)
     try:
         with serve(app, raw) as site, browse(work, PAGE) as browser:
@@ -206,7 +210,7 @@ def check(args):
         if args.profiles is not None and count != args.profiles:
             problems.append(f"{count} profiles shown, {args.profiles} expected")
     if problems:
-        raise Failure("; ".join(problems))
+        raise Failure(f"{file.name}: " + "; ".join(problems))
     schema = "schema checked" if jsonschema else "no jsonschema module, schema not checked"
     return f"{count} profile(s), {schema}, {len(names)} names shown: {listing(names)}"
 
@@ -217,15 +221,15 @@ def listing(names, most=20):
 
 def main():
     parser = argparse.ArgumentParser(description="Check that a profile loads in speedscope.")
-    parser.add_argument("file", type=pathlib.Path)
+    parser.add_argument("files", type=pathlib.Path, nargs="+")
     parser.add_argument("--work", type=pathlib.Path, required=True,
-                        help="directory for the npm package, the log and the screenshot")
+                        help="directory for the npm package, the log and the pictures")
     parser.add_argument("--expect", action="append", required=True, metavar="NAME",
                         help="a frame name that must be listed, in full")
     parser.add_argument("--profiles", type=int, help="number of profiles that must be on offer")
     parser.add_argument("--limit", type=int, default=120, help="seconds for the whole run")
     args = parser.parse_args()
-    run_check(args.file, args.limit, lambda: check(args))
+    run_check("speedscope", args.limit, lambda: check(args))
 
 
 if __name__ == "__main__":

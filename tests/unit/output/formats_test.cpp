@@ -1,10 +1,12 @@
-// What writing takes in memory.
+// What formats show of each unit, and what writing takes in memory.
 
 #include <malloc.h>
 
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <streambuf>
 
 #include "output/format.h"
@@ -33,7 +35,62 @@ class Watch : public std::streambuf {
   std::size_t bytes_ = 0, most_ = 0;
 };
 
+// A profile of two samples, which weigh 3,000 and 400.
+std::string written(const char* format, Unit unit) {
+  Profile profile;
+  profile.about.unit = unit;
+  profile.about.rate = 100;
+  const Frame main = {Frame::Kind::native, "main", "lua", 0, 0}, work = {Frame::Kind::lua, "work", "a.lua", 1, 2};
+  Sample sample;
+  sample.stack = {main, work};
+  profile.add({1, "one"}, {10'000'000, 3000}, sample);
+  sample.stack = {main};
+  profile.add({1, "one"}, {20'000'000, 400}, sample);
+  std::ostringstream out;
+  find_format(format)->write(profile, {}, out);
+  return out.str();
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
+
 }  // namespace
+
+TEST_CASE("every format says what samples weigh, in bytes and in objects", "[unit]") {
+  CHECK(written("folded", Unit::nanoseconds) == "main (lua) 1\nmain (lua);work (a.lua:1) 1\n");
+  for (const Unit unit : {Unit::bytes, Unit::objects}) {
+    const bool bytes = unit == Unit::bytes;
+    CHECK(written("folded", unit) == "main (lua) 400\nmain (lua);work (a.lua:1) 3000\n");
+
+    const nlohmann::json speedscope = nlohmann::json::parse(written("speedscope", unit)).at("profiles").at(0);
+    CHECK(speedscope.at("unit") == (bytes ? "bytes" : "none"));
+    CHECK(speedscope.at("weights") == nlohmann::json({3000, 400}));
+    CHECK(speedscope.at("endValue") == 3400);
+
+    const std::string callgrind = written("callgrind", unit);
+    CHECK(has(callgrind, bytes ? "\nevent: Bytes : bytes\nevents: Samples Bytes\nsummary: 2 3400\n"
+                               : "\nevent: Objects : objects\nevents: Samples Objects\nsummary: 2 3400\n"));
+    CHECK(has(callgrind, bytes ? "\ndesc: total: 3.3 KiB\n" : "\ndesc: total: 3,400 objects\n"));
+
+    const nlohmann::json samples = nlohmann::json::parse(written("firefox", unit)).at("threads").at(0).at("samples");
+    CHECK(samples.at("weightType") == (bytes ? "bytes" : "samples"));
+    CHECK(samples.at("weight") == nlohmann::json({3000, 400, 0}));  // the last one ends what is before it
+    CHECK(samples.at("timeDeltas") == nlohmann::json({10.0, 10.0, 0.0}));
+
+    const std::string page = written("flamegraph", unit);
+    CHECK(has(page, bytes ? "\n\"unit\":\"bytes\",\n" : "\n\"unit\":\"objects\",\n"));
+    CHECK(has(page, bytes ? "[\"Total\",\"3.3 KiB\"]" : "[\"Total\",\"3,400 objects\"]"));
+    CHECK(has(page, "\"start\":0,\"runs\":[2,0,1,3000,0,1,0,1,400,0]"));
+  }
+}
+
+TEST_CASE("what shows time only is not made of anything else", "[unit]") {
+  for (const Format& format : formats()) {
+    CHECK(!refusal(format, Unit::nanoseconds));
+    CHECK(refusal(format, Unit::bytes).has_value() == (format.name == "chrometrace"));
+  }
+  CHECK(refusal(*find_format("chrometrace"), Unit::objects)->text.find("this profile counts objects") !=
+        std::string::npos);
+}
 
 TEST_CASE("writing many samples takes little memory", "[unit]") {
   constexpr int count = 200'000;
@@ -51,7 +108,7 @@ TEST_CASE("writing many samples takes little memory", "[unit]") {
     std::ostream out(&watch);
     const std::size_t before = allocated();
     format.write(profile, {}, out);
-    CHECK(watch.bytes() > (format.needs_order ? 10 * count : 10));
+    CHECK(watch.bytes() > (format.needs_order() ? 10 * count : 10));
     CHECK(std::max(watch.most_allocated(), before) - before < 2'000'000);
   }
 }

@@ -1,6 +1,7 @@
 // The raw recording: what was sampled is read again, and no file makes the reader do anything else
 // than read what is right in it.
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <zlib.h>
 
@@ -27,8 +28,10 @@ Frame lua(std::string name, std::string file, int defined, int line, bool near =
 // profile.
 class Recorder {
  public:
-  explicit Recorder(const Shape& shape = {})
-      : profile_(true), shaper_(shape, stacks_, profile_.stacks()), raw_(stacks_, threads_, out_) {}
+  explicit Recorder(const Shape& shape = {}, Unit unit = Unit::nanoseconds)
+      : profile_(true), shaper_(shape, stacks_, profile_.stacks()), raw_(stacks_, threads_, unit, out_) {
+    profile_.about.unit = unit;
+  }
 
   std::uint32_t thread(const Profile::Thread& thread) {
     threads_.push_back(thread);
@@ -68,7 +71,8 @@ class Recorder {
   RawWriter raw_;
 };
 
-// Every kind of frame, state and loss; flushed in the middle.
+// Every kind of frame, state and loss; flushed in the middle. In bytes and objects, the samples of
+// a tick differ in weight.
 void record_everything(Recorder& recorder) {
   const Frame main = {Frame::Kind::native, "main", "lua5.4", 0, 0}, chunk = lua("main chunk", "app/main.lua", 0, 30);
   const Frame hostile = lua("a;b<script>\\x1b[31m", "[string \"x;y...\"]", 1, 2),
@@ -89,11 +93,15 @@ void record_everything(Recorder& recorder) {
                  1'700'000'000,
                  0,
                  0,
-                 false};
+                 false,
+                 -1,
+                 recorder.profile().about.unit};
+  const bool of_time = about.unit == Unit::nanoseconds;
   std::int64_t at = 0;
   for (int i = 0; i < 60; ++i) {
-    const std::int64_t weight = 10 * ms + static_cast<std::int64_t>(random() % 1000);
-    at += weight;
+    const std::int64_t passed = 10 * ms + static_cast<std::int64_t>(random() % 1000);
+    at += passed;
+    const std::int64_t weight = of_time ? passed : i * i * i, second_weight = of_time ? passed : 1'000'000'000LL * i;
     const Frame work = lua(i % 3 == 0 ? "function" : "work", "app/main.lua", 10, 10 + static_cast<int>(random() % 4),
                            i % 5 == 0);
     Stack stack = {main, chunk, work};
@@ -108,7 +116,7 @@ void record_everything(Recorder& recorder) {
     facts.quality = {1, i % 2, 1, 0, i % 9 == 0, 0, 0, i % 11, 0, 0, i % 13};
     recorder.sample(first, {at, weight}, i % 10 == 9 ? Recorder::lost(static_cast<Loss>(1 + i / 10), 5'000) : facts,
                     stack);
-    if (i % 2 == 1) recorder.sample(second, {at, weight}, facts, {main, work, work, work});
+    if (i % 2 == 1) recorder.sample(second, {at, second_weight}, facts, {main, work, work, work});
     else recorder.idle();
     if (i % 20 == 10) recorder.loss(Loss::skipped, 3);
     if (i % 20 == 19) about.duration_ns = at, about.ticks = i + 1, about.complete = i == 59, recorder.about(about);
@@ -147,8 +155,8 @@ std::vector<std::string> payloads(const std::string& file) {
   return payloads;
 }
 
-std::string file_of(const std::vector<std::string>& payloads) {
-  std::string file = "LUASPY\x1a\x01";
+std::string file_of(const std::vector<std::string>& payloads, char version = 2) {
+  std::string file = std::string("LUASPY\x1a") + version;
   for (const std::string& payload : payloads) file += u32(payload.size()) + u32(crc(payload)) + payload;
   return file;
 }
@@ -187,7 +195,7 @@ TEST_CASE("from a raw recording every format is what a recording would have writ
         CHECK(written(*read_again, format, options) == written(direct, format, options));
     }
     CHECK(read_again->samples() == direct.samples());
-    CHECK(read_again->weight_ns() == direct.weight_ns());
+    CHECK(read_again->weight() == direct.weight());
     CHECK(read_again->idle() == direct.idle());
     CHECK(read_again->stops().total_ns() == direct.stops().total_ns());
     CHECK(read_again->quality() == direct.quality());
@@ -201,6 +209,53 @@ TEST_CASE("from a raw recording every format is what a recording would have writ
     CHECK(read_again->about.ticks == direct.about.ticks);
     CHECK(read_again->about.complete);
   }
+}
+
+TEST_CASE("a raw recording of bytes or objects is read as one", "[unit]") {
+  for (const Unit unit : {Unit::bytes, Unit::objects}) {
+    Recorder recorder({}, unit);
+    record_everything(recorder);
+    Profile& direct = recorder.profile();
+    Result<Profile> read_again = read(recorder.file());
+    REQUIRE(read_again);
+    CHECK(read_again->about.unit == unit);
+    direct.settle_names(), read_again->settle_names();
+    for (const Format& format : formats()) {
+      if (format.write == nullptr) continue;
+      INFO(format.name);
+      CHECK(written(*read_again, format, {}) == written(direct, format, {}));
+    }
+    CHECK(read_again->weight() == direct.weight());
+    CHECK(direct.weight() > 1'000'000'000);
+    CHECK(read_again->about.ticks == 60);
+  }
+}
+
+TEST_CASE("what a raw recording counts is known before its first sample, and never changes", "[unit]") {
+  const auto about = [](const std::string& key, const std::string& value) {
+    const std::string body = static_cast<char>(key.size()) + key + static_cast<char>(value.size()) + value;
+    return std::string("\x01") + static_cast<char>(body.size()) + body;
+  };
+  const std::string sample = std::string("\x06\x02\x0a\x07", 4) + std::string("\x05\x04\x01\x01\x00\x00", 6) +
+                             std::string("\x07\x03\x00\x00\x00", 5);  // 7 at 10 ns
+  const std::string names = std::string("\x02\x00", 2);
+  const auto unit_of = [&](const std::string& records, char version = 2) {
+    const Result<Profile> profile = read(file_of({names + records}, version));
+    REQUIRE(profile);
+    return fmt::format("{} {}", name(profile->about.unit), profile->weight());
+  };
+  CHECK(unit_of(about("unit", "bytes") + sample) == "bytes 7");
+  CHECK(unit_of(about("unit", "bytes") + sample + about("unit", "bytes") + sample) == "bytes 14");
+  CHECK(unit_of(about("unit", "bytes") + sample + about("unit", "objects") + sample) == "bytes 7");
+  CHECK(unit_of(sample + about("unit", "bytes") + sample) == "nanoseconds 0");
+  // Version 1 knows no other unit than time.
+  CHECK(unit_of(sample, 1) == "nanoseconds 7");
+  CHECK(unit_of(about("unit", "bytes") + sample, 1) == "nanoseconds 7");
+  const Result<Profile> unknown = read(file_of({names + about("unit", "coroutines") + sample}));
+  REQUIRE(!unknown);
+  CHECK(unknown.error().cause == Cause::unsupported);
+  CHECK(unknown.error().text ==
+        "This raw recording counts coroutines; this luaspy knows nanoseconds, bytes and objects.");
 }
 
 TEST_CASE("of a raw recording, a window of time and a thread can be read", "[unit]") {
@@ -300,7 +355,11 @@ TEST_CASE("whatever is in the blocks of a raw recording, what is read is a profi
 TEST_CASE("what is no raw recording is told so, and a later one", "[unit]") {
   CHECK(!read(""));
   CHECK(read("{\"$schema\":1}").error().text.find("no raw recording") != std::string::npos);
-  CHECK(read("LUASPY\x1a\x02").error().cause == Cause::unsupported);
+  CHECK(read("LUASPY\x1a\x02"));
+  for (const char* const unknown : {"LUASPY\x1a\x03", "LUASPY\x1a\xff"}) {
+    CHECK(read(unknown).error().cause == Cause::unsupported);
+    CHECK(read(unknown).error().text.find("this luaspy reads versions 1 to 2") != std::string::npos);
+  }
   // Records that are not known, and more in those that are, are skipped; a block may be empty.
   Recorder recorder;
   record_everything(recorder);
@@ -346,7 +405,7 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
   {
     Profile profile(false);
     Shaper shaper({}, stacks, profile.stacks());
-    RawWriter raw(stacks, threads, out);
+    RawWriter raw(stacks, threads, Unit::nanoseconds, out);
     const std::uint32_t thread = profile.index_of(threads[0]);
     std::minstd_rand random(3);
     std::int64_t at = 0;

@@ -33,7 +33,7 @@ std::vector<Timeline::Run> runs(const Timeline& timeline) {
 // A tick in each 10 ns.
 class Adder {
  public:
-  explicit Adder(Profile& profile, std::int64_t weight_ns = 10) : profile_(profile), weight_(weight_ns) {}
+  explicit Adder(Profile& profile, std::int64_t weight = 10) : profile_(profile), weight_(weight) {}
   void operator()(const Profile::Thread& thread, const Sample& sample, std::int64_t more = 0) {
     at_ += weight_ + more;
     profile_.add(thread, {at_, weight_ + more}, sample);
@@ -55,9 +55,9 @@ TEST_CASE("a timeline tells what it was told, equal samples as one run", "[unit]
   std::int64_t at = 0;
   for (const auto& [situation, weight] : std::vector<std::pair<std::uint32_t, std::int64_t>>{
            {7, 0}, {7, 127}, {300, 128}, {0, hour}, {0, hour}, {7, 1}, {0xffffffff, 5}})
-    timeline.add(situation, at += weight, weight);
-  timeline.add(0xffffffff, at + 20, 10);  // after 10 ns without a sample
-  timeline.add(3, at + 22, 7);            // begins before the last one ended: behind it
+    timeline.add(situation, at, at + weight, weight), at += weight;
+  timeline.add(0xffffffff, at + 10, at + 20, 10);  // after 10 ns without a sample
+  timeline.add(3, at + 15, at + 22, 7);            // begins before the last one ended: behind it
   const std::vector<Timeline::Run> told = runs(timeline);
   REQUIRE(told.size() == 7);
   const auto is = [&](std::size_t i, std::uint32_t situation, std::int64_t start, std::int64_t samples,
@@ -65,7 +65,8 @@ TEST_CASE("a timeline tells what it was told, equal samples as one run", "[unit]
     CHECK(told[i].situation == situation);
     CHECK(told[i].start_ns == start);
     CHECK(told[i].samples == samples);
-    CHECK(told[i].weight_ns == weight);
+    CHECK(told[i].end_ns == start + weight);
+    CHECK(told[i].weight == weight);
   };
   is(0, 7, 0, 2, 127);
   is(1, 300, 127, 1, 128);
@@ -74,6 +75,51 @@ TEST_CASE("a timeline tells what it was told, equal samples as one run", "[unit]
   is(4, 0xffffffff, 256 + 2 * hour, 1, 5);
   is(5, 0xffffffff, 271 + 2 * hour, 1, 10);
   is(6, 3, 281 + 2 * hour, 1, 7);
+}
+
+TEST_CASE("what a sample weighs need not be how long it lasted", "[unit]") {
+  Timeline timeline;
+  const std::int64_t much = std::int64_t{1} << 50;
+  timeline.add(1, 100, 100, much);
+  timeline.add(1, 100, 100, 5);  // at the same moment: one run
+  timeline.add(1, 300, 300, 0);
+  timeline.add(1, 400, 400, 0);
+  timeline.add(2, 400, 450, 7);
+  timeline.add(2, 460, 470, 10);  // as long as it weighs
+  const std::vector<Timeline::Run> told = runs(timeline);
+  REQUIRE(told.size() == 5);
+  const auto is = [&](std::size_t i, std::int64_t start, std::int64_t end, std::int64_t samples, std::int64_t weight) {
+    CHECK(told[i].start_ns == start);
+    CHECK(told[i].end_ns == end);
+    CHECK(told[i].samples == samples);
+    CHECK(told[i].weight == weight);
+  };
+  is(0, 100, 100, 2, much + 5);
+  is(1, 300, 300, 1, 0);
+  is(2, 400, 400, 1, 0);
+  is(3, 400, 450, 1, 7);
+  is(4, 460, 470, 1, 10);
+}
+
+TEST_CASE("a profile of bytes adds up what its samples stand for", "[unit]") {
+  Profile profile;
+  profile.about.unit = Unit::bytes;
+  const Profile::Thread thread = {1, "one"};
+  profile.add(thread, {10, 4096}, sample_of(stack_of(3, 1)));
+  profile.add(thread, {20, 64}, sample_of(stack_of(3, 2)));
+  profile.add(thread, {20, 40}, sample_of(stack_of(3, 1)));
+  CHECK(profile.samples() == 3);
+  CHECK(profile.weight() == 4200);
+  const std::vector<Timeline::Run> told = runs(profile.timeline(0));
+  REQUIRE(told.size() == 3);
+  CHECK(profile.counts().at({0, told[0].situation}).samples == 2);
+  CHECK(profile.counts().at({0, told[0].situation}).weight == 4136);
+  CHECK(told[1].start_ns == 20);
+  CHECK(told[1].end_ns == 20);
+  CHECK(told[1].weight == 64);
+  const FunctionTable functions = functions_of(profile, false);
+  CHECK(total_cost(profile, usual_by(profile.about.unit)) == 4200);
+  CHECK(costs(profile, functions, By::weight).front().total == 4200);
 }
 
 TEST_CASE("a profile counts samples by thread and stack, and keeps their order", "[unit]") {
@@ -97,14 +143,14 @@ TEST_CASE("a profile counts samples by thread and stack, and keeps their order",
   }
   CHECK(told[0].situation == told[3].situation);
   CHECK(profile.counts().at({0, told[0].situation}).samples == 3);
-  CHECK(profile.counts().at({0, told[0].situation}).weight_ns == 30);
+  CHECK(profile.counts().at({0, told[0].situation}).weight == 30);
   CHECK(profile.counts().at({0, told[1].situation}).samples == 1);
   CHECK(profile.counts().at({1, told[1].situation}).samples == 1);
   CHECK(profile.counts().size() == 5);
   const Profile::StackId both = profile.situations()[told[1].situation].stack;
   CHECK(profile.stack_counts().at(both).samples == 2);
   CHECK(profile.stack_counts(1).at(both).samples == 1);
-  CHECK(profile.weight_ns() == 70);
+  CHECK(profile.weight() == 70);
 }
 
 TEST_CASE("the same stack in another state of the VM is another situation", "[unit]") {
@@ -155,7 +201,7 @@ TEST_CASE("a sample that repeats its thread's last one counts like it", "[unit]"
   CHECK(profile.samples_in(VmState::interpreting) == 6);
   REQUIRE(runs(profile.timeline(0)).size() == 1);
   CHECK(runs(profile.timeline(0)).front().samples == 5);
-  CHECK(runs(profile.timeline(0)).front().weight_ns == 50);
+  CHECK(runs(profile.timeline(0)).front().weight == 50);
   const std::vector<Cost> all = costs(profile, functions_of(profile, false), By::samples);
   CHECK(all[most_expensive(all).front()].own == 5);
 }

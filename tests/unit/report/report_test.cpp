@@ -85,7 +85,7 @@ TEST_CASE("a sample counts once for a function, however often it is on the stack
   CHECK(cost_of(view.callees, "f") == 4);
   CHECK(cost_of(view.callees, "g") == 3);
   CHECK(cost_of(view.callees, "h") == 3);
-  CHECK(costs(samples.profile, functions, By::time)[view.function].total == 80);
+  CHECK(costs(samples.profile, functions, By::weight)[view.function].total == 80);
 }
 
 TEST_CASE("functions are found by name, then by text, then by pattern", "[unit]") {

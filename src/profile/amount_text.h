@@ -1,0 +1,21 @@
+#pragma once
+// What samples weigh, as people read it. All texts are made here, but those of the flame graph
+// page: its own script makes them, by the same rules (flamegraph/words.js).
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "profile/function_table.h"
+
+namespace luaspy {
+
+// "3.65 s", "1.2 MiB", "3,400 objects".
+std::string amount_text(std::int64_t amount, Unit unit);
+
+// The same in a table, whose heading says what is counted: "365", "3.65 s", "1.2 MiB", "3,400".
+std::string cost_text(std::int64_t cost, By by, Unit unit);
+// That heading: "Samples", "Time", "Bytes", "Objects".
+std::string_view cost_heading(By by, Unit unit);
+
+}  // namespace luaspy
