@@ -32,6 +32,15 @@ struct Sliced {
   double samples = 0;  // in all
 };
 
+// Time in seconds.
+double amount_of(std::int64_t weight, Unit unit) {
+  return static_cast<double>(weight) / (unit == Unit::nanoseconds ? 1e9 : 1);
+}
+
+double amount_of(const Profile::Amount& amount, DiffBy by, Unit unit) {
+  return by == DiffBy::shares ? static_cast<double>(cost(amount, usual_by(unit))) : amount_of(amount.weight, unit);
+}
+
 // Which functions a stack counts for.
 std::vector<std::uint32_t> counted(const std::vector<Profile::FrameId>& stack, const FunctionTable& functions,
                                    bool total) {
@@ -60,18 +69,19 @@ Sliced sliced(const Profile& profile, const DiffOptions& options) {
     profile.timeline(thread).for_each([&](const Timeline::Run& run) { end = std::max(end, run.end_ns); });
   }
   const double slice_ns = static_cast<double>(end) / slice_count;
+  const auto put = [&](const Timeline::Run& run, int slice, double part) {
+    const auto index = static_cast<std::size_t>(slice);
+    result.whole[index] += part;
+    for (const std::uint32_t function : by_situation[run.situation]) result.of_function[function][index] += part;
+  };
   const auto add = [&](const Timeline::Run& run) {
-    const double amount = options.by == DiffBy::shares ? static_cast<double>(run.samples)
-                                                       : static_cast<double>(run.weight) / 1e9;
+    const double amount = amount_of({run.samples, run.weight}, options.by, profile.about.unit);
     const double from = static_cast<double>(run.start_ns) / slice_ns,
-                 length = std::max(static_cast<double>(run.weight) / slice_ns, 1e-9);
-    for (auto slice = static_cast<std::size_t>(from); slice < slice_count && static_cast<double>(slice) < from + length;
-         ++slice) {
-      const double begin = std::max(from, static_cast<double>(slice)),
-                   until = std::min(from + length, static_cast<double>(slice) + 1);
-      const double part = amount * (until - begin) / length;
-      result.whole[slice] += part;
-      for (const std::uint32_t function : by_situation[run.situation]) result.of_function[function][slice] += part;
+                 length = static_cast<double>(run.end_ns - run.start_ns) / slice_ns;
+    if (length < 1e-9) return put(run, std::min(static_cast<int>(from), slice_count - 1), amount);  // a moment
+    for (auto slice = static_cast<int>(from); slice < slice_count && slice < from + length; ++slice) {
+      const double begin = std::max<double>(from, slice), until = std::min<double>(from + length, slice + 1);
+      put(run, slice, amount * (until - begin) / length);
     }
   };
   for (std::size_t thread = 0; thread < profile.threads().size(); ++thread) profile.timeline(thread).for_each(add);
@@ -122,7 +132,7 @@ Estimate estimate(const Sliced& cut, const Slices* of_function, double seconds, 
   for (std::size_t i = 0; i < residuals.size() && of_function != nullptr; ++i) {
     residuals[i] = (*of_function)[i] - (by == DiffBy::shares ? share * cut.whole[i] : amount / slice_count);
   }
-  const double scale = by == DiffBy::shares ? whole : by == DiffBy::time ? seconds : 1;
+  const double scale = by == DiffBy::shares ? whole : by == DiffBy::weight ? seconds : 1;
   if (!(scale > 0) || !(cut.samples > 0)) return {};
   const double seen = variance_of_sum(residuals, by == DiffBy::shares ? used_slices(cut) : slice_count) /
                       (scale * scale);
@@ -241,9 +251,10 @@ ProfileDiff::Verdict verdict(const ProfileDiff::Row& row, double whole, double o
 ProfileDiff profile_diff(const Profile& before, const Profile& after, const DiffOptions& options) {
   ProfileDiff diff;
   diff.options = options;
+  diff.unit = after.about.unit;
   const auto whole_of = [](const Profile& profile) {
     return ProfileDiff::Whole{profile.samples(), static_cast<double>(profile.about.duration_ns) / 1e9,
-                              static_cast<double>(profile.weight()) / 1e9};
+                              profile.weight()};
   };
   diff.before = whole_of(before), diff.after = whole_of(after);
   const Sliced cut_before = sliced(before, options), cut_after = sliced(after, options);
@@ -279,9 +290,10 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   for (ProfileDiff::Row& row : diff.rows) row.interval *= many;
   if (options.by == DiffBy::shares) diff.others = change_of_most(diff.rows);
   const auto whole_in_unit = [&](const ProfileDiff::Whole& whole) {
+    const double amount = amount_of(whole.weight, diff.unit);
     return options.by == DiffBy::shares ? 1
-           : options.by == DiffBy::run  ? whole.cpu_seconds
-           : whole.seconds > 0          ? whole.cpu_seconds / whole.seconds
+           : options.by == DiffBy::run  ? amount
+           : whole.seconds > 0          ? amount / whole.seconds
                                         : 0;
   };
   const double whole = std::max(whole_in_unit(diff.before), whole_in_unit(diff.after));
@@ -293,6 +305,11 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
 }
 
 std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, bool lines) {
+  const Unit unit = after.about.unit;
+  const auto number = [&](const Profile::Amount& amount) {
+    if (by == DiffBy::shares || unit != Unit::nanoseconds) return amount_of(amount, by, unit);
+    return static_cast<double>(amount.weight) / 1e6;
+  };
   std::map<std::string, std::pair<double, double>> stacks;
   const auto add = [&](const Profile& profile, double scale, double std::pair<double, double>::*side) {
     for (const auto& [id, amount] : profile.stack_counts()) {
@@ -302,16 +319,16 @@ std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, 
         std::ranges::replace(one, ';', ':');  // the format has no escapes
         text += (text.empty() ? "" : ";") + one;
       }
-      stacks[text].*side += scale * (by == DiffBy::shares ? static_cast<double>(amount.samples)
-                                                          : static_cast<double>(amount.weight) / 1e6);
+      stacks[text].*side += scale * number(amount);
     }
   };
   const auto ratio = [](std::int64_t of, std::int64_t to) {
     return to == 0 ? 1.0 : static_cast<double>(of) / static_cast<double>(to);
   };
-  const double scale = by == DiffBy::shares ? ratio(after.samples(), before.samples())
-                       : by == DiffBy::time ? ratio(after.about.duration_ns, before.about.duration_ns)
-                                            : 1.0;
+  const double scale = by == DiffBy::shares
+                           ? ratio(total_cost(after, usual_by(unit)), total_cost(before, usual_by(unit)))
+                       : by == DiffBy::weight ? ratio(after.about.duration_ns, before.about.duration_ns)
+                                              : 1.0;
   add(before, scale, &std::pair<double, double>::first);
   add(after, 1, &std::pair<double, double>::second);
   std::string text;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/profile_diff.h"
 
@@ -9,21 +10,43 @@ namespace {
 
 using Verdict = ProfileDiff::Verdict;
 
-std::string amount(double value, DiffBy by, bool with_sign) {
-  const double shown_value = by == DiffBy::run ? value : 100 * value;
-  const int digits = by == DiffBy::run ? 3 : 1;
+// Rows show shares and time as numbers, of which the heads of the columns say the unit; bytes and
+// objects as texts.
+bool shows_numbers(const ProfileDiff& diff) {
+  return diff.options.by == DiffBy::shares || diff.unit == Unit::nanoseconds;
+}
+
+std::string amount(double value, const ProfileDiff& diff, bool with_sign) {
+  if (!shows_numbers(diff))
+    return (with_sign && value >= 0 ? "+" : "") + cost_text(std::llround(value), By::weight, diff.unit);
+  const double shown_value = diff.options.by == DiffBy::run ? value : 100 * value;
+  const int digits = diff.options.by == DiffBy::run ? 3 : 1;
   return with_sign ? fmt::format("{:+.{}f}", shown_value, digits) : fmt::format("{:.{}f}", shown_value, digits);
 }
+
+// "Before" or "After" as the head of a column.
+std::string head(std::string_view which, const ProfileDiff& diff) {
+  const bool in_all = diff.options.by == DiffBy::run;
+  if (shows_numbers(diff)) return fmt::format("{} {}", which, in_all ? "s" : "%");
+  return fmt::format("{}{}", which, in_all ? "" : "/s");
+}
+
+// What became of a function that has more, or less.
+std::string_view more_word(const ProfileDiff& diff) { return diff.unit == Unit::nanoseconds ? "slower" : "more"; }
+std::string_view less_word(const ProfileDiff& diff) { return diff.unit == Unit::nanoseconds ? "faster" : "less"; }
 
 // What most functions' shares changed by, if it is worth a word; else 1.
 double others(const ProfileDiff& diff) { return diff.others < 0.99 || diff.others > 1.01 ? diff.others : 1; }
 
-std::string verdict_text(const ProfileDiff::Row& row, double of_others) {
+std::string verdict_text(const ProfileDiff::Row& row, const ProfileDiff& diff) {
+  const auto change = [&](std::string_view word) {
+    return fmt::format("{} {:+.0f} %", word, 100 * (row.after / row.before / others(diff) - 1));
+  };
   switch (row.verdict) {
     case Verdict::slower:
-      return fmt::format("slower {:+.0f} %", 100 * (row.after / row.before / of_others - 1));
+      return change(more_word(diff));
     case Verdict::faster:
-      return fmt::format("faster {:+.0f} %", 100 * (row.after / row.before / of_others - 1));
+      return change(less_word(diff));
     case Verdict::like_others:
       return "as most";
     case Verdict::appeared:
@@ -42,21 +65,32 @@ std::string function_of(const ProfileDiff::Row& row, const TextStyle& style) {
                      shown(row.after_text, style));
 }
 
-std::string how(const ProfileDiff& diff) {
+// How to read the amounts of another unit than time.
+std::string how_of_weights(const ProfileDiff& diff) {
+  const std::string_view head = cost_heading(By::weight, diff.unit), unit = name(diff.unit);
   switch (diff.options.by) {
-    case DiffBy::shares: {
-      std::string text =
-          "Shares of all samples, in percent: where one function gets slower, all others' shares get smaller. --by "
-          "time compares seconds.\n";
-      if (others(diff) != 1) {
-        text += fmt::format(
-            "Most functions' shares changed by {:+.1f} %, as they do when others get slower or faster; slower and "
-            "faster are told against that.\n",
-            100 * (diff.others - 1));
-      }
-      return text;
-    }
-    case DiffBy::time:
+    case DiffBy::shares:
+      return fmt::format(
+          "Shares of all {}, in percent: where one function has more, all others' shares get smaller. "
+          "--by time compares {} for each second.\n",
+          unit, unit);
+    case DiffBy::weight:
+      return fmt::format(
+          "{} for each second of the recording, of all threads together: right if the load was the "
+          "same. --by run compares runs of the same work.\n",
+          head);
+    case DiffBy::run:
+      break;
+  }
+  return fmt::format("{} in all: right if both recordings are of the same work from its start to its end.\n", head);
+}
+
+std::string how_of_time(const ProfileDiff& diff) {
+  switch (diff.options.by) {
+    case DiffBy::shares:
+      return "Shares of all samples, in percent: where one function gets slower, all others' shares get smaller. --by "
+             "time compares seconds.\n";
+    case DiffBy::weight:
       return "Percent of the time of the recording, of all threads together: right if the load was the same. --by run "
              "compares runs of the same work.\n";
     case DiffBy::run:
@@ -65,9 +99,22 @@ std::string how(const ProfileDiff& diff) {
   return "Seconds in all: right if both recordings are of the same work from its start to its end.\n";
 }
 
+std::string how(const ProfileDiff& diff) {
+  const bool of_time = diff.unit == Unit::nanoseconds;
+  std::string text = of_time ? how_of_time(diff) : how_of_weights(diff);
+  if (diff.options.by == DiffBy::shares && others(diff) != 1) {
+    text += fmt::format(
+        "Most functions' shares changed by {:+.1f} %, as they do when others get {} or {}; {} and {} "
+        "are told against that.\n",
+        100 * (diff.others - 1), more_word(diff), less_word(diff), more_word(diff), less_word(diff));
+  }
+  return text;
+}
+
 std::string summary(const ProfileDiff& diff) {
-  const auto whole = [](const ProfileDiff::Whole& of) {
-    return fmt::format("{} samples, {:.2f} s of threads' time in {:.2f} s", of.samples, of.cpu_seconds, of.seconds);
+  const auto whole = [&](const ProfileDiff::Whole& of) {
+    return fmt::format("{} samples, {}{} in {:.2f} s", of.samples, amount_text(of.weight, diff.unit),
+                       diff.unit == Unit::nanoseconds ? " of threads' time" : "", of.seconds);
   };
   const auto count = [&](Verdict verdict) {
     return std::ranges::count(diff.rows, verdict, &ProfileDiff::Row::verdict);
@@ -77,32 +124,35 @@ std::string summary(const ProfileDiff& diff) {
   std::string text = fmt::format("total: before {}; after {}; ", whole(diff.before), whole(diff.after));
   if (!diff.can_tell) return text + "too short to tell a difference from luck.\n";
   if (slower + faster == 0) return text + "no difference that can be told from luck.\n";
-  return text + fmt::format("{} slower or new, {} faster or gone, {} without a difference that can be told.\n", slower,
-                            faster, count(Verdict::none));
+  return text + fmt::format("{} {} or new, {} {} or gone, {} without a difference that can be told.\n", slower,
+                            more_word(diff), faster, less_word(diff), count(Verdict::none));
 }
 
 }  // namespace
 
 std::string diff_text(const ProfileDiff& diff, const TextStyle& style) {
   const std::string plus_minus = style.charset == Charset::utf8 ? "±" : "+-";
-  const bool seconds = diff.options.by == DiffBy::run;
   std::string text = how(diff);
   text += fmt::format(
       "{} {} holds for all rows together in 999 of 1000 comparisons; -: no difference that can be told.\n\n",
       diff.options.total ? "With all that they call."
                          : "Of the functions themselves (--total: with all that they call).",
       plus_minus);
-  text += fmt::format("{:>9} {:>9} {:>10} {}  Verdict          Function (file:line)\n",
-                      seconds ? "Before s" : "Before %", seconds ? "After s" : "After %", "Difference",
-                      fill("", 8, Cut::right, style.charset));
+  const int width = shows_numbers(diff) ? 9 : 10, interval_width = shows_numbers(diff) ? 8 : 10;
+  const auto add_row = [&](std::string_view before, std::string_view after, std::string_view difference,
+                           std::string_view interval) {
+    text += fmt::format("{:>{}} {:>{}} {:>10} {}  ", before, width, after, width, difference,
+                        fill(interval, interval_width, Cut::right, style.charset));
+  };
+  add_row(head("Before", diff), head("After", diff), "Difference", "");
+  text += "Verdict          Function (file:line)\n";
   std::size_t rows = 0;
   for (const ProfileDiff::Row& row : diff.rows) {
     if (rows == static_cast<std::size_t>(style.top)) break;
     ++rows;
-    text += fmt::format("{:>9} {:>9} {:>10} {}  {:<15}  {}\n", amount(row.before, diff.options.by, false),
-                        amount(row.after, diff.options.by, false), amount(row.difference(), diff.options.by, true),
-                        fill(plus_minus + amount(row.interval, diff.options.by, false), 8, Cut::right, style.charset),
-                        verdict_text(row, others(diff)), function_of(row, style));
+    add_row(amount(row.before, diff, false), amount(row.after, diff, false), amount(row.difference(), diff, true),
+            plus_minus + amount(row.interval, diff, false));
+    text += fmt::format("{:<15}  {}\n", verdict_text(row, diff), function_of(row, style));
   }
   if (rows < diff.rows.size()) text += fmt::format("{:>42}{} more (--top)\n", "", diff.rows.size() - rows);
   return text + "\n" + summary(diff);

@@ -82,10 +82,11 @@ Result<Profile> read_for(const ReportOptions& options, const std::string& path, 
   return profile;
 }
 
-TextStyle style_of(const ReportOptions& options) {
+TextStyle style_of(const ReportOptions& options, Unit unit) {
   std::setlocale(LC_CTYPE, "");
   const bool utf8 = std::string_view(nl_langinfo(CODESET)) == "UTF-8";
-  return {options.by == "samples" ? By::samples : By::weight, options.top, utf8 ? Charset::utf8 : Charset::ascii};
+  const By by = options.by.empty() ? usual_by(unit) : options.by == "samples" ? By::samples : By::weight;
+  return {by, options.top, utf8 ? Charset::utf8 : Charset::ascii, unit};
 }
 
 // The recording's name without what every recording's ends with.
@@ -166,11 +167,11 @@ std::string tree_view(const ReportOptions& options, const Profile& profile, cons
 }
 
 Result<int> write_views(const ReportOptions& options) {
-  const TextStyle style = style_of(options);
   Shape shape = options.shape;
   shape.lines = true;
   const Result<Profile> profile = read_for(options, options.file, shape, false);
   if (!profile) return profile.error();
+  const TextStyle style = style_of(options, profile->about.unit);
   std::string text;
   const auto add = [&](const std::string& view) { text += (text.empty() || view.empty() ? "" : "\n") + view; };
   if (!options.function.empty()) {
@@ -203,15 +204,19 @@ std::string doubts_text(const Profile& profile) {
 }
 
 Result<int> write_diff(const ReportOptions& options) {
-  const DiffBy by = options.by == "samples" ? DiffBy::shares : options.by == "time" ? DiffBy::time : DiffBy::run;
+  const DiffBy by = options.by == "time" ? DiffBy::weight : options.by == "run" ? DiffBy::run : DiffBy::shares;
   const Result<Profile> before = read_for(options, options.diff[0], options.shape, true);
   if (!before) return before.error();
   const Result<Profile> after = read_for(options, options.diff[1], options.shape, true);
   if (!after) return after.error();
+  if (before->about.unit != after->about.unit) {
+    return Error{Cause::usage, fmt::format("{} counts {}, {} counts {}: they cannot be compared.", options.diff[0],
+                                           name(before->about.unit), options.diff[1], name(after->about.unit))};
+  }
   const Format* const format = choose_format(options.format, options.output);
   std::string text;
   if (format == nullptr) {
-    const TextStyle style = style_of(options);
+    const TextStyle style = style_of(options, after->about.unit);
     text = fmt::format("before: {}\n", displayable(options.diff[0], style.charset)) + doubts_text(*before) +
            fmt::format("after:  {}\n", displayable(options.diff[1], style.charset)) + doubts_text(*after) +
            diff_text(profile_diff(*before, *after, {by, options.total}), style);

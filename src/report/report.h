@@ -24,9 +24,9 @@ struct ReportOptions {
   double least = 1;                 // %: smaller branches of the tree are summed up
   std::string source, source_path;  // a Lua file as the profile names it; where it is on disk
   bool states = false, by_thread = false;
-  int top = 20;                // rows
-  std::string by = "samples";  // or time; for differences also run
-  bool total = false;          // differences of functions with all that they call
+  int top = 20;        // rows
+  std::string by;      // samples; time: what they weigh; for differences also run; "": usual_by()
+  bool total = false;  // differences of functions with all that they call
 };
 
 // The exit code, or why there is no report.

@@ -15,8 +15,7 @@ std::string table(const Profile& profile, const FunctionTable& functions, const 
                   std::string_view heading, const std::function<bool(const Frame&)>& has_row) {
   const std::vector<Cost> all = costs(profile, functions, style.by);
   const std::int64_t whole = total_cost(profile, style.by);
-  std::string text = fmt::format("   %Own  %Total {:>9} {:>9}  {}\n", style.by == By::samples ? "Own" : "OwnTime",
-                                 style.by == By::samples ? "Total" : "TotalTime", heading);
+  std::string text = fmt::format("{}  {}\n", cost_columns_head(style), heading);
   int shown_rows = 0, more = 0;
   for (const std::uint32_t function : most_expensive(all)) {
     const Cost& of = all[function];
@@ -26,13 +25,11 @@ std::string table(const Profile& profile, const FunctionTable& functions, const 
       continue;
     }
     ++shown_rows;
-    text += fmt::format("  {:5.1f}   {:5.1f} {:>9} {:>9}  {}\n", percent(of.own, whole), percent(of.total, whole),
-                        cost_text(of.own, style.by), cost_text(of.total, style.by),
-                        shown(functions.texts[function], style));
+    text += fmt::format("{}  {}\n", cost_columns(of, whole, style), shown(functions.texts[function], style));
   }
   if (shown_rows == 0) return {};
   if (more != 0)
-    text += fmt::format("                                       {} {} more (--top)\n",
+    text += fmt::format("{:{}}{} {} more (--top)\n", "", cost_columns_width(style) + 4,
                         style.charset == Charset::utf8 ? "…" : "...", more);
   return text;
 }
@@ -83,10 +80,10 @@ std::string states_text(const Profile& profile, const TextStyle& style) {
   std::ranges::copy_if(all_doings, std::back_inserter(order),
                        [&](const Doing& doing) { return all[doing.index] != 0; });
   std::ranges::stable_sort(order, std::greater(), [&](const Doing& doing) { return all[doing.index]; });
-  std::string text = fmt::format("  Share {:>9}  State\n", cost_heading(style.by)), heading = "   %Own";
+  std::string text = fmt::format("  Share {:>9}  State\n", cost_heading(style)), heading = "   %Own";
   for (const Doing& doing : order) {
-    text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(all[doing.index], whole),
-                        cost_text(all[doing.index], style.by), doing.name);
+    text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(all[doing.index], whole), cost_text(all[doing.index], style),
+                        doing.name);
     heading += fmt::format(" {:>7}", doing.heading);
   }
   text += "\n" + heading + "  Function (file:line); shares of all\n";
@@ -123,11 +120,11 @@ std::string threads_text(const Profile& profile, const TextStyle& style) {
   std::ranges::stable_sort(rows, std::greater(), &Row::cost);
   bool several = false;
   for (const Profile::Thread& thread : profile.threads()) several |= thread.pid != profile.threads().front().pid;
-  std::string text = fmt::format("  Share {:>9}  Thread, and what cost most in it\n", cost_heading(style.by));
+  std::string text = fmt::format("  Share {:>9}  Thread, and what cost most in it\n", cost_heading(style));
   for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(style.top); ++i) {
     const Profile::Thread& thread = profile.threads()[rows[i].thread];
     text += fmt::format(
-        "  {:5.1f} {:>9}  {} {}{}\n", percent(rows[i].cost, whole), cost_text(rows[i].cost, style.by), thread.tid,
+        "  {:5.1f} {:>9}  {} {}{}\n", percent(rows[i].cost, whole), cost_text(rows[i].cost, style), thread.tid,
         shown(thread.name, style),
         several ? fmt::format(" of process {} {}", thread.pid, displayable(thread.process, style.charset, 60)) : "");
     const std::vector<Cost> of_thread = costs(profile, functions, style.by, rows[i].thread);

@@ -99,30 +99,30 @@ std::string source_listing(std::string_view text, const std::map<int, LineCost>&
         start, (static_cast<std::size_t>(line) < starts.size() ? starts[static_cast<std::size_t>(line)] : text.size()) -
                    start);
   };
-  std::string listing = fmt::format("   %Own  %Total {:>9} {:>9}   Line\n", style.by == By::samples ? "Own" : "OwnTime",
-                                    style.by == By::samples ? "Total" : "TotalTime");
+  std::string listing = cost_columns_head(style) + "   Line\n";
+  const std::size_t width = cost_columns_width(style);
+  const std::string gap = fmt::format("{:>{}}\n", style.charset == Charset::utf8 ? "⋮" : ":", width + 10);
   int shown_to = 0, without_code = 0;
   bool near = false;
   for (int line = 1; line <= count; ++line) {
     const auto next = lines.lower_bound(line - context);
     if (next == lines.end()) break;
     if (next->first > line + context) continue;
-    if (line > shown_to + 1) listing += fmt::format("{:>45}\n", style.charset == Charset::utf8 ? "⋮" : ":");
+    if (line > shown_to + 1) listing += gap;
     shown_to = line;
     const std::string code = displayable(expanded(line_text(line)), style.charset, 200);
     const auto known = lines.find(line);
     if (known == lines.end()) {
-      listing += fmt::format("{:>35} {:>9}  {}\n", "", line, code);
+      listing += fmt::format("{:{}} {:>9}  {}\n", "", width, line, code);
       continue;
     }
     const auto& [cost, is_near] = known->second;
     near |= is_near;
     without_code += !has_code(line_text(line));
-    listing += fmt::format("  {:5.1f}   {:5.1f} {:>9} {:>9}  {:>8}  {}\n", percent(cost.own, whole),
-                           percent(cost.total, whole), cost_text(cost.own, style.by), cost_text(cost.total, style.by),
+    listing += fmt::format("{}  {:>8}  {}\n", cost_columns(cost, whole, style),
                            fmt::format("{}{}", is_near ? "~" : "", line), code);
   }
-  if (shown_to != 0 && shown_to < count) listing += fmt::format("{:>45}\n", style.charset == Charset::utf8 ? "⋮" : ":");
+  if (shown_to != 0 && shown_to < count) listing += gap;
   if (near) listing += "~: some of its samples are of machine code, which knows its lines nearly only.\n";
   const auto beyond = static_cast<int>(std::distance(lines.upper_bound(count), lines.end()));
   if (beyond != 0 || without_code != 0) {

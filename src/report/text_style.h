@@ -1,12 +1,10 @@
 #pragma once
 // How reports are written.
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "base/display_text.h"
-#include "profile/function_table.h"
+#include "profile/amount_text.h"
 
 namespace luaspy {
 
@@ -14,12 +12,18 @@ struct TextStyle {
   By by = By::samples;
   int top = 20;  // rows of a table
   Charset charset = Charset::utf8;
+  Unit unit = Unit::nanoseconds;  // the profile's
 };
 
-// "365", or "3.65 s".
-std::string cost_text(std::int64_t cost, By by);
-// "Samples", or "Time".
-std::string_view cost_heading(By by);
+std::string cost_text(std::int64_t cost, const TextStyle& style);
+std::string_view cost_heading(const TextStyle& style);
+
+// The first columns of a table, own and total costs as shares of `whole` and as amounts: their
+// heads, a row, and how wide they are.
+std::string cost_columns_head(const TextStyle& style);
+std::string cost_columns(const Cost& cost, std::int64_t whole, const TextStyle& style);
+std::size_t cost_columns_width(const TextStyle& style);
+
 // A function's text as a terminal may have it.
 std::string shown(const std::string& text, const TextStyle& style);
 

@@ -126,7 +126,7 @@ void raw(Bytes bytes) {
     if (format.write != nullptr && !refusal(format, profile->about.unit)) check_format(format, *profile, options);
   }
   check_views(*profile, {(more & 4) != 0 ? By::weight : By::samples, 5 + more % 8,
-                         (more & 8) != 0 ? Charset::ascii : Charset::utf8});
+                         (more & 8) != 0 ? Charset::ascii : Charset::utf8, profile->about.unit});
   const DiffBy by = static_cast<DiffBy>(more % 3);
   expect_plain(diff_text(profile_diff(*profile, *profile, {by, (more & 16) != 0}), {}),
                "differences have no control characters");

@@ -35,7 +35,7 @@ std::string tree(const Profile& profile, const TextStyle& style, bool lines, dou
 }
 
 std::string all_views(const TextStyle& style) {
-  const Profile profile = sample_profile();
+  const Profile profile = sample_profile(style.unit);
   std::string text = functions_text(profile, style) + "\n" + lines_text(profile, style) + "\n" +
                      states_text(profile, style) + "\n" + threads_text(profile, style) + "\n";
   for (const char* const name : {"work", "gsub|<script>", "main (lua5.4)", "wrk", "("})
@@ -55,6 +55,11 @@ TEST_CASE("report in ASCII, by time, few rows", "[golden]") {
   golden::check("report.ascii.txt", all_views({By::weight, 2, Charset::ascii}));
 }
 
+TEST_CASE("report of bytes, and of objects", "[golden]") {
+  golden::check("report.bytes.txt", all_views({By::weight, 20, Charset::utf8, Unit::bytes}));
+  golden::check("report.objects.txt", all_views({By::weight, 3, Charset::utf8, Unit::objects}));
+}
+
 TEST_CASE("summaries of each unit", "[golden]") {
   std::string text;
   for (const Unit unit : {Unit::nanoseconds, Unit::bytes, Unit::objects}) {
@@ -65,8 +70,9 @@ TEST_CASE("summaries of each unit", "[golden]") {
   golden::check("summaries.txt", text);
 }
 
+using Verdict = ProfileDiff::Verdict;
+
 TEST_CASE("differences in text", "[golden]") {
-  using Verdict = ProfileDiff::Verdict;
   ProfileDiff diff;
   diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", true, 0.2, 0.24, 0.021, Verdict::slower},
                {"a;b<script>\x1b[31m", "a;b<script>\x1b[31m", false, 0.3, 0.27, 0.02, Verdict::faster},
@@ -76,9 +82,9 @@ TEST_CASE("differences in text", "[golden]") {
                {"", "once [C]", false, 0, 0.002, 0.01, Verdict::none},
                {"same [C]", "same [C]", false, 0.1, 0.1, 0.011, Verdict::none}};
   diff.others = 0.95;
-  diff.before = {10'000, 10.01, 9.98}, diff.after = {12'000, 12.02, 11.99};
+  diff.before = {10'000, 10.01, 9'980'000'000}, diff.after = {12'000, 12.02, 11'990'000'000};
   std::string text = diff_text(diff, {});
-  diff.options = {DiffBy::time, true};
+  diff.options = {DiffBy::weight, true};
   text += "\n" + diff_text(diff, {By::samples, 3, Charset::ascii});
   diff.options.by = DiffBy::run;
   diff.can_tell = false;
@@ -86,6 +92,26 @@ TEST_CASE("differences in text", "[golden]") {
   golden::check("report.diff.txt", text);
   golden::check("report.diff.folded", diff_folded(sample_profile(), sample_profile(), DiffBy::shares, false) +
                                           diff_folded(sample_profile(), sample_profile(), DiffBy::run, true));
+}
+
+TEST_CASE("differences of bytes in text", "[golden]") {
+  ProfileDiff diff;
+  diff.unit = Unit::bytes;
+  diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", true, 0.2, 0.24, 0.021, Verdict::slower},
+               {"parse (a.lua:1)", "parse (a.lua:1)", false, 0.3, 0.27, 0.02, Verdict::faster}};
+  diff.others = 0.95;
+  diff.before = {10'000, 10.01, 12'345'678}, diff.after = {12'000, 12.02, 1'500'000'000'000};
+  std::string text = diff_text(diff, {});
+  diff.options.by = DiffBy::weight, diff.others = 1;
+  diff.rows = {{"work (a.lua:10)", "work (a.lua:12)", true, 1'050'000'000, 2e9, 210'000, Verdict::slower},
+               {"", "näher (b.lua:3)", false, 0, 900, 30, Verdict::appeared},
+               {"parse (a.lua:1)", "parse (a.lua:1)", false, 9000, 8100, 20.4, Verdict::faster}};
+  text += "\n" + diff_text(diff, {});
+  diff.unit = Unit::objects, diff.options.by = DiffBy::run;
+  text += "\n" + diff_text(diff, {});
+  for (const DiffBy by : {DiffBy::shares, DiffBy::run})
+    text += "\n" + diff_folded(sample_profile(Unit::bytes), sample_profile(Unit::bytes), by, false);
+  golden::check("report.bytes.diff.txt", text);
 }
 
 }  // namespace luaspy

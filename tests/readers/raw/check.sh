@@ -25,3 +25,19 @@ read_both "$golden/sample.bytes.luaspy" bytes
 grep -q 'inner (shop.lua:~3)' "$folder/first"
 grep -q 'work (app/main.lua:12) 3$' "$folder/time"
 grep -q 'work (app/main.lua:12) 1558291$' "$folder/bytes"
+
+# What report says of bytes, and what it refuses.
+"$luaspy" report "$golden/sample.bytes.luaspy" > "$folder/report"
+grep -q '4.0 MiB in 6 samples of 2 threads' "$folder/report"
+grep -q ' 1.5 MiB    1.5 MiB  work (app/main.lua:10)$' "$folder/report"
+"$luaspy" report "$golden/sample.bytes.luaspy" --by samples | grep -q '^   50.0    66.7         3         4  work (app/main.lua:10)$'
+# refused TEXT ARGUMENT...: with wrong usage.
+refused() {
+  local text=$1 status=0
+  shift
+  "$luaspy" report "$@" 2> "$folder/error" || status=$?
+  [ "$status" = 2 ] && grep -q -- "$text" "$folder/error" || { echo "report $*: $status, $(cat "$folder/error")" >&2; exit 1; }
+}
+refused 'chrometrace shows time only; this profile counts bytes' "$golden/sample.bytes.luaspy" -f chrometrace -o "$folder/trace"
+[ ! -e "$folder/trace" ]
+refused 'counts nanoseconds, .*sample.bytes.luaspy counts bytes: they cannot be compared' --diff "$golden/sample.luaspy" "$golden/sample.bytes.luaspy"

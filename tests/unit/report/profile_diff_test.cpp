@@ -4,6 +4,7 @@
 #include "report/profile_diff.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <iostream>
 #include <random>
 
@@ -79,7 +80,7 @@ TEST_CASE("nothing is claimed of two runs of the same", "[unit]") {
     for (unsigned seed = 0; seed < 60; ++seed) {
       const Profile before = run(program, samples, 2 * seed),
                     after = run(program, samples + static_cast<int>(seed) * 10, 2 * seed + 1);
-      const DiffBy by = seed % 3 == 2 ? DiffBy::time : DiffBy::shares;
+      const DiffBy by = seed % 3 == 2 ? DiffBy::weight : DiffBy::shares;
       ++runs;
       with_claims += claims(profile_diff(before, after, {by, seed % 6 == 1})) != 0;
     }
@@ -159,6 +160,46 @@ TEST_CASE("two versions of a program are compared, wherever their files are", "[
     CHECK(row_of(diff, "f0")->before_text == "f0 (a.lua:1)");
     CHECK(row_of(diff, "f0")->after_text == std::string("f0 (") + file + ":3)");
   }
+}
+
+// Samples of bytes, each at a moment and of a weight of its own; `heavier`: what those of "f0" are
+// multiplied by.
+Profile allocations(std::int64_t heavier, unsigned seed) {
+  Profile profile;
+  profile.about.unit = Unit::bytes;
+  std::minstd_rand random(seed);
+  constexpr int samples = 20'000;
+  for (int i = 1; i <= samples; ++i) {
+    const std::int64_t function = random() % 5;
+    Sample sample;
+    sample.stack = {{Frame::Kind::lua, "f" + std::to_string(function), "a.lua", static_cast<int>(function) + 1, 0}};
+    const std::int64_t weight = (1000 + static_cast<std::int64_t>(random() % 1000)) * (function == 0 ? heavier : 1);
+    profile.add({1, "one"}, {i * ms, weight}, sample);
+  }
+  profile.about.duration_ns = samples * ms;
+  return profile;
+}
+
+TEST_CASE("bytes are compared by what samples weigh, not by their number", "[unit]") {
+  const Profile before = allocations(1, 1), same = allocations(1, 2), after = allocations(2, 3);
+  for (const DiffBy by : {DiffBy::shares, DiffBy::weight, DiffBy::run}) {
+    CHECK(claims(profile_diff(before, same, {by, false})) == 0);
+    const ProfileDiff diff = profile_diff(before, after, {by, false});
+    CHECK(diff.unit == Unit::bytes);
+    CHECK(diff.after.weight == after.weight());
+    REQUIRE(row_of(diff, "f0") != nullptr);
+    CHECK(row_of(diff, "f0")->verdict == Verdict::slower);  // in the text: more
+    CHECK(diff_text(diff, {}).find("more ") != std::string::npos);
+    CHECK(diff_text(diff, {}).find("slower") == std::string::npos);
+    // No sample is lost where the recording ends.
+    double sum = 0;
+    for (const ProfileDiff::Row& row : diff.rows) sum += row.after;
+    const double expected = by == DiffBy::shares ? 1
+                                                 : static_cast<double>(after.weight()) / (by == DiffBy::run ? 1 : 20);
+    CHECK(std::abs(sum / expected - 1) < 1e-9);
+  }
+  const ProfileDiff run = profile_diff(before, after, {DiffBy::run, false});
+  CHECK(std::abs(row_of(run, "f0")->after / row_of(run, "f0")->before - 2) < 0.1);
 }
 
 TEST_CASE("too little is not compared", "[unit]") {
