@@ -9,7 +9,7 @@
 
 namespace luaspy {
 
-// Why a command ends early. The values are luaspy's exit codes (exit_codes in cli/options.cpp), so
+// Why a command ends early. The values are luaspy's exit codes (docs/exit-codes.md), so
 // they never change.
 enum class Cause {
   internal = 1,

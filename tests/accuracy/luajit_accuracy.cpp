@@ -244,13 +244,12 @@ class Judge {
     }
     const Told now = shadow_.read();
     Address current = 0, main = 0, jit_base = 0;
-    if (!pieces_.reader().active().empty()) {
-      const Activation& activation = pieces_.reader().active()[0];
-      if (activation.lua.luajit != nullptr) {
-        current = read_ref(target_.memory(), layout_, activation.G + activation.lua.luajit->G_cur_L).value_or(0);
-        main = read_ref(target_.memory(), layout_, activation.G + activation.lua.luajit->G_mainthref).value_or(0);
-        jit_base = read_ref(target_.memory(), layout_, activation.G + activation.lua.luajit->G_jit_base).value_or(0);
-      }
+    // As the last look that was finished found it: only its global state counts.
+    if (const std::vector<Activation> last = pieces_.reader().active(); !last.empty()) known_ = last[0];
+    if (known_.lua.luajit != nullptr) {
+      current = read_ref(target_.memory(), layout_, known_.G + known_.lua.luajit->G_cur_L).value_or(0);
+      main = read_ref(target_.memory(), layout_, known_.G + known_.lua.luajit->G_mainthref).value_or(0);
+      jit_base = read_ref(target_.memory(), layout_, known_.G + known_.lua.luajit->G_jit_base).value_or(0);
     }
     Told soon;
     const bool in_vm = in_vm_now(pieces_, jit_base != 0);
@@ -331,7 +330,7 @@ class Judge {
   void judge_trace_frames() {
     const StackReader& reader = pieces_.reader();
     if (reader.active().empty()) return;
-    const Activation& activation = reader.active()[0];
+    const Activation activation = reader.active()[0];
     constexpr Address words = 16, frame_size = 80;
     for (const NativeFrame& native : reader.natives()) {
       if (!native.in_trace) continue;
@@ -569,6 +568,7 @@ class Judge {
 
   Target& target_;
   Pieces pieces_;
+  Activation known_;
   Traces traces_{target_.memory()};
   const LuajitLayout& layout_;
   Shadow shadow_;
