@@ -16,4 +16,7 @@ sources | xargs clang-format --dry-run -Werror
 cmake --preset clang -B build/lint -DCMAKE_UNITY_BUILD=ON -DLUASPY_TESTS=OFF >/dev/null
 cmake --build build/lint --target src/output/flamegraph_page.cpp >/dev/null
 sed -n 's/^ *"file": "\(.*\)",*$/\1/p' build/lint/compile_commands.json | grep -v 'build/lint/src/.*version\.cpp$' |
-  xargs -P "$(nproc)" -n 1 clang-tidy -p build/lint --quiet --warnings-as-errors='*' "--header-filter=$(pwd)/src/.*" 2>/dev/null
+  xargs -P "$(nproc)" -n 1 clang-tidy -p build/lint --quiet --warnings-as-errors='*' "--header-filter=$(pwd)/src/.*" 2>build/lint/messages || {
+  cat build/lint/messages >&2 # how many warnings were left out, and what went wrong
+  exit 1
+}

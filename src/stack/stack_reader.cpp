@@ -28,8 +28,9 @@ void StackReader::lock() {
 
 void StackReader::refresh() {
   AddressSpace space = map_.look();
+  const bool new_code = map_.has_new_code(space);
   lock();
-  const bool new_code = map_.take(std::move(space));
+  map_.take(std::move(space));
   lua_.know(map_.space());
   unlock();
   if (!new_code || !map_.find_luas()) return;

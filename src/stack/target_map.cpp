@@ -22,15 +22,15 @@ TargetMap::TargetMap(const Mapped& mapped, const Memory& memory)
       unwinder_(modules_),
       functions_(modules_, unwinder_) {}
 
-bool TargetMap::take(AddressSpace space) {
-  const bool new_code = code_starts(space) != code_starts(space_);
+bool TargetMap::has_new_code(const AddressSpace& space) const { return code_starts(space) != code_starts(space_); }
+
+void TargetMap::take(AddressSpace space) {
   space_ = std::move(space);
   stale_ = false;
-  return new_code;
 }
 
 bool TargetMap::find_luas() {
-  looks_in_vain_ = 0;
+  looks_to_skip_ = looks_in_vain_ = 0;
   modules_.update(space_);
   unwinder_.forget();
   return detector_.update(space_, modules_.memory());
@@ -45,7 +45,8 @@ void TargetMap::note(const std::vector<NativeFrame>& natives) {
 bool TargetMap::is_due() {
   if (looks_to_skip_ > 0) --looks_to_skip_;
   if (!stale_ || looks_to_skip_ > 0) return false;
-  ++looks_in_vain_;
+  constexpr int longest_pause = 6;  // as a power of two
+  looks_to_skip_ = (1 << std::min(++looks_in_vain_, longest_pause)) - 1;
   return true;
 }
 

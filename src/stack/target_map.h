@@ -15,17 +15,20 @@ class TargetMap {
   // `mapped` and `memory` must outlive it.
   TargetMap(const Mapped& mapped, const Memory& memory);
 
-  // Call these in this order. Another thread may read space(), which changes only in take().
+  // Call these in this order. Another thread may read space(), which changes only in take(): that
+  // takes no time, as somebody who has stopped a thread may be waiting.
   AddressSpace look() const { return mapped_.address_space(); }
-  bool take(AddressSpace space);  // true: there is new code
-  bool find_luas();               // after take(). true: the set of Luas changed
-  void find_functions();          // after find_luas()
+  bool has_new_code(const AddressSpace& space) const;
+  void take(AddressSpace space);
+  bool find_luas();       // if there is new code. true: the set of Luas changed
+  void find_functions();  // after find_luas()
 
   // Tells it the frames of a look. If some are outside of all known mappings, is_due() says when to
   // read the mappings again.
   void note(const std::vector<NativeFrame>& natives);
   // Call between ticks. A target that maps and unmaps all the time must not make luaspy read its
-  // mappings at every tick: the more often nothing new was found, the longer the pause.
+  // mappings at every tick: each time that no new code was found, the pause is about twice as long,
+  // up to 63 calls.
   bool is_due();
 
   const AddressSpace& space() const { return space_; }

@@ -1,0 +1,66 @@
+#include "stack/target_map.h"
+
+#include <catch2/catch.hpp>
+
+namespace luaspy {
+namespace {
+
+class NoMemory : public Memory {
+ public:
+  bool read(Address, std::span<std::byte>) const override { return false; }
+};
+
+class FakeMapped : public Mapped {
+ public:
+  AddressSpace address_space() const override { return AddressSpace(mappings); }
+  FileDescriptor open_mapped(const Mapping&) const override { return {}; }
+  std::vector<Mapping> mappings;
+};
+
+// What StackReader does between ticks. Were the mappings read?
+bool settle(TargetMap& map) {
+  if (!map.is_due()) return false;
+  AddressSpace space = map.look();
+  const bool new_code = map.has_new_code(space);
+  map.take(std::move(space));
+  if (new_code) map.find_luas();
+  return true;
+}
+
+NativeFrame frame_at(Address pc) {
+  NativeFrame frame;
+  frame.pc = frame.lookup = pc;
+  return frame;
+}
+
+}  // namespace
+
+TEST_CASE("code that no mapping explains is looked for less and less often", "[target_map]") {
+  const NoMemory memory;
+  FakeMapped mapped;
+  TargetMap map(mapped, memory);
+  CHECK(!settle(map));  // nothing was seen
+  const std::vector<NativeFrame> frames = {frame_at(0x1000)};
+  map.note(frames);
+  CHECK(settle(map));
+  CHECK(!settle(map));  // nor since then
+  int looks = 0;
+  constexpr int ticks = 1000;
+  for (int tick = 0; tick < ticks; ++tick) {
+    map.note(frames);
+    looks += settle(map);
+  }
+  CHECK(looks > 10);
+  CHECK(looks < 30);
+  // Where there is new code, there may be more.
+  mapped.mappings.push_back({.start = 0x1000, .end = 0x2000, .readable = true, .executable = true});
+  constexpr int longest_pause = 63;
+  int waited = 0;
+  do map.note(frames);
+  while (!settle(map) && ++waited <= longest_pause);
+  CHECK(waited <= longest_pause);
+  map.note({frame_at(0x9000)});
+  CHECK(settle(map));
+}
+
+}  // namespace luaspy
