@@ -40,7 +40,7 @@ void LuaReader::touch(const Memory& memory, const Registers& registers, const Lo
       const WalkLimits limits = limits_of(number++);
       if (state.lua.puc != nullptr)
         touch_puc(memory, *state.lua.puc, state.L, limits, known != nullptr ? *known : none);
-      else LuajitReader::touch(memory, registers, stack, state, limits, known != nullptr ? *known : none);
+      else luajit_.touch(memory, registers, stack, state, limits, known != nullptr ? *known : none);
     }
   }
 }

@@ -6,7 +6,7 @@
 namespace luaspy {
 
 InnermostFrame::InnermostFrame(Traces& traces, const Activation& activation, bool innermost,
-                               const std::vector<NativeFrame>& natives, const Registers& registers,
+                               const std::vector<NativeFrame>& natives, const LookMemory& look,
                                const NativeFunctions& functions, const Memory& memory, LuajitState& state)
     : traces_(traces),
       activation_(activation),
@@ -14,9 +14,10 @@ InnermostFrame::InnermostFrame(Traces& traces, const Activation& activation, boo
       innermost_(innermost),
       natives_(natives),
       functions_(functions),
+      stopped_(look.stopped),
       memory_(memory),
       state_(state),
-      registers_(registers),
+      registers_(look.registers),
       vm_(std::ranges::find_if(natives, [&](const NativeFrame& frame) {
         return functions.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]);
       })) {
@@ -80,15 +81,22 @@ bool InnermostFrame::find_at_trace_exit() {
   if (exit == nullptr || vm->cfa > activation_.boundary + most_above_cframe) return false;
   if (restores && vm_state_said(layout_, state_) != VmState::exiting) return false;
   const Address dispatch = VmRegisters(vm->registers).dispatch;
-  const auto field = [&](std::int32_t offset) {
-    return memory_.get<std::uint32_t>(dispatch + static_cast<Address>(std::int64_t{offset}));
-  };
-  const auto parent = field(exit->parent), number = field(exit->exitno);
+  const auto at = [&](std::int32_t offset) { return dispatch + static_cast<Address>(std::int64_t{offset}); };
+  exit_fields_ = {at(exit->parent), at(exit->exitno)};
+  // The next exit changes them, so they must be from the stop.
+  const auto parent = stopped_.get<std::uint32_t>(exit_fields_.parent),
+             number = stopped_.get<std::uint32_t>(exit_fields_.number);
   if (!parent || !number) return false;
   const Trace* const trace = traces_.numbered(layout_, activation_.G, *parent);
   if (trace == nullptr) return false;
   code_ = traces_.at_exit(activation_.G, activation_.L, *trace, *number, state_.saved_base, memory_);
   if (code_.pc == 0 || (!restores && code_.pc - 4 == state_.saved_pc)) return false;
+  // lj_snap_restore sets L->base last. The exit's pc and the innermost link fit there then.
+  const std::uint64_t link = code_.frames.empty() ? 0 : code_.frames.front().link;
+  if (is_base(memory_, layout_, activation_.L, state_.saved_base, code_.pc, link)) {
+    top_ = {state_.saved_base, code_.pc, {}};
+    return true;
+  }
   top_ = {code_.base, code_.pc, code_.frames};
   trace_base_ = state_.saved_base;
   return true;

@@ -8,6 +8,7 @@
 #include "luastate/locate.h"
 #include "luastate/luajit/luajit_state.h"
 #include "luastate/native_functions.h"
+#include "luastate/running.h"
 
 namespace luaspy {
 
@@ -21,19 +22,25 @@ struct VmRegisters {
       : base(registers[rdx]), c_base(registers[rbp]), pc(registers[rbx]), dispatch(registers[r14]) {}
 };
 
+// Where ->vm_exit_handler stores which exit it has taken (jit_State.parent and exitno).
+struct ExitFields {
+  Address parent = 0, number = 0;  // 0: not seen yet
+};
+
 class InnermostFrame {
  public:
   // One state of the look; `innermost`: it is the innermost of those that run on the thread. All
   // arguments must outlive this; `memory` is used for its Lua stack. If the thread runs a trace,
   // `state.trace` is set to it.
   InnermostFrame(Traces& traces, const Activation& activation, bool innermost, const std::vector<NativeFrame>& natives,
-                 const Registers& registers, const NativeFunctions& functions, const Memory& memory,
-                 LuajitState& state);
+                 const LookMemory& look, const NativeFunctions& functions, const Memory& memory, LuajitState& state);
 
   // Where the walk begins. Valid as long as this object.
   const LuajitTop& top() const { return top_; }
   // Machine code may keep slots from this address on in registers; 0: none.
   Address trace_base() const { return trace_base_; }
+  // Set if the thread is in lj_trace_exit: the next stops should read them.
+  const ExitFields& exit_fields() const { return exit_fields_; }
 
  private:
   bool can_be(Address base, Address pc) const { return is_base(memory_, layout_, activation_.L, base, pc); }
@@ -53,6 +60,7 @@ class InnermostFrame {
   bool innermost_;
   const std::vector<NativeFrame>& natives_;
   const NativeFunctions& functions_;
+  const Memory& stopped_;
   const Memory& memory_;
   LuajitState& state_;
   VmRegisters registers_;
@@ -62,6 +70,7 @@ class InnermostFrame {
   InlinedCode code_;                    // referred to by top_
   std::vector<InlinedFrame> entering_;  // the same
   Address trace_base_ = 0;
+  ExitFields exit_fields_;
 };
 
 }  // namespace luaspy

@@ -2,11 +2,13 @@
 
 namespace luaspy {
 
-bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc) {
+bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc,
+             std::uint64_t link) {
   LuajitWalker walker(memory, layout, L, {}, {});
   LuajitWalker::Slot slot;
   LuaCall call;
   if (!walker.open(base) || !walker.read_slot(walker.frame(), slot) || !walker.read_function(slot, call)) return false;
+  if (link != 0 && slot.link != link) return false;
   if (pc == 0) return true;
   if (call.is_lua) return walker.believable_pc(call, pc) != 0;
   // For a C or fast function, PC is its own instruction, or its caller's next one.

@@ -70,12 +70,16 @@ void LuajitReader::read_fields(const Memory& stopped, const Registers& registers
 // which is in rdx, or around some calls in rbp (vm_x64.dasc); a trace's base is in jit_base. Only
 // the native frames show which of them is right.
 void LuajitReader::touch(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
-                         const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) {
+                         const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const {
   constexpr Address beyond = 8 * 256;  // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
   constexpr Address most = 256 << 10;  // a deeper stack is walked in the stop
   const LuajitLayout& layout = *activation.lua.luajit;
   LuajitState state;
   read_fields(stopped, registers, stack, activation, state);
+  if (const std::uint64_t fields = exit_fields_; fields != 0) {
+    stopped.touch(activation.G + static_cast<std::uint32_t>(fields), sizeof(std::uint32_t));
+    stopped.touch(activation.G + (fields >> 32), sizeof(std::uint32_t));
+  }
   const WithMovedStack memory(stopped, layout, activation.L, state.moved);
   const Address saved_base = memory.get<Address>(activation.L + layout.L_base).value_or(0);
   const Address bottom = read_ref(memory, layout, activation.L + layout.L_stack).value_or(0);
@@ -121,7 +125,11 @@ void LuajitReader::walk(RunningState& state, bool innermost, const std::vector<N
   const Activation& activation = state.activation;
   const LuajitLayout& layout = *activation.lua.luajit;
   const WithMovedStack memory(look.objects, layout, activation.L, state.luajit.moved);
-  const InnermostFrame frame(traces_, activation, innermost, natives, look.registers, functions, memory, state.luajit);
+  const InnermostFrame frame(traces_, activation, innermost, natives, look, functions, memory, state.luajit);
+  if (const ExitFields& fields = frame.exit_fields(); fields.parent != 0) {
+    const Address parent = fields.parent - activation.G, number = fields.number - activation.G;
+    if (parent >> 16 == 0 && number >> 16 == 0) exit_fields_ = parent | number << 32;
+  }
   LuaWalk& walk = state.walk;
   walk_luajit(memory, layout, activation.L, state.luajit.cframes, frame.top(), limits, walk);
   walk.relocated = state.luajit.moved.stack != 0;

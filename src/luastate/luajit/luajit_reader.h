@@ -2,6 +2,8 @@
 // What a LuaJIT state is doing. The stop reads everything that may be needed. Where the innermost
 // frame is, and what a trace has inlined, is decided afterwards, when the native frames are known.
 
+#include <atomic>
+#include <cstdint>
 #include <vector>
 
 #include "base/sample.h"
@@ -22,8 +24,8 @@ class LuajitReader {
 
   // In the stop: touches what the other steps will need. `memory` is the snapshot; `stack` is the
   // thread's stack in it.
-  static void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-                    const Activation& activation, const WalkLimits& limits, const KnownFunctions& known);
+  void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
+             const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const;
 
   // After the stop: reads what decides where things are. `innermost`: it is the innermost state
   // that runs on the thread.
@@ -45,6 +47,9 @@ class LuajitReader {
   static void mark_on_trace(Address from, LuaWalk& walk);
 
   Traces traces_;
+  // How far above the global_State the fields are that say which exit a trace has taken: parent,
+  // then exitno << 32. 0: not known yet. Another thread may be in touch().
+  std::atomic<std::uint64_t> exit_fields_ = 0;
 };
 
 }  // namespace luaspy

@@ -49,9 +49,10 @@ void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, A
 void walk_luajit(const Memory& memory, const LuajitLayout& layout, Address L, std::span<const Address> cframes,
                  const LuajitTop& top, const WalkLimits& limits, LuaWalk& walk);
 
-// Could a frame of `L` have its base there and execute `pc` (0: anything)? It must hold a function,
-// and if that is a Lua function, `pc` must be in its bytecode.
-bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc);
+// Could a frame of `L` have its base there, execute `pc` (0: anything) and return by `link` (0: by
+// any)? It must hold a function, and if that is a Lua function, `pc` must be in its bytecode.
+bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc,
+             std::uint64_t link = 0);
 
 // Where the interpreter is in `L`, if the thread was stopped in the interpreter. BASE and PC are
 // its registers (rdx and rbx, vm_x64.dasc); saved_pc is SAVE_PC of its C frame. Base 0: they do not
