@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "doctor/version_text.h"
+#include "luastate/luas.h"
 #include "sampling/capture_stop.h"
 #include "system/call_names.h"
 #include "system/calls.h"
@@ -272,7 +273,7 @@ std::string look_text(const StackReader& reader, const Sample& sample, bool in_f
                                  name(sample.vm_state), quality_text(sample.quality), shape_text(sample.stack));
   for (const Activation& state : reader.active())
     text += fmt::format("      lua_State {:#x} of {:#x}, {}, its native frames end at {:#x}\n", state.L, state.G,
-                        name_of(state.lua), state.boundary);
+                        state.lua->name(), state.boundary);
   if (reader.active().empty()) text += "      no lua_State runs on it\n";
   if (in_full)
     text += fmt::format("      {} native frames, innermost first; {} bytes of stack from {:#x}\n",
@@ -342,7 +343,7 @@ std::string lua_text(Session& session, const ThreadLooks& looks) {
   reader.find_states();
   std::string text = heading("Lua states, on stacks and in memory") + states_text(memory, reader);
   text += heading("The functions that execute Lua") + functions_text(reader);
-  const std::vector<Dialect> chosen = reader.rows_to_try(), all = all_rows();
+  const std::vector<const Lua*> chosen = reader.rows_to_try(), all = all_rows();
   std::vector<RowTrial> on_stacks(all.begin(), all.end()), in_memory(all.begin(), all.end());
   for (const Address word : looks.words) try_word(memory, word, on_stacks);
   text += heading(fmt::format("Rows tried on {} words of the threads' stacks (*: suggested by the files)",

@@ -20,7 +20,7 @@ Result<int> doctor(const DoctorOptions& options);
 // Parts of the report, each a few lines of text (doctor_lua.cpp).
 std::string detection_text(const StackReader& reader);
 std::string states_text(const Memory& memory, const StackReader& reader);
-std::string trials_text(const std::vector<RowTrial>& trials, const std::vector<Dialect>& chosen);
+std::string trials_text(const std::vector<RowTrial>& trials, const std::vector<const Lua*>& chosen);
 std::string functions_text(const StackReader& reader);
 // "lua5.4+0x17920": the module that contains the address and the address within that module's file;
 // otherwise the kind of memory.

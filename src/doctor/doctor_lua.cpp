@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "doctor/doctor.h"
 #include "luastate/collector.h"
+#include "luastate/luajit/luajit_lua.h"
 #include "luastate/puc/execute_code.h"
 
 namespace luaspy {
@@ -25,7 +26,7 @@ std::string detection_text(const StackReader& reader) {
     text += fmt::format("{} in {} at {:#x}-{:#x}\n  recognised by \"{}\"{}\n  rows, best first:", image.name(),
                         image.path, image.start, image.end, printable(image.ident),
                         image.certain ? "" : ", which programs without Lua may contain, too");
-    for (const Dialect& row : image.rows) text += fmt::format(" {};", name_of(row));
+    for (const Lua* const row : image.rows) text += fmt::format(" {};", row->name());
     if (image.rows.empty()) text += " none";
     text += '\n';
   }
@@ -54,32 +55,31 @@ std::string found_text(const LuajitLayout& found) {
 }  // namespace
 
 std::string states_text(const Memory& memory, const StackReader& reader) {
-  std::vector<std::pair<Address, Dialect>> states(reader.lua().global_states().begin(),
-                                                  reader.lua().global_states().end());
+  std::vector<std::pair<Address, const Lua*>> states(reader.lua().global_states().begin(),
+                                                     reader.lua().global_states().end());
   std::ranges::sort(states, {}, [](const auto& state) { return state.first; });
   std::string text;
   constexpr std::size_t most = 32;
   for (std::size_t i = 0; i < std::min(states.size(), most); ++i) {
     const auto& [G, lua] = states[i];
-    const Address main = main_thread_of(memory, lua, G);
-    const char* const why_not = main == 0 ? "its main thread cannot be read" : misfit(memory, lua, main);
-    const CollectorState collector = read_collector(memory, lua, G);
-    text += fmt::format("global_State {:#x}: {}; main thread {:#x}; cross-links {}\n", G, name_of(lua), main,
+    const Address main = lua->main_thread(memory, G);
+    const char* const why_not = main == 0 ? "its main thread cannot be read" : lua->misfit(memory, main);
+    const CollectorState collector = lua->collector(memory, G);
+    text += fmt::format("global_State {:#x}: {}; main thread {:#x}; cross-links {}\n", G, lua->name(), main,
                         why_not == nullptr ? "hold" : "do not hold: " + std::string(why_not));
     if (collector.known)
       text += fmt::format("  collector: {}, {}, {} bytes in use\n", collector.phase, collector.mode, collector.bytes);
     else text += "  its collector cannot be read\n";
-    if (lua.luajit != nullptr) text += found_text(*lua.luajit);
+    if (const LuajitLayout* const layout = luajit_layout(*lua)) text += found_text(*layout);
   }
   if (states.size() > most) text += fmt::format("and {} more\n", states.size() - most);
   return states.empty() ? "None.\n" : text;
 }
 
-std::string trials_text(const std::vector<RowTrial>& trials, const std::vector<Dialect>& chosen) {
+std::string trials_text(const std::vector<RowTrial>& trials, const std::vector<const Lua*>& chosen) {
   std::string text;
   for (const RowTrial& trial : trials) {
-    text += fmt::format("{} {}: ", std::ranges::find(chosen, trial.lua) != chosen.end() ? '*' : ' ',
-                        name_of(trial.lua));
+    text += fmt::format("{} {}: ", std::ranges::find(chosen, &trial.lua) != chosen.end() ? '*' : ' ', trial.lua.name());
     if (trial.fitted != 0) text += fmt::format("fits at {} (first {:#x})", trial.fitted, trial.first_fit);
     else text += trial.failed.empty() ? "nothing looks like its lua_State" : "fits nowhere";
     text += '\n';

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/version.h"
-#include "luastate/detect.h"
+#include "luastate/luas.h"
+#include "luastate/puc/layout.h"
 
 namespace luaspy {
 
@@ -17,7 +18,7 @@ std::string version_text() {
     text += fmt::format(" {}", row.name);
   }
   text += "\n ";
-  for (const Dialect& luajit : rows_for("LuaJIT")) text += fmt::format(" {};", name_of(luajit));
+  for (const Lua* const luajit : rows_for("LuaJIT")) text += fmt::format(" {};", luajit->name());
   text.pop_back();
   return text;
 }

@@ -13,7 +13,7 @@ std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& 
     FrameDetail& detail = details.emplace_back();
     if (frame.state == nullptr) continue;
     const Activation& state = *frame.state;
-    const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), state.lua, state.G, state.L,
+    const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), *state.lua, state.G, state.L,
                                                            *frame.walk, reader.lua().names(), limits);
     detail.variables = variables->second.variables(frame.call, frame.pc);
   }
@@ -25,8 +25,8 @@ void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& loo
   for (const auto& [G, lua] : reader.lua().global_states()) {
     StateReport& report = look.states.emplace_back();
     report.G = G;
-    report.lua = name_of(lua);
-    report.collector = read_collector(memory, lua, G);
+    report.lua = lua->name();
+    report.collector = lua->collector(memory, G);
   }
   std::ranges::sort(look.states, {}, &StateReport::G);
 }
@@ -67,7 +67,7 @@ std::optional<Sample> Inspector::look_at(Thread& thread) {
   if (sample->again) return last;
   last = std::move(*sample);
   for (const Activation& state : session_.sampler().reader().active()) {
-    if (has_hook(session_.target().memory(), state.lua, state.G, state.L)) hooked_[state.G].insert(state.L);
+    if (state.lua->has_hook(session_.target().memory(), state.G, state.L)) hooked_[state.G].insert(state.L);
   }
   return last;
 }
@@ -122,7 +122,7 @@ void Inspector::look_in_standstill(ProcessLook& look) {
     std::size_t read = 0;
     for (const auto& [G, lua] : reader.lua().global_states()) {
       if (++read <= most_states)
-        reader.lua().names().read_loaded(lua, G);  // for the names of values, which are made in the standstill
+        reader.lua().names().read_loaded(*lua, G);  // for the names of values, which are made in the standstill
     }
   }
   bool settled = false;
@@ -155,7 +155,7 @@ bool Inspector::learns_in_standstill(const Standstill& standstill, int tried) co
   constexpr int most_tries = 2;                    // if threads sleep, but wake before everything is read
   std::int64_t bytes = 0;
   for (const auto& [G, lua] : session_.sampler().reader().lua().global_states())
-    bytes += read_collector(session_.target().memory(), lua, G).bytes;
+    bytes += lua->collector(session_.target().memory(), G).bytes;
   return bytes <= most_in_stop || (!standstill.has_stopped() && tried < most_tries);
 }
 

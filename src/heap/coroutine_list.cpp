@@ -9,13 +9,10 @@ namespace {
 
 constexpr std::size_t links_kept = 4096;
 
-bool is_thread_there(const Dialect& lua, Address G, std::uint8_t dead_white, std::span<const std::byte> bytes) {
-  const bool puc = lua.puc != nullptr;
-  const std::size_t type_at = puc ? lua.puc->L_tt : lua.luajit->L_gct, marked_at = puc ? type_at + 1 : type_at - 1;
-  const std::uint8_t thread = puc ? lua.puc->tag_thread : luajit::gct_thread;
-  const Address its_G = puc ? load<Address>(bytes, lua.puc->L_G) : load_ref(*lua.luajit, bytes, lua.luajit->L_glref);
-  return load<std::uint8_t>(bytes, type_at) == thread && its_G == G &&
-         (load<std::uint8_t>(bytes, marked_at) & dead_white) == 0;
+bool is_thread_there(const Lua& lua, Address G, std::uint8_t dead_white, std::span<const std::byte> bytes) {
+  const StateFields& fields = lua.state();
+  return load<std::uint8_t>(bytes, fields.tt) == fields.tag && fields.global_of(bytes) == G &&
+         (load<std::uint8_t>(bytes, fields.marked) & dead_white) == 0;
 }
 
 // Reaches up to the reference to the global_State in every row.
@@ -25,11 +22,11 @@ constexpr std::size_t head_size = 40;
 
 bool CoroutineList::has(const Memory& memory, const CollectorState& collector, Address L) const {
   std::array<std::byte, head_size> bytes;
-  return memory.read(L, bytes) && is_thread_there(lua_, G_, collector.dead_white, bytes);
+  return memory.read(L, bytes) && is_thread_there(*lua_, G_, collector.dead_white, bytes);
 }
 
 bool CoroutineList::flipped() {
-  const CollectorState now = read_collector(*live_, lua_, G_);
+  const CollectorState now = lua_->collector(*live_, G_);
   return now.known && std::exchange(dead_white_, now.dead_white) != now.dead_white;
 }
 
@@ -42,7 +39,7 @@ void CoroutineList::check_all(const std::vector<Address>& threads, std::unordere
     for (std::size_t i = 0; i < count; ++i) requests[i] = {threads[from + i], heads[i], false};
     live_->read_batch(std::span(requests).first(count));
     for (std::size_t i = 0; i < count; ++i) {
-      if (!requests[i].done || !is_thread_there(lua_, G_, dead_white_, heads[i])) gone.insert(threads[from + i]);
+      if (!requests[i].done || !is_thread_there(*lua_, G_, dead_white_, heads[i])) gone.insert(threads[from + i]);
     }
   }
 }
@@ -87,7 +84,7 @@ bool CoroutineList::read_all(HeapCopy& pieces) {
     if (++seen % between_checks == 0 && flipped()) one_white = false;
     return one_white;
   };
-  list_threads(pieces, lua_, G_, first_object(*live_, lua_, G_), how, list);
+  list_threads(pieces, *lua_, G_, lua_->first_object(*live_, G_), how, list);
   objects_ = list.objects;
   garbage_ = list.dead_threads;
   threads_.clear();
@@ -115,7 +112,7 @@ bool CoroutineList::read_new(const Memory& memory, std::int64_t most) {
     return as_before < enough;
   };
   ThreadList list;
-  list_threads(memory, lua_, G_, first_object(memory, lua_, G_), how, list);
+  list_threads(memory, *lua_, G_, lua_->first_object(memory, G_), how, list);
   new_objects_ = list.objects;
   add(list);
   if (list.complete) remember(links);  // else there would be a gap in what is known

@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "heap/heap_copy.h"
-#include "luastate/collector.h"
+#include "luastate/lua.h"
 
 namespace luaspy {
 
 class CoroutineList {
  public:
   // `live` must outlive this.
-  CoroutineList(const Memory& live, Address G, const Dialect& lua) : live_(&live), G_(G), lua_(lua) {}
+  CoroutineList(const Memory& live, Address G, const Lua& lua) : live_(&live), G_(G), lua_(&lua) {}
 
   // Reads the whole list, through `pieces`, while the target runs. False: the end was not reached,
   // or the white was flipped meanwhile, so that dead objects cannot be recognised: try again.
@@ -50,7 +50,7 @@ class CoroutineList {
 
   const Memory* live_;
   Address G_;
-  Dialect lua_;
+  const Lua* lua_;
   std::vector<Address> threads_;
   std::unordered_set<Address> known_;  // the same, for look-ups
   // Object → next object, for the front of the list at the last readings.

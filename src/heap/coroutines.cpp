@@ -31,7 +31,7 @@ void Coroutines::learn(const AddressSpace& space, const States& states) {
   copy_.learn(true);
   states_.clear();
   for (const auto& [G, lua] : states)
-    learn_state(states_.emplace_back(State{G, lua, CoroutineList(live_, G, lua), false, false, {}, {}}), space);
+    learn_state(states_.emplace_back(State{G, lua, CoroutineList(live_, G, *lua), false, false, {}, {}}), space);
   std::ranges::sort(states_, {}, &State::G);
 }
 
@@ -41,7 +41,7 @@ void Coroutines::learn_state(State& state, const AddressSpace& space) {
   constexpr std::int64_t few_objects = 1000, most_objects = 1'000'000;
   HeapCopy pieces(live_, limits_.copy_bytes);
   pieces.know(space);
-  state.whole_list = read_collector(live_, state.lua, state.G).bytes <= short_list;
+  state.whole_list = state.lua->collector(live_, state.G).bytes <= short_list;
   HeapCopy& through = state.whole_list ? copy_ : pieces;
   constexpr int readings = 6;
   for (int i = 0; i < readings && !state.list_complete; ++i) {
@@ -63,12 +63,12 @@ void Coroutines::learn_state(State& state, const AddressSpace& space) {
 
 void Coroutines::learn_coroutines(State& state, std::size_t from) {
   const auto learn = [&](Address L) {
-    look_at_coroutine(copy_, state.lua, state.G, L, Active::no, limits_.walk, look_);
-    touch_coroutine(copy_, state.lua, L);
+    look_at_coroutine(copy_, *state.lua, state.G, L, Active::no, limits_.walk, look_);
+    touch_coroutine(copy_, *state.lua, L);
   };
-  if (from == 0) learn(main_thread_of(copy_, state.lua, state.G));
-  (void)read_collector(copy_, state.lua, state.G);
-  (void)finalizer_thread_of(copy_, state.lua, state.G);
+  if (from == 0) learn(state.lua->main_thread(copy_, state.G));
+  (void)state.lua->collector(copy_, state.G);
+  (void)state.lua->finalizer_thread(copy_, state.G);
   for (std::size_t i = from; i < std::min(state.list.threads().size(), limits_.most_coroutines); ++i)
     learn(state.list.threads()[i]);
 }
@@ -82,7 +82,7 @@ void Coroutines::copy() {
     state.list_complete &= state.list.read_new(copy_, most_objects);
     const std::size_t end = std::min(state.list.threads().size(), known + most_new);
     for (std::size_t i = known; i < end; ++i)
-      look_at_coroutine(copy_, state.lua, state.G, state.list.threads()[i], Active::no, limits_.walk, look_);
+      look_at_coroutine(copy_, *state.lua, state.G, state.list.threads()[i], Active::no, limits_.walk, look_);
   }
   copy_.seal();
 }
@@ -111,12 +111,12 @@ void Coroutines::settle_state(State& state) {
   state.groups.clear();
   StateReport& report = state.report;
   report.G = state.G;
-  report.lua = name_of(state.lua);
-  report.main = main_thread_of(copy_, state.lua, state.G);
-  report.collector = read_collector(copy_, state.lua, state.G);
+  report.lua = state.lua->name();
+  report.main = state.lua->main_thread(copy_, state.G);
+  report.collector = state.lua->collector(copy_, state.G);
   std::vector<Address> threads;
   ThreadList list;
-  if (state.whole_list) list_threads(copy_, state.lua, state.G, first_object(copy_, state.lua, state.G), {}, list);
+  if (state.whole_list) list_threads(copy_, *state.lua, state.G, state.lua->first_object(copy_, state.G), {}, list);
   if (list.complete) {
     threads = std::move(list.threads);
     report.objects = list.objects;
@@ -132,15 +132,15 @@ void Coroutines::settle_state(State& state) {
                     threads.size() <= limits_.most_coroutines;
   if (threads.size() > limits_.most_coroutines) threads.resize(limits_.most_coroutines);
   // LuaJIT's finalizer coroutine is not reported while it is not in use.
-  const Address finalizers = finalizer_thread_of(copy_, state.lua, state.G);
+  const Address finalizers = state.lua->finalizer_thread(copy_, state.G);
   const auto rests = [&](Address L) {
-    return L == finalizers && look_at_coroutine(copy_, state.lua, state.G, L, active_in(L), limits_.walk, look_) &&
+    return L == finalizers && look_at_coroutine(copy_, *state.lua, state.G, L, active_in(L), limits_.walk, look_) &&
            look_.status == CoroutineStatus::dead;
   };
   for (const Address L : threads) {
     if (L != report.main && !rests(L)) settle_coroutine(state, L);
   }
-  if (look_at_coroutine(copy_, state.lua, state.G, report.main, active_in(report.main), limits_.walk, look_)) {
+  if (look_at_coroutine(copy_, *state.lua, state.G, report.main, active_in(report.main), limits_.walk, look_)) {
     report.main_status = look_.status;
     report.hooked += look_.hooked;
   }
@@ -149,7 +149,7 @@ void Coroutines::settle_state(State& state) {
 void Coroutines::settle_coroutine(State& state, Address L) {
   const Active active = active_in(L);
   const std::int64_t missing = copy_.missing();
-  const bool read = look_at_coroutine(copy_, state.lua, state.G, L, active, limits_.walk, look_);
+  const bool read = look_at_coroutine(copy_, *state.lua, state.G, L, active, limits_.walk, look_);
   if (!read && active == Active::no) {
     ++state.report.unread;  // being made or freed, unless the copy lacks something
     state.report.complete &= copy_.missing() == missing;
@@ -170,16 +170,16 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
   described.count = group.count;
   described.examples = group.examples;
   const Address L = group.examples.front();
-  look_at_coroutine(copy_, state.lua, state.G, L, active_in(L), limits_.walk, look_);
+  look_at_coroutine(copy_, *state.lua, state.G, L, active_in(L), limits_.walk, look_);
   described.status = look_.status;
-  const Names::Context context = {state.lua, state.G, copy_};
+  const Names::Context context = {*state.lua, state.G, copy_};
   const LuaWalk& walk = look_.walk;
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
     if (walk.left_out != 0 && i == walk.cut_at) described.stack.push_back(marker(left_out_text(walk, true)));
     const LuaCall& call = walk.calls[i];
     Frame frame = label_call(names, functions, context, call, walk.caller_of(i), call.saved_pc);
     // If an error ended the call, its position was in a LuaJIT C frame that no longer exists.
-    if (state.lua.luajit != nullptr && call.is_lua && !call.has_pc(call.saved_pc)) frame.line = 0;
+    if (state.lua->kind() == LuaKind::luajit && call.is_lua && !call.has_pc(call.saved_pc)) frame.line = 0;
     described.stack.push_back(std::move(frame));
     add_markers(call, described.stack);
   }

@@ -65,9 +65,9 @@ struct CoroutineLimits {
 
 class Coroutines {
  public:
-  using States = std::unordered_map<Address, Dialect>;  // by global_State: LuaReader::global_states()
+  using States = std::unordered_map<Address, const Lua*>;  // by global_State: LuaReader::global_states()
 
-  // `live` must outlive this, and so must everything that the dialects given to learn() refer to.
+  // `live` must outlive this, and so must the Luas given to learn().
   explicit Coroutines(const Memory& live, CoroutineLimits limits = {})
       : live_(live), limits_(limits), copy_(live, limits.copy_bytes) {}
 
@@ -89,7 +89,7 @@ class Coroutines {
   };
   struct State {
     Address G = 0;
-    Dialect lua;
+    const Lua* lua;
     CoroutineList list;
     bool whole_list = false;     // the list is short, so the copy contains it
     bool list_complete = false;  // as far as it was read while the target ran and in the stop

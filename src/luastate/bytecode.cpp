@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "luastate/opcodes.h"
+#include "luastate/opcode.h"
 
 namespace luaspy {
 namespace {
@@ -383,8 +383,9 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
       return CallName{"metamethod", search.event_name(opcode.event)};
     case Calls::event_in_c: {
       const auto number = static_cast<std::size_t>(search.argument_c(pc));
-      if (number >= opcode_tables::events.size()) return std::nullopt;
-      return CallName{"metamethod", search.event_name(opcode_tables::events[number])};
+      const auto events = encoding_of(caller.bytecode).events;
+      if (number >= events.size()) return std::nullopt;
+      return CallName{"metamethod", search.event_name(events[number])};
     }
   }
   return std::nullopt;

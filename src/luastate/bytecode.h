@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "luastate/prototype.h"
+#include "luastate/value_path.h"
 
 namespace luaspy {
 
@@ -21,29 +21,6 @@ struct CallName {
 // lj_debug.c finds none. `pc` is an index into caller.code; anything out of range is nullopt.
 // Bounded work on any bytecode.
 std::optional<CallName> callee_name(const Prototype& caller, int pc);
-
-// Where the function that an instruction calls came from. Refers only to what still exists while
-// the callee runs.
-struct ValuePath {
-  enum class Root : std::uint8_t {
-    unknown,
-    slot,     // register `index` of the caller's frame
-    upvalue,  // number `index` of the caller's closure
-    global,   // named by constant `index`, in the environment of the caller's closure
-    closure,  // a new closure of the prototype that is constant `index`
-    event,    // a metamethod of one of the operands
-  };
-  static constexpr int environment = -1;
-  struct Key {
-    int index = 0;
-    bool is_element = false;  // true: `index` is the key itself; false: the number of a constant
-  };
-  Root root = Root::unknown;
-  int index = 0;
-  std::vector<Key> keys;      // then the fields to follow, outermost first
-  std::string_view event{};   // without "__"
-  std::vector<int> operands;  // registers, or `environment`
-};
 
 // LuaJIT: the path to what instruction `pc` of `caller` calls, found by the same instructions that
 // callee_name() follows. For other bytecode the root is unknown.

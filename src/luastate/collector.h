@@ -11,13 +11,15 @@
 // main thread is in no list; in the others it is the last object that is not a userdata.
 
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/memory.h"
-#include "luastate/dialect.h"
 
 namespace luaspy {
+
+class Lua;
 
 struct CollectorState {
   bool known = false;
@@ -28,15 +30,14 @@ struct CollectorState {
   std::uint8_t dead_white = 0;
 
   bool is_dead(std::uint8_t marked) const { return (marked & dead_white) != 0; }
+  // From the fields of a global_State. `whites`: the bits of `marked` that are colours (WHITEBITS).
+  void set(std::span<const std::string_view> phases, std::uint8_t gcstate, std::uint8_t currentwhite,
+           std::uint8_t whites) {
+    known = gcstate < phases.size();
+    if (known) phase = phases[gcstate];
+    dead_white = static_cast<std::uint8_t>(~currentwhite & whites);  // lgc.h, otherwhite
+  }
 };
-
-CollectorState read_collector(const Memory& memory, const Dialect& lua, Address G);
-
-// 0 if it cannot be read.
-Address main_thread_of(const Memory& memory, const Dialect& lua, Address G);
-// The coroutine in which LuaJIT runs finalizers (global_State.vmthref, from 2025-11 on: 5c647754);
-// 0 if there is none.
-Address finalizer_thread_of(const Memory& memory, const Dialect& lua, Address G);
 
 // The header of every object.
 struct ObjectHead {
@@ -44,9 +45,6 @@ struct ObjectHead {
   std::uint8_t type = 0, marked = 0;
   bool is_thread = false;
 };
-// False if there is no object that could be in a collector's list.
-bool read_head(const Memory& memory, const Dialect& lua, Address object, ObjectHead& head);
-Address first_object(const Memory& memory, const Dialect& lua, Address G);  // 0: none, or unreadable
 
 struct ThreadList {
   std::vector<Address> threads;  // of this global_State, without dead ones
@@ -65,7 +63,7 @@ struct ListWalk {
   const Memory* live = nullptr;  // with `refresh`: the list's current beginning is read here
   std::function<bool(Address object, Address next)> visit;
 };
-void list_threads(const Memory& memory, const Dialect& lua, Address G, Address object, const ListWalk& how,
+void list_threads(const Memory& memory, const Lua& lua, Address G, Address object, const ListWalk& how,
                   ThreadList& list);
 
 }  // namespace luaspy

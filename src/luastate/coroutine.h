@@ -1,12 +1,14 @@
 #pragma once
 // One lua_State that may run or wait: its status, and where it is. For memory that does not change.
 
+#include <cstdint>
 #include <string_view>
 
-#include "luastate/dialect.h"
 #include "luastate/walk.h"
 
 namespace luaspy {
+
+class Lua;
 
 // lbaselib.c, lcorolib.c: auxstatus; lib_base.c: coroutine.status. Their "suspended" and "dead" are
 // divided further here.
@@ -27,22 +29,28 @@ std::string_view name(CoroutineStatus status);
 // The position of a lua_State among those that are active on threads, as found by Locator.
 enum class Active : std::uint8_t { no, innermost, further_out };
 
+// What lua_status, lua_getstack and lua_gettop would return.
+struct Situation {
+  std::uint8_t status = 0;
+  bool has_frames = false;
+  bool has_values = false;
+  Address first = 0;  // the slot of the function that it began, or will begin, with
+};
+inline constexpr std::uint8_t status_ok = 0, status_yield = 1;  // LUA_OK, LUA_YIELD (lua.h)
+
 struct CoroutineLook {
   CoroutineStatus status = CoroutineStatus::dead;
-  bool hooked = false;  // has_hook()
+  bool hooked = false;  // it has a debug hook (debug.sethook)
   bool begun = false;   // `began` is set
   LuaCall began;        // its outermost function
   LuaWalk walk;         // empty for a dead one
 };
 
-// Does it have a debug hook (debug.sethook)? LuaJIT has one hook for all coroutines.
-bool has_hook(const Memory& memory, const Dialect& lua, Address G, Address L);
-
 // False if there is no lua_State of `G` at `L`, or its calls cannot be read. `look` is reused.
-bool look_at_coroutine(const Memory& memory, const Dialect& lua, Address G, Address L, Active active,
+bool look_at_coroutine(const Memory& memory, const Lua& lua, Address G, Address L, Active active,
                        const WalkLimits& limits, CoroutineLook& look);
 
 // Touches what look_at_coroutine() may need after the coroutine has run a little further.
-void touch_coroutine(const Memory& memory, const Dialect& lua, Address L);
+void touch_coroutine(const Memory& memory, const Lua& lua, Address L);
 
 }  // namespace luaspy

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "luastate/luajit/layouts.h"
+#include "luastate/luas.h"
 
 namespace luaspy {
 namespace {
@@ -44,33 +44,6 @@ std::vector<LuaIdent> search(const Memory& memory, const std::vector<Range>& con
 }
 
 }  // namespace
-
-std::vector<Dialect> rows_for(const std::string& version) {
-  if (version.starts_with("LuaJIT"))
-    return {{nullptr, &layout_rows::luajit_gc64}, {nullptr, &layout_rows::luajit_gc32}};
-  std::vector<Dialect> rows;
-  const std::string_view series = std::string_view(version).substr(0, 3);
-  const int patch = version.size() == 5 ? version[4] - '0' : -1;
-  for (const Layout& row : layouts()) {
-    if (row.series == series || series == "5.?") rows.push_back({&row, nullptr});
-  }
-  // Newest first, but the row named by the version before all others. A release newer than every
-  // row gets the newest row.
-  std::ranges::reverse(rows);
-  std::stable_partition(rows.begin(), rows.end(), [&](const Dialect& row) {
-    return patch >= row.puc->first_patch && patch <= row.puc->last_patch;
-  });
-  return rows;
-}
-
-std::vector<Dialect> all_rows() {
-  std::vector<Dialect> rows;
-  for (const Layout& row : layouts()) rows.push_back({&row, nullptr});
-  std::ranges::reverse(rows);
-  const std::vector<Dialect> luajit = rows_for("LuaJIT");
-  rows.insert(rows.end(), luajit.begin(), luajit.end());
-  return rows;
-}
 
 bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImages* known) {
   struct Image {
@@ -121,10 +94,10 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
   return changed;
 }
 
-std::vector<Dialect> Detector::rows() const {
-  std::vector<Dialect> all;
+std::vector<const Lua*> Detector::rows() const {
+  std::vector<const Lua*> all;
   for (const LuaImage& image : images_) {
-    for (const Dialect& row : image.rows) {
+    for (const Lua* const row : image.rows) {
       if (std::ranges::find(all, row) == all.end()) all.push_back(row);
     }
   }

@@ -9,7 +9,7 @@
 
 #include "base/address_space.h"
 #include "luastate/core_signs.h"
-#include "luastate/dialect.h"
+#include "luastate/lua.h"
 
 namespace luaspy {
 
@@ -27,15 +27,9 @@ struct LuaImage {
   bool certain = false;
   // The row named by the version first, then the others of its series. LuaJIT: one for each size of
   // its references.
-  std::vector<Dialect> rows;
+  std::vector<const Lua*> rows;
   int cores = 1;  // how many of this version are linked into it
 };
-
-// The rows for a version string of an image, best first.
-std::vector<Dialect> rows_for(const std::string& version);
-
-// All rows, the newest series first: for a process whose files cannot be read.
-std::vector<Dialect> all_rows();
 
 // Earlier results for files, by device, inode and path; shared by detectors of many processes.
 using KnownImages = std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>, std::vector<LuaIdent>>;
@@ -51,7 +45,7 @@ class Detector {
   bool update(const AddressSpace& space, const Memory& memory, KnownImages* known = nullptr);
   const std::vector<LuaImage>& images() const { return images_; }
   // All rows worth trying on this process, best first.
-  std::vector<Dialect> rows() const;
+  std::vector<const Lua*> rows() const;
   // Files that were searched, for the message when nothing was found.
   std::vector<std::string> searched() const;
 

@@ -58,15 +58,15 @@ void FrameOwners::settle(const Memory& stack) {
 // Are all states anchored, and all frames within what their anchors bound?
 bool FrameOwners::parts_are_settled() {
   Address end = 0;
-  std::size_t anchored = 0, puc = 0;
+  std::size_t anchored = 0, unclear = 0;
   for (std::size_t i = 0; i < walked_.walked; ++i) {
     if (walked_.states[i].anchored) ++anchored, end = std::max(end, walked_.states[i].activation.boundary);
-    puc += walked_.states[i].activation.lua.puc != nullptr;
+    unclear += !walked_.states[i].activation.lua->state().always_anchored;
   }
   const bool outside = std::ranges::any_of(
       natives_, [&](const NativeFrame& frame) { return frame.sp >= end && functions_.executes_lua(frame); });
-  if (puc == 0) walked_.unclaimed = outside;
-  return puc == 0 || (anchored == walked_.walked && anchored < 2 && !outside);
+  if (unclear == 0) walked_.unclaimed = outside;
+  return unclear == 0 || (anchored == walked_.walked && anchored < 2 && !outside);
 }
 
 // The innermost anchored state whose anchor is further out than the frame; no_frame if there is
@@ -89,7 +89,8 @@ std::size_t FrameOwners::owner_by_entry(const NativeFrame& native) const {
   if (native.function == 0 || (region != no_frame && walked_.states[region].walk.left_out != 0)) return owner;
   for (std::size_t i = 0; i < walked_.walked; ++i) {
     const auto is_this = [&](const LuaCall& call) { return !call.is_lua && call.entry == native.function; };
-    if (walked_.states[i].activation.lua.puc == nullptr || std::ranges::none_of(walked_.states[i].walk.calls, is_this))
+    if (walked_.states[i].activation.lua->state().always_anchored ||
+        std::ranges::none_of(walked_.states[i].walk.calls, is_this))
       continue;
     if (owner != no_frame) return no_frame;
     owner = i;
@@ -103,7 +104,7 @@ std::vector<FrameOwners::Claim> FrameOwners::claims(const Memory& stack) {
   std::vector<Claim> claims;
   std::vector<Address> states;
   for (std::size_t i = 0; i < walked_.walked; ++i)
-    states.push_back(walked_.states[i].activation.lua.puc != nullptr ? walked_.states[i].activation.L : 0);
+    states.push_back(walked_.states[i].activation.lua->state().always_anchored ? 0 : walked_.states[i].activation.L);
   for (std::size_t n = 0; n < natives_.size(); ++n) {
     const NativeFrame& native = natives_[n];
     if (!functions_.executes_lua(native)) {
@@ -112,7 +113,7 @@ std::vector<FrameOwners::Claim> FrameOwners::claims(const Memory& stack) {
       continue;
     }
     const std::size_t region = region_of(native);
-    if (region != no_frame && walked_.states[region].activation.lua.luajit != nullptr) {
+    if (region != no_frame && walked_.states[region].activation.lua->state().always_anchored) {
       claims.push_back({native.sp, region, n});
       continue;
     }

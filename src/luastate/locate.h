@@ -12,15 +12,15 @@
 //         … luaV_execute … [lj of co2] lua_resume … auxresume … [lj of co1] … [lj of main] … main
 //         └──── frames of co2 ────────┘└─────── frames of co1 ────────────┘└─ frames of main ─┘
 
-#include <deque>
 #include <functional>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "base/address_space.h"
 #include "base/registers.h"
-#include "luastate/dialect.h"
+#include "luastate/lua.h"
 
 namespace luaspy {
 
@@ -28,18 +28,15 @@ namespace luaspy {
 struct Activation {
   Address L = 0;
   Address G = 0;
-  Dialect lua;
+  const Lua* lua = nullptr;  // belongs to the Locator
   // End of its outermost anchor: native frames with a lower sp belong to this L.
   Address boundary = 0;
 };
 
-// Why the memory at `L` is not a lua_State of `row`, in a few words; nullptr: it is one.
-const char* misfit(const Memory& memory, const Layout& row, Address L);
-
 class Locator {
  public:
   // Rows to try on states of a global_State that was not seen before, best first.
-  void try_rows(std::vector<Dialect> rows);
+  void try_rows(std::vector<const Lua*> rows);
 
   // The mappings, which say where a lua_State can be: in writable memory, and in private memory
   // without a file that may become writable later (malloc/arena.c in glibc reserves an arena with
@@ -102,17 +99,17 @@ class Locator {
   // no stack mentions. Reads up to 1 GiB of live memory, which takes some 100 ms.
   Address find_main_thread(const Memory& memory, const AddressSpace& space) const;
   // Adds all of them to global_states(): a process may have many Luas, some of them idle. A closed
-  // global_State may look valid until its memory is used again, so those whose registry is no
-  // longer a table are left out.
+  // global_State may look valid until its memory is used again, so those that are not open
+  // (Lua::is_open) are left out.
   void find_states(const Memory& memory, const AddressSpace& space);
-  const std::unordered_map<Address, Dialect>& global_states() const { return known_; }
+  const std::unordered_map<Address, const Lua*>& global_states() const { return known_; }
   // Forgets which row each global state has: after an exec, or when walks fail.
   void forget();
 
  private:
   struct Candidate {
     Address L, G, anchor;
-    Dialect lua;
+    const Lua* lua;
     bool unprotected;
   };
   // An address that has been a state may become one again, whatever was there meanwhile. A hash
@@ -123,17 +120,16 @@ class Locator {
   void forget_states();
   struct MainThread {
     Address L, G;
-    Dialect lua;         // LuaJIT: a row, not `found`
-    LuajitLayout found;  // LuaJIT
+    std::shared_ptr<const Lua> lua;
   };
   // Calls `visit` for what looks like a main thread, until it returns false.
   void visit_main_threads(const Memory& memory, const AddressSpace& space,
                           const std::function<bool(const MainThread&)>& visit) const;
-  Dialect remember_globals(Address G, const LuajitLayout& layout);
+  const Lua& remember(Address G, std::shared_ptr<const Lua> lua);
   bool meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
   void collect(const Memory& memory, Unknown unknown);
   void add_candidate(const Memory& memory, Address L, std::span<const std::byte> head);
-  Dialect dialect_of(const Memory& memory, Address L, std::span<const std::byte> bytes, Address& G);
+  const Lua* lua_of(const Memory& memory, Address L, std::span<const std::byte> head, Address& G);
   bool worth_reading(Address word) const;
   void note_unreadable(Address word);
 
@@ -161,12 +157,12 @@ class Locator {
   std::uint64_t looks_ = 0;
   // Bounds of writable memory; highest_short_: of the part below 4 GiB.
   Address lowest_ = 0, highest_ = ~Address{0}, highest_short_ = ~Address{0};
-  std::vector<Dialect> rows_;
-  bool short_rows_ = false;                     // some row has 32-bit references
-  bool short_states_ = false;                   // some state has 32-bit references
-  std::unordered_map<Address, Dialect> known_;  // by global_State
-  std::deque<LuajitLayout> found_;              // what known_ refers to
-  std::vector<Address> seen_states_;            // by hash; 0: none
+  std::vector<const Lua*> rows_;
+  bool short_rows_ = false;                        // some row has 32-bit references
+  bool short_states_ = false;                      // some state has 32-bit references
+  std::unordered_map<Address, const Lua*> known_;  // by global_State
+  std::vector<std::shared_ptr<const Lua>> found_;  // what known_ refers to
+  std::vector<Address> seen_states_;               // by hash; 0: none
   std::size_t seen_count_ = 0;
   std::uint64_t generation_ = 1;  // of seen_states_
   Mentions mentions_;

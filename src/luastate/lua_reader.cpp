@@ -3,13 +3,16 @@
 #include <algorithm>
 
 #include "luastate/frame_owners.h"
-#include "luastate/puc/innermost_call.h"
+#include "luastate/luas.h"
 
 namespace luaspy {
 
-void LuaReader::try_rows(std::vector<Dialect> rows) {
+LuaReader::LuaReader(const Memory& live, const Memory& objects, WalkLimits limits)
+    : names_(live), readers_(make_state_readers(live, objects)), limits_(limits) {}
+
+void LuaReader::try_rows(std::vector<const Lua*> rows) {
   locator_.forget();
-  luajit_.forget();
+  for (const auto& reader : readers_) reader->forget();
   known_functions_.clear();
   seen_.clear();
   locator_.try_rows(std::move(rows));
@@ -38,9 +41,7 @@ void LuaReader::touch(const Memory& memory, const Registers& registers, const Lo
   for (const std::vector<Activation>* const states : {&located.active, &located.unprotected}) {
     for (const Activation& state : *states) {
       const WalkLimits limits = limits_of(number++);
-      if (state.lua.puc != nullptr)
-        touch_puc(memory, *state.lua.puc, state.L, limits, known != nullptr ? *known : none);
-      else luajit_.touch(memory, registers, stack, state, limits, known != nullptr ? *known : none);
+      reader_of(state).touch(memory, registers, stack, state, limits, known != nullptr ? *known : none);
     }
   }
 }
@@ -65,13 +66,7 @@ void LuaReader::add_state(Walked& walked, const LookMemory& look, const Activati
   state.activation = activation;
   state.anchored = anchored;
   state.walk.clear();
-  state.errorJmp = 0;
-  if (activation.lua.puc != nullptr) {
-    walk_puc(look.stopped, look.objects, *activation.lua.puc, activation.L, limits_of(walked.walked - 1), state.walk);
-    state.errorJmp = look.stopped.get<Address>(activation.L + activation.lua.puc->L_errorJmp).value_or(0);
-  } else {
-    LuajitReader::read(look, activation, walked.walked == 1, state.luajit);
-  }
+  reader_of(activation).read(look, walked.walked == 1, limits_of(walked.walked - 1), state);
 }
 
 Walked LuaReader::walk(const Located& located, const LookMemory& look, Walked room) {
@@ -93,8 +88,7 @@ Walked LuaReader::walk(const Located& located, const LookMemory& look, Walked ro
 
 const Trace* LuaReader::trace_at(const Walked& walked, Address pc) {
   for (const RunningState& state : walked.on_thread()) {
-    if (state.activation.lua.luajit == nullptr) continue;
-    if (const Trace* const trace = luajit_.trace_at(state.activation, pc)) return trace;
+    if (const Trace* const trace = trace_at(state.activation, pc)) return trace;
   }
   return nullptr;
 }
@@ -104,8 +98,7 @@ void LuaReader::settle(Walked& walked, const std::vector<NativeFrame>& natives, 
   settle_owners(walked, state_places_, natives, functions, look.objects);
   for (std::size_t i = 0; i < walked.running; ++i) {
     RunningState& state = walked.states[i];
-    if (state.activation.lua.luajit != nullptr) luajit_.walk(state, i == 0, natives, functions, look, limits_);
-    else if (i == 0) settle_innermost_call(state, live_pc_, natives, functions, look.objects, names_.memory());
+    reader_of(state.activation).settle(state, i == 0, natives, functions, look, limits_);
   }
 }
 
@@ -122,16 +115,13 @@ bool LuaReader::confirm_functions(const Walked& walked, bool all) {
 VmState LuaReader::vm_state(const Walked& walked, const std::vector<NativeFrame>& natives,
                             const NativeFunctions& functions) const {
   if (walked.running == 0) return VmState::none;
-  const RunningState& state = walked.states[0];
-  if (state.activation.lua.luajit != nullptr) return LuajitReader::vm_state(state, natives, functions);
-  const VmState calling = !state.walk.calls.empty() && !state.walk.calls[0].is_lua ? VmState::c : VmState::interpreting;
-  return collects_garbage(state, natives, functions) ? VmState::collecting : calling;
+  return reader_of(walked.states[0].activation).vm_state(walked.states[0], natives, functions);
 }
 
 std::vector<std::string> LuaReader::rows() const {
   std::vector<std::string> names;
   for (const auto& [G, row] : seen_) {
-    const std::string name = name_of(row);
+    const std::string name = row->name();
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return names;

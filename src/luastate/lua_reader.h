@@ -3,18 +3,19 @@
 // what they are calling. It works on memory and native frames, not on a process, so saved stops and
 // core files use it, too. The steps of a look are values (running.h).
 
+#include <array>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/sample.h"
 #include "luastate/known_functions.h"
-#include "luastate/luajit/luajit_reader.h"
 #include "luastate/names.h"
 #include "luastate/native_functions.h"
-#include "luastate/puc/live_pc.h"
 #include "luastate/running.h"
 #include "luastate/state_places.h"
+#include "luastate/state_reader.h"
 
 namespace luaspy {
 
@@ -22,11 +23,10 @@ class LuaReader {
  public:
   // `live`: the target's memory as it is now. `objects`: the same, but it may keep what was read
   // since the look began. Both must outlive the reader.
-  LuaReader(const Memory& live, const Memory& objects, WalkLimits limits)
-      : names_(live), luajit_(objects), limits_(limits) {}
+  LuaReader(const Memory& live, const Memory& objects, WalkLimits limits);
 
   // Sets the rows to try, best first. Forgets what was known about states.
-  void try_rows(std::vector<Dialect> rows);
+  void try_rows(std::vector<const Lua*> rows);
 
   // The currently known mappings of the target, which say where a lua_State can be.
   void know(const AddressSpace& space) { locator_.know(space); }
@@ -54,7 +54,9 @@ class LuaReader {
   // LuaJIT: the trace of one of these states (or of the given one) that contains `pc`, nullptr if
   // there is none. Valid until the next call.
   const Trace* trace_at(const Walked& walked, Address pc);
-  const Trace* trace_at(const Activation& activation, Address pc) { return luajit_.trace_at(activation, pc); }
+  const Trace* trace_at(const Activation& activation, Address pc) {
+    return reader_of(activation).trace_at(activation, pc);
+  }
   // Then the native frames are added. LuaJIT's calls are found: only now is it known where the
   // innermost frame is, and what a trace has inlined. For PUC: which frames belong to states
   // without a protected call, and whether the innermost call has begun. Call again if the native
@@ -68,13 +70,17 @@ class LuaReader {
   VmState vm_state(const Walked& walked, const std::vector<NativeFrame>& natives,
                    const NativeFunctions& functions) const;
 
+  // How the implementation reads a state.
+  StateReader& reader_of(const Activation& state) const {
+    return *readers_[static_cast<std::size_t>(state.lua->kind())];
+  }
+
   // Every known Lua of the process, by its global_State: those whose states have run on the stacks
   // looked at, and after find_states() those that no stack mentions. Do not call while another
   // thread may be in locate().
-  const std::unordered_map<Address, Dialect>& global_states() const { return locator_.global_states(); }
+  const std::unordered_map<Address, const Lua*>& global_states() const { return locator_.global_states(); }
   void find_states(const AddressSpace& space) { locator_.find_states(names_.memory(), space); }
   Names& names() { return names_; }
-  LivePc& live_pc() { return live_pc_; }
   bool counts_left_out() const { return limits_.count_left_out; }
   bool saw_state() const { return !seen_.empty(); }
   // Searches all of the target's writable memory for a main thread.
@@ -87,12 +93,11 @@ class LuaReader {
              const Located& located, const KnownFunctions* known) const;
   void add_state(Walked& walked, const LookMemory& look, const Activation& activation, bool anchored) const;
 
-  Locator locator_;                            // changed by locate()
-  std::unordered_map<Address, Dialect> seen_;  // by global_State: the states that were walked
-  LivePc live_pc_;
+  Locator locator_;                               // changed by locate()
+  std::unordered_map<Address, const Lua*> seen_;  // by global_State: the states that were walked
   StatePlaces state_places_;
   Names names_;
-  LuajitReader luajit_;
+  std::array<std::unique_ptr<StateReader>, lua_kinds> readers_;  // by Lua::kind()
   KnownFunctions known_functions_;
   WalkLimits limits_;
 };

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "luastate/luajit/luajit_prototype.h"
-#include "luastate/tables.h"
+#include "luastate/bytecode.h"
+#include "luastate/lua.h"
 
 namespace luaspy {
 namespace {
@@ -16,14 +16,6 @@ namespace {
 // A target that makes functions without end must not fill memory.
 constexpr std::size_t most_prototypes = 1 << 14;
 constexpr std::size_t shown_source = 60;  // LUA_IDSIZE (luaconf.h)
-
-// The current mark of the Proto or GCproto at `proto`; 0 if there is none.
-std::uint64_t mark_now(const Memory& memory, const Dialect& dialect, Address proto) {
-  std::array<std::byte, 256> bytes;
-  const auto now = std::span(bytes).first(dialect.luajit != nullptr ? dialect.luajit->pt_size : dialect.puc->p_size);
-  if (!memory.read(proto, now)) return 0;
-  return dialect.luajit != nullptr ? mark_of(*dialect.luajit, now) : mark_of(*dialect.puc, now);
-}
 
 }  // namespace
 
@@ -36,20 +28,20 @@ std::string chunk_name(const std::string& source) {
   return "[string \"" + printable(first_line.substr(0, room)) + (whole ? "\"]" : "...\"]");
 }
 
-Names::Entry* Names::entry(const Dialect& dialect, const LuaCall& call) {
+Names::Entry* Names::entry(const Lua& lua, const LuaCall& call) {
   if (prototypes_.size() >= most_prototypes && !prototypes_.contains(call.proto)) prototypes_.clear(), twins_.clear();
   Entry& entry = prototypes_[call.proto];
   if (entry.mark == call.mark && entry.prototype) return &entry;
-  entry = {call.mark, read_prototype(memory_, dialect, call.proto), {}, 0, {}};
+  entry = {call.mark, lua.prototype(memory_, call.proto), {}, 0, {}};
   if (entry.prototype) entry.file = chunk_name(entry.prototype->source);
   // The thread runs: what was read is what the stop saw only if the Proto is unchanged after
   // reading.
-  if (mark_now(memory_, dialect, call.proto) != call.mark) entry.prototype.reset();
+  if (lua.mark(memory_, call.proto) != call.mark) entry.prototype.reset();
   return entry.prototype ? &entry : nullptr;
 }
 
-const Prototype* Names::prototype(const Dialect& dialect, const LuaCall& call) {
-  Entry* const found = entry(dialect, call);
+const Prototype* Names::prototype(const Lua& lua, const LuaCall& call) {
+  Entry* const found = entry(lua, call);
   return found != nullptr ? &*found->prototype : nullptr;
 }
 
@@ -58,10 +50,8 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
   if (caller->finalizer) return "__gc";
   if (caller->hooked) return "hook";
   if (!caller->is_lua) return {};
-  // LuaJIT calls hooks, finalizers and FFI callbacks through a C frame of their own, at any
-  // instruction.
-  if (context.dialect.luajit != nullptr && call.fresh) return {};
-  Entry* const from = entry(context.dialect, *caller);
+  if (!context.lua.is_named_by_caller(call)) return {};
+  Entry* const from = entry(context.lua, *caller);
   if (from == nullptr) return {};
   const int pc = caller->index_of(caller->saved_pc);
   const auto [known, is_new] = from->callees.try_emplace(pc);
@@ -81,7 +71,7 @@ bool Names::is_true(Called& called, const Context& context, const LuaCall& call,
   constexpr std::size_t most_verdicts = 1 << 10;
   if (called.name.empty() || called.path.root == ValuePath::Root::unknown) return true;
   const auto look = [&] {
-    return check_callee(memory_, context.stopped, *context.dialect.luajit, context.G, called.path, caller, call);
+    return context.lua.check_callee(memory_, context.stopped, context.G, called.path, caller, call);
   };
   if (called.path.root == ValuePath::Root::slot && called.path.keys.empty()) return look() != Callee::other;
   if (called.verdicts.size() >= most_verdicts) called.verdicts.clear();
@@ -104,7 +94,7 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
   }
   frame.kind = Frame::Kind::lua;
   frame.name = called_as(context, call, caller);
-  Entry* const known = entry(context.dialect, call);
+  Entry* const known = entry(context.lua, call);
   if (known == nullptr) {
     frame.file = "?";
     if (frame.name.empty()) frame.name = "function";
@@ -114,7 +104,7 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
   frame.file = known->file;
   frame.line_defined = proto->line_defined;
   frame.line = proto->line(call.index_of(pc));
-  if (known->identity == 0) known->identity = identity_of(context.dialect, *known);
+  if (known->identity == 0) known->identity = identity_of(context.lua, *known);
   if (!proto->is_main() && proto->line_defined != 0) frame.prototype = known->identity;
   if (proto->is_main()) frame.name = "main chunk";
   else if (proto->line_defined == 0) name_as_loaded(frame, context, call.code);
@@ -129,9 +119,9 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
 
 // The functions inside this one are numbered before the first of them is asked for, if this one is
 // named first. So callers must be named before their callees.
-std::uint32_t Names::identity_of(const Dialect& dialect, Entry& entry) {
+std::uint32_t Names::identity_of(const Lua& lua, Entry& entry) {
   const Prototype& prototype = *entry.prototype;
-  tell_children_apart(dialect, prototype);
+  tell_children_apart(lua, prototype);
   entry.prototype->children.clear();
   const std::uint32_t identity = prototype.identity();
   const auto twin = twins_.find(prototype.address);
@@ -141,14 +131,13 @@ std::uint32_t Names::identity_of(const Dialect& dialect, Entry& entry) {
 
 // Functions on one line may also have the same code. Then only their order in the source
 // distinguishes them.
-void Names::tell_children_apart(const Dialect& dialect, const Prototype& parent) {
+void Names::tell_children_apart(const Lua& lua, const Prototype& parent) {
   constexpr std::size_t most_read = 512, most_twins = 1 << 14;
   if (parent.children.size() < 2 || twins_.size() >= most_twins) return;
-  const Offset line_at = dialect.luajit != nullptr ? dialect.luajit->pt_firstline : dialect.puc->p_linedefined;
   std::vector<std::int32_t> lines;
   std::unordered_map<std::int32_t, int> on_line;
   for (const Address child : parent.children) {
-    lines.push_back(memory_.get<std::int32_t>(child + line_at).value_or(-1));
+    lines.push_back(lua.line_defined(memory_, child).value_or(-1));
     ++on_line[lines.back()];
   }
   std::map<std::pair<std::int32_t, std::uint32_t>, std::uint32_t> same;  // by line and identity
@@ -156,7 +145,7 @@ void Names::tell_children_apart(const Dialect& dialect, const Prototype& parent)
   for (std::size_t i = 0; i < lines.size() && read < most_read; ++i) {
     if (lines[i] < 0 || on_line[lines[i]] < 2) continue;
     ++read;
-    const std::optional<Prototype> child = read_prototype(memory_, dialect, parent.children[i]);
+    const std::optional<Prototype> child = lua.prototype(memory_, parent.children[i]);
     if (!child) continue;
     const std::uint32_t identity = child->identity();
     if (const std::uint32_t number = same[{lines[i], identity}]++) twins_[child->address] = {identity, number};
@@ -178,7 +167,7 @@ const std::string* Names::loaded_name(const Context& context, Address key) {
   ++misses_;
   if (stands_still_ || reads_left_ == 0 || (misses_ & (misses_ - 1)) != 0) return nullptr;
   --reads_left_;
-  read_loaded(context.dialect, context.G);
+  read_loaded(context.lua, context.G);
   const auto now = loaded_.find(key);
   return now != loaded_.end() ? name_of(now->second) : nullptr;
 }
@@ -205,11 +194,11 @@ const std::string* Names::loaded_lua_name(const Context& context, const LuaCall&
   const auto misses = static_cast<unsigned>(++lua_misses_[context.G]);
   if (!std::has_single_bit(misses) || std::countr_zero(misses) % 2 != 0) return nullptr;
   --lua_reads_left_;
-  read_loaded(context.dialect, context.G);
+  read_loaded(context.lua, context.G);
   return known();
 }
 
-void Names::read_loaded(const Dialect& dialect, Address G) {
+void Names::read_loaded(const Lua& lua, Address G) {
   constexpr std::size_t most_functions = 1 << 16;
   constexpr int most_aliases = 3;
   // Modules share functions (socket and socket.core): the shortest name is the one that people use.
@@ -218,28 +207,28 @@ void Names::read_loaded(const Dialect& dialect, Address G) {
   };
   for (auto& [key, loaded] : loaded_) loaded.names = 0;
   loaded_closures_.clear();
-  visit_loaded(memory_, dialect, G,
-               [&](const std::string& module, const std::string& function, const LoadedFunction& value) {
-                 std::string name = printable(module, 60);
-                 if (!function.empty()) name += '.' + printable(function, 60);
-                 if (name.starts_with("_G.")) name.erase(0, 3);
-                 Loaded& known = loaded_[value.key];
-                 const std::uint64_t mark = value.proto != 0 ? mark_now(memory_, dialect, value.proto) : 0;
-                 if (known.mark != mark) known = {};  // another function is there now
-                 known.mark = mark;
-                 known.names = known.module == module ? known.names + 1 : 1;
-                 known.module = module;
-                 known.is_shared |= known.names > most_aliases;
-                 if (value.proto != 0) {
-                   known.is_shared |= known.closure != 0 && known.closure != value.closure && known.name != name;
-                   known.closure = value.closure;
-                   LoadedClosure& closure = loaded_closures_[value.closure];
-                   if (closure.code != value.key) closure = {{}, value.key, mark};
-                   take(closure.name, name);
-                 }
-                 take(known.name, name);
-                 return loaded_.size() < most_functions;
-               });
+  lua.visit_loaded(memory_, G,
+                   [&](const std::string& module, const std::string& function, const LoadedFunction& value) {
+                     std::string name = printable(module, 60);
+                     if (!function.empty()) name += '.' + printable(function, 60);
+                     if (name.starts_with("_G.")) name.erase(0, 3);
+                     Loaded& known = loaded_[value.key];
+                     const std::uint64_t mark = value.proto != 0 ? lua.mark(memory_, value.proto) : 0;
+                     if (known.mark != mark) known = {};  // another function is there now
+                     known.mark = mark;
+                     known.names = known.module == module ? known.names + 1 : 1;
+                     known.module = module;
+                     known.is_shared |= known.names > most_aliases;
+                     if (value.proto != 0) {
+                       known.is_shared |= known.closure != 0 && known.closure != value.closure && known.name != name;
+                       known.closure = value.closure;
+                       LoadedClosure& closure = loaded_closures_[value.closure];
+                       if (closure.code != value.key) closure = {{}, value.key, mark};
+                       take(closure.name, name);
+                     }
+                     take(known.name, name);
+                     return loaded_.size() < most_functions;
+                   });
 }
 
 }  // namespace luaspy

@@ -7,12 +7,13 @@
 #include <unordered_map>
 
 #include "base/frame.h"
-#include "luastate/dialect.h"
-#include "luastate/luajit/callee.h"
 #include "luastate/prototype.h"
-#include "luastate/puc/walk_puc.h"
+#include "luastate/value_path.h"
+#include "luastate/walk.h"
 
 namespace luaspy {
+
+class Lua;
 
 class Names {
  public:
@@ -22,14 +23,14 @@ class Names {
 
   // Where the calls of a walk were found.
   struct Context {
-    const Dialect& dialect;
+    const Lua& lua;
     Address G = 0;
     const Memory& stopped;  // what the stop read; other memory cannot be read from it
   };
 
   // The Lua function of `call`; nullptr if its Proto no longer exists, since the collector may free
   // it once the function has returned. Valid until the next call of prototype().
-  const Prototype* prototype(const Dialect& dialect, const LuaCall& call);
+  const Prototype* prototype(const Lua& lua, const LuaCall& call);
 
   // `call` as a frame. `caller` is the call outside of it in the same coroutine, nullptr if there
   // is none or it is not known. `pc` is the next instruction of a Lua call. A C function without a
@@ -46,7 +47,7 @@ class Names {
 
   // Reading package.loaded takes milliseconds, so it is not read while a thread is stopped: call
   // this before the stop.
-  void read_loaded(const Dialect& dialect, Address G);
+  void read_loaded(const Lua& lua, Address G);
   void stand_still(bool still) { stands_still_ = still; }
 
  private:
@@ -67,13 +68,13 @@ class Names {
     std::uint32_t identity = 0;               // Frame.prototype; 0: not computed yet
     std::string file;                         // chunk_name() of its source
   };
-  Entry* entry(const Dialect& dialect, const LuaCall& call);
+  Entry* entry(const Lua& lua, const LuaCall& call);
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
   void name_as_loaded(Frame& frame, const Context& context, Address key);
   const std::string* loaded_lua_name(const Context& context, const LuaCall& call);
-  std::uint32_t identity_of(const Dialect& dialect, Entry& entry);
-  void tell_children_apart(const Dialect& dialect, const Prototype& parent);
+  std::uint32_t identity_of(const Lua& lua, Entry& entry);
+  void tell_children_apart(const Lua& lua, const Prototype& parent);
 
   const Memory& memory_;
   std::unordered_map<Address, Entry> prototypes_;  // by Proto

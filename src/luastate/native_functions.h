@@ -2,12 +2,20 @@
 // What the Lua half and the merge need to know about native functions.
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "base/frame.h"
-#include "luastate/luajit/vm_code.h"
+#include "base/memory.h"
 
 namespace luaspy {
+
+// LuaJIT's ->vm_exit_handler (vm_x64.dasc): stores jit_State.parent and exitno (the trace and the
+// number of the exit taken), and calls lj_trace_exit.
+struct TraceExit {
+  Address return_address = 0;
+  std::int32_t parent = 0, exitno = 0;  // offsets from DISPATCH (r14)
+};
 
 class NativeFunctions {
  public:

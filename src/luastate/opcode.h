@@ -1,12 +1,21 @@
 #pragma once
-// What an opcode means for finding the name of a value, whichever Lua it is of. Instances are in
-// puc/puc_opcodes.h and luajit/luajit_opcodes.h.
+// How a Lua packs its instructions, and what an opcode means for finding the name of a value. The
+// tables are in puc/puc_opcodes.h and luajit/luajit_opcodes.h; one algorithm reads all of them
+// (bytecode.cpp).
 
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace luaspy {
+
+// How bytecode is encoded: opcode numbers and argument widths (lopcodes.h) differ only between
+// minor versions. All releases of LuaJIT 2.1 share one encoding; only the register that holds the
+// object of a method call depends on the pointer size (LJ_FR2).
+enum class Bytecode : std::uint8_t { lua51, lua52, lua53, lua54, lua55, luajit, luajit_gc32 };
+constexpr bool is_luajit(Bytecode bytecode) {
+  return bytecode == Bytecode::luajit || bytecode == Bytecode::luajit_gc32;
+}
 
 // Which registers an instruction may change, according to ldebug.c (findsetreg; 5.1: symbexec). The
 // machine may change more: OP_VARARG fills many registers, OP_SELF of 5.2 and later sets A+1 too.
@@ -111,6 +120,7 @@ struct Encoding {
   // 5.1: the active locals are those at the call, not those where the register was set.
   bool names_at_call;
   std::string_view event_prefix;
+  std::span<const std::string_view> events{};  // for Calls::event_in_c, by number
   // LuaJIT: the instruction that set a register is searched backwards from the call, ignoring
   // jumps.
   bool backwards = false;
@@ -119,6 +129,8 @@ struct Encoding {
   // it.
   int object_above = 0;
 };
+
+const Encoding& encoding_of(Bytecode bytecode);  // luas.cpp
 
 // What the tables are written with.
 namespace opcode_tables {

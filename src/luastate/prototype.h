@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/memory.h"
-#include "luastate/dialect.h"
+#include "luastate/opcode.h"
 
 namespace luaspy {
 
@@ -22,6 +22,8 @@ struct LocalVariable {
   int end_pc = 0;  // first instruction where it is dead
 };
 
+// Everything that names need (Lua::prototype). Every size is bounded; there is none if sizes exceed
+// the limits of every compiler. Strings are cut at 200 bytes and otherwise raw (not yet printable).
 struct Prototype {
   Address address = 0;
   Bytecode bytecode = Bytecode::lua54;
@@ -53,12 +55,6 @@ struct Prototype {
   int line(int pc) const;
 };
 
-// Reads everything that names need from the Proto or GCproto at `address`. Every size is bounded.
-// nullopt if this is not a Proto, or its sizes exceed every compiler's limits. Strings are cut at
-// 200 bytes and otherwise raw (not yet printable).
-std::optional<Prototype> read_prototype(const Memory& memory, const Dialect& dialect, Address address);
-std::optional<Prototype> read_prototype(const Memory& memory, const Layout& layout, Address address);
-
 // Adds to a hash used by identity().
 void mix(std::uint64_t& hash, std::uint64_t value);
 void mix(std::uint64_t& hash, std::string_view text);
@@ -69,6 +65,5 @@ struct FunctionPlace {
   int line_defined = 0;
   bool is_main = false;
 };
-std::optional<FunctionPlace> read_place(const Memory& memory, const Dialect& dialect, Address address);
 
 }  // namespace luaspy

@@ -8,11 +8,11 @@ std::vector<Activation> Walked::active() const {
   return active;
 }
 
-std::vector<Address> Walked::cframes() const {
+std::vector<Address> Walked::vm_frames() const {
   std::vector<Address> all;
   for (const RunningState& state : on_thread()) {
-    if (state.activation.lua.luajit != nullptr)
-      all.insert(all.end(), state.luajit.cframes.begin(), state.luajit.cframes.end());
+    const std::span<const Address> frames = state.notes->vm_frames();
+    all.insert(all.end(), frames.begin(), frames.end());
   }
   return all;
 }

@@ -3,11 +3,12 @@
 // then Walked. LuaReader makes both.
 
 #include <cstddef>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "base/registers.h"
 #include "luastate/locate.h"
-#include "luastate/luajit/luajit_state.h"
 #include "luastate/walk.h"
 
 namespace luaspy {
@@ -30,13 +31,20 @@ struct Located {
   bool all = false;  // nothing was deferred, and known functions were touched, too
 };
 
+// What an implementation notes about a state, for its later steps.
+struct StateNotes {
+  virtual ~StateNotes() = default;
+  // LuaJIT: its C frames on the native stack, innermost first.
+  virtual std::span<const Address> vm_frames() const { return {}; }
+  virtual bool on_trace() const { return false; }
+};
+
 // A state and its calls.
 struct RunningState {
   Activation activation;
   bool anchored = false;  // found by its anchor; false: it may run here, or is only guessed
   LuaWalk walk;
-  Address errorJmp = 0;  // PUC: the lua_longjmp of its innermost protected call, on the native stack
-  LuajitState luajit;
+  std::unique_ptr<StateNotes> notes;  // set by StateReader::read(), by which they may be reused
 };
 
 // The states that run on a thread, with their calls. LuaReader::walk() makes it;
@@ -57,11 +65,9 @@ struct Walked {
   // The states on the thread without their calls.
   std::vector<Activation> active() const;
   // Their C frames on the native stack (LuaJIT).
-  std::vector<Address> cframes() const;
+  std::vector<Address> vm_frames() const;
   // Does the innermost state run a trace (LuaJIT)?
-  bool on_trace() const {
-    return running != 0 && states[0].activation.lua.luajit != nullptr && states[0].luajit.jit_base != 0;
-  }
+  bool on_trace() const { return running != 0 && states[0].notes->on_trace(); }
   // The entries of the C functions that are being called.
   std::vector<Address> c_entries() const;
 };

@@ -4,48 +4,19 @@
 #include <array>
 #include <limits>
 
+#include "luastate/lua.h"
+
 namespace luaspy {
 namespace {
 
 constexpr std::uint64_t longest_string = std::uint64_t{1} << 46;
 
-// Where the characters of a string are, and how many.
-struct Characters {
-  std::uint64_t length = 0;
-  bool by_pointer = false;
-};
-
-// lobject.h: the object's own tt byte (at +8) says whether it is short or long.
-std::optional<Characters> characters_of(const Layout& layout, std::span<const std::byte> header) {
-  constexpr std::size_t object_tt = 8;
-  constexpr std::uint8_t short_string = 0x04, long_string = 0x14;
-  const auto tt = static_cast<std::uint8_t>(load<std::uint8_t>(header, object_tt) & 0x3f);
-  if (tt != short_string && tt != long_string) return std::nullopt;
-  switch (layout.string_form) {
-    case StringForm::length_word:
-      return Characters{load<std::uint64_t>(header, layout.string_len)};
-    case StringForm::short_long:
-      return Characters{tt == short_string ? load<std::uint8_t>(header, layout.string_shrlen)
-                                           : load<std::uint64_t>(header, layout.string_len)};
-    case StringForm::signed_short: {
-      const auto shrlen = load<std::int8_t>(header, layout.string_shrlen);
-      if (shrlen >= 0) return Characters{static_cast<std::uint64_t>(shrlen)};
-      return Characters{load<std::uint64_t>(header, layout.string_len), true};
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<Characters> characters_of(const LuajitLayout& layout, std::span<const std::byte> header) {
-  if (load<std::uint8_t>(header, layout.L_gct) != luajit::gct_string) return std::nullopt;
-  return Characters{load<std::uint32_t>(header, layout.str_len)};
-}
-
 }  // namespace
 
+std::size_t StringBatch::header_size() const { return lua_.string_header_size(); }
+
 std::optional<StringBatch::Text> StringBatch::text_of(Address object, std::span<const std::byte> header) const {
-  const auto characters = dialect_.luajit != nullptr ? characters_of(*dialect_.luajit, header)
-                                                     : characters_of(*dialect_.puc, header);
+  const std::optional<Characters> characters = lua_.characters(header);
   if (!characters || characters->length >= longest_string) return std::nullopt;
   const Address first = object + header_size();
   Text text{.size = std::min<std::size_t>(characters->length, limit_)};
@@ -85,7 +56,7 @@ std::size_t StringBatch::read_headers(std::span<const Address> objects, std::spa
   std::vector<std::byte> headers(objects.size() * size);
   std::vector<std::size_t> wanted;
   for (std::size_t i = 0; i < objects.size(); ++i) {
-    if (!plausible_pointer(objects[i], alignment())) continue;
+    if (!plausible_pointer(objects[i], lua_.string_alignment())) continue;
     ask(objects[i], std::span(headers).subspan(i * size, size));
     wanted.push_back(i);
   }
@@ -110,24 +81,20 @@ std::size_t StringBatch::read_pointers(std::span<std::optional<Text>> places) {
   return wanted.size() * sizeof(Address);
 }
 
-std::optional<std::string> read_string(const Memory& memory, const Dialect& dialect, Address address,
-                                       std::size_t limit) {
+std::optional<std::string> read_string(const Memory& memory, const Lua& lua, Address address, std::size_t limit) {
   std::optional<std::string> result;
   std::size_t bytes_left = std::numeric_limits<std::size_t>::max();
-  StringBatch(memory, dialect, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) {
+  StringBatch(memory, lua, limit).read(std::span(&address, 1), bytes_left, [&](std::size_t, std::string text) {
     result = std::move(text);
   });
   return result;
 }
 
-std::optional<std::uint64_t> string_length(const Memory& memory, const Dialect& dialect, Address address) {
-  const std::size_t size = dialect.luajit != nullptr ? dialect.luajit->str_data : dialect.puc->string_data;
-  const std::size_t alignment = dialect.luajit != nullptr && !dialect.luajit->gc64 ? 4 : 8;
+std::optional<std::uint64_t> string_length(const Memory& memory, const Lua& lua, Address address) {
   std::array<std::byte, 64> bytes;
-  const auto header = std::span(bytes).first(std::min(size, bytes.size()));
-  if (!plausible_pointer(address, alignment) || !memory.read(address, header)) return std::nullopt;
-  const auto characters = dialect.luajit != nullptr ? characters_of(*dialect.luajit, header)
-                                                    : characters_of(*dialect.puc, header);
+  const auto header = std::span(bytes).first(std::min(lua.string_header_size(), bytes.size()));
+  if (!plausible_pointer(address, lua.string_alignment()) || !memory.read(address, header)) return std::nullopt;
+  const std::optional<Characters> characters = lua.characters(header);
   return characters ? std::optional(characters->length) : std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Strings of the target: TString (lobject.h), GCstr (lj_obj.h).
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,9 +9,16 @@
 #include <vector>
 
 #include "base/memory.h"
-#include "luastate/dialect.h"
 
 namespace luaspy {
+
+class Lua;
+
+// What a string's header says of its characters.
+struct Characters {
+  std::uint64_t length = 0;  // bytes
+  bool by_pointer = false;   // a pointer to them follows the header; false: they do themselves
+};
 
 inline constexpr std::size_t string_limit = 200;  // characters of a string that are kept
 
@@ -18,8 +26,7 @@ inline constexpr std::size_t string_limit = 200;  // characters of a string that
 // there are any; characters.
 class StringBatch {
  public:
-  StringBatch(const Memory& memory, const Dialect& dialect, std::size_t limit)
-      : memory_(memory), dialect_(dialect), limit_(limit) {}
+  StringBatch(const Memory& memory, const Lua& lua, std::size_t limit) : memory_(memory), lua_(lua), limit_(limit) {}
 
   // Calls `store(index, text)` for every string that could be read, in order. Subtracts what was
   // read from `bytes_left`, and reads only strings that certainly fit into it.
@@ -38,17 +45,13 @@ class StringBatch {
 
  private:
   static constexpr std::size_t strings_at_once = 4096;
-  // What a string's header says about its characters.
+  // Where they are.
   struct Text {
     Address address = 0;  // 0: a pointer to them must be read first, at `pointer`
     Address pointer = 0;
     std::size_t size = 0;
   };
-  std::size_t header_size() const {
-    return dialect_.luajit != nullptr ? dialect_.luajit->str_data : dialect_.puc->string_data;
-  }
-  // GC32: the empty string is inside the global_State, so it is aligned to 4 bytes only.
-  std::size_t alignment() const { return dialect_.luajit != nullptr && !dialect_.luajit->gc64 ? 4 : 8; }
+  std::size_t header_size() const;
   std::optional<Text> text_of(Address object, std::span<const std::byte> header) const;
   std::size_t read_some(std::span<const Address> objects);
   std::size_t read_headers(std::span<const Address> objects, std::span<std::optional<Text>> places);
@@ -58,17 +61,17 @@ class StringBatch {
   void run(Answer answer);
 
   const Memory& memory_;
-  Dialect dialect_;
+  const Lua& lua_;
   std::size_t limit_;
   std::vector<Memory::Request> requests_;
   std::vector<std::optional<std::string>> texts_;
 };
 
 // The characters of the string at `address`, cut at `limit` bytes.
-std::optional<std::string> read_string(const Memory& memory, const Dialect& dialect, Address address,
+std::optional<std::string> read_string(const Memory& memory, const Lua& lua, Address address,
                                        std::size_t limit = string_limit);
 
 // The length of the string at `address` in bytes; nullopt if there is none.
-std::optional<std::uint64_t> string_length(const Memory& memory, const Dialect& dialect, Address address);
+std::optional<std::uint64_t> string_length(const Memory& memory, const Lua& lua, Address address);
 
 }  // namespace luaspy

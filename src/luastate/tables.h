@@ -1,43 +1,23 @@
 #pragma once
-// The contents of PUC's and LuaJIT's tables; look-ups by string key, as names need them; and
-// package.loaded.
+// Where a table has its entries, and the functions of package.loaded.
 
+#include <cstdint>
 #include <functional>
-#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/memory.h"
-#include "luastate/dialect.h"
-#include "luastate/value.h"
+#include "luastate/offset.h"
 
 namespace luaspy {
 
-struct TableEntry {
-  std::string key;
-  std::uint32_t tag = 0;  // of the value
-  Address value = 0;      // first word of the value: a pointer for objects, the function for a light C function
-};
-
 // The offsets of Table's fields. Rows have the original ones; some programs patch Table (Redis adds
-// a field).
+// a field). LuaJIT has only one form, and does not use this.
 struct TableForm {
-  Offset lsizenode, node, sizearray, array, metatable;
+  Offset lsizenode = 0, node = 0, sizearray = 0, array = 0, metatable = 0;
   bool operator==(const TableForm&) const = default;
 };
-
-TableForm stock_form(const Layout& layout);
-
-// Calls `visit` for each entry with a string key, until it returns false. False if the table cannot
-// be read. Limited to 2^16 nodes.
-bool visit_table(const Memory& memory, const Layout& layout, TableForm form, Address table,
-                 const std::function<bool(const TableEntry&)>& visit);
-
-// The form of this process's tables: the one with which the registry's _LOADED has a _G. nullopt if
-// none fits, for example before the libraries are open.
-std::optional<TableForm> find_table_form(const Memory& memory, const Layout& layout, Address G);
-
-// registry[LUA_LOADED_TABLE] (lauxlib.h); 0 if it is not there.
-Address loaded_table(const Memory& memory, const Layout& layout, TableForm form, Address G);
 
 // Where a table has its entries.
 struct TableParts {
@@ -48,20 +28,6 @@ struct TableParts {
   Address metatable = 0;  // 0: none
   std::uint64_t slots() const { return std::uint64_t{array_size} + node_count; }
 };
-// `form` is used for PUC only. nullopt if there is no table at `table`.
-std::optional<TableParts> read_table_parts(const Memory& memory, const Dialect& dialect, TableForm form, Address table);
-
-// Calls `visit` for each entry that is not nil, until it returns false; those of the array part
-// come first, in order. Looks at up to `most_slots`, read in pieces. False if it ended for any
-// other reason.
-bool visit_entries(const Memory& memory, const Dialect& dialect, const TableParts& parts, std::uint64_t most_slots,
-                   const std::function<bool(const Value& key, const Value& value)>& visit);
-
-// The table of globals of `L`; 0 if it cannot be read.
-Address globals_table(const Memory& memory, const Dialect& dialect, TableForm form, Address G, Address L);
-
-bool is_table_tag(const Layout& layout, std::uint32_t tag);
-
 // A function of package.loaded.
 struct LoadedFunction {
   Address key = 0;      // C: LuaCall.key; Lua: its first instruction (LuaCall.code)
@@ -73,6 +39,27 @@ struct LoadedFunction {
 // name.
 using LoadedVisitor = std::function<bool(const std::string& module, const std::string& name,
                                          const LoadedFunction& function)>;
-void visit_loaded(const Memory& memory, const Dialect& dialect, Address G, const LoadedVisitor& visit);
+
+// Visits elements that are stored one after the other, reading them in pieces, until `visit`
+// returns false. False if they cannot all be read: then those that could be read were visited.
+template <typename Visit>
+bool visit_elements(const Memory& memory, Address first, std::size_t size, std::uint64_t count, Visit visit) {
+  std::uint64_t piece = 128;
+  std::vector<std::byte> bytes;
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t some = std::min(piece, count - done);
+    bytes.resize(some * size);
+    if (!memory.read(first + done * size, bytes)) {
+      if (some == 1) return false;
+      piece = some / 2;
+      continue;
+    }
+    for (std::uint64_t i = 0; i < some; ++i) {
+      if (!visit(std::span<const std::byte>(bytes).subspan(i * size, size))) return true;
+    }
+    done += some;
+  }
+  return true;
+}
 
 }  // namespace luaspy

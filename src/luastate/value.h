@@ -3,10 +3,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <optional>
-
-#include "base/memory.h"
-#include "luastate/dialect.h"
 
 namespace luaspy {
 
@@ -36,13 +32,5 @@ struct Value {
   std::int64_t integer() const { return static_cast<std::int64_t>(word); }
   bool is_object(Type which) const { return type == which && word != 0; }
 };
-
-// Size of a slot of the Lua stack, and of an array element of a table (up to 5.4 and in LuaJIT).
-constexpr std::size_t slot_size(const Dialect& dialect) { return dialect.luajit != nullptr ? 8 : 16; }
-
-Value decode_value(const Layout& layout, std::uint64_t word, std::uint32_t tag);
-Value decode_value(const LuajitLayout& layout, std::uint64_t value);
-Value load_value(const Dialect& dialect, std::span<const std::byte> slots, std::size_t offset);
-std::optional<Value> read_value(const Memory& memory, const Dialect& dialect, Address slot);
 
 }  // namespace luaspy

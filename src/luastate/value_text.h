@@ -6,9 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "luastate/lua.h"
 #include "luastate/names.h"
-#include "luastate/tables.h"
-#include "luastate/value.h"
 
 namespace luaspy {
 
@@ -27,8 +26,7 @@ inline constexpr ValueLimits verbose_limits = {
 class ValueText {
  public:
   // All arguments must outlive it.
-  ValueText(const Memory& memory, const Dialect& dialect, Address G, Address L, Names& names,
-            const ValueLimits& limits);
+  ValueText(const Memory& memory, const Lua& lua, Address G, Address L, Names& names, const ValueLimits& limits);
 
   // Valid UTF-8 without control characters, of bounded length. Steps and depth are bounded too,
   // even if values refer to each other in circles.
@@ -40,19 +38,17 @@ class ValueText {
   void append_table(std::string& text, Address table, int depth);
   void append_entries(std::string& text, const TableParts& parts, int depth);
   void append_key(std::string& text, const Value& key, std::uint64_t& next_index);
-  std::string number_text(double number) const;
   std::string function_text(Address closure);
   std::string c_function_text(Address key, Address shown);
   std::string proto_text(Address proto, Address key);
   std::string userdata_text(Address userdata);
   std::string file_text(Address memory) const;
   std::string thread_text(Address thread) const;
-  std::string cdata_text(Address cdata) const;
   std::optional<std::string> metatable_name(Address metatable);
   const std::unordered_map<Address, std::string>& registered();
 
   const Memory& memory_;
-  const Dialect& dialect_;
+  const Lua& lua_;
   Address G_, L_;
   Names& names_;
   ValueLimits limits_;

@@ -48,26 +48,14 @@ class VariableReader {
  public:
   // `walk` belongs to `L`. While this is used, `memory` must not change: the thread is stopped, or
   // it is a copy. `names` must read the same target; all arguments must outlive it.
-  VariableReader(const Memory& memory, const Dialect& dialect, Address G, Address L, const LuaWalk& walk, Names& names,
+  VariableReader(const Memory& memory, const Lua& lua, Address G, Address L, const LuaWalk& walk, Names& names,
                  const ValueLimits& limits);
 
   // The variables of walk.calls[call]. `pc`: its next instruction, if it is a Lua function.
   CallVariables variables(std::size_t call, Address pc);
 
  private:
-  struct Slots {
-    Address first = 0;
-    std::uint64_t count = 0;
-  };
-  // PUC
-  Address base_puc(const LuaCall& call) const;
-  Slots varargs_puc(const LuaCall& call, std::uint64_t parameters) const;
-  Address func_before_varargs_puc(const LuaCall& call) const;
-  // LuaJIT
-  Slots varargs_luajit(const LuaCall& call, std::uint64_t parameters) const;
-  Address outer_frame(Address frame) const;  // of a frame of type VARG; 0 for other frames
   Slots c_arguments(std::size_t index) const;
-
   std::string_view why_not(const LuaCall& call, Address pc) const;
   void add_locals(const LuaCall& call, const Prototype* prototype, int pc, CallVariables& result);
   void add_slots(Variable::Kind kind, std::string_view name, Slots slots, CallVariables& result);
@@ -76,7 +64,7 @@ class VariableReader {
   bool is_on_trace(Address slot) const;
 
   const Memory& memory_;
-  const Dialect& dialect_;
+  const Lua& lua_;
   Address L_;
   const LuaWalk& walk_;
   Names& names_;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/address_space.h"
-#include "luastate/dialect.h"
+#include "luastate/lua.h"
 
 namespace luaspy {
 
@@ -18,17 +18,14 @@ struct RowTrial {
     std::int64_t count = 0;
     Address first = 0;  // one of the places
   };
-  Dialect lua;
+  const Lua& lua;
   std::int64_t fitted = 0;
   Address first_fit = 0;
   std::map<std::string, Failures> failed;  // by the first check that failed
 
-  explicit RowTrial(const Dialect& of) : lua(of) {}
+  explicit RowTrial(const Lua* of) : lua(*of) {}
   void add(Address L, const char* why_not);
 };
-
-// Why the memory at `L` is not a lua_State of this Lua; nullptr: it is one.
-const char* misfit(const Memory& memory, const Dialect& lua, Address L);
 
 // Tries what `word` points at with each row that finds the type of a thread there.
 void try_word(const Memory& memory, Address word, std::span<RowTrial> trials);

@@ -90,7 +90,7 @@ void count_states(LuaProcess& process, const AddressSpace& space) {
   constexpr Address piece = 8 << 20, most = 256 << 20;
   const auto end = system::Clock::now() + std::chrono::milliseconds(500);
   const LiveMemory memory(process.pid);
-  std::vector<Dialect> rows;
+  std::vector<const Lua*> rows;
   for (const LuaImage& image : process.images) rows.insert(rows.end(), image.rows.begin(), image.rows.end());
   Locator locator;
   locator.try_rows(rows);
@@ -116,15 +116,13 @@ void count_states(LuaProcess& process, const AddressSpace& space) {
       mapping.start = next;
       if (L == 0) continue;
       ++*process.states;
-      for (const Dialect& row : rows) {
+      for (const Lua* const row : rows) {
         Locator one;
         one.try_rows({row});
         Mapping around = mapping;
         around.start = L, around.end = L + 4096;
         if (one.find_main_thread(memory, AddressSpace({around})) != L) continue;
-        const std::string name = row.puc != nullptr ? "Lua " + std::string(row.puc->name)
-                                 : row.luajit->gc64 ? "LuaJIT, 64-bit references"
-                                                    : "LuaJIT, 32-bit references";
+        const std::string name = row->name();
         if (std::ranges::find(process.rows, name) == process.rows.end()) process.rows.push_back(name);
         break;
       }

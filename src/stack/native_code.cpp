@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "luastate/puc/execute_code.h"
+#include "luastate/puc/puc_lua.h"
 #include "stack/native_names.h"
 
 namespace luaspy {
@@ -16,11 +17,11 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
     seen.push_back(image.start);
     CoreImage core{image.start, image.end, {}, {}, {}};
     std::size_t count = 0;
-    std::vector<Dialect> rows;
+    std::vector<const Lua*> rows;
     bool has_luajit = false;
     for (const LuaImage& other : images) {
       if (other.start != image.start || other.rows.empty()) continue;
-      if (other.rows.front().luajit != nullptr) has_luajit = true;
+      if (other.rows.front()->kind() == LuaKind::luajit) has_luajit = true;
       else
         count += static_cast<std::size_t>(other.cores), rows.insert(rows.end(), other.rows.begin(), other.rows.end());
     }
@@ -62,7 +63,7 @@ void NativeCode::find_executes(CoreImage& core, const Module& module, std::size_
 
 // Which row is right is known only once a state is found. A wrong row finds nothing, or the same
 // functions.
-void NativeCode::find_collectors(CoreImage& core, const Module& module, const std::vector<Dialect>& rows) {
+void NativeCode::find_collectors(CoreImage& core, const Module& module, const std::vector<const Lua*>& rows) {
   const auto read = [&](Unwinder::Range range) {
     constexpr std::size_t largest = 1 << 18;
     MachineFunction function;
@@ -75,14 +76,15 @@ void NativeCode::find_collectors(CoreImage& core, const Module& module, const st
   };
   for (const Unwinder::Range& range : core.executes) {
     const MachineFunction execute = read(range);
-    for (const Dialect& row : rows) {
-      if (row.puc == nullptr || execute.start == 0) continue;
-      CollectorCode collector = find_collector_code(*row.puc, execute,
+    for (const Lua* const row : rows) {
+      const Layout* const layout = puc_layout(*row);
+      if (layout == nullptr || execute.start == 0) continue;
+      CollectorCode collector = find_collector_code(*layout, execute,
                                                     [&](Address address) { return read(unwinder_.function(address)); });
       if (collector.step == 0) continue;
       std::vector<Address> joining;
       for (const Unwinder::Range& function : unwinder_.functions(module)) {
-        if (joins_collector(*row.puc, collector, read(function))) joining.push_back(function.start);
+        if (joins_collector(*layout, collector, read(function))) joining.push_back(function.start);
       }
       collector.functions.insert(collector.functions.end(), joining.begin(), joining.end());
       std::ranges::sort(collector.functions);

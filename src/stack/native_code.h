@@ -51,7 +51,7 @@ class NativeCode : public NativeFunctions {
  private:
   const CoreImage* core_of(Address address) const;
   void find_executes(CoreImage& core, const Module& module, std::size_t count);
-  void find_collectors(CoreImage& core, const Module& module, const std::vector<Dialect>& rows);
+  void find_collectors(CoreImage& core, const Module& module, const std::vector<const Lua*>& rows);
   void find_vm(CoreImage& core, const Module& module);
 
   const Modules& modules_;

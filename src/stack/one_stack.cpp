@@ -28,7 +28,7 @@ void unwind(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, con
     if (frame.step == Step::registers && matched.lua.on_trace()) return {frame.lookup, frame.lookup + 1};
     return {};
   };
-  const VmFrames rule(modules, functions, matched.lua.cframes(), matched.lua.on_trace(), trace_of);
+  const VmFrames rule(modules, functions, matched.lua.vm_frames(), matched.lua.on_trace(), trace_of);
   matched.natives.clear();
   matched.complete = unwinder.unwind(look.registers, look.stopped, &rule, matched.natives, most_natives) ==
                      Unwinder::End::root;
@@ -42,37 +42,29 @@ const RunningState& state_of(const Walked& walked, const MergedFrame& frame) {
 
 // In each luaV_execute frame except the innermost, the first call that it owns waits for a callee.
 // Its saved pc is therefore exact.
-void learn_pcs(LivePc& live_pc, const Joined& joined, const Memory& stopped) {
+void learn_pcs(const LuaReader& lua, const Joined& joined, const Memory& stopped) {
   std::size_t last = MergedFrame::no_native;
   bool innermost = true;
   for (const MergedFrame& frame : joined.merged.frames) {
     if (frame.kind != MergedFrame::Kind::call) continue;
     const RunningState& state = state_of(joined.from.lua, frame);
     const LuaCall& call = state.walk.calls[frame.call];
-    if (call.is_lua && state.activation.lua.puc != nullptr && frame.native != MergedFrame::no_native &&
-        frame.native != last) {
+    if (call.is_lua && frame.native != MergedFrame::no_native && frame.native != last) {
       last = frame.native;
-      if (!innermost) live_pc.learn(joined.from.natives[frame.native], call, stopped);
+      if (!innermost) lua.reader_of(state.activation).learn_pc(joined.from.natives[frame.native], call, stopped);
     }
     innermost = false;
   }
 }
 
-// Only the innermost call of all can be ahead of its saved pc; every other call waits. 5.2 and 5.3
-// keep the pc in CallInfo itself.
 Address pc_of(LuaReader& lua, const NativeFunctions& functions, const Joined& joined, const MergedFrame& frame,
               const Memory& stopped) {
   const RunningState& state = state_of(joined.from.lua, frame);
-  const LuaCall& call = state.walk.calls[frame.call];
-  if (state.activation.lua.puc == nullptr) return call.saved_pc;  // already set by LuajitReader
-  const Bytecode bytecode = state.activation.lua.puc->bytecode;
-  const bool in_memory = bytecode == Bytecode::lua52 || bytecode == Bytecode::lua53;
-  const bool innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
-  if (in_memory || !innermost || frame.native == MergedFrame::no_native) return call.saved_pc;
-  const Prototype* const prototype = lua.names().prototype(state.activation.lua, call);
-  const LuaCall* const caller = state.walk.caller_of(frame.call);
-  return lua.live_pc().pc(joined.from.natives[frame.native], frame.native == 0, call, caller, prototype, stopped,
-                          functions);
+  ExecutedCall call = {.state = state, .call = frame.call};
+  call.innermost = frame.segment == 0 && frame.call == 0 && state.walk.innermost_dropped == 0;
+  if (frame.native != MergedFrame::no_native) call.execute = &joined.from.natives[frame.native];
+  call.is_top = frame.native == 0;
+  return lua.reader_of(state.activation).pc(call, lua.names(), stopped, functions);
 }
 
 // A trace is shown by its number and the place where it starts.
@@ -80,16 +72,14 @@ Frame name_native(LuaReader& lua, const NativeFunctions& functions, const Walked
   if (!native.in_trace) return functions.describe(native);
   for (const RunningState& state : walked.on_thread()) {
     const Activation& activation = state.activation;
-    const Trace* const trace = activation.lua.luajit != nullptr ? lua.trace_at(activation, native.lookup) : nullptr;
-    if (trace == nullptr) continue;
-    const unsigned number = trace->number;
-    const Address pc = trace->start_pc + 4;
-    const Memory& live = lua.names().memory();
+    const Trace* const found = lua.trace_at(activation, native.lookup);
+    if (found == nullptr) continue;
+    const Trace trace = *found;
     LuaCall start;
-    start.proto = trace->start_proto;
-    if (!read_proto_of(live, *activation.lua.luajit, start)) break;
-    const Frame place = lua.names().frame({activation.lua, activation.G, live}, start, nullptr, pc);
-    return marker(fmt::format("[trace {} {}:{}]", number, place.file, place.line));
+    if (!lua.reader_of(activation).read_start(activation, trace, start)) break;
+    const Memory& live = lua.names().memory();
+    const Frame place = lua.names().frame({*activation.lua, activation.G, live}, start, nullptr, trace.start_pc + 4);
+    return marker(fmt::format("[trace {} {}:{}]", trace.number, place.file, place.line));
   }
   return functions.describe(native);
 }
@@ -129,7 +119,7 @@ Joined join(LuaReader& lua, const NativeFunctions& functions, Matched matched, c
   Joined joined{std::move(matched), {}, {}};
   const Walked& walked = joined.from.lua;
   joined.merged = merge(joined.from.natives, segments_of(walked), functions, merging);
-  learn_pcs(lua.live_pc(), joined, stopped);
+  learn_pcs(lua, joined, stopped);
   for (const MergedFrame& frame : joined.merged.frames) {
     StackCall& found = joined.calls.emplace_back();
     if (frame.kind != MergedFrame::Kind::call) continue;
@@ -187,7 +177,7 @@ Stack name(LuaReader& lua, const NativeFunctions& functions, const Joined& joine
         Stack outside;
         add_markers(call, outside);
         std::ranges::reverse_copy(outside, std::back_inserter(stack));
-        const Names::Context context{state.activation.lua, state.activation.G, stopped};
+        const Names::Context context{*state.activation.lua, state.activation.G, stopped};
         stack.push_back(label_call(lua.names(), functions, context, call, state.walk.caller_of(frame->call),
                                    joined.calls[stack.size()].pc));
         break;

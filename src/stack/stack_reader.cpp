@@ -1,5 +1,7 @@
 #include "stack/stack_reader.h"
 
+#include "luastate/luas.h"
+
 #include <algorithm>
 #include <chrono>
 #include <thread>

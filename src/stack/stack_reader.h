@@ -102,7 +102,7 @@ class StackReader {
   LuaReader& lua() { return lua_; }
   const std::vector<LuaImage>& images() const { return map_.detector().images(); }
   std::vector<std::string> searched() const { return map_.detector().searched(); }
-  std::vector<Dialect> rows_to_try() const { return map_.detector().rows(); }
+  std::vector<const Lua*> rows_to_try() const { return map_.detector().rows(); }
   const NativeCode& native_code() const { return map_.functions(); }
   const Modules& modules() const { return map_.modules(); }
   const AddressSpace& space() const { return map_.space(); }

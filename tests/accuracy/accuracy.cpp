@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "luastate/puc/puc_lua.h"
 #include "stopping.h"
 #include "truth.h"
 
@@ -86,7 +87,7 @@ class Witness {
     const Address ci = memory_.get<Address>(L + row.L_ci).value_or(0);
     const Address teller = address(truth_.ci), pc = address(truth_.pc);
     const auto add = [&](Address proto, Address next, bool entry) {
-      const std::optional<Prototype> known = proto != 0 ? read_prototype(memory_, row, proto) : std::nullopt;
+      const std::optional<Prototype> known = proto != 0 ? puc_lua(row).prototype(memory_, proto) : std::nullopt;
       if (!known) return;
       const Address end = known->code_address + 4 * known->code.size();
       if (entry) lines.push_back({proto, known->line(0)});
@@ -188,7 +189,7 @@ class Judge {
   // nullopt: not even the row is known.
   std::optional<std::vector<Line>> ask(const Witness& witness) const {
     for (const Activation& activation : pieces_.active()) {
-      if (activation.lua.puc != nullptr) return witness.lines(*activation.lua.puc);
+      if (const Layout* const row = puc_layout(*activation.lua)) return witness.lines(*row);
     }
     return std::nullopt;
   }

@@ -33,7 +33,7 @@ class Agreement {
                                             : VmFrames::CodeRange{};
     };
     const Walked& lua = reader.joined().from.lua;
-    const VmFrames rule(modules_, reader.native_code(), lua.cframes(), lua.on_trace(), trace_of);
+    const VmFrames rule(modules_, reader.native_code(), lua.vm_frames(), lua.on_trace(), trace_of);
     expected_.clear();
     reference_.unwind(registers, reader.snapshot(), &rule, expected_, 8192);
     const std::string difference = compare(reader.natives(), expected_);

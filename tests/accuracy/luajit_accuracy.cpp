@@ -29,6 +29,8 @@
 #include <sstream>
 
 #include "luastate/luajit/layouts.h"
+#include "luastate/luajit/luajit_lua.h"
+#include "luastate/luajit/traces.h"
 #include "stopping.h"
 
 namespace luaspy {
@@ -246,10 +248,11 @@ class Judge {
     Address current = 0, main = 0, jit_base = 0;
     // As the last look that was finished found it: only its global state counts.
     if (const std::vector<Activation> last = pieces_.reader().active(); !last.empty()) known_ = last[0];
-    if (known_.lua.luajit != nullptr) {
-      current = read_ref(target_.memory(), layout_, known_.G + known_.lua.luajit->G_cur_L).value_or(0);
-      main = read_ref(target_.memory(), layout_, known_.G + known_.lua.luajit->G_mainthref).value_or(0);
-      jit_base = read_ref(target_.memory(), layout_, known_.G + known_.lua.luajit->G_jit_base).value_or(0);
+    if (known_.lua != nullptr) {
+      const LuajitLayout& its = *luajit_layout(*known_.lua);
+      current = read_ref(target_.memory(), layout_, known_.G + its.G_cur_L).value_or(0);
+      main = read_ref(target_.memory(), layout_, known_.G + its.G_mainthref).value_or(0);
+      jit_base = read_ref(target_.memory(), layout_, known_.G + its.G_jit_base).value_or(0);
     }
     Told soon;
     const bool in_vm = in_vm_now(pieces_, jit_base != 0);
@@ -331,13 +334,13 @@ class Judge {
     const StackReader& reader = pieces_.reader();
     if (reader.active().empty()) return;
     const Activation activation = reader.active()[0];
+    const LuajitLayout& layout = *luajit_layout(*activation.lua);
     constexpr Address words = 16, frame_size = 80;
     for (const NativeFrame& native : reader.natives()) {
       if (!native.in_trace) continue;
-      const Trace* const trace = traces_.find(*activation.lua.luajit, activation.G, native.lookup);
+      const Trace* const trace = traces_.find(layout, activation.G, native.lookup);
       if (trace == nullptr) continue;
-      const auto
-          spadjust = target_.memory().get<std::uint16_t>(trace->object + activation.lua.luajit->T_spadjust).value_or(0);
+      const auto spadjust = target_.memory().get<std::uint16_t>(trace->object + layout.T_spadjust).value_or(0);
       const Address cfa = native.sp + spadjust + words + frame_size;
       ++figures_.trace_frames;
       figures_.adjusted += native.cfa == cfa || native.cfa == cfa + words;  // built with LUAJIT_NO_UNWIND: two more

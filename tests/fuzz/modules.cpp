@@ -13,8 +13,10 @@
 #include "luastate/detect.h"
 #include "luastate/locate.h"
 #include "luastate/luajit/vm_code.h"
+#include "luastate/luas.h"
 #include "luastate/puc/collector_code.h"
 #include "luastate/puc/live_pc.h"
+#include "luastate/puc/puc_lua.h"
 #include "unwind/call_frame.h"
 #include "unwind/unwinder.h"
 
@@ -171,7 +173,7 @@ void detect(Bytes bytes) {
     expect_printable(image.ident, 1000, "an ident");
     expect(rows_for(image.version).size() < 100, "rows are counted");
   }
-  for (const Dialect& row : rows_for(std::string(input.text(40)))) expect(!name_of(row).empty(), "rows have names");
+  for (const Lua* const row : rows_for(std::string(input.text(40)))) expect(!row->name().empty(), "rows have names");
   Locator locator;
   locator.try_rows(rows_for("5.4.4"));
   (void)locator.find_main_thread(
@@ -200,13 +202,13 @@ void machine_code(Bytes bytes) {
   const std::size_t first = std::min(split, code.size());
   const MachineFunction execute{base, part(0, first)};
   int asked = 0;
-  const CollectorCode found = find_collector_code(*row.front().puc, execute, [&](Address address) {
+  const CollectorCode found = find_collector_code(*puc_layout(*row.front()), execute, [&](Address address) {
     expect(++asked <= 100'000, "functions are asked for a bounded number of times");
     const std::size_t from = first + (address - base) / 64 % 16 * 64;
     return from < code.size() ? MachineFunction{base + from, part(from, std::min(code.size(), from + 64))}
                               : MachineFunction{};
   });
-  (void)joins_collector(*row.front().puc, found, execute);
+  (void)joins_collector(*puc_layout(*row.front()), found, execute);
 }
 
 }  // namespace luaspy::fuzz

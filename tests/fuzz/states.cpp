@@ -4,7 +4,9 @@
 
 #include "heap/coroutines.h"
 #include "luastate/lua_reader.h"
+#include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/traces.h"
+#include "luastate/luas.h"
 #include "luastate/variables.h"
 #include "stack/one_stack.h"
 #include "support/fake_memory.h"
@@ -96,7 +98,7 @@ void locals(Bytes bytes) {
     if (labelled.state == nullptr || calls++ == 30) continue;
     if (labelled.walk != walk) {
       walk = labelled.walk;
-      variables.emplace(look.memory, labelled.state->lua, labelled.state->G, labelled.state->L, *walk,
+      variables.emplace(look.memory, *labelled.state->lua, labelled.state->G, labelled.state->L, *walk,
                         look.reader.names(), values);
     }
     look.memory.bounded("variables", 2'000'000, 256 << 20, [&] {
@@ -118,14 +120,15 @@ void snapshots(Bytes bytes) {
   Look look(image, input);
   if (look.joined.from.lua.active().empty()) return;
   const Activation& state = look.joined.from.lua.states[0].activation;
-  if (state.lua.luajit == nullptr) return;
+  const LuajitLayout* const layout = luajit_layout(*state.lua);
+  if (layout == nullptr) return;
   Traces traces(look.memory);
   look.memory.bounded("traces", 2'000'000, 256 << 20, [&] {
-    const Trace* trace = traces.numbered(*state.lua.luajit, state.G, 1 + where % 8);
-    if (trace == nullptr) trace = traces.find(*state.lua.luajit, state.G, image.stop.registers.pc());
+    const Trace* trace = traces.numbered(*layout, state.G, 1 + where % 8);
+    if (trace == nullptr) trace = traces.find(*layout, state.G, image.stop.registers.pc());
     if (trace == nullptr) return;
     const Trace copy = *trace;
-    const Address base = look.memory.get<Address>(state.L + state.lua.luajit->L_base).value_or(0);
+    const Address base = look.memory.get<Address>(state.L + layout->L_base).value_or(0);
     for (std::uint32_t i = 0; i < 16; ++i) {
       const Address pc = copy.mcode + (copy.size != 0 ? (where + i * 64) % copy.size : 0);
       for (const InlinedCode& code : {traces.decode(state.G, state.L, copy, pc, base, look.memory),

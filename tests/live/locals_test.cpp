@@ -85,9 +85,9 @@ class Looker {
       const LuaCall& call = frame->walk->calls[frame->call];
       Look::Call& added = look.calls.emplace_back();
       added.is_lua = call.is_lua;
-      if (const auto place = read_place(target_.memory(), state.lua, call.proto))
+      if (const auto place = state.lua->place(target_.memory(), call.proto))
         added.place = fmt::format("{}:{}", chunk_name(place->source), place->line_defined);
-      VariableReader variables(target_.memory(), state.lua, state.G, state.L, *frame->walk, names_, limits);
+      VariableReader variables(target_.memory(), *state.lua, state.G, state.L, *frame->walk, names_, limits);
       added.has = variables.variables(frame->call, frame->pc);
     }
     return look;

@@ -23,10 +23,11 @@ extern "C" {
 #include "luajit_script.h"
 #include "luastate/bytecode.h"
 #include "luastate/luajit/layouts.h"
+#include "luastate/luajit/luajit_lua.h"
+#include "luastate/luajit/luajit_opcodes.h"
 #include "luastate/luajit/luajit_prototype.h"
 #include "luastate/luajit/luajit_tables.h"
 #include "luastate/names.h"
-#include "luastate/opcodes.h"
 #include "script.h"
 
 using namespace luaspy;
@@ -146,9 +147,9 @@ bool is_exempt(std::string_view name) {
 // name has to be of the function that runs.
 void compare_frame(lua_State* L, Names& names, const Level& level, const Level* caller) {
   const Address G = inside_globals(L);
-  const Dialect dialect = {.luajit = &layout};
+  const LuajitLua lua(layout);
   const OwnMemory memory;
-  const Frame frame = names.frame({dialect, G, memory}, level.call, caller != nullptr ? &caller->call : nullptr,
+  const Frame frame = names.frame({lua, G, memory}, level.call, caller != nullptr ? &caller->call : nullptr,
                                   level.call.saved_pc);
   const int line = level.ar.linedefined;
   if (level.call.is_lua && std::string_view(level.ar.what) == "main")
@@ -200,10 +201,10 @@ int check(lua_State* L) {
     const Level& level = levels[i];
     const Level* caller = i + 1 < levels.size() ? &levels[i + 1] : nullptr;
     ++count.frames;
-    if (level.call.is_lua) compare_function(level, read_luajit_prototype(OwnMemory(), layout, level.call.proto));
+    if (level.call.is_lua) compare_function(level, LuajitLua(layout).prototype(OwnMemory(), level.call.proto));
     const bool is_called = caller != nullptr && caller->call.is_lua && caller->frame.position >= 0;
     if (is_called) {
-      const auto prototype = read_luajit_prototype(OwnMemory(), layout, caller->call.proto);
+      const auto prototype = LuajitLua(layout).prototype(OwnMemory(), caller->call.proto);
       std::optional<CallName> name;
       if (prototype) name = callee_name(*prototype, caller->frame.position);
       compare_name(*level.ar.namewhat != 0 ? level.ar.namewhat : nullptr, level.ar.name, name, caller->ar.linedefined,
@@ -230,9 +231,9 @@ int loaded(lua_State* L) {
     frame.pc = frame.proto + static_cast<Address>(inside.prototype_size);
     call = call_of(frame, G);
   }
-  const Dialect dialect = {.luajit = &layout};
+  const LuajitLua lua(layout);
   const OwnMemory memory;
-  const std::string name = names_now->frame({dialect, G, memory}, call, nullptr, call.code).name;
+  const std::string name = names_now->frame({lua, G, memory}, call, nullptr, call.code).name;
   ++count.frames;
   if (!leads_to(L, name, function)) expect_at("loaded", lua_tostring(L, 1), name, 0, 0);
   return 0;
@@ -254,7 +255,7 @@ bool is_patched(int opcode) {
 }
 
 void compare_instructions(lua_State* L, Address proto) {
-  std::optional<Prototype> copy = read_luajit_prototype(OwnMemory(), layout, proto);
+  std::optional<Prototype> copy = LuajitLua(layout).prototype(OwnMemory(), proto);
   if (!copy) return expect_at("prototype", "readable", "unreadable", 0, 0);
   compare_constants(proto, *copy);
   expect_at("parameters", inside_parameters(proto), copy->parameters, copy->line_defined, 0);

@@ -28,9 +28,10 @@ extern "C" {
 #include "collector_fields.h"
 #include "compare.h"
 #include "luastate/bytecode.h"
-#include "luastate/opcodes.h"
 #include "luastate/prototype.h"
 #include "luastate/puc/layout.h"
+#include "luastate/puc/puc_lua.h"
+#include "luastate/puc/puc_opcodes.h"
 #include "luastate/puc/walk_puc.h"
 #include "script.h"
 #include "value_fields.h"
@@ -79,7 +80,7 @@ bool named_by_status([[maybe_unused]] CallInfo* ci) {
 int pc_of(CallInfo* ci) { return static_cast<int>(saved_pc(ci) - proto_of(ci)->code) - 1; }
 
 std::optional<Prototype> prototype_of(const Proto* proto) {
-  return read_prototype(OwnMemory(), layout, reinterpret_cast<Address>(proto));
+  return PucLua(layout).prototype(OwnMemory(), reinterpret_cast<Address>(proto));
 }
 
 void expect(const char* what, std::string_view expected, std::string_view got, const Proto* where, int pc) {

@@ -7,6 +7,9 @@
 #include <random>
 
 #include "luastate/bytecode.h"
+#include "luastate/luas.h"
+#include "luastate/puc/puc_lua.h"
+#include "luastate/puc/walk_puc.h"
 #include "profile/profile.h"
 #include "support/load_stop.h"
 
@@ -162,8 +165,8 @@ TEST_CASE("states that were built to lead astray", "[replay]") {
     SavedStop stop = load_stop(file);
     INFO(file);
     const Activation state = innermost(stop);
-    if (state.lua.puc == nullptr) continue;
-    const Layout& row = *state.lua.puc;
+    if (puc_layout(*state.lua) == nullptr) continue;
+    const Layout& row = *puc_layout(*state.lua);
     const Address ci = stop.memory.get<Address>(state.L + row.L_ci).value();
     const Address function = stop.memory.get<Address>(stop.memory.get<Address>(ci + row.ci_func).value()).value();
     const Address proto = stop.memory.get<Address>(function + row.lclosure_p).value();
@@ -233,11 +236,12 @@ TEST_CASE("while its stack is moved, each call is found where its function is", 
     for (const std::int64_t by : {-0x8000'0000l, -0x40'0000l, 0x40'0000l, 0x8000'0000l}) {
       SavedStop stop = load_stop(file);
       const Activation state = innermost(stop);
-      const bool moves_first = state.lua.puc != nullptr && state.lua.puc->tt_size == 4;
-      if (state.lua.puc == nullptr || (!moves_first && !leaves_offsets(stop)))
-        continue;                                            // 5.4.2 and 5.4.4 say nothing of it
-      if (state.lua.puc->ci_previous == no_field) continue;  // at the first look 5.1's is not taken for a state then
-      const Layout& row = *state.lua.puc;
+      const bool moves_first = puc_layout(*state.lua) != nullptr && puc_layout(*state.lua)->tt_size == 4;
+      if (puc_layout(*state.lua) == nullptr || (!moves_first && !leaves_offsets(stop)))
+        continue;  // 5.4.2 and 5.4.4 say nothing of it
+      if (puc_layout(*state.lua)->ci_previous == no_field)
+        continue;  // at the first look 5.1's is not taken for a state then
+      const Layout& row = *puc_layout(*state.lua);
       const Address stack = stop.memory.get<Address>(state.L + row.L_stack).value(),
                     last = stop.memory.get<Address>(state.L + row.L_stack_last).value();
       const Address to = stack + static_cast<Address>(by);
@@ -288,8 +292,8 @@ TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
   for (const std::string& file : stop_files()) {
     SavedStop stop = load_stop(file);
     const Activation state = innermost(stop);
-    if (state.lua.puc == nullptr || state.lua.puc->tt_size != 4) continue;
-    const Layout& row = *state.lua.puc;
+    if (puc_layout(*state.lua) == nullptr || puc_layout(*state.lua)->tt_size != 4) continue;
+    const Layout& row = *puc_layout(*state.lua);
     const std::vector<Address> infos = call_infos(stop, row, state.L);
     const auto word = [&](Address address) { return stop.memory.get<Address>(address).value(); };
     const Address callee_slot = word(infos[0] + row.ci_func), caller_slot = word(infos[1] + row.ci_func);
@@ -336,8 +340,10 @@ TEST_CASE("a call of another function that a C function's CallInfo still has ins
   for (const std::string& file : stop_files()) {
     SavedStop stop = load_stop(file);
     const Activation state = innermost(stop);
-    if (state.lua.puc == nullptr || state.lua.puc->callstatus_size == 0 || state.lua.puc->recurses_per_call) continue;
-    const Layout& row = *state.lua.puc;
+    if (puc_layout(*state.lua) == nullptr || puc_layout(*state.lua)->callstatus_size == 0 ||
+        puc_layout(*state.lua)->recurses_per_call)
+      continue;
+    const Layout& row = *puc_layout(*state.lua);
     const std::vector<Address> infos = call_infos(stop, row, state.L);
     const auto walk_now = [&] {
       LuaWalk walk;

@@ -152,9 +152,9 @@ const TargetSpec& target(const std::string& name) {
   throw 0;
 }
 
-Words command_of(const TargetSpec& luajit, Jit jit) {
-  Words command = luajit.command;
-  INFO(luajit.name);
+Words command_of(const TargetSpec& spec, Jit jit) {
+  Words command = spec.command;
+  INFO(spec.name);
   REQUIRE(command.back().ends_with("/luajit"));
   command.push_back(jit == Jit::on ? "-jon" : "-joff");
   return command;

@@ -1,4 +1,5 @@
 #include "support/load_stop.h"
+#include "luastate/luas.h"
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
 

@@ -3,18 +3,11 @@
 // shows what was called first, not what runs now. This finds out whether the two are the same, by
 // what the caller's expression refers to.
 
-#include "luastate/bytecode.h"
-#include "luastate/puc/walk_puc.h"
+#include "luastate/luajit/luajit_layout.h"
+#include "luastate/value_path.h"
+#include "luastate/walk.h"
 
 namespace luaspy {
-
-enum class Callee : std::uint8_t {
-  unknown,  // what the expression refers to is not known, or is no longer a function
-  same,     // the function that was called
-  // A different one: a tail call came between, the value was changed since, or the name was a guess
-  // (`(a or b)()` has the name of b).
-  other,
-};
 
 // Compares the function at the end of `path` in `caller` with `callee`. `live`: the target's memory
 // as it is now. `stopped`: what the stop read, for the caller's registers; if LuaCall.func is 0,

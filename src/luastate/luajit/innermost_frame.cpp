@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "luastate/luajit/luajit_reader.h"
+
 namespace luaspy {
 
 InnermostFrame::InnermostFrame(Traces& traces, const Activation& activation, bool innermost,
@@ -10,7 +12,7 @@ InnermostFrame::InnermostFrame(Traces& traces, const Activation& activation, boo
                                const NativeFunctions& functions, const Memory& memory, LuajitState& state)
     : traces_(traces),
       activation_(activation),
-      layout_(*activation.lua.luajit),
+      layout_(luajit_layout_of(activation)),
       innermost_(innermost),
       natives_(natives),
       functions_(functions),

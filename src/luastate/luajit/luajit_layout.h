@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/memory.h"
-#include "luastate/puc/layout.h"
+#include "luastate/offset.h"
 
 namespace luaspy {
 

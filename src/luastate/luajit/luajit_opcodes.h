@@ -1,5 +1,5 @@
 #pragma once
-// The opcodes of LuaJIT, by number: from lj_bc.h and lj_debug.c. tests/oracle compares them with the
+// The bytecode of LuaJIT. Its opcodes, by number, are from lj_bc.h and lj_debug.c. tests/oracle compares them with the
 // headers of each LuaJIT.
 
 #include <array>
@@ -113,5 +113,30 @@ inline constexpr std::array luajit = {
     sets_a("BSHR"),
     sets_a("BSAR"),
 };
+
+// lj_bc.h: A, B and C, or A and D (here Bx); k, Ax and jump are not used.
+inline constexpr Encoding luajit_gc64_encoding = {.opcode = {0, 8},
+                                                  .a = {8, 8},
+                                                  .b = {24, 8},
+                                                  .c = {16, 8},
+                                                  .k = {16, 16},
+                                                  .bx = {16, 16},
+                                                  .ax = {16, 16},
+                                                  .jump = {16, 16},
+                                                  .from = {16, 16},
+                                                  .opcodes = luajit,
+                                                  .environment = Environment::none,
+                                                  .takes_jumps = false,
+                                                  .names_at_call = false,
+                                                  .event_prefix = "__",
+                                                  .backwards = true,
+                                                  .generator_below = 3,
+                                                  .object_above = 2};
+
+inline constexpr Encoding luajit_gc32_encoding = [] {
+  Encoding encoding = luajit_gc64_encoding;
+  encoding.object_above = 1;
+  return encoding;
+}();
 
 }  // namespace luaspy::opcode_tables

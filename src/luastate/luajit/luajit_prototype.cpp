@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "luastate/luajit/luajit_lua.h"
 #include "luastate/strings.h"
 
 namespace luaspy {
@@ -63,7 +64,7 @@ class Bytes {
 
 class Reader {
  public:
-  Reader(const Memory& memory, const LuajitLayout& layout) : memory_(memory), layout_(layout) {}
+  Reader(const Memory& memory, const LuajitLua& lua) : memory_(memory), lua_(lua), layout_(lua.layout()) {}
 
   std::optional<Prototype> read(Address address) {
     if (!plausible_pointer(address)) return std::nullopt;
@@ -170,11 +171,10 @@ class Reader {
     prototype_.constants.resize(strings.size() - 1);
     bool source_read = false;
     std::size_t bytes_left = most_bytes;
-    StringBatch(memory_, {.luajit = &layout_}, string_limit)
-        .read(strings, bytes_left, [&](std::size_t n, std::string text) {
-          if (n > 0) prototype_.constants[n - 1] = std::move(text);
-          else prototype_.source = builtin_ ? "=[builtin:" + text + ']' : std::move(text), source_read = true;
-        });
+    StringBatch(memory_, lua_, string_limit).read(strings, bytes_left, [&](std::size_t n, std::string text) {
+      if (n > 0) prototype_.constants[n - 1] = std::move(text);
+      else prototype_.source = builtin_ ? "=[builtin:" + text + ']' : std::move(text), source_read = true;
+    });
     read_children(strings);
     return source_read;
   }
@@ -201,6 +201,7 @@ class Reader {
   }
 
   const Memory& memory_;
+  const LuajitLua& lua_;
   const LuajitLayout& layout_;
   Address address_ = 0;
   std::vector<std::byte> object_;
@@ -210,20 +211,19 @@ class Reader {
 
 }  // namespace
 
-std::optional<Prototype> read_luajit_prototype(const Memory& memory, const LuajitLayout& layout, Address address) {
-  return Reader(memory, layout).read(address);
+std::optional<Prototype> LuajitLua::prototype(const Memory& memory, Address proto) const {
+  return Reader(memory, *this).read(proto);
 }
 
-std::optional<FunctionPlace> read_place(const Memory& memory, const LuajitLayout& layout, Address address) {
+std::optional<FunctionPlace> LuajitLua::place(const Memory& memory, Address proto) const {
   std::array<std::byte, 128> bytes;
-  const auto object = std::span(bytes).first(layout.pt_size);
-  if (!plausible_pointer(address) || !memory.read(address, object) ||
-      load<std::uint8_t>(object, layout.pt_gct) != luajit::gct_proto)
+  const auto object = std::span(bytes).first(layout_.pt_size);
+  if (!plausible_pointer(proto) || !memory.read(proto, object) ||
+      load<std::uint8_t>(object, layout_.pt_gct) != luajit::gct_proto)
     return std::nullopt;
-  const std::string source = read_string(memory, {.luajit = &layout}, load_ref(layout, object, layout.pt_chunkname))
-                                 .value_or("=?");
-  const auto first = load<std::int32_t>(object, layout.pt_firstline),
-             count = load<std::int32_t>(object, layout.pt_numline);
+  const std::string source = read_string(memory, *this, load_ref(layout_, object, layout_.pt_chunkname)).value_or("=?");
+  const auto first = load<std::int32_t>(object, layout_.pt_firstline),
+             count = load<std::int32_t>(object, layout_.pt_numline);
   if (first == builtin_line) return FunctionPlace{"=[builtin:" + source + ']', 0, false};
   if (first < 0 || count < 0) return std::nullopt;
   return FunctionPlace{source, first, first == 0 && count > 0};

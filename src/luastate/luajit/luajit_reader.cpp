@@ -54,7 +54,7 @@ void touch_functions(const Memory& memory, const LuajitLayout& layout, Address b
 // For the innermost state.
 void LuajitReader::read_fields(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
                                const Activation& activation, LuajitState& state) {
-  const LuajitLayout& layout = *activation.lua.luajit;
+  const LuajitLayout& layout = luajit_layout_of(activation);
   const Address L = activation.L, G = activation.G;
   state.moved = {};
   if (!stack_stands(stopped, layout, L))
@@ -73,7 +73,7 @@ void LuajitReader::touch(const Memory& stopped, const Registers& registers, cons
                          const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const {
   constexpr Address beyond = 8 * 256;  // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
   constexpr Address most = 256 << 10;  // a deeper stack is walked in the stop
-  const LuajitLayout& layout = *activation.lua.luajit;
+  const LuajitLayout& layout = luajit_layout_of(activation);
   LuajitState state;
   read_fields(stopped, registers, stack, activation, state);
   if (const std::uint64_t fields = exit_fields_; fields != 0) {
@@ -102,10 +102,15 @@ void LuajitReader::touch(const Memory& stopped, const Registers& registers, cons
   }
 }
 
-void LuajitReader::read(const LookMemory& look, const Activation& activation, bool innermost, LuajitState& state) {
-  const LuajitLayout& layout = *activation.lua.luajit;
+void LuajitReader::read(const LookMemory& look, bool innermost, const WalkLimits&, RunningState& running) {
+  if (dynamic_cast<LuajitState*>(running.notes.get()) == nullptr) running.notes = std::make_unique<LuajitState>();
+  auto& state = static_cast<LuajitState&>(*running.notes);
+  const Activation& activation = running.activation;
+  const LuajitLayout& layout = luajit_layout_of(activation);
   const Address L = activation.L;
-  state = {std::move(state.cframes)};
+  std::vector<Address> room = std::move(state.cframes);
+  state = {};
+  state.cframes = std::move(room);
   if (innermost) read_fields(look.stopped, look.registers, look.stack, activation, state);
   const WithMovedStack memory(look.objects, layout, L, state.moved);
   read_cframes(memory, layout, L, look.stack.start, look.stack.end(), state.cframes);
@@ -117,24 +122,35 @@ void LuajitReader::read(const LookMemory& look, const Activation& activation, bo
 }
 
 const Trace* LuajitReader::trace_at(const Activation& activation, Address pc) {
-  return traces_.find(*activation.lua.luajit, activation.G, pc);
+  return traces_.find(luajit_layout_of(activation), activation.G, pc);
 }
 
-void LuajitReader::walk(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
-                        const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) {
+void LuajitReader::settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
+                          const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) {
+  auto& luajit = static_cast<LuajitState&>(*state.notes);
   const Activation& activation = state.activation;
-  const LuajitLayout& layout = *activation.lua.luajit;
-  const WithMovedStack memory(look.objects, layout, activation.L, state.luajit.moved);
-  const InnermostFrame frame(traces_, activation, innermost, natives, look, functions, memory, state.luajit);
+  const LuajitLayout& layout = luajit_layout_of(activation);
+  const WithMovedStack memory(look.objects, layout, activation.L, luajit.moved);
+  const InnermostFrame frame(traces_, activation, innermost, natives, look, functions, memory, luajit);
   if (const ExitFields& fields = frame.exit_fields(); fields.parent != 0) {
     const Address parent = fields.parent - activation.G, number = fields.number - activation.G;
     if (parent >> 16 == 0 && number >> 16 == 0) exit_fields_ = parent | number << 32;
   }
   LuaWalk& walk = state.walk;
-  walk_luajit(memory, layout, activation.L, state.luajit.cframes, frame.top(), limits, walk);
-  walk.relocated = state.luajit.moved.stack != 0;
-  if (state.luajit.trace.object != 0 && !walk.calls.empty()) walk.calls[0].near = walk.calls[0].is_lua;
+  walk_luajit(memory, layout, activation.L, luajit.cframes, frame.top(), limits, walk);
+  walk.relocated = luajit.moved.stack != 0;
+  if (luajit.trace.object != 0 && !walk.calls.empty()) walk.calls[0].near = walk.calls[0].is_lua;
   if (frame.trace_base() != 0) mark_on_trace(frame.trace_base(), walk);
+}
+
+Address LuajitReader::pc(const ExecutedCall& call, Names&, const Memory&, const NativeFunctions&) {
+  return call.state.walk.calls[call.call].saved_pc;  // settle() has set it
+}
+
+bool LuajitReader::read_start(const Activation& activation, const Trace& trace, LuaCall& start) const {
+  start = {};
+  start.proto = trace.start_proto;
+  return read_proto_of(live_, luajit_layout_of(activation), start);
 }
 
 // A trace works on the frame in which it was entered and on those inlined above it, and writes
@@ -146,11 +162,11 @@ void LuajitReader::mark_on_trace(Address from, LuaWalk& walk) {
 }
 
 VmState LuajitReader::vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
-                               const NativeFunctions& functions) {
+                               const NativeFunctions& functions) const {
   // vmstate is outdated for a moment when a trace is entered or left, so the place of the code
   // decides.
-  const LuajitState& luajit = state.luajit;
-  const VmState said = vm_state_said(*state.activation.lua.luajit, luajit);
+  const auto& luajit = static_cast<const LuajitState&>(*state.notes);
+  const VmState said = vm_state_said(luajit_layout_of(state.activation), luajit);
   const auto is_vm = [&](const NativeFrame& frame) { return functions.executes_lua(frame); };
   const auto vm = std::ranges::find_if(natives, is_vm);
   const bool on_trace = vm != natives.end() && vm->in_trace && (luajit.cframes.empty() || vm->cfa > luajit.cframes[0]);

@@ -6,39 +6,34 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/sample.h"
-#include "luastate/known_functions.h"
-#include "luastate/native_functions.h"
-#include "luastate/running.h"
+#include "luastate/luajit/luajit_lua.h"
+#include "luastate/luajit/luajit_state.h"
+#include "luastate/state_reader.h"
 
 namespace luaspy {
 
-class LuajitReader {
+// Of a state of LuaJIT.
+inline const LuajitLayout& luajit_layout_of(const Activation& state) {
+  return static_cast<const LuajitLua&>(*state.lua).layout();
+}
+
+class LuajitReader : public StateReader {
  public:
   // `live`: the target's memory after the stop, for traces. It must outlive the reader.
-  explicit LuajitReader(const Memory& live) : traces_(live) {}
+  explicit LuajitReader(const Memory& live) : live_(live), traces_(live) {}
 
-  // Forgets what is known about global states: after an exec, another one may be at the same
-  // address.
-  void forget() { traces_.forget(); }
-
-  // In the stop: touches what the other steps will need. `memory` is the snapshot; `stack` is the
-  // thread's stack in it.
+  void forget() override { traces_.forget(); }
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-             const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const;
-
-  // After the stop: reads what decides where things are. `innermost`: it is the innermost state
-  // that runs on the thread.
-  static void read(const LookMemory& look, const Activation& activation, bool innermost, LuajitState& state);
-  // The trace whose machine code contains `pc`, nullptr if there is none. Valid until the next
-  // call.
-  const Trace* trace_at(const Activation& activation, Address pc);
-  // Then finds its calls, with the native frames.
-  void walk(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
-            const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits);
-  // For the innermost state.
-  static VmState vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
-                          const NativeFunctions& functions);
+             const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const override;
+  // Reads only what decides where things are: the calls come with the native frames.
+  void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
+  void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
+              const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) override;
+  VmState vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
+                   const NativeFunctions& functions) const override;
+  Address pc(const ExecutedCall& call, Names& names, const Memory& stopped, const NativeFunctions& functions) override;
+  const Trace* trace_at(const Activation& activation, Address pc) override;
+  bool read_start(const Activation& activation, const Trace& trace, LuaCall& start) const override;
 
  private:
   static void read_fields(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
@@ -46,6 +41,7 @@ class LuajitReader {
   // Marks the calls whose slots a trace works on: those with their base at `from` or above.
   static void mark_on_trace(Address from, LuaWalk& walk);
 
+  const Memory& live_;
   Traces traces_;
   // How far above the global_State the fields are that say which exit a trace has taken: parent,
   // then exitno << 32. 0: not known yet. Another thread may be in touch().

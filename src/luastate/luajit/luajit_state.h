@@ -7,12 +7,13 @@
 #include "base/sample.h"
 #include "luastate/luajit/traces.h"
 #include "luastate/luajit/walk_luajit.h"
+#include "luastate/running.h"
 
 namespace luaspy {
 
 // `cframes`, `saved_base` and `saved_pc` are set for every state, the other fields only for the
 // innermost.
-struct LuajitState {
+struct LuajitState : StateNotes {
   std::vector<Address> cframes;          // of the VM, innermost first
   Address jit_base = 0;                  // of the trace that this state runs; 0: none
   bool has_jit_base = false;             // there is one, even if it cannot be trusted
@@ -20,6 +21,9 @@ struct LuajitState {
   Address saved_base = 0, saved_pc = 0;  // L->base; SAVE_PC of the innermost C frame
   MovedStack moved;                      // set while the Lua stack was being moved
   Trace trace;                           // object 0: none
+
+  std::span<const Address> vm_frames() const override { return cframes; }
+  bool on_trace() const override { return jit_base != 0; }
 };
 
 // The meaning of `vmstate`. It is outdated for a moment when a trace is entered or left.

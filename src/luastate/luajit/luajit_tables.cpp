@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "luastate/luajit/luajit_lua.h"
 #include "luastate/strings.h"
 #include "luastate/tables.h"
 
@@ -105,9 +106,11 @@ void visit_table(const Memory& memory, const LuajitLayout& layout, Address table
     values.push_back(value);
   }
   bool more = true;
+  const LuajitLua lua(layout);
   std::size_t bytes_left = std::numeric_limits<std::size_t>::max();
-  StringBatch(memory, {.luajit = &layout}, string_limit)
-      .read(keys, bytes_left, [&](std::size_t i, const std::string& key) { more = more && visit(key, values[i]); });
+  StringBatch(memory, lua, string_limit).read(keys, bytes_left, [&](std::size_t i, const std::string& key) {
+    more = more && visit(key, values[i]);
+  });
 }
 
 Address loaded_table(const Memory& memory, const LuajitLayout& layout, Address G) {

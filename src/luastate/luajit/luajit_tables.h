@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "luastate/luajit/luajit_layout.h"
+#include "luastate/tables.h"
 
 namespace luaspy {
 
@@ -25,7 +26,6 @@ std::optional<LuajitFunction> read_function(const Memory& memory, const LuajitLa
 // lj_lib_register), or else `f`.
 Address c_function_key(const LuajitLayout& layout, Address G, Address pc, Address f);
 
-struct TableParts;  // tables.h
 std::optional<TableParts> read_table_parts(const Memory& memory, const LuajitLayout& layout, Address table);
 
 // Calls `visit` for each string key, with the value (a TValue), until it returns false. At most

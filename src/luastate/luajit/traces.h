@@ -11,18 +11,9 @@
 
 #include "luastate/luajit/luajit_layout.h"
 #include "luastate/luajit/walk_luajit.h"
+#include "luastate/trace.h"
 
 namespace luaspy {
-
-struct Trace {
-  Address object = 0;  // GCtrace
-  unsigned number = 0;
-  Address mcode = 0;
-  std::uint32_t size = 0;                 // bytes of machine code
-  Address start_proto = 0, start_pc = 0;  // the bytecode where it began
-  unsigned root = 0;                      // of a side trace: the trace at the root of its tree
-  bool contains(Address pc) const { return pc >= mcode && pc < mcode + size; }
-};
 
 // The Lua frames that machine code is in, above the frame of jit_base.
 struct InlinedCode {

@@ -10,16 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "base/memory.h"
+#include "luastate/native_functions.h"
 
 namespace luaspy {
-
-// ->vm_exit_handler: stores jit_State.parent and exitno (the trace and the number of the exit
-// taken), and calls lj_trace_exit.
-struct TraceExit {
-  Address return_address = 0;
-  std::int32_t parent = 0, exitno = 0;  // offsets from DISPATCH (r14)
-};
 
 struct VmCode {
   Address start = 0, end = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "luastate/bytecode.h"
+#include "luastate/puc/puc_reader.h"
 
 namespace luaspy {
 
@@ -25,7 +26,7 @@ void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vect
                                             [&](const NativeFrame& frame) { return functions.executes_lua(frame); });
   if (execute == natives.end()) return;
   const LuaCall* const caller = walk.caller_of(0);
-  const Bytecode bytecode = state.activation.lua.puc->bytecode;
+  const Bytecode bytecode = puc_layout_of(state.activation).bytecode;
   const Address known_pc = live_pc.sure_pc(*execute, stack);
   if (bytecode == Bytecode::lua51) {
     // In a recursion, a tail call mark is left over from before.
@@ -44,7 +45,7 @@ void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vect
   if (!writes_first || call.tail || executed != call.ci || execute == natives.begin()) return;
   // luaD_pretailcall puts the callee into its caller's place, and marks that last. Not all
   // compilers keep pc in a place of its own meanwhile.
-  const Address saved_pc = stack.get<Address>(call.ci + state.activation.lua.puc->ci_savedpc).value_or(0);
+  const Address saved_pc = stack.get<Address>(call.ci + puc_layout_of(state.activation).ci_savedpc).value_or(0);
   for (const Address pc : {saved_pc, known_pc}) {
     if (!plausible_pointer(pc, 4) || call.has_pc(pc) || pc == call.code) continue;
     call.tail |= is_tail_call(bytecode, live.get<std::uint32_t>(pc - 4).value_or(0));
@@ -66,8 +67,9 @@ bool collects_garbage(const RunningState& state, const std::vector<NativeFrame>&
   // A C function has no frame if it is not called yet (5.2, luaD_precall), or has continued in
   // another function by a jump. But from 5.2 on, finalizers are called protected (lgc.c, GCTM), and
   // a protected call has a record on the stack.
-  return collector != 0 && !innermost->is_lua && state.activation.lua.puc->bytecode != Bytecode::lua51 &&
-         (state.errorJmp == 0 || state.errorJmp > collector);
+  const Address errorJmp = static_cast<const PucNotes&>(*state.notes).errorJmp;
+  return collector != 0 && !innermost->is_lua && puc_layout_of(state.activation).bytecode != Bytecode::lua51 &&
+         (errorJmp == 0 || errorJmp > collector);
 }
 
 }  // namespace luaspy

@@ -8,18 +8,10 @@
 #include <span>
 #include <string_view>
 
+#include "luastate/offset.h"
+#include "luastate/opcode.h"
+
 namespace luaspy {
-
-using Offset = std::uint16_t;
-inline constexpr Offset no_field = 0xffff;
-
-// How bytecode is encoded: opcode numbers and argument widths (lopcodes.h) differ only between
-// minor versions. All releases of LuaJIT 2.1 share one encoding (opcodes.h); only the register that
-// holds the object of a method call depends on the pointer size (LJ_FR2).
-enum class Bytecode : std::uint8_t { lua51, lua52, lua53, lua54, lua55, luajit, luajit_gc32 };
-constexpr bool is_luajit(Bytecode bytecode) {
-  return bytecode == Bytecode::luajit || bytecode == Bytecode::luajit_gc32;
-}
 
 // How a TString keeps its length (lobject.h).
 enum class StringForm : std::uint8_t {

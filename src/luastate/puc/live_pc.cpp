@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "arch/x86_64/instruction.h"
-#include "luastate/opcodes.h"
+#include "luastate/opcode.h"
 
 namespace luaspy {
 namespace {

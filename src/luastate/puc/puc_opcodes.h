@@ -1,7 +1,7 @@
 #pragma once
-// The opcodes of 5.1 to 5.5, by number: from lopcodes.h (order), lopcodes.c (which opcodes set A) and
-// ldebug.c (which origins of a value give it a name). tests/oracle compares them with the headers of
-// each Lua.
+// The bytecode of 5.1 to 5.5. Its opcodes, by number, are from lopcodes.h (order), lopcodes.c (which
+// opcodes set A) and ldebug.c (which origins of a value give it a name). tests/oracle compares them
+// with the headers of each Lua.
 
 #include <array>
 #include <cstddef>
@@ -251,5 +251,47 @@ inline constexpr std::array lua55 = [] {
 inline constexpr std::array<std::string_view, 25> events = {
     "index", "newindex", "gc",   "mode", "len", "eq",  "add",  "sub", "mul", "mod",    "pow",  "div",  "idiv",
     "band",  "bor",      "bxor", "shl",  "shr", "unm", "bnot", "lt",  "le",  "concat", "call", "close"};
+
+// lopcodes.h: widths and places of the arguments. 5.1 to 5.3 have no argument k, and 5.1 has no Ax.
+// By Bytecode.
+inline constexpr std::array<Encoding, 5> puc_encodings = [] {
+  constexpr Encoding six_bits = {.opcode = {0, 6},
+                                 .a = {6, 8},
+                                 .b = {23, 9},
+                                 .c = {14, 9},
+                                 .k = {14, 1},
+                                 .bx = {14, 18},
+                                 .ax = {6, 26},
+                                 .jump = {14, 18},
+                                 .from = {23, 9},
+                                 .opcodes = lua52,
+                                 .environment = Environment::local_variable,
+                                 .takes_jumps = false,
+                                 .names_at_call = false,
+                                 .event_prefix = "__"};
+  constexpr Encoding seven_bits = {.opcode = {0, 7},
+                                   .a = {7, 8},
+                                   .b = {16, 8},
+                                   .c = {24, 8},
+                                   .k = {15, 1},
+                                   .bx = {15, 17},
+                                   .ax = {7, 25},
+                                   .jump = {7, 25},
+                                   .from = {16, 8},
+                                   .opcodes = lua54,
+                                   .environment = Environment::any_variable,
+                                   .takes_jumps = false,
+                                   .names_at_call = false,
+                                   .event_prefix = ""};
+  std::array<Encoding, 5> all = {six_bits, six_bits, six_bits, seven_bits, seven_bits};
+  for (Encoding& encoding : all) encoding.events = events;
+  Encoding& first = all[static_cast<std::size_t>(Bytecode::lua51)];
+  first.opcodes = lua51;
+  first.environment = Environment::none;
+  first.takes_jumps = first.names_at_call = true;
+  all[static_cast<std::size_t>(Bytecode::lua53)].opcodes = lua53;
+  all[static_cast<std::size_t>(Bytecode::lua55)].opcodes = lua55;
+  return all;
+}();
 
 }  // namespace luaspy::opcode_tables

@@ -10,7 +10,8 @@
 #include <map>
 #include <random>
 
-#include "luastate/opcodes.h"
+#include "luastate/opcode.h"
+#include "luastate/puc/puc_lua.h"
 #include "luastate/strings.h"
 
 using namespace luaspy;
@@ -339,7 +340,7 @@ TEST_CASE("a Proto of every layout is read") {
     INFO(row.name);
     Image image;
     const Address address = image.proto(row);
-    const std::optional<Prototype> read = read_prototype(image, row, address);
+    const std::optional<Prototype> read = puc_lua(row).prototype(image, address);
     REQUIRE(read);
     CHECK(read->source == "@f.lua");
     CHECK(read->parameters == 2);
@@ -363,24 +364,24 @@ TEST_CASE("a function's identity is what its source is, not where it is loaded")
     INFO(row.name);
     Image image;
     const Address first = image.proto(row), second = image.proto(row);
-    const std::uint32_t identity = read_prototype(image, row, first)->identity();
+    const std::uint32_t identity = puc_lua(row).prototype(image, first)->identity();
     CHECK(identity != 0);
-    CHECK(read_prototype(image, row, second)->identity() == identity);
-    const Prototype read = *read_prototype(image, row, second);
+    CHECK(puc_lua(row).prototype(image, second)->identity() == identity);
+    const Prototype read = *puc_lua(row).prototype(image, second);
     image.put(read.code_address + 4, 7);
-    CHECK(read_prototype(image, row, second)->identity() != identity);
+    CHECK(puc_lua(row).prototype(image, second)->identity() != identity);
     image.put(read.code_address + 4, 0);
-    CHECK(read_prototype(image, row, second)->identity() == identity);
+    CHECK(puc_lua(row).prototype(image, second)->identity() == identity);
     const Address constants = *image.get<Address>(second + row.p_k);
     image.put(constants + 16, std::uint64_t{5});
-    CHECK(read_prototype(image, row, second)->identity() != identity);
+    CHECK(puc_lua(row).prototype(image, second)->identity() != identity);
     image.put(constants + 16, std::uint64_t{0});
     const Address children = image.reserve(16);
     image.put(children, first);
     image.put(children + 8, second);
     image.put(second + row.p_code + 8u, children);
     image.put(second + row.p_sizelineinfo + 4u, 2);
-    CHECK(read_prototype(image, row, second)->children == std::vector<Address>{first, second});
+    CHECK(puc_lua(row).prototype(image, second)->children == std::vector<Address>{first, second});
   }
 }
 
@@ -390,7 +391,7 @@ TEST_CASE("a stripped Proto has no lines and no names") {
     const Address address = image.proto(row);
     for (Offset size : {row.p_sizelineinfo, row.p_sizelocvars, row.p_sizeupvalues}) image.put(address + size, 0);
     image.put(address + row.p_source, Address{0});
-    const std::optional<Prototype> read = read_prototype(image, row, address);
+    const std::optional<Prototype> read = puc_lua(row).prototype(image, address);
     REQUIRE(read);
     CHECK(read->source == "=?");
     CHECK(read->line(1) == 10);
@@ -406,7 +407,7 @@ TEST_CASE("what is no Proto is refused") {
       Image image;
       const Address address = image.proto(row);
       damage(image, address);
-      return !read_prototype(image, row, address);
+      return !puc_lua(row).prototype(image, address);
     };
     CHECK(broken([](Image& image, Address at) { image.put(at + 8, std::uint8_t{5}); }));
     for (Offset size : {row.p_sizecode, row.p_sizek, row.p_sizelineinfo, row.p_sizelocvars, row.p_sizeupvalues}) {
@@ -421,8 +422,8 @@ TEST_CASE("what is no Proto is refused") {
       }
     }
     CHECK(broken([&row](Image& image, Address at) { image.put(at + row.p_source, at); }));
-    CHECK_FALSE(read_prototype(Image(), row, 0));
-    CHECK_FALSE(read_prototype(Image(), row, 0x10001));
+    CHECK_FALSE(puc_lua(row).prototype(Image(), 0));
+    CHECK_FALSE(puc_lua(row).prototype(Image(), 0x10001));
   }
 }
 
@@ -431,18 +432,18 @@ TEST_CASE("strings: short, long, empty, cut, and none") {
     INFO(row.name);
     Image image;
     const bool longs = row.string_form != StringForm::length_word;
-    CHECK(read_string(image, {.puc = &row}, image.string(row, "abc")) == "abc");
-    CHECK(read_string(image, {.puc = &row}, image.string(row, "")) == "");
-    CHECK(read_string(image, {.puc = &row}, image.string(row, "abcdef"), 4) == "abcd");
-    CHECK(read_string(image, {.puc = &row}, image.string(row, std::string(60, 'x'), longs)) == std::string(60, 'x'));
+    CHECK(read_string(image, puc_lua(row), image.string(row, "abc")) == "abc");
+    CHECK(read_string(image, puc_lua(row), image.string(row, "")) == "");
+    CHECK(read_string(image, puc_lua(row), image.string(row, "abcdef"), 4) == "abcd");
+    CHECK(read_string(image, puc_lua(row), image.string(row, std::string(60, 'x'), longs)) == std::string(60, 'x'));
     const Address wrong = image.string(row, "abc");
     image.put<std::uint8_t>(wrong + 8, 5);
-    CHECK_FALSE(read_string(image, {.puc = &row}, wrong));
+    CHECK_FALSE(read_string(image, puc_lua(row), wrong));
     const Address endless = image.string(row, "abc", longs);
     image.put(endless + row.string_len, ~std::uint64_t{0});
-    CHECK_FALSE(read_string(image, {.puc = &row}, endless));
-    CHECK_FALSE(read_string(image, {.puc = &row}, 0));
-    CHECK_FALSE(read_string(image, {.puc = &row}, 0x7ffffff00000));
+    CHECK_FALSE(read_string(image, puc_lua(row), endless));
+    CHECK_FALSE(read_string(image, puc_lua(row), 0));
+    CHECK_FALSE(read_string(image, puc_lua(row), 0x7ffffff00000));
   }
 }
 
@@ -453,7 +454,7 @@ TEST_CASE("damaged Protos do no harm") {
       Image image;
       const Address address = image.proto(row);
       for (int i = 0; i < 4; ++i) image.bytes()[random() % image.bytes().size()] = static_cast<std::byte>(random());
-      const std::optional<Prototype> read = read_prototype(image, row, address);
+      const std::optional<Prototype> read = puc_lua(row).prototype(image, address);
       if (!read) continue;
       for (int pc = -1; pc <= 3; ++pc) {
         callee_name(*read, pc);

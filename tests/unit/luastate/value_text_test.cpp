@@ -10,6 +10,8 @@
 #include <map>
 
 #include "luastate/luajit/layouts.h"
+#include "luastate/luajit/luajit_lua.h"
+#include "luastate/puc/puc_lua.h"
 #include "luastate/variables.h"
 
 using namespace luaspy;
@@ -60,13 +62,16 @@ bool is_fit(const std::string& text) {
   return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
-std::vector<Dialect> all_dialects() {
-  static LuajitLayout gc64 = layout_rows::luajit_gc64, gc32 = layout_rows::luajit_gc32;
-  for (LuajitLayout* const layout : {&gc64, &gc32})
-    layout->str_len = 20, layout->str_data = 24, layout->G_registry = 200, layout->G_cur_L = 368;
-  std::vector<Dialect> dialects = {{.luajit = &gc64}, {.luajit = &gc32}};
-  for (const Layout& row : layouts()) dialects.push_back({.puc = &row});
-  return dialects;
+std::vector<const Lua*> all_luas() {
+  static const std::array<LuajitLua, 2> luajit = [] {
+    LuajitLayout gc64 = layout_rows::luajit_gc64, gc32 = layout_rows::luajit_gc32;
+    for (LuajitLayout* const layout : {&gc64, &gc32})
+      layout->str_len = 20, layout->str_data = 24, layout->G_registry = 200, layout->G_cur_L = 368;
+    return std::array<LuajitLua, 2>{LuajitLua(gc64), LuajitLua(gc32)};
+  }();
+  std::vector<const Lua*> all = {&luajit[0], &luajit[1]};
+  all.insert(all.end(), puc_luas().begin(), puc_luas().end());
+  return all;
 }
 
 // A few objects of 5.4, at addresses that the test knows.
@@ -117,12 +122,12 @@ void put_table(Image& image, const Layout& layout, Address at, Address array, st
 }  // namespace
 
 TEST_CASE("values in memory that is full of anything are shown in bounded steps and bytes", "[unit]") {
-  for (const Dialect& dialect : all_dialects()) {
+  for (const Lua* const lua : all_luas()) {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       const Anything memory(seed);
       Names names(memory);
       for (const ValueLimits& limits : {ValueLimits{}, verbose_limits}) {
-        ValueText values(memory, dialect, 0x100000, 0x200000, names, limits);
+        ValueText values(memory, *lua, 0x100000, 0x200000, names, limits);
         for (std::uint8_t type = 0; type <= static_cast<std::uint8_t>(Value::Type::other); ++type) {
           const std::uint64_t before = memory.bytes;
           const std::string text = values.text({static_cast<Value::Type>(type), 0x300000 + 4096 * seed});
@@ -136,7 +141,7 @@ TEST_CASE("values in memory that is full of anything are shown in bounded steps 
 }
 
 TEST_CASE("variables in memory that is full of anything are bounded", "[unit]") {
-  for (const Dialect& dialect : all_dialects()) {
+  for (const Lua* const lua : all_luas()) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       const Anything memory(seed);
       Names names(memory);
@@ -148,7 +153,7 @@ TEST_CASE("variables in memory that is full of anything are bounded", "[unit]") 
         call.size_code = 100;
         walk.calls.push_back(call);
       }
-      VariableReader variables(memory, dialect, 0x100000, 0x200000, walk, names, {});
+      VariableReader variables(memory, *lua, 0x100000, 0x200000, walk, names, {});
       for (std::size_t i = 0; i < walk.calls.size(); ++i) {
         const CallVariables has = variables.variables(i, 0x700008);
         CHECK(has.variables.size() <= 600);
@@ -160,7 +165,7 @@ TEST_CASE("variables in memory that is full of anything are bounded", "[unit]") 
 
 TEST_CASE("tables are cut, one that has itself ends, and a size that cannot be is no reason to read on", "[unit]") {
   const Layout& layout = row("5.4.3-5.4.9");
-  const Dialect dialect = {.puc = &layout};
+  const Lua& lua = puc_lua(layout);
   Image image;
   const Address table = 0x10000, array = 0x20000;
   put_table(image, layout, table, array, 20);
@@ -170,9 +175,9 @@ TEST_CASE("tables are cut, one that has itself ends, and a size that cannot be i
     image.zeros(array + 16 * i, 16);
   }
   Names names(image);
-  ValueText values(image, dialect, 0x1000, 0x2000, names, {});
+  ValueText values(image, lua, 0x1000, 0x2000, names, {});
   CHECK(values.text({Value::Type::table, table}) == "{0, {…}, 2, 3, 4, 5, 6, 7, …(12 more)}");
-  ValueText verbose(image, dialect, 0x1000, 0x2000, names, verbose_limits);
+  ValueText verbose(image, lua, 0x1000, 0x2000, names, verbose_limits);
   const std::string inner = ", 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}";
   CHECK(verbose.text({Value::Type::table, table}) == "{0, {0, {…}" + inner + inner);
   image.put(table + layout.table_sizearray, std::uint32_t{0x40000000});
@@ -186,8 +191,7 @@ TEST_CASE("numbers are written as each Lua writes them", "[unit]") {
   const Image image;
   Names names(image);
   const auto text = [&](std::string_view name, double number) {
-    const Dialect dialect = {.puc = &row(name)};
-    return ValueText(image, dialect, 0x1000, 0x2000, names, {})
+    return ValueText(image, puc_lua(row(name)), 0x1000, 0x2000, names, {})
         .text({Value::Type::number, std::bit_cast<std::uint64_t>(number)});
   };
   CHECK(text("5.1.0-5.1.5", 3) == "3");

@@ -10,10 +10,11 @@
 #include "luastate/bytecode.h"
 #include "luastate/luajit/callee.h"
 #include "luastate/luajit/layouts.h"
+#include "luastate/luajit/luajit_lua.h"
+#include "luastate/luajit/luajit_opcodes.h"
 #include "luastate/luajit/luajit_prototype.h"
 #include "luastate/luajit/luajit_tables.h"
 #include "luastate/names.h"
-#include "luastate/opcodes.h"
 
 using namespace luaspy;
 
@@ -325,7 +326,7 @@ class Image : public Memory {
 TEST_CASE("a GCproto is read") {
   for (const bool gc64 : {true, false}) {
     Image image(gc64);
-    const auto read = read_luajit_prototype(image, image.layout, image.proto());
+    const auto read = LuajitLua(image.layout).prototype(image, image.proto());
     REQUIRE(read);
     CHECK(read->bytecode == (gc64 ? Bytecode::luajit : Bytecode::luajit_gc32));
     CHECK(read->source == "@f.lua");
@@ -353,16 +354,16 @@ TEST_CASE("a GCproto without debug information, a main chunk, and a function tha
     const Address at = image.proto();
     const LuajitLayout& layout = image.layout;
     image.put(at + layout.pt_firstline, 0);
-    CHECK(read_luajit_prototype(image, layout, at)->is_main());
+    CHECK(LuajitLua(layout).prototype(image, at)->is_main());
     for (const Offset place : {layout.pt_lineinfo, layout.pt_uvinfo, layout.pt_varinfo}) image.put_ref(at + place, 0);
     image.put(at + layout.pt_numline, 0);
-    const auto stripped = read_luajit_prototype(image, layout, at);
+    const auto stripped = LuajitLua(layout).prototype(image, at);
     REQUIRE(stripped);
     CHECK_FALSE(stripped->is_main());
     CHECK(stripped->lines.empty());
     CHECK(stripped->upvalues.empty());
     image.put(at + layout.pt_firstline, -1);
-    const auto builtin = read_luajit_prototype(image, layout, at);
+    const auto builtin = LuajitLua(layout).prototype(image, at);
     REQUIRE(builtin);
     CHECK(builtin->source == "=[builtin:@f.lua]");
     CHECK(builtin->line_defined == 0);
@@ -376,7 +377,7 @@ TEST_CASE("what is no GCproto is refused, and a damaged one does no harm") {
       Image image(gc64);
       const Address at = image.proto();
       damage(image, at);
-      return !read_luajit_prototype(image, image.layout, at);
+      return !LuajitLua(image.layout).prototype(image, at);
     };
     const LuajitLayout row = Image(gc64).layout;
     CHECK(broken([&](Image& image, Address at) { image.put(at + row.pt_gct, std::uint8_t{5}); }));
@@ -399,7 +400,7 @@ TEST_CASE("what is no GCproto is refused, and a damaged one does no harm") {
       Image image(gc64);
       const Address at = image.proto();
       for (int i = 0; i < 4; ++i) image.bytes()[random() % image.bytes().size()] = static_cast<std::byte>(random());
-      const auto read = read_luajit_prototype(image, image.layout, at);
+      const auto read = LuajitLua(image.layout).prototype(image, at);
       for (int pc = -1; read && pc <= 3; ++pc) {
         callee_name(*read, pc);
         callee_path(*read, pc);
@@ -435,13 +436,13 @@ TEST_CASE("LuaJIT: a name that a tail call made untrue is left out") {
     const std::uint64_t called_value = image.value(called, luajit::gct_function);
     const Address env = image.table({{name, called_value}});
     const Address caller = image.closure(caller_proto, env);
-    const Dialect dialect = {.luajit = &image.layout};
+    const LuajitLua lua(image.layout);
     Names names(image);
     const auto name_of = [&](Address function, Address proto, bool fresh = false) {
       const LuaCall outside = image.call(caller, caller_proto, stack, 2);
       LuaCall inside = image.call(function, proto, stack + 64, 1);
       inside.fresh = fresh;
-      return names.frame({dialect, 0, image}, inside, &outside, inside.saved_pc).name;
+      return names.frame({lua, 0, image}, inside, &outside, inside.saved_pc).name;
     };
     CHECK(name_of(called, called_proto) == "name");
     CHECK(name_of(other, other_proto) == "function");
@@ -453,10 +454,10 @@ TEST_CASE("LuaJIT: a name that a tail call made untrue is left out") {
     Names again(image);
     const LuaCall outside = image.call(caller, caller_proto, stack, 2),
                   inside = image.call(other, other_proto, stack + 64, 1);
-    CHECK(again.frame({dialect, 0, image}, inside, &outside, inside.saved_pc).name == "function");
+    CHECK(again.frame({lua, 0, image}, inside, &outside, inside.saved_pc).name == "function");
     image.put_ref(caller + image.layout.fn_env, image.table({}));
     Names third(image);
-    CHECK(third.frame({dialect, 0, image}, inside, &outside, inside.saved_pc).name == "name");
+    CHECK(third.frame({lua, 0, image}, inside, &outside, inside.saved_pc).name == "name");
   }
 }
 

@@ -1,0 +1,25 @@
+#pragma once
+// Every Lua that luaspy reads. The only place that knows both implementations, puc/ and luajit/.
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "luastate/lua.h"
+#include "luastate/state_reader.h"
+
+namespace luaspy {
+
+// The rows for a version string of an image ("5.4.4", "5.4", "5.?", "LuaJIT 2.1.0-beta3"), best
+// first. They live as long as luaspy.
+std::vector<const Lua*> rows_for(const std::string& version);
+
+// All rows, the newest series first: for a process whose files cannot be read.
+std::vector<const Lua*> all_rows();
+
+// A reader of each kind, for one target. `live`: its memory as it is now. `objects`: the same, but
+// it may keep what was read since the look began. Both must outlive the readers.
+std::array<std::unique_ptr<StateReader>, lua_kinds> make_state_readers(const Memory& live, const Memory& objects);
+
+}  // namespace luaspy

@@ -1,0 +1,38 @@
+#pragma once
+// The steps of a look in PUC. Everything is read in the stop, or does not change while it lives. The
+// native frames decide only what the innermost call is, and its pc.
+
+#include "luastate/puc/live_pc.h"
+#include "luastate/puc/puc_lua.h"
+#include "luastate/state_reader.h"
+
+namespace luaspy {
+
+struct PucNotes : StateNotes {
+  Address errorJmp = 0;  // the lua_longjmp of the innermost protected call, on the native stack
+};
+
+// Of a state of PUC.
+inline const Layout& puc_layout_of(const Activation& state) { return static_cast<const PucLua&>(*state.lua).layout(); }
+
+class PucReader : public StateReader {
+ public:
+  // `live`: the target's memory as it is now, for code. It must outlive the reader.
+  explicit PucReader(const Memory& live) : live_(live) {}
+
+  void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
+             const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const override;
+  void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
+  void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
+              const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) override;
+  VmState vm_state(const RunningState& state, const std::vector<NativeFrame>& natives,
+                   const NativeFunctions& functions) const override;
+  Address pc(const ExecutedCall& call, Names& names, const Memory& stopped, const NativeFunctions& functions) override;
+  void learn_pc(const NativeFrame& execute, const LuaCall& call, const Memory& stopped) override;
+
+ private:
+  const Memory& live_;
+  LivePc live_pc_;
+};
+
+}  // namespace luaspy

@@ -1,0 +1,20 @@
+#pragma once
+// A piece of machine code that LuaJIT has made.
+
+#include <cstdint>
+
+#include "base/memory.h"
+
+namespace luaspy {
+
+struct Trace {
+  Address object = 0;  // GCtrace
+  unsigned number = 0;
+  Address mcode = 0;
+  std::uint32_t size = 0;                 // bytes of machine code
+  Address start_proto = 0, start_pc = 0;  // the bytecode where it began
+  unsigned root = 0;                      // of a side trace: the trace at the root of its tree
+  bool contains(Address pc) const { return pc >= mcode && pc < mcode + size; }
+};
+
+}  // namespace luaspy
