@@ -12,16 +12,16 @@ namespace {
 constexpr Address nearest_main = 64, farthest_main = 160;
 
 const char* luajit_misfit(const Memory& memory, const LuajitLayout& row, Address L) {
-  if (memory.get<std::uint8_t>(L + row.L_gct) != luajit::gct_thread) return "it has not the type of a thread";
+  if (memory.get<std::uint8_t>(L + row.L_gct) != luajit::gct_thread) return "it does not have the type of a thread";
   const Address G = read_ref(memory, row, L + row.L_glref).value_or(0);
-  if (!plausible_pointer(G)) return "its glref is no address";
+  if (!plausible_pointer(G)) return "its glref is not an address";
   LuajitLayout found = row;
   if (find_globals(memory, L, found)) return nullptr;
   for (Address below = nearest_main; below <= farthest_main; below += 8) {
     if (is_thread_of(memory, row, G - below, G))
-      return "the fields of its global_State are nowhere where a known LuaJIT has them";
+      return "the fields of its global_State are not where any known LuaJIT has them";
   }
-  return "no main thread is right below its global_State";
+  return "there is no main thread right below its global_State";
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ std::uint64_t try_memory(const Memory& memory, const AddressSpace& space, std::u
           const Address G = is_short ? load<std::uint32_t>(part, i) : load<Address>(part, i);
           if (!looks_main(trial, L, G)) continue;
           const char* const why_not = misfit(memory, trial.lua, L);
-          constexpr std::string_view no_thread = "it has not the type of a thread";
+          constexpr std::string_view no_thread = "it does not have the type of a thread";
           if (why_not == nullptr || why_not != no_thread) trial.add(L, why_not);
         }
       }
