@@ -1,6 +1,6 @@
-// Saved stops (stops/*.stop) through everything that comes after a stop, without a process: the
-// stack has to be the one that the file expects. And torn and hostile variants of each: no crash,
-// no hang, a bounded stack.
+// Saved stops (stops/*.stop) run through everything that follows a stop, without a process: the
+// stack must be the one that the file expects. Incomplete and hostile variants of each must not
+// crash or hang, and must give a bounded stack.
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -41,8 +41,8 @@ TEST_CASE("a saved stop gives the stack that it was saved with", "[replay]") {
   }
 }
 
-// As in use: the stop touches, the thread runs on, and only what does not change while it lives can
-// be read after that.
+// As in real use: the stop touches memory, the thread continues, and after that only memory that
+// does not change while it lives can be read.
 TEST_CASE("what a stop touches is what its walks need", "[replay]") {
   for (const std::string& file : stop_files()) {
     const SavedStop stop = load_stop(file);
@@ -71,7 +71,7 @@ TEST_CASE("a look that defers says so when it has missed a state, and finds it t
     CHECK(fresh.is_missed(stop.memory, deferred, none));
     CHECK(fresh.is_missed(stop.memory, deferred, [&](Address G) { return G == careful.front().G; }));
     fresh.locate(stop.memory, stop.registers, stack, {}, Locator::Unknown::read, hurried, deferred);
-    // Known as a state, it is found even where the stack is as it was before.
+    // If it is known as a state, it is found even if the stack has not changed.
     for (const Locator::ThreadStack& before : {Locator::ThreadStack{}, stack}) {
       fresh.locate(stop.memory, stop.registers, stack, before, Locator::Unknown::defer, hurried, deferred);
       CHECK(!fresh.is_missed(stop.memory, deferred, none));
@@ -119,7 +119,7 @@ TEST_CASE("torn and hostile memory gives a bounded stack of printable names", "[
         stop.memory.put(any(), std::as_bytes(std::span(&value, 1)));
       }
       if (round % 3 == 0) {
-        // Torn: a part of memory cannot be read any more.
+        // Incomplete: a part of memory can no longer be read.
         auto from = stop.memory.bytes().lower_bound(any());
         auto to = from;
         for (int i = 0; i < 200 && to != stop.memory.bytes().end(); ++i) ++to;
@@ -198,8 +198,7 @@ TEST_CASE("states that were built to lead astray", "[replay]") {
 
 namespace {
 
-// As if the stack of `state` had been moved to `to`: its slots are there, and nothing is where they
-// were.
+// As if the stack had been moved to `to`: its slots are there, and the old ones are gone.
 void move_slots(SavedStop& stop, Address from, Address end, Address to) {
   auto& bytes = stop.memory.bytes();
   const auto first = bytes.lower_bound(from), last = bytes.lower_bound(end);
@@ -225,8 +224,8 @@ bool leaves_offsets(const SavedStop& stop) { return stop.version == "5.4.7" || s
 
 }  // namespace
 
-// ldo.c, luaD_reallocstack: L->stack, then the functions of the CallInfos, the innermost first; up
-// to 5.3 L->stack_last is set between these, later after them.
+// ldo.c, luaD_reallocstack: sets L->stack, then the functions of the CallInfos, the innermost
+// first; L->stack_last is set between these up to 5.3, and after them later.
 TEST_CASE("while its stack is moved, each call is found where its function is", "[replay]") {
   int tried = 0;
   for (const std::string& file : stop_files()) {
@@ -235,8 +234,8 @@ TEST_CASE("while its stack is moved, each call is found where its function is", 
       const Activation state = innermost(stop);
       const bool moves_first = state.lua.puc != nullptr && state.lua.puc->tt_size == 4;
       if (state.lua.puc == nullptr || (!moves_first && !leaves_offsets(stop)))
-        continue;                                            // 5.4.2 and 5.4.4 say nothing of it
-      if (state.lua.puc->ci_previous == no_field) continue;  // at the first look 5.1's is not taken for a state then
+        continue;                                            // 5.4.2 and 5.4.4 do not show the move
+      if (state.lua.puc->ci_previous == no_field) continue;  // then a first look does not recognise 5.1's state
       const Layout& row = *state.lua.puc;
       const Address stack = stop.memory.get<Address>(state.L + row.L_stack).value(),
                     last = stop.memory.get<Address>(state.L + row.L_stack_last).value();
@@ -281,8 +280,8 @@ std::uint32_t as_tail_call(Bytecode bytecode, std::uint32_t instruction) {
 
 }  // namespace
 
-// lvm.c, OP_TAILCALL of 5.1 to 5.3: the callee's CallInfo is linked, then it is moved over the
-// caller's, in any order of fields.
+// lvm.c, OP_TAILCALL of 5.1 to 5.3: the callee's CallInfo is linked, then moved over the caller's,
+// in any order of fields.
 TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
   int tried = 0;
   for (const std::string& file : stop_files()) {
@@ -299,8 +298,8 @@ TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
     poke(stop, infos[0] + row.ci_savedpc, entry);
     if (row.L_savedpc != no_field) poke(stop, state.L + row.L_savedpc, entry);
     std::vector<std::string> expected(stop.expected.begin(), stop.expected.end() - 2);
-    // 5.1's pc is in a register too, which the stop has of the loop. leaf is a global: no call
-    // names it, but package.loaded does.
+    // 5.1's pc is also in a register, which in this stop belongs to the loop. leaf is a global: no
+    // call names it, but package.loaded does.
     expected.insert(expected.end(),
                     {"(...tail calls...)", row.L_savedpc != no_field ? "leaf (spin.lua:5)" : "leaf (spin.lua:4)"});
     const auto is_right = [&](const char* when) {
@@ -318,7 +317,7 @@ TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
     is_right("all is moved");
     poke(stop, infos[1] + row.ci_savedpc, caller_pc);
     is_right("the function is moved");
-    // That a Lua function stands at OP_TAILCALL is not enough: a hook would be elsewhere.
+    // A Lua function at OP_TAILCALL is not sufficient: a hook's slot would be elsewhere.
     poke(stop, caller_slot, caller);
     poke(stop, caller_pc - 4, stop.memory.get<std::uint32_t>(caller_pc - 4).value() - 1);
     INFO(file << ": no tail call");
@@ -327,9 +326,9 @@ TEST_CASE("a tail call is one call at each instant of it", "[replay]") {
   CHECK(tried >= 16);
 }
 
-// ldo.c, luaD_precall: the CallInfo is linked, then filled. Until then it is of another call, and
-// the C function that calls now has nothing that says where its callee is, as an instruction of a
-// Lua function does.
+// ldo.c, luaD_precall: the CallInfo is linked, then filled. Until then it belongs to an earlier
+// call, and nothing shows where the callee of the calling C function is, whereas the instruction of
+// a Lua function does.
 TEST_CASE("a call of another function that a C function's CallInfo still has inside of it is not taken for its callee",
           "[replay]") {
   int tried = 0;
