@@ -1,4 +1,4 @@
--- LuaJIT's compiler; see steps.lua.
+-- For LuaJIT's compiler; see steps.lua.
 local ffi = require("ffi")
 ffi.cdef("void qsort(void *base, size_t count, size_t size, int (*compare)(const int *, const int *));")
 jit.opt.start("hotloop=4", "hotexit=3")
