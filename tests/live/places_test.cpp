@@ -229,7 +229,7 @@ TEST_CASE("a program or its library was deleted or replaced", "[places][all]") {
 // name is not the one that is mapped.
 TEST_CASE("another file system has another file of that name and number", "[places][all]") {
   if (!root) {
-    INFO("only root mounts file systems; an ordinary user is told so by unshare");
+    INFO("only root can mount file systems; for an ordinary user unshare fails and says so");
     CHECK(run({"unshare", "--mount", "true"}).status != 0);
     return;
   }
@@ -327,7 +327,7 @@ TEST_CASE("/proc hides processes", "[places]") {
                Words{parts().path("luaspy"), "dump", "--pid", std::to_string(pid)});
   };
   if (!root) {
-    INFO("only root mounts a /proc that hides; an ordinary user is told so by unshare");
+    INFO("only root can mount a /proc that hides processes; for an ordinary user unshare fails and says so");
     CHECK(look("true", {}, own.pid()).status != 0);
     return;
   }
