@@ -22,6 +22,6 @@ inline constexpr std::uint64_t asleep = 1, has_stop = 2, has_quality = 4, has_lo
 inline constexpr int vm_state_shift = 4;
 
 // Frame records.
-inline constexpr std::uint64_t line_is_near = 8;  // beside the kind, which takes the lower three bits
+inline constexpr std::uint64_t line_is_near = 8;  // next to the kind, which takes the lower three bits
 
 }  // namespace luaspy::raw

@@ -220,7 +220,7 @@ void disk_is_full(Campaign& campaign) {
                         {.most_bytes = most});
     sleep_ms(campaign.random(150, 300));  // there are samples by then
     recording.luaspy->process().signal(SIGTERM);
-    check_told(campaign, recording, fmt::format("a disk with {} bytes", most), most);  // the words, too
+    check_told(campaign, recording, fmt::format("a disk with {} bytes", most), most);  // the message is limited, too
     if (const auto name = recording.left()) campaign.harmed("a file is left: " + *name);
     victims.check();
   }

@@ -77,7 +77,7 @@ TEST_CASE("a profile of bytes in each format", "[golden]") {
   golden::check("sample.bytes.flamegraph_diff.json", data_of(difference.str()));
 }
 
-// read.py of tests/readers/raw reads these, too.
+// read.py of tests/readers/raw also reads these.
 TEST_CASE("raw recordings, of time and of bytes", "[golden]") {
   golden::check("sample.luaspy", sample_recording(Unit::nanoseconds));
   golden::check("sample.bytes.luaspy", sample_recording(Unit::bytes));

@@ -289,7 +289,7 @@ TEST_CASE("a 32-bit process", "[commands]") {
 TEST_CASE("no permission", "[commands]") {
   const Folder folder;
   const bool root = ::geteuid() == 0;
-  // As root: luaspy as nobody, from a place that nobody can read.
+  // As root: luaspy runs as user nobody, from a folder that this user can read.
   std::filesystem::copy_file(LUASPY_PROGRAM, folder.path("luaspy"));
   REQUIRE(::chmod(folder.path("luaspy").c_str(), 0755) == 0);
   const Words as_other = root ? Words{"setpriv",        "--reuid=65534",   "--regid=65534",
@@ -542,7 +542,7 @@ TEST_CASE("the target's own signals arrive while it is recorded", "[commands]") 
   await_recording(luaspy);
   for (int i = 1; i <= 1000; ++i) {
     ::kill(running.pid(), SIGUSR1);
-    running.read_until(fmt::format("got {}", i));  // none is lost
+    running.read_until(fmt::format("got {}", i));  // no signal is lost
   }
   ::kill(luaspy.pid(), SIGTERM);
   CHECK(luaspy.wait() == 0);

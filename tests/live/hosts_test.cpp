@@ -73,7 +73,7 @@ bool in_order(const std::vector<std::string>& all, const std::vector<std::string
 // Waits until a dump shows these Lua functions on one thread (innermost first), then looks ten
 // times: each look must show them, with a native part that reaches the thread's first function, and
 // some look or sample must be in `c_function`. A host that runs Lua in slices (haproxy: 10000
-// instructions each) has moments between them, when there is no Lua on a stack. By turns: other
+// instructions each) has moments between them without Lua on any stack. By turns: other
 // functions of the same program work as long as these, or longer.
 enum class Runs { always, in_slices, by_turns };
 void check(Running& server, const std::vector<std::string>& functions, const std::string& c_function = {},

@@ -328,7 +328,7 @@ TEST_CASE("a command that top has started: its output comes after the screen, it
       fmt::format("{} top -- {} {} 'to stdout' 0.3 'to stderr' 7; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
   const std::string screen = terminal.await_text("the target has ended");
   CHECK(screen.find("hot (") != std::string::npos);
-  CHECK(screen.find("to stdout") == line_with(screen, "luaspy top").find("to stdout"));  // nothing but its command line
+  CHECK(screen.find("to stdout") == line_with(screen, "luaspy top").find("to stdout"));  // only in the command line
   terminal.press("q");
   const std::string after = terminal.await_text("status 7");
   CHECK(std::regex_search(after, std::regex("\nto stdout\nto stderr\n")));

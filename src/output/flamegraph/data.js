@@ -62,7 +62,7 @@ function childrenOf(outer) {
 
 const zeroColumns = (data, length) => Array.from({length: data.columns.count}, () => new Float64Array(length));
 
-// The tree of the threads' samples; `threads` are indices, null is all. In a comparison it has all threads of the profile before.
+// The tree of the threads' samples; `threads` are indices, null is all. A comparison uses all threads of both profiles.
 function sumThreads(data, threads) {
   const own = zeroColumns(data, data.outer.length), {columns} = data;
   const add = (runs, samples, weight, states) => {

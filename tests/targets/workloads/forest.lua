@@ -1,4 +1,4 @@
--- forest.lua KIND: makes coroutines of all kinds, prints what Lua itself says of each of them, and waits.
+-- forest.lua KIND: makes coroutines of all kinds, prints what Lua itself reports about each of them, and waits.
 --   kinds      one or a few of every kind; waits within two coroutines that have resumed each other
 --   forest N   N coroutines that wait at ten places, equally many at each; then "wait"s, or "work"s: they are resumed, others come and go; a fourth
 --              word is a number of MB that are added to the heap

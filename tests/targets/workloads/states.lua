@@ -199,7 +199,7 @@ function states.vararg(rest)
   return all(unpack({}, 1, 200))
 end
 
--- A function that starts after line 900 and goes on for hundreds of lines, with gaps too wide for a line's delta.
+-- A function that starts after line 900 and continues for hundreds of lines, with gaps too wide for a line's delta.
 function states.longchunk(rest)
   local lines = { "local rest = ...", "local data = {" }
   for i = 1, 950 do lines[#lines + 1] = "  { " .. i .. ", 'text', key = " .. i * 0.5 .. " }," end

@@ -252,7 +252,7 @@ TEST_CASE("callers and callees, and the way back", "[top]") {
   view.press(key(TopKey::Kind::enter), counts);
   CHECK(names(view, counts) == Strings{"[called by]", "main chunk", "[the function]", "f", "[calls]", "[]", "g"});
   CHECK(view.cursor() == 3);
-  view.press(key(TopKey::Kind::down), counts);  // skips a row that cannot be chosen
+  view.press(key(TopKey::Kind::down), counts);  // skips rows that cannot be chosen
   CHECK(view.cursor() == 6);
   view.press(key(TopKey::Kind::enter), counts);
   CHECK(names(view, counts) == Strings{"[called by]", "f", "[the function]", "g", "[calls]", "[]"});
