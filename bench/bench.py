@@ -1,4 +1,4 @@
-"""What run.sh runs once everything is built. bench/README.md says what it measures and how to read it."""
+"""The part of run.sh that runs once everything is built. bench/README.md explains what it measures and how to read it."""
 
 import argparse
 import os
@@ -31,7 +31,7 @@ NOISY = "too noisy to tell"
 
 
 class Setup:
-    """Where things are, and the commands of the targets."""
+    """Paths, and the commands of the targets."""
 
     def __init__(self, options):
         self.folder = options.folder
@@ -48,7 +48,7 @@ class Setup:
         return self.path(f"build/bench/bench_{name}")
 
     def debian(self, root, program):
-        """A program that Debian ships, as words."""
+        """The words that run a program from Debian."""
         return self.runners[root] + [self.path(f"targets/debian/{root}/{program}")]
 
     def lua(self, name, levels, calls):
@@ -66,7 +66,7 @@ class Setup:
 
 
 class Report:
-    """What is printed: each section's own table as it comes, the goals at the end."""
+    """The output: each section's table as it comes, the goals at the end."""
 
     def __init__(self):
         self.tables, self.goals, self.remarks = [], [], []
@@ -78,7 +78,7 @@ class Report:
         print("\n" + self.tables[-1], flush=True)
 
     def goal(self, what, goal, figure, met, untold=NOISY):
-        """met: True, False, or None where it cannot be told, and why."""
+        """met: True, False, or None if it cannot be decided; `untold` is the reason."""
         self.goals.append((what, goal, figure, {True: "yes", False: "**no**", None: untold}[met]))
 
     def remark(self, text):
@@ -111,7 +111,7 @@ def machine():
 
 
 def busy_share():
-    """Of all CPUs, in a second."""
+    """The share of time of all CPUs, over one second."""
     def times():
         with open("/proc/stat", encoding="utf-8") as file:
             words = [int(word) for word in file.readline().split()[1:9]]

@@ -1,5 +1,5 @@
-// first PID: how long it takes from nothing to the first finished sample with Lua in it, of the
-// threads that run. Prints "NS TICKS".
+// first PID: the time from the start to the first finished sample of a running thread with Lua in
+// it. Prints "NS TICKS".
 
 #include <fmt/format.h>
 

@@ -17,8 +17,8 @@ namespace {
 
 using system::Clock;
 
-// One thread standing still, by the fewest calls that there are. Target::Stop without what makes it
-// safe for every target.
+// Stops one thread with as few calls as possible: Target::Stop without what makes it safe for every
+// target.
 class BareStop {
  public:
   explicit BareStop(pid_t tid) : tid_(tid), requested_(Clock::now()) {
@@ -49,7 +49,7 @@ class Nothing : public Look {
   std::chrono::nanoseconds look() override { return {}; }
 };
 
-// What the stops of others have in common: a thread that has but one.
+// What the stops of other tools have in common, for a target with one thread.
 class Stopping : public Look {
  public:
   Stopping(pid_t pid, int near) : pid_(pid), near_(near) {
@@ -64,7 +64,7 @@ class Stopping : public Look {
   }
 
  protected:
-  virtual void read() = 0;  // in the stop; counts frames
+  virtual void read() = 0;  // during the stop; counts frames
   pid_t pid_;
 
  private:
@@ -106,8 +106,8 @@ class Libunwind : public Stopping {
       : Stopping(pid, near), space_(unw_create_addr_space(&_UPT_accessors, 0)), info_(_UPT_create(pid)) {
     require(space_ != nullptr && info_ != nullptr, "libunwind-ptrace cannot be set up");
     unw_set_caching_policy(space_, UNW_CACHE_GLOBAL);
-    constexpr std::size_t addresses = 1 << 14;  // 128 if not asked: too few for an interpreter, and a miss costs more
-                                                // than all the rest
+    constexpr std::size_t addresses = 1 << 14;  // the default is 128: too few for an interpreter, and a miss costs
+                                                // more than everything else
     unw_set_cache_size(space_, addresses, 0);
   }
   Libunwind(const Libunwind&) = delete;
@@ -117,7 +117,7 @@ class Libunwind : public Stopping {
     unw_destroy_addr_space(space_);
   }
   void read() override {
-    constexpr std::int64_t most = 1000;  // where its walk runs in a circle
+    constexpr std::int64_t most = 1000;  // in case its walk runs in a circle
     unw_cursor_t cursor;
     if (unw_init_remote(&cursor, space_, info_) != 0) return;
     do {
@@ -138,7 +138,7 @@ class Libdwfl : public Stopping {
     require(
         dwfl_ != nullptr && dwfl_linux_proc_report(dwfl_, pid) == 0 && dwfl_report_end(dwfl_, nullptr, nullptr) == 0,
         "libdwfl cannot read the target's mappings");
-    // It only wants to know its threads here, and stops none.
+    // This only finds the threads, and does not stop them.
     require(dwfl_linux_proc_attach(dwfl_, pid, true) == 0, "libdwfl cannot attach");
   }
   Libdwfl(const Libdwfl&) = delete;
@@ -160,8 +160,8 @@ class Libdwfl : public Stopping {
   Dwfl* dwfl_;
 };
 
-// A whole look, as dump makes it; near: all of it on the target's CPU. What record does is measured
-// as a process (recording.py).
+// A whole look, as dump makes it; near: all of it on the target's CPU. The record command is
+// measured as a process (recording.py).
 class Luaspy : public Look {
  public:
   Luaspy(Process process, int near)

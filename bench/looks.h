@@ -1,6 +1,6 @@
 #pragma once
-// The ways to look at a running thread that the bench compares. Each one's stop is measured over
-// the same span, that of Target::Stop: from before PTRACE_SEIZE to the return of PTRACE_DETACH.
+// The ways to look at a running thread that the bench compares. The stop of each is measured in the
+// same way as that of Target::Stop: from before PTRACE_SEIZE to the return of PTRACE_DETACH.
 
 #include <memory>
 #include <string>
@@ -15,8 +15,8 @@ class Look {
  public:
   virtual ~Look() = default;
 
-  // One look at every running thread of the target, and what has to be done before the next. How
-  // long threads stood still in all; 0 if none did.
+  // Looks once at every running thread of the target, and prepares the next look. Returns the total
+  // time that threads were stopped; 0 if none was.
   virtual std::chrono::nanoseconds look() = 0;
 
   std::int64_t lost() const { return lost_; }      // looks that ended without a stack
@@ -29,13 +29,13 @@ class Look {
 // bare: a stop. registers, again: a stop that reads the registers, and the same for an A/A
 // comparison. luaspy: a whole sample, as record takes it. libunwind: stock libunwind-ptrace, with
 // its caches on. libdwfl: elfutils, as eu-stack does it, but attached all the time. nothing: no
-// look at all. nullptr for another name. `pid` has to be alive. `near`: the CPU that it runs on, if
+// look at all. nullptr for another name. `pid` must be alive. `near`: the CPU that it runs on, if
 // it is to be stopped from there; else -1.
 std::unique_ptr<Look> make_look(std::string_view name, pid_t pid, int near);
 
 // Pins the calling thread to a CPU.
 void pin(int cpu);
-// Lets it run on all those that it was started with.
+// Lets the calling thread run on all CPUs that it was started with.
 void unpin();
 
 // Ends the program with a sentence on standard error if `holds` is false.

@@ -59,12 +59,12 @@ void NearThread::run(int cpu, const std::function<void()>& job) {
   job_ = &job;
   posted_ = system::Clock::now();
   sem_post(&begin_);
-  // It fails if a signal came, and for no other reason.
+  // sem_wait() only fails if a signal came.
   while (sem_wait(&done_) != 0) pthread_kill(thread_, SIGALRM);
 }
 
 void NearThread::note_start() {
-  constexpr std::chrono::microseconds at_once(300);  // waking takes tens of µs, waiting for a slice to end ms
+  constexpr std::chrono::microseconds at_once(300);  // waking takes tens of µs, waiting for the end of a slice takes ms
   constexpr int considered = 64, tolerated = 8;
   late_ += system::Clock::now() - posted_ > at_once;
   if (++jobs_ % considered != 0) return;

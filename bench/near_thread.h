@@ -1,7 +1,7 @@
 #pragma once
-// A thread of luaspy's own that works on the CPU where the target's thread runs. A thread that is
-// stopped from its own CPU is seen to stop when the CPU is given up to it, in a third of the time
-// that it takes to tell another CPU; everything else is better done on another one.
+// A thread of luaspy that works on the CPU where the target's thread runs. If a thread is stopped
+// from its own CPU, the stop is seen as soon as the stopper gives up that CPU, which takes a third
+// of the time of a notification to another CPU. Everything else is better done on another CPU.
 
 #include <pthread.h>
 #include <sched.h>
@@ -15,19 +15,19 @@ namespace luaspy {
 
 class NearThread {
  public:
-  // It begins to exist when it is used: a command that is started before inherits none of its
-  // priority. No thread is made where luaspy may use one CPU only: run() then runs the job where it
-  // is.
+  // The thread is created on first use, so that a command started before does not inherit its
+  // priority. If luaspy may use only one CPU, there is no thread: run() then runs the job in the
+  // calling thread.
   NearThread() = default;
   ~NearThread();
   NearThread(const NearThread&) = delete;
   NearThread& operator=(const NearThread&) = delete;
 
   // Runs `job` on `cpu` (-1, or one that luaspy may not use: where it ran last) and waits for its
-  // end. A signal that comes to the caller meanwhile interrupts the job's system call, too. What is
-  // traced by a job can be let go by a job only: to the kernel this thread is the tracer.
+  // end. A signal to the caller meanwhile also interrupts the job's system call. Only a job can
+  // detach what a job traces: to the kernel this thread is the tracer.
   void run(int cpu, const std::function<void()>& job);
-  // The calling thread leaves `cpu` to the target from now on, if there are others.
+  // From now on the calling thread leaves `cpu` to the target, if there are other CPUs.
   void keep_off(int cpu);
 
  private:
@@ -43,8 +43,8 @@ class NearThread {
   const std::function<void()>* job_ = nullptr;
   system::Clock::time_point posted_;
   int jobs_ = 0, late_ = 0;
-  bool stays_away_ = false;  // it is not let run at once there: from another CPU a thread is stopped later, but at no
-                             // special moment
+  bool stays_away_ = false;  // it does not get that CPU at once: from another CPU a thread is stopped later, but not at
+                             // a special moment
   sem_t begin_{}, done_{};
 };
 

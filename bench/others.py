@@ -1,4 +1,4 @@
-"""What others cost on the same target, and what they see of it."""
+"""The cost of other tools on the same target, and what they see of it."""
 
 import os
 import re
@@ -39,9 +39,9 @@ def start(setup, name, environment=None):
     return Target(command, cpu=SAME, environment={**own, **(environment or {})})
 
 
-# Within luaspy's own bench: from the target's CPU.
+# In luaspy's own bench program: from the target's CPU.
 def in_process(setup, rows):
-    """And how many native frames there are to see in lua5.4."""
+    """Also returns how many native frames lua5.4 has."""
     native = {}
     for name in ("lua5.4", "luajit"):
         with start(setup, name) as target:
@@ -74,7 +74,7 @@ def once(setup, rows, name, command, frame, native):
             pace = (time.monotonic() - begun) / (counter.read()[0] - before)
             used = os.times()
             begun, before = time.monotonic(), counter.read()[0]
-            # eu-stack's status tells of symbols that are not there.
+            # eu-stack's exit status also reports missing symbols.
             seen = subprocess.run(command + ["-p", str(target.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                   text=True, preexec_fn=on_other_cpu, check=False)
             lost.append(1e3 * (time.monotonic() - begun - pace * (counter.read()[0] - before)))
@@ -89,7 +89,7 @@ def once(setup, rows, name, command, frame, native):
 
 
 class Perf:
-    """perf record of a target, that can be told to pause."""
+    """perf record of a target; it can be paused."""
 
     def __init__(self, folder, target, options):
         self.control, self.answer = (os.path.join(folder, name) for name in ("control", "answer"))
@@ -124,7 +124,7 @@ class Perf:
             os.close(file)
 
     def frames(self):
-        """The median of the first samples'."""
+        """The median over the first samples."""
         counts, count = [], 0
         with subprocess.Popen(["perf", "script", "-i", self.data, "-F", "ip,sym"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as script:
             for line in script.stdout:
@@ -165,7 +165,7 @@ def perf(setup, rows, name, options, native):
 def jit_p(setup, rows):
     with start(setup, "luajit", {"BENCH_PROFILE": setup.path("log/jit.p")}) as target:
         counter = Counter(target)
-        # Turning it on or off throws all machine code away.
+        # Turning it on or off discards all machine code.
         measured = by_windows(counter, lambda on: counter.want(PROFILER if on else 0), 5 if setup.quick else 20, 0.2, settle=0.1)
         counter.close()
     with open(setup.path("log/jit.p"), encoding="utf-8") as file:
@@ -175,7 +175,7 @@ def jit_p(setup, rows):
 
 
 def hook(setup, rows):
-    """First at any count, to know which one makes a thousand calls a second."""
+    """Starts with any count, to find the one that makes a thousand calls a second."""
     count = 10000
     for final in (False, True):
         with start(setup, "lua5.4", {"BENCH_COUNT": str(count)}) as target:

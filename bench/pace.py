@@ -16,7 +16,7 @@ class Measured:
         return figures.bootstrap(self.ratios, lambda some: figures.median(some) - 1)
 
     def cost(self, rate):
-        """Of one look, µs: what is missing of the target's time."""
+        """The cost of one look in µs: the time that the target lost."""
         slowdown = self.slowdown()
         if slowdown.low <= 0:
             return "lost in noise"
@@ -25,7 +25,7 @@ class Measured:
 
 
 def by_windows(counter, switch, pairs, length, settle=0.0):
-    """switch(True) and switch(False) return when the tool is on and off; what follows in `settle` seconds is not measured."""
+    """switch(True) and switch(False) return when the tool is on and off; the next `settle` seconds are not measured."""
     def pace():
         time.sleep(settle)
         start, before = time.monotonic(), counter.read()[0]

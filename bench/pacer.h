@@ -1,6 +1,6 @@
 #pragma once
-// When to tick: at the rate asked for, with a little jitter so that nothing periodic hides. Ticks
-// whose time has passed are counted, not caught up: a slow sampler must not starve the target.
+// When to tick: at the given rate, with a little jitter so that nothing periodic is hidden. Ticks
+// whose time has passed are counted, not made up for: a slow sampler must not starve the target.
 
 #include <cstdint>
 #include <optional>
@@ -14,12 +14,12 @@ class Pacer {
  public:
   explicit Pacer(double rate);  // Hz
 
-  // Ticks before the one that has come: those whose time had passed, and those left out because of
-  // pause_until().
+  // Ticks that were missed before the current one: those whose time had passed, and those left out
+  // because of pause_until().
   struct Missed {
     std::int64_t late = 0, skipped = 0;
   };
-  // Sleeps until the next tick; nullopt if a signal came first, and the tick is still to come.
+  // Sleeps until the next tick; nullopt if a signal came first: then the tick is still to come.
   std::optional<Missed> wait();
   // No tick before this time.
   void pause_until(system::Clock::time_point time) { pause_end_ = time; }

@@ -1,4 +1,4 @@
-"""The real luaspy, as a process: its CPU, what it does to a target that waits, how soon it has a sample, its memory."""
+"""The real luaspy, as a process: its CPU time, its effect on a target that waits, the time to the first sample, its memory."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from target import SAME, Counter, Failed, Target, run
 
 
 class Recording:
-    """luaspy record of a target for some seconds: its rusage, what it says, and its peak memory on the way."""
+    """luaspy record of a target for some seconds: its rusage, its output, and its peak memory on the way."""
 
     def __init__(self, setup, target, rate, seconds, options=(), points=()):
         command = [setup.luaspy, "record", "--pid", str(target.pid), "-r", str(rate), "-d", str(seconds), "-o", setup.path("recorded.folded"), *options]
@@ -63,7 +63,7 @@ def measure_cpu(setup, report):
         command, environment = setup.lua(name, *DEPTHS["20 + 10"][name])
         with Target(command, cpu=SAME, environment=environment) as target:
             short = Recording(setup, target, 1000, 1).check()
-            # How far two halves differ says how far the whole can be believed.
+            # The difference of the two halves shows the precision of the whole.
             halves = [Recording(setup, target, 1000, seconds / 2).check() for _ in range(2)]
         shares = [half.cpu / half.wall for half in halves]
         without_start = [(half.cpu - short.cpu) / (half.wall - short.wall) for half in halves]
@@ -77,20 +77,20 @@ def measure_cpu(setup, report):
 
 
 class Halting:
-    """luaspy record of a target at 1 kHz, halted as by Ctrl-Z: then none of its threads ticks. Its CPU is that of the time on."""
+    """luaspy record of a target at 1 kHz, halted as by Ctrl-Z: then none of its threads ticks. Only CPU time while on is counted."""
 
     def __init__(self, setup, target, options):
         command = [setup.luaspy, "record", "--pid", str(target.pid), "-r", "1000", "--max-stopped", "100", "-f", "raw", "-o", setup.path("halting.luaspy"), *options]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.on, self.off, self.cpu_on, self.wall_on = 0.0, 0.0, 0.0, 0.0
-        time.sleep(1)   # it has learned what the target does
+        time.sleep(1)   # by then it has learned what the target does
         self.begin()
 
     def begin(self):
         self.on, self.off = time.monotonic(), self.cpu()
 
     def cpu(self):
-        """Seconds, of all its threads."""
+        """Seconds of CPU time of all its threads."""
         total = 0
         for thread in os.listdir(f"/proc/{self.process.pid}/task"):
             with open(f"/proc/{self.process.pid}/task/{thread}/schedstat", encoding="utf-8") as file:

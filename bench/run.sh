@@ -1,6 +1,8 @@
 #!/bin/bash
-# run.sh [--quick] [--only NAME]... [OUTDIR]: measures what luaspy costs, beside what others cost, on this machine; bench/README.md says how to read
-# it. Debian or Ubuntu with a Debian archive; root, or a user with sudo who may trace. Everything lands in OUTDIR (build/bench); packages are installed only if they are missing.
+# run.sh [--quick] [--only NAME]... [OUTDIR]: measures the cost of luaspy and of other tools on this
+# machine; bench/README.md explains the results. Needs Debian, or Ubuntu with a Debian archive;
+# root, or a user with sudo who may trace. All files are written to OUTDIR (build/bench); packages
+# are installed only if they are missing.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")")
 
@@ -20,7 +22,7 @@ mkdir -p "$outdir"
 outdir=$(realpath "$outdir")
 out=$outdir/targets
 mkdir -p "$out" "$outdir/log" "$outdir/programs"/5.{1,4}
-exec 8>"$outdir/lock" && flock 8 # two at once would measure each other
+exec 8>"$outdir/lock" && flock 8 # two runs at once would disturb each other
 
 # shellcheck source=SCRIPTDIR/../tools/packages.sh
 . "$here/../tools/packages.sh"
@@ -29,7 +31,7 @@ exec 8>"$outdir/lock" && flock 8 # two at once would measure each other
 
 say() { printf 'bench: %s\n' "$*" >&2; }
 
-# quietly NAME COMMAND...: its output in a log; where it fails, the bench ends.
+# quietly NAME COMMAND...: writes its output to a log; if it fails, the bench ends.
 quietly() {
   local name=$1; shift
   if ! (set -e; "$@") >"$outdir/log/$name" 2>&1; then
@@ -42,7 +44,7 @@ quietly() {
 packages() {
   # shellcheck disable=SC2086 # a list of words
   install_packages $build_packages gcc libc6-dev python3 ca-certificates debian-archive-keyring
-  # What luaspy is compared with. Where one is not to be had, its row says so.
+  # The tools that luaspy is compared with. If one is not available, its row says so.
   local package
   for package in elfutils gdb linux-perf; do install_packages "$package" || true; done
 }
@@ -52,16 +54,17 @@ build() {
   cmake --build "$outdir/build"
 }
 
-# targets: Debian's programs, unless they are there.
+# targets: unpacks Debian's programs, unless they exist already.
 targets() {
   [[ -e $out/complete ]] && return
   unpack_debs bookworm lua5.1 lua5.4 liblua5.1-0-dev liblua5.4-dev
   unpack_debs bookworm-luajit luajit
-  unpack_debs bookworm-luajit2 nginx libnginx-mod-http-lua # of these, luajit and what nginx needs conflict
+  unpack_debs bookworm-luajit2 nginx libnginx-mod-http-lua # a separate root: luajit conflicts with what nginx needs
   touch "$out/complete"
 }
 
-# with_lua VERSION WORD...: gcc with that version's headers. Those of Debian's libc are there too, and must not come first.
+# with_lua VERSION WORD...: gcc with that version's headers. The folder also has those of Debian's
+# libc, which must not come first.
 with_lua() {
   local usr=$out/debian/bookworm/usr version=$1; shift
   gcc -O2 -Wall -Wextra -I "$usr/include/lua$version" -idirafter "$usr/include/x86_64-linux-gnu" "$@"

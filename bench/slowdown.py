@@ -1,16 +1,16 @@
-"""How much slower the target gets, by windows with and without looks in one run, against its own progress."""
+"""How much slower the target gets, measured by its own progress in windows with and without looks in one run."""
 
 import figures
 from stops import DEPTHS
 from target import OTHER, SAME, Failed, Target, run
 
 GOALS = {100: 0.005, 1000: 0.04, 5000: 0.20}    # slowdown beyond 1
-NEXT_TO_NOTHING = 1e-4                           # what a slowdown counts as, to divide by, where noise makes it negative
+NEXT_TO_NOTHING = 1e-4                           # smallest slowdown to divide by, because noise can make it negative
 BARE_GOAL = 1.3                                  # at 1 kHz: luaspy's over that of bare stops
 
 
 class Windows:
-    """What bench_windows has printed: for each kind of look, windows between two windows off."""
+    """The output of bench_windows: for each kind of look, windows between two windows without looks."""
 
     def __init__(self, text):
         self.lost, self.kinds = {}, {}
@@ -23,7 +23,8 @@ class Windows:
                 windows.append((words[0], *map(int, words[1:])))
         starved = 0
         for i in range(1, len(windows) - 1, 2):
-            # Where others take the target's CPU for a whole window, there is nothing to compare.
+            # If other processes take the target's CPU for a whole window, there is nothing to
+            # compare.
             if any(progress == 0 for _, _, progress, *_ in windows[i - 1:i + 2]):
                 starved += 1
                 continue
@@ -35,7 +36,7 @@ class Windows:
             raise Failed(f"the target made no progress in {starved} pairs of windows: others have its CPU")
 
     def slowdown(self, kind):
-        """Beyond 1."""
+        """The slowdown beyond 1."""
         return figures.bootstrap([w["slowdown"] for w in self.kinds[kind]], lambda some: figures.median(some) - 1)
 
     def beyond(self, kind):
@@ -49,7 +50,7 @@ class Windows:
         return figures.bootstrap(rounds, lambda some: beyond(some, 0) / beyond(some, 1))
 
     def share(self, kind, what):
-        """Of wall time: cpu, stopped."""
+        """The share of wall time of `what`: cpu, stopped."""
         return sum(w[what] for w in self.kinds[kind]) / sum(w["wall"] for w in self.kinds[kind])
 
     def rate(self, kind, what="stops"):

@@ -1,6 +1,6 @@
 // stops PID RATE STOPS CPU NEAR LOOK...: STOPS looks of each kind at the thread of PID, at RATE Hz,
-// in rounds of some of each, in random order: one after the other, each would find the caches as
-// the one before has left them, and in use none of them is alone. The bench is on CPU; NEAR is the
+// in rounds of some of each, in random order: in a fixed order, each would find the caches as the
+// one before left them, and in real use none of them is alone. The bench is on CPU; NEAR is the
 // target's CPU if threads are to be stopped from there, else -1. Prints "frames NATIVE LUA",
 // medians of what luaspy sees; then "LOOK NS" for each stop, and "lost LOOK N" for looks that ended
 // without a stack, "frames_of LOOK N" for the median of their frames.
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
 
   std::minstd_rand random(std::random_device{}());
   Pacer pacer(rate);
-  constexpr int in_a_row = 10, warm_up = 3;  // looks of a kind in a round; those at its start that do not count
+  constexpr int in_a_row = 10, warm_up = 3;  // looks of a kind in a round; looks at its start that are not counted
   for (int round = -warm_up; round * in_a_row < rounds; ++round) {
     std::ranges::shuffle(kinds, random);
     for (Kind& kind : kinds) {

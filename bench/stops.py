@@ -1,21 +1,21 @@
-"""How long a thread stands still: whole samples by luaspy, and others, over a bare stop, one after the other in one process."""
+"""How long a thread is stopped: whole samples by luaspy and by others, relative to a bare stop, by turns in one process."""
 
 import figures
 from target import OTHER, SAME, Failed, Target, run
 
 KINDS = ["bare", "registers", "again", "luaspy", "libunwind", "libdwfl"]
-# stack.lua's levels and calls that make some 20 native and 10 Lua frames, and 100 and 60.
+# stack.lua's levels and calls that give about 20 native and 10 Lua frames, and 100 and 60.
 DEPTHS = {
     "20 + 10": {"lua5.1": (0, 5), "lua5.4": (0, 5), "luajit": (3, 3), "luajit -joff": (3, 3)},
     "100 + 60": {"lua5.1": (13, 42), "lua5.4": (13, 42), "luajit": (30, 27), "luajit -joff": (30, 27)},
 }
 GOALS = {"20 + 10": (1.6, 2.0), "100 + 60": (2.0, None)}   # p50, p99
-NOISE = {0.5: 1.1, 0.99: 1.5}   # where the A/A ratio may be this far from 1, the others say nothing
-PREEMPTED = 5   # a bare stop's p99 ÷ p50 on a machine that does nothing else is below 3
+NOISE = {0.5: 1.1, 0.99: 1.5}   # if the A/A ratio may be this far from 1, the other ratios mean nothing
+PREEMPTED = 5   # a bare stop's p99 ÷ p50; on an otherwise idle machine it is below 3
 
 
 class Stops:
-    """What bench_stops has printed."""
+    """The output of bench_stops."""
 
     def __init__(self, text):
         self.times, self.lost, self.frames_of = {}, {}, {}
@@ -31,7 +31,7 @@ class Stops:
                 self.times.setdefault(words[0], []).append(int(words[1]) / 1e3)
         count = len(self.times["registers"])
         self.rounds = [{kind: times[i] for kind, times in self.times.items()} for i in range(count)]
-        # A sample of a thread that has just gone to sleep has no stop, and is none.
+        # A thread that has just gone to sleep is sampled without a stop; such samples are left out.
         self.rounds = [r for r in self.rounds if all(r.values())]
 
     def check(self, name):
@@ -51,7 +51,7 @@ class Stops:
         return figures.verdict(ratio.widened(factor=noise), goal, noise > NOISE[share])
 
     def preempted(self):
-        """Are the slowest stops those where somebody else had the tracer's CPU?"""
+        """Were the slowest stops caused by another process on the tracer's CPU?"""
         bare = [r["registers"] for r in self.rounds]
         return figures.quantile(bare, 0.99) > PREEMPTED * figures.median(bare)
 

@@ -1,4 +1,4 @@
-"""Targets: started by the bench, heard over a pipe, ended by pid. And the CPUs that they and the bench are put on."""
+"""Targets: started by the bench, read over a pipe, ended by pid. Also the CPUs to which they and the bench are pinned."""
 
 import atexit
 import os
@@ -8,7 +8,7 @@ import sys
 
 
 class Failed(Exception):
-    """Something could not be run at all."""
+    """A program could not be run at all."""
 
 
 CPUS = sorted(os.sched_getaffinity(0))
@@ -17,13 +17,13 @@ OTHER = CPUS[1] if len(CPUS) > 1 else None       # another one
 
 
 class Target:
-    """A program that has said READY, and where its counter is. Ends with the `with` block."""
+    """A program that has printed READY, and the address of its counter. Ends with the `with` block."""
 
     running = []
 
     def __init__(self, command, cpu=None, environment=None, cwd=None):
         self.command = command
-        # However the bench ends, a target that works for ever does not outlive it.
+        # However the bench ends, a target that works forever must not outlive it.
         self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=cwd,
                                         env=dict(os.environ, **(environment or {})))
         Target.running.append(self)
@@ -48,7 +48,7 @@ class Target:
             self.process.communicate()
 
     def finish(self):
-        """Closes its input; what it says until its end."""
+        """Closes its input; returns its output until its end."""
         Target.running.remove(self)
         return self.process.communicate()[0]
 
@@ -60,7 +60,7 @@ def end_all():
 
 
 class Counter:
-    """What workloads/counter.c shares: progress, looks, wanted, doing."""
+    """The words that workloads/counter.c shares: progress, looks, wanted, doing."""
 
     def __init__(self, target):
         self.address = target.address
@@ -71,7 +71,7 @@ class Counter:
         return progress, looks, doing
 
     def want(self, what):
-        """Asks for it and waits until the target does it."""
+        """Asks for `what` and waits until the target does it."""
         os.pwrite(self.memory, struct.pack("=I", what), self.address + 16)
         while self.read()[2] != what:
             os.sched_yield()
@@ -81,7 +81,7 @@ class Counter:
 
 
 def run(command, **options):
-    """A command to its end: its output, error output and rusage; raises Failed if its status is not 0."""
+    """Runs a command to its end: its output, error output and rusage; raises Failed if its status is not 0."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
     out, err = process.communicate()
     if process.returncode != 0:

@@ -1,4 +1,4 @@
-"""64 threads of which two work, beside two that work."""
+"""64 threads of which two work, compared with two threads that both work."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ def measure(setup, report):
     targets = {count: Target(setup.program("threads", count, 2)) for count in counts}
     seen = {count: [] for count in counts}
     try:
-        # By turns; the one that is not looked at is stopped meanwhile.
+        # By turns; the target that is not measured is stopped meanwhile.
         for target in targets.values():
             os.kill(target.pid, signal.SIGSTOP)
         for _ in range(slices):

@@ -2,7 +2,7 @@
 // slows the target down, by windows with and without it, PAIRS of each kind, in rounds of one each
 // in random order. ADDRESS is where the target's counter is. @same: threads are stopped from the
 // target's CPU, which is CPU, and the bench is on OTHER_CPU; @other: everything is on OTHER_CPU;
-// neither: as record does it, on whatever CPU the kernel puts it. Prints "LOOK WALL_NS PROGRESS
+// neither: as in record, on whatever CPU the kernel chooses. Prints "LOOK WALL_NS PROGRESS
 // CPU_NS TICKS STOPS STOPPED_NS" for each window, "off" for those without a look, and "lost LOOK N"
 // at the end.
 
@@ -45,15 +45,15 @@ class Windows {
  public:
   Windows(pid_t pid, Address counter, double rate) : memory_(pid), counter_(counter), rate_(rate) {}
 
-  // The target by itself.
+  // A window without looks.
   void off() {
     begin();
     system::sleep_until(start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(length_(random_) * 1e9)));
     end("off");
   }
 
-  // With looks. It ends with the last look, so that there are as many as its length and the rate
-  // say.
+  // A window with looks. It ends with the last look, so that the number of looks fits its length
+  // and the rate.
   void on(const Kind& kind) {
     if (kind.cpu >= 0) pin(kind.cpu);
     else unpin();

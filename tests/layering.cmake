@@ -1,6 +1,8 @@
 cmake_minimum_required(VERSION 3.25)
-# LAYERS has a line for each folder of src/, made of what its CMakeLists.txt links: "stack: base unwind luastate arch". A folder includes itself and
-# these, and nothing else; each .cpp includes its header first, so that every header is compiled alone; and what only one place may know is only there.
+# LAYERS has a line for each folder of src/, made from what its CMakeLists.txt links: "stack: base
+# unwind luastate arch". Checks that a folder includes only itself and these; that each .cpp
+# includes its header first, so that every header is compiled alone; and that what is reserved for
+# one place is used only there.
 file(STRINGS ${LAYERS} lines)
 set(failed FALSE)
 macro(fail)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Fails where a file is not as .clang-format says, or clang-tidy has a finding (.clang-tidy says which). Format what differs with: tools/lint.sh --fix
-# Debian or Ubuntu; root, or a user with sudo.
+# Fails if a file is not formatted according to .clang-format, or if clang-tidy has a finding
+# (.clang-tidy lists its checks). To format the files: tools/lint.sh --fix. Needs Debian or Ubuntu;
+# root, or a user with sudo.
 set -eu
 cd "$(dirname "$0")/.."
 . tools/packages.sh
@@ -12,11 +13,11 @@ if [ "${1:-}" = --fix ]; then
   exit
 fi
 sources | xargs clang-format --dry-run -Werror
-# Several files at once, as in the tests' build: what they include is read once.
+# Unity build, as in the tests' build: headers are read once for several files.
 cmake --preset clang -B build/lint -DCMAKE_UNITY_BUILD=ON -DLUASPY_TESTS=OFF >/dev/null
 cmake --build build/lint --target src/output/flamegraph_page.cpp >/dev/null
 sed -n 's/^ *"file": "\(.*\)",*$/\1/p' build/lint/compile_commands.json | grep -v 'build/lint/src/.*version\.cpp$' |
   xargs -P "$(nproc)" -n 1 clang-tidy -p build/lint --quiet --warnings-as-errors='*' "--header-filter=$(pwd)/src/.*" 2>build/lint/messages || {
-  cat build/lint/messages >&2 # how many warnings were left out, and what went wrong
+  cat build/lint/messages >&2 # the number of suppressed warnings, and errors
   exit 1
 }

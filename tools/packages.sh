@@ -1,4 +1,5 @@
-# Sourced by try.sh and test.sh: installs Debian packages, with sudo where it is needed. Nothing is asked for that is there.
+# Sourced by try.sh and test.sh: installs Debian packages, with sudo if needed. Installed packages
+# are not requested again.
 install_packages() {
   missing=""
   for package in "$@"; do
@@ -12,7 +13,8 @@ install_packages() {
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
 }
 
-# The package npm stays away where the command npm is there: Node.js from elsewhere brings its own, and Debian's conflicts with it.
+# The package npm is not installed if the command npm exists: Node.js from elsewhere has its own,
+# and Debian's conflicts with it.
 package_of() { command -v "$1" >/dev/null || echo "$2"; }
 
 build_packages="g++ cmake ninja-build pkg-config libunwind-dev libelf-dev libdw-dev libcli11-dev libfmt-dev libncurses-dev nlohmann-json3-dev zlib1g-dev"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A picture of a flame graph: tools/page_picture.py PAGE.html PICTURE.png
 
-docs/flamegraph.png is made so, of what tools/try.sh leaves. Needs chromium and chromium-driver.
+docs/flamegraph.png is made in this way, from the output of tools/try.sh. Needs chromium and chromium-driver.
 """
 import pathlib
 import sys

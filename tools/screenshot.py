@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A picture of a terminal: tmux capture-pane -e -N -p | tools/screenshot.py [TITLE] > picture.svg
 
-Reads what tmux says is on the screen, with its colours, and writes it as SVG. docs/top.svg is made so:
+Reads the screen with its colours from tmux, and writes it as SVG. docs/top.svg is made in this way:
 tmux new-session -d -x 100 -y 26 'luaspy top --pid PID'; tmux capture-pane -e -N -p | tools/screenshot.py 'luaspy top' > docs/top.svg
 """
 import re
@@ -9,7 +9,7 @@ import sys
 import unicodedata
 from html import escape
 
-COLUMN, LINE, SIZE = 8.4, 20, 14          # px; an advance of 0.6 em, as monospaced fonts mostly have
+COLUMN, LINE, SIZE = 8.4, 20, 14          # px; an advance of 0.6 em, as in most monospaced fonts
 MARGIN, BAR = 18, 40                      # px; around the text, above it
 INK, GROUND, FRAME, SOFT = "#d6dae2", "#14171c", "#1d2127", "#8b93a1"
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace"
@@ -18,7 +18,7 @@ BASIC = ["#2a2f38", "#f0716f", "#8cc570", "#e5c07b", "#61afef", "#c678dd", "#56b
 
 
 def colour(number):
-    """Of xterm's 256."""
+    """One of xterm's 256 colours."""
     if number < 16:
         return BASIC[number]
     if number >= 232:
@@ -59,7 +59,7 @@ def width(text):
 
 
 def runs(line, style):
-    """Pieces of a line that look the same: (column, text, style). `style` goes on in the next line."""
+    """Pieces of a line with the same style: (column, text, style). `style` continues in the next line."""
     column = 0
     for piece in re.split(r"(\x1b\[[0-9;]*m)", line):
         if piece.startswith("\x1b["):
@@ -81,7 +81,7 @@ def draw(column, text, style, y):
     if text.startswith("━"):
         yield f'<rect x="{x:.1f}" y="{y + LINE / 2 - 2.5:.1f}" width="{w + 0.2:.1f}" height="5" fill="{ink}"/>'
         return
-    # Words apart from blanks, so that every word is in its column whatever font there is.
+    # Words are separate from blanks, so that every word is in its column whatever the font is.
     for word in re.finditer(r"\S+(?: \S+)*", text):
         begin, size = x + width(text[:word.start()]) * COLUMN, width(word.group()) * COLUMN
         look = f' fill="{ink}"' if ink != INK else ""

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds luaspy and records a Lua program with it: the first command of README.md. Debian or Ubuntu; root, or a user with sudo.
+# Builds luaspy and records a Lua program with it: the first command of README.md. Needs Debian or
+# Ubuntu; root, or a user with sudo.
 set -eu
 cd "$(dirname "$0")/.."
 . tools/packages.sh

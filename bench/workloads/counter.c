@@ -1,5 +1,5 @@
-/* The Lua module "counter": words that target and bench share. The bench finds them at the address that is told, reads
-   how far the target is, and writes what it should do. */
+/* The Lua module "counter": words that target and bench share. The bench finds them at the address that the target
+   prints, reads the target's progress, and writes what it should do. */
 #include <stdint.h>
 
 #include "lauxlib.h"

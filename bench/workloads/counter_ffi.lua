@@ -1,4 +1,5 @@
--- The module "counter" for LuaJIT, whose compiler does not compile calls of C functions such as counter.c has.
+-- The module "counter" for LuaJIT, whose compiler does not compile calls of C functions such as
+-- those in counter.c.
 local ffi = require("ffi")
 local cell = ffi.new("struct { volatile uint64_t progress, looks; volatile uint32_t wanted, doing; }[1]")
 return {

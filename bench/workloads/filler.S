@@ -1,4 +1,4 @@
-# What a program of 50 MB has beside Lua: 150,000 functions with call frame information.
+# The rest of a 50 MB program with Lua in it: 150,000 functions with call frame information.
   .text
   .rept 150000
   .p2align 4

@@ -1,5 +1,6 @@
 -- stack.lua LEVELS CALLS: works forever, below LEVELS callbacks of C functions (some native frames each) and CALLS calls of Lua
--- functions. Says "READY ADDRESS": where its counter is (counter.c). What the bench asks for there, tools.lua turns on and off.
+-- functions. Prints "READY ADDRESS", the address of its counter (counter.c). tools.lua turns on and
+-- off what the bench asks for there.
 local counter = require(jit and "counter_ffi" or "counter")
 local tools = require("tools")
 local levels, calls = tonumber(arg[1]), tonumber(arg[2])
@@ -11,7 +12,7 @@ local function text_of(row, round)
   return text:sub(1, 8) .. round % 100, text:byte(-1)
 end
 
--- Calls, table writes, allocation and strings: some 10 µs of it.
+-- Calls, table writes, allocation and strings: about 10 µs.
 local function work(round)
   local row = {}
   for i = 1, 24 do row[i] = mix(i, round) end
@@ -36,7 +37,7 @@ end
 
 local function call(left)
   if left == 0 then return innermost() or 0 end
-  return call(left - 1) + 1   -- no tail call
+  return call(left - 1) + 1   -- not a tail call
 end
 
 local function through_c()

@@ -1,5 +1,5 @@
-/* threads ALL RUNNING: ALL threads with a Lua state each. RUNNING of them work, the others wait in a C function that
-   Lua has called, for ever. Says "READY ADDRESS" when all are there: where its counter is. Needs Lua 5.4. */
+/* threads ALL RUNNING: ALL threads with a Lua state each. RUNNING of them work; the others wait forever in a C function
+   that Lua has called. Prints "READY ADDRESS", the address of its counter, when all threads exist. Needs Lua 5.4. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,5 @@
-/* waiting: a Lua function waits in epoll_wait for its standard input, as a server does that has nothing to do. Says
-   "READY 0"; when its input ends it prints "EINTR N", how often something from outside has ended its wait. Needs
-   Lua 5.4. */
+/* waiting: a Lua function waits in epoll_wait for its standard input, like an idle server. Prints "READY 0"; when its
+   input ends it prints "EINTR N", how often something from outside has ended its wait. Needs Lua 5.4. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>

@@ -67,7 +67,7 @@ class Coroutines {
  public:
   using States = std::unordered_map<Address, const Lua*>;  // by global_State: LuaReader::global_states()
 
-  // `live` must outlive this, and so must the Luas given to learn().
+  // `live` must outlive this.
   explicit Coroutines(const Memory& live, CoroutineLimits limits = {})
       : live_(live), limits_(limits), copy_(live, limits.copy_bytes) {}
 

@@ -15,13 +15,13 @@
 namespace luaspy {
 namespace {
 
-constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max() / 4;  // sums of some stay numbers
+constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max() / 4;  // leaves room for sums of a few
 constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
 
 constexpr std::size_t longest_name = 1 << 12;  // bytes, of a frame: std::regex recurses as deep as a text is long
 constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
 
-// The fields of a record. A number that is missing or too large makes it bad; it stays that.
+// The fields of a record. After a number that is missing or too large, good() stays false.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : bytes_(bytes) {}
@@ -37,7 +37,7 @@ class Fields {
   }
   std::int64_t signed_number() { return static_cast<std::int64_t>(number()); }
   int small_number() { return static_cast<int>(number(any_int)); }
-  // An index into something of that size.
+  // An index into something of size `size`.
   std::uint32_t index(std::size_t size) {
     return size == 0 ? static_cast<std::uint32_t>(bad()) : static_cast<std::uint32_t>(number(size - 1));
   }
@@ -61,8 +61,8 @@ class RawReader {
   RawReader(std::uint8_t version, const Shape& shape, const RawWindow& window, bool keeps_order)
       : version_(version), window_(window), profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
 
-  // false: it is damaged, and what it told until then counts; or refused() says why it cannot be
-  // read.
+  // False if the block is damaged (the records before the damage count), or if refused() says why
+  // it cannot be read.
   bool read_block(std::string_view block) {
     for (Fields fields(block); !fields.empty();) {
       const std::uint64_t type = fields.number();
@@ -79,8 +79,8 @@ class RawReader {
     about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
     about.ticks = std::max(about.ticks, ticks_);
     if (window_.from_ns > 0 || window_.to_ns) {
-      // Ticks at which all threads slept are not in the file one by one: they are taken to be as
-      // frequent everywhere.
+      // The file does not list ticks at which all threads slept: they are assumed to be evenly
+      // distributed.
       const std::int64_t all_ns = about.duration_ns;
       about.duration_ns = std::max<std::int64_t>(std::min(window_.to_ns.value_or(all_ns), all_ns) - window_.from_ns, 0);
       if (all_ns > 0)
@@ -158,7 +158,7 @@ class RawReader {
 
   bool knows_unit() const { return version_ == raw::first_version || unit_known_; }
 
-  // It never changes: what was counted before would mean something else.
+  // The unit never changes: earlier counts would change their meaning.
   bool read_unit(std::string_view value) {
     if (unit_known_) return value == name(profile_.about.unit);
     for (std::size_t i = 0; i < unit_count; ++i) {
@@ -172,7 +172,7 @@ class RawReader {
     return false;
   }
 
-  // Left as it is unless it is a number that can be.
+  // Leaves `fraction` as it is unless the value is a possible number.
   static void read_fraction(std::string_view value, double most, double& fraction) {
     double number = -1;
     std::from_chars(value.data(), value.data() + value.size(), number);
@@ -236,7 +236,8 @@ class RawReader {
     tick_.weight = fields.empty() ? passed : fields.signed_number();
     if (!fields.good() || static_cast<std::uint64_t>(tick_.at_ns + passed) > any_number) return false;
     tick_.at_ns += passed;
-    // Bytes and objects: samples of one tick differ in weight, and have a record each.
+    // In bytes and objects, samples of one tick have different weights, and each has its own tick
+    // record.
     ticks_ += passed != 0 || profile_.about.unit == Unit::nanoseconds;
     return true;
   }
@@ -299,7 +300,7 @@ class RawReader {
     sum_ += number;
     return static_cast<std::uint64_t>(sum_) <= any_number;
   }
-  // A few bytes of the file name a long string: what is made of them must not be much more than the
+  // A few bytes in the file can refer to a long string: the result must not be much larger than the
   // file.
   bool has_room_for(std::size_t bytes) { return (text_bytes_ += bytes) <= most_text; }
   bool is_in_window() const {

@@ -31,8 +31,8 @@ void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space
           const Address L = at + i - fields.G;
           const Address G = fields.short_reference ? load<std::uint32_t>(part, i) : load<Address>(part, i);
           if (!fields.may_be_main(L, G)) continue;
-          std::shared_ptr<const Lua> lua = row->recognise_main(memory, L, G);
-          if (lua != nullptr && !visit({L, G, std::move(lua)})) return;
+          const Lua* const lua = row->recognise_main(memory, L, G);
+          if (lua != nullptr && !visit({L, G, lua})) return;
         }
       }
     }
@@ -59,7 +59,7 @@ void Locator::find_states(const Memory& memory, const AddressSpace& space) {
   });
   for (const MainThread& main : found) {
     if (known_.contains(main.G)) continue;  // already found with a better row
-    if (main.lua->is_open(memory, main.L, main.G)) remember(main.G, main.lua);
+    if (main.lua->is_open(memory, main.L, main.G)) known_[main.G] = main.lua;
   }
 }
 

@@ -138,20 +138,12 @@ const Lua* Locator::lua_of(const Memory& memory, Address L, std::span<const std:
     doubtful_ = true;
     constexpr std::size_t most_known = 4096;  // a program may make states without end
     if (known_.size() >= most_known) known_.clear();
-    std::shared_ptr<const Lua> found = row->recognise(memory, L, head);
+    const Lua* const found = row->recognise(memory, L, head);
     if (found == nullptr) continue;
     doubtful_ = false;
-    return &remember(G, std::move(found));
+    return known_[G] = found;
   }
   return nullptr;
-}
-
-// LuaJIT's offsets are found anew for each global_State, and nearly always are the same.
-const Lua& Locator::remember(Address G, std::shared_ptr<const Lua> lua) {
-  const auto same = std::ranges::find_if(found_, [&](const auto& found) { return found->equals(*lua); });
-  const Lua* const kept = same != found_.end() ? same->get() : found_.emplace_back(std::move(lua)).get();
-  known_[G] = kept;
-  return *kept;
 }
 
 bool Locator::is_state(const Memory& memory, const Activation& state) {

@@ -13,7 +13,6 @@
 //         └──── frames of co2 ────────┘└─────── frames of co1 ────────────┘└─ frames of main ─┘
 
 #include <functional>
-#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -28,7 +27,7 @@ namespace luaspy {
 struct Activation {
   Address L = 0;
   Address G = 0;
-  const Lua* lua = nullptr;  // belongs to the Locator
+  const Lua* lua = nullptr;
   // End of its outermost anchor: native frames with a lower sp belong to this L.
   Address boundary = 0;
 };
@@ -120,12 +119,11 @@ class Locator {
   void forget_states();
   struct MainThread {
     Address L, G;
-    std::shared_ptr<const Lua> lua;
+    const Lua* lua;
   };
   // Calls `visit` for what looks like a main thread, until it returns false.
   void visit_main_threads(const Memory& memory, const AddressSpace& space,
                           const std::function<bool(const MainThread&)>& visit) const;
-  const Lua& remember(Address G, std::shared_ptr<const Lua> lua);
   bool meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
   void collect(const Memory& memory, Unknown unknown);
   void add_candidate(const Memory& memory, Address L, std::span<const std::byte> head);
@@ -161,7 +159,6 @@ class Locator {
   bool short_rows_ = false;                        // some row has 32-bit references
   bool short_states_ = false;                      // some state has 32-bit references
   std::unordered_map<Address, const Lua*> known_;  // by global_State
-  std::vector<std::shared_ptr<const Lua>> found_;  // what known_ refers to
   std::vector<Address> seen_states_;               // by hash; 0: none
   std::size_t seen_count_ = 0;
   std::uint64_t generation_ = 1;  // of seen_states_

@@ -5,10 +5,10 @@
 //
 // All of it is read from memory of a target, which may be changing, or be no such object at all.
 // Where something does not fit, the result is that there is nothing, and never an error. Sizes and
-// loops are bounded. A Lua is immutable, so threads may share it.
+// loops are bounded. A Lua never changes and lives as long as luaspy, so anybody may keep a pointer
+// to it, and threads may share it.
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,8 +82,6 @@ class Lua {
 
   // "Lua 5.4.3-5.4.9"; "LuaJIT, 64-bit references".
   virtual std::string name() const = 0;
-  // Is everything the same in the objects of both?
-  virtual bool equals(const Lua& other) const { return this == &other; }
   LuaKind kind() const { return sizes_.kind; }
 
   // ---- lua_State and global_State
@@ -92,10 +90,9 @@ class Lua {
   virtual const char* misfit(const Memory& memory, Address L) const = 0;
   // The Lua of the state at `L`, whose first state_head_size bytes are `head`; nullptr if it is not
   // this one. LuaJIT: has the offsets that were found in the global_State.
-  virtual std::shared_ptr<const Lua> recognise(const Memory& memory, Address L,
-                                               std::span<const std::byte> head) const = 0;
+  virtual const Lua* recognise(const Memory& memory, Address L, std::span<const std::byte> head) const = 0;
   // The same, if `L` is the main thread of `G`.
-  virtual std::shared_ptr<const Lua> recognise_main(const Memory& memory, Address L, Address G) const = 0;
+  virtual const Lua* recognise_main(const Memory& memory, Address L, Address G) const = 0;
   // A closed global_State may look valid until its memory is used again. Is this one open? `L`: its
   // main thread.
   virtual bool is_open(const Memory& memory, Address L, Address G) const = 0;

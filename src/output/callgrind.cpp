@@ -15,10 +15,10 @@ namespace {
 
 using Amount = Profile::Amount;
 
-// The format has no escapes: what ends a line must not be in a name.
+// The format has no escapes: a name must not contain line ends.
 std::string line_text(std::string_view text) { return printable(text, 1 << 16); }
 
-// "(1) name" where it is told first, "(1)" from then on.
+// Writes "(1) name" at the first use of a name, "(1)" from then on.
 class Names {
  public:
   std::string operator()(const std::string& name) {
@@ -30,7 +30,7 @@ class Names {
   std::unordered_map<std::string, std::size_t> known_;
 };
 
-// A function, or a thread, which calls its outermost ones.
+// A function, or a thread, which calls its outermost functions.
 struct Node {
   std::string object, file, name;
   int line = 0;               // where it is defined
@@ -44,7 +44,7 @@ struct Node {
 };
 
 std::vector<Node> make_nodes(const Profile& profile, const FunctionTable& table) {
-  constexpr std::string_view unknown = "???";  // as Callgrind has it
+  constexpr std::string_view unknown = "???";  // Callgrind's own text
   std::vector<Node> nodes;
   for (std::size_t i = 0; i < table.functions.size(); ++i) {
     const Frame& function = table.functions[i];
@@ -103,8 +103,8 @@ void write_callgrind(const Profile& profile, const WriteOptions&, std::ostream& 
     for (const auto& [line, amount] : node.own) fmt::print(out, "{} {} {}\n", line, amount.samples, amount.weight);
     for (const auto& [call, amount] : node.calls) {
       const Node& callee = nodes[call.callee];
-      // How often it was called is not known; the format wants a number, and that of the samples is
-      // as good as any.
+      // The number of calls is not known, but the format requires one: the number of samples is as
+      // good as any.
       fmt::print(out, "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n", objects(callee.object), files(callee.file),
                  functions(callee.name), amount.samples, callee.line);
       fmt::print(out, "{} {} {}\n", call.line, amount.samples, amount.weight);

@@ -1,11 +1,11 @@
 #pragma once
 // Callgrind's format, version 1 (valgrind's manual, "Callgrind Format Specification"): costs of
-// functions and lines, and of calls between them: samples, and what they weigh.
+// functions and lines, and of calls between them, in samples and in their weight.
 //
-// Functions that have callers take their inclusive cost from the calls to them, in
-// callgrind_annotate and in KCachegrind alike. So each thread is a function that calls its
-// outermost ones, and of a stack in which a function is more than once only its outermost call
-// counts: inclusive costs are those that costs() counts.
+// Both callgrind_annotate and KCachegrind compute the inclusive cost of a function that has callers
+// from the calls to it. Therefore each thread is written as a function that calls its outermost
+// functions, and if a function is on a stack more than once, only its outermost call counts. So
+// inclusive costs are the same as those of costs().
 
 #include "output/format.h"
 

@@ -15,8 +15,8 @@
 namespace luaspy {
 namespace {
 
-// Tracks of states are numbered apart from threads: more than any kernel's threads (proc(5):
-// pid_max is at most 2^22).
+// Numbers of tracks of states do not overlap with those of threads: they are larger than any thread
+// id (proc(5): pid_max is at most 2^22).
 constexpr int first_state_track = 1 << 23;
 
 class Writer {
@@ -33,7 +33,7 @@ class Writer {
   void write() {
     out_ << "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"what\":\"samples: a slice is what samples without a break "
             "have in common\"";
-    std::set<std::string> told;  // keys of an object are different ones
+    std::set<std::string> told;  // the keys of an object must differ
     for (const auto& [name, value] : recorded(profile_)) {
       std::string key = name;
       for (int i = 2; !told.insert(key).second; ++i) key = fmt::format("{} {}", name, i);

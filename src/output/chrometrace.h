@@ -1,10 +1,10 @@
 #pragma once
-// The Trace Event Format, for Perfetto and chrome://tracing: two tracks for each thread, its stack
-// as nested slices, and the state of its VM. Samples without a break that share a frame are one
-// slice of it.
+// The Trace Event Format, for Perfetto and chrome://tracing. Each thread has two tracks: its stack
+// as nested slices, and the state of its VM. Successive samples that share a frame are one slice of
+// it.
 //
-// Of time only: a slice has a length in time and nothing else, and there is no place for what a
-// sample weighs otherwise. Profiles of bytes and objects are refused (Shows::time).
+// For time only: a slice only has a length in time, and there is no field for another weight.
+// Profiles of bytes and objects are refused (Shows::time).
 
 #include "output/format.h"
 

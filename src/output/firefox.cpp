@@ -15,8 +15,8 @@
 namespace luaspy {
 namespace {
 
-// Categories, by their place in `meta.categories`. The grey one is the default; the transparent one
-// is for what waits.
+// Categories, by their index in `meta.categories`. The grey one is the default; the transparent one
+// is for waiting.
 enum Category : int { other, lua, c_function, native, machine_code, compiler, collector, idle };
 constexpr std::string_view categories =
     R"([{"name":"Other","color":"grey","subcategories":["Other"]},)"
@@ -39,7 +39,7 @@ Kind kind_of(const Frame& frame) {
   return {of_kind[static_cast<std::size_t>(frame.kind)]};
 }
 
-// What the innermost frame shows: the state of the VM, where that says more than the frame.
+// What the innermost frame shows: the state of the VM, where that is more specific than the frame.
 Kind kind_of(const Profile::Situation& situation, const Frame& frame) {
   if (situation.asleep) return {idle};
   switch (situation.vm_state) {
@@ -73,7 +73,7 @@ class Strings {
   const std::vector<const std::string*>& all() const { return all_; }
 
  private:
-  std::unordered_map<std::string, std::size_t> known_;  // its keys stay where they are
+  std::unordered_map<std::string, std::size_t> known_;  // its keys do not move
   std::vector<const std::string*> all_;
 };
 
@@ -98,13 +98,13 @@ class Table {
   std::size_t length_ = 0;
 };
 
-// The tables of one thread, which has its own: what its samples need of the profile's.
+// The tables of one thread: in this format each thread has its own, with the stacks of its samples.
 class ThreadTables {
  public:
   ThreadTables(const Profile& profile, const FunctionTable& table, Strings& strings)
       : profile_(profile), table_(table), strings_(strings) {}
 
-  // null for the empty stack.
+  // "null" for the empty stack.
   std::string stack_of(Profile::SituationId id) {
     const Profile::Situation& situation = profile_.situations()[id];
     if (situation.stack == 0) return "null";
@@ -172,15 +172,16 @@ class ThreadTables {
   Table func_table_{{"name", "isJS", "relevantForJS", "resource", "fileName", "lineNumber", "columnNumber"}};
 };
 
-// What the site takes for a sample: it lasts until the next one.
+// A sample as the site understands it: it lasts until the next one.
 struct Point {
   const Timeline::Run* run = nullptr;  // nullptr: no sample
   std::int64_t at_ns = 0, weight = 0;
 };
 
-// A run of time is its first samples, and the last one: the site draws a sample as if it began
-// half-way from the one before. Where nothing was sampled there is an empty stack that counts
-// nothing. Of another unit, samples have no length: a run is one.
+// In a profile of time, a run is written as two points, its first samples and its last one, because
+// the site draws a sample as if it began half-way from the one before. Where nothing was sampled
+// there is an empty stack that counts as nothing. In other units samples have no length: a run is
+// one point.
 template <typename See>
 void each_point(const Timeline& timeline, Unit unit, See see) {
   std::int64_t end = 0;
@@ -197,8 +198,8 @@ void each_point(const Timeline& timeline, Unit unit, See see) {
   see(Point{nullptr, end, 0});
 }
 
-// The format's weight types are "samples", "tracing-ms" and "bytes". It has none for objects: as
-// "samples" the site shows their number, and calls it samples.
+// The format's weight types are "samples", "tracing-ms" and "bytes". It has none for objects: with
+// "samples" the site shows their number, although it calls it samples.
 std::string_view weight_type(Unit unit) { return unit == Unit::bytes ? "bytes" : "samples"; }
 
 std::string milliseconds(std::int64_t ns) { return fmt::format("{}.{:06}", ns / 1'000'000, ns % 1'000'000); }

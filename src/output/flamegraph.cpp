@@ -15,7 +15,7 @@
 namespace luaspy {
 namespace {
 
-// JSON that holds no character with a meaning in HTML, and ASCII only.
+// JSON without characters that are special in HTML, and in ASCII only.
 std::string json_text(std::string_view text) {
   const std::string json = nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   std::string safe;
@@ -27,13 +27,13 @@ std::string json_text(std::string_view text) {
   return safe;
 }
 
-// As the page has it: time in µs.
+// Weights in the page's units: time is in µs.
 std::int64_t shown_weight(std::int64_t weight, Unit unit) { return unit == Unit::nanoseconds ? weight / 1000 : weight; }
 std::string_view unit_word(Unit unit) { return unit == Unit::nanoseconds ? "time" : name(unit); }
 
 using Numbers = std::vector<std::uint32_t>;
 
-// Frames and stacks of all sets, numbered anew: frames that read the same are one.
+// Frames and stacks of all sets, with their own numbers: frames with the same text are merged.
 class Tables {
  public:
   explicit Tables(const WriteOptions& options) : options_(options) { string(""); }
@@ -80,7 +80,7 @@ class Tables {
   std::unordered_map<std::uint64_t, std::uint32_t> node_index_;
 };
 
-// A profile on its way into the page.
+// Writes one profile into the page.
 class Set {
  public:
   Set(const Profile& profile, Tables& tables)
@@ -91,7 +91,7 @@ class Set {
                                         2 * static_cast<unsigned>(situation.vm_state) + (situation.asleep ? 1 : 0)));
   }
 
-  // Of time only: what samples weigh is how long they lasted.
+  // For time only: the weight of a run is its duration.
   void write_in_order(std::size_t thread, std::ostream& out) const {
     std::int64_t end_us = 0;
     bool first = true;

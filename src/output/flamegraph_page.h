@@ -1,6 +1,6 @@
 #pragma once
-// The page that shows flame graphs, as flamegraph/join.cmake makes it of the files there: what
-// comes before the data, and after it.
+// The page that shows flame graphs, which flamegraph/join.cmake makes from the files there: the
+// part before the data and the part after it.
 
 #include <string_view>
 

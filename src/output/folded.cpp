@@ -10,7 +10,7 @@
 namespace luaspy {
 namespace {
 
-// The format has no escapes: what separates frames must not be in one.
+// The format has no escapes: a frame must not contain the separator.
 std::string without_separator(std::string text) {
   std::ranges::replace(text, ';', ':');
   return text;

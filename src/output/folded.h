@@ -1,6 +1,6 @@
 #pragma once
-// Folded stacks: "main;f (a.lua:1);g (a.lua:9) 42", a line for each distinct stack. The number is
-// that of its samples; in a profile of bytes or objects it is how many of these they stand for.
+// Folded stacks: "main;f (a.lua:1);g (a.lua:9) 42", a line for each distinct stack. The number
+// counts its samples; in a profile of bytes or objects it is their weight.
 
 #include "output/format.h"
 

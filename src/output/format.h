@@ -18,9 +18,9 @@ struct WriteOptions {
 };
 
 enum class Shows : std::uint8_t {
-  sums,   // what stacks and functions cost in all
-  order,  // the samples one after another, too: the profile has to keep their order
-  time,   // only what ran when, and for how long: no bytes and no objects
+  sums,   // total costs of stacks and functions
+  order,  // also the samples one after another: the profile must keep their order
+  time,   // only what ran when, and for how long: neither bytes nor objects
 };
 
 struct Format {
@@ -39,7 +39,8 @@ std::optional<Error> refusal(const Format& format, Unit unit);
 std::span<const Format> formats();
 // By name; nullptr if there is none.
 const Format* find_format(std::string_view name);
-// By name or, where that is none, by the ending of a file's name; nullptr if neither says it.
+// By name or, if `name` is not a format, by the ending of a file's name; nullptr if neither
+// matches.
 const Format* choose_format(std::string_view name, std::string_view file_name);
 
 }  // namespace luaspy

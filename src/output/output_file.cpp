@@ -10,7 +10,7 @@
 namespace luaspy {
 namespace {
 
-// A recording is never overwritten by one that nobody named.
+// A recording with a default name never overwrites a file.
 std::string free_name(const std::string& stem, std::string_view extension) {
   for (int number = 1;; ++number) {
     std::string path = number == 1 ? fmt::format("{}{}", stem, extension)

@@ -1,5 +1,5 @@
 #pragma once
-// The file that a profile ends in: its name, its format, and that it is whole.
+// The file to which a profile is written: its name and its format; ensures that it is complete.
 
 #include <fstream>
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace luaspy {
 
-// Where a profile goes. Opened before there is one: a path that cannot be written is told at once.
+// The output of a profile. It is opened before there is a profile, so that a path that cannot be
+// written is reported at once.
 class OutputFile {
  public:
   struct Wanted {
-    std::string path;    // "-": standard output; "": a name that no file has, made of `stem`
+    std::string path;    // "-": standard output; "": an unused name, made from `stem`
     std::string format;  // "": by the path's ending, else the first of formats()
     std::string stem;    // without the extension
   };
   static Result<OutputFile> open(const Wanted& wanted);
 
   std::ostream& stream();
-  // All that was written before gives way to this, at once: who looks at the file meanwhile sees
-  // one or the other.
+  // Atomically replaces the file: readers see either the old or the new content.
   Result<void> rewrite(const Profile& profile, const WriteOptions& options);
   Result<void> write(const Profile& profile, const WriteOptions& options);
-  // What was written to stream() is there.
+  // Completes the file with all that was written to stream().
   Result<void> finish();
 
   bool to_stdout() const { return path_ == "-"; }
-  bool is_file() const;  // no device, no pipe
+  bool is_file() const;  // neither a device nor a pipe
   bool is_raw() const { return format_->write == nullptr; }
   const std::string& path() const { return path_; }
   const Format& format() const { return *format_; }

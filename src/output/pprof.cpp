@@ -15,8 +15,8 @@
 namespace luaspy {
 namespace {
 
-// A message in protobuf's wire format (protobuf.dev/programming-guides/encoding). What is 0 or
-// empty is not written: it is the default.
+// A message in protobuf's wire format (protobuf.dev/programming-guides/encoding). Fields that are 0
+// or empty are not written, because that is the default.
 class Message {
  public:
   void add(int field, std::uint64_t number) {
@@ -45,7 +45,7 @@ class Message {
   std::string bytes_;
 };
 
-// Numbers of fields are profile.proto's.
+// The field numbers of profile.proto.
 namespace field {
 enum Profile {
   sample_type = 1,
@@ -77,7 +77,7 @@ enum Line { function_id = 1, line_number };
 enum Function { id_of_function = 1, name, system_name, filename, start_line };
 }  // namespace field
 
-// What the weights of samples are, in words that pprof knows from other profilers.
+// Names for the weights of samples that pprof knows from other profilers.
 struct WeightName {
   std::string_view type, unit;
 };
@@ -105,8 +105,8 @@ class Writer {
     out_.add(whole.bytes());
   }
 
-  // Strings are named by number. A new one is written at once: in which order fields come is free.
-  // They have to be UTF-8.
+  // The number of a string. A new one is written at once, because fields may be in any order.
+  // Strings must be UTF-8.
   std::int64_t string(std::string_view text) {
     const auto [place, added] = strings_.emplace(printable(text, 1 << 16), static_cast<std::int64_t>(strings_.size()));
     if (added) {
@@ -131,7 +131,7 @@ class Writer {
     put(field::sample_type, value_type(type, unit));
     put(field::period_type, value_type(type, unit));
     Message rest;
-    // The period is in the unit of the weights. Of bytes and objects, samples stand for any number.
+    // The period is in the unit of the weights. In bytes and objects, weights have no fixed period.
     if (about.rate > 0 && about.unit == Unit::nanoseconds)
       rest.add(field::period, static_cast<std::int64_t>(std::llround(1e9 / about.rate)));
     rest.add(field::time_nanos, about.started_s * 1'000'000'000);
@@ -142,7 +142,7 @@ class Writer {
     mapping(about.executable);  // the first one is what pprof calls the main binary
   }
 
-  // All that can be known of its addresses is told already: pprof does not go and look for symbols.
+  // The mapping is marked as having all symbols already, so that pprof does not look for them.
   std::uint64_t mapping(std::string_view file) {
     const std::uint64_t next = mappings_.size() + 1;
     const auto [place, added] = mappings_.emplace(std::string(file.substr(file.rfind('/') + 1)), next);
@@ -157,7 +157,7 @@ class Writer {
     return next;
   }
 
-  // pprof and its like show and add up functions by name alone: that has to tell them apart.
+  // pprof and similar tools show and sum functions by name only, so names must be unique.
   void functions() {
     for (std::size_t i = 0; i < functions_.functions.size(); ++i) {
       const Frame& function = functions_.functions[i];
@@ -165,7 +165,7 @@ class Writer {
       Message message;
       message.add(field::id_of_function, std::uint64_t{i + 1});
       message.add(field::name, string(text));
-      // Where both names are equal, pprof takes them for C++ to be demangled.
+      // If both names are equal, pprof assumes C++ and demangles them.
       if (function.name != text) message.add(field::system_name, string(function.name));
       if (function.kind == Frame::Kind::lua) message.add(field::filename, string(function.file));
       message.add(field::start_line, std::int64_t{function.line_defined});
@@ -217,7 +217,7 @@ class Writer {
   Gzip out_;
   FunctionTable functions_ = functions_of(profile_, false);
   std::unordered_map<std::string, std::int64_t> strings_;
-  std::unordered_map<std::string, std::uint64_t> mappings_;  // by the file's name, without its folder
+  std::unordered_map<std::string, std::uint64_t> mappings_;  // by file name, without the folder
 };
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t block_size = 1 << 16;  // a block of this size is written without being asked for
+constexpr std::size_t block_size = 1 << 16;  // a block of this size is written without a flush()
 
 void put(std::string& bytes, std::uint64_t number) { put_varint(bytes, number); }
 void put(std::string& bytes, std::int64_t number) { put(bytes, static_cast<std::uint64_t>(number)); }
@@ -71,7 +71,7 @@ void RawWriter::about(std::string_view key, const std::string& value) {
   add_record(raw::about, body);
 }
 
-// Strings, frames, stacks and threads that are new since the last sample.
+// Writes the strings, frames, stacks and threads that are new since the last sample.
 void RawWriter::catch_up() {
   const auto string = [&](const std::string& text) {
     const auto [place, added] = strings_.emplace(text, strings_.size());
@@ -109,7 +109,7 @@ void RawWriter::catch_up() {
   }
 }
 
-// Stoppers of several CPUs make one tick, each at its own time.
+// The stoppers of several CPUs share one tick, but each has its own time.
 void RawWriter::tick(const Tick& at) {
   const Tick tick{std::max(at.at_ns, tick_.at_ns), at.weight};
   if (tick.at_ns == tick_.at_ns && tick.weight == tick_.weight) return;

@@ -1,5 +1,5 @@
 #pragma once
-// The raw recording: everything that was sampled, in the order of time, written as it comes;
+// The raw recording: everything that was sampled, in the order of time, written as it comes. It is
 // readable up to its last flush. docs/raw-format.md describes it byte by byte.
 
 #include <map>
@@ -14,19 +14,19 @@ namespace luaspy {
 
 class RawWriter {
  public:
-  // `stacks` and `threads` grow as the recording goes on; samples name them by number. `unit`: of
+  // `stacks` and `threads` grow during the recording; samples refer to them by number. `unit`: of
   // all weights.
   RawWriter(const StackTable& stacks, const std::vector<Profile::Thread>& threads, Unit unit, std::ostream& out);
 
-  // Of `facts`, all but the stack. A loss of one thread is told with the thread.
+  // Writes all of `facts` except the stack. A loss of one thread is written with the thread.
   void sample(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack);
   void loss(Loss loss, std::int64_t count);
   void idle(std::int64_t count);
   void waiting(std::int64_t count);
-  // What has changed of it since the last time; its unit never does.
+  // Writes what has changed since the last call; the unit never changes.
   void about(const About& about);
 
-  // What came since the last time becomes readable.
+  // Makes everything written since the last flush readable.
   void flush();
 
  private:
@@ -45,7 +45,7 @@ class RawWriter {
   std::size_t frames_ = 0, nodes_ = 1, told_threads_ = 0;  // written so far
   std::unordered_map<std::string, std::uint64_t> strings_;
   std::map<std::string, std::string> about_;
-  std::vector<Quality> qualities_;  // by thread: the last one told
+  std::vector<Quality> qualities_;  // by thread: the last one written
   Tick tick_;
   std::int64_t idle_ = 0;  // not written yet
 };

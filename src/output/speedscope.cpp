@@ -10,7 +10,7 @@
 namespace luaspy {
 namespace {
 
-// speedscope adds up what has the same name, file and line: frames become such entries, numbered
+// speedscope sums entries with the same name, file and line: frames become such entries, numbered
 // from 0.
 struct FrameTable {
   std::vector<std::size_t> index;    // by FrameId
@@ -33,7 +33,7 @@ FrameTable make_frames(const Profile& profile, bool lines) {
   return table;
 }
 
-// The format's word. It has none for objects: speedscope shows "none" as plain numbers.
+// The format's name of the unit. It has none for objects: speedscope shows "none" as plain numbers.
 std::string_view unit_of(const Profile& profile) {
   return profile.about.unit == Unit::objects ? "none" : name(profile.about.unit);
 }

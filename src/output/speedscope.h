@@ -1,7 +1,7 @@
 #pragma once
 // speedscope's file format (https://www.speedscope.app/file-format-schema.json): one sampled
-// profile for each thread, samples in the order of time, with what they weigh: the real time
-// between ticks, bytes or objects. Equal ones that follow each other are one.
+// profile for each thread, samples in the order of time, with their weights: the real time between
+// ticks, bytes or objects. Equal samples that follow each other are merged.
 
 #include "output/format.h"
 

@@ -18,7 +18,7 @@ std::string grouped(std::int64_t number) {
 // At most four digits, so that it fits into the columns of tables.
 std::string bytes_text(std::int64_t bytes) {
   constexpr std::array units = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  constexpr double four_digits = 999.95, next_unit = 1023.5;  // as they are rounded
+  constexpr double four_digits = 999.95, next_unit = 1023.5;  // limits allow for rounding
   if (bytes > -1024 && bytes < 1024) return fmt::format("{} B", bytes);
   double amount = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;

@@ -27,7 +27,7 @@ FunctionTable functions_of(const Profile& profile, bool lines) {
 std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, By by,
                         std::optional<std::uint32_t> thread) {
   std::vector<Cost> costs(functions.functions.size());
-  std::vector<std::size_t> counted(costs.size());  // the stack, by number from 1, that it was counted for last
+  std::vector<std::size_t> counted(costs.size());  // by function: number of the last stack counted for it, from 1
   std::size_t number = 0;
   for (const auto& [id, amount] : profile.stack_counts(thread)) {
     ++number;

@@ -1,6 +1,6 @@
 #pragma once
-// The functions of a profile, or their lines, and what each of them cost: what every text of
-// `report`, and most formats, are made of.
+// The functions of a profile, or their lines, and their costs: the basis of every text of `report`
+// and of most formats.
 
 #include <cstdint>
 #include <optional>
@@ -11,21 +11,21 @@
 
 namespace luaspy {
 
-// Frames that describe() calls the same are one function, or with `lines` one line of a function.
+// Frames with the same describe() text are one function, or with `lines` one line of a function.
 struct FunctionTable {
-  std::vector<Frame> functions;         // in the order in which they were seen first; line: 0 without `lines`
-  std::vector<std::string> texts;       // as describe() has them
+  std::vector<Frame> functions;         // in the order in which they were first seen; line: 0 without `lines`
+  std::vector<std::string> texts;       // from describe()
   std::vector<std::uint32_t> of_frame;  // by Profile::FrameId
 };
 FunctionTable functions_of(const Profile& profile, bool lines);
 
 enum class By : std::uint8_t { samples, weight };
-// What is counted unless something else is asked for. Samples of time all stand for about the same,
-// so they are counted; those of bytes and objects do not, so what they weigh is.
+// What is counted by default. Samples of time all have about the same weight, so they are counted.
+// Samples of bytes and objects do not, so their weights are added up.
 constexpr By usual_by(Unit unit) { return unit == Unit::nanoseconds ? By::samples : By::weight; }
 
-// Samples, or what they weigh in the profile's unit. `total` counts a sample once, however often
-// the function is on its stack.
+// Samples, or their weight in the profile's unit. `total` counts a sample once, however often the
+// function is on its stack.
 struct Cost {
   std::int64_t own = 0, total = 0;
 };
@@ -37,11 +37,11 @@ std::int64_t cost(const Profile::Amount& amount, By by);
 std::int64_t total_cost(const Profile& profile, By by);
 double percent(std::int64_t part, std::int64_t of);
 
-// Indexes of `costs`, the most expensive first: by what they cost themselves, then in all.
+// Indexes of `costs`, most expensive first: by their own cost, then by their total cost.
 std::vector<std::uint32_t> most_expensive(const std::vector<Cost>& costs);
 
-// Where in its file a frame is: the line being executed if that was recorded, else where the
-// function is defined; 0 if neither is known.
+// The line of a frame in its file: the line being executed if that was recorded, else the line
+// where the function is defined; 0 if neither is known.
 int line_of(const Frame& frame);
 
 }  // namespace luaspy

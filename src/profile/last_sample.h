@@ -1,5 +1,5 @@
 #pragma once
-// What a sample that repeats its thread's last one stands for.
+// Resolves samples that only repeat their thread's last one.
 
 #include <vector>
 
@@ -11,8 +11,8 @@ namespace luaspy {
 // A thread's last sample, with its stack as a number.
 class LastSample {
  public:
-  // The facts of `sample`, which has no loss, without its stack: that is among `stacks` then, the
-  // same ones each time.
+  // Returns the facts of `sample`, which must not have a loss, without its stack. The stack is
+  // interned in `stacks`, which must be the same table in each call.
   const Sample& take(const Sample& sample, StackTable& stacks) {
     if (!sample.again) {
       stacks.intern(sample.stack, stacks_);

@@ -36,7 +36,7 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
   }
   *track.amount += {1, tick.weight};
   if (!keeps_order_) return;
-  // A sample of time lasted for what it weighs; another one is what was found at that moment.
+  // The duration of a sample of time is its weight; other samples are moments.
   const std::int64_t lasted_ns = about.unit == Unit::nanoseconds ? tick.weight : 0;
   track.timeline.add(track.at.situation, tick.at_ns - lasted_ns, tick.at_ns, tick.weight);
 }
@@ -85,7 +85,7 @@ void Profile::settle_names() {
   std::map<Function, std::map<std::string, std::int64_t>> names;
   for (FrameId id = 0; id < frames.size(); ++id) {
     const Frame& frame = frames[id];
-    // "function" and iterators' and metamethods' generic names give way to a real one.
+    // A real name replaces "function" and the generic names of iterators and metamethods.
     if (is_named_by_callers(frame))
       names[function_of(frame)][frame.name] += frame.name == "function"       ? 0
                                                : frame.name == "for iterator" ? 1

@@ -1,8 +1,8 @@
 #pragma once
-// A recording: samples counted by thread and stack, in the order of time too if that is asked for,
-// with stacks and frames interned; and the losses by name. What it takes in memory depends on how
-// many different stacks there are, not on how long it lasts, but for the order of time, which takes
-// a few bytes a sample. A value: writers are functions of it.
+// A recording: samples counted by thread and stack, optionally also in the order of time, with
+// interned stacks and frames; and the losses by name. Its size in memory depends on the number of
+// different stacks, not on its duration, except that the order of time takes a few bytes per
+// sample. It is a value: writers are functions of it.
 
 #include <array>
 #include <compare>
@@ -22,14 +22,14 @@
 
 namespace luaspy {
 
-// What a recording is of, for headers.
+// Describes a recording, for headers.
 struct About {
   std::string luaspy;      // the version that recorded
   std::string command;     // the target's
   std::string executable;  // its path
   std::int64_t pid = 0;
-  std::vector<std::string> luas;  // as LuaReader::rows() tells them
-  bool lua_mapped = false;        // a file with a Lua core that luaspy reads is mapped, whether a state was seen or not
+  std::vector<std::string> luas;  // from LuaReader::rows()
+  bool lua_mapped = false;        // a file with a Lua core that luaspy can read is mapped, even if no state was seen
   std::string mode = "merged";    // RecordOptions::mode
   double rate = 0;                // asked for, Hz
   double max_stopped = 10;        // RecordOptions::max_stopped
@@ -37,8 +37,8 @@ struct About {
   std::int64_t duration_ns = 0;
   std::int64_t ticks = 0;
   bool complete = false;     // the recording was ended, not cut off
-  double system_share = -1;  // of the CPU time of the threads sampled, what the kernel spent for them: 0 to 1; below 0:
-                             // not known
+  double system_share = -1;  // share of the sampled threads' CPU time that was spent in the kernel: 0 to 1; negative:
+                             // unknown
   Unit unit = Unit::nanoseconds;  // of all weights; set before the first sample is added
 };
 
@@ -58,7 +58,7 @@ class Profile {
   struct Situation {
     StackId stack = 0;
     VmState vm_state = VmState::none;
-    bool asleep = false;  // or waiting for a CPU, as its stack says then
+    bool asleep = false;  // or waiting for a CPU; its stack shows that
     auto operator<=>(const Situation&) const = default;
   };
   struct ThreadSituation {
@@ -81,8 +81,8 @@ class Profile {
   void add_idle(std::int64_t count = 1) { idle_ += count; }
   void add_waiting(std::int64_t count) { waiting_ += count; }
 
-  // The same for who has threads and stacks by number already: `stack` is one of stacks(),
-  // `facts.stack` and `facts.again` are not looked at (LastSample).
+  // The same for callers that already have numbers of threads and stacks: `stack` is one of
+  // stacks(), and `facts.stack` and `facts.again` are ignored (LastSample).
   std::uint32_t index_of(const Thread& thread);
   void add(std::uint32_t thread, const Tick& tick, const Sample& facts, StackId stack);
 
@@ -100,33 +100,33 @@ class Profile {
   std::int64_t samples() const { return samples_; }
   std::int64_t weight() const;  // of all samples, in about.unit
   const std::map<ThreadSituation, Amount>& counts() const { return counts_; }
-  // The same by stack alone, of one thread (its index) or all.
+  // The same by stack only, of one thread (its index) or all.
   std::map<StackId, Amount> stack_counts(std::optional<std::uint32_t> thread = {}) const;
-  // Of a thread, by its index; empty if the profile does not keep the order.
+  // The timeline of the thread with this index; empty if the profile does not keep the order.
   const Timeline& timeline(std::size_t thread) const { return tracks_[thread].timeline; }
 
   const LossCounts& losses() const { return losses_; }
   std::int64_t losses(Loss loss) const { return losses_[static_cast<std::size_t>(loss)]; }
   std::int64_t total_losses() const;
-  std::int64_t idle() const { return idle_; }  // ticks of sleeping threads that were not asked for
-  // Ticks of threads that could have run and had no CPU; with them, those that are samples.
+  std::int64_t idle() const { return idle_; }  // ticks of sleeping threads that were not to be recorded
+  // Ticks of threads that could have run but had no CPU, including those that are samples.
   std::int64_t waiting() const { return waiting_; }
   std::int64_t samples_in(VmState state) const { return vm_states_[static_cast<std::size_t>(state)]; }
   const Quality& quality() const { return quality_; }
   const StopTimes& stops() const { return stops_; }
 
   // A Lua function is called by different names in different places (a global here, a local there).
-  // In a profile it has one: the one it was seen under most often. Functions that begin on the same
-  // line and have the same one are numbered. Call before writing.
+  // In a profile it has one name, the most frequent one. Functions that begin on the same line and
+  // have the same name are numbered. Call before writing.
   void settle_names();
 
-  // What of it makes doubts (doubts.h).
+  // The facts from which doubts are derived (doubts.h).
   DoubtFacts doubt_facts() const;
 
   About about;
 
  private:
-  // Of each thread, what makes the next sample cheap: the last one mostly is the same or nearly so.
+  // Kept per thread to make the next sample cheap: it is usually equal or similar to the last one.
   struct Track {
     Timeline timeline;
     LastSample last;
@@ -142,7 +142,7 @@ class Profile {
   std::vector<Situation> situations_;
   std::map<Situation, SituationId> situation_index_;
   std::vector<Thread> threads_;
-  std::deque<Track> tracks_;                             // beside threads_
+  std::deque<Track> tracks_;                             // parallel to threads_
   std::unordered_map<int, std::uint32_t> thread_index_;  // by tid
   std::map<ThreadSituation, Amount> counts_;
   std::int64_t samples_ = 0;

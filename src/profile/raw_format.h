@@ -7,12 +7,12 @@
 namespace luaspy::raw {
 
 inline constexpr std::string_view magic = "LUASPY\x1a";  // the version follows, one byte
-// Readers skip records that they do not know, and what comes at the end of one: a new version is
-// for what they would misread. Samples of version 1 weigh nanoseconds; version 2 says what they weigh.
+// Readers skip unknown records, and unknown fields at the end of a record: only changes that they
+// would misread need a new version. Weights in version 1 are nanoseconds; version 2 has their unit.
 inline constexpr std::uint8_t version = 2, first_version = 1;
-inline constexpr std::string_view unit_key = "unit";  // of an about record, before the first tick
+inline constexpr std::string_view unit_key = "unit";  // in an about record, before the first tick
 
-inline constexpr std::size_t largest_block = 1 << 26;  // bytes of payload: no writer makes one of that size
+inline constexpr std::size_t largest_block = 1 << 26;  // bytes of payload; writers never reach that size
 inline constexpr std::size_t longest_string = 1 << 16;
 
 enum Record : std::uint8_t { about = 1, string, frame, stack, thread, tick, sample, loss, idle, waiting };
@@ -22,6 +22,6 @@ inline constexpr std::uint64_t asleep = 1, has_stop = 2, has_quality = 4, has_lo
 inline constexpr int vm_state_shift = 4;
 
 // Frame records.
-inline constexpr std::uint64_t line_is_near = 8;  // beside the kind, which takes the lower three bits
+inline constexpr std::uint64_t line_is_near = 8;  // next to the kind, which takes the lower three bits
 
 }  // namespace luaspy::raw

@@ -1,5 +1,5 @@
 #pragma once
-// What a profile says of itself, for the formats that have a place for it.
+// Facts about a recording, for formats that have a place for them.
 
 #include <string>
 #include <utility>
@@ -13,9 +13,9 @@ namespace luaspy {
 // lost.
 std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile);
 
-// A thread's process, which is the target where the thread does not say.
+// A thread's process; the target if the thread does not name one.
 int process_of(const Profile& profile, const Profile::Thread& thread);
-// Its command, too.
+// The command of that process.
 const std::string& command_of(const Profile& profile, const Profile::Thread& thread);
 
 }  // namespace luaspy

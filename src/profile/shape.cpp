@@ -48,7 +48,7 @@ Shaper::Root& Shaper::root_of(VmState vm_state, const Profile::Thread& thread) {
   return root;
 }
 
-// From the nearest outer stack that is known, inwards.
+// Computes the values from the nearest known outer stack inwards.
 template <typename Value, typename Next>
 Value Shaper::climb(std::vector<Value>& known, Value unknown, StackId stack, Next next) {
   known.resize(source_.nodes().size(), unknown);

@@ -1,6 +1,6 @@
 #pragma once
-// From what was recorded to what is shown: which samples, and which frames of them. The one place
-// that decides it, for `record`, which asks as it goes, and for `report`, which asks of a file.
+// From what was recorded to what is shown: which samples, and which of their frames. This is
+// decided here both for `record`, during the recording, and for `report`, from a file.
 
 #include <map>
 #include <optional>
@@ -14,17 +14,17 @@ namespace luaspy {
 
 struct Shape {
   bool lines = false;        // frames keep the line being executed; else stacks differ by function only
-  bool gc = false;           // an innermost frame where garbage is collected
-  bool vmstate = false;      // a root frame for what the VM was doing
+  bool gc = false;           // an innermost frame for garbage collection
+  bool vmstate = false;      // a root frame for the state of the VM
   bool processes = false;    // a root frame for each process
-  std::string only, ignore;  // regular expressions (ECMAScript), searched in frames as describe() has them, with their
+  std::string only, ignore;  // regular expressions (ECMAScript), searched in the describe() texts of frames, with their
                              // lines; "": none
 };
 
-// The pattern is one; else why not.
+// Why the pattern is not a regular expression; nullopt if it is one.
 std::optional<std::string> pattern_error(const std::string& pattern);
 
-// Stacks of `source`, as stacks of `into`.
+// Converts stacks of `source` to stacks of `into`.
 class Shaper {
  public:
   Shaper(const Shape& shape, const StackTable& source, StackTable& into);
@@ -36,7 +36,7 @@ class Shaper {
   using StackId = StackTable::StackId;
   struct Root {
     StackId stack = 0;            // of `into`
-    std::vector<StackId> shaped;  // by stack of `source`; not_yet: not asked for before
+    std::vector<StackId> shaped;  // by stack of `source`; not_yet: not computed yet
   };
   static constexpr StackId not_yet = ~StackId{0};
 
@@ -44,8 +44,8 @@ class Shaper {
   StackId shaped(StackId stack, Root& root);
   StackTable::FrameId shaped_frame(StackTable::FrameId frame);
   bool has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack);
-  // What `known` says of `stack`. Of a stack that it says `unknown` of, that is next(what it says
-  // of the stack outside, the innermost frame).
+  // The value of `stack` in `known`. If that is `unknown`, the value is next(value of the outer
+  // stack, innermost frame), and is stored in `known`.
   template <typename Value, typename Next>
   Value climb(std::vector<Value>& known, Value unknown, StackId stack, Next next);
 
@@ -53,7 +53,7 @@ class Shaper {
   std::optional<std::regex> only_, ignore_;
   const StackTable& source_;
   StackTable& into_;
-  std::map<std::pair<int, VmState>, Root> roots_;          // by process and state, where these have a frame
+  std::map<std::pair<int, VmState>, Root> roots_;          // by process and state, if these have a frame
   std::vector<StackTable::FrameId> frames_;                // by frame of `source`
   StackTable::FrameId collector_ = not_yet;                // of `into`
   std::vector<std::int8_t> has_only_{0}, has_ignored_{0};  // by stack of `source`: -1 not known

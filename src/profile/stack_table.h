@@ -1,6 +1,6 @@
 #pragma once
-// Frames and stacks, each kept once: a stack is a number. Stacks are a tree: each is another one,
-// and a frame more; 0 is the empty one.
+// Frames and stacks, each kept once: a stack is a number. Stacks are a tree: each is another stack
+// plus a frame; 0 is the empty stack.
 
 #include <cstdint>
 #include <deque>
@@ -21,12 +21,12 @@ class StackTable {
     FrameId frame = 0;
   };
 
-  // `last` is brought from the stack before to this one: of each frame, outermost first, the stack
-  // that ends in it. Comparing frames takes less time than looking them up, and the last stack of a
-  // thread mostly is nearly the next one.
+  // Updates `last` from the previous stack to this one. It has, for each frame, outermost first,
+  // the stack that ends in that frame. Comparing frames takes less time than looking them up, and
+  // successive stacks of a thread are usually similar.
   void intern(const Stack& stack, std::vector<StackId>& last);
   FrameId intern(const Frame& frame);
-  // The stack `outer` with a frame more.
+  // The stack `outer` plus one frame.
   StackId intern(Node node);
 
   const std::vector<Frame>& frames() const { return frames_; }

@@ -1,6 +1,6 @@
 #pragma once
-// How long a target stood still: a histogram of constant size, so that a day's recording takes no
-// more than a minute's.
+// How long a target was stopped: a histogram of constant size, so that a recording of a day takes
+// no more memory than one of a minute.
 
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@ class StopTimes {
   std::int64_t quantile_ns(double share) const;
 
  private:
-  static constexpr int steps = 16;  // buckets for each doubling
+  static constexpr int steps = 16;  // buckets per doubling
   std::array<std::int64_t, 48 * steps> buckets_{};
   std::int64_t count_ = 0, total_ = 0;
 };

@@ -10,11 +10,11 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_instructions = 1 << 14;  // of one function: luaV_execute's are a few hundred
+constexpr std::size_t most_instructions = 1 << 14;  // for one function: luaV_execute has a few hundred
 constexpr std::size_t deepest_remembered = 16;
 
-// LSB 5.0, table 10.5: DW_EH_PE_*. Neither indirect nor relative to anything but itself: linkers
-// write no others.
+// LSB 5.0, table 10.5: DW_EH_PE_*. Indirect pointers, and pointers relative to anything but
+// themselves, are not accepted: linkers do not write them.
 std::optional<Address> take_pointer(EncodedBytes& bytes, unsigned encoding, bool is_length = false) {
   const Address here = bytes.at();
   const unsigned relative = encoding & 0xf0;
@@ -50,8 +50,8 @@ std::optional<Address> take_pointer(EncodedBytes& bytes, unsigned encoding, bool
   return relative == 0x10 && !is_length ? here + value : value;
 }
 
-// LSB 5.0, 10.6.1.1.1: what the letters of a CIE's augmentation stand for. False: some letter is
-// not known, and so is what follows.
+// LSB 5.0, 10.6.1.1.1: the letters of a CIE's augmentation. False if a letter is unknown, because
+// what follows cannot be read then.
 bool read_augmentation(EncodedBytes& cie, std::string_view letters, CallFrameEntry& entry) {
   if (letters.empty()) return true;
   if (letters.front() != 'z') return false;
@@ -106,7 +106,7 @@ std::optional<CallFrameEntry> read_fde(const LoadedBytes& loaded, Address at) {
   EncodedBytes header(loaded.from(at), at);
   const std::uint32_t length = header.take<std::uint32_t>();
   EncodedBytes fde(header.skip(length), at + 4);
-  const std::uint32_t back = fde.take<std::uint32_t>();  // to the CIE, from this field on
+  const std::uint32_t back = fde.take<std::uint32_t>();  // distance from this field back to the CIE
   CallFrameEntry entry;
   bool has_augmentation = false;
   if (!header.good() || !fde.good() || back == 0 || !read_cie(loaded, at + 4 - back, entry, has_augmentation))
@@ -122,7 +122,7 @@ std::optional<CallFrameEntry> read_fde(const LoadedBytes& loaded, Address at) {
   return entry;
 }
 
-// What is known of a register of the caller.
+// How to restore one of the caller's registers.
 struct Rule {
   enum class Kind : std::uint8_t {
     same,
@@ -131,7 +131,7 @@ struct Rule {
     in_register,
     expression,
     computed
-  };  // the last: a value, not the place of one
+  };  // expression: where the value is stored; computed: the value itself
   Kind kind = Kind::same;
   std::int64_t value = 0;  // at_cfa: offset; in_register: number
   std::span<const std::byte> expression;
@@ -139,7 +139,7 @@ struct Rule {
 
 constexpr std::size_t kept_count = callee_saved_registers.size() + 1;  // the last is the return address
 
-// By register: its place among those that are kept.
+// By register: its index among those that are kept.
 constexpr std::uint8_t not_kept = 0xff;
 constexpr std::array<std::uint8_t, register_count> places = [] {
   std::array<std::uint8_t, register_count> table{};
@@ -151,8 +151,8 @@ constexpr std::array<std::uint8_t, register_count> places = [] {
 std::uint8_t kept(std::uint64_t number) { return number < register_count ? places[number] : not_kept; }
 
 struct Rules {
-  // System V x86-64 ABI: what is not said stays as it is; of the return address something has to be
-  // said.
+  // System V x86-64 ABI: registers without a rule keep their value; the return address must have a
+  // rule.
   Rules() { registers.back().kind = Rule::Kind::undefined; }
   enum class Cfa : std::uint8_t { unknown, offset, expression } cfa = Cfa::unknown;
   std::uint64_t cfa_register = 0;
@@ -161,12 +161,12 @@ struct Rules {
   std::array<Rule, kept_count> registers;
 };
 
-// DWARF 5, 6.4.2: a CIE's instructions and an FDE's, as far as they hold at one pc.
+// DWARF 5, 6.4.2: executes the instructions of a CIE and an FDE that apply at one pc.
 class Interpreter {
  public:
   explicit Interpreter(const CallFrameEntry& entry) : entry_(entry) {}
 
-  // False: something is not as it may be, or it is too much.
+  // False if the instructions are invalid or too many.
   bool run(Address pc) {
     if (!execute(EncodedBytes(entry_.initial), ~Address{0})) return false;
     initial_ = rules_;
@@ -341,7 +341,8 @@ std::optional<Based> take_based(EncodedBytes& expression) {
   return expression.good() ? based(number, offset) : std::nullopt;
 }
 
-// GNU ld, elf_x86_64_eh_frame_plt: sp + 8 + (((pc & 15) >= n) << 3). What comes after sp + 8; n.
+// GNU ld, elf_x86_64_eh_frame_plt: sp + 8 + (((pc & 15) >= n) << 3). `rest` is what comes after
+// sp + 8; returns n.
 std::optional<std::uint8_t> pushed_in_plt(std::span<const std::byte> rest) {
   constexpr std::array<std::uint8_t, 9> pattern = {DW_OP_breg16, 0,          DW_OP_lit15, DW_OP_and, DW_OP_lit0,
                                                    DW_OP_ge,     DW_OP_lit3, DW_OP_shl,   DW_OP_plus};
@@ -428,7 +429,7 @@ std::optional<CallFrameEntry> find_entry(const LoadedBytes& loaded, Address head
   const auto address = [&](std::size_t at) {
     return header + static_cast<Address>(std::int64_t{load<std::int32_t>(bytes.rest(), at)});
   };
-  std::size_t low = 0, high = count;  // the first that starts behind pc is one of these
+  std::size_t low = 0, high = count;  // the first entry that starts after pc is in [low, high]
   while (low < high) {
     const std::size_t middle = (low + high) / 2;
     if (address(middle * pair) <= pc) low = middle + 1;

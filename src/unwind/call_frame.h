@@ -1,7 +1,7 @@
 #pragma once
-// Call frame information as .eh_frame has it (LSB 5.0, 10.6; DWARF 5, 6.4), read from bytes of
-// which none is trusted: every read is within them, the number of steps is bounded, and of
-// registers only those that a FrameRow has are kept, whatever numbers are named.
+// Call frame information in the form of .eh_frame (LSB 5.0, 10.6; DWARF 5, 6.4), read from
+// untrusted bytes: every read is within them, the number of steps is bounded, and only the
+// registers of a FrameRow are kept, whatever register numbers occur.
 
 #include <optional>
 
@@ -10,23 +10,23 @@
 
 namespace luaspy {
 
-// What is said of one function: an FDE with what its CIE says. Addresses are the file's.
+// The information about one function: an FDE and its CIE. Addresses are those in the file.
 struct CallFrameEntry {
   Address start = 0, end = 0;  // the function is [start, end)
   bool interrupted = false;    // CIE: a signal handler's return
-  std::uint8_t encoding = 0;   // CIE: of addresses
+  std::uint8_t encoding = 0;   // CIE: encoding of addresses
   std::uint64_t code_factor = 1, return_address = 0;
   std::int64_t data_factor = 1;
-  std::span<const std::byte> initial, instructions;  // of the CIE, and its own
+  std::span<const std::byte> initial, instructions;  // of the CIE, and of the FDE
   Address instructions_at = 0;
 };
 
-// The entry of the function that contains `pc`, by the table at `header` (.eh_frame_hdr, of
-// `header_size` bytes); nullopt if there is none, or in a form that no linker writes.
+// Finds the entry of the function that contains `pc` in the table at `header` (.eh_frame_hdr,
+// `header_size` bytes); nullopt if there is none, or its form is one that linkers do not write.
 std::optional<CallFrameEntry> find_entry(const LoadedBytes& bytes, Address header, std::uint64_t header_size,
                                          Address pc);
 
-// What it says at `pc`. The CFA is unknown if that has no place in a row.
+// The entry's row at `pc`. Its CFA is unknown if a row cannot express the rules there.
 FrameRow row_at(const CallFrameEntry& entry, Address pc);
 
 }  // namespace luaspy

@@ -1,6 +1,6 @@
 #pragma once
-// Bytes of DWARF, taken one after the other. What is beyond their end is 0, and good() is false
-// from then on.
+// Reads DWARF data one value after the other. Reads beyond the end give 0, and good() is false from
+// then on.
 
 #include <span>
 
@@ -10,7 +10,7 @@ namespace luaspy {
 
 class EncodedBytes {
  public:
-  // `at`: the address of the first one.
+  // `at`: the address of the first byte.
   explicit EncodedBytes(std::span<const std::byte> bytes, Address at = 0) : bytes_(bytes), at_(at) {}
 
   bool good() const { return good_; }

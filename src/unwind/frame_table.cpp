@@ -7,8 +7,8 @@
 namespace luaspy {
 namespace {
 
-// A register that is neither the same nor in the piece of the stack that was read; false if it
-// cannot be read.
+// Restores a register that neither keeps its value nor is in the part of the stack that was read;
+// false if it cannot be read.
 bool restore_rare(const NativeFrame& from, const Memory& stack, Address cfa, unsigned which, const FrameRow::Slot& slot,
                   Registers& caller) {
   using Where = FrameRow::Where;
@@ -36,7 +36,8 @@ FrameTable::FrameTable(std::span<const std::byte> file, const ElfHeaders& header
 FrameRow FrameTable::at(Address pc, Address start, Address end) const {
   if (header_size_ == 0 || pc < start || pc >= end) return {};
   const std::optional<CallFrameEntry> entry = find_entry(bytes_, header_, header_size_, pc - bias_);
-  // Whoever asks has read the same table, and may have read it in another way.
+  // The caller found [start, end) in the same table, but by other code, which may have read it
+  // differently.
   const bool same_function = entry && entry->start + bias_ >= start && entry->end + bias_ <= end;
   return same_function ? row_at(*entry, pc - bias_) : FrameRow{};
 }
@@ -52,7 +53,7 @@ Stepped FrameRow::step(const NativeFrame& from, const Memory& stack, Registers& 
     if (!word) return Stepped::unknown;
     top = *word;
   }
-  // libunwind takes an undefined rbp for the end, too.
+  // libunwind also treats an undefined rbp as the end.
   if (return_address.where == Where::undefined || saved[1].where == Where::undefined) return Stepped::root;
   std::array<std::byte, near> below;
   const auto depth = static_cast<std::size_t>(-lowest);

@@ -1,6 +1,6 @@
 #pragma once
-// What call frame information (DWARF 5, 6.4) says at one pc, in a form that leads from a frame to
-// its caller in nanoseconds. x86-64.
+// The call frame information (DWARF 5, 6.4) at one pc, in a form in which a step from a frame to
+// its caller takes nanoseconds. x86-64.
 
 #include <compare>
 
@@ -11,17 +11,17 @@ namespace luaspy {
 
 // How a step from a frame to its caller ended.
 enum class Stepped : std::uint8_t {
-  unknown,  // nothing is said of the caller, or it could not be read
-  root,     // there is none
+  unknown,  // there is no information about the caller, or it could not be read
+  root,     // there is no caller
   caller,
 };
 
 struct FrameRow {
   enum class Cfa : std::uint8_t {
-    unknown,  // said in a way that this form has no place for
+    unknown,  // a rule that this form cannot express
     offset,   // register + offset
     word,     // the word at register + offset: glibc's signal trampoline, functions that align their stack
-    plt,  // as the linkers say it of the entries of a PLT: register + offset, and 8 more from the push in the entry on
+    plt,      // the linkers' rule for PLT entries: register + offset, and 8 more after the push in the entry
   };
   enum class Where : std::uint8_t {
     same,
@@ -37,41 +37,40 @@ struct FrameRow {
     auto operator<=>(const Slot&) const = default;
   };
 
-  static constexpr std::int32_t near = 128;  // bytes: where a function saves registers as a rule; it does so in one
-                                             // piece
+  static constexpr std::int32_t near = 128;  // bytes below the CFA: registers are usually saved there, in one piece
 
   Cfa cfa = Cfa::unknown;
   std::uint8_t number = 0;   // Register that the CFA is relative to
-  std::uint8_t pushed = 0;   // plt: bytes from an entry's start up to where it has pushed
+  std::uint8_t pushed = 0;   // plt: bytes from an entry's start to the end of its push
   bool interrupted = false;  // a signal handler's return: its caller was not calling
   std::int32_t offset = 0;
-  std::int32_t lowest = 0;  // the lowest offset of those at_cfa if all are words between it and the CFA, and at most
-                            // `near` below; else 0
+  std::int32_t lowest = 0;  // the lowest offset of the slots at_cfa, if all of these are words between it and the CFA
+                            // and it is at most `near` below the CFA; else 0
   std::array<Slot, callee_saved_registers.size()> saved{};  // of callee_saved_registers
   Slot return_address{};
   auto operator<=>(const FrameRow&) const = default;
 
-  // The caller's pc, sp and callee-saved registers, from what is known in `from`; sp is the CFA.
-  // `unknown` as soon as anything that the row needs cannot be had.
+  // Sets the caller's pc, sp and callee-saved registers from those known in `from`; sp is the CFA.
+  // Returns `unknown` if anything that the row needs is not available.
   Stepped step(const NativeFrame& from, const Memory& stack, Registers& caller) const;
 };
 
-// The call frame information of an ELF file (call_frame.h), read where it is asked for.
+// The call frame information of an ELF file (call_frame.h), read on demand.
 class FrameTable {
  public:
-  // `file`: its bytes, which have to outlive this. `bias`: what its addresses differ by from the
-  // target's.
+  // `file`: its bytes, which must outlive this object. `bias`: what is added to the file's
+  // addresses to get the target's.
   FrameTable(std::span<const std::byte> file, Address bias);
 
-  // What is said at `pc`, which is in the function [start, end), in addresses of the target. Its
-  // CFA is unknown if that cannot be told.
+  // The row at `pc`, which is in the function [start, end), in addresses of the target. The row's
+  // CFA is unknown if there is no such row.
   FrameRow at(Address pc, Address start, Address end) const;
 
  private:
   FrameTable(std::span<const std::byte> file, const ElfHeaders& headers, Address bias);
 
   LoadedBytes bytes_;
-  Address header_ = 0, bias_;  // of .eh_frame_hdr, as the file has it
+  Address header_ = 0, bias_;  // header_: .eh_frame_hdr's address in the file
   std::uint64_t header_size_ = 0;
 };
 

@@ -2,8 +2,8 @@
 
 #include <libunwind.h>
 
-// libunwind's search in a table of the form of .eh_frame_hdr, exported for remote unwinders (used
-// by perf, too) but in no public header.
+// libunwind's search in a table with the form of .eh_frame_hdr. It is exported for remote unwinders
+// (perf uses it, too), but no public header declares it.
 extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t*, unw_proc_info_t*, int,
                                                   void*);
 
@@ -13,15 +13,15 @@ namespace {
 // What libunwind's callbacks read.
 struct Source {
   const Modules& modules;
-  const Memory* stack = nullptr;  // none outside of a step: tables are searched then, too
+  const Memory* stack = nullptr;  // nullptr except during a step: tables are also searched at other times
   Registers registers;
-  int reads_left = 0;  // until the step or the search has to end: call frame information may be as long as a file
+  int reads_left = 0;  // limits a step or a search: call frame information may be as long as a file
   static constexpr int most_reads = 1 << 16;
 };
 
 Source& source(void* argument) { return *static_cast<Source*>(argument); }
 
-// LSB 5.0, 10.6.2: .eh_frame_hdr. Only the encoding that every linker writes is taken: a sorted
+// LSB 5.0, 10.6.2: .eh_frame_hdr. Only the encoding that every linker writes is accepted: a sorted
 // table of pairs of sdata4 relative to the header.
 bool read_table(const Module& module, unw_dyn_info_t& table) {
   struct Header {
@@ -150,7 +150,7 @@ Stepped LibunwindCursor::step(const NativeFrame& from, Address lookup, const Mem
   reads.reads_left = Source::most_reads;
   if (!goes_on_) {
     reads.registers = from.registers;
-    reads.registers.set(rip, lookup);  // libunwind takes the first frame's pc for one that was not calling
+    reads.registers.set(rip, lookup);  // libunwind assumes that the first frame was not calling
     goes_on_ = unw_init_remote(&space_->cursor, space_->space, &reads) == 0;
   }
   const int status = goes_on_ ? unw_step(&space_->cursor) : -UNW_ENOINFO;

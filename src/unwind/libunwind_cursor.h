@@ -1,6 +1,6 @@
 #pragma once
-// Steps from frame to frame by libunwind, over a Memory: for what a FrameRow cannot say, and to
-// compare with.
+// Steps from frame to frame with libunwind, over a Memory: for rules that a FrameRow cannot
+// express, and for comparison.
 
 #include <memory>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace luaspy {
 
-// Where the tables of .eh_frame_hdr say that functions start, unsorted. Empty if there are none, or
-// none that can be read.
+// The starts of functions according to the tables of .eh_frame_hdr, unsorted. Empty if there are no
+// tables, or they cannot be read.
 std::vector<Address> table_starts(const Module& module);
 
 class LibunwindCursor {
@@ -23,13 +23,14 @@ class LibunwindCursor {
   // none.
   bool find(Address address, Address& start, Address& end) const;
 
-  // The caller of `from`, whose information is to be looked up at `lookup`. Once it has told a
-  // caller it goes on from there, whatever `from` and `lookup` are, until leave().
+  // The caller of `from`, whose information is looked up at `lookup`. After a step that returned
+  // `caller`, the next step continues from that caller, whatever `from` and `lookup` are, until
+  // leave().
   Stepped step(const NativeFrame& from, Address lookup, const Memory& stack, Registers& caller);
   bool goes_on() const { return goes_on_; }
   void leave() { goes_on_ = false; }
 
-  // Modules were unloaded.
+  // Call after modules were unloaded.
   void forget();
 
  private:

@@ -15,7 +15,7 @@ namespace luaspy {
 namespace {
 
 constexpr std::size_t copy_limit = 256 << 20;
-constexpr std::size_t most_code = 256 << 20, most_targets = 8 << 20;  // that calls are looked for in; 64 MiB of them
+constexpr std::size_t most_code = 256 << 20, most_targets = 8 << 20;  // bytes searched for calls; calls found: 64 MiB
 
 Address round_down(Address address) { return address & ~Address{4095}; }
 
@@ -57,8 +57,9 @@ bool Module::map_file(int file) {
   return true;
 }
 
-// Files are told by their inodes, and another file system can have the same one: the ELF header,
-// the program headers and mostly the build-id are compared. Nothing changes them in memory.
+// Files are identified by their inodes, but another file system can have the same inode. Therefore
+// the ELF header, the program headers and usually the build-id are compared; they are never
+// modified in memory.
 bool Module::is_what_is_mapped(const Memory& memory, const Mapping& first) const {
   constexpr std::size_t compared = 1024;
   std::array<std::byte, compared> in_memory;
@@ -125,7 +126,7 @@ bool Module::read_program_headers(const std::vector<Mapping>& mappings) {
   return have_bias && !segments_.empty();
 }
 
-// Of a segment, what there are bytes for: a file may say anything.
+// Adds the part of a segment for which there are bytes: a file may claim anything.
 void Module::add_segment(Address start, std::uint64_t size, std::uint64_t offset, std::uint64_t file_offset,
                          bool executable) {
   if (offset >= bytes_.size()) return;
@@ -159,7 +160,7 @@ bool Module::read(Address address, std::span<std::byte> into) const {
     if (address < segment.start || address >= segment.end || into.size() > segment.end - address) continue;
     const std::uint64_t offset = segment.offset + (address - segment.start);
     if (offset > bytes_.size() || into.size() > bytes_.size() - offset) return false;
-    std::ranges::copy(bytes_.subspan(offset, into.size()), into.begin());  // also of no bytes at all
+    std::ranges::copy(bytes_.subspan(offset, into.size()), into.begin());  // `into` may be empty
     return true;
   }
   return false;
@@ -170,7 +171,7 @@ std::optional<Symbol> Module::symbol(Address address) const {
   return symbols_->find(address);
 }
 
-// Intel SDM: CALL rel32 is E8 and four bytes. Other bytes look like it now and then, but then the
+// Intel SDM: CALL rel32 is E8 and four bytes. Other bytes sometimes look like it, but then the
 // target is rarely code of the same module.
 const std::vector<Address>& Module::call_targets() const {
   if (call_targets_) return *call_targets_;

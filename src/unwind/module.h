@@ -1,6 +1,6 @@
 #pragma once
-// An ELF file that is mapped into the target: its bytes as they are on disk (or, for the vdso and
-// for files that are gone, as they are in memory), its call frame tables, its symbols.
+// An ELF file that is mapped into the target: its bytes on disk (or, for the vdso and for deleted
+// files, in memory), its call frame tables and its symbols.
 
 #include <functional>
 #include <memory>
@@ -27,42 +27,42 @@ class Module {
   struct Code {
     Address start = 0, end = 0;
   };
-  std::vector<Code> code() const;  // its executable segments, as far as the file has bytes for them
+  std::vector<Code> code() const;  // its executable segments, limited to the bytes that the file has
 
-  // The bytes that the file has for an address of the target; false where it has none. Data that
-  // the program writes is as it was at its start.
+  // Reads the file's bytes for an address of the target; false if the file has none. Data that the
+  // program writes has its initial value.
   bool read(Address address, std::span<std::byte> into) const;
 
   Address entry() const {
     return entry_;
   }  // e_entry: the program's first instruction, or the dynamic linker's; 0 without one
 
-  // PT_GNU_EH_FRAME: address in the target of .eh_frame_hdr; 0 without one. How many bytes of it
-  // there are.
+  // PT_GNU_EH_FRAME: the address of .eh_frame_hdr in the target (0 without one), and its size in
+  // bytes.
   Address eh_frame_hdr() const { return eh_frame_hdr_; }
   std::size_t eh_frame_hdr_size() const { return eh_frame_hdr_size_; }
-  // Its call frame information; nullptr if its bytes are not there as a file.
+  // Its call frame information; nullptr if its bytes are not laid out as in the file.
   const FrameTable* frames() const;
   Address lowest() const { return segments_.front().start; }
   Address end() const { return segments_.back().end; }
 
   // The function that contains an address, by .symtab, the separate debug file (build-id),
-  // .gnu_debugdata or .dynsym. The first call reads all symbols: some 0.5 µs each.
+  // .gnu_debugdata or .dynsym. The first call reads all symbols, which takes about 0.5 µs each.
   std::optional<Symbol> symbol(Address address) const;
 
-  // Where functions start as far as direct calls tell: the sorted targets of the call instructions
+  // The starts of functions that are called directly: the sorted targets of the call instructions
   // in executable segments. For code without call frame information or symbols. Computed once.
   const std::vector<Address>& call_targets() const;
 
-  using Opener = std::function<int(const Mapping&)>;  // a file descriptor that becomes the module's, -1 if it cannot be
-                                                      // had
-  // The module whose file is mapped by `mappings` (all of one file, ascending). nullptr if it is no
-  // ELF file.
+  using Opener = std::function<int(const Mapping&)>;  // returns a file descriptor that the module then owns; -1 if the
+                                                      // file is not available
+  // The module whose file is mapped by `mappings` (all of one file, ascending). nullptr if it is
+  // not an ELF file.
   static std::unique_ptr<Module> load(const std::vector<Mapping>& mappings, const Opener& opener, const Memory& memory);
 
  private:
   struct Segment {
-    Address start, end;    // in the target, as far as the file has bytes for it
+    Address start, end;    // in the target, limited to the bytes that the file has
     std::uint64_t offset;  // of start in bytes_
     bool executable;
   };
@@ -84,7 +84,7 @@ class Module {
   void* mapped_ = nullptr;
   std::size_t mapped_size_ = 0;
   std::vector<std::byte> copy_;
-  std::vector<Code> missing_;  // what copy_ lacks: a core's code, whose file is not to be had
+  std::vector<Code> missing_;  // code that copy_ lacks: that of a core whose file is not available
   bool by_address_ = false;    // bytes_ is laid out as in memory
   bool is_file_ = true;        // bytes_ is laid out as in the file; may be both
   std::span<const std::byte> bytes_;
@@ -93,8 +93,8 @@ class Module {
   mutable std::unique_ptr<FrameTable> frames_;
 };
 
-// All modules of an address space, found by address. Modules that stay mapped stay the same objects
-// over updates.
+// All modules of an address space, found by address. A module that stays mapped keeps its object
+// across updates.
 class Modules {
  public:
   Modules(const Memory& memory, Module::Opener opener) : memory_(memory), opener_(std::move(opener)) {}
@@ -103,7 +103,7 @@ class Modules {
   void update(const AddressSpace& space);
   const Module* find(Address address) const;
   const Memory& memory() const { return memory_; }
-  // Is there code at this address, as far as the last update knows?
+  // Whether there was code at this address at the last update.
   bool executes(Address address) const;
 
  private:

@@ -13,15 +13,15 @@
 namespace luaspy {
 namespace {
 
-// What libelf and libdwfl unpack on their own, and are not asked for if it is beyond reason:
-// symbols of the biggest programs take some 200 MB.
+// libelf and libdwfl unpack sections on their own, so they are not asked for symbols in a file
+// whose sections would be larger: the symbols of the biggest programs take about 200 MB.
 constexpr std::uint64_t most_unpacked = 256 << 20;  // bytes
 constexpr int most_symbols = 1 << 24;
 
-// False if a section that libdwfl reads symbols from is packed and too big, or of no known size.
+// False if a section that libdwfl reads symbols from is packed, and too big or of unknown size.
 bool is_bounded(Elf* elf) {
   std::size_t names = 0;
-  if (elf_getshdrstrndx(elf, &names) != 0) return true;  // there are none: libdwfl goes by the program headers
+  if (elf_getshdrstrndx(elf, &names) != 0) return true;  // no names: libdwfl uses the program headers
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr; section = elf_nextscn(elf, section)) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
@@ -29,7 +29,7 @@ bool is_bounded(Elf* elf) {
     const std::string_view name = text != nullptr ? text : "";
     const bool has_symbols = header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM ||
                              header.sh_type == SHT_STRTAB || header.sh_type == SHT_SYMTAB_SHNDX;
-    // No tool packs these; elf_compress_gnu (libelf) goes by a name.
+    // No tool packs these; elf_compress_gnu (libelf) decides by the name.
     if (has_symbols && ((header.sh_flags & SHF_COMPRESSED) != 0 || name.starts_with(".z"))) return false;
     if (name != ".gnu_debugdata") continue;
     const Elf_Data* const data = elf_rawdata(section, nullptr);
@@ -56,7 +56,7 @@ int find_debug_file(Dwfl_Module* module, void** user, const char* name, Dwarf_Ad
   return -1;
 }
 
-// dwfl_module_addrinfo weighs them so.
+// The precedence that dwfl_module_addrinfo gives to a symbol's binding.
 unsigned strength(const GElf_Sym& symbol) {
   switch (GELF_ST_BIND(symbol.st_info)) {
     case STB_GLOBAL:
@@ -78,22 +78,22 @@ bool may_be_function(const GElf_Sym& symbol) {
 }  // namespace
 
 struct SymbolTable::Entry {
-  Address start, end;    // the same: a label
+  Address start, end;    // a label if both are equal
   std::uint32_t number;  // libdwfl's
   std::uint8_t strength;
-  bool global;  // of the part of the table that is looked at first
-  bool exact;   // a label that stands for its own address only
+  bool global;  // in the part of the table that is searched first
+  bool exact;   // a label that matches only its own address
 };
 
-// Goes through a file's addresses upwards, and says which symbol is chosen from each place on where
-// that may change.
+// Goes through a file's addresses upwards and finds the chosen symbol at each place where it may
+// change.
 class SymbolTable::Sweep {
  public:
   // `entries` ascend by start and number.
   explicit Sweep(const std::vector<Entry>& entries)
       : entries_(entries), work_left_(static_cast<std::int64_t>(64 * entries.size() + (1 << 20))) {}
 
-  // False if symbols lie one over another so that it would take for ever: no linker makes such a
+  // False if so many symbols overlap that the sweep would take too long: no linker makes such a
   // file.
   bool run(std::vector<Address>& starts, std::vector<std::uint32_t>& symbols) {
     for (const Address place : places()) {
@@ -113,8 +113,8 @@ class SymbolTable::Sweep {
     places.reserve(2 * entries_.size());
     for (const Entry& entry : entries_) {
       places.push_back(entry.start);
-      places.push_back(entry.end != entry.start ? entry.end : entry.start + 1);  // a label is the first choice at its
-                                                                                 // own address only
+      places.push_back(entry.end != entry.start ? entry.end : entry.start + 1);  // a label is the first choice only at
+                                                                                 // its own address
     }
     std::ranges::sort(places);
     places.erase(std::unique(places.begin(), places.end()), places.end());  // clang 14 cannot use ranges::unique
@@ -141,7 +141,7 @@ class SymbolTable::Sweep {
     }
   }
 
-  // Local ones are looked at after global ones, each in the order of their numbers.
+  // Local symbols come after global ones; both are in the order of their numbers.
   static bool comes_after(const Entry& entry, const Entry* other) {
     if (other == nullptr) return true;
     return entry.global != other->global ? other->global : entry.number > other->number;
@@ -153,7 +153,7 @@ class SymbolTable::Sweep {
     open.insert(at, &entry);
   }
 
-  // Of those that contain a place, as they come in the table.
+  // `open`: the symbols that contain a place, in the order of the table.
   const Entry* closest(const std::vector<const Entry*>& open) {
     work_left_ -= static_cast<std::int64_t>(open.size());
     const Entry* best = nullptr;
@@ -178,7 +178,7 @@ class SymbolTable::Sweep {
   std::size_t next_ = 0;
   std::vector<const Entry*> globals_, locals_;                  // that contain the place, by number
   const Entry *here_global_ = nullptr, *here_local_ = nullptr;  // labels at the place
-  Address reach_ = 0;             // where the one that reaches furthest ends: labels below it are in it
+  Address reach_ = 0;             // the highest end of a symbol so far: labels below it are within that symbol
   const Entry* label_ = nullptr;  // at reach_
   std::int64_t work_left_;
 };

@@ -49,7 +49,7 @@ const Unwinder::Place& Unwinder::place(Address lookup) const {
   return slot(lookup) = place;
 }
 
-// Where a place is kept, or would be: the table is never more than half full.
+// The slot that holds the place, or that is free for it: the table is never more than half full.
 Unwinder::Place& Unwinder::slot(Address lookup) const {
   const std::size_t mask = places_.size() - 1;
   std::size_t at = (lookup * 0x9e37'79b9'7f4a'7c15) >> 32 & mask;
@@ -68,7 +68,7 @@ std::uint32_t Unwinder::number_of(const FrameRow& row) const {
 
 Unwinder::Range Unwinder::function_without_tables(const Module& module, Address address) const {
   if (!module.executes(address))
-    return {};  // its bytes are missing: the nearest function that something tells of may be any
+    return {};  // its bytes are missing: the nearest known function may be an unrelated one
   const std::vector<Address>& targets = module.call_targets();
   const auto next = std::ranges::upper_bound(targets, address);
   Range range;
@@ -84,7 +84,7 @@ Unwinder::Range Unwinder::function_without_tables(const Module& module, Address 
 
 std::vector<Unwinder::Range> Unwinder::functions(const Module& module) const {
   std::vector<Address> starts = table_starts(module);
-  // The tables of a program say nothing of an object in it that was compiled without them.
+  // The tables of a program do not cover object files that were compiled without them.
   Range known;
   for (const Address target : module.call_targets()) {
     if (!libunwind_.find(target, known.start, known.end)) starts.push_back(target);
@@ -102,8 +102,8 @@ bool Unwinder::note_entry(Address entry) {
   return entries_.size() < limit && entries_.insert(entry).second;
 }
 
-// Each frame is made where it stays: copies of registers that have just been written one by one
-// stall.
+// Each frame is built in its final place: copying registers that have just been written one by one
+// stalls the CPU.
 Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, const FrameRule* rule,
                                std::vector<NativeFrame>& frames, std::size_t limit) {
   libunwind_.leave();
@@ -132,8 +132,8 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
   return End::limit;
 }
 
-// From a frame to the one outside of it, of which `registers` and `step` are set. `interrupted`: as
-// with step_by_tables.
+// Steps from a frame to the next outer one, and sets `registers` and `step` of that one.
+// `interrupted`: as in step_by_tables.
 Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted,
                        const Memory& stack, NativeFrame& next) {
   const Place& place = this->place(frame.lookup);
@@ -156,7 +156,7 @@ Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule
   libunwind_.leave();
   interrupted = false;
   if (is_entry(frame.lookup) || (!innermost && never_returns(frame.pc))) return Stepped::root;
-  // Its bytes are missing: what looks like a return address above may be any old one.
+  // Its bytes are missing: what looks like a return address above may be a stale one.
   if (const Module* const module = modules_.find(frame.lookup); module != nullptr && !module->executes(frame.lookup))
     return Stepped::unknown;
   next.step = Step::code;
@@ -165,12 +165,12 @@ Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule
   return step_by_scan(frame, stack, caller) ? Stepped::caller : Stepped::unknown;
 }
 
-// `interrupted`: did `from` not call, though it is no innermost frame? Then it stands at its pc,
-// and so does the information. In, of `from`; out, of its caller.
+// `interrupted`: whether a frame did not call, although it is not the innermost one; then its
+// information is that at its pc. On entry it is about `from`, on return about the caller.
 Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack,
                                  Registers& caller) {
   const Address lookup = interrupted ? from.pc : from.lookup;
-  // What libunwind has begun it goes on with: it knows what it has learned of the frame.
+  // Once libunwind has begun, it continues: it keeps what it has learned about the frame.
   if (source_ == Source::rows && !libunwind_.goes_on()) {
     if (interrupted) row = place(from.pc).row;
     const FrameRow& said = rows_[row != no_row ? row : unknown_row];
@@ -184,23 +184,24 @@ Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, boo
   return libunwind_.step(from, lookup, stack, caller);
 }
 
-// Where there is no call frame information to say that it has no caller (static programs without
-// .eh_frame_hdr): the code at which a program starts calls main's caller, and nothing calls it.
+// For programs without call frame information that would mark the outermost frame (static programs
+// without .eh_frame_hdr): the code at which a program starts calls main's caller, and nothing calls
+// it.
 bool Unwinder::is_entry(Address address) const {
   constexpr Address longest = 64;  // crt1.o's _start is 38 to 48 bytes
   const Module* const module = modules_.find(address);
   return module != nullptr && module->entry() != 0 && address >= module->entry() && address < module->entry() + longest;
 }
 
-// The same for a thread and a fiber: what they begin with has no call frame information where it is
-// assembly, or where the program has none.
+// The same for a thread and a fiber: the code at which they start has no call frame information if
+// it is assembly, or if the program has none.
 bool Unwinder::never_returns(Address pc) const {
   constexpr std::size_t most_bytes = 48;
   const Module* const module = modules_.find(pc);
   std::array<std::byte, most_bytes> code;
   std::size_t size = code.size();
   while (size != 0 && (module == nullptr || !module->read(pc, std::span(code).first(size))))
-    size /= 2;  // it may be a module's last
+    size /= 2;  // the code may be the last of its module
   return ends_here(std::span(code).first(size));
 }
 
@@ -231,9 +232,9 @@ bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Regist
   return true;
 }
 
-// Frame pointers first, where the frame that they lead to is one: [rbp + 8] is the return address
-// of the call of `from`'s function. Then the nearest word above sp that is surely such an address;
-// failing that, the nearest that may be.
+// The frame pointer comes first, if it leads to a frame: [rbp + 8] is the return address of the
+// call of `from`'s function. Next is the nearest word above sp that is certainly such an address;
+// otherwise, the nearest that may be one.
 bool Unwinder::step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const {
   constexpr std::size_t words_to_scan = 1024;  // 8 KiB: larger frames have been seen only where there is call frame
                                                // information
@@ -264,10 +265,10 @@ bool Unwinder::step_by_scan(const NativeFrame& from, const Memory& stack, Regist
   return weak_slot != 0 && take(weak_slot, weak_address);
 }
 
-// A direct call is right if it calls the very function that `callee` is in. Functions that Lua calls
-// by pointer are called so by nobody else; a function that is called directly somewhere is rarely
-// called by pointer. A tail call makes any of that wrong now and then: a return address in the same
-// module is then better than none.
+// A direct call is right if it calls exactly the function that `callee` is in. Functions that Lua
+// calls by pointer are only called by pointer; a function that is called directly somewhere is
+// rarely called by pointer. Tail calls sometimes break these rules: then a return address in the
+// same module is better than none.
 Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& callee) const {
   if (!modules_.executes(address)) return Match::none;
   const Module* const module = modules_.find(address);
@@ -282,8 +283,8 @@ Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& calle
     const auto is_near = [&](Address most) {
       return call.target <= callee.lookup && callee.lookup - call.target < most;
     };
-    // Code that a program makes calls its functions as it calls none of its own: nothing else says
-    // where they start.
+    // Generated code calls functions that the program itself does not call directly, so that
+    // nothing else shows where they start.
     if (module == nullptr) return call.target >= callee.function && is_near(1 << 14) ? Match::strong : Match::none;
     // musl's _start calls a function of the program that ends in a jump to the library: crt1.c,
     // __libc_start_main.c.
@@ -306,7 +307,7 @@ bool Unwinder::reaches_through_plt(const Module& caller, Address target, const N
   const Address slot = *jumps_through;
   const Module* const callees = modules_.find(callee.pc);
   if (const auto known = linked_.find(slot); known != linked_.end()) return modules_.find(known->second) == callees;
-  // Until it is called first it leads into the PLT of its own module.
+  // Until the first call, the slot points into the PLT of its own module.
   const Address destination = modules_.memory().get<Address>(slot).value_or(0);
   constexpr std::size_t most = 1 << 14;
   if (linked_.size() < most && destination != 0 && modules_.find(destination) != &caller) linked_[slot] = destination;

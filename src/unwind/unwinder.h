@@ -1,7 +1,7 @@
 #pragma once
-// Native frames from registers and stack bytes: by call frame information of the modules' files, as
-// rows (frame_table.h) or, where those cannot say it, by libunwind; and return address scanning
-// where a function has none.
+// Native frames from registers and stack bytes: by the call frame information in the modules'
+// files, as rows (frame_table.h) or, where rows cannot express it, by libunwind; and by scanning
+// for return addresses where a function has no such information.
 
 #include <map>
 #include <set>
@@ -14,29 +14,29 @@
 
 namespace luaspy {
 
-// Frames of code that tables do not tell, or not rightly, from whoever knows better.
+// Supplies steps for code that tables do not describe, or describe wrongly.
 class FrameRule {
  public:
   virtual ~FrameRule() = default;
-  // The registers of the caller of `from`, as far as they are known, pc and sp included; false if
-  // it has nothing to say.
+  // Sets the known registers of the caller of `from`, including pc and sp; false if the rule does
+  // not apply.
   virtual bool step(const NativeFrame& from, const Memory& stack, Registers& caller) const = 0;
 };
 
 class Unwinder {
  public:
-  // What reads call frame information: rows are some twenty times as fast, libunwind is what they
-  // have to agree with.
+  // What reads call frame information: rows are about twenty times as fast; they must agree with
+  // libunwind.
   enum class Source { rows, libunwind };
   explicit Unwinder(const Modules& modules, Source source = Source::rows);
 
   enum class End {
     root,   // the outermost function was reached (its return address is undefined or 0)
-    lost,   // no way on from the last frame: it, and the rest, are missing
+    lost,   // there is no step from the last frame to its caller: that one and the rest are missing
     limit,  // more frames than asked for
   };
-  // Appends frames to `frames`, innermost first. `stack` has to answer for the thread's stack only.
-  // What `rule` says goes first.
+  // Appends frames to `frames`, innermost first. `stack` only needs to provide the thread's stack.
+  // `rule` has precedence over everything else.
   End unwind(const Registers& registers, const Memory& stack, const FrameRule* rule, std::vector<NativeFrame>& frames,
              std::size_t limit = 4096);
 
@@ -44,12 +44,12 @@ class Unwinder {
     Address start = 0, end = 0;  // [start, end); 0, 0 if unknown
   };
   // The function that contains `address`: by call frame information, else by symbols, else by the
-  // calls that are made to it and the entries that note_entry() was told.
+  // targets of direct calls and the entries passed to note_entry().
   Range function(Address address) const;
   // All functions of a module, by the same sources, ascending.
   std::vector<Range> functions(const Module& module) const;
-  // Lua knows where its C functions start; code without call frame information does not say.
-  // True if it was not known.
+  // Adds the start of a function: Lua knows where its C functions start, which code without call
+  // frame information does not show. True if the start is new.
   bool note_entry(Address entry);
   const std::set<Address>& entries() const { return entries_; }
 
@@ -57,19 +57,19 @@ class Unwinder {
   void forget();
 
  private:
-  // What is known of an address that frames were at. Rows are few, and many places have the same.
+  // What is known about an address of a frame. There are few rows: many places share one.
   struct Place {
     Address lookup = 0;
     Range function;
     std::uint32_t row = no_row;  // in rows_
-    std::uint32_t entries = 0;   // how many of entries_ there were when the function was looked for
+    std::uint32_t entries = 0;   // size of entries_ when the function was looked up
     bool known = false;
   };
-  static constexpr std::uint32_t unknown_row = 0, no_row = ~0u;  // not said in a row; no call frame information at all
+  static constexpr std::uint32_t unknown_row = 0, no_row = ~0u;  // not expressible as a row; no call frame information
   static constexpr std::size_t first_places = 1024;              // a power of 2
   // A target that makes up addresses must not fill memory: 5 MiB of places, 8 MiB of rows.
   static constexpr std::size_t most_places = 1 << 16, most_rows = 1 << 16;
-  const Place& place(Address lookup) const;  // until the next call
+  const Place& place(Address lookup) const;  // valid until the next call
   Place& slot(Address lookup) const;
   std::uint32_t number_of(const FrameRow& row) const;
   Stepped step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted, const Memory& stack,
@@ -81,8 +81,7 @@ class Unwinder {
   bool step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   bool step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   Range function_without_tables(const Module& module, Address address) const;
-  // How well a word of the stack explains itself as the return address of the call that made
-  // `callee`.
+  // How likely it is that a word on the stack is the return address of the call of `callee`.
   enum class Match { none, weak, strong };
   Match match_return(Address address, const NativeFrame& callee) const;
   bool reaches_through_plt(const Module& caller, Address target, const NativeFrame& callee) const;
@@ -94,7 +93,7 @@ class Unwinder {
   mutable std::size_t place_count_ = 0;
   mutable std::vector<FrameRow> rows_;
   mutable std::map<FrameRow, std::uint32_t> row_numbers_;
-  mutable std::unordered_map<Address, Address> linked_;  // what a PLT entry jumps through → where
+  mutable std::unordered_map<Address, Address> linked_;  // slot of a PLT entry → where it jumps
   std::set<Address> entries_;
 };
 

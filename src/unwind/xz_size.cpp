@@ -6,8 +6,8 @@
 namespace luaspy {
 namespace {
 
-// Numbers behind a position that cannot leave the bytes: what lies beyond reads as 0, and `ended`
-// says so.
+// Reads numbers at a position that cannot leave the bytes: beyond their end it reads 0, and `ended`
+// is set.
 class Cursor {
  public:
   explicit Cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -45,8 +45,8 @@ class Cursor {
   bool ended_ = false;
 };
 
-// A block's header (section 3.1), from behind its first byte. Filters before LZMA2 (for machine
-// code, differences) change no size.
+// A block's header (section 3.1), after its first byte. Filters before LZMA2 (for machine code,
+// differences) do not change the size.
 bool skip_block_header(Cursor& cursor, std::size_t end) {
   constexpr std::uint64_t lzma2 = 0x21;
   const unsigned flags = cursor.byte();
@@ -63,8 +63,8 @@ bool skip_block_header(Cursor& cursor, std::size_t end) {
   return true;
 }
 
-// LZMA2 (liblzma, lzma2_decoder.c): 0 ends it; 1 and 2 begin bytes that are not packed; from 0x80
-// on, the lower bits are the size's highest. New properties take one more byte.
+// LZMA2 (liblzma, lzma2_decoder.c): 0 ends the data; 1 and 2 start uncompressed bytes; from 0x80
+// on, the lower bits are the highest bits of the size. New properties take one more byte.
 std::uint64_t chunks_size(Cursor& cursor) {
   std::uint64_t size = 0;
   while (!cursor.ended()) {

@@ -1,6 +1,6 @@
 #pragma once
-// How big a file of xz (tukaani.org/xz/xz-file-format.txt) is unpacked, told without unpacking it:
-// a hostile one of a megabyte makes gigabytes.
+// The unpacked size of an xz file (tukaani.org/xz/xz-file-format.txt), found without unpacking it:
+// a hostile file of one megabyte unpacks to gigabytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace luaspy {
 
-// Bytes in the first stream, by its LZMA2 chunks: a decoder makes no more than they say. nullopt:
-// it is no such stream, has other filters, or ends too early.
+// Unpacked bytes of the first stream, according to its LZMA2 chunks: a decoder never produces more.
+// nullopt if it is not such a stream, has other filters, or ends too early.
 std::optional<std::uint64_t> unpacked_size(std::span<const std::byte> xz);
 
 }  // namespace luaspy

@@ -1,11 +1,11 @@
-// How right the stacks are, against what the target itself knows. Real Luas, built by truth.sh,
-// tell which coroutine they run and which instruction they fetched last; they run mix.lua, and are
-// stopped at random. In every stop the same pieces run in the same order as in Sampler, and what
-// they say is held against the target's word (truth.h).
+// How accurate the stacks are, compared with what the target itself knows. Real Luas, built by
+// truth.sh, report which coroutine they run and which instruction they fetched last; they run
+// mix.lua, and are stopped at random. In every stop the same components run in the same order as in
+// Sampler, and their result is compared with what the target reports (truth.h).
 //
 //   accuracy [--samples N] [--bursts N] [--verbose] DIRECTORY VERSION-SHAPE...
 //
-// A line a build; status 1 if one of them is below a figure of `figures`.
+// Prints a line for each build; status 1 if one of them misses a bound of `figures`.
 
 #include <fmt/format.h>
 #include <sys/ptrace.h>
@@ -23,9 +23,10 @@
 namespace luaspy {
 namespace {
 
-// Between the first step of fetching an instruction (pc counts up, the word is loaded) and telling
-// so there are at most this many machine instructions, by the disassembly. A stop there is right
-// with either one: the target is stepped on to see whether it is about to tell.
+// Between the first step of fetching an instruction (pc is incremented, the word is loaded) and the
+// report of it there are at most this many machine instructions, by the disassembly. In a stop
+// there, either instruction is right: the target is stepped on to see whether it is about to
+// report.
 constexpr int steps_to_telling = 3, steps_to_telling_unoptimised = 9;
 constexpr int burst_length = 200;
 constexpr int longest_pause_us = 6000;
@@ -37,9 +38,9 @@ struct Figures {
   std::int64_t incomplete = 0, unusable = 0, half_built = 0, broken = 0;
   std::int64_t inside = 0, inside_wrong = 0;          // pc in luaV_execute
   std::int64_t below = 0, below_wrong = 0;            // pc in what it calls, a Lua function innermost
-  std::int64_t collecting = 0, collecting_wrong = 0;  // the collector works; said so where it does not, or not said
-                                                      // where it does
-  std::int64_t unknown = 0;  // the target could not be asked: a call in the middle of being moved
+  std::int64_t collecting = 0, collecting_wrong = 0;  // the collector works; shown although it does not, or not shown
+                                                      // although it does
+  std::int64_t unknown = 0;                           // the target could not be asked: a call was just being moved
 };
 
 struct Line {
@@ -48,8 +49,8 @@ struct Line {
   bool operator==(const Line&) const = default;
 };
 
-// Where `luaspy_truth` is in the target: the dynamic symbol of `file`, moved to where the file is
-// mapped.
+// The address of `luaspy_truth` in the target: the dynamic symbol of `file`, relocated to where the
+// file is mapped.
 Address find_truth(const std::string& file, const AddressSpace& space) {
   Address value = 0;
   if (FILE* const nm = popen(("nm -D '" + file + "'").c_str(), "r")) {
@@ -65,7 +66,7 @@ Address find_truth(const std::string& file, const AddressSpace& space) {
   return 0;
 }
 
-// What the target says, read while it stands still.
+// What the target reports, read while it is stopped.
 class Witness {
  public:
   Witness(const Memory& memory, Address truth) : memory_(memory), at_(truth) { hear(); }
@@ -76,11 +77,12 @@ class Witness {
   const luaspy_truth& said() const { return truth_; }
 
   // The lines that are right for the innermost Lua function of the running coroutine.
-  //  - The innermost call is the one that fetched last: the line of that instruction.
-  //  - It is not, and no call is being set up: something returned to it, it has not gone on yet; it waits at the
-  //  instruction that called,
-  //    whose pc it saved before it called.
-  //  - A call is being set up, L->ci may be linked already: the caller's line, or the callee's first.
+  //  - The innermost call fetched last: the line of that instruction.
+  //  - Another one fetched last, and no call is being set up: a callee has returned, and the
+  //    innermost call has not continued yet. It is at the instruction that called, and it saved
+  //    the pc of that before the call.
+  //  - A call is being set up, and L->ci may be linked already: the caller's line, or the callee's
+  //    first line.
   std::vector<Line> lines(const Layout& row) const {
     std::vector<Line> lines;
     const Address L = running();
@@ -160,12 +162,12 @@ class Judge {
     judge(stop.registers(), witness, now, soon);
   }
 
-  // A burst of single steps: what counts is each instruction of luaV_execute, not each instant.
+  // A burst of single steps: it judges each instruction of luaV_execute, not random instants.
   void burst(pid_t tid) {
     Target::Stop stop(target_, tid);
     if (stop.outcome() != Target::Stop::Outcome::stopped) return;
     Registers registers = stop.registers();
-    // What luaspy said of the last steps, until the target has told of the instruction that they
+    // luaspy's results for the last steps, until the target has reported the instruction that they
     // may already be in.
     for (int i = 0; i < burst_length; ++i) {
       if (!pieces_.read(registers)) return;
@@ -186,7 +188,7 @@ class Judge {
            WSTOPSIG(status) == SIGTRAP;
   }
 
-  // nullopt: not even the row is known.
+  // nullopt: not even the layout row is known.
   std::optional<std::vector<Line>> ask(const Witness& witness) const {
     for (const Activation& activation : pieces_.active()) {
       if (const Layout* const row = puc_layout(*activation.lua)) return witness.lines(*row);
@@ -194,7 +196,7 @@ class Judge {
     return std::nullopt;
   }
 
-  // The innermost Lua function, as luaspy says it.
+  // The innermost Lua function according to luaspy.
   const Frame* innermost() const {
     for (auto frame = pieces_.sample.stack.rbegin(); frame != pieces_.sample.stack.rend(); ++frame) {
       if (frame->kind == Frame::Kind::lua || frame->kind == Frame::Kind::c) return &*frame;
@@ -212,7 +214,7 @@ class Judge {
     return pieces_.executes(pieces_.natives()[0]) ? Place::inside : Place::below;
   }
 
-  // A call that is being set up, or that an error has ended, is not: steps/ looks at these.
+  // False for a call that is being set up, or that an error has ended: steps/ tests these.
   bool shows_innermost() const {
     const auto& labelled = pieces_.reader().joined().calls;
     const auto last = std::find_if(labelled.rbegin(), labelled.rend(),
@@ -260,7 +262,7 @@ class Judge {
     return warm && !pieces_.active().empty() && pieces_.active()[0].L == witness.running();
   }
 
-  // Judges the state; where the line is to be judged, `elsewhere` if it is not.
+  // Judges the state. Returns where the line is to be judged, or `elsewhere` if it is not.
   Place place_to_judge(const Witness& witness, const std::optional<std::vector<Line>>& now) {
     if (!judge_state(witness) || !now || place() == Place::elsewhere) return Place::elsewhere;
     if (!now->empty()) return place();
@@ -302,7 +304,7 @@ class Judge {
                         describe(registers, witness, *now)});
   }
 
-  // What was said too early is right if the target tells the same within a few steps.
+  // A result that was too early is right if the target reports the same within a few steps.
   void resolve(const Witness& witness, const std::optional<std::vector<Line>>& now, bool all) {
     std::erase_if(pending_, [&](Pending& pending) {
       const bool told = witness.said().pc != pending.told;
@@ -366,7 +368,7 @@ class Judge {
   std::vector<Pending> pending_;
 };
 
-// How many of n may be wrong where a share of `allowed` is: what chance gives in 99 of 100 runs.
+// How many of n may be wrong if a share of `allowed` is wrong: what chance gives in 99 of 100 runs.
 std::int64_t tolerance(std::int64_t n, double allowed) {
   const double mean = static_cast<double>(n) * allowed;
   double term = std::exp(-mean), sum = term;
@@ -447,7 +449,7 @@ bool measure(const std::string& directory, const std::string& name, int samples,
   if (bursts != 0) {
     Judge judge(target, truth, steps, verbose);
     for (int i = 0; i < 50; ++i)
-      pause(), judge.sample(program.pid());  // as a recording, it has seen some samples before
+      pause(), judge.sample(program.pid());  // like a recording, it has seen some samples before
     judge.forget_figures();
     for (int i = 0; i < bursts; ++i) pause(), judge.burst(program.pid());
     print(name + " step", judge.figures());

@@ -1,6 +1,6 @@
 #pragma once
-// Do both ways of reading call frame information, rows and libunwind, make the same frames of a
-// stop? Where they tell the same, one of them is as right as the other.
+// Whether both ways of reading call frame information, rows and libunwind, give the same frames for
+// a stop. Where they agree, one is as right as the other.
 
 #include <fmt/format.h>
 
@@ -23,8 +23,8 @@ class Agreement {
     for (const Address entry : reader.unwinder().entries()) reference_.note_entry(entry);
     ++compared;
     frames += static_cast<std::int64_t>(reader.natives().size());
-    // Modules may have come and gone; and what libunwind remembers of a pc it takes for what it
-    // would find at the pc before, too.
+    // Modules may have been mapped and unmapped; and libunwind also uses what it has cached for a
+    // pc when it looks up the preceding pc.
     reference_.forget();
     const auto trace_of = [&](const NativeFrame& frame) -> VmFrames::CodeRange {
       const auto same = std::ranges::find_if(
@@ -41,7 +41,7 @@ class Agreement {
     if (differ++ == 0) first = difference;
   }
 
-  // Says how many were compared; false if any differ.
+  // Prints how many were compared; false if any differ.
   bool report() const {
     if (differ == 0)
       return fmt::print("  rows and libunwind: {} stops, {} frames, all the same\n", compared, frames), true;
@@ -49,7 +49,7 @@ class Agreement {
     return false;
   }
 
-  // What the first frame is that differs, and how; "" if none does.
+  // The first frame that differs, and how; "" if none does.
   static std::string compare(const std::vector<NativeFrame>& rows, const std::vector<NativeFrame>& libunwind) {
     for (std::size_t i = 0; i < std::min(rows.size(), libunwind.size()); ++i) {
       const NativeFrame &a = rows[i], &b = libunwind[i];

@@ -1,17 +1,17 @@
-// How right LuaJIT's stacks are. A LuaJIT runs shadow.lua, which tells in a table what functions
-// are running, on which coroutines and at which lines, in machine code as well; it is stopped at
-// random. In every stop the same pieces run in the same order as in Sampler, and what they say is
-// held against the table.
+// How accurate LuaJIT's stacks are. A LuaJIT runs shadow.lua, which records in a table which
+// functions are running, on which coroutines and at which lines, also in machine code; it is
+// stopped at random. In every stop the same components run in the same order as in Sampler, and
+// their result is compared with the table.
 //
 //   luajit_accuracy [--samples N] [--seconds N] [--jit on|off] [--verbose] TARGETS [NAME...]
 //
-// TARGETS/luajits.tsv says what there is; without names, all of it. A line for each, with machine
-// code and without; status 1 if one of them is below a figure of `limits`. --seconds: for all of
-// them together; there are fewer samples then.
+// TARGETS/luajits.tsv lists the LuaJITs; without names, all are run. Prints a line for each, with
+// machine code and without; status 1 if one of them misses a bound of `limits`. --seconds: for all
+// of them together; there are fewer samples then.
 //
-// Between entering a function and telling so there are some instructions, as there are between
-// telling that it is left and leaving it. So a stop there is right with either; the target is
-// stepped on to see what it is about to tell, and what cannot be decided is counted as an edge.
+// Between entering a function and recording that there are some instructions, as there are between
+// recording that it is left and leaving it. In a stop there, either is right; the target is stepped
+// on to see what it is about to record, and a stop that cannot be decided is counted as an edge.
 
 #include <fmt/format.h>
 #include <sys/ptrace.h>
@@ -63,7 +63,7 @@ std::vector<LuajitTarget> read_targets(const std::string& directory) {
   return targets;
 }
 
-// A LuaJIT on shadow.lua.
+// The command that runs shadow.lua on a LuaJIT.
 std::vector<std::string> words_of(const LuajitTarget& target, const std::vector<std::string>& arguments) {
   std::vector<std::string> words = target.command;
   words.push_back(LUASPY_WORKLOADS "/luajit/shadow.lua");
@@ -71,7 +71,7 @@ std::vector<std::string> words_of(const LuajitTarget& target, const std::vector<
   return words;
 }
 
-// shadow.lua's table, and how far apart its parts are.
+// shadow.lua's table: its address and the distance of its parts.
 struct Table {
   unsigned long long address = 0, stride = 0;
   int finalizer = 0;  // the function that runs whenever memory is asked for
@@ -82,7 +82,7 @@ bool read_table(const std::string& said, Table& table) {
                      &table.thrower) == 4;
 }
 
-// A Lua function that is running, told apart by the line it is defined at, and the line it is in.
+// A running Lua function, identified by the line where it is defined, and its current line.
 struct Place {
   int function = 0, line = 0;
   bool operator==(const Place&) const = default;
@@ -97,13 +97,13 @@ bool same_function(const Place& a, const Place& b) {
 struct Told {
   bool good = false;
   bool on_main = false;
-  Address thread = 0;        // 0: not told yet
+  Address thread = 0;        // 0: not recorded yet
   std::vector<Place> calls;  // outermost first
-  Place left;                // the function that was left last, where it may not have returned yet
+  Place left;                // the function that was left last, if it may not have returned yet
   std::uint64_t at = 0, line_slot = 0;
 };
 
-// shadow.lua's table, read while it stands still.
+// shadow.lua's table, read while the target is stopped.
 class Shadow {
  public:
   Shadow(const Memory& memory, const LuajitLayout& layout, Address table, std::uint64_t stride)
@@ -143,14 +143,14 @@ class Shadow {
     return told;
   }
 
-  // Has it told something since?
+  // Whether the table has changed since `told`.
   bool has_changed(const Told& told) const {
     const Address array = slots();
     return word(array, 1) != told.at || word(array, number(told.at) + 1) != told.line_slot;
   }
 
  private:
-  Address slots() const {  // they stay where they are
+  Address slots() const {  // they do not move
     if (slots_ == 0) slots_ = read_ref(memory_, layout_, table_ + layout_.tab_array).value_or(0);
     return slots_;
   }
@@ -206,16 +206,16 @@ struct Figures {
   std::int64_t decoded = 0, innermost_dropped = 0, dropped = 0, broken = 0, unusable = 0;
   std::int64_t pairs = 0, impossible = 0;
   std::int64_t incomplete = 0, mismatch = 0, not_joined = 0;
-  std::int64_t trace_frames = 0, adjusted = 0;  // native frames of traces; that spadjust leads to the same C frame
+  std::int64_t trace_frames = 0, adjusted = 0;  // native frames of traces; those where spadjust gives the same C frame
   struct Where {
-    std::int64_t samples = 0, right = 0, edge = 0, near = 0, wrong = 0;  // whole stacks; near: in machine code, all but
-                                                                         // what is inlined
+    std::int64_t samples = 0, right = 0, edge = 0, near = 0, wrong = 0;  // whole stacks; near: in machine code, all
+                                                                         // except inlined functions
     std::int64_t function = 0, lines = 0, line = 0;                      // of the innermost: right
     std::int64_t callers = 0, caller_lines = 0;
   } interpreter, trace;
 };
 
-// Is it the VM that was stopped, or machine code?
+// Whether the VM was stopped, not machine code.
 bool in_vm_now(const Pieces& pieces, bool on_trace) {
   return pieces.reader().native_code().vm_at(pieces.registers().pc()) != nullptr || on_trace;
 }
@@ -246,7 +246,7 @@ class Judge {
     }
     const Told now = shadow_.read();
     Address current = 0, main = 0, jit_base = 0;
-    // As the last look that was finished found it: only its global state counts.
+    // The result of the last finished look: only its global state is used.
     if (const std::vector<Activation> last = pieces_.reader().active(); !last.empty()) known_ = last[0];
     if (known_.lua != nullptr) {
       const LuajitLayout& its = *luajit_layout(*known_.lua);
@@ -295,7 +295,7 @@ class Judge {
       return told.good && L != 0 && (told.on_main ? L == main : told.thread == 0 || L == told.thread);
     };
     const auto right = [&](Address L) { return is(now, L) || is(soon, L); };
-    // Finalizers may run on a thread of their own (lj_gc.c, from 2025-11 on); which is the current
+    // Finalizers may run on a thread of their own (lj_gc.c, from 2025-11 on), which is the current
     // one then.
     const bool finalizer_thread = current != 0 && current == running(pieces_.active()) && !right(current) &&
                                   pieces_.reader().active().size() > 1 && right(pieces_.reader().active()[1].L) &&
@@ -329,7 +329,7 @@ class Judge {
   }
 
   // lj_asm_x86.h, asm_head and asm_tail: a trace's frame is spadjust bytes and two words on top of
-  // the VM's, but at its very ends.
+  // the VM's, except at the very start and end of the trace.
   void judge_trace_frames() {
     const StackReader& reader = pieces_.reader();
     if (reader.active().empty()) return;
@@ -386,7 +386,7 @@ class Judge {
   }
 
   struct Said {
-    std::vector<Place> outer, inner;  // outermost first; what was left out lies between them
+    std::vector<Place> outer, inner;  // outermost first; calls that were left out are between them
     bool cut = false;
     std::vector<Place>& last() { return inner.empty() ? outer : inner; }
     const Place* innermost() const { return !inner.empty() ? &inner.back() : !outer.empty() ? &outer.back() : nullptr; }
@@ -410,7 +410,7 @@ class Judge {
     return said;
   }
 
-  // Are they the same functions, leaving the innermost `missing` of what is told out of account?
+  // Whether they are the same functions, ignoring the innermost `missing` ones of `told`.
   static bool matches(const Said& said, const std::vector<Place>& told, std::size_t missing) {
     if (missing > told.size()) return false;
     const auto all = std::span(told).first(told.size() - missing);
@@ -447,7 +447,7 @@ class Judge {
       judge_lines(where, all, now, soon, *right);
       return;
     }
-    // A function was left, and has not returned yet; or one is entered, and has not told yet.
+    // A function was left and has not returned yet; or one was entered and has not recorded that.
     Said without = all;
     const bool has_more = innermost != nullptr && without.drop() && matches(without, now.calls, 0);
     if (has_more && same_function(*innermost, now.left)) {
@@ -457,7 +457,7 @@ class Judge {
       return;
     }
     const std::string texts = text(all, now);
-    // An error takes calls away one after the other (lj_err.c, err_unwind), and the table is told
+    // An error removes calls one after the other (lj_err.c, err_unwind), but the table only changes
     // when it is caught.
     const bool unwinds = !now.calls.empty() && now.calls.back().function == thrower_;
     for (std::size_t missing = 1; unwinds && missing <= 3; ++missing) {
@@ -466,7 +466,7 @@ class Judge {
       report("edge, error", texts);
       return;
     }
-    // What ran before a finalizer may have been about to tell.
+    // The function that ran before a finalizer may have been about to record something.
     const auto finalizer = std::ranges::find(all.outer, finalizer_, &Place::function);
     if (finalizer != all.outer.end() && finalizer != all.outer.begin() && !all.cut) {
       Said without_one = all;
@@ -486,7 +486,7 @@ class Judge {
         return;
       }
       if (innermost != nullptr && !now.calls.empty() && same_function(*innermost, now.calls.back())) ++where.function;
-      // All functions but those that the trace has inlined.
+      // All functions except those that the trace has inlined.
       Said fewer = all;
       for (std::size_t extra = 0; extra <= inlined_calls(); ++extra) {
         for (std::size_t missing = 0; missing <= 10; ++missing) {
@@ -515,7 +515,7 @@ class Judge {
       else report("caller's line", fmt::format("frame {}: {} is {}", i, all.outer[i].line, text(all, right)));
     }
     const Place* const innermost = all.innermost();
-    // In a deep recursion one that is being entered looks like the one outside of it.
+    // In a deep recursion a function that is being entered looks like its caller.
     if (innermost == nullptr || innermost->function == collected || all.cut) return;
     ++where.lines;
     const auto line_of = [&](const Told& told) {
@@ -582,7 +582,7 @@ class Judge {
   std::map<std::string, int> causes_;
 };
 
-// How many of n may be wrong where a share of `allowed` is: what chance gives in 99 of 100 runs.
+// How many of n may be wrong if a share of `allowed` is wrong: what chance gives in 99 of 100 runs.
 std::int64_t tolerance(std::int64_t n, double allowed) {
   const double mean = static_cast<double>(n) * allowed;
   double term = std::exp(-mean), sum = term;

@@ -1,6 +1,6 @@
 #pragma once
-// What both accuracy programs do: start a target, stop it, and look at it through the same pieces
-// in the same order as Sampler.
+// Shared by both accuracy programs: start a target, stop it, and look at it with the same
+// components in the same order as Sampler.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -46,7 +46,7 @@ class Child {
   pid_t pid() const { return pid_; }
   const std::string& said() const { return said_; }
   bool ready() const { return said_.ends_with("READY\n"); }
-  bool wait() {  // for its end: was it a good one?
+  bool wait() {  // for its end; whether it ended well
     int status = -1;
     waitpid(pid_, &status, __WALL);
     pid_ = -1;
@@ -58,13 +58,12 @@ class Child {
   std::string said_;
 };
 
-// What the sampler does with a stop, and the same without knowing anything of the target
-// beforehand.
+// What the sampler does with a stop, and the same without any previous knowledge of the target.
 class Pieces {
  public:
   explicit Pieces(Target& target) : reader_(target.process(), target.memory(), {}, {}), agreement_(reader_.modules()) {}
 
-  // In the stop.
+  // During the stop.
   bool read(const Registers& registers) {
     registers_ = registers;
     if (!reader_.read(registers, predicted_, true)) return false;
@@ -77,7 +76,7 @@ class Pieces {
     return true;
   }
 
-  // After it. False: the prediction was wrong; the sampler would look again.
+  // After the stop. False: the prediction was wrong; the sampler would look again.
   bool finish() {
     reader_.close();
     sample = {};

@@ -1,7 +1,8 @@
 #!/bin/bash
-# truth.sh TARGETS OUTDIR VERSION-SHAPE...: builds real Luas that also tell which instruction and which coroutine they run (truth.h),
-# from the sources that ../targets/prepare.sh has unpacked in TARGETS, as OUTDIR/truth-VERSION-SHAPE. The edits are below; one that
-# does not find its place fails the build. What is there already, and no older than this file, is not made again.
+# truth.sh TARGETS OUTDIR VERSION-SHAPE...: builds real Luas that also report which instruction and
+# which coroutine they run (truth.h), from the sources that ../targets/prepare.sh has unpacked in
+# TARGETS, as OUTDIR/truth-VERSION-SHAPE. The edits are below; an edit that does not find its place
+# fails the build. Files that exist and are not older than this file are not built again.
 set -euo pipefail
 
 die() { printf 'truth.sh: %s\n' "$*" >&2; exit 2; }
@@ -12,7 +13,7 @@ here=$(dirname "$(realpath "$0")")
 mkdir -p "$out"
 exec 8>"$out/lock" && flock 8
 
-# edit FILE TIMES SCRIPT: applies a sed script that has to change TIMES lines.
+# edit FILE TIMES SCRIPT: applies a sed script that must change TIMES lines.
 edit() {
   local changed
   sed -E "$3" "$1" >"$1.new"
@@ -53,7 +54,7 @@ edit_calls() {
   local times=1
   [[ $1 == 5.4.* || $1 == 5.5.* ]] && times=2
   edit ldo.c $times "s/^ +(L|ci->u\.l|ci)(->|\.)savedpc = p->code;/& $T.pc = p->code; $T.ci = $ci; $T.entering = 0;/"
-  # The caller goes on: its saved pc is exact until it fetches again.
+  # The caller continues: its saved pc is exact until it fetches again.
   local back="$T.ci = 0; $T.entering = 0;"
   case $1 in
     5.1.*) edit ldo.c 1 "s/^  ci = L->ci--;/& $back/" ;;
@@ -64,7 +65,8 @@ edit_calls() {
   esac
 }
 
-# Which coroutine runs, by lua_resume's own word; and the protected call, to tell lua_resume's first and last steps.
+# Which coroutine runs, as reported by lua_resume; and the protected call, to detect lua_resume's
+# first and last steps.
 edit_coroutines() {
   local enter="const void *outer_state = $T.resumed; $T.resumed = L;" leave="$T.resumed = outer_state;"
   edit ldo.c 2 "/^LUA_API int lua_resume/,/^}/{s/^  status = luaD_rawrunprotected\(L, resume,/  $enter &/;s/^  lua_unlock\(L\);/  $leave &/}"
@@ -76,7 +78,7 @@ edit_coroutines() {
   edit ldo.c 2 "/ luaD_rawrunprotected \(/,/^}/{s/^  L->errorJmp = &lj;/& const void *outer_guarded = $T.guarded; $T.guarded = L; if ($T.main == 0) $T.main = L;/;s/^  L->errorJmp = lj\.previous;/  $T.guarded = outer_guarded; &/}"
 }
 
-# The collector works, but for its finalizers.
+# The collector works, without its finalizers.
 edit_collector() {
   local entry='luaC_step|luaC_fullgc' functions='luaC_step luaC_fullgc' parameters='lua_State *L, int emergency' arguments='L, emergency' name call='status = luaD_pcall\(L, dothecall, .*;'
   case $1 in

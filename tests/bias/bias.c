@@ -1,9 +1,9 @@
-// What the workload of bias.py calls: system calls of several kinds, each timed by the time stamp
-// counter.
+// The functions that the workload of bias.py calls: system calls of several kinds, each timed by
+// the time stamp counter.
 //
 // Every PUC Lua and LuaJIT can load this as a module: it uses only functions whose binary interface
-// is the same in all versions, and so needs no headers of Lua. LuaJIT calls it through its ffi,
-// too. The counters are in a file that measure.py reads meanwhile: slot 0 has the cycles per ms,
+// is the same in all versions, so it does not need Lua's headers. LuaJIT also calls it through its
+// ffi. The counters are in a file that measure.py reads meanwhile: slot 0 has the cycles per ms,
 // slot 1 + i belongs to the i-th thread.
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -40,7 +40,8 @@ extern int lua_pcallk(struct lua_State*, int, int, int, long, void*) __attribute
 extern void luaL_openlibs(struct lua_State*) __attribute__((weak));                          // up to 5.4
 extern void luaL_openselectedlibs(struct lua_State*, int, int) __attribute__((weak));        // 5.5
 
-// Calls [calls], cycles of those believed [sum] and their number [believed], by kind.
+// By kind: calls, and the total cycles (sum) and the number (believed) of those that were not
+// interrupted.
 struct Slot {
   int64_t thread, calls[kinds], sum[kinds], believed[kinds];
 };
@@ -56,7 +57,7 @@ static __thread int64_t limit[kinds];
 static __thread int64_t first[kinds][first_calls];
 
 #define ONE_CALL __attribute__((noinline, noclone, visibility("default")))
-#define KEEP_FRAME __asm__ volatile("" ::: "memory")  // what follows a call, so that it is no jump
+#define KEEP_FRAME __asm__ volatile("" ::: "memory")  // after a call, so that it does not become a jump
 
 ONE_CALL void bias_call_nothing(void) { KEEP_FRAME; }
 ONE_CALL void bias_call_clock(void) {
@@ -121,7 +122,7 @@ static void enter_thread(void) {
 
 __attribute__((visibility("default"))) void bias_open(const char* path) {
   if (shared) return;
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // luaspy is a sibling, which Yama lets trace only by leave
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // luaspy is a sibling: under Yama it needs permission to trace
   int file = open(path, O_RDWR);
   null_file = open("/dev/null", O_WRONLY);
   shared = mmap(NULL, slots * sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -149,7 +150,7 @@ static int cycles(struct lua_State* lua) {
   return 1;
 }
 
-// What Lua times: the kind, and what cycles() said before.
+// For calls that Lua times: the arguments are the kind and the earlier result of cycles().
 static int timed_by_lua(struct lua_State* lua) {
   unsigned on;
   count((int)luaL_checkinteger(lua, 1), (int64_t)(__rdtscp(&on) - (uint64_t)luaL_checknumber(lua, 2)));
@@ -165,10 +166,10 @@ static void* run(void* source) {
     if (lua_pcallk) lua_pcallk(lua, 0, 0, 0, 0, NULL);
     else lua_pcall(lua, 0, 0, 0);
   }
-  abort();  // it works for ever
+  abort();  // not reached: it works forever
 }
 
-// Another thread with a state of its own, which runs a text.
+// Starts a thread with its own state, which runs a text.
 static int start(struct lua_State* lua) {
   pthread_t thread;
   if (pthread_create(&thread, NULL, run, strdup(luaL_checklstring(lua, 1, NULL))) != 0) abort();

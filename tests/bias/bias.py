@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do luaspy's samples land where the CPU time is? tests/bias/README.md says what this measures, and how."""
+"""Are luaspy's samples where the CPU time is spent? tests/bias/README.md explains what this measures, and how."""
 import argparse
 import csv
 import dataclasses
@@ -19,7 +19,7 @@ COLUMNS = ["target", "call", "each µs", "spinners", "user", "Hz", "threads", "q
 
 
 def main_cells(targets):
-    """What decides: every call and period on a quiet machine and a busy one, then each condition with two calls."""
+    """The measurements that decide: every call and period on a quiet and a busy machine, then each condition with two calls."""
     for name, command in targets:
         for microseconds in PERIODS:
             for call in CALLS:
@@ -59,7 +59,7 @@ def quick_cells(options):
 
 
 def short_cells(targets):
-    """What a test can afford."""
+    """The part that is short enough for a test."""
     for spinners in (0, 3):
         for name, command in targets:
             for call in ("os.clock" if "lua5" in name else "clock", "write"):
@@ -67,7 +67,7 @@ def short_cells(targets):
 
 
 def verdict(result):
-    """What is wrong with a result by the goals, in words; nothing if it is right."""
+    """How a result misses the goals, in words; empty if it meets them."""
     wrong = []
     if abs(result.from_perf()) > 2:
         wrong.append("not perf's")
@@ -78,7 +78,8 @@ def verdict(result):
     most = truth * (10 / 3 if result.cell.user else 2)
     if result.luaspy.share > most + 2 * math.sqrt(most / samples):
         wrong.append("beyond the bound")
-    # A look at the CPU clock ends a thread's turn where it is over, and a stopper that has taken somebody else's CPU begins one: such turns have fewer ticks than time.
+    # Reading the CPU clock ends a thread's turn if its time is over, and a stopper that has taken
+    # another process's CPU starts one: such turns have fewer ticks than time.
     looks_at_clock = result.cell.spinners != 0 and result.cell.kind in ("os.clock", "clock")
     if result.executing < (0.65 if looks_at_clock else 0.9):
         wrong.append("ticks lost")
@@ -88,7 +89,7 @@ def verdict(result):
 
 
 def short_verdict(results):
-    """The same for a test, of one result or of all: what neither luck (3 standard deviations) nor a busy machine explains."""
+    """The same for a test, for one result or all: errors that neither chance (3 standard deviations) nor a busy machine explains."""
     samples = sum(one.luaspy.samples for one in results)
     hits = sum(one.luaspy.hits for one in results)
     most = [min(0.9, one.clock * (4 if one.cell.user else 3) + 0.01) for one in results]
@@ -128,7 +129,7 @@ def print_row(result, wrong):
 
 
 def markdown(path):
-    """A table of results as a table of docs/accuracy.md."""
+    """A table of results in the form of docs/accuracy.md."""
     with open(path) as file:
         rows = list(csv.reader(file, delimiter="\t"))
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
@@ -138,7 +139,7 @@ def markdown(path):
 
 
 def judge(verdicts):
-    """The sum of it, and the exit status: by luck alone one in 20 results is beyond 2 σ of a truth."""
+    """The summary, and the exit status: by chance alone one in 20 results is more than 2 σ from the truth."""
     wrong = [one for one in verdicts if one not in ("", "right")]
     unlucky = [one for one in wrong if not re.search("bound|lost|counted|expected|samples", one)]
     print(f"{len(verdicts)} results, {len(wrong)} not as they should be", file=sys.stderr)
@@ -147,7 +148,7 @@ def judge(verdicts):
 
 
 def find_targets(options):
-    """Names and commands, of the tables of tests/targets or in the PATH. Words after a name are options."""
+    """Names and commands, from the tables of tests/targets or the PATH. Words after a name are options."""
     known = {}
     for table in ("targets.tsv", "luajits.tsv"):
         if options.targets:
@@ -210,7 +211,7 @@ def main():
     parser.add_argument("--slice", help="only some of the runs, FROM-TO, counted from 0, TO not included")
     parser.add_argument("--output", help="append the results to this file, separated by tabs")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))   # ctest's timeout: nothing that was started stays
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))   # ctest's timeout: ends everything that was started
     return markdown(options.luaspy) if options.form == "markdown" else run(options)
 
 

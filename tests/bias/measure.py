@@ -1,4 +1,4 @@
-"""One run of bias.py: a target under some conditions, watched by luaspy and by perf at once."""
+"""One run of bias.py: a target under some conditions, sampled by luaspy and by perf at the same time."""
 import contextlib
 import dataclasses
 import math
@@ -18,7 +18,7 @@ NOBODY = 65534
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One run: what works, and under which conditions."""
+    """One run: the target, its work, and the conditions."""
     target: str
     command: tuple
     kind: str
@@ -27,8 +27,8 @@ class Cell:
     user: bool = False
     rate: int = 1000
     threads: int = 1
-    quota: int = 0          # percent of a CPU, 0 is no bound
-    cpu: int = -1           # the CPU that the target is held on, -1 is none
+    quota: int = 0          # percent of a CPU, 0: unlimited
+    cpu: int = -1           # the CPU to which the target is pinned, -1: not pinned
 
     def calls(self):
         return ["send", "recv"] if self.kind == "socket" else [self.kind]
@@ -43,7 +43,7 @@ class Cell:
 
 @dataclasses.dataclass
 class Share:
-    """Of all samples (perf, luaspy) or of the CPU time (clock) what one call has."""
+    """The share of one call in all samples (perf, luaspy) or in the CPU time (clock)."""
     hits: int = 0
     samples: int = 0
 
@@ -63,7 +63,7 @@ class Result:
     summary: str
 
     def from_perf(self):
-        """How many standard deviations luaspy's share is from perf's, by what both have together."""
+        """How many standard deviations luaspy's share is from perf's, based on the samples of both."""
         if not self.luaspy.samples or not self.perf.samples:
             return math.nan
         share = (self.luaspy.hits + self.perf.hits + 1) / (self.luaspy.samples + self.perf.samples + 2)
@@ -71,7 +71,7 @@ class Result:
         return (self.luaspy.share - self.perf.share) / math.sqrt(variance)
 
     def from_clock(self):
-        """The same from the target's clock, which errs by a tenth of what it says: it does not see the way into the call."""
+        """The same for the target's clock, which is wrong by up to a tenth: it does not include the way into the call."""
         if not self.luaspy.samples or math.isnan(self.clock):
             return math.nan
         share = min(1.0, max(self.clock, 1 / self.luaspy.samples))
@@ -79,7 +79,7 @@ class Result:
         return (self.luaspy.share - self.clock) / math.sqrt(variance)
 
     def truth(self):
-        """perf's share and the clock's, each by what it can tell: of a few samples in the call the clock knows more."""
+        """perf's share or the clock's: with only a few samples in the call, the clock is more precise."""
         return self.perf.share if self.perf.hits >= 100 else self.clock
 
 
@@ -135,7 +135,7 @@ def started(command, **options):
 
 @contextlib.contextmanager
 def limited(pid, percent):
-    """The process in a cgroup that gives it so many percent of one CPU, in slices of 100 ms."""
+    """Puts the process into a cgroup that gives it so many percent of one CPU, in slices of 100 ms."""
     if not percent:
         yield
         return
@@ -185,10 +185,10 @@ def folded(path, call):
 
 
 def in_call(frames, call):
-    """Is a sample of perf in the call: a system call, the C library on its way there, or bias.c's function?"""
+    """Whether a sample of perf is in the call: a system call, the C library on its way there, or bias.c's function."""
     symbols = [symbol for symbol, _ in frames]
     if any(s in ("get_signal", "ptrace_stop", "schedule", "exit_to_user_mode_loop") for s in symbols):
-        return False            # it is being stopped, or given the CPU back; where that finds it is no time of the call
+        return False            # it is being stopped, or is given the CPU back: this time does not belong to the call
     symbol, module = frames[0]
     if symbol == f"bias_call_{call}":
         return True
@@ -217,7 +217,7 @@ def perf_shares(data, calls):
 
 
 def belongs(frames, call, calls):
-    """Which of several calls a sample is in: by any function that only one of them has."""
+    """Which of several calls a sample is in, by any function that only one of them has."""
     symbols = " ".join(symbol for symbol, _ in frames)
     named = [one for one in calls if re.search(rf"(\b|_){one}|{CALL_NUMBERS[one]}", symbols)]
     return call in named[:1] if named else call == calls[0]
@@ -243,7 +243,7 @@ def perf_started(pid, data):
 
 
 class Workplace:
-    """A folder that any user may use, with what is compiled for the workloads."""
+    """A folder that any user may use, with the compiled parts of the workloads."""
 
     def __init__(self, luaspy, use_perf=True, held=-1):
         self.folder = tempfile.mkdtemp(prefix="luaspy-bias-")

@@ -1,6 +1,6 @@
--- work.lua MODULE COUNTERS KIND MICROSECONDS THREADS: computes for MICROSECONDS on average, calls, and so on for ever.
+-- work.lua MODULE COUNTERS KIND MICROSECONDS THREADS: forever computes for MICROSECONDS on average, then calls.
 -- KIND is a call of bias.c, `socket` (send and recv in turns), or `os.clock`. The lengths vary from half to one and a
--- half of the average, so that they never keep step with a sampler. READY is printed when all is warm.
+-- half of the average, so that they never synchronise with a sampler. READY is printed when everything is warm.
 local module, counters, kind, microseconds, threads = (table.unpack or unpack)(arg, 1, 5)
 microseconds, threads = tonumber(microseconds), tonumber(threads)
 package.cpath = module
@@ -64,7 +64,7 @@ local load = loadstring or load
 local timed = ffi and ffi.load(module).bias_timed or bias.timed
 local compute = load(source)(bias, timed, kind, 1, numbers)
 
--- How many rounds of compute() take 1 µs: the fastest of some looks.
+-- How many rounds of compute() take 1 µs: the fastest of some measurements.
 local rounds, best = 200000, math.huge
 for i = 1, 20 do
   local before = os.clock()

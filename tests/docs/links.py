@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Are the links of the pages right?
+"""Checks the links of the pages.
 
     links.py SOURCE
 
@@ -8,7 +8,7 @@ Reads every *.md in the root of the source tree, docs/, bench/ and tests/, and c
 - each relative link and image leads to a file or folder that exists, and each anchor to a heading of its page
 - each path in backticks, and in blocks of code, that begins with a folder of the tree exists; globs and {a,b} are allowed
 - README.md has 120 to 150 lines
-- the table of folders in docs/architecture.md is what src/*/CMakeLists.txt link
+- the table of folders in docs/architecture.md agrees with what src/*/CMakeLists.txt link
 
 Prints each fault as FILE:LINE and ends with status 1 if there is one.
 """
@@ -21,7 +21,7 @@ import urllib.parse
 
 FOLDERS = ("src", "tests", "docs", "tools", "bench")
 README_LINES = range(120, 151)
-TEMPLATES = ("tests/outsiders/page.md",)  # its links are those of the page that is made of it, docs/outsiders.md
+TEMPLATES = ("tests/outsiders/page.md",)  # its links are relative to the page that is made from it, docs/outsiders.md
 
 FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
@@ -54,7 +54,7 @@ def slug(heading):
 
 
 def anchors_of(page):
-    """Of all headings of a page; of equal ones the second ends in -1."""
+    """The anchors of all headings of a page; for equal ones, the second ends in -1."""
     anchors, counts = set(), {}
     for _, line, is_code in lines_of(page):
         if is_code:
@@ -69,7 +69,7 @@ def anchors_of(page):
 
 
 def expanded(path):
-    """a{b,c}d is abd and acd."""
+    """Expands a{b,c}d to abd and acd."""
     match = re.search(r"\{([^{}]*)\}", path)
     if not match:
         return [path]
@@ -88,7 +88,7 @@ class Check:
     def link(self, page, number, target):
         target = target.strip("<>")
         if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//", target):
-            return  # somewhere else
+            return  # an external link
         path, _, anchor = urllib.parse.unquote(target).partition("#")
         found = page if not path else pathlib.Path(os.path.normpath(page.parent / path))
         if not target or path.startswith("/") or not found.is_relative_to(self.source):
@@ -127,7 +127,7 @@ class Check:
             self.fault(page, count, f"{count} lines; it has {README_LINES[0]} to {README_LINES[-1]}")
 
     def architecture(self):
-        """Rows "| `stack` | … | `unwind` `luastate` |" against what the folders link, without base."""
+        """Compares rows "| `stack` | … | `unwind` `luastate` |" with what the folders link, without base."""
         page = self.source / "docs" / "architecture.md"
         linked = {}
         for file in sorted((self.source / "src").glob("*/CMakeLists.txt")):

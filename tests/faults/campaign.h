@@ -1,5 +1,5 @@
 #pragma once
-// A campaign: rounds of one fault after the other, each with a random instant, and what was harmed
+// A campaign: rounds of one fault after the other, each at a random instant. Counts what was harmed
 // or lost.
 
 #include <cstdint>
@@ -19,24 +19,24 @@ struct Count {
 class Campaign {
  public:
   struct Options {
-    double seconds = 0;  // for each fault; 0: `rounds` of each
+    double seconds = 0;  // per fault; 0: `rounds` of each
     int rounds = 0;
     std::uint64_t seed = 0;
   };
   explicit Campaign(const Options& options) : options_(options) {}
 
-  // A fault begins: its random numbers depend on the seed and on its name only. `share`: of the
+  // Starts a fault: its random numbers depend only on the seed and on its name. `share`: of the
   // usual seconds or rounds.
   void begin(const std::string& fault, double share);
-  // Another round? Call it before each.
+  // Whether there is another round. Call it before each round.
   bool next();
   const Count& count() const { return count_; }
   const std::string& remarks() const { return remarks_; }
 
-  // What a round found. Printed at once, with what it takes to repeat it.
+  // Reports what a round found. It is printed at once, with the arguments that repeat it.
   void harmed(const std::string& why);
   void lost(const std::string& why);
-  // A figure that the fault's line ends in.
+  // Adds a figure to the end of the fault's line.
   void remark(const std::string& text) { remarks_ += (remarks_.empty() ? "" : ", ") + text; }
 
   int round() const { return count_.rounds; }
@@ -59,7 +59,7 @@ struct Fault {
   const char* name;
   void (*run)(Campaign&);
   double share = 1;         // of the time or the rounds
-  bool needs_root = false;  // to happen at all
+  bool needs_root = false;  // without root, the fault cannot occur
 };
 
 }  // namespace luaspy::faults

@@ -1,4 +1,4 @@
-// What a target does, or what is done to it, while it is profiled.
+// Faults: what a target does, or what is done to it, while it is profiled.
 
 #include "doings.h"
 
@@ -13,7 +13,7 @@
 namespace luaspy::faults {
 namespace {
 
-// The ways of profiling take turns.
+// The ways of profiling are used in turn.
 Words way(const Campaign& campaign, const std::string& pid, double seconds) {
   const std::string duration = fmt::format("{:.3f}", seconds);
   switch (campaign.round() % 5) {
@@ -33,10 +33,10 @@ Words way(const Campaign& campaign, const std::string& pid, double seconds) {
   }
 }
 
-// Luaspy may be refused for a while, or see nothing: statuses of docs/exit-codes.md, no others.
+// luaspy may be refused for a while, or see nothing: only statuses of docs/exit-codes.md are right.
 bool is_answer(int status) { return status == 0 || (status >= 3 && status <= 11 && status != 8); }
 
-// `user`: who runs luaspy in every other round; 0: who runs the campaign.
+// `user`: the user who runs luaspy in every other round; 0: the one who runs the campaign.
 void profile_while(Campaign& campaign, const std::string& mode, uid_t user = 0) {
   constexpr double longest_s = 0.2;
   Victims victims(campaign, mode);
@@ -54,7 +54,7 @@ void profile_while(Campaign& campaign, const std::string& mode, uid_t user = 0) 
   campaign.remark(fmt::format("{} {}", victims.events(), mode));
 }
 
-// The end of a target: its parent is told its status, at once.
+// A target ends: its parent must receive its status at once.
 void check_end(Campaign& campaign, Victim& victim, int right) {
   const double begin = now_s();
   const std::optional<int> status = victim.process().wait(10);
@@ -116,7 +116,7 @@ void is_killed(Campaign& campaign) {
   }
 }
 
-// Luaspy's own child: its status is luaspy's, its output is its own.
+// A child of luaspy: its exit status becomes luaspy's, and its output is not changed.
 void is_launched_and_ends(Campaign& campaign) {
   while (campaign.next()) {
     Folder folder;

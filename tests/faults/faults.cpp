@@ -1,7 +1,7 @@
 // faults [ROUNDS | SECONDSs] [FILTER] [--seed N] [--load N] [--list]: the fault campaign. ROUNDS of
-// each fault ("40"), or so many seconds in all ("600s"); only faults whose name contains FILTER.
-// --load: N processes that do nothing but work run beside it all. Prints for each how many rounds
-// there were, and in how many a target was harmed or a profile lost; the status is 0 if none.
+// each fault ("40"), or a total number of seconds ("600s"); only faults whose name contains FILTER.
+// --load: N processes that only use CPU run at the same time. Prints for each fault the number of
+// rounds, and in how many a target was harmed or a profile lost; the status is 0 if in none.
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -17,7 +17,7 @@ Group::Group(Controller controller) {
     std::string mount, file;
     int version;
   };
-  // Version 2 by itself, beside version 1, and version 1.
+  // Version 2 alone, version 2 beside version 1, and version 1.
   const std::vector<Place> places = {
       {"/sys/fs/cgroup", cpu ? "cpu.max" : "cgroup.freeze", 2},
       {cpu ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup/freezer", cpu ? "cpu.cfs_quota_us" : "freezer.state", 1},
@@ -37,10 +37,10 @@ Group::~Group() {
   freeze(false);
   std::istringstream pids(read_file(path_ + "/cgroup.procs"));
   for (std::string pid; pids >> pid;) write(mount_ + "/cgroup.procs", pid);
-  for (int tries = 0; ::rmdir(path_.c_str()) != 0 && tries < 100; ++tries) sleep_ms(5);  // of processes that end
+  for (int tries = 0; ::rmdir(path_.c_str()) != 0 && tries < 100; ++tries) sleep_ms(5);  // while its processes end
 }
 
-// A file of the kernel's: all at once, and what it does not take is an error of the write.
+// Writes a file of the kernel in one call: if the kernel rejects the text, the write fails.
 bool Group::write(const std::string& file, const std::string& text) const {
   const int out = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
   const bool good = out >= 0 && ::write(out, text.data(), text.size()) == static_cast<ssize_t>(text.size());

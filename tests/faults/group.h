@@ -1,6 +1,6 @@
 #pragma once
-// A control group of the campaign's own, of version 1 or 2 (cgroups(7)): for processes that get
-// little of a CPU, or are frozen.
+// A control group of the campaign, of version 1 or 2 (cgroups(7)): for processes that get a small
+// share of a CPU, or are frozen.
 
 #include <sys/types.h>
 
@@ -17,13 +17,14 @@ class Group {
   Group& operator=(const Group&) = delete;
   ~Group();  // thaws it, and puts its processes back
 
-  // False where this machine, or this user, has none: nothing below does anything then.
+  // False if this machine or this user cannot have one: then the functions below do nothing.
   bool usable() const { return usable_; }
-  // A process with all its threads; none of them real-time: such a group has no time for these. Who
-  // may have some begins in it (Child::Files::group).
+  // Adds a process with all its threads. None of them may be real-time, for which such a group has
+  // no time. A process that may have real-time threads must start in the group
+  // (Child::Files::group).
   void add(pid_t pid);
   std::string procs() const { return path_ + "/cgroup.procs"; }
-  // What its processes may use together: so much of each period.
+  // Limits the CPU time of all its processes together, per period.
   void set_quota(int us, int period_us);
   void freeze(bool frozen);
 

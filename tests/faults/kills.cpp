@@ -1,4 +1,4 @@
-// luaspy is ended at random instants of attaching, stopping, reading and resuming.
+// Faults: luaspy is ended at random instants of attaching, stopping, reading and resuming.
 
 #include "kills.h"
 
@@ -11,8 +11,7 @@
 namespace luaspy::faults {
 namespace {
 
-// Some instants are within the attaching, which takes some 15 ms, most are between ticks and in
-// stops.
+// Some instants are during attaching, which takes about 15 ms; most are between ticks and in stops.
 void await_instant(Campaign& campaign, const Luaspy& luaspy) {
   if (campaign.chance(0.3)) {
     sleep_ms(campaign.random(0, 20));
@@ -22,8 +21,7 @@ void await_instant(Campaign& campaign, const Luaspy& luaspy) {
   sleep_ms(campaign.random(0, 40));
 }
 
-// luaspy stands still for a moment, so that it can be seen whether the signal comes while it holds
-// a thread.
+// Stops luaspy for a moment, to see whether the signal comes while it holds a thread.
 bool signal_and_see(const Luaspy& luaspy, const Victim& victim, int signal) {
   luaspy.process().signal(SIGSTOP);
   const bool stopped = luaspy.await_state('T');

@@ -1,5 +1,5 @@
-// Targets that have little of a CPU, or none for a while: quotas, freezers, storms of SIGSTOP and
-// SIGCONT.
+// Faults: targets that have a small share of a CPU, or none for a while: quotas, freezers, storms
+// of SIGSTOP and SIGCONT.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -16,7 +16,8 @@
 namespace luaspy::faults {
 namespace {
 
-// Campaigns are run where no group can be made, too: that is said, and is no loss of luaspy's.
+// Campaigns also run where no group can be created: this is reported, and is not an error of
+// luaspy.
 bool is_usable(Campaign& campaign, const Group& group) {
   if (group.usable()) return true;
   while (campaign.next()) {
@@ -52,7 +53,7 @@ Words record(const Campaign& campaign, const std::string& pid, double seconds) {
   return words;
 }
 
-// Does `disturb`, which has to leave the victim able to go on, again and again while luaspy looks
+// Calls `disturb`, which must leave the victim able to continue, again and again while luaspy looks
 // at it.
 void record_while(Campaign& campaign, const std::string& what, const std::function<void(Victim&)>& prepare,
                   const std::function<void(Victim&)>& disturb) {
@@ -71,7 +72,7 @@ void record_while(Campaign& campaign, const std::string& what, const std::functi
   campaign.remark(fmt::format("{} {}", times, what));
 }
 
-// The command that luaspy has launched; 0 if there is none yet.
+// The pid of the command that luaspy has launched; 0 if there is none yet.
 pid_t command_of(const Luaspy& luaspy) {
   const pid_t parent = luaspy.process().pid();
   std::istringstream children(read_file(fmt::format("/proc/{}/task/{}/children", parent, parent)));
@@ -89,8 +90,8 @@ std::string states_of(pid_t pid) {
   return text;
 }
 
-// One command for all rounds, a few seconds each: what freezes it comes seldom. It has to get on as
-// much as its quota lets it; luaspy has a part in the quota, as in a container.
+// One command for all rounds, a few seconds each, because what freezes it is rare. It must progress
+// as much as its quota allows; luaspy is under the same quota, as in a container.
 void launched_under_quota(Campaign& campaign, const std::string& rate, int us, int period_us) {
   constexpr double round_s = 2, patience_s = 8, start_s = 20;  // start_s: for its first result
   Group group(Group::Controller::cpu);
@@ -135,7 +136,7 @@ void launched_under_quota(Campaign& campaign, const std::string& rate, int us, i
     campaign.harmed(fmt::format("luaspy does not end with its command: {}{}", states_of(command), luaspy.where()));
   else if (!frozen && *status != 128 + SIGTERM)
     campaign.lost(fmt::format("luaspy's status is {}: {}", *status, luaspy.errors()));
-  // With so little of a CPU for both all ticks may come late, and are left out: then that is said.
+  // With so small a share of a CPU for both, all ticks may be late and left out: this is reported.
   else if (!frozen && luaspy.profile().empty() && luaspy.errors().find("late ticks") == std::string::npos)
     campaign.lost("no profile: " + luaspy.errors());
   if (!status) ::kill(command, SIGKILL);

@@ -1,4 +1,4 @@
-// Debuggers on the same target, and system calls that a stop could end.
+// Faults: debuggers on the same target, and system calls that a stop could end.
 
 #include <fmt/format.h>
 #include <sys/ptrace.h>
@@ -15,8 +15,8 @@
 namespace luaspy::faults {
 namespace {
 
-// A debugger: takes a thread, looks at it for a while, lets it go. False if it was refused:
-// somebody else had the thread just then.
+// A debugger: attaches to a thread, looks at it for a while, and detaches. False if it was refused
+// because another tracer had the thread.
 bool debug(pid_t tid, bool by_attach, double ms) {
   if (::ptrace(by_attach ? PTRACE_ATTACH : PTRACE_SEIZE, tid, nullptr, nullptr) != 0) return false;
   if (!by_attach) ::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
@@ -118,7 +118,7 @@ void has_blocked_threads(Campaign& campaign) {
     if (status != 0) campaign.lost("luaspy says: " + luaspy.errors());
     looks += samples_in(luaspy.profile(), "[epoll_wait]") + samples_in(luaspy.profile(), "[recvfrom]") +
              samples_in(luaspy.profile(), "[rt_sigtimedwait]");
-    victims.check();  // a call that ended is a wrong result
+    victims.check();  // a call that ended early is a wrong result
   }
   campaign.remark(fmt::format("0 EINTR may be, {} looks at blocked threads", looks));
 }

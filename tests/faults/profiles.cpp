@@ -1,4 +1,5 @@
-// However a recording ends, what there is is written, and whole if luaspy says so.
+// Faults: however a recording ends, luaspy writes what it has, and a recording that it reports as
+// complete is complete.
 
 #include "profiles.h"
 
@@ -40,7 +41,7 @@ bool is_whole_folded(const std::string& text) {
   return true;
 }
 
-// A recording that has all that there was.
+// Whether a recording has everything.
 bool is_whole(const std::string& format, const std::string& path) {
   const std::string text = read_file(path);
   if (text.empty()) return false;
@@ -56,7 +57,7 @@ bool is_whole(const std::string& format, const std::string& path) {
   return nlohmann::json::accept(text);
 }
 
-// A recording of a busy target at 5 kHz, begun.
+// A recording of a busy target at 5 kHz that has begun.
 struct Recording {
   Folder folder;
   std::string format;
@@ -73,7 +74,7 @@ struct Recording {
     if (!begun) campaign.lost("the recording does not begin: " + luaspy->errors());
   }
   std::string path() const { return luaspy->profile_path(); }
-  // Files that nobody asked for.
+  // Unexpected files.
   std::optional<std::string> left() const {
     for (const std::string& name : folder.names()) {
       if (name != "profile" && name != "errors" && name != "out") return name;
@@ -82,7 +83,7 @@ struct Recording {
   }
 };
 
-constexpr int no_samples = 11;  // it was asked to end that early
+constexpr int no_samples = 11;  // it was ended that early
 
 void check_whole(Campaign& campaign, Recording& recording, const std::optional<int>& status) {
   const bool empty = status == no_samples && (recording.format == "folded" || recording.format == "pprof");
@@ -93,7 +94,7 @@ void check_whole(Campaign& campaign, Recording& recording, const std::optional<i
   if (const auto name = recording.left()) campaign.harmed("a file is left: " + *name);
 }
 
-// Output fails in the end: a status and words that say so.
+// Checks that a failure of the output is reported in the end, by the status and a message.
 void check_told(Campaign& campaign, Recording& recording, const std::string& where, std::size_t most_said = 1 << 20) {
   const std::optional<int> status = recording.luaspy->process().wait(30);
   const std::string said = recording.luaspy->errors();
@@ -137,7 +138,7 @@ void asked_twice(Campaign& campaign) {
   campaign.remark(fmt::format("{} ended at once", at_once));
 }
 
-// Who starts luaspy so that it ignores SIGHUP wants it to go on.
+// If luaspy is started with SIGHUP ignored, it must continue.
 void nohup(Campaign& campaign) {
   Victims victims(campaign, "busy");
   while (campaign.next()) {
@@ -151,14 +152,14 @@ void nohup(Campaign& campaign) {
   }
 }
 
-// Its summary goes nowhere then.
+// Its summary cannot be written then.
 void terminal_is_closed(Campaign& campaign) {
   Victims victims(campaign, "busy");
   while (campaign.next()) {
     const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0) give_up("no terminal");
     Recording recording(campaign, victims.next(), {}, {.errors = ::ptsname(terminal), .terminal = true});
-    sleep_ms(campaign.random(1, 700));  // what is shown of the progress comes twice a second
+    sleep_ms(campaign.random(1, 700));  // progress is shown twice a second
     ::close(terminal);
     check_whole(campaign, recording, recording.luaspy->process().wait(30));
     victims.check();
@@ -201,7 +202,7 @@ void killed_while_rewriting(Campaign& campaign) {
     sleep_ms(campaign.random(5, 400));
     recording.luaspy->process().signal(SIGKILL);
     recording.luaspy->process().wait(10);
-    // Nothing yet, or whole; a raw recording is read up to its last flush, which is tested above.
+    // Nothing yet, or complete; a raw recording is readable up to its last flush, as tested above.
     const bool empty = recording.luaspy->profile().empty();
     written += !empty;
     if (!empty && recording.format != "raw" && !is_whole(recording.format, recording.path()))
@@ -219,7 +220,7 @@ void disk_is_full(Campaign& campaign) {
                         {.most_bytes = most});
     sleep_ms(campaign.random(150, 300));  // there are samples by then
     recording.luaspy->process().signal(SIGTERM);
-    check_told(campaign, recording, fmt::format("a disk with {} bytes", most), most);  // the words, too
+    check_told(campaign, recording, fmt::format("a disk with {} bytes", most), most);  // the message is limited, too
     if (const auto name = recording.left()) campaign.harmed("a file is left: " + *name);
     victims.check();
   }
@@ -254,7 +255,7 @@ void pipe_is_closed(Campaign& campaign) {
     if (!early) (void)!::read(ends[0], first.data(), first.size());
     if (!early) ::close(ends[0]);
     const std::optional<int> status = recording.luaspy->process().wait(30);
-    // What fits into a pipe is written before its reader goes.
+    // What fits into the pipe was written before its reader closed it.
     const bool in_time = !early && (status == 0 || status == no_samples);
     whole += in_time;
     if (!in_time) check_told(campaign, recording, "a closed pipe");

@@ -1,5 +1,5 @@
-// A deterministic Lua program writes the same bytes, whoever looks: on every Lua in the tables of
-// tests/targets/prepare.sh.
+// A deterministic Lua program writes the same bytes whether it is profiled or not: on every Lua in
+// the tables of tests/targets/prepare.sh.
 
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ void add_table(const std::string& file, bool luajit, std::vector<Program>& progr
       continue;
     }
     for (const char* const option : {"-jon", "-joff"}) {
-      // A build without the compiler has no -jon.
+      // A build without the compiler does not have -jon.
       if (name.ends_with("-nojit") && std::string_view(option) == "-jon") continue;
       Program with = program;
       with.name += std::string(" ") + option;

@@ -38,7 +38,7 @@ void compile(const Folder& folder, const Words& command) {
   if (compiler.wait(60) != 0) give_up("cannot compile: " + read_file(folder.path("errors")));
 }
 
-// Compiled once in a campaign.
+// Compiled once per campaign.
 struct Programs {
   Folder folder;
   std::string path[2];
@@ -70,7 +70,7 @@ std::string field(const std::string& status, const std::string& name) {
   return word;
 }
 
-constexpr double patience_s = 20;  // the machine may do other things, too
+constexpr double patience_s = 20;  // the machine may be busy
 
 }  // namespace
 

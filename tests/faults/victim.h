@@ -1,6 +1,6 @@
 #pragma once
-// A target of a campaign: programs/victim.c in one of its modes, with Lua 5.4 or LuaJIT, and
-// whether it is unharmed.
+// A target of a campaign: programs/victim.c in one of its modes, with Lua 5.4 or LuaJIT. It detects
+// whether the target was harmed.
 
 #include <memory>
 #include <optional>
@@ -18,14 +18,14 @@ class Victim {
   ~Victim();
 
   Child& process() { return *process_; }
-  // Which process luaspy is to look at.
+  // The process that luaspy profiles.
   std::string pid() const;
   const Board& board() const { return *board_; }
 
-  // What was harmed; nullopt: nothing. It lives, no thread is stopped or traced, it goes on, and
-  // every result was the right one.
+  // What was harmed; nullopt: nothing. Then it lives, no thread is stopped or traced, it makes
+  // progress, and every result was right.
   std::optional<std::string> harm(bool may_be_stopped = false) const;
-  // How many of its threads are traced now, and how many stand still.
+  // How many of its threads are traced now, and how many are stopped.
   struct Held {
     int traced = 0, stopped = 0;
   };
@@ -40,14 +40,14 @@ class Victim {
   std::unique_ptr<Child> process_;
 };
 
-// A victim of one mode for round after round: a new one each so many rounds, of the other Lua, and
-// whenever one was harmed.
+// A victim of one mode for many rounds: it is replaced by one with the other Lua after some rounds,
+// and whenever it was harmed.
 class Victims {
  public:
   Victims(Campaign& campaign, std::string mode) : campaign_(campaign), mode_(std::move(mode)) {}
   ~Victims();
   Victim& next();
-  // The end of a round: is it unharmed, and is nothing of luaspy left?
+  // At the end of a round: checks that it is unharmed, and that no process of luaspy is left.
   void check();
   std::uint64_t events();
 
@@ -59,11 +59,11 @@ class Victims {
   std::unique_ptr<Victim> victim_;
   Lua lua_ = Lua::luajit;
   int rounds_ = 0;
-  std::uint64_t events_ = 0;  // of those before
+  std::uint64_t events_ = 0;  // of previous victims
 };
 
 std::string victim_program(Lua lua);
-// Makes the file and maps it, for as long as the campaign lasts.
+// Creates the file and maps it until the campaign ends.
 Board* map_board(const std::string& path);
 // A process of luaspy that should have ended.
 std::optional<std::string> left_over();

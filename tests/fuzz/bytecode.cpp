@@ -1,4 +1,4 @@
-// What a caller calls its callee, by bytecode that no compiler made: a Prototype from the input.
+// The name that a caller has for its callee, from arbitrary bytecode: a Prototype from the input.
 
 #include "luastate/bytecode.h"
 

@@ -1,4 +1,4 @@
-// Core files: an input is one, and all of it is hostile (core).
+// Core files (core): the input is a core file, all of it hostile.
 
 #include "attach/core_file.h"
 

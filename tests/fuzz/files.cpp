@@ -1,4 +1,5 @@
-// Files: raw recordings and all that is made of them (raw), the target's source (source).
+// Files: raw recordings and all formats that are made from them (raw), the target's source
+// (source).
 
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ void put_u32(std::string& out, std::uint64_t number) {
   for (int i = 0; i < 4; ++i) out += static_cast<char>(number >> 8 * i & 0xff);
 }
 
-// What no fuzzer finds by itself, the sums of blocks, is put there for it.
+// Adds the checksums of blocks, which a fuzzer cannot find by itself.
 std::string recording_of(std::uint8_t version, std::string_view records, std::size_t cut) {
   cut = std::min(cut, records.size());
   std::string file = std::string(raw::magic) + static_cast<char>(version);
@@ -43,7 +44,7 @@ std::string recording_of(std::uint8_t version, std::string_view records, std::si
   return file;
 }
 
-// Of version 2: what they count comes first.
+// Version 2: the unit comes first.
 std::string counted(std::string_view records, std::uint8_t choice) {
   const std::string_view unit = name(static_cast<Unit>(choice % unit_count));
   std::string body;
@@ -51,7 +52,7 @@ std::string counted(std::string_view records, std::uint8_t choice) {
   return fmt::format("\x01{}{}{}", static_cast<char>(body.size()), body, records);
 }
 
-// Lines of text as a terminal and other programs may have them.
+// Expects lines of text that are harmless for a terminal and other programs.
 void expect_plain(std::string_view text, const char* what) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t'; };
   expect(std::ranges::none_of(text, is_control), what);
@@ -135,7 +136,7 @@ void raw(Bytes bytes) {
   write_flamegraph_diff(*profile, *profile, (more & 32) != 0 ? Compared::weights : Compared::shares, options, page);
 }
 
-// The file is this process's: it is read as a target's is.
+// The file belongs to this process, and is read like a file of a target.
 void source(Bytes bytes) {
   Input input(bytes);
   const int line = input.take<std::int16_t>();

@@ -1,5 +1,5 @@
 #pragma once
-// What fuzz targets share. One program has all of them: run.cpp runs files through a target,
+// Shared by fuzz targets. One program has all of them: run.cpp runs files through a target,
 // driver.cpp lets libFuzzer do it.
 
 #include <cstdint>
@@ -19,18 +19,18 @@ struct FuzzTarget {
 };
 std::span<const FuzzTarget> targets();
 
-// What all inputs have in common is read: it takes longer than one of them.
+// Reads what all inputs have in common, which takes longer than one input.
 void prepare();
-// One input through one target: it may take 2 s of processor time, sanitizers and all, and must
-// end.
+// Runs one input through one target: it may take 2 s of processor time, including the sanitizers,
+// and must end.
 void run(const FuzzTarget& target, Bytes input);
 
-// A claim that does not hold ends the program: libFuzzer keeps the input.
+// Ends the program if the claim does not hold: libFuzzer then keeps the input.
 void expect(bool holds, const char* claim);
-// Valid UTF-8 without control characters, of `most` bytes at the most.
+// Expects valid UTF-8 without control characters, of at most `most` bytes.
 void expect_printable(std::string_view text, std::size_t most, const char* what);
 
-// What an input says, taken from its front. 0 where it ends.
+// Takes values from the front of an input; after its end, they are 0.
 class Input {
  public:
   explicit Input(Bytes bytes) : bytes_(bytes) {}

@@ -1,6 +1,6 @@
-// What is mapped: ELF files (elf), their call frame information (call_frames), /proc/PID/maps
-// (maps), which Lua is in an image (detect), and machine code that prologues, virtual machines and
-// collectors are found in (machine_code).
+// Modules: ELF files (elf), their call frame information (call_frames), /proc/PID/maps (maps),
+// which Lua is in an image (detect), and machine code in which prologues, virtual machines and
+// collectors are searched for (machine_code).
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr Address base = 0x7000'0000'0000;
 
-// The input, at `base`; what is behind it is zero up to the page's end.
+// The input, at `base`; the rest of its last page is zero.
 class InputMemory : public Memory {
  public:
   explicit InputMemory(Bytes bytes) : bytes_(bytes.begin(), bytes.end()) {
@@ -55,7 +55,7 @@ NativeFrame frame_at(Address pc, Address sp) {
   return frame;
 }
 
-// A file that is what the input is, mapped as one piece; or, as the vdso, read from memory.
+// A file with the input as its contents, mapped in one piece; or, like the vdso, read from memory.
 void look_at_module(Bytes bytes, bool in_memory) {
   const InputMemory memory(bytes);
   if (memory.size() == 0) return;
@@ -144,7 +144,7 @@ void maps(Bytes bytes) {
   modules.update(space);
 }
 
-// An input: an image, and in it what may be an ident.
+// An input: an image that may contain an ident.
 void detect(Bytes bytes) {
   Input input(bytes);
   const std::size_t executable = input.take<std::uint8_t>();

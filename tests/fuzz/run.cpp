@@ -1,7 +1,7 @@
 // Runs inputs through their targets, without a fuzzer: fuzz_corpora DIRECTORY [TARGET], where
 // DIRECTORY/TARGET/… are a target's inputs. A target without inputs is a failure. Each input is
-// also cut short and torn: what a corpus covers stays covered when the input's form changes a
-// little.
+// also run truncated and with parts missing, so that coverage survives small changes of the input's
+// form.
 
 #include <cstdio>
 #include <filesystem>

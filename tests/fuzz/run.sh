@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# run.sh SECONDS [TARGET…]: builds the preset fuzz and fuzzes each target in turn, for so long each. Prints executions, coverage and crashes; what crashed stays in
-# build/fuzz/found, new inputs in build/fuzz/inputs (`run.sh 0 TARGET…` puts what of them is worth it, at most 150 kB a target, into the corpus). Exit code 1 if
-# anything crashed.
+# run.sh SECONDS [TARGET…]: builds the preset fuzz and fuzzes each target in turn for that long.
+# Prints executions, coverage and crashes. Crashing inputs are kept in build/fuzz/found, new inputs
+# in build/fuzz/inputs (`run.sh 0 TARGET…` adds the useful ones, at most 150 kB per target, to the
+# corpus). Exit code 1 if anything crashed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=$1

@@ -1,6 +1,6 @@
-// lua_States in hostile memory: which run, their calls, names and bytecode (puc, luajit), variables
-// and values (locals), traces (snapshots), all coroutines (heap). An input: the number of a saved
-// stop, then changes to its memory (fake_memory.h).
+// lua_States in hostile memory: which of them run, their calls, names and bytecode (puc, luajit),
+// variables and values (locals), traces (snapshots), all coroutines (heap). An input: the number of
+// a saved stop, then changes to its memory (fake_memory.h).
 
 #include "heap/coroutines.h"
 #include "luastate/lua_reader.h"
@@ -20,10 +20,9 @@ WalkLimits limits() {
   return limits;
 }
 
-// What a look at one thread may read. A walk of a stack of 500 calls takes 4 reads a call, names of
-// 500 functions some 20 each; what is counted of a stack that is deeper is at most 1 000 000 calls
-// (LUAI_MAXCCALLS, luai_maxcstack), of two states, each of which is touched by 2 reads when states
-// are located.
+// What a look at one thread may read. A walk of a stack of 500 calls takes 4 reads per call, and
+// names of 500 functions about 20 each. Of a deeper stack, at most 1 000 000 calls are counted
+// (LUAI_MAXCCALLS, luai_maxcstack), for two states; locating the states takes 2 reads per call.
 constexpr std::int64_t most_reads = 4'000'000, most_bytes = std::int64_t{1} << 30;
 
 struct Look {

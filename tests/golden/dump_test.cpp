@@ -1,5 +1,5 @@
-// What dump writes, for people and for programs: of saved stops (replay/stops) and of everything
-// else that a look can hold.
+// The output of dump, for people and for programs: for saved stops (replay/stops) and for
+// everything else that a look can contain.
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>

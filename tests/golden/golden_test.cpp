@@ -1,4 +1,4 @@
-// Every writer on the sample profile: byte for byte what the files beside this one say.
+// Every writer on the sample profile: its output must be identical to the file in this folder.
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ std::string written(const char* format, const WriteOptions& options, Unit unit =
   return out.str();
 }
 
-// What a page carries.
+// The data in a page.
 std::string data_of(const std::string& page) {
   const std::string begin = "id=\"data\">";
   const std::size_t from = page.find(begin) + begin.size();
@@ -53,7 +53,7 @@ TEST_CASE("flame graph: what the page carries", "[golden]") {
   golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
 }
 
-// pprof's are compressed: tests/readers/formats/check.py compares what is in them with
+// pprof files are compressed: tests/readers/formats/check.py compares their contents with
 // sample.pprof.txt.
 TEST_CASE("callgrind, chrometrace and firefox", "[golden]") {
   golden::check("sample.callgrind", written("callgrind", {}));
@@ -62,7 +62,7 @@ TEST_CASE("callgrind, chrometrace and firefox", "[golden]") {
   golden::check("sample.firefox.json", written("firefox", {}));
 }
 
-// pprof's: tests/readers/formats/check.py, as above. chrometrace shows time only.
+// For pprof, see tests/readers/formats/check.py, as above. chrometrace only shows time.
 TEST_CASE("a profile of bytes in each format", "[golden]") {
   const auto check = [](const char* format, const std::string& file) {
     golden::check(file, written(format, {}, Unit::bytes));
@@ -77,7 +77,7 @@ TEST_CASE("a profile of bytes in each format", "[golden]") {
   golden::check("sample.bytes.flamegraph_diff.json", data_of(difference.str()));
 }
 
-// read.py of tests/readers/raw reads these, too.
+// read.py of tests/readers/raw also reads these.
 TEST_CASE("raw recordings, of time and of bytes", "[golden]") {
   golden::check("sample.luaspy", sample_recording(Unit::nanoseconds));
   golden::check("sample.bytes.luaspy", sample_recording(Unit::bytes));

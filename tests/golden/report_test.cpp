@@ -1,4 +1,4 @@
-// What report prints, of the sample profile: each of its views.
+// What report prints for the sample profile, in each of its views.
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Whole screens of top, in each of their forms.
+// Whole screens of top, in each form.
 
 #include "support/golden.h"
 #include "support/sample_profile.h"
@@ -71,7 +71,7 @@ TopTarget sample_target() {
   return target;
 }
 
-// `styled`: "{style:text}", where it is not plain.
+// `styled`: text that is not plain becomes "{style:text}".
 std::string text_of(TopView& view, const TopTarget& target, TopSize size, bool styled = false) {
   static constexpr std::array styles = {"plain", "bold",     "dim",           "heading", "sorted", "warning",
                                         "key",   "hot",      "warm",          "lua",     "c",      "code",

@@ -1,6 +1,6 @@
-// What the collector does, what a finalizer does that it has called, and what Lua does: told apart
-// in every sample, and in their shares by the program's own clock. In PUC Luas without symbols the
-// collector is found by its machine code.
+// The collector, a finalizer that it has called, and Lua must be distinguished in every sample, and
+// their shares must agree with the program's own clock. In PUC Luas without symbols the collector
+// is found by its machine code.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -22,9 +22,9 @@ struct Turns {
 };
 
 struct Counts {
-  std::int64_t collecting = 0, counted = 0;  // in the turns of known length, but for the clock
+  std::int64_t collecting = 0, counted = 0;  // in the turns of known length, except in the clock
   std::int64_t finalizers = 0, finalizers_wrong = 0;
-  std::int64_t forced = 0, forced_missed = 0;  // collectgarbage is the innermost call, and not to call a finalizer
+  std::int64_t forced = 0, forced_missed = 0;  // collectgarbage is the innermost call, and is not calling a finalizer
   std::int64_t idle_wrong = 0, automatic = 0;
 };
 
@@ -72,12 +72,12 @@ TEST_CASE("the collector's work is told from Lua's, and from its finalizers'", "
   REQUIRE(std::sscanf(said.c_str(), "collecting %lf other %lf", &collecting, &other) == 2);
   REQUIRE(counts.forced >= 20);
   REQUIRE(counts.finalizers >= 20);
-  CHECK(counts.forced_missed <= 3 + counts.forced / 20);         // collectgarbage itself; there may be few
+  CHECK(counts.forced_missed <= 3 + counts.forced / 20);         // collectgarbage itself; there may be few samples
   CHECK(counts.finalizers_wrong <= 3 + counts.finalizers / 20);  // the way to the finalizer
   CHECK(counts.idle_wrong == 0);
   CHECK(counts.automatic > 0);
   const double expected = collecting / (collecting + other), samples = static_cast<double>(counts.counted);
-  // Binomial; 5 sigma, and 5 % for the ends of the run, and because turns last longer than a tick.
+  // Binomial: 5 sigma, plus 5 % for the ends of the run, and because turns are longer than a tick.
   CHECK(std::abs(static_cast<double>(counts.collecting) / samples - expected) <
         5 * std::sqrt(expected * (1 - expected) / samples) + 0.05);
 }

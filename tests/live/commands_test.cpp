@@ -1,5 +1,5 @@
-// What a user meets at the command line: exit codes and the sentences that go with them, signals,
-// output files, and how the target and a launched command are treated.
+// The command line as a user sees it: exit codes and their messages, signals, output files, and the
+// treatment of the target and of a launched command.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -32,7 +32,7 @@ void check(const Finished& finished, int status, const std::string& pattern) {
   CHECK(finished.err.size() < 4000);
 }
 
-// record and dump refuse in the same way.
+// Checks that record and dump refuse in the same way.
 void check_both(const std::string& pid, int status, const std::string& pattern) {
   const Folder folder;
   for (const Words& command :
@@ -46,7 +46,7 @@ void check_both(const std::string& pid, int status, const std::string& pattern) 
   }
 }
 
-// A process that the test made by fork.
+// A process that the test forked.
 class Forked {
  public:
   explicit Forked(const std::function<void(int say, int hear)>& body) {
@@ -73,7 +73,7 @@ class Forked {
     ::waitpid(pid_, nullptr, 0);
   }
   pid_t pid() const { return pid_; }
-  // A byte from it; 0 if it has closed its end.
+  // Reads a byte from it; 0 if it has closed its end.
   char hear() const {
     char byte = 0;
     return ::read(listen_, &byte, 1) == 1 ? byte : '\0';
@@ -84,7 +84,7 @@ class Forked {
   int listen_ = -1, speak_ = -1;
 };
 
-// Kills a process that something that the test started has started.
+// Kills a process that was started by a process of the test.
 struct Killer {
   pid_t pid = 0;
   ~Killer() {
@@ -109,7 +109,7 @@ bool catches(pid_t pid, int signal) {
   return !mask.empty() && (std::stoull(mask, nullptr, 16) >> (signal - 1) & 1) != 0;
 }
 
-// How often a process was scheduled: luaspy is once or more at each tick.
+// How often a process was scheduled: luaspy is scheduled at least once per tick.
 long long runs(pid_t pid) {
   std::istringstream fields(read_file(fmt::format("/proc/{}/schedstat", pid)));
   long long run = 0, waited = 0, count = 0;
@@ -125,7 +125,7 @@ void await_recording(Running& luaspy) {
   luaspy.await("luaspy has ticked", [&] { return runs(luaspy.pid()) >= before + 100; });
 }
 
-// How many ms of samples there are.
+// Returns how many ms of samples there are.
 double check_speedscope(const std::string& text) {
   INFO(text.substr(0, 1000));
   const nlohmann::json json = nlohmann::json::parse(text);
@@ -183,7 +183,7 @@ TEST_CASE("help and version fit a screen", "[commands]") {
 }
 
 TEST_CASE("no such process", "[commands]") {
-  // A pid that was just in use and is not any more; pids come round only after all others.
+  // A pid that was just in use and no longer is: a pid is only reused after all others.
   pid_t gone = 0;
   {
     const Forked forked([](int, int) {});
@@ -213,7 +213,7 @@ TEST_CASE("a kernel thread", "[commands]") {
     if (rest && (std::stoull(field) & 0x00200000) != 0) kernel_thread = std::stoi(name);
   }
   if (kernel_thread == 0) {
-    // In a pid namespace of its own no kernel thread can be named at all, pid 2 included.
+    // In a separate pid namespace no kernel thread has a pid, so pid 2 is not one either.
     INFO("no kernel thread is visible here, so pid 2 must not be taken for one");
     const Finished finished = luaspy({"dump", "--pid", "2"});
     CHECK(finished.err.find("kernel thread") == std::string::npos);
@@ -255,8 +255,8 @@ TEST_CASE("an already traced process", "[commands]") {
   check_both(pid_of(running), 9, fmt::format("{} is already traced by process {} \\(live", tracee, tracer.pid()));
 }
 
-// Not an assembler's work, so that no 32-bit toolchain is needed: write(1, "READY\n", 6), then
-// pause() for ever.
+// Machine code, so that no 32-bit toolchain is needed: write(1, "READY\n", 6), then pause()
+// forever.
 TEST_CASE("a 32-bit process", "[commands]") {
   const std::string code(
       "\xb8\x04\x00\x00\x00\xbb\x01\x00\x00\x00\xb9\x7c\x80\x04\x08\xba\x06\x00\x00\x00\xcd\x80"  // mov eax,4; ebx,1;
@@ -289,7 +289,7 @@ TEST_CASE("a 32-bit process", "[commands]") {
 TEST_CASE("no permission", "[commands]") {
   const Folder folder;
   const bool root = ::geteuid() == 0;
-  // As root: luaspy as nobody, from a place that nobody can read.
+  // As root: luaspy runs as user nobody, from a folder that this user can read.
   std::filesystem::copy_file(LUASPY_PROGRAM, folder.path("luaspy"));
   REQUIRE(::chmod(folder.path("luaspy").c_str(), 0755) == 0);
   const Words as_other = root ? Words{"setpriv",        "--reuid=65534",   "--regid=65534",
@@ -355,8 +355,7 @@ TEST_CASE("no thread stands still for more of the time than --max-stopped allows
   check(bounded, 0, "rate lowered to [0-9.]+ Hz .*more than 2 %");
   std::smatch match;
   REQUIRE(std::regex_search(bounded.err, match, std::regex("in total, ([0-9.]+) % of the time")));
-  CHECK(std::stod(match[1]) < 5);  // without a bound 20 and more; on a machine that does other things too, the last
-                                   // stop may be a long one
+  CHECK(std::stod(match[1]) < 5);  // without a bound it is 20 and more; on a busy machine the last stop may be long
   CHECK(std::regex_search(bounded.err, std::regex("lost: .*[0-9]{4,} skipped ticks")));
   const Finished enough = luaspy({"record", "-d", "1", "-r", "10", "--max-stopped", "100", "-o",
                                   folder.path("profile.speedscope.json"), "--pid", pid_of(running)});
@@ -375,7 +374,7 @@ TEST_CASE("output that cannot be written", "[commands]") {
   for (const std::string& file : {folder.path("missing/profile"), folder.path()}) {
     const Finished finished = record(file);
     check(finished, 8, "Cannot write " + file);
-    CHECK(finished.err.find("ticks a second") == std::string::npos);  // told before the recording, not after it
+    CHECK(finished.err.find("ticks a second") == std::string::npos);  // printed before the recording, not after it
   }
   const Finished full = record("/dev/full");
   check(full, 8, "Cannot write all of /dev/full");
@@ -385,7 +384,7 @@ TEST_CASE("output that cannot be written", "[commands]") {
                                     "-f", format, "-o", "-", "--pid", pid_of(running)});
     check(to_stdout, 8, "Cannot write all of");
   }
-  // A reader that goes away.
+  // A reader that closes the pipe.
   const Finished piped = run({"/bin/sh", "-c", "{ \"$@\"; echo status $? >&2; } | true", "sh", LUASPY_PROGRAM, "record",
                               "-d", "0.3", "-o", "-", "--pid", pid_of(running)});
   INFO(piped.err);
@@ -435,7 +434,7 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   CHECK(record(lua({"-e", "os.exit(7)"}, name)).status == 7);
   CHECK(record(lua({"-e", "error('broken')"}, name)).status == 1);
   CHECK(record(lua({"-e", "os.exit(true)"}, name)).status == 0);
-  // What follows the command's name is the command's.
+  // Everything after the command's name belongs to the command.
   CHECK(record(lua({"-", "-d", "5", "--pid", "1"}, name), "os.exit(#arg == 4 and arg[1] == '-d' and 42)").status == 42);
 
   const Finished echo = record(lua({"-e",
@@ -534,8 +533,7 @@ TEST_CASE("a killed luaspy leaves the target running", "[commands]") {
 
 TEST_CASE("the target's own signals arrive while it is recorded", "[commands]") {
   const Folder folder;
-  // A shell counts USR1 in a trap, between commands of its own: it is a target as good as any, with
-  // --mode native.
+  // A shell counts USR1 in a trap, between its commands: with --mode native it is a normal target.
   Running running({"/bin/sh", "-c", "n=0; trap 'n=$((n+1)); echo got $n' USR1; echo READY; while :; do :; done"});
   running.read_until("READY");
   Running luaspy(
@@ -544,7 +542,7 @@ TEST_CASE("the target's own signals arrive while it is recorded", "[commands]") 
   await_recording(luaspy);
   for (int i = 1; i <= 1000; ++i) {
     ::kill(running.pid(), SIGUSR1);
-    running.read_until(fmt::format("got {}", i));  // none is lost
+    running.read_until(fmt::format("got {}", i));  // no signal is lost
   }
   ::kill(luaspy.pid(), SIGTERM);
   CHECK(luaspy.wait() == 0);

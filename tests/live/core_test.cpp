@@ -1,5 +1,5 @@
-// Core files, the kernel's and gcore's: what dump says of them is what it said of the process while
-// that lived.
+// Core files from the kernel and from gcore: dump must show the same for a core file as for the
+// process while it lived.
 
 #include <signal.h>
 
@@ -25,8 +25,8 @@ Json dump_core(const std::string& core, const Words& options = {}) {
   return Json::parse(finished.out);
 }
 
-// In a folder of its own, where it may leave a core; the program is a copy there, so that it can be
-// taken away.
+// Runs a command in its own folder, where it may leave a core. The program is copied there, so that
+// it can be removed.
 Words in(const Folder& folder, Words command) {
   const auto program = std::ranges::find_if(command, [](const std::string& word) {
     return word.find("/lua") != std::string::npos && std::filesystem::is_regular_file(word);
@@ -62,8 +62,8 @@ void await_sleep(Running& running) {
                 [&] { return read_file(fmt::format("/proc/{}/syscall", running.pid())).starts_with("0 "); });
 }
 
-// Of the only thread. A wait has its file's name while the process lives, and where a library is
-// not at hand a C function has none.
+// The stack of the only thread. A wait only has its file's name while the process lives, and a C
+// function has no name if its library is not available.
 Json stack_of(const Json& dump) { return dump.at("threads").at(0).at("frames"); }
 
 Json lua_of(const Json& dump) {
@@ -88,8 +88,8 @@ void check_same(const Json& live, const Json& core) {
   CHECK(core.at("threads").at(0).at("wait").at("system_call") == "read");
 }
 
-// Without the program, and without all files: the Lua half is the same, and of the native half
-// nothing is made up.
+// Without the program, and without all files, the Lua half must be the same, and the native half
+// must not be invented.
 void check_without_files(const Json& live, const Folder& folder, const std::string& core) {
   std::filesystem::rename(folder.path("program"), folder.path("moved"));
   check_same(live, dump_core(core, {"--exe", folder.path("moved")}));
@@ -112,7 +112,8 @@ void check_without_files(const Json& live, const Folder& folder, const std::stri
   CHECK(wrong.err.find("/bin/true is not the program that") != std::string::npos);
 }
 
-// Whatever is missing: an answer or a reason, and no frame that the whole file does not have.
+// Whatever part is missing, dump must give an answer or a reason, and only frames that the whole
+// file has.
 void check_cut(const Json& live, const Folder& folder, const std::string& core) {
   const std::string whole = read_file(core), cut = folder.path("cut");
   constexpr std::size_t parts = 24;

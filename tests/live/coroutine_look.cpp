@@ -48,7 +48,7 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
     std::vector<std::vector<Activation>> active(1);
     const ThreadState state = thread.state();
     const std::uint64_t runs = thread.run_count();
-    if (state.kind == ThreadState::Kind::sleeping && state.system_call >= 0) {  // not one that waits for a page
+    if (state.kind == ThreadState::Kind::sleeping && state.system_call >= 0) {  // not a thread that waits for a page
       Registers registers;
       registers.set(rsp, state.sp);
       registers.set(rip, state.pc);

@@ -1,5 +1,5 @@
 #pragma once
-// A look at the coroutines of a process, as a command takes it, but for several threads that run:
+// A look at the coroutines of a process, as a command makes it, except for several running threads:
 // here only the first one is stopped.
 
 #include <memory>
@@ -14,14 +14,14 @@ struct CoroutineLookup {
   std::vector<StateReport> states;
   bool complete = false;
   int tries = 0;
-  std::size_t bytes = 0;                                                  // copied in the stop
+  std::size_t bytes = 0;                                                  // copied during the stop
   std::chrono::nanoseconds learning{}, stopped{}, copying{}, settling{};  // of the last try
 };
 
 class CoroutineWatcher {
  public:
   explicit CoroutineWatcher(pid_t pid, CoroutineLimits limits = {});
-  // Up to `tries` times, until nothing is missing.
+  // Looks up to `tries` times, until nothing is missing.
   CoroutineLookup look(int tries = 4);
 
  private:

@@ -1,5 +1,5 @@
-// Every coroutine of a process, against what the program itself says of each: coroutine.status and
-// debug.traceback.
+// Every coroutine of a process, compared with what the program itself prints about it:
+// coroutine.status and debug.traceback.
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -78,8 +78,8 @@ std::string describe(const StateReport& report) {
   return result;
 }
 
-// Does a group say the same of a coroutine as the program? Of those that run the innermost frames
-// have gone on since.
+// Whether a group agrees with what the program printed about a coroutine. The innermost frames of
+// running coroutines have changed since.
 bool same_coroutine(const Told& told, const CoroutineGroup& group) {
   if (told.status != lua_status(group.status)) return false;
   const bool finer = told.label == "not started" || told.label == "failed" || told.label == "dead";
@@ -136,8 +136,8 @@ void check_kinds(const Words& command, const std::string& kind) {
   compare(told, look.states[0]);
   CHECK(look.states[0].main_status == CoroutineStatus::normal);
   CHECK(count_of(look.states[0], CoroutineStatus::running) == 1);
-  // A generational collector is an incremental one for some time when collections do not free
-  // enough (lgc.c, stepgenfull).
+  // A generational collector becomes incremental for some time if collections do not free enough
+  // (lgc.c, stepgenfull).
   if (kind == "kinds") CHECK(look.states[0].collector.mode == "incremental");
   CHECK(look.states[0].collector.bytes > 20'000);
 }
@@ -245,7 +245,7 @@ TEST_CASE("a forest that works on", "[coroutines][all]") {
       if (group.status == CoroutineStatus::suspended && of_forest) CHECK(group.count <= 100);
       if (of_forest || group.status == CoroutineStatus::running) in_forest += group.count;
     }
-    // One may be just being resumed, or a short-lived one run.
+    // One may just be resumed, or a short-lived one may run.
     if (look.complete) CHECK((in_forest == 1000 || in_forest == 1001));
   }
   CHECK(complete);
@@ -265,7 +265,7 @@ TEST_CASE("all Luas of a process are found, whatever thread they are of", "[coro
   CHECK(suspended == std::multiset<std::int64_t>{1, 2, 3, 4, 5});
 }
 
-// Not a test: what a look costs in a heap of COROUTINES_MB megabytes.
+// Not a test: measures the cost of a look in a heap of COROUTINES_MB megabytes.
 TEST_CASE("what a look at coroutines costs", "[.][coroutines_cost]") {
   const char* const mb = std::getenv("COROUTINES_MB");
   for (const char* const name : {"lua-5.4.9-O2", "luajit-2.1.newest-gc64"}) {

@@ -1,5 +1,4 @@
-// luaspy doctor: what it finds and says, and that nothing of what a program keeps to itself is in
-// it.
+// luaspy doctor: what it finds and reports, and that the report has no private data of a program.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +21,7 @@ const std::string code =
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// The report of a process, which has no secret in it.
+// The report about a process, checked to contain no secret.
 std::string report(pid_t pid) {
   const Finished finished = luaspy({"doctor", "--pid", std::to_string(pid)});
   INFO(finished.out << finished.err);
@@ -53,7 +52,7 @@ TEST_CASE("a report about PUC Lua", "[doctor]") {
   CHECK(has(text, "cross-links hold"));
   CHECK(std::regex_search(text, std::regex(R"(lua_State 0x[0-9a-f]+ of 0x[0-9a-f]+, Lua 5\.4)")));
   CHECK(std::regex_search(text, std::regex(R"(\* Lua 5\.4\S+: fits at \d+ \(first 0x)")));
-  // The other rows of the series are tried, and why they are rejected is said.
+  // The other rows of the series are tried, and the report says why they are rejected.
   CHECK(std::regex_search(text, std::regex(R"(  Lua 5\.1\S*: (fits nowhere|nothing looks like its lua_State))")));
   CHECK(std::regex_search(text, std::regex(R"(      not at \d+ \(first 0x[0-9a-f]+\): )")));
 }
@@ -85,7 +84,7 @@ TEST_CASE("a report about a process without Lua", "[doctor]") {
 
 TEST_CASE("a report about a user's process, in a file, with a saved stop", "[doctor]") {
   const Folder folder;
-  // As root: of somebody else.
+  // As root: a process of another user.
   const Words as_user = ::geteuid() == 0 ? Words{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
                                          : Words{};
   Running program(as_user + with_secret + lua({"-e", code, "argsecret"}));

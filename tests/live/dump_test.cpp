@@ -1,4 +1,4 @@
-// Why does it hang? What dump says of programs that are stuck in the ways that programs get stuck.
+// Why does it hang? The output of dump for programs that are stuck in typical ways.
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -156,7 +156,7 @@ TEST_CASE("ten thousand waiting coroutines are some lines", "[dump]") {
     CHECK(state.at("exact") == true);
     CHECK(!json.contains("disturbed"));
     CHECK(json.at("stood_still_ns") > 0);
-    // One may be between its end and the next one's beginning.
+    // One coroutine may have ended just before the next one begins.
     std::int64_t alive = 0;
     for (const char* const status : {"suspended", "running", "normal", "not started"})
       alive += state.at("coroutines").value(status, 0);

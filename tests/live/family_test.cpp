@@ -1,4 +1,4 @@
-// Several processes, several looks, and luaspy itself being stopped.
+// Several processes, several looks, and luaspy itself stopped.
 
 #include <signal.h>
 
@@ -24,7 +24,7 @@ char state_of(pid_t pid) {
   return end == std::string::npos ? '?' : stat.at(end + 2);
 }
 
-// Functions by the process, "[process PID COMMAND]", that they were seen in.
+// Functions by the process in which they were seen, "[process PID COMMAND]".
 std::map<std::string, std::set<std::string>> functions_by_process(const std::string& folded) {
   std::map<std::string, std::set<std::string>> seen;
   for (const FoldedStack& stack : parse_folded(folded)) {
@@ -33,11 +33,11 @@ std::map<std::string, std::set<std::string>> functions_by_process(const std::str
   return seen;
 }
 
-// A server whose children outlive it if it is killed, as nginx's workers do: they go first.
+// A server whose children outlive it if it is killed, like nginx's workers: they are ended first.
 struct WithChildren {
   const Running& running;
   ~WithChildren() {
-    ::kill(running.pid(), SIGSTOP);  // it would make new ones
+    ::kill(running.pid(), SIGSTOP);  // it would start new ones
     std::istringstream children(read_file(fmt::format("/proc/{0}/task/{0}/children", running.pid())));
     for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
   }
@@ -133,8 +133,8 @@ TEST_CASE("a luaspy that is stopped by Ctrl-Z keeps no thread of the target stop
   Running working(command);
   working.read_until("READY");
   const std::string profile = folder.path("profile.folded");
-  // In a process group of its own: where no shell looks after a group, Ctrl-Z does nothing (POSIX,
-  // orphaned process group).
+  // In its own process group: Ctrl-Z does nothing in a group without a shell (POSIX, orphaned
+  // process group).
   Running recording({"python3", "-c", "import os, sys; os.setpgid(0, 0); os.execv(sys.argv[1], sys.argv[1:])",
                      LUASPY_PROGRAM, "record", "-r", "2000", "--max-stopped", "100", "-o", profile, "--pid",
                      std::to_string(working.pid())});

@@ -1,4 +1,4 @@
-// Luas and states in places, and in shapes, in which the lua program does not have them.
+// Luas and states in places and forms that differ from those of the lua program.
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -27,7 +27,7 @@ Recorded record(const Running& running, const Words& options = {}) {
   return recorded;
 }
 
-// Are there frames with these texts in them in this order on the stack, outermost first?
+// Whether the stack has frames that contain these texts, in this order, outermost first.
 bool has(const FoldedStack& stack, const Words& wanted) {
   auto from = stack.frames.begin();
   for (const std::string& text : wanted) {
@@ -79,7 +79,7 @@ TEST_CASE("LuaJIT calls C functions through a wrapper", "[finding]") {
 TEST_CASE("Lua is called without protection", "[finding]") {
   struct Way {
     std::string name;
-    std::vector<Words> stacks;  // each of which has its share of the samples
+    std::vector<Words> stacks;  // each must have its share of the samples
   };
   const std::string version = source_version(GENERATE("5.1", "5.2", "5.3", "5.4", "5.5"));
   const Way way = GENERATE(
@@ -103,7 +103,7 @@ TEST_CASE("Lua is called without protection", "[finding]") {
     right += count;
   }
   CHECK(static_cast<double>(right) > 0.9 * static_cast<double>(recorded.all));
-  // Nothing is counted to the other state.
+  // Nothing is counted for the other state.
   for (const FoldedStack& stack : recorded.stacks) {
     const bool wrong = has(stack, {"call_first", "(second:"}) || has(stack, {"call_second", "(first:"}) ||
                        (way.name == "inside" && has(stack, {"(second:", "(first:"}));
@@ -159,7 +159,7 @@ TEST_CASE("programs without a Lua are not listed", "[finding]") {
   Running bash({"bash", "-c", "echo READY; read -r _"}),
       python({"python3", "-c", "print('READY', flush=True); input()"}),
       perl({"perl", "-e", "$| = 1; print \"READY\\n\"; <STDIN>"});
-  // What knows Lua's names: luaspy itself, by another path.
+  // A program that contains Lua's names: luaspy itself, under another path.
   const Folder folder;
   Running copy({folder.write("spy", read_file(LUASPY_PROGRAM), 0755), "record", "-o", "/dev/null", "--pid",
                 std::to_string(bash.pid())});

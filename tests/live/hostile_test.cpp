@@ -1,6 +1,6 @@
-// Commands on a program that builds hostile states, code and names (programs/hostile.c): what they
-// say is text without controls, JSON that is JSON, a page without other scripts; in bounded time
-// and memory.
+// Commands on a program that builds hostile states, code and names (programs/hostile.c): their
+// output must be text without control characters, valid JSON, or a page without other scripts; in
+// bounded time and memory.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ struct Hostile {
   }
   ~Hostile() { running.close_input(); }
 
-  // luaspy in 1 GiB, address space and all, and 20 s.
+  // Runs luaspy in at most 1 GiB of address space and 20 s.
   Finished luaspy(Words arguments) const {
     Words command = {"/bin/sh", "-c", "ulimit -v 1048576; exec \"$@\"", "sh", LUASPY_PROGRAM};
     for (std::string& argument : arguments)
@@ -44,7 +44,7 @@ struct Hostile {
   Running running;
 };
 
-// Frames of Lua in it, outermost first.
+// The number of Lua frames in it.
 std::size_t lua_frames(const nlohmann::json& dump) {
   std::size_t frames = 0;
   for (const nlohmann::json& frame : dump.at("threads").at(0).at("frames")) frames += frame.at("kind") == "lua";
@@ -78,7 +78,7 @@ TEST_CASE("hostile names in every format", "[hostile]") {
   const Finished folded = target.luaspy(
       {"record", "--pid", "PID", "--duration", "0.3", "-f", "folded", "-o", "-", "--threads"});
   Hostile::check_text(folded.out);
-  for (const FoldedStack& stack : parse_folded(folded.out)) CHECK(stack.frames.size() < 20);  // no name ends a frame
+  for (const FoldedStack& stack : parse_folded(folded.out)) CHECK(stack.frames.size() < 20);  // no name splits a frame
   for (const char* const format : {"speedscope", "chrometrace", "callgrind", "flamegraph"}) {
     INFO(format);
     const Finished written = target.luaspy({"record", "--pid", "PID", "--duration", "0.2", "-f", format, "-o", "-"});

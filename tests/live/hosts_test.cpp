@@ -1,5 +1,5 @@
-// Programs with a Lua in them, as Debian ships them: redis, haproxy, nmap, tshark, texlua; with
-// LuaJIT nginx, neovim, tarantool, dnsdist, texluajit. Each gets work that never ends.
+// Programs from Debian that embed Lua: redis, haproxy, nmap, tshark, texlua; with LuaJIT nginx,
+// neovim, tarantool, dnsdist, texluajit. Each gets work that never ends.
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -47,8 +47,8 @@ std::string resp(const Words& words) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Functions that nothing in Lua calls have no names, and go by the place of their definition:
-// "file.lua:7".
+// Functions that are not called by Lua have no names, and are listed by the place of their
+// definition: "file.lua:7".
 std::vector<std::string> names(const nlohmann::json& thread, const std::string& kind) {
   std::vector<std::string> names;
   for (const nlohmann::json& frame : thread.at("frames")) {
@@ -73,7 +73,7 @@ bool in_order(const std::vector<std::string>& all, const std::vector<std::string
 // Waits until a dump shows these Lua functions on one thread (innermost first), then looks ten
 // times: each look must show them, with a native part that reaches the thread's first function, and
 // some look or sample must be in `c_function`. A host that runs Lua in slices (haproxy: 10000
-// instructions each) has moments between them, when there is no Lua on a stack. By turns: other
+// instructions each) has moments between them without Lua on any stack. By turns: other
 // functions of the same program work as long as these, or longer.
 enum class Runs { always, in_slices, by_turns };
 void check(Running& server, const std::vector<std::string>& functions, const std::string& c_function = {},
@@ -109,7 +109,7 @@ void check(Running& server, const std::vector<std::string>& functions, const std
     c_function_seen |= std::ranges::find(c_functions, c_function) != c_functions.end();
   }
   CHECK(between_slices <= (runs == Runs::by_turns ? 9 : 5));
-  // A recording sees what single looks may miss.
+  // A recording may see functions that single looks miss.
   const Finished recorded = luaspy({"record", "-d", "2", "-r", "500", "--max-stopped", "100", "-f", "folded", "-o", "-",
                                     "--pid", std::to_string(server.pid())});
   INFO(recorded.err << recorded.out);
@@ -193,7 +193,7 @@ TEST_CASE("nmap runs a script", "[hosts]") {
 
 TEST_CASE("tshark runs a listener", "[hosts]") {
   const Folder folder;
-  // pcap: magic, version 2.4, zone, accuracy, length, link type 147 (for one's own use); one packet
+  // pcap: magic, version 2.4, zone, accuracy, length, link type 147 (for private use); one packet
   // of four bytes.
   const unsigned header[] = {0xa1b2c3d4, 0x00040002, 0, 0, 65535, 147, 0, 0, 4, 4, 0x41414141};
   const std::string capture = folder.write("capture.pcap",
@@ -204,8 +204,8 @@ TEST_CASE("tshark runs a listener", "[hosts]") {
       "local function spin() while true do leaf(100000) end end\n"
       "local tap = Listener.new('frame')\n"
       "function tap.packet() spin() end\n");
-  // For root tshark runs no scripts, and looks for its data in /usr. So: not root, but able to read
-  // what root's tests prepared.
+  // As root tshark does not run scripts, and looks for its data in /usr. Therefore it runs as a
+  // user who can read what tests of root have prepared.
   const Words not_root = {"setpriv",
                           "--reuid=65534",
                           "--regid=65534",

@@ -1,5 +1,5 @@
-// Which function is which, and what it is called: functions that begin on the same line, those that
-// only C calls, and symbols of a program that has many.
+// The identity and names of functions: functions that begin on the same line, functions that only C
+// calls, and symbols of a program with many symbols.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,7 +27,7 @@ std::vector<Words> interpreters() {
   return all;
 }
 
-// What a recording of a running program has, by a part of a frame's text.
+// The stacks of a recording of a running program, searched by a part of a frame's text.
 struct NamedStacks {
   std::vector<FoldedStack> stacks;
   std::int64_t with(const std::string& frame) const {
@@ -47,7 +47,7 @@ struct NamedStacks {
   }
 };
 
-// Of a raw recording that has enough samples; on a busy machine that takes longer.
+// Makes a raw recording that has enough samples; on a busy machine that takes longer.
 NamedStacks record_names(const Running& running, const Folder& folder) {
   constexpr std::int64_t enough = 60;
   const std::string raw = folder.path("raw.luaspy");

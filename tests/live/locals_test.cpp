@@ -1,6 +1,6 @@
-// A target prints what debug.getlocal and debug.getupvalue tell of its own calls
-// (targets/workloads/locals.lua) and waits, or works on: what luaspy reads of them from outside
-// must be the same, name by name and value by value.
+// A target prints the results of debug.getlocal and debug.getupvalue for its own calls
+// (targets/workloads/locals.lua), and then waits or continues to work. What luaspy reads from
+// outside must be the same, name by name and value by value.
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -35,7 +35,7 @@ std::vector<Frame> parse_truth(const std::vector<std::string>& lines) {
   return frames;
 }
 
-// The Lua calls of one thread, innermost first, and what they have.
+// The Lua calls of one thread, innermost first, and their variables.
 struct Look {
   struct Call {
     std::string place;  // of the function
@@ -45,8 +45,8 @@ struct Look {
   std::vector<Call> calls;
 };
 
-// Looks at the main thread of a process as a dump does: with a stop if it runs, and variables are
-// read while it lasts.
+// Looks at the main thread of a process as dump does: with a stop if it runs; variables are read
+// during the stop.
 class Looker {
  public:
   explicit Looker(pid_t pid)
@@ -104,7 +104,7 @@ bool is_fit(const std::string& text) {
   return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
-// As the script writes it: it cannot tell parameters from locals.
+// The line that the script would print: it cannot distinguish parameters from locals.
 std::string line_of(const Variable& variable) {
   CHECK(is_fit(variable.name + variable.value));
   static constexpr std::array kinds = {"local", "local", "vararg", "argument", "upvalue"};
@@ -113,8 +113,8 @@ std::string line_of(const Variable& variable) {
   return fmt::format("{}\t{}\t{}", kinds[static_cast<std::size_t>(variable.kind)], variable.name, value);
 }
 
-// What Lua has no word for is not compared: LuaJIT's control variable of a loop over pairs(), and
-// functions that no table has, as 5.1's pairs() returns one.
+// Values that Lua cannot name are not compared: LuaJIT's control variable of a loop over pairs(),
+// and functions that are in no table, such as the one that 5.1's pairs() returns.
 bool same(const std::string& theirs, const std::string& ours) {
   if (ours.find("\tkey index ") != std::string::npos) return theirs.starts_with("local\t(for control)\t");
   if (theirs.ends_with("\tC")) {
@@ -138,7 +138,7 @@ void compare(const Frame& theirs, const CallVariables& ours) {
   }
 }
 
-// Of the functions that locals.lua tells of: without what the innermost one waits in.
+// The calls that locals.lua prints: without the function in which the innermost one waits.
 std::vector<const Look::Call*> calls_of(const Look& look) {
   std::vector<const Look::Call*> calls;
   for (const Look::Call& call : look.calls) {
@@ -147,8 +147,8 @@ std::vector<const Look::Call*> calls_of(const Look& look) {
   return calls;
 }
 
-// Where the function called innermost starts, as its caller's upvalue tells: what tells all is
-// above it until READY is said.
+// Where the innermost function starts, according to its caller's upvalue: until READY, the
+// functions that print everything are further inside.
 std::string innermost_place(const std::vector<Frame>& truth) {
   const std::string start = "upvalue\tinnermost\tfunction (";
   for (const std::string& line : truth[1].lines) {
@@ -190,8 +190,8 @@ void check_waiting(const TargetSpec& spec, const Words& command, const char* kin
   for (std::size_t i = 0; i < truth.size(); ++i) compare(truth[i], calls[i]->has);
 }
 
-// locals.lua spin: the innermost function calls nothing; of what machine code works on nothing is
-// said.
+// locals.lua spin: the innermost function does not call anything; values that are in use by machine
+// code are not shown.
 void check_working(const TargetSpec& spec, const Words& command) {
   INFO(spec.name << " " << spec.version << " working");
   Words words = command;
@@ -221,7 +221,7 @@ void check_working(const TargetSpec& spec, const Words& command) {
   }
 }
 
-// luajit/steps.lua: numbers that are in step whenever it is looked at.
+// luajit/steps.lua: its numbers are consistent at every instant.
 void check_steps(const TargetSpec& spec, const Words& command) {
   INFO(spec.name << " " << spec.version << " in step");
   Words words = command;
@@ -264,13 +264,13 @@ void check_steps(const TargetSpec& spec, const Words& command) {
   }
 }
 
-// How it is linked makes no difference to where variables are.
+// Linking does not change where variables are.
 bool has_own_shape(const TargetSpec& luajit) {
   return luajit.kind == "debian" || luajit.variant == "gc64" || luajit.variant == "gc32" || luajit.variant == "nojit" ||
          luajit.variant == "nounwind";
 }
 
-// texluajit has no option for it, and is there twice.
+// texluajit has no option for the compiler, and is listed twice.
 std::vector<Words> commands_of(const TargetSpec& luajit) {
   if (!luajit.command.back().ends_with("/luajit")) return {luajit.command};
   if (luajit.variant == "nojit") return {command_of(luajit, Jit::off)};
@@ -309,7 +309,7 @@ TEST_CASE("of machine code no variable is shown that is not right", "[locals]") 
   CHECK(outer_shown > steps_looks * 9 / 10);
 }
 
-// Its Table has a field more (tables.h, TableForm).
+// Its Table has one more field (tables.h, TableForm).
 TEST_CASE("variables of a script in redis are those that it has", "[locals]") {
   const Folder folder;
   const std::string path = folder.path("socket");

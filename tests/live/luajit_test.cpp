@@ -1,6 +1,6 @@
-// What is hard about LuaJIT: functions inlined into traces, side traces, subroutines of its
-// interpreter, callbacks from C, traces that come and go. Each workload has few ways to stand on
-// one another, so that all of its samples can be checked.
+// The difficult parts of LuaJIT: functions inlined into traces, side traces, subroutines of its
+// interpreter, callbacks from C, traces that come and go. The functions of each workload can form
+// only a few stacks, so that all samples can be checked.
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace {
 struct Workload {
   const char* file;
   std::vector<Words> stacks;  // of functions, outermost first; a sample shows one of these or the outer part of one
-  Words seen;                 // each in a twentieth of the samples at least
-  Words seen_in_traces;       // as well, when compiled: what a trace does between two guards counts as its last guard's
+  Words seen;                 // each in at least a twentieth of the samples
+  Words seen_in_traces;       // also, when compiled: what a trace does between two guards counts for its last guard
 };
 
 const Workload workloads[] = {
@@ -70,7 +70,7 @@ struct Recorded {
   double native_complete = 100, unusable = 0;  // the worst of all recordings, in percent
 };
 
-// Records a busy program until there are samples enough, however little of the machine it gets.
+// Records a busy program until there are enough samples, however little CPU time it gets.
 Recorded record(const Running& running) {
   Recorded recorded;
   std::int64_t samples = 0;
@@ -94,8 +94,8 @@ Recorded record(const Running& running) {
   return recorded;
 }
 
-// The functions of a sample inside of the main chunk, outermost first. Lua functions go by the
-// names that the script gives them.
+// The functions of a sample inside the main chunk, outermost first. Lua functions have the names
+// that the script gives them.
 class Names {
  public:
   explicit Names(const std::string& file) : file_("/" + file + ":") {
@@ -123,7 +123,7 @@ class Names {
   std::vector<std::string> by_line_;
 };
 
-// A C function whose caller cannot be asked for its name goes by its address.
+// A C function is named by its address if its caller does not name it.
 bool starts_with(const Words& stack, const Words& outer) {
   return outer.size() <= stack.size() &&
          std::equal(outer.begin(), outer.end(), stack.begin(), [](const std::string& shown, const std::string& name) {
@@ -131,7 +131,7 @@ bool starts_with(const Words& stack, const Words& outer) {
          });
 }
 
-// A finalizer runs wherever memory is asked for.
+// A finalizer may run wherever memory is allocated.
 bool possible(const Workload& workload, const Words& names) {
   const auto finalizer = std::ranges::find(names, "finalizer");
   return std::ranges::any_of(workload.stacks,
@@ -166,10 +166,10 @@ void check(const TargetSpec& spec, Jit jit, const Workload& script) {
     impossible_ones += fmt::format("{} {}\n", stack.count, Catch::StringMaker<Words>::convert(stack.frames));
   }
   CAPTURE(samples, impossible_ones, not_joined);
-  CHECK(impossible * 1000 <= (jit == Jit::on ? 10 : 1) * samples);  // a trace may be entered or left just now
+  CHECK(impossible * 1000 <= (jit == Jit::on ? 10 : 1) * samples);  // a trace may just be entered or left
   CHECK(not_joined * 1000 <= samples);
   CHECK(recorded.native_complete >= 99.9);
-  CHECK(recorded.unusable <= 2);  // a call may be made just now, its frame half built
+  CHECK(recorded.unusable <= 2);  // a call may just be made, with an incomplete frame
   for (const std::string& function : jit == Jit::on ? script.seen_in_traces : script.seen) {
     INFO(function << " in " << seen[function]);
     CHECK(seen[function] * 20 >= samples);
@@ -186,7 +186,7 @@ TEST_CASE("traces, callbacks and coroutines of LuaJIT", "[luajit_hard]") {
   for (const Workload& script : workloads) check(target(name), jit, script);
 }
 
-// programs/callback.c: C calls a callback of the FFI in a loop, and no Lua has called that C.
+// programs/callback.c: C calls a callback of the FFI in a loop, and was not called by Lua.
 TEST_CASE("a callback from C with no Lua below it", "[luajit_hard]") {
   const std::string version = source_version(GENERATE_COPY(
       from_range(prepared({"2.1.20170501-gc64", "2.1.20220320-gc64", "2.1.newest-gc32", "2.1.tarantool2.6-gc64"}))));
@@ -273,7 +273,7 @@ TEST_CASE("the VM state and the trace and the near line of a sample", "[luajit_h
     CHECK(summaries.find("in: interpreter ") != std::string::npos);
   } else {
     CHECK(10 * in_code >= 9 * all);
-    CHECK(2 * in_trace >= all);  // else in something that the trace calls
+    CHECK(2 * in_trace >= all);  // the rest is in functions that the trace calls
     CHECK(near == in_trace);
     CHECK(summaries.find("in: machine code ") != std::string::npos);
   }

@@ -1,5 +1,5 @@
-// mix.lua knows, by its own call hook, which Lua function may stand below which: a profile of it
-// must show no other pair.
+// mix.lua records with its call hook which Lua function can be called by which: a profile of it
+// must not show any other pair.
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -45,7 +45,8 @@ std::string function_of(const nlohmann::json& frame) {
   return fmt::format("{}:{}", frame.at("file").get<std::string>(), frame.value("line", 0));
 }
 
-// How many of a thousand samples may be without a Lua stack, and with an impossible pair.
+// How many of a thousand samples may be without a Lua stack, and how many may have an impossible
+// pair.
 struct Tolerance {
   int empty, impossible;
 };
@@ -99,7 +100,7 @@ void check(Words command, Tolerance tolerance) {
   CHECK(samples > 300);
   CHECK(empty * 1000 <= tolerance.empty * samples);
   CHECK(all_pairs > samples);
-  CHECK(met.size() > 40);  // else this has looked at nothing
+  CHECK(met.size() > 40);  // otherwise the test has checked nothing
   CHECK(with_impossible * 1000 <= tolerance.impossible * samples);
 }
 
@@ -118,8 +119,8 @@ TEST_CASE("no caller and callee that a LuaJIT program has not seen itself", "[lu
       from_range(prepared({"debian-luajit-bookworm", "debian-luajit-experimental", "luajit-2.1.20170501-gc64",
                            "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc32"})));
   const Jit jit = GENERATE(Jit::off, Jit::on);
-  // A stack that is being moved is not readable: the base is of the old one. Traces may be left or
-  // entered just now.
+  // A stack that is being moved is not readable: its base belongs to the old one. Traces may just
+  // be left or entered.
   check(command_of(target(name), jit), {20, jit == Jit::off ? 0 : 1});
 }
 

@@ -1,5 +1,5 @@
-// Where programs live, and from where luaspy looks: each answered with the right stack, or refused
-// with the true cause.
+// Different places of the target and of luaspy (users, containers, filters): each must give the
+// right stack, or be refused with the true cause.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -20,7 +20,8 @@ namespace {
 
 const bool root = ::geteuid() == 0;
 
-// What makes a command another user's, for a test that is root; an ordinary one runs it as itself.
+// The words that run a command as another user, for tests of root; an ordinary user runs it as
+// itself.
 Words as_user(int user = 65534) {
   if (!root) return {};
   return {"setpriv", fmt::format("--reuid={}", user), fmt::format("--regid={}", user), "--clear-groups",
@@ -29,8 +30,8 @@ Words as_user(int user = 65534) {
 
 int user_number() { return root ? 65534 : static_cast<int>(::geteuid()); }
 
-// What all rows need: luaspy where any user may execute it, the programs that confine and contain,
-// and Luas linked with musl.
+// Needed by all rows: luaspy where any user may execute it, the programs confine and contain, and
+// Luas linked with musl.
 class Parts {
  public:
   Parts() {
@@ -44,7 +45,7 @@ class Parts {
   std::string path(const std::string& file) const { return folder_.path(file); }
 
  private:
-  // In one piece, as the sources' own onelua.c does it: that takes a third of the time.
+  // As one translation unit, like onelua.c in the sources: that takes a third of the time.
   void build_musl() {
     std::istringstream table(read_file(std::string(LUASPY_TARGETS) + "/sources.tsv"));
     std::string version, sources, rest;
@@ -74,7 +75,7 @@ class Parts {
   Folder folder_;
 };
 
-// Made once, gone with the tests.
+// Created once, removed at the end of the tests.
 const Parts& parts() {
   static const Parts made;
   return made;
@@ -92,7 +93,7 @@ Finished dump_as(const Words& who, pid_t pid) {
   return run(who + Words{parts().path("luaspy"), "dump", "--pid", std::to_string(pid)});
 }
 
-// spin.lua's stack.
+// Checks the stack of spin.lua.
 void check_stack(const Finished& finished) {
   INFO(finished.status << "\n" << finished.out << finished.err);
   CHECK(finished.status == 0);
@@ -109,11 +110,11 @@ void check_refused(const Finished& finished, const std::string& pattern, int sta
 
 const Words short_recording = {"record", "-r", "200", "-d", "1", "-f", "folded", "-o", "-", "--pid"};
 
-// Follows a command in a shell script: it runs beside it from then on, and has said READY over the
-// pipe that "$4" names. Its process is $!.
+// Shell text after a command: runs the command in the background, and waits until it says READY
+// over the pipe "$4". Its process is $!.
 const std::string await_ready = " > \"$4\" & while read -r line && [ \"$line\" != READY ]; do :; done < \"$4\"; ";
 
-// The same stack, native frames down to the thread's first.
+// Checks the same stack, with native frames down to the thread's first.
 void check_recorded(const Finished& finished) {
   INFO(finished.status << "\n" << finished.out << finished.err);
   REQUIRE(finished.status == 0);
@@ -125,7 +126,7 @@ void check_recorded(const Finished& finished) {
     if (names.find("main;") != names.npos && names.find("by_global;method;call;inner;by_upvalue;rest;") != names.npos)
       right += stack.count;
   }
-  CHECK(all > 0);  // more where the machine has time for it
+  CHECK(all > 0);  // more if the machine is not busy
   CHECK(right == all);
   std::smatch found;
   REQUIRE(std::regex_search(finished.err, found, std::regex("native part complete ([0-9.]+) %")));
@@ -144,8 +145,8 @@ void copy_container(const Folder& folder) {
     std::filesystem::copy_file(parts().path(name), folder.path(std::string("work/") + name));
 }
 
-// user_namespaces(7): none can be made in a chroot, or where the system forbids it. Then unshare
-// says so, and that is what is checked.
+// user_namespaces(7): they cannot be created in a chroot, or where the system forbids it. Then
+// unshare fails, which is what this checks.
 bool may_make_users(const Words& as) {
   const Finished finished = run(as + Words{"unshare", "-U", "true"});
   if (finished.status == 0) return true;
@@ -167,7 +168,7 @@ TEST_CASE("a target in a container", "[places]") {
   const pid_t pid = child_of(container);
   const Finished own = dump_as(own_users ? as_user() : Words{}, pid);
   check_stack(own);
-  CHECK(own.out.find("rest() return 1 end") != std::string::npos);  // the source, from within
+  CHECK(own.out.find("rest() return 1 end") != std::string::npos);  // the source, from inside
   check_recording(own_users ? as_user() : Words{}, pid);
   if (root && own_users) check_stack(dump_as({}, pid));
   if (root)
@@ -190,7 +191,7 @@ TEST_CASE("luaspy in namespaces of its own", "[places]") {
                                Words{"dump", "--name", "musl-static"}})
     check_refused(run(other_numbers + Words{luaspy[0]} + command),
                   "/proc belongs to another pid namespace.*--mount-proc");
-  // Together in one.
+  // Both in the same namespace.
   const Folder folder;
   REQUIRE(run({"mkfifo", folder.path("pipe")}).status == 0);
   const std::string script = await_ready + "\"$3\" dump --pid $!; status=$?; kill -9 $!; exit $status";
@@ -224,11 +225,11 @@ TEST_CASE("a program or its library was deleted or replaced", "[places][all]") {
   CHECK(std::regex_search(list.out, std::regex(fmt::format("(^|\n) *{} .* Lua 5\\.4\\.7 ", running.pid()))));
 }
 
-// Two file systems begin to number their files alike: what luaspy finds under the library's name is
-// not the file that is mapped.
+// Two file systems number their first files alike: the file that luaspy finds under the library's
+// name is not the one that is mapped.
 TEST_CASE("another file system has another file of that name and number", "[places][all]") {
   if (!root) {
-    INFO("only root mounts file systems; an ordinary user is told so by unshare");
+    INFO("only root can mount file systems; for an ordinary user unshare fails and says so");
     CHECK(run({"unshare", "--mount", "true"}).status != 0);
     return;
   }
@@ -273,7 +274,7 @@ TEST_CASE("other users, and rights that luaspy lacks", "[places]") {
   const std::string lua = parts().path("musl-static");
   struct Row {
     Words target, luaspy;
-    std::string refusal;  // "": the stack
+    std::string refusal;  // "": the stack is shown
   };
   const std::string sudo = "run luaspy with sudo",
                     root_lacks = "luaspy is root without the capability CAP_SYS_PTRACE.*--cap-add=SYS_PTRACE";
@@ -326,7 +327,7 @@ TEST_CASE("/proc hides processes", "[places]") {
                Words{parts().path("luaspy"), "dump", "--pid", std::to_string(pid)});
   };
   if (!root) {
-    INFO("only root mounts a /proc that hides; an ordinary user is told so by unshare");
+    INFO("only root can mount a /proc that hides processes; for an ordinary user unshare fails and says so");
     CHECK(look("true", {}, own.pid()).status != 0);
     return;
   }
@@ -359,7 +360,7 @@ TEST_CASE("luaspy under a seccomp filter", "[places]") {
     check_stack(dump_as(filter, waiting.pid()));
     check_recording(filter, running.pid());
 
-    // Where the kernel logs switches for luaspy, it can do without.
+    // Where the kernel logs switches for luaspy, it does not need stops.
     const std::string no_stop = std::string("ptrace") + answer;
     if (SwitchLog::open(running.pid()) != nullptr) check_recording(confine + Words{no_stop, "--"}, running.pid());
     const Words no_ptrace = confine + Words{no_stop, std::string("perf_event_open") + answer, "--"};
@@ -402,7 +403,7 @@ TEST_CASE("luaspy opens no connection, harms no process and writes no file but t
   Running running(spin(parts().path("musl-static")));
   running.read_until("READY");
   const Words pid = {"--pid", std::to_string(running.pid())};
-  // The filters bite.
+  // The filters work.
   const int killed = 128 + SIGSYS;
   const std::string trace = "import ctypes; ctypes.CDLL(None).ptrace(4, 1, 0, 0)";  // PTRACE_POKETEXT
   CHECK(run(confine + Words{"harm", "--", "python3", "-c", trace}).status == killed);
@@ -412,7 +413,7 @@ TEST_CASE("luaspy opens no connection, harms no process and writes no file but t
   CHECK(run(confine + Words{"writes", "--", "sh", "-c", "> " + folder.path("never")}).status == killed);
   CHECK(!std::filesystem::exists(folder.path("never")));
 
-  // elfutils fetches debug information from there if it is asked to.
+  // elfutils fetches debug information from a server if this variable is set.
   const Words debug_server = {"env", "DEBUGINFOD_URLS=http://127.0.0.1:9"};
   check_stack(run(debug_server + confine + Words{"network", "harm", "writes", "--"} + program +
                   Words{"dump", "--coroutines", "--locals"} + pid));

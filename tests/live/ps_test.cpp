@@ -1,5 +1,5 @@
-// luaspy ps, --pid auto and --name, in a PID namespace of their own: there are no processes but
-// those that a test starts.
+// luaspy ps, --pid auto and --name, in their own PID namespace: its only processes are those that a
+// test starts.
 
 #include <unistd.h>
 
@@ -16,15 +16,15 @@ namespace {
 
 std::string quoted(const Words& words) {
   std::string text;
-  for (const std::string& word : words) text += fmt::format("'{}' ", word);  // none has a quote
+  for (const std::string& word : words) text += fmt::format("'{}' ", word);  // no word has a quote
   return text;
 }
 
-// A shell that is the first process of its namespace; what it started ends with it.
+// A shell that is the first process of its namespace; processes that it started end with it.
 class Namespace {
  public:
   Namespace() : shell_(command(folder_)) { shell_.read_until("READY"); }
-  // Starts a program that says READY; its pid.
+  // Starts a program that says READY; returns its pid.
   int start(const Words& words) {
     shell_.send(quoted(words) +
                 "<&3 >\"$1/said\" & echo $!; until grep -qs READY \"$1/said\"; do read -t 0.01 <&3; done; rm "
@@ -96,7 +96,7 @@ TEST_CASE("ps lists the processes that run Lua", "[ps]") {
   const int redis_pid = processes.start(redis);
   Finished finished;
   nlohmann::json list;
-  // Redis begins as a shell, then as one thread.
+  // Redis starts as a shell, then has one thread.
   const auto redis_is_up = [&] {
     for (const nlohmann::json& process : list.at("processes")) {
       if (process.at("pid") == redis_pid) return process.at("threads") >= 4;
@@ -130,7 +130,7 @@ TEST_CASE("ps lists the processes that run Lua", "[ps]") {
   }
   CHECK(of_pid(list, pids[1]).at("rows")[0] == "Lua 5.4.3-5.4.9");
   CHECK(list.at("processes")[0].at("pid") == busy);
-  CHECK(list.at("processes")[0].at("cpu_percent") > 2);  // of a machine that may be busy
+  CHECK(list.at("processes")[0].at("cpu_percent") > 2);  // the machine may be busy
   const nlohmann::json server_entry = of_pid(list, redis_pid);
   CHECK(server_entry.at("lua")[0].at("version") == "5.1.5");
   CHECK(server_entry.at("threads") >= 4);
@@ -140,7 +140,7 @@ TEST_CASE("ps lists the processes that run Lua", "[ps]") {
   CHECK(std::regex_search(
       finished.out,
       std::regex(fmt::format(R"(\n *{}  root +\d+\.\d +1  LuaJIT 2\.1\.0-beta3  luajit .*io\.read\(\)\n)", pids[2]))));
-  // At a terminal, its width.
+  // At a terminal, its width is used.
   const Finished narrow = processes.luaspy(
       {}, fmt::format("script -qec 'stty cols 90; {} ps' /dev/null; :", LUASPY_PROGRAM));
   std::istringstream lines(narrow.out);

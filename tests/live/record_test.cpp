@@ -1,5 +1,5 @@
-// The files that a recording ends in: while it runs, when luaspy is killed, under which name, and
-// with what left out.
+// The files of a recording: while it runs, after luaspy was killed, their names, and what is left
+// out.
 
 #include <signal.h>
 
@@ -59,8 +59,8 @@ TEST_CASE("a killed luaspy leaves a raw recording that is whole up to its last f
   const std::uintmax_t head = 8;
   luaspy.await("something is flushed", [&] { return size_of(path) > head; });
   const std::uintmax_t first = size_of(path);
-  luaspy.await("more is flushed", [&] { return size_of(path) > first + 1000; });  // bytes: many samples, however slow
-                                                                                  // the machine
+  luaspy.await("more is flushed", [&] { return size_of(path) > first + 1000; });  // bytes: many samples, even on a slow
+                                                                                  // machine
   ::kill(luaspy.pid(), SIGKILL);
   luaspy.wait();
   std::ifstream file(path, std::ios::binary);
@@ -87,7 +87,7 @@ TEST_CASE("a file that is written while recording is whole whenever it is read",
   luaspy.await("three versions", [&] {
     const std::string text = read_file(path);
     if (text.empty()) return versions >= 3;                   // not written yet
-    const nlohmann::json json = nlohmann::json::parse(text);  // throws if it is cut
+    const nlohmann::json json = nlohmann::json::parse(text);  // throws if it is truncated
     const std::size_t now = json.at("profiles").at(0).at("samples").size();
     CHECK(now >= samples);
     versions += now > samples;

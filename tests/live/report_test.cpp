@@ -1,5 +1,5 @@
-// report on raw recordings of real programs: what it prints agrees with what they do, and tells two
-// versions of a script from two runs of one.
+// report on raw recordings of real programs: what it prints agrees with what they do, and it
+// distinguishes two versions of a script from two runs of one.
 
 #include <unistd.h>
 
@@ -13,8 +13,8 @@
 namespace luaspy::live {
 namespace {
 
-// Half of the time is work's, by what its loop counts to: `rounds` of 10 are as much as the other
-// two take together.
+// `work` takes half of the time with `rounds` of 10, the count of its loop: as much as the other
+// two together.
 std::string script_of(int rounds, double seconds) {
   return fmt::format(R"lua(
 local function count(n)
@@ -80,8 +80,8 @@ bool has(const std::string& text, const std::string& pattern) { return std::rege
 
 TEST_CASE("two runs of a script do not differ, and one in which a function takes 20 % longer does", "[report]") {
   const Folder folder;
-  // A difference of 4.5 % of all samples takes some 9,000: how long that is depends on how much of
-  // the CPU luaspy gets.
+  // To detect a difference of 4.5 % of all samples, about 9,000 are needed: how long that takes
+  // depends on how much CPU time luaspy gets.
   constexpr double enough = 10000, tried = 2;
   const std::string again = recorded(folder, "again", script_of(10, tried));
   const auto seconds_for = [&](double seconds, std::int64_t samples) {
@@ -137,7 +137,7 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   INFO(tree);
   CHECK(has(tree, "[0-9.]+ +[0-9.]+ +.*outer \\(.*jit.lua:6\\)"));
   CHECK(has(tree, "[0-9.]+ +[0-9]+  machine code"));
-  // By number: its name may be that of the program that became luajit.
+  // By number: its name may still be that of the program that executed luajit.
   std::smatch thread;
   REQUIRE(std::regex_search(tree, thread, std::regex("100.0 +[0-9]+  ([0-9]+) [a-z]+\n")));
   const std::string source = report({raw, "--source", "jit.lua"});
@@ -147,7 +147,7 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   const auto samples = [&](const Words& options) {
     Words words = {"report", raw, "-f", "folded", "-o", "-"};
     words.insert(words.end(), options.begin(), options.end());
-    const Finished finished = luaspy(words);  // 11: none, as may be of a short time where luaspy gets little of the CPU
+    const Finished finished = luaspy(words);  // 11: no samples, possible in a short time if luaspy gets little CPU
     INFO(finished.err);
     REQUIRE((finished.status == 0 || finished.status == 11));
     std::int64_t sum = 0;

@@ -1,5 +1,5 @@
-// Two functions share the CPU by the program's own clock: the shares of samples must be theirs,
-// within sampling error; and the summary at the end must account for every tick.
+// Two functions share the CPU by the program's own clock: their shares of the samples must agree
+// with it within the sampling error, and the summary at the end must account for every tick.
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -26,8 +26,8 @@ std::int64_t optional_number(const std::string& summary, const std::string& patt
   return std::regex_search(summary, match, std::regex(pattern)) ? std::stoll(match[1]) : 0;
 }
 
-// ticks is printed as a rate with one digit, of seconds with one digit: that much can be said of
-// their product.
+// ticks is printed as a rate with one digit and a number of seconds with one digit, which limits
+// the precision of their product.
 void check_summary(const std::string& summary, std::int64_t samples_written) {
   const double seconds = number(summary, "([0-9.]+) s, [0-9]+ samples of "),
                rate = number(summary, ", ([0-9.]+) ticks a second");
@@ -47,7 +47,7 @@ void check_summary(const std::string& summary, std::int64_t samples_written) {
                                                                                                             // program's
                                                                                                             // end 20 ms
                                                                                                             // late
-  // A tick that comes late to one CPU may have been made on another one.
+  // A tick that is late on one CPU may have been made on another one.
   CHECK(static_cast<double>(samples + idle + lost + waiting) <= ticks + uncertain);
   CHECK(static_cast<double>(samples + idle + lost + waiting + late) >= ticks - uncertain - end);
 }
@@ -57,7 +57,7 @@ struct Share {
   int percent;
   const char* work;
   const char* rate;
-  std::string library = {};  // whose c_payload heavy calls, and nothing else does
+  std::string library = {};  // its c_payload is called only by heavy
 };
 
 void check(const Share& share) {
@@ -67,9 +67,8 @@ void check(const Share& share) {
                  {workload("share.lua"), std::to_string(share.percent), seconds, share.work, share.library});
   Running running(command);
   running.read_until("READY");
-  // No duration: the program's own end is the recording's, so that both have seen the same time. No
-  // bound on stops either: on a machine that does other things too they are long, and few samples
-  // would be left.
+  // No duration: the recording ends with the program, so that both cover the same time. No bound on
+  // stops either: on a busy machine they are long, and few samples would be left.
   const Finished recorded = luaspy({"record", "-f", "folded", "-o", "-", "-r", share.rate, "--max-stopped", "100",
                                     "--pid", std::to_string(running.pid())});
   CHECK(running.wait() == 0);
@@ -100,8 +99,8 @@ void check(const Share& share) {
                                                       // machine
   const double expected = heavy_seconds / (heavy_seconds + light_seconds);
   CHECK(std::abs(expected - share.percent / 100.0) < 0.05);  // else the workload is broken
-  // Ticks are jittered, so binomial is the worst they can be; 5 sigma, and 1 % for the ends of the
-  // run.
+  // Ticks are jittered, so their variance is at most binomial: 5 sigma, plus 1 % for the ends of
+  // the run.
   CHECK(std::abs(static_cast<double>(heavy) / samples - expected) <
         5 * std::sqrt(expected * (1 - expected) / samples) + 0.01);
   check_summary(recorded.err, all);

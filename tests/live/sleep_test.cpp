@@ -1,5 +1,5 @@
-// Sleeping threads are read as they sleep: stopping one ends its epoll_wait, recv with a timeout or
-// sigtimedwait with EINTR, which programs/sleeper.c counts.
+// Sleeping threads are read without a stop: stopping one would end its epoll_wait, recv with a
+// timeout or sigtimedwait with EINTR, which programs/sleeper.c counts.
 
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ namespace {
 
 const std::string none_interrupted = "epoll_wait 0 recv 0 sigtimedwait 0\n";
 
-// What the sleeper has counted, once it is told to end.
+// Tells the sleeper to end, and returns its counts.
 std::string count(Running& sleeper) {
   sleeper.close_input();
   CHECK(sleeper.wait() == 0);
@@ -41,7 +41,7 @@ void record(const Running& sleeper, const Words& more) {
   for (const FoldedStack& stack : parse_folded(recorded.out)) ends[stack.frames.back()] += stack.count;
   for (const char* const call : {"[epoll_wait]", "[recvfrom]", "[rt_sigtimedwait]"}) {
     INFO(call);
-    CHECK(ends[call] >= 100);  // of 1000, on a machine that does other things too
+    CHECK(ends[call] >= 100);  // of 1000, as the machine may be busy
   }
 }
 

@@ -1,5 +1,5 @@
-// Lines of the target's files, whatever root and working directory it has, and nothing but plain
-// files.
+// Reading lines of the target's files, whatever its root and working directory are; only regular
+// files are read.
 
 #include <fcntl.h>
 #include <sched.h>
@@ -71,8 +71,8 @@ TEST_CASE("the text of a line", "[source]") {
   CHECK(lines.line("a.lua", 1)->text == "other");
 }
 
-// What a kernel does with RESOLVE_IN_ROOT, and what luaspy does itself where there is no openat2:
-// never out of the root.
+// Both the kernel with RESOLVE_IN_ROOT, and luaspy itself where openat2 does not exist, must never
+// leave the root.
 TEST_CASE("symbolic links stay in the target's root", "[source]") {
   const Folder folder;
   std::filesystem::create_directories(folder.path("root/app"));
@@ -102,7 +102,7 @@ TEST_CASE("symbolic links stay in the target's root", "[source]") {
   }
 }
 
-// A process with a root of its own, which a user namespace lets anybody have.
+// A process with its own root, which a user namespace allows for any user.
 TEST_CASE("files of a target with another root", "[source]") {
   const Folder folder;
   std::filesystem::create_directories(folder.path("root/app"));

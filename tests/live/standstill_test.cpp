@@ -1,4 +1,4 @@
-// Nothing of a target moves in a standstill, and all of it after.
+// No thread of a target runs during a standstill, and all run after it.
 
 #include "attach/standstill.h"
 
@@ -29,8 +29,8 @@ TEST_CASE("nothing moves in a standstill", "[family]") {
     const Counts before = counts();
     bool moved = false;
     for (int i = 0; i < 200; ++i) moved |= counts() != before;
-    // A thread may be caught in the making of another one, asleep: then it can wake, and this is
-    // told.
+    // A thread may be found asleep while it creates another one: then it can wake up, and this is
+    // reported.
     const bool undisturbed = standstill.undisturbed();
     CHECK((!moved || !undisturbed));
     whole += undisturbed;
@@ -42,8 +42,8 @@ TEST_CASE("nothing moves in a standstill", "[family]") {
   CHECK(whole >= 25);
 }
 
-// The kernel ends all other threads first, and a traced one has not ended before its tracer has
-// heard of it.
+// The kernel ends all other threads first, and a traced thread has not ended until its tracer has
+// been notified.
 TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
   const std::string who = GENERATE("first", "second"), held = GENERATE("first", "second");
   INFO(who << " executes, " << held << " stands still");
@@ -58,7 +58,8 @@ TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
     Target::Stop stop(target, tid);
     REQUIRE(stop.outcome() == Target::Stop::Outcome::stopped);
     program.send("\n");
-    // Killed where it stands, if another one executes; else it executes once it runs again.
+    // If another thread executes, this one is killed while it is stopped; else it executes once it
+    // runs again.
     if (who != held)
       program.await("it has been killed", [&] { return Thread(program.pid(), tid).state_letter() != 't'; });
   }
@@ -68,7 +69,7 @@ TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
            read_file("/proc/" + std::to_string(program.pid()) + "/cmdline").ends_with(std::string("again\0", 6));
   });
   program.read_until("AGAIN");
-  // It can be stopped, and runs again.
+  // It can be stopped, and then runs again.
   for (int round = 0; round < 3; ++round) {
     Target::Stop stop(target, program.pid());
     CHECK(stop.outcome() == Target::Stop::Outcome::stopped);
@@ -77,8 +78,8 @@ TEST_CASE("exec goes on, whichever thread stands still", "[family]") {
   program.await("it runs", [&] { return Thread(program.pid(), program.pid()).state_letter() == 'R'; });
 }
 
-// A stop is told once; who waits for any child, or any thread, may take what was another one's to
-// hear.
+// A stop is reported once: code that waits for any child, or any thread, may consume the report
+// that other code waits for.
 TEST_CASE("a stop that somebody else has heard of is taken, and the thread runs again", "[family]") {
   const Folder folder;
   Running program(lua({folder.write("spin.lua", "print('READY') io.flush() while true do end")}));

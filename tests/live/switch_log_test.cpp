@@ -1,5 +1,5 @@
-// Threads that are read without a stop, by the kernel's log of their switches. Where luaspy may not
-// have it, it stops them.
+// Threads that are read without a stop, with the kernel's log of their switches. Where luaspy has
+// no access to it, it stops them.
 
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ const char* const spinning =
     "print('READY') io.flush()\n"
     "while true do add(5000) more(5000) end\n";
 
-// How often it has gone to sleep, which is what a stop looks like to it.
+// How often the process has gone to sleep; each stop also counts as one.
 long times_asleep(pid_t pid) {
   const std::string status = read_file(fmt::format("/proc/{}/status", pid));
   std::smatch found;
@@ -30,7 +30,7 @@ long times_asleep(pid_t pid) {
 
 struct Recorded {
   std::int64_t samples = 0;
-  double add = 0;  // of them, %
+  double add = 0;  // % of the samples
 };
 
 Recorded record_adding(const Running& target, const Words& more) {
@@ -66,7 +66,7 @@ TEST_CASE("a thread whose switches the kernel tells is read without a stop, and 
   REQUIRE((without.samples > 100 && with.samples > 100));
   CHECK(last - then >= with.samples);
   if (is_allowed)
-    CHECK(then - first < without.samples / 10);  // what the search for Lua has stopped, and the first looks at a big
+    CHECK(then - first < without.samples / 10);  // stops of the search for Lua, and of the first looks at a big
                                                  // stack
   else CHECK(then - first >= without.samples);
   // A quarter of the time, 25 ± 2.4 of 300 samples.
@@ -80,7 +80,7 @@ TEST_CASE("the log has the registers that a stop finds", "[record]") {
   running.read_until("READY");
   const std::unique_ptr<SwitchLog> log = SwitchLog::open(running.pid());
   if (log == nullptr) {
-    CHECK(geteuid() != 0);  // a container may keep root from it, too: then this says so
+    CHECK(geteuid() != 0);  // a container may also refuse it to root: then this fails
     return;
   }
   Result<Process> process = Process::open(running.pid());
@@ -104,7 +104,7 @@ TEST_CASE("the log has the registers that a stop finds", "[record]") {
     CHECK(log->is_last(lost));
     ++compared;
     stop.resume();
-    // Only what has gone on is a new one.
+    // Only a thread that has run again has a new state.
     running.await("it has a CPU again", [&] { return !log->is_last(lost); });
     CHECK(!log->registers(lost, at_system_call));
   }

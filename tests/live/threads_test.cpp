@@ -1,5 +1,4 @@
-// Hosts that run Lua on several threads, in several states, or in other ways than the lua program
-// does.
+// Hosts that run Lua on several threads, in several states, or in other ways than the lua program.
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -15,7 +14,7 @@ namespace {
 
 constexpr int thread_count = 4;
 
-// Which of threads.c's threads these frames belong to; 0 if to none, -1 if to several.
+// The thread of threads.c to which these frames belong; 0 if none, -1 if several.
 int owner(const nlohmann::json& frames) {
   int owner = 0;
   for (const nlohmann::json& frame : frames) {
@@ -114,7 +113,7 @@ TEST_CASE("record --threads gives every thread its own root", "[threads]") {
   for (const auto& [root, functions] : owners) {
     INFO(root);
     CHECK(functions.size() == 1);
-    CHECK(samples[root] >= 5);  // of 400, on a machine that does other things too
+    CHECK(samples[root] >= 5);  // of 400, as the machine may be busy
     all.insert(functions.begin(), functions.end());
   }
   CHECK(all.size() == thread_count);
@@ -192,7 +191,7 @@ TEST_CASE("a Lua that is linked in and not used", "[threads]") {
   CHECK(dumped.err.find(is_luajit(version) ? "LuaJIT" : "Lua " + version.substr(0, 3)) != std::string::npos);
 }
 
-// No call frame information leads from clone's assembly to "no caller" there.
+// There, no call frame information marks clone's assembly as the outermost frame.
 TEST_CASE("threads of a static program without a table of its call frame information", "[threads]") {
   const std::string version = source_version(GENERATE_COPY(from_range(prepared({"5.1", "5.4", "2.1.newest-gc64"}))));
   const Folder folder;

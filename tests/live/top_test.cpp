@@ -1,4 +1,4 @@
-// luaspy top in a real terminal: tmux shows what is on it and types the keys.
+// luaspy top in a real terminal: tmux reads the screen and types the keys.
 
 #include <signal.h>
 
@@ -12,7 +12,7 @@
 namespace luaspy::live {
 namespace {
 
-// `hot` takes 70 % of its CPU time and `cold` the rest, by its own clock, which it asks rarely.
+// `hot` takes 70 % of its CPU time and `cold` the rest, by its own clock, which it reads rarely.
 const char* const program = R"(
 local clock, rounds = os.clock, jit and 5000000 or 500000   -- some ms
 local function hot() local n = 0 for i = 1, rounds do n = n + i * 0.5 end return n end
@@ -55,7 +55,7 @@ class Terminal {
   std::string screen(bool styled = false) {
     return run_tmux(styled ? Words{"capture-pane", "-p", "-e"} : Words{"capture-pane", "-p"});
   }
-  // It shows a program's screen (the alternate one); the cursor is hidden.
+  // Whether a program's screen (the alternate one) is shown, and the cursor is hidden.
   bool is_taken() { return run_tmux({"display-message", "-p", "#{alternate_on} #{cursor_flag}"}) == "1 0\n"; }
   bool is_as_before() { return run_tmux({"display-message", "-p", "#{alternate_on} #{cursor_flag}"}) == "0 1\n"; }
 
@@ -99,7 +99,7 @@ class Terminal {
   pid_t shell_ = 0;
 };
 
-// A Lua that works until it is ended, or for some seconds of CPU time.
+// A Lua program that works until it is ended, or for some seconds of CPU time.
 struct Busy {
   explicit Busy(const char* name = lua54, const std::string& seconds = "60")
       : running([&] {
@@ -125,8 +125,8 @@ std::string line_with(const std::string& screen, const std::string& text) {
   return {};
 }
 
-// Of both. On a busy machine, other things take time too, so only their relation is sure; some
-// hundred samples tell it within a tenth.
+// The share of `hot` in both. On a busy machine other processes also take time, so only their ratio
+// is reliable; some hundred samples give it within a tenth.
 bool is_seven_tenths(double hot, double cold) { return hot / (hot + cold) > 0.52 && hot / (hot + cold) < 0.88; }
 
 int width_of(const std::string& line) {
@@ -181,7 +181,7 @@ TEST_CASE("top: each key", "[top]") {
   CHECK(screen.find("cold (") != std::string::npos);
   terminal.press("Escape");
   terminal.await_text("hot (");
-  terminal.press("s"), terminal.press("s"), terminal.press("S");  // by %Total: who calls comes first
+  terminal.press("s"), terminal.press("s"), terminal.press("S");  // by %Total: callers come first
   terminal.await_match("TotalTime.*\n.*(libc_start|lua5.4\\+0x)");
   terminal.press("S");
   terminal.await_match("TotalTime.*\n.*hot \\(");
@@ -328,13 +328,14 @@ TEST_CASE("a command that top has started: its output comes after the screen, it
       fmt::format("{} top -- {} {} 'to stdout' 0.3 'to stderr' 7; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
   const std::string screen = terminal.await_text("the target has ended");
   CHECK(screen.find("hot (") != std::string::npos);
-  CHECK(screen.find("to stdout") == line_with(screen, "luaspy top").find("to stdout"));  // nothing but its command line
+  CHECK(screen.find("to stdout") == line_with(screen, "luaspy top").find("to stdout"));  // only in the command line
   terminal.press("q");
   const std::string after = terminal.await_text("status 7");
   CHECK(std::regex_search(after, std::regex("\nto stdout\nto stderr\n")));
   CHECK(run({"sh", "-c", "ls " + terminal.folder.path() + "/luaspy-top-* 2>/dev/null"}).out.empty());
 
-  // Left early: it runs on, and so does its output. What is not the terminal stays what it is.
+  // After leaving early, the command and its output continue. Streams that are not connected to the
+  // terminal are left alone.
   terminal.type(fmt::format("clear; {} top -- {} {} 'early' 0.6 'late' 9 2>errors; echo sta''tus $?", LUASPY_PROGRAM,
                             lua, script));
   terminal.await_text("hot (");
@@ -364,7 +365,7 @@ TEST_CASE("top --batch", "[top]") {
       own = 0;
     }
     std::smatch fields;
-    // On a busy machine it has not had a CPU all the time.
+    // On a busy machine it did not have a CPU all the time.
     if (std::regex_search(line, fields, std::regex("^# .* waiting for a CPU ([0-9.]+) %"))) own += std::stod(fields[1]);
     if (line.empty() || line.starts_with('#') || line.starts_with("  %Own")) continue;
     INFO(line);

@@ -44,9 +44,9 @@ std::string text(const std::vector<Line>& lines) {
 
 namespace {
 
-// Tracebacks qualify names by module ("string.gsub") or not, by version; some have none where
-// luaspy has one. luaspy calls a main chunk so whatever variable it was called through. 5.4.0 to
-// 5.4.2 call __lt "order".
+// Depending on the version, tracebacks qualify names by module ("string.gsub") or not; some have no
+// name where luaspy has one. luaspy calls a main chunk "main chunk" whatever variable it was called
+// through. 5.4.0 to 5.4.2 call __lt "order".
 bool same_name(const std::string& theirs, const std::string& ours) {
   if (theirs.empty() || theirs == "?" || theirs == "order" || ours == "main chunk") return true;
   const auto last = [](const std::string& name) { return name.substr(name.find_last_of(".:") + 1); };

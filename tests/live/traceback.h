@@ -6,12 +6,12 @@
 
 namespace luaspy::live {
 
-// One line of a traceback, or one frame of a dump, as far as both can say the same.
+// One line of a traceback, or one frame of a dump: the parts that both have.
 struct Line {
   enum class Kind { lua, c, tail_calls, skipped } kind = Kind::lua;
   std::string file = {}, name = {};
   int line = 0;
-  int defined = -1;  // where the function starts; -1 if not said
+  int defined = -1;  // where the function starts; -1 if not given
 };
 
 std::string base_name(const std::string& path);

@@ -1,5 +1,5 @@
-// A target brings itself into a state, prints debug.traceback() of it, and waits or works there:
-// luaspy's dump must say the same, frame by frame.
+// A target brings itself into a state, prints debug.traceback(), and waits or works there: luaspy's
+// dump must show the same, frame by frame.
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -29,8 +29,8 @@ std::vector<Line> parse_dump(const nlohmann::json& thread) {
   return lines;
 }
 
-// A deep stack is cut in the middle, with the number of what is left out: all of it together is the
-// depth that the target says.
+// A deep stack is cut in the middle, with the number of omitted frames: the total must be the depth
+// that the target prints.
 void check_depth(const std::vector<std::string>& said, const nlohmann::json& thread) {
   std::int64_t depth = -1, found = 0;
   int down = -1;  // the line where it is defined; the outermost one has no name: it was tail called
@@ -52,7 +52,7 @@ void check(const TargetSpec& spec, Words command, const std::string& script, con
   std::vector<std::string> said = running.read_until("READY");
   std::vector<Line> theirs = parse_traceback(said);
   REQUIRE(!theirs.empty());
-  // What was printed is the stack at `rest`; the frames inside of it are io.read, leaf, or still
+  // The target printed its stack at `rest`; the frames inside that are io.read, leaf, or still
   // report, which said READY.
   const nlohmann::json json = dump(running.pid(), {"--mode", "lua"});
   std::vector<Line> ours = parse_dump(json.at("threads").at(0));
@@ -67,15 +67,15 @@ void check(const TargetSpec& spec, Words command, const std::string& script, con
       if (line.name == "__gc" || line.name == "__index") line.name.clear();
     }
   }
-  // LuaJIT names a function after the instruction that its caller is at, were that a call of
-  // something else, which called it last (tail call), or no call (an error that is being handled).
-  // luaspy has another name then, or none.
+  // LuaJIT names a function after its caller's current instruction, even if that calls another
+  // function, which made a tail call, or is not a call (an error that is being handled). Then
+  // luaspy has a different name, or none.
   if (spec.version.starts_with("LuaJIT") && (kind == "tailcall" || kind == "xpcall")) {
     for (Line& line : theirs) {
       if (line.name == "first" || line.name == "__index") line.name.clear();
     }
   }
-  // Newer LuaJITs run finalizers in a coroutine of their own, where the traceback ends.
+  // Newer LuaJITs run finalizers in a separate coroutine, at which the traceback ends.
   const bool in_finalizer = (kind == "gc" || kind == "collect") &&
                             std::ranges::none_of(theirs, [](const Line& line) { return line.name == "main chunk"; });
   if (in_finalizer) {
@@ -90,7 +90,7 @@ void check(const TargetSpec& spec, Words command, const std::string& script, con
                                                    << text(ours) << (ours.empty() ? json.dump(2) : ""));
   CHECK(same_stack(theirs, ours));
   if (spec.variant != "static" && spec.variant != "noehframe")
-    CHECK(json.at("threads").at(0).at("native_complete") == true);  // nothing says that _start is the end there
+    CHECK(json.at("threads").at(0).at("native_complete") == true);  // nothing marks _start as the end there
   if (kind == "deep") check_depth(said, json.at("threads").at(0));
 }
 
@@ -108,8 +108,8 @@ const TargetSpec& any_of(const std::vector<TargetSpec>& table) {
   return table[GENERATE_COPY(range<std::size_t>(0, table.size()))];
 }
 
-// Every kind on Debian's Luas and on each release as it is mostly built; of builds of other shapes
-// each has every third kind, and all of them together have them all.
+// Every kind on Debian's Luas and on each release as it is usually built. Builds of other shapes
+// run every third kind each, and all kinds together.
 void check_all(const TargetSpec& spec, const Words& command, const std::string& script) {
   const bool is_plain = spec.kind == "debian" || spec.variant == "O2" || spec.version.starts_with("LuaJIT");
   const std::size_t every = is_plain ? 1 : 3, first = std::hash<std::string>()(spec.name) % every;

@@ -18,8 +18,7 @@
 namespace luaspy::live {
 namespace {
 
-// Looks until the text of the thread of this name matches: it may still be on its way to where it
-// waits.
+// Looks until the text of the thread with this name matches: it may not have reached its wait yet.
 class Looks {
  public:
   explicit Looks(Running& running) : running_(running), process_(Process::open(running.pid())), memory_(running.pid()) {
@@ -153,9 +152,9 @@ TEST_CASE("a target that a signal has stopped", "[waiting]") {
 
 namespace {
 
-// A cgroup with a setting in `file` that stops or slows down who is in it, of version 1 or 2;
-// nothing where there is none or luaspy's tests may not make one. A process that is in it when this
-// ends is let go and put back.
+// A cgroup, of version 1 or 2, with a setting in `file` that stops or slows down its processes;
+// does nothing if cgroups do not exist or the tests may not create one. A process that is in it at
+// the end is released and put back.
 class Group {
  public:
   Group(const std::string& mount, const std::string& file, const std::string& held, const std::string& free, pid_t pid)
@@ -231,7 +230,7 @@ namespace {
 
 constexpr const char* spin = "print 'READY' io.stdout:flush() while true do end";
 
-// What dump says of the only thread, in JSON; in its text, too, it says it.
+// The state of the only thread in dump's JSON; checks that dump's text shows the same.
 nlohmann::json cpu_wait_of(pid_t pid, const std::regex& expected) {
   const nlohmann::json json = dump(pid);
   UNSCOPED_INFO(json.dump(2));

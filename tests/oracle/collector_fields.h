@@ -1,6 +1,6 @@
 #pragma once
-// Fields of a row that no comparison of names and lines would miss, against offsetof. Included
-// after Lua's own headers.
+// Compares with offsetof those fields of a row that no comparison of names and lines depends on.
+// Included after Lua's own headers.
 
 #include <cstddef>
 
@@ -11,7 +11,7 @@ inline void expect_field(const char* name, std::size_t expected, luaspy::Offset 
   expect_at(name, static_cast<int>(expected), static_cast<int>(got), 0, 0);
 }
 
-// What the collector keeps.
+// The collector's fields.
 inline void compare_collector_fields(const luaspy::Layout& row) {
   expect_field("G_gcstate", offsetof(global_State, gcstate), row.G_gcstate);
   expect_field("G_currentwhite", offsetof(global_State, currentwhite), row.G_currentwhite);

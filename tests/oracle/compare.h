@@ -1,5 +1,5 @@
 #pragma once
-// What both oracles count and say, and how they read themselves.
+// Shared by both oracles: what they count and print, and how they read their own memory.
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 
-// This process, read as another one would be: nothing here can crash on a bad address.
+// Reads this process like another one, so that a bad address cannot crash it.
 class OwnMemory : public luaspy::Memory {
  public:
   bool read(luaspy::Address address, std::span<std::byte> into) const override {
@@ -48,9 +48,9 @@ struct Count {
   long frames = 0, instructions = 0, differ = 0;
 };
 inline Count count;
-inline bool planted = false;  // differences are wanted, and not printed
+inline bool planted = false;  // differences are expected, and not printed
 
-// `line`: where the function starts that the comparison is about.
+// `line`: the first line of the function that is compared.
 inline void expect_at(const char* what, std::string_view expected, std::string_view got, int line, int pc) {
   if (expected == got) return;
   ++count.differ;

@@ -1,8 +1,8 @@
-// Rows of call frame information as luaspy reads them, and as libdw (elfutils) does: of every row
-// of every function of real programs and libraries.
-//   compare_rows FILE|DIRECTORY…      directories with all below them; what is no ELF file with call frame information
-//   is passed over
-// Prints how many files, functions and rows, how many differ, and what a row takes in either way.
+// Compares rows of call frame information as luaspy and libdw (elfutils) read them: every row of
+// every function of real programs and libraries.
+//   compare_rows FILE|DIRECTORY…      directories are searched recursively; files other than ELF
+//                                     files with call frame information are skipped
+// Prints the number of files, functions and rows, how many differ, and the time per row of each.
 // Exit code 1 if any differs.
 
 #include <dwarf.h>
@@ -43,7 +43,7 @@ std::optional<std::int32_t> small(Dwarf_Word word) {
   return static_cast<std::int32_t>(value);
 }
 
-// libdw makes DW_OP_bregx of DW_CFA_def_cfa.
+// libdw turns DW_CFA_def_cfa into DW_OP_bregx.
 std::optional<Based> based(const Dwarf_Op& op) {
   const bool extended = op.atom == DW_OP_bregx;
   if (!extended && (op.atom < DW_OP_breg0 || op.atom > DW_OP_breg31)) return std::nullopt;
@@ -74,9 +74,9 @@ void read_cfa(Ops ops, FrameRow& row) {
   if (is_plt(ops)) row.cfa = FrameRow::Cfa::plt, row.pushed = static_cast<std::uint8_t>(ops[4].atom - DW_OP_lit0);
 }
 
-// libdw.h, dwarf_frame_register: no operations at all are "same value" without and "undefined" with
-// a place of its own; an address otherwise, or DW_OP_regx. Expressions start with the CFA on their
-// stack.
+// libdw.h, dwarf_frame_register: without operations, the result is "same value" if there is no
+// location, and "undefined" if there is one; otherwise it is an address, or DW_OP_regx. Expressions
+// start with the CFA on their stack.
 std::optional<Slot> read_slot(Dwarf_Frame* frame, unsigned number) {
   Dwarf_Op room[3];
   Dwarf_Op* first = nullptr;
@@ -103,8 +103,8 @@ bool read_slots(Dwarf_Frame* frame, FrameRow& row) {
     const unsigned number = saved ? callee_saved_registers[i] : rip;
     std::optional<Slot> slot = read_slot(frame, number);
     if (!slot) return false;
-    // elfutils 0.188, x86_64_cfi.c: its rules for what call frame information says nothing of name
-    // rax where they mean rbx.
+    // elfutils 0.188, x86_64_cfi.c: its default rules, for registers without call frame
+    // information, name rax where they mean rbx.
     if (number == rbx && slot->where == Where::undefined) slot->where = Where::same;
     (saved ? row.saved[i] : row.return_address) = *slot;
     if (slot->where == Where::at_cfa)
@@ -126,7 +126,7 @@ class Reference {
     if (elf_ != nullptr) elf_end(elf_);
   }
   bool works() const { return frames_ != nullptr; }
-  // `end`: where the row does; 0: nothing is said.
+  // `end`: where the row ends; 0: there is no information.
   FrameRow at(Address pc, Address& end) const {
     Dwarf_Frame* found = nullptr;
     end = 0;
@@ -152,8 +152,8 @@ struct Counts {
   Clock::duration own{}, theirs{};
 };
 
-// Starts of functions and of the next ones, as .eh_frame_hdr has them: what is between them may be
-// of no function.
+// Starts of functions from .eh_frame_hdr, each with the next start: the range in between may also
+// contain addresses that belong to no function.
 std::vector<Address> starts_in(std::span<const std::byte> file) {
   std::vector<Address> starts;
   const std::optional<ElfHeaders> headers = read_elf_headers(file);

@@ -1,6 +1,6 @@
 #pragma once
-/* What LuaJIT itself knows of its frames and functions, by its own headers (luajit_inside.c). C, for those are no C++.
- */
+/* What LuaJIT itself knows about its frames and functions, from its own headers (luajit_inside.c). In C, because these
+ * headers are not C++. */
 
 #include <stdint.h>
 
@@ -20,7 +20,7 @@ struct inside_layout {
 void inside_describe(struct inside_layout* into);
 uint64_t inside_globals(lua_State* L);
 
-/* Where its fields are, in the order in which luajit_oracle.cpp lists them: a number for each, ended by a NULL name. */
+/* The offsets of its fields, in the order in which luajit_oracle.cpp lists them, ended by a NULL name. */
 struct inside_field {
   const char* name;
   int offset;
@@ -29,18 +29,18 @@ const struct inside_field* inside_fields(void);
 int inside_snapshot_size(void);
 
 struct inside_frame {
-  uint64_t slot;      /* that holds the function */
-  uint64_t base_slot; /* the same but for a function with varargs: where it was called */
+  uint64_t slot;      /* the slot that holds the function */
+  uint64_t base_slot; /* the same, except for a function with varargs: where it was called */
   uint64_t function;  /* GCfunc */
   uint64_t entry, pc; /* C: its function; its bytecode */
   uint64_t proto;     /* Lua: GCproto */
   uint32_t size_code;
   int from_c;   /* called through a C frame */
-  int position; /* Lua: the instruction that it waits at; -1 if a C frame lies on it, or a trace has it */
+  int position; /* Lua: its current instruction; -1 if a C frame is on top of it, or it is in a trace */
 };
 void inside_read_frame(lua_State* L, const lua_Debug* ar, struct inside_frame* into);
 
-/* The frame that a hook was called for: where it was called. Is its next instruction a tail call? */
+/* The slot of the frame for which a hook was called. is_tail_call: whether its next instruction is a tail call. */
 uint64_t inside_running(lua_State* L, int* is_tail_call);
 
 uint64_t inside_prototype(lua_State* L, int index); /* of the Lua function at `index` */
@@ -51,7 +51,7 @@ int inside_parameters(uint64_t proto);
 int inside_registers(uint64_t proto);
 int inside_line(uint64_t proto, int pc);
 int inside_opcode(uint64_t proto, int pc);
-/* What the function that instruction `pc` calls is called: NULL or lua_Debug.namewhat. */
+/* The name of the function that instruction `pc` calls; returns NULL or lua_Debug.namewhat. */
 const char* inside_callee(lua_State* L, uint64_t proto, int pc, const char** name);
 const char* inside_register(uint64_t proto, int pc, int reg, const char** name);
 

@@ -1,9 +1,9 @@
-// Names, lines and sources of LuaJIT's functions as luaspy reads them, against lua_getinfo and
+// Compares names, lines and sources of LuaJIT's functions as luaspy reads them with lua_getinfo and
 // lj_debug.c of the LuaJIT that this is linked with (luajit_inside.c; run-luajit.sh).
 //
 // The scripts run three times: interpreted; compiled, so that bytecode is patched; and interpreted
-// under a hook that sees every call, so that it is known which functions were tail called. `check`
-// compares every frame of the real stack, `all` every register at every instruction.
+// with a hook that sees every call and so knows which functions were tail called. `check` compares
+// every frame of the real stack, `all` every register at every instruction.
 
 extern "C" {
 #include "lauxlib.h"
@@ -37,7 +37,7 @@ namespace {
 LuajitLayout layout;
 inside_layout inside;
 
-// What the hook saw: which function was called in a slot first, and whether another one has
+// What the hook saw: the function that was called first in a slot, and whether another one has
 // replaced it.
 struct Entered {
   Address first = 0;
@@ -91,8 +91,8 @@ std::vector<Level> levels_of(lua_State* L) {
     added.ar = ar;
     added.call = call_of(added.frame, inside_globals(L));
   }
-  // Where older releases do not know the caller's position either, after a stitched trace, they
-  // read an instruction beyond its end.
+  // If older releases do not know the caller's position either, after a stitched trace, they read
+  // an instruction beyond its end.
   for (std::size_t i = 0; i < levels.size(); ++i) {
     levels[i].ar.name = nullptr, levels[i].ar.namewhat = "";
     if (i + 1 < levels.size() && levels[i + 1].frame.position >= 0) lua_getinfo(L, "n", &levels[i].ar);
@@ -100,7 +100,7 @@ std::vector<Level> levels_of(lua_State* L) {
   return levels;
 }
 
-// LuaJIT says "" where bytecode has no upvalue names.
+// LuaJIT returns "" if bytecode has no upvalue names.
 std::string name_or_question_mark(const char* what, const char* name) {
   const std::string text = cut(name);
   return text.empty() && what != nullptr && std::string_view(what) == "upvalue" ? "?" : text;
@@ -125,7 +125,7 @@ void compare_function(const Level& level, const std::optional<Prototype>& functi
             pc);
 }
 
-// Is `name` a way to `function` from package.loaded or from _G?
+// Whether `name` leads to `function` from package.loaded or from _G.
 bool leads_to(lua_State* L, const std::string& name, Address function) {
   const int top = lua_gettop(L);
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
@@ -143,8 +143,8 @@ bool is_exempt(std::string_view name) {
   return name == "replaced" || name == "renamed" || name == "guessed" || name == "computed_field";
 }
 
-// What Names makes of a frame. LuaJIT's word is right unless the function was tail called; then a
-// name has to be of the function that runs.
+// Compares the name that Names gives to a frame. LuaJIT's name is right unless the function was
+// tail called; then the name must belong to the function that runs.
 void compare_frame(lua_State* L, Names& names, const Level& level, const Level* caller) {
   const Address G = inside_globals(L);
   const LuajitLua lua(layout);
@@ -158,7 +158,7 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
   const bool is_called = caller != nullptr && caller->call.is_lua && !level.call.fresh && caller->frame.position >= 0;
   std::string said = level.ar.name != nullptr ? printable(cut(level.ar.name)) : "";
   if (said == "?") said.clear();
-  // What package.loaded has it as is right where no instruction names it.
+  // Its name in package.loaded is right if no instruction names it.
   const bool is_nameless = !level.call.is_lua || line == -1 || !is_called || said.empty();
   if (!got.empty() && is_nameless && leads_to(L, got, level.call.closure)) return;
   if (!is_called)
@@ -261,7 +261,7 @@ void compare_instructions(lua_State* L, Address proto) {
   expect_at("parameters", inside_parameters(proto), copy->parameters, copy->line_defined, 0);
   const int size = static_cast<int>(copy->code.size());
   const int step = size > 8192 ? size / 512 : 1;
-  constexpr std::uint32_t call = [] {  // of register 0
+  constexpr std::uint32_t call = [] {  // a call of register 0
     std::uint32_t number = 0;
     while (opcode_tables::luajit[number].name != "CALL") ++number;
     return number;
@@ -348,7 +348,7 @@ bool run_scripts(Mode mode, int programs) {
   }
   hooked = mode == Mode::watched;
   if (hooked) {
-    run(L, luaL_loadstring(L, "debug.sethook = function() end"), "hook");  // there is one only
+    run(L, luaL_loadstring(L, "debug.sethook = function() end"), "hook");  // there is only one hook
     entered.clear();
     lua_sethook(L, hook, LUA_MASKCALL | LUA_MASKCOUNT, 1);
   }
@@ -364,7 +364,8 @@ bool run_scripts(Mode mode, int programs) {
   return good;
 }
 
-// The opcode table against lj_bc.h. Function headers come last, at other numbers in older releases.
+// Compares the opcode table with lj_bc.h. Function headers come last, with other numbers in older
+// releases.
 void compare_opcodes() {
   lua_State* L = luaL_newstate();
   int headers = 0;
@@ -385,7 +386,7 @@ void compare_opcodes() {
   lua_close(L);
 }
 
-// A layout with one wrong offset must give itself away.
+// A layout with one wrong offset must be detected.
 bool notices(const char* field, Offset LuajitLayout::*offset, int by) {
   const LuajitLayout right = layout;
   layout.*offset = static_cast<Offset>(layout.*offset + by);
@@ -434,8 +435,8 @@ bool notices_planted_errors() {
   return good;
 }
 
-// The rows, and what find_globals and find_traces find in a live state, against the compiler's view
-// of the structures.
+// Compares the rows, and what find_globals and find_traces find in a live state, with the
+// compiler's view of the structures.
 void compare_layout() {
   static constexpr struct {
     std::string_view name;
@@ -519,7 +520,7 @@ void compare_layout() {
     expect_at(field->name, field->offset, found.*offset, 0, 0);
     ++field;
   }
-  // The other row is refused, and so is a state that its global state does not know.
+  // The other row is rejected, and so is a state that is unknown to its global state.
   LuajitLayout other = inside.gc64 != 0 ? layout_rows::luajit_gc32 : layout_rows::luajit_gc64;
   expect_at("the other row fits", 0, find_globals(memory, reinterpret_cast<Address>(L), other), 0, 0);
   LuajitLayout shifted = found;

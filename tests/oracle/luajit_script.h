@@ -1,6 +1,6 @@
 #pragma once
-// Calls that LuaJIT leaves no mark of, and code that its compiler patches. Given: check, all, as in
-// script.h, and
+// Calls of which LuaJIT leaves no trace, and code that its compiler patches. Given: check, all, as
+// in script.h, and
 //   loaded(name, f)  compare what f is called in package.loaded; a name that leads to f is right
 
 inline constexpr const char* luajit_script = R"LUA(

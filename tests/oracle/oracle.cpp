@@ -1,11 +1,11 @@
-// Names, lines and sources of Lua functions as luaspy reads them, against lua_getinfo of the Lua
-// that this is linked with. g++ -std=c++20 -O2 -Isrc -isystem $LUA/src tests/oracle/oracle.cpp
+// Compares names, lines and sources of Lua functions as luaspy reads them with lua_getinfo of the
+// Lua that this is linked with. g++ -std=c++20 -O2 -Isrc -isystem $LUA/src tests/oracle/oracle.cpp
 // src/luastate/{bytecode,prototype,layout,puc}.cpp $LUA/src/liblua.a -lm -ldl
 //
-// Two comparisons. `check`, called by a script in every way a function can be called, walks the
-// real stack, call by call. `all` puts a function under a suspended frame and moves its saved pc
-// over every instruction, so that lua_getinfo answers for calls that nobody makes. Arguments, if
-// any, are Lua files whose every instruction is compared too.
+// There are two comparisons. `check`, called by a script in every way a function can be called,
+// walks the real stack, call by call. `all` puts a function under a suspended frame and moves its
+// saved pc over every instruction, so that lua_getinfo answers for calls that are never made.
+// Arguments, if any, are Lua files, of which every instruction is compared too.
 
 extern "C" {
 #include "lauxlib.h"
@@ -64,8 +64,8 @@ bool name_is_in_code(CallInfo* ci) { return (ci->callstatus & CIST_TAIL) == 0; }
 #endif
 
 // True if lua_getinfo names this frame without looking at the caller's code: hooks and finalizers,
-// which are a walker's matter. What a finalizer interrupts is marked (lgc.c, GCTM); up to 5.4.3
-// that names the interrupted function itself.
+// which the walker handles. The function that a finalizer interrupts is marked (lgc.c, GCTM); up to
+// 5.4.3 the mark names the interrupted function itself.
 bool named_by_status([[maybe_unused]] CallInfo* ci) {
 #ifdef CIST_FIN
   if (((ci->callstatus | caller_of(ci)->callstatus) & CIST_FIN) != 0) return true;
@@ -92,11 +92,11 @@ void expect(const char* what, int expected, int got, const Proto* where, int pc)
 
 constexpr int patch = LUA_RELEASE[8] - '0';  // "Lua 5.4.4"
 
-// Point releases that word it otherwise than the last one of their series, which luaspy follows.
+// Point releases whose wording differs from the last one of their series, which luaspy follows.
 bool older_wording(const lua_Debug& ar, const std::optional<CallName>& name) {
   const std::string_view lua = ar.name ? ar.name : "";
   if (LUA_VERSION_NUM == 503 && patch <= 3)
-    return !name && lua == "__index";  // said of any instruction that calls nobody
+    return !name && lua == "__index";  // its name for any instruction that does not call
   if (LUA_VERSION_NUM == 504 && patch <= 2)
     return name && (name->name == "lt" || name->name == "le") && (lua == "order" || lua.empty());
   return false;
@@ -121,8 +121,8 @@ void compare_function(const lua_Debug& ar, const std::optional<Prototype>& funct
   expect("currentline", stripped ? function->line_defined : ar.currentline, function->line(pc), where, pc);
 }
 
-// The walker on the same stack: every CallInfo from the innermost to the base, and what each of
-// them is. All calls but this C function wait, so that their saved pcs are exact.
+// Compares the walker on the same stack: every CallInfo from the innermost to the base, and its
+// kind. All calls except this C function wait, so that their saved pcs are exact.
 void compare_walk(lua_State* co) {
   LuaWalk walk;
   walk_puc(OwnMemory(), OwnMemory(), layout, reinterpret_cast<Address>(co), {.innermost = 300'000}, walk);
@@ -182,7 +182,7 @@ void compare_instructions(lua_State* co, Proto* proto) {
   const Instruction* const real_pc = saved_pc(ci);
   proto_of(ci) = proto;
   const std::optional<Prototype> copy = prototype_of(proto);
-  // Naming a call looks at all the code before it: of very long functions, take a part.
+  // Naming a call looks at all the code before it: of very long functions only a part is compared.
   const int step = proto->sizecode > 8192 ? proto->sizecode / 512 : 1;
   for (int pc = 0; pc < proto->sizecode; pc += pc < proto->sizecode - 200 ? step : 1) {
     saved_pc(ci) = proto->code + pc + 1;
@@ -224,7 +224,7 @@ int append(lua_State*, const void* piece, size_t size, void* into) {
   return 0;
 }
 
-// strip(f): string.dump does not in 5.1 and 5.2.
+// strip(f): string.dump cannot strip in 5.1 and 5.2.
 int strip(lua_State* L) {
   lua_settop(L, 1);
   std::string dump;
@@ -271,11 +271,12 @@ const Layout* this_layout() {
   return nullptr;
 }
 
-// The opcode table against lopcodes.h: argument widths, number of opcodes, which of them set A.
+// Compares the opcode table with lopcodes.h: argument widths, number of opcodes, which of them set
+// A.
 void compare_opcodes() {
   const Encoding& encoding = encoding_of(layout.bytecode);
-  // LuaMetaTeX carries a 5.5.0 of before the release, which has no OP_GETVARG and OP_ERRNNIL before
-  // the last two.
+  // LuaMetaTeX includes a pre-release of 5.5.0, without OP_GETVARG and OP_ERRNNIL before the last
+  // two.
   const bool prerelease = LUA_VERSION_NUM == 505 && NUM_OPCODES == 83;
   const int opcodes = prerelease ? NUM_OPCODES - 2 : NUM_OPCODES;
   if (!prerelease) expect("opcodes", opcodes, static_cast<int>(encoding.opcodes.size()), nullptr, 0);
@@ -306,7 +307,7 @@ void compare_opcodes() {
   }
 }
 
-// A layout with one wrong offset must give itself away.
+// A layout with one wrong offset must be detected.
 bool notices(lua_State* L, const char* field, Offset Layout::*offset, int by) {
   const Layout right = layout;
   layout.*offset = static_cast<Offset>(layout.*offset + by);

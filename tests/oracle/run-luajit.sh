@@ -1,6 +1,7 @@
 #!/bin/bash
 # run-luajit.sh TARGETS CC CXX SOURCE LIBRARY…: builds luajit_oracle.cpp against each LuaJIT that targets/prepare.sh has prepared, and runs it.
-# The libraries are luaspy's. Where structures are is compared in all of them, the rest in those whose structures or bytecode are their own.
+# The libraries are luaspy's. The layout of structures is compared in all of them, the rest only in
+# those with their own structures or bytecode.
 set -euo pipefail
 targets=$1 cc=$2 cxx=$3 source=$4
 shift 4

@@ -1,6 +1,6 @@
 #!/bin/bash
-# run.sh TARGETS CXX SOURCE LIBRARY…: builds oracle.cpp against each Lua whose layout row or bytecode is its own, and runs it.
-# TARGETS is what targets/prepare.sh has prepared; the libraries are luaspy's.
+# run.sh TARGETS CXX SOURCE LIBRARY…: builds oracle.cpp against each Lua with its own layout row or
+# bytecode, and runs it. TARGETS is the output of targets/prepare.sh; the libraries are luaspy's.
 set -euo pipefail
 targets=$1 cxx=$2 source=$3
 shift 3

@@ -1,5 +1,5 @@
 #pragma once
-// The Lua side of names_oracle.cpp, for every Lua from 5.1 on. It is given: VERSION (501 …),
+// The Lua side of oracle.cpp, for every Lua from 5.1 on. It is given: VERSION (501 …),
 // RELEASE ("Lua 5.4.4"), and
 //   check([co])  compare every frame of this (or another) coroutine
 //   all(f)       compare every instruction of f and the functions in it

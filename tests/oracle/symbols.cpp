@@ -1,10 +1,11 @@
-// The symbol of an address as luaspy chooses it, and as dwfl_module_addrinfo (elfutils) does, at
-// every place of real programs and libraries where it may change: where a symbol begins, ends, and
-// a byte before and after.
-//   compare_symbols FILE|DIRECTORY…      directories with all below them; what is no ELF file is passed over
-// A file that has more than some thousand such places is compared at that many, evenly spread.
-// Prints how many files, addresses and symbols, how many differ, and what an address takes in
-// either way. Exit code 1 if any differs.
+// Compares the symbol of an address as luaspy and dwfl_module_addrinfo (elfutils) choose it, at
+// every place of real programs and libraries where it may change: where a symbol begins or ends,
+// and a byte before and after.
+//   compare_symbols FILE|DIRECTORY…      directories are searched recursively; other files than ELF
+//                                        files are skipped
+// A file with more than some thousand such places is compared at that many, evenly spread. Prints
+// the number of files, addresses and symbols, how many differ, and the time per address of each.
+// Exit code 1 if any differs.
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
@@ -79,7 +80,7 @@ std::string text(const std::optional<Symbol>& symbol) {
 
 void compare(const std::string& path, Counts& counts) {
   constexpr Address bias = 0x5555'5000'0000;
-  constexpr double most_work = 3e8;  // symbols that libdwfl looks at
+  constexpr double most_work = 3e8;  // symbols that libdwfl examines
   constexpr std::size_t most_told = 20;
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return;

@@ -1,7 +1,7 @@
 #pragma once
-// What a layout row says of values, tables, closures and userdata, against the compiler's view of
-// the structures. To be included behind Lua's headers: names that only some releases have are asked
-// for in templates.
+// Compares what a layout row says about values, tables, closures and userdata with the compiler's
+// view of the structures. Must be included after Lua's headers: names that only some releases have
+// are used in templates.
 
 #include <cstddef>
 #include <string_view>
@@ -69,7 +69,7 @@ void compare_calls(const Layout& layout) {
   else expect("L_gt", no_field, layout.L_gt);
 }
 
-// Numbers and booleans as this Lua tags them itself.
+// Compares the tags of numbers and booleans with those that this Lua uses.
 inline void compare_tags(lua_State* L, const Layout& layout) {
   const auto tag = [&] {
     const auto* const slot = reinterpret_cast<const std::byte*>(lua_topointer(L, -1)) + layout.table_array;

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Judges luaspy on programs that embed Lua, as Debian ships them, and that no other test knows.
+"""Judges luaspy on programs from Debian that embed Lua and are used in no other test.
 
-    outsiders.py LUASPY WORKDIR [NAME...]     judges all hosts of hosts.toml, or those that are named
-    outsiders.py --list                       says which there are
-    outsiders.py --markdown FILE ...          writes the table as a page, too
+    outsiders.py LUASPY WORKDIR [NAME...]     judges all hosts of hosts.toml, or the named ones
+    outsiders.py --list                       lists the hosts
+    outsiders.py --markdown FILE ...          also writes the table as a page
 
 Each host is unpacked below WORKDIR (nothing is installed) and runs work.lua in a chroot: three parts that share its CPU time
-50 : 30 : 20 by its own clock. So what luaspy has to show is known before it looks. Exit status 1: a host could not be had,
-or luaspy was wrong about one.
+50 : 30 : 20 by its own clock. So what luaspy must show is known in advance. Exit status 1: a host was not available, or
+luaspy was wrong about one.
 """
 import argparse
 import ctypes
@@ -27,16 +27,17 @@ import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 PARTS = {"lua_part": 50, "callback_part": 30, "coroutine_part": 20}
-CHAIN = ["run", "work", "slice"]  # what stands above each part, outermost first
-CALLBACKS = {"replace": "gsub", "before": "sort"}  # who calls them, from C
-# What has most of each part's time, and percent of it, at least: without these a stack has lost its inner half.
+CHAIN = ["run", "work", "slice"]  # the callers of each part, outermost first
+CALLBACKS = {"replace": "gsub", "before": "sort"}  # their callers, in C
+# The functions with most of each part's time, and their least percentage: without these a stack has
+# lost its inner half.
 INNER = {"lua_part": ({"spin"}, 90), "callback_part": (set(CALLBACKS), 60), "coroutine_part": ({"descend"}, 75)}
 RIGHT = "right"
 NOT_JOINED = "[native and Lua frames not joined]"
 DEPTH = 21  # frames of descend in a coroutine, at most
-ELSEWHERE = 2.0  # percent of the samples that may be outside of the parts, if a recipe says nothing else
+ELSEWHERE = 2.0  # default percentage of the samples that may be outside of the parts
 
-ADDRESS = "127.61.17.5"  # where hosts listen that have no other socket: nothing else is there
+ADDRESS = "127.61.17.5"  # where hosts without a unix socket listen: nothing else uses this address
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
@@ -45,7 +46,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Unavailable(Exception):
-    """A host that can't be had, or does not get to work."""
+    """A host that is not available, or does not start to work."""
 
 
 def call(function, *arguments):
@@ -58,7 +59,7 @@ def mount(source, target, flags):
 
 
 def enter(root, folder, as_user):
-    """In the new process: makes `root` its root, where `folder` is /outsider. As root needs no user namespace."""
+    """In the new process: makes `root` its root, with `folder` as /outsider. Root does not need a user namespace for this."""
     user, group = os.geteuid(), os.getegid()
     call(libc.unshare, CLONE_NEWNS | (CLONE_NEWUSER if user else 0))
     if user:
@@ -95,7 +96,7 @@ def parents():
 
 
 def descendants():
-    """Processes that this one has started, and those that they have; as a subreaper it keeps daemons, too."""
+    """Processes that this one has started, and their descendants; as a subreaper it also finds daemons."""
     above, found = parents(), {os.getpid()}
     while True:
         more = {pid for pid, parent in above.items() if parent in found} - found
@@ -113,7 +114,7 @@ def cpu_seconds(pid):
 
 
 def end_all():
-    """Ends what was started for a host, by number."""
+    """Ends the processes that were started for a host, by pid."""
     for _ in range(50):
         left = descendants()
         for pid in left:
@@ -135,7 +136,7 @@ def end_all():
 @dataclasses.dataclass
 class Working:
     pid: int
-    lua: str  # as the program itself calls it; empty if it could not say
+    lua: str  # its version according to the program; empty if unknown
 
 
 class Host:
@@ -169,7 +170,7 @@ class Host:
             (folder / name).write_text(text.replace("@work@", work).replace("@run@", seconds))
         for name, text in self.recipe.get("hex", {}).items():
             (folder / name).write_bytes(bytes.fromhex(text))
-        # The folder's owner is who runs the host: nobody may write here but root and that one.
+        # The folder's owner is the user who runs the host: only root and that user may write here.
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/outsider", "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8", "TERM": "dumb",
                        "LD_LIBRARY_PATH": ":".join(f"/usr/lib/x86_64-linux-gnu/{name}" for name in ("blas", "lapack", "pulseaudio")),
                        **self.recipe.get("environment", {})}
@@ -190,7 +191,7 @@ class Host:
         return self.await_ready(folder, process)
 
     def connect(self, folder, process):
-        """A connection to the host's socket, /outsider/socket, or to its port, as soon as it listens there."""
+        """Connects to the host's socket, /outsider/socket, or to its port, as soon as it listens there."""
         deadline = time.monotonic() + 30
         descriptor = os.open(folder, os.O_PATH)
         while time.monotonic() < deadline and process.poll() is None:
@@ -202,7 +203,7 @@ class Host:
                     continue
             connection = socket.socket(socket.AF_UNIX)
             try:
-                # The path may be too long for an address.
+                # The path may be too long for a socket address.
                 connection.connect(f"/proc/self/fd/{descriptor}/socket")
                 return connection
             except OSError:
@@ -219,7 +220,7 @@ class Host:
                     return Working(int(said[0]), said[1])
             except (OSError, ValueError):
                 pass
-            if self.recipe.get("mute"):  # this Lua cannot write files: who uses the CPU is at work
+            if self.recipe.get("mute"):  # this Lua cannot write files: the process that uses the CPU is the one at work
                 pid = max(descendants(), key=cpu_seconds, default=0)
                 if cpu_seconds(pid) > 1.5:
                     return Working(pid, "")
@@ -230,7 +231,7 @@ class Host:
 
     @staticmethod
     def said(folder, process=None):
-        """The last of what the host wrote, and of what it answered."""
+        """The last lines of the host's output and of its answer."""
         text = (folder / "output").read_text(errors="replace").strip().splitlines()[-4:]
         if connection := getattr(process, "connection", None):
             connection.setblocking(False)
@@ -284,7 +285,7 @@ class Judge:
         entry[0] += count
 
     def file_of(self, stacks):
-        """What luaspy calls work.lua's chunk: the file of most frames that stand where lua_part begins."""
+        """luaspy's name of work.lua's chunk: the file of most frames with the first line of lua_part."""
         line = next(line for line, name in self.functions.items() if name == "lua_part")
         files = {}
         for frames, count in stacks:
@@ -304,7 +305,7 @@ class Judge:
         if NOT_JOINED in stack:
             self.fault("native and Lua frames not joined", count, stack)
         for _, function, shown in own:
-            # What C calls has no name.
+            # Functions that C calls have no name.
             if shown != function and not (shown == "function" and function in (*CALLBACKS, "descend", "run")):
                 self.fault(f"{function} is called {shown}", count, stack)
                 break
@@ -394,7 +395,7 @@ def record(luaspy, working, rate, seconds, recipe, truth):
 
 
 def judge_host(host, luaspy, workdir, rates):
-    """Verdicts of one host, a rate each."""
+    """Verdicts for one host, one per rate."""
     host.unpack(workdir)
     try:
         try:
@@ -462,7 +463,7 @@ def main():
     chosen = [known[name] for name in options.names] or hosts
     options.workdir.mkdir(parents=True, exist_ok=True)
     workdir = options.workdir.resolve()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended first
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything that was started is ended first
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     rates = [(100, 3)] if options.quick else [(100, 5), (1000, 3)]
     rows, unavailable, wrong = [], [], []

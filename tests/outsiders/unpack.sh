@@ -1,7 +1,9 @@
 #!/bin/bash
-# unpack.sh OUTDIR ROOT PACKAGE...: Debian's packages and all they depend on, libc included, below OUTDIR/outsiders/ROOT, where a
-# program can be started in a chroot as if it were installed. ROOT is a suite, or SUITE-NAME where packages conflict with others
-# of that suite. What is there already is not unpacked again. No maintainer script runs, and the system stays as it is.
+# unpack.sh OUTDIR ROOT PACKAGE...: unpacks Debian's packages and all they depend on, including
+# libc, below OUTDIR/outsiders/ROOT, where a program can be started in a chroot as if it were
+# installed. ROOT is a suite, or SUITE-NAME for packages that conflict with others of that suite.
+# Existing packages are not unpacked again. No maintainer script runs, and the system is not
+# changed.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")")
 mkdir -p "$1/outsiders"
@@ -24,7 +26,8 @@ while read -r deb; do
   dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$root" --no-same-owner --keep-directory-symlink --exclude='./usr/share/doc' \
     --exclude='./usr/share/man' --exclude='./usr/share/locale' --exclude='./usr/share/icons'
   echo "$deb" >>"$root.have"
-  # A root without the package that says so has its programs in /usr only. Links come after libc, which every closure has.
+  # A root without Debian's package for these links has its programs only in /usr. The links are
+  # made after libc, which every set of dependencies contains.
   for folder in bin sbin lib lib64; do [[ -e $root/$folder ]] || { [[ -d $root/usr/$folder ]] && ln -s "usr/$folder" "$root/$folder"; } || true; done
 done <"$root.debs"
 mkdir -p "$root"/{etc,proc,dev,tmp,run,var/lib,var/log,var/run,outsider}

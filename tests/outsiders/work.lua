@@ -1,6 +1,6 @@
--- What every outsider runs: three parts share the CPU time 50 : 30 : 20, by the program's own clock. After each slice of some
--- milliseconds the part that lags behind most runs; the clock is read once a slice, as a stop may be drawn to system calls.
--- outsiders.py reads from here on which line each function begins. DIRECTORY is replaced by the folder that takes "ready".
+-- The work of every outsider: three parts share the CPU time 50 : 30 : 20, by the program's own clock. After each slice of some
+-- milliseconds, the part that lags behind most runs; the clock is read only once per slice, as system calls may attract stops.
+-- outsiders.py reads from this file on which line each function begins. DIRECTORY is replaced by the folder for the file "ready".
 local clock = os.clock
 local words = ("the quick brown fox jumps over the lazy dog "):rep(4)
 
@@ -44,7 +44,7 @@ local function callback_part(rounds)
   return length
 end
 
--- The last coroutines, more and more of them: most are soon in memory that was not there when luaspy first looked.
+-- The last coroutines, more and more of them: soon most are in memory that did not exist when luaspy first looked.
 local kept, oldest, most = {}, 1, 100
 
 local function coroutine_part(rounds)
@@ -61,7 +61,7 @@ end
 
 local goals, used, rounds = { 50, 30, 20 }, { 0, 0, 0 }, { 1, 1, 1 }
 local dice = 1
-local costs -- seconds a round of each part, where a count stands for the clock
+local costs -- seconds per round of each part, if counting replaces the clock
 
 local function slice(part)
   if part == 1 then lua_part(rounds[1]) elseif part == 2 then callback_part(rounds[2]) else coroutine_part(rounds[3]) end
@@ -81,7 +81,7 @@ local function work(seconds)
     now = costs and now + rounds[part] * costs[part] or clock()
     local took = now - before_slice
     used[part] = used[part] + took
-    -- The next slice of this part takes 3 to 10 ms: never the period of a sampler.
+    -- The next slice of this part takes 3 to 10 ms, so that it does not synchronise with a sampler.
     dice = dice * 16807 % 2147483647
     local factor = (0.003 + dice % 1000 * 0.000007) / (took > 0.0001 and took or 0.0001)
     rounds[part] = math.ceil(rounds[part] * (factor > 4 and 4 or factor < 0.25 and 0.25 or factor))
@@ -89,7 +89,7 @@ local function work(seconds)
 end
 
 local function ready()
-  local files, machine = rawget(_G, "io"), rawget(_G, "jit") -- redis allows no other look at what may be missing
+  local files, machine = rawget(_G, "io"), rawget(_G, "jit") -- redis does not allow other accesses to missing globals
   local stat = files and files.open and files.open("/proc/self/stat")
   local file = stat and files.open("DIRECTORY/ready", "w")
   if not file then return end
@@ -98,7 +98,7 @@ local function ready()
   file:close()
 end
 
--- From here on rounds are counted: where several threads take turns, or run at the same time, the clock has the time of all of them.
+-- From here on rounds are counted: if several threads take turns or run at the same time, the clock shows the time of all of them.
 local function count()
   work(0.3)
   local measured = {}

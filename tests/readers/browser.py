@@ -1,6 +1,6 @@
 """Headless Chromium under chromedriver, for the checks of pages.
 
-Exit status of a check: 0 when everything expected is on show, 1 otherwise.
+Exit status of a check: 0 when everything expected is shown, 1 otherwise.
 """
 import base64
 import contextlib
@@ -42,7 +42,7 @@ class Failure(Exception):
 
 
 class Browser:
-    """The few WebDriver commands needed here. `helpers`: put in front of every script."""
+    """The few WebDriver commands needed here. `helpers`: prepended to every script."""
 
     def __init__(self, base, helpers=""):
         self.base = base
@@ -117,7 +117,7 @@ def browse(work, helpers=""):
 
 
 def end_leftovers(home):
-    """Kill a browser whose session was not closed in order, told by its own directory."""
+    """Kill a browser whose session was not closed properly, identified by its own directory."""
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if home.encode() in (entry / "cmdline").read_bytes():
@@ -129,7 +129,7 @@ def run_check(name, limit, check):
     sys.stdout.reconfigure(errors="backslashreplace")
 
     def late(number, _):
-        signal.signal(number, signal.SIG_IGN)  # once is enough, let the clean-up finish
+        signal.signal(number, signal.SIG_IGN)  # one signal is enough: the clean-up must finish
         raise Failure(f"gave up after {limit} s" if number == signal.SIGALRM else "terminated")
 
     signal.signal(signal.SIGALRM, late)

@@ -1,6 +1,6 @@
-// capture PID FROM: stops the first thread of a process that runs Lua, prints what luaspy read of
-// it, and the stack it made of it, as a file for the replay tests. Look at the stack before you
-// keep it: the test will hold what it says.
+// capture PID FROM: stops the first thread of a process that runs Lua, and prints what luaspy read
+// and the resulting stack, as a file for the replay tests. Check the stack before you keep the
+// file: the test will expect it.
 
 #include <iostream>
 

@@ -236,12 +236,11 @@ TEST_CASE("while its stack is moved, each call is found where its function is", 
     for (const std::int64_t by : {-0x8000'0000l, -0x40'0000l, 0x40'0000l, 0x8000'0000l}) {
       SavedStop stop = load_stop(file);
       const Activation state = innermost(stop);
-      const bool moves_first = puc_layout(*state.lua) != nullptr && puc_layout(*state.lua)->tt_size == 4;
-      if (puc_layout(*state.lua) == nullptr || (!moves_first && !leaves_offsets(stop)))
-        continue;  // 5.4.2 and 5.4.4 say nothing of it
-      if (puc_layout(*state.lua)->ci_previous == no_field)
-        continue;  // at the first look 5.1's is not taken for a state then
+      if (puc_layout(*state.lua) == nullptr) continue;
       const Layout& row = *puc_layout(*state.lua);
+      const bool moves_first = row.tt_size == 4;
+      if (!moves_first && !leaves_offsets(stop)) continue;  // 5.4.2 and 5.4.4 do not show the move
+      if (row.ci_previous == no_field) continue;            // then a first look does not recognise 5.1's state
       const Address stack = stop.memory.get<Address>(state.L + row.L_stack).value(),
                     last = stop.memory.get<Address>(state.L + row.L_stack_last).value();
       const Address to = stack + static_cast<Address>(by);

@@ -9,7 +9,7 @@ namespace {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// string.gsub → gsub; a C function that has no name is called by its address in its module.
+// string.gsub → gsub; a C function without a name is given as its address in its module.
 std::string short_name(const std::string& name) {
   if (name == "for iterator") return "iterator";
   return name.find("+0x") != std::string::npos ? "unnamed" : name.substr(name.find_last_of(".:") + 1);
@@ -40,7 +40,7 @@ Look look_of(const StackReader& reader, const Sample& sample, const std::string&
       continue;
     }
     if (frame.kind == Frame::Kind::native) {
-      // Between __longjmp's instructions the registers are of two frames.
+      // Within __longjmp, the registers belong to two frames.
       const bool is_unknown = frame.name == "[unknown code]";
       look.native_incomplete |= is_unknown;
       native |= !look.stack.empty() && !is_unknown &&
@@ -132,7 +132,7 @@ std::string Judge::impossible_pair(const Shown& caller, const Shown& callee) con
   if (called != nullptr && (called->from.contains("*") || called->from.contains(by))) return {};
   if (callee.tail || (is_luajit_ && called != nullptr && called->tailed))
     return called != nullptr && called->tailed ? std::string() : pair();
-  // pcall and require are given C functions, too.
+  // pcall and require are also given C functions.
   if (caller.kind == Frame::Kind::c)
     return callee.kind == Frame::Kind::c && (by == "pcall" || by == "require") ? std::string() : pair();
   if (calling == nullptr) return {};  // a piece that was loaded
@@ -157,17 +157,18 @@ std::string Judge::step_from(const Look& before, const Look& now) {
   return fmt::format("{} frames less, {} more", removed, added);
 }
 
-// LuaJIT leaves no mark of tail calls.
+// LuaJIT does not record tail calls.
 bool Judge::is_tailed(const Shown& frame) const {
   const Function* const function = frame.kind == Frame::Kind::lua ? scripts_.find(frame.file, frame.line_defined)
                                                                   : nullptr;
   return is_luajit_ && function != nullptr && function->tailed;
 }
 
-// More than one frame at once. Errors: luaD_pcall and its like set L->ci to what it was before the
-// call (ldo.c). Coroutines: lua_resume, and luaD_throw for a yield. Call hooks: luaD_precall calls
-// them before luaV_execute begins with the function. LuaJIT's traces: what they have inlined is
-// known by snapshots only (lj_snap.c), between which a trace may call and return several times.
+// When more than one frame may change at once. Errors: luaD_pcall and similar functions reset L->ci
+// to its value before the call (ldo.c). Coroutines: lua_resume, and luaD_throw for a yield. Call
+// hooks: luaD_precall calls them before luaV_execute starts the function. LuaJIT's traces: inlined
+// functions are only known by snapshots (lj_snap.c), between which a trace may call and return
+// several times.
 bool Judge::allowed(const Look& before, const Look& now, std::size_t common) {
   const ShownStack &from = before.stack, &to = now.stack;
   const auto all_of_one = [&](const ShownStack& stack) {
@@ -196,7 +197,7 @@ bool Judge::allowed(const Look& before, const Look& now, std::size_t common) {
     ShownStack resumed(to.begin() + static_cast<std::ptrdiff_t>(common), to.end());
     const auto known = suspended_.find(to.back().L);
     if (known == suspended_.end())
-      return ++counts_.allowed["resume"], true;  // it yielded before the steps that were looked at
+      return ++counts_.allowed["resume"], true;  // it yielded before the steps that were judged
     ShownStack waits = known->second;
     if (resumed.size() + 1 == waits.size()) waits.pop_back();
     if (resumed == waits) return ++counts_.allowed["resume"], true;

@@ -1,5 +1,5 @@
 #pragma once
-// Holds each stack against the one an instruction before, and against what the script can do.
+// Compares each stack with the one an instruction before, and with what the script can do.
 
 #include <cstdint>
 #include <map>
@@ -14,8 +14,8 @@ namespace luaspy::steps {
 // A Lua or C function of a stack, as it was shown.
 struct Shown {
   Frame::Kind kind = Frame::Kind::lua;
-  bool tail = false;  // "(...tail calls...)" stands before it
-  bool near = false;  // its line is a neighbour's: in machine code
+  bool tail = false;  // "(...tail calls...)" precedes it
+  bool near = false;  // its line may be a neighbouring one: in machine code
   bool on_trace = false;
   std::string name, file;
   int line_defined = 0, line = 0;
@@ -29,13 +29,13 @@ struct Shown {
 };
 using ShownStack = std::vector<Shown>;  // outermost first
 
-// What a look at one instant gave.
+// The result of a look at one instant.
 struct Look {
   ShownStack stack;
   VmState vm_state = VmState::none;
-  bool lost = false;  // it says itself that something is missing: "[unreadable]", not joined, no Lua call readable
+  bool lost = false;  // it reports that something is missing: "[unreadable]", not joined, no Lua call readable
   bool native_incomplete = false;
-  bool native_between = false;  // a native frame stands between Lua's that is no library's
+  bool native_between = false;  // there is a native frame between Lua's that does not belong to a library
 };
 Look look_of(const StackReader& reader, const Sample& sample, const std::string& library);
 
@@ -48,10 +48,10 @@ class Judge {
  public:
   Judge(const Scripts& scripts, bool is_luajit) : scripts_(scripts), is_luajit_(is_luajit) {}
 
-  // Steps were left out: what comes next has no predecessor.
+  // Call after steps were left out: the next look has no predecessor.
   void forget() { has_previous_ = false, suspended_.clear(); }
   struct Verdict {
-    std::string wrong, impossible;  // empty: it is not
+    std::string wrong, impossible;  // the reasons; empty if it is not
   };
   Verdict judge(const Look& look);
   const Counts& counts() const { return counts_; }

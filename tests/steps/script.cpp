@@ -48,7 +48,7 @@ Scripts::Scripts(const std::vector<std::string>& files) {
       const std::string code = line.substr(0, line.find("--"));
       if (code.find("function(") == std::string::npos && code.find("function ") == std::string::npos) continue;
       Function function{name_in(line), number, number, {}, has_word(line, "tailed")};
-      // It ends at the first "end" that is indented as it is.
+      // The function ends at the first "end" with the same indentation.
       const std::string end = std::string(line.find_first_not_of(' '), ' ') + "end";
       while (function.last_line < count && script.lines[static_cast<std::size_t>(function.last_line)] != end)
         ++function.last_line;

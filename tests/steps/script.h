@@ -1,6 +1,6 @@
 #pragma once
-// What a Lua script that follows the conventions of steps.lua says of itself: its functions, and
-// who may call whom.
+// The functions of a Lua script that follows the conventions of steps.lua, and which of them may
+// call which.
 
 #include <map>
 #include <set>
@@ -12,7 +12,7 @@ namespace luaspy::steps {
 struct Function {
   std::string name;
   int first_line = 0, last_line = 0;  // 0, …: the main chunk
-  std::set<std::string> from;         // names of the functions that call it without saying so in the line; "*": any
+  std::set<std::string> from;         // names of the functions that call it from lines without its name; "*": any
   bool tailed = false;                // a tail call may call it
 };
 
@@ -20,9 +20,9 @@ class Scripts {
  public:
   explicit Scripts(const std::vector<std::string>& files);
 
-  // nullptr if there is none that begins in this line.
+  // nullptr if no function begins in this line.
   const Function* find(const std::string& file, int line_defined) const;
-  // Does the line say the name of a function?
+  // Whether the line contains the name of a function.
   bool mentions(const std::string& file, int line, const std::string& name) const;
   const std::string& line(const std::string& file, int line) const;
 

@@ -1,5 +1,5 @@
 #pragma once
-// A program that is run a machine instruction at a time.
+// A program that is run one machine instruction at a time.
 
 #include <optional>
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace luaspy::steps {
 
-// It says READY and waits for a line on its standard input; from then on it is traced. It is gone
-// with the object.
+// It says READY and waits for a line on its standard input; from then on it is traced. It ends with
+// the object.
 class Stepped {
  public:
   explicit Stepped(std::vector<std::string> words);
@@ -24,13 +24,13 @@ class Stepped {
   Process& process() { return *process_; }
   const Memory& memory() const { return *memory_; }
 
-  // Lets it run until it is about to write to its standard output; what it writes. Empty if it has
-  // ended.
+  // Lets it run until it is about to write to its standard output; returns the text. Empty if it
+  // has ended.
   std::string run_to_write();
-  // One instruction. Where that is to write to its standard output: `written` is what, and it is
-  // not done.
+  // Executes one instruction. A write to its standard output is not executed: then `written` is the
+  // text.
   bool step(std::string& written);
-  // Valid until it is stepped on.
+  // Valid until the next step.
   const Registers& registers() const { return registers_; }
 
  private:

@@ -1,12 +1,12 @@
-// Is what a tick shows right at every instruction? Real Luas run steps.lua a machine instruction at
-// a time; after each, the same pieces as in Sampler read registers and memory, and judge.cpp holds
-// the stack against the one before.
+// Is the result of a tick right at every instruction? Real Luas run steps.lua one machine
+// instruction at a time; after each, the same components as in Sampler read registers and memory,
+// and judge.cpp compares the stack with the one before.
 //
 //   steps [STEPS] [NAME...] [--no-jit] [--verbose]
 //
-// STEPS (6000) instructions of each Lua that is prepared whose name has one of the NAMEs in it;
-// without names, of one of each version. The phases of the script share them evenly; what is left
-// of a phase comes in its next round. A line each; status 1 if a figure is above its bound.
+// Runs STEPS (6000) instructions of each prepared Lua whose name contains one of the NAMEs; without
+// names, of one of each version. The phases of the script share them evenly; the rest of a phase
+// follows in its next round. Prints a line for each Lua; status 1 if a figure is above its bound.
 
 #include <fmt/format.h>
 
@@ -21,34 +21,34 @@
 namespace luaspy::steps {
 namespace {
 
-// One of each version, as distributions or their makers build it; all of them are stripped.
+// One of each version, as built by distributions or by its authors; all of them are stripped.
 const std::vector<std::string> usual = {
     "debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
     "lua-5.4.2-O2",           "debian-lua5.4-bookworm", "debian-lua5.4-sid",
     "debian-lua5.5-sid",      "debian-luajit-bookworm", "debian-luajit-experimental"};
 
-constexpr int cold_rate = 64;  // a look that knows nothing of the looks before comes so often
+constexpr int cold_rate = 64;  // one in so many looks does not know previous looks
 
-// What is known to be left, in 100,000 steps of this script.
+// The known remaining errors in 100,000 steps of this script.
 struct Known {
   std::string_view version;
   int wrong, impossible;
 };
 constexpr Known known[] = {
-    // A debug hook's call is linked before its function is written, and not told by the caller's
-    // instruction; __call in a tail call.
+    // A debug hook's call is linked before its function is written, and the caller's instruction
+    // does not show it; __call in a tail call.
     {"5.1", 4, 4},
     {"5.2", 0, 6},
     {"5.3", 0, 6},
-    // CIST_TAIL is the one of the CallInfo's last call until luaV_execute clears it (lvm.c up to
+    // CIST_TAIL belongs to the CallInfo's last call until luaV_execute clears it (lvm.c up to
     // 5.4.2, OP_CALL).
     {"5.4.0", 8, 8},
     {"5.4.1", 8, 8},
     {"5.4.2", 8, 8},
     {"5.4", 0, 0},
     {"5.5", 0, 0},
-    // The stack is being moved; a C function has returned another one, which is in its slot before
-    // BASE is its caller's.
+    // The stack is being moved; or a C function has returned another one, which is in its slot
+    // before BASE is set to the caller's.
     {"LuaJIT", 6, 12},
 };
 bool passes(const Counts& counts, const std::string& version) {
@@ -90,7 +90,7 @@ struct Options {
   std::vector<std::string> names;
 };
 
-// What a tick does at the instant at which the program stands.
+// What a tick does at the instant at which the program is stopped.
 class Looker {
  public:
   explicit Looker(Stepped& program) : program_(program), reader_(program.process(), program.memory(), {}, {}) {}
@@ -138,7 +138,7 @@ class Campaign {
   }
 
   bool run() {
-    std::map<std::string, std::int64_t> offsets;  // into each phase: where its next round goes on
+    std::map<std::string, std::int64_t> offsets;  // into each phase: where its next round continues
     while (counts().tried < options_.steps) {
       phase_ = program_.run_to_write();
       if (phase_.empty()) return false;
@@ -158,7 +158,7 @@ class Campaign {
   }
 
  private:
-  // Some steps of a phase from `offset` on.
+  // Runs some steps of a phase from `offset` on.
   bool step_phase(std::int64_t& offset) {
     const std::int64_t window = std::clamp<std::int64_t>(options_.steps / 24, 200, 2000);
     std::string written;
@@ -193,7 +193,7 @@ class Campaign {
     report(fmt::format("{}: cold differs: {}\n            → {}", phase_, text_of(now.stack), text_of(cold.stack)));
   }
 
-  // Once for each text, with the place where it was first.
+  // Reports each text once, with the place where it occurred first.
   void report(const std::string& text) {
     if (!options_.verbose) return;
     Report& report = reports_[text];

@@ -1,6 +1,6 @@
--- What steps.cpp steps through. No two functions have the same name. A line that calls a function says its name, in the code or in a comment. A
--- function that is called otherwise says by what, behind "from": by C functions, by any that raise errors, or "*", by anything. One that is
--- called by a tail call says "tailed".
+-- The program that steps.cpp steps through. All functions have different names. A line that calls a function contains its name, in the code or in a comment.
+-- A function that is called in other ways lists its callers after "from": C functions, functions that raise errors, or "*" for any. A function that is
+-- called by a tail call has the word "tailed".
 local folder = arg[0]:match("^(.*/)") or "./"
 package.path = folder .. "?.lua"
 io.stdout:setvbuf("no")

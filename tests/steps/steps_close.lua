@@ -1,4 +1,4 @@
--- Of Luas with variables that are closed; see steps.lua.
+-- For Luas with to-be-closed variables; see steps.lua.
 local function closer(object, message) -- from: pcall close
   local n = 1
   return n

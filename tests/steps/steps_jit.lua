@@ -1,4 +1,4 @@
--- LuaJIT's compiler; see steps.lua.
+-- For LuaJIT's compiler; see steps.lua.
 local ffi = require("ffi")
 ffi.cdef("void qsort(void *base, size_t count, size_t size, int (*compare)(const int *, const int *));")
 jit.opt.start("hotloop=4", "hotexit=3")
@@ -99,7 +99,7 @@ local function jit_ffi()
   numbers[0], numbers[3] = numbers[3], numbers[0] -- unnamed __index __newindex
   qsort_called() -- unnamed __index __newindex
 end
--- Each time anew.
+-- A phase whose traces are compiled again each time.
 local function flushed(phase)
   return function() -- jit_phase
     jit.flush()

@@ -40,7 +40,7 @@ std::string read_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   std::string text;
   std::array<char, 65536> buffer;
-  // A file of /proc may end to be in between: that is its end.
+  // A file of /proc may disappear meanwhile: that counts as its end.
   for (ssize_t count = 0; file >= 0 && (count = ::read(file, buffer.data(), buffer.size())) > 0;)
     text.append(buffer.data(), static_cast<std::size_t>(count));
   if (file >= 0) ::close(file);
@@ -65,7 +65,7 @@ Child::Child(const Words& command, const Files& files) {
     return;
   }
   if (files.ignored != 0) ::signal(files.ignored, SIG_IGN);
-  if (files.terminal) ::setsid();  // a terminal that the first of a session opens to read, too, is the session's
+  if (files.terminal) ::setsid();  // a terminal that a session leader opens also for reading becomes the session's
   const auto redirect = [](int from, int to) { return from >= 0 && ::dup2(from, to) == to; };
   const int output = files.output_fd >= 0
                          ? files.output_fd
@@ -80,7 +80,7 @@ Child::Child(const Words& command, const Files& files) {
   }
   if (!files.group.empty()) {
     const int procs = ::open(files.group.c_str(), O_WRONLY | O_CLOEXEC);
-    good = good && procs >= 0 && ::write(procs, "0", 1) == 1;  // who writes it
+    good = good && procs >= 0 && ::write(procs, "0", 1) == 1;  // 0: the writing process
   }
   if (files.user != 0)
     good = good && ::setgroups(0, nullptr) == 0 && ::setresgid(files.user, files.user, files.user) == 0 &&
@@ -114,8 +114,8 @@ std::optional<int> Child::wait(double seconds) {
   const int ended = ::poll(&entry, 1, static_cast<int>(seconds * 1000));
   ::close(file);
   if (ended != 1) return std::nullopt;
-  // A process that somebody traces is not told to its parent before its tracer has heard of it,
-  // though the pidfd is.
+  // The end of a traced process is not reported to its parent before its tracer has been notified,
+  // although the pidfd already reports it.
   const double deadline = now_s() + seconds;
   int status = 0;
   while (::waitpid(pid_, &status, WNOHANG) != pid_) {

@@ -1,6 +1,6 @@
 #pragma once
-// Processes of a campaign: started, waited for with a bound, ended by pid. Errors of the machine
-// (no fork, no file) end the campaign.
+// Processes of a campaign: started, waited for with a time limit, ended by pid. Errors of the
+// machine (failed fork or file access) end the campaign.
 
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@ using Words = std::vector<std::string>;
 // Ends the campaign, with a reason.
 [[noreturn]] void give_up(const std::string& why);
 
-std::string read_file(const std::string& path);  // empty if there is none
+std::string read_file(const std::string& path);  // empty if the file does not exist
 void write_file(const std::string& path, const std::string& text);
 
 class Child {
@@ -24,10 +24,10 @@ class Child {
     std::string output = "/dev/null", errors = "/dev/null";
     int output_fd = -1;            // instead of `output`
     unsigned long most_bytes = 0;  // RLIMIT_FSIZE, if not 0
-    bool terminal = false;         // `errors` is a terminal, which becomes the one that it can be hung up from
+    bool terminal = false;         // `errors` is a terminal, which becomes the controlling one
     int ignored = 0;               // a signal that it ignores, as under nohup
-    std::string group{};           // a control group's cgroup.procs: it is in there from the start
-    uid_t user = 0;                // if not 0: it runs as this one, in no group
+    std::string group{};           // cgroup.procs of a control group, in which it starts
+    uid_t user = 0;                // if not 0: it runs as this user, without groups
   };
   Child(const Words& command, const Files& files);
   explicit Child(const Words& command) : Child(command, Files()) {}
@@ -38,7 +38,7 @@ class Child {
   pid_t pid() const { return pid_; }
   bool alive() const;
   void signal(int number) const;
-  // Its status, as a shell tells it; nullopt if it has not ended after so many seconds.
+  // Its status, in the form of a shell; nullopt if it has not ended after so many seconds.
   std::optional<int> wait(double seconds);
 
  private:
@@ -46,13 +46,13 @@ class Child {
   std::optional<int> status_;
 };
 
-// Orphans below the campaign become its children (prctl(2), PR_SET_CHILD_SUBREAPER). Those that
-// have ended are collected; how many run a program of this name?
+// adopt_orphans(): orphans below the campaign become its children (prctl(2),
+// PR_SET_CHILD_SUBREAPER). The next function reaps those that have ended, and returns how many run
+// a program of this name.
 void adopt_orphans();
 int orphans_that_run(const std::string& name);
 
-// A folder of its own below the system's temporary one that other users may read, gone with the
-// object.
+// A new folder below the system's temporary one that other users may read; removed with the object.
 class Folder {
  public:
   Folder();
@@ -61,13 +61,13 @@ class Folder {
   ~Folder();
   std::string path(const std::string& file) const { return path_ + "/" + file; }
   const std::string& path() const { return path_; }
-  Words names() const;  // of what is in it, sorted
+  Words names() const;  // names of its entries, sorted
 
  private:
   std::string path_;
 };
 
-void sleep_ms(double ms);  // to the microsecond: the last moments are spent looking at the clock
+void sleep_ms(double ms);  // exact to 1 µs: it polls the clock at the end
 double now_s();
 
 }  // namespace luaspy::faults

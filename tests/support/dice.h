@@ -4,7 +4,7 @@
 
 namespace luaspy {
 
-// The same numbers each time (a linear congruential generator; Knuth's MMIX).
+// Gives the same numbers in each run (a linear congruential generator; Knuth's MMIX).
 class Dice {
  public:
   unsigned operator()(unsigned sides) {

@@ -18,7 +18,7 @@ Image load(const std::filesystem::path& path) {
                           address - image.stop.stack_start < image.stop.stack.size();
     if (address % 8 == 0 && !on_stack) image.words.push_back(address);
   }
-  image.stop.memory.bytes().clear();  // `runs` has it
+  image.stop.memory.bytes().clear();  // it is in `runs`
   return image;
 }
 
@@ -58,7 +58,7 @@ FakeMemory::~FakeMemory() {
   }
 }
 
-// A byte that says what, three that say where, and eight of value.
+// A byte for the kind of change, three for the place, and eight for the value.
 bool FakeMemory::change(Input& input) {
   if (input.empty()) return false;
   const auto what = input.take<std::uint8_t>();

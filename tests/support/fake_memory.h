@@ -1,6 +1,6 @@
 #pragma once
-// Memory that an input makes: the memory of a saved stop (tests/replay), changed here and there,
-// torn, and beyond it what the input says. Counts what is read of it.
+// Memory made from an input: the memory of a saved stop (tests/replay), with changes and missing
+// parts, and beyond it a value that the input gives. Counts what is read.
 
 #include <functional>
 
@@ -9,7 +9,7 @@
 
 namespace luaspy::fuzz {
 
-// A saved stop's memory in a form that is fast to change and to change back.
+// A saved stop's memory in a form that can be changed and restored quickly.
 struct Image {
   struct Run {
     Address start = 0;
@@ -27,8 +27,8 @@ std::size_t puc_images();
 
 class FakeMemory : public Memory {
  public:
-  // Takes changes from `input` as long as there are any: see change(). The image is as it was once
-  // this is gone.
+  // Takes changes from `input` as long as there are any: see change(). The destructor restores the
+  // image.
   FakeMemory(const Image& image, Input& input);
   ~FakeMemory() override;
   FakeMemory(const FakeMemory&) = delete;
@@ -36,14 +36,14 @@ class FakeMemory : public Memory {
 
   bool read(Address address, std::span<std::byte> into) const override;
 
-  // The bytes from `start` on that the image has, as they are now.
+  // The current bytes of the image from `start` on.
   std::vector<std::byte> bytes(Address start, std::size_t size) const;
 
   struct Counts {
     std::int64_t reads = 0, bytes = 0;
   };
   const Counts& counts() const { return counts_; }
-  // Runs `walk` and expects it not to read more than that.
+  // Runs `walk` and expects it not to exceed these numbers of reads and bytes.
   void bounded(const char* what, std::int64_t reads, std::int64_t bytes, const std::function<void()>& walk);
 
  private:
@@ -63,7 +63,7 @@ class FakeMemory : public Memory {
     Address start, end;
   };
   std::vector<Range> torn_;
-  std::uint64_t elsewhere_ = 0;  // what is in memory that the image does not have; 0: it cannot be read
+  std::uint64_t elsewhere_ = 0;  // the value of memory outside the image; 0: it cannot be read
   mutable Counts counts_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Output compared byte for byte with the files of this folder. LUASPY_UPDATE_GOLDEN=1 writes them
-// anew; look at the difference before you commit it.
+// Output compared byte for byte with the files in tests/golden. LUASPY_UPDATE_GOLDEN=1 writes them
+// again; check the difference before you commit it.
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

@@ -41,8 +41,8 @@ Child start(const Words& command, bool capture_errors) {
     ::dup2(in[0], 0);
     ::dup2(out[1], 1);
     if (capture_errors) ::dup2(err[1], 2);
-    // An ordinary user's luaspy is a sibling of its target here, which Yama (ptrace_scope 1) lets
-    // trace only by leave.
+    // luaspy is a sibling of its target here: for an ordinary user, Yama (ptrace_scope 1) allows it
+    // to trace only with this permission.
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     ::execvp(arguments[0], arguments.data());
     ::_exit(127);
@@ -55,7 +55,7 @@ Child start(const Words& command, bool capture_errors) {
 
 int status_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
-// Reads what is there; false at the end of the stream.
+// Reads available bytes; false at the end of the stream.
 bool read_some(int file, std::string& into) {
   std::array<char, 65536> buffer;
   const ssize_t count = ::read(file, buffer.data(), buffer.size());
@@ -90,8 +90,8 @@ std::vector<TargetSpec> read_table(const std::string& file) {
   return table;
 }
 
-// The fields of both tables: version, folder with headers, static library; luajit-sources.tsv says
-// in a fourth if references have 64 bits.
+// The fields of both tables: version, folder with headers, static library; luajit-sources.tsv has a
+// fourth: whether references have 64 bits.
 std::vector<TargetSpec> sources() {
   std::vector<TargetSpec> all = read_table("sources.tsv");
   for (TargetSpec& source : read_table("luajit-sources.tsv")) {
@@ -232,7 +232,7 @@ Folder::~Folder() {
 }
 
 std::string Folder::write(const std::string& file, const std::string& text, unsigned mode) const {
-  // Under its own name only when it is complete: a target may be waiting for it, to remove it.
+  // It gets its own name only when it is complete: a target may be waiting for it, to remove it.
   const std::string unfinished = path(file) + ".unfinished";
   std::ofstream(unfinished, std::ios::binary) << text;
   REQUIRE(::chmod(unfinished.c_str(), mode) == 0);

@@ -1,6 +1,6 @@
 #pragma once
-// Real programs for live tests: started by a test, ended by it by pid, heard over pipes. No test
-// sleeps: a target says READY.
+// Real programs for live tests: started by a test, ended by it by pid, read over pipes. Tests do
+// not sleep: a target says READY.
 
 #include <sys/types.h>
 
@@ -27,26 +27,25 @@ const std::vector<TargetSpec>& targets();
 const std::vector<TargetSpec>& luajits();
 const TargetSpec& target(const std::string& name);  // of both
 enum class Jit { on, off };
-Words command_of(const TargetSpec& luajit, Jit jit);  // of the luajit program, which has the option
+Words command_of(const TargetSpec& luajit, Jit jit);  // of a luajit program, which has the option for this
 inline constexpr const char *lua54 = "debian-lua5.4-bookworm", *luajit = "debian-luajit-bookworm";
 Words lua(const Words& arguments, const std::string& name = lua54);  // the command of a target, with arguments
 Words host(const std::string& name);
 std::string core_of_host(const std::string& name);
 std::string workload(const std::string& file);
-// How profiles end a function of a workload, whatever it was called through: "share.lua:39)". By
-// what its first line starts with.
+// The end of a workload function's text in profiles, whatever its name is: "share.lua:39)". The
+// function is found by the start of its first line.
 std::string place(const std::string& file, const std::string& definition);
 
 struct Finished {
-  int status = 0;  // as a shell tells it
+  int status = 0;  // in the form of a shell
   std::string out, err;
 };
 // Runs a command to its end. Fails the test if it takes longer than a minute.
 Finished run(const Words& command, const std::string& input = {});
 Finished luaspy(const Words& arguments);
 
-// A folder of its own under the system's temporary one, gone with the object. Other users may read
-// it.
+// A new folder under the system's temporary one, removed with the object. Other users may read it.
 class Folder {
  public:
   Folder();
@@ -54,12 +53,12 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
   ~Folder();
   std::string path(const std::string& file = {}) const { return file.empty() ? path_ : path_ + "/" + file; }
-  std::string write(const std::string& file, const std::string& text, unsigned mode = 0644) const;  // its path
+  std::string write(const std::string& file, const std::string& text, unsigned mode = 0644) const;  // returns its path
 
  private:
   std::string path_;
 };
-std::string read_file(const std::string& path);  // empty if there is none
+std::string read_file(const std::string& path);  // empty if the file does not exist
 
 // Compiles tests/live/programs/NAME.c into the folder and returns the executable's path. With a Lua
 // version of sources.tsv (5.4.7) or luajit-sources.tsv (2.1.20260824-gc64) it is linked with that
@@ -74,14 +73,15 @@ enum class Symbols { local, prefixed };
 std::string compile_several(const Folder& folder, const std::string& name, const Words& lua_versions, Symbols symbols);
 // The newest version in sources.tsv that starts so, or a version that luajit-sources.tsv has.
 std::string source_version(const std::string& start);
-// Of names of targets and beginnings of source versions, those that are there: all of them, unless prepare.sh was asked
-// for Debian's own only. None is a failure: such a test case has the tag [all].
+// Of names of targets and beginnings of source versions, those that are prepared: all of them,
+// unless prepare.sh was called for Debian's own Luas only. An empty result is a failure: such a
+// test case needs the tag [all].
 Words prepared(const Words& names);
 
 // The command, with its standard error going to a file; the process is the command's own.
 Words with_errors(const std::string& file, const Words& command);
 
-// What luaspy wrote with -f folded: frames outermost first, and how often.
+// A line of luaspy's output with -f folded: frames outermost first, and the number of samples.
 struct FoldedStack {
   std::vector<std::string> frames;
   std::int64_t count = 0;
@@ -97,19 +97,19 @@ class Running {
   ~Running();
 
   pid_t pid() const { return pid_; }
-  // Lines on its standard output up to and without `last`; fails the test if it ends without saying
-  // it.
+  // Lines on its standard output up to `last`, without it; fails the test if the program ends
+  // without printing it.
   std::vector<std::string> read_until(const std::string& last);
   void send(const std::string& text);
   void close_input();
-  // Waits for its end; its status as a shell tells it. Fails the test if it takes longer than a
-  // minute.
+  // Waits for its end; returns its status in the form of a shell. Fails the test if it takes longer
+  // than a minute.
   int wait();
   bool alive() const;
-  // Waits until `holds`, which is looked at again every few ms; fails the test if the program ends
-  // first, or after a minute.
+  // Waits until `holds` returns true, which is called every few ms; fails the test if the program
+  // ends first, or after a minute.
   void await(const std::string& what, const std::function<bool()>& holds);
-  std::string rest();  // what it says until its end
+  std::string rest();  // its output until its end
 
  private:
   pid_t pid_ = -1;

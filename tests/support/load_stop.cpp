@@ -77,7 +77,7 @@ SavedStop load_stop(const std::string& path) {
 
 namespace {
 
-// What a stop's file does not hold of a page that it holds something of is 0: snapshots read pages.
+// If a stop's file has a part of a page, the rest of that page is 0, because snapshots read pages.
 class Padded : public Memory {
  public:
   explicit Padded(const SavedMemory& memory) : memory_(memory) {}
@@ -94,7 +94,8 @@ class Padded : public Memory {
   const SavedMemory& memory_;
 };
 
-// `stopped`: what the stop has read; `objects`: that, and what was read after it.
+// `stopped`: memory that was read during the stop; `objects`: that, and memory that was read after
+// it.
 Outcome finish(const SavedStop& stop, LuaReader& reader, const Located& located, const Memory& stopped,
                const Memory& objects) {
   const LookMemory look{stop.registers, {stop.stack_start, stop.stack}, stopped, objects};

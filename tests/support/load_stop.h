@@ -1,5 +1,5 @@
 #pragma once
-// Saved stops (stop_file.h), read again and taken the way that a stop takes.
+// Saved stops (stop_file.h), read again and processed like a stop.
 
 #include <string>
 
@@ -14,13 +14,13 @@ using luaspy::SavedStop;
 
 SavedStop load_stop(const std::string& path);
 
-// Everything that comes after a stop, on the saved one.
+// The result of everything that follows a stop, for a saved one.
 struct Outcome {
   Stack stack;
   Quality quality;
 };
 Outcome replay(const SavedStop& stop);
-// The same, but the stop keeps only what LuaReader::touch() tells it to.
+// The same, but the stop keeps only what LuaReader::touch() requests.
 Outcome replay_through_snapshot(const SavedStop& stop);
 
 }  // namespace luaspy::replay

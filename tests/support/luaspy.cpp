@@ -8,7 +8,7 @@
 namespace luaspy::faults {
 namespace {
 
-// Two of three stop threads, even where luaspy can do without: that is where it can do harm.
+// Two of three commands stop threads even where luaspy does not need to, because stops can do harm.
 Words command(Words words, const std::string& profile) {
   static int looping = 0;
   if ((words[0] == "record" || words[0] == "top") && ++looping % 3 != 0)

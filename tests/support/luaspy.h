@@ -1,5 +1,5 @@
 #pragma once
-// The program under test, in a folder of its own: what it wrote, said and left.
+// The program under test, in its own folder: its files, its output, and what it left behind.
 
 #include "support/child.h"
 
@@ -7,7 +7,7 @@ namespace luaspy::faults {
 
 class Luaspy {
  public:
-  // Words named "profile" become a path in the folder, which outlives this.
+  // The word "profile" becomes a path in the folder, which must outlive this object.
   Luaspy(const Words& words, const Folder& folder, Child::Files files = {});
 
   Child& process() { return process_; }
@@ -16,12 +16,12 @@ class Luaspy {
   std::string profile() const { return read_file(profile_); }
   const std::string& profile_path() const { return profile_; }
 
-  // Where its threads are, by gdb if there is one: for a luaspy that does not end.
+  // The stacks of its threads, by gdb if it is available: for a luaspy that does not end.
   std::string where() const;
 
-  // Do all its threads show this state within a second? False if not, or if it has ended.
+  // Whether all its threads show this state within a second. False if not, or if it has ended.
   bool await_state(char letter) const;
-  // It has begun to record: signals end it as they should. False if it ended before.
+  // Waits until it records: from then on signals end it properly. False if it ended before.
   bool await_recording() const;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 // A profile that has each kind of frame and state of the VM, two threads, a thread that ended,
-// losses and hostile names. In bytes and objects its samples are the same ones, and weigh anything
-// from next to nothing to most of all.
+// losses and hostile names. In bytes and objects it has the same samples, with weights from almost
+// nothing to most of the total.
 
 #include "profile/profile.h"
 
@@ -15,7 +15,7 @@ inline Frame native(std::string name, std::string file) {
 }
 
 Profile sample_profile(Unit unit = Unit::nanoseconds);
-// What `record -f raw` would have written of it.
+// The file that `record -f raw` would have written for it.
 std::string sample_recording(Unit unit);
 
 }  // namespace luaspy

@@ -5,7 +5,7 @@
 mkdir -p "$out"/{apt,download,debian}
 native=bookworm # the suite whose programs run on the machine's own libc
 
-# archive: where this machine gets its Debian packages from, whatever the form of its source lists.
+# archive: the URL from which this machine gets its Debian packages, in any form of source lists.
 archive() {
   local codename
   # shellcheck source=/dev/null
@@ -17,8 +17,8 @@ archive() {
 apt() { local suite=$1 tool=$2; shift 2; "$tool" -qq -c "$out/apt/$suite/apt.conf" "$@"; }
 
 # apt_suite SUITE: makes apt know this one suite, with nothing installed and nothing shared with the machine's own state.
-# Package lists older than a day are fetched again. A mirror that lags behind will do, and the bookworm keyring holds the keys that
-# sign the other suites too.
+# Package lists older than a day are fetched again. A mirror that lags behind is accepted, and the
+# bookworm keyring also has the keys of the other suites.
 apt_suite() (
   dir=$out/apt/$1 options=arch=amd64 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
   mkdir -p "$dir"/{lists,cache/archives}/partial
@@ -29,7 +29,7 @@ apt_suite() (
   [[ -e $keyring ]] && options+=" signed-by=$keyring"
   : >"$dir/status"
   printf "%s [$options] $uri $1 main\n" deb deb-src >"$dir/sources.list"
-  # Experimental has only what differs from sid.
+  # Experimental has only packages that differ from sid.
   [[ $1 != experimental ]] || printf 'deb [%s] %s sid main\n' "$options" "$uri" >>"$dir/sources.list"
   cat >"$dir/apt.conf" <<CONF
 Dir::State "$dir";
@@ -66,9 +66,9 @@ download() {
   printf '%s\n' "${files[@]}"
 }
 
-# unpack_debs ROOT PACKAGE...: the packages and all they depend on, in debian/ROOT. A root is called by its suite, or SUITE-NAME where
-# packages conflict with others of that suite.
-# The native suite's programs run on the machine's libc, and must not meet another one.
+# unpack_debs ROOT PACKAGE...: the packages and all they depend on, in debian/ROOT. A root has the
+# name of its suite, or SUITE-NAME for packages that conflict with others of that suite. The native
+# suite's programs run on the machine's libc, and must not find another one.
 unpack_debs() {
   local suite=${1%%-*} deb root=$out/debian/$1; shift
   mkdir -p "$root"
@@ -79,14 +79,15 @@ unpack_debs() {
   while read -r deb; do dpkg -x "$deb" "$root"; done <"$root/debs"
 }
 
-# libraries ROOT: the folders its shared libraries are in. What an installation would link to by an alternative (nmap's BLAS)
-# stays in a folder of its own.
+# libraries ROOT: the folders of its shared libraries. Libraries that an installation would link by
+# an alternative (nmap's BLAS) stay in a separate folder.
 libraries() {
   local root=$out/debian/$1 lib=lib/x86_64-linux-gnu
   printf '%s' "$root/$lib:$root/usr/$lib:$root/usr/$lib/blas"
 }
 
-# runner ROOT: the words that start a program of that suite, on its own libc where it is newer than the machine's.
+# runner ROOT: the words that start a program of that suite, on its own libc if that is newer than
+# the machine's.
 runner() {
   if [[ ${1%%-*} == "$native" ]]; then
     printf '/usr/bin/env LD_LIBRARY_PATH=%s' "$(libraries "$1")"

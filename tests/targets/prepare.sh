@@ -1,8 +1,9 @@
 #!/bin/bash
-# Prepares the real Lua and LuaJIT programs that the live and oracle tests watch: Debian's own binaries, and builds of
-# Debian's sources in many shapes. Nothing is installed, everything lands in OUTDIR, and what is there
-# already is not made again. With "fetch" it ends when all is there that comes over the network; with "debian" it prepares bookworm's own Luas only.
-# README.md beside this file says what comes from where.
+# Prepares the real Lua and LuaJIT programs for the live and oracle tests: Debian's own binaries,
+# and builds of Debian's sources in many shapes. Nothing is installed, everything is written to
+# OUTDIR, and existing files are not made again. With "fetch" it ends when everything has been
+# downloaded; with "debian" it prepares only bookworm's own Luas. README.md beside this file lists
+# the origins.
 set -euo pipefail
 
 die() { printf 'prepare.sh: %s\n' "$*" >&2; exit 2; }
@@ -16,11 +17,11 @@ for word in "${@:2}"; do
 done
 [[ $out$here != *[[:space:]]* ]] || die "a path with white space in it can't be a word of a command line: $out"
 mkdir -p "$out"/{src,build,log,stamp}
-exec 8>"$out/lock" && flock 8 # two at once would build over each other
+exec 8>"$out/lock" && flock 8 # two at once would overwrite each other's builds
 # shellcheck source=SCRIPTDIR/debian.sh
 . "$here/debian.sh"
 
-# Every Lua is built with -O2; the newest in all of these shapes as well, others in some.
+# Every Lua is built with -O2; the newest also in all of these shapes, others in some.
 shapes=(O0 O1 O3 Os lto clang cxx shared dlopened static static-pie nopie hidden nosections noehframe symbols)
 
 # Every LuaJIT is built in both pointer modes; the newest and an old one are also linked in all of these ways.
@@ -30,9 +31,10 @@ luajit_links=(symbols nopie static static-pie hidden nosections)
 
 jobs_wanted=()
 
-at_once=4 # what unpacks waits for the network most of the time; builds don't
+at_once=4 # jobs that unpack mostly wait for the network; builds do not
 
-# job NAME COMMAND...: runs it in the background, $at_once at a time, unless this very command has succeeded before.
+# job NAME COMMAND...: runs the command in the background, $at_once at a time, unless the same
+# command has succeeded before.
 job() {
   local name=$1; shift
   jobs_wanted+=("$name")
@@ -44,7 +46,7 @@ job() {
 
 have() { [[ -e $out/stamp/$1 ]]; }
 
-# report: a sentence for each job that failed.
+# report: prints a sentence for each job that failed.
 report() {
   local name bad=0
   for name in "${jobs_wanted[@]}"; do
@@ -66,7 +68,8 @@ unpack_source() {
   return 1
 }
 
-# unpack_place WANTED PLACE: every step is in one chain, as errexit does not hold where a caller looks at the status.
+# unpack_place WANTED PLACE: all steps are in one chain, because errexit has no effect if a caller
+# checks the status.
 unpack_place() {
   local wanted=$1 origin package folder tarball version tmp=$out/src/tmp-$1
   IFS=/ read -r origin package folder <<<"$2"
@@ -81,8 +84,9 @@ unpack_place() {
   echo "$version" >"$out/src/$wanted.version"
 }
 
-# unpack_luajit LABEL PLACE: LuaJIT's sources, wherever they are in the tarball, as src/luajit-VERSION. A version is called by the day of
-# its last commit where the sources know it, else as the label says; experimental's is the newest, whatever its day: tests name it so.
+# unpack_luajit LABEL PLACE: LuaJIT's sources, wherever they are in the tarball, as
+# src/luajit-VERSION. A version has the date of its last commit if the sources have it, else that of
+# the label; experimental's is called newest, whatever its date: tests use that name.
 unpack_luajit() {
   local label=$1 origin package folder tarball dir version=${1#luajit-} tmp=$out/src/tmp-$1
   IFS=/ read -r origin package folder <<<"$2"
@@ -108,7 +112,7 @@ tarball() {
   fi
 }
 
-# lua_version DIR: what lua.h there says it is, with its patch level.
+# lua_version DIR: the version in lua.h there, with its patch level.
 lua_version() { printf '#include "lua.h"\nLUA_RELEASE\n' | cc -E -P -I "$1" - | tail -n 1 | tr -cd '0-9.'; }
 
 # ---------------------------------------------------------------- builds
@@ -116,7 +120,7 @@ lua_version() { printf '#include "lua.h"\nLUA_RELEASE\n' | cc -E -P -I "$1" - | 
 # lua_files DIR: Lua's C files there, without the programs.
 lua_files() { find "$1" -maxdepth 1 -name '*.c' ! -name lua.c ! -name luac.c ! -name print.c ! -name onelua.c | sort; }
 
-# main_file DIR: the interpreter, or a small one of ours where a package left it out.
+# main_file DIR: the interpreter, or our own small one if a package left it out.
 main_file() { if [[ -e $1/lua.c ]]; then echo "$1/lua.c"; else echo "$here/run.c"; fi; }
 
 posix=(-w -DLUA_USE_POSIX -DLUA_USE_DLOPEN)
@@ -163,8 +167,9 @@ build() {
   target "lua-$version-$shape" "$version" build "$command" "$core" "$shape" >"$dir/target"
 }
 
-# build_luajit VERSION SHAPE [NAME=VALUE]...: what LuaJIT's own Makefile makes of those variables, in a copy of its sources. The headers that
-# it generated stay there, and libluajit.a, with symbols. The tools it makes for itself are not worth being optimized.
+# build_luajit VERSION SHAPE [NAME=VALUE]...: runs LuaJIT's own Makefile with these variables, in a
+# copy of its sources. The generated headers stay there, and libluajit.a, with symbols. The build
+# tools that it compiles for itself are not optimised.
 build_luajit() {
   local dir=$out/build/luajit-$1-$2
   rm -rf "$dir" && cp -r "$out/src/luajit-$1" "$dir" && mkdir "$dir/bin"
@@ -174,7 +179,7 @@ build_luajit() {
   luajit_target "luajit-$1-$2" build "$dir/bin/luajit" "$dir/bin/luajit" "$2" >"$dir/luajit"
 }
 
-# link_luajit VERSION SHAPE FROM: the objects that were built as the shape FROM, linked in another way.
+# link_luajit VERSION SHAPE FROM: links the objects of the shape FROM in another way.
 link_luajit() {
   local name=luajit-$1-$2 dir=$out/build/luajit-$1-$2 from=$out/build/luajit-$1-$3/src
   local core=$dir/bin/luajit command=$dir/bin/luajit link=(-rdynamic -s) objects
@@ -200,7 +205,8 @@ link_luajit() {
   luajit_target "$name" build "$command" "$core" "$2" >"$dir/luajit"
 }
 
-# luajit_target NAME KIND COMMAND CORE SHAPE: a line of luajits.tsv, for a program that does run and says what it is.
+# luajit_target NAME KIND COMMAND CORE SHAPE: a line of luajits.tsv, for a program that runs and
+# prints its version.
 luajit_target() {
   local said
   # shellcheck disable=SC2086
@@ -209,13 +215,14 @@ luajit_target() {
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "${BASH_REMATCH[1]}" "${@:2}" "${BASH_REMATCH[2]}"
 }
 
-# drop_sections FILE: an ELF header that names no section (e_shoff; e_shentsize, e_shnum, e_shstrndx).
+# drop_sections FILE: changes the ELF header to name no sections (e_shoff; e_shentsize, e_shnum,
+# e_shstrndx).
 drop_sections() {
   head -c 8 /dev/zero | dd of="$1" bs=1 seek=40 conv=notrunc status=none
   head -c 6 /dev/zero | dd of="$1" bs=1 seek=58 conv=notrunc status=none
 }
 
-# target NAME VERSION KIND COMMAND CORE SHAPE: a line of targets.tsv, for a program that does run.
+# target NAME VERSION KIND COMMAND CORE SHAPE: a line of targets.tsv, for a program that runs.
 target() {
   local said
   # shellcheck disable=SC2086 # the command is a list of words
@@ -229,7 +236,8 @@ target() {
 # core_version FILE: the release that the core names in its copyright line: 5.3.6, or LuaJIT 2.1.0-beta3.
 core_version() { grep -aoEm 1 'Lua 5\.[0-9]\.[0-9]+|LuaJIT 2\.1\.[0-9a-z.-]+' "$1" | head -n 1 | sed 's/^Lua //'; }
 
-# debian_lua SUITE PROGRAM [CORE]: an interpreter as Debian ships it; its core is in itself, or in that library.
+# debian_lua SUITE PROGRAM [CORE]: an interpreter from Debian; its core is in the program, or in
+# that library.
 debian_lua() {
   local program=$out/debian/$1/usr/bin/$2 core dir=$out/build/debian-$2-$1
   core=${3:+$out/debian/$1/usr/lib/x86_64-linux-gnu/$3}
@@ -266,7 +274,7 @@ debian_host() {
 job debs-bookworm unpack_debs bookworm lua5.1 lua5.2 lua5.3 lua5.4 redis-server
 job debs-bookworm-luajit unpack_debs bookworm-luajit luajit
 if [[ $all ]]; then
-  wait # for what goes into the same folders
+  wait # for the jobs that write to the same folders
   job debs-bookworm-hosts unpack_debs bookworm redis-tools haproxy nmap tshark texlive-binaries
   job debs-bookworm-luajit-hosts unpack_debs bookworm-luajit neovim tarantool dnsdist
   job debs-bookworm-luajit2 unpack_debs bookworm-luajit2 luajit2 nginx libnginx-mod-http-lua
@@ -322,12 +330,13 @@ if [[ $all ]]; then programs_of_other_suites; fi
 at_once=2
 for version in $versions; do job "lua-$version-lib" build_library "$version"; done
 for version in $luajits; do
-  # Of the others Debian's own binaries have 64-bit references.
+  # The other versions are tested with 64-bit references by Debian's own binaries.
   case $version in
     *.20170501 | *.20220320 | *.tarantool*) job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-DLUAJIT_ENABLE_GC64 ;;
-    *.newest) job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-fPIC ;; # shared objects are linked of these, too
+    *.newest) job "luajit-$version-gc64" build_luajit "$version" gc64 CFLAGS=-fPIC ;; # shared objects are also linked from these
   esac
-  # Of these only the fields are of interest, which others of their shape have elsewhere.
+  # For these only the offsets of fields matter, which differ from those of others with the same
+  # shape.
   case $version in *.20230119 | *.20250117 | *.20251030) quick=("CCOPT=-O1 -fomit-frame-pointer") ;; *) quick=() ;; esac
   job "luajit-$version-gc32" build_luajit "$version" gc32 CFLAGS=-DLUAJIT_DISABLE_GC64 "${quick[@]}"
 done
@@ -354,7 +363,7 @@ builds_in_many_shapes() {
 if [[ $all ]]; then builds_in_many_shapes; fi
 wait
 
-# What could be had, as tables; and what was asked for, for those who count.
+# Writes tables of what is available, and records what was requested, for tests that count.
 [[ $all ]] && echo all >"$out/prepared" || echo debian >"$out/prepared"
 for table in target host luajit luajit-host; do
   for name in "${jobs_wanted[@]}"; do

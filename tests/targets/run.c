@@ -1,4 +1,4 @@
-/* A Lua interpreter for sources that come without lua.c: runs a script with its arguments. */
+/* A Lua interpreter for sources without lua.c: runs a script with its arguments. */
 #include <stdio.h>
 
 #include "lauxlib.h"

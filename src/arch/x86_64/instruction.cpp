@@ -7,8 +7,8 @@ class Decoder {
  public:
   Decoder(std::span<const std::byte> code, std::size_t at) : code_(code), start_(at), at_(at) {}
 
-  // Intel SDM vol. 2, appendix A: the opcode maps, as far as compilers use them. VEX and EVEX code
-  // is not followed.
+  // Intel SDM vol. 2, appendix A: the part of the opcode maps that compilers use. VEX and EVEX
+  // instructions are not decoded.
   std::optional<Instruction> read() {
     bool wide_operand = true;
     while (peek() == 0x66 || peek() == 0xf2 || peek() == 0xf3 || peek() == 0x3e || peek() == 0x2e || peek() == 0x64) {

@@ -27,8 +27,8 @@ class Follower {
       if (flow == Flow::branch || flow == Flow::jump)
         note_target(static_cast<std::int64_t>(at) + instruction->immediate);
       if (flow == Flow::jump || flow == Flow::end) {
-        // What follows is reached from elsewhere: along a branch that was seen, or else from the
-        // function's body.
+        // The next instruction is reached from elsewhere: by a branch that was seen, or else from
+        // the function's body.
         reachable = false;
         shape_ = body_;
       }
@@ -68,7 +68,7 @@ class Follower {
       shape_.depth += kind == 5 ? instruction.immediate : -instruction.immediate;
       entering = (kind == 5) == (instruction.immediate > 0);
     } else if (op == 0x89 && wide && instruction.modrm == 0xe5) {  // mov rbp, rsp
-      // Right after push rbp it makes a frame pointer; elsewhere rbp is a register like others.
+      // Right after push rbp this sets up a frame pointer; elsewhere rbp is an ordinary register.
       if (shape_.depth == 8 && !shape_.saved.empty() && shape_.saved.back().number == rbp) shape_.frame_pointer = 8;
       return true;
     } else if (op == 0xc9) {  // leave
@@ -89,7 +89,7 @@ class Follower {
     return shape_.depth >= 0;
   }
 
-  FrameShape shape_, body_;  // body_: the deepest that the prologue made, which most of a function has
+  FrameShape shape_, body_;  // body_: the deepest shape in the prologue, which holds for most of the function
   std::map<std::size_t, FrameShape> at_target_;
 };
 
@@ -117,7 +117,7 @@ bool ends_here(std::span<const std::byte> code) {
     if (instruction->two_byte) continue;
     const bool eax_is_target = (instruction->rex & 1) == 0;
     if ((op == 0xb8 || op == 0xb0) && eax_is_target)
-      eax = instruction->immediate;  // MOV; of the low byte after XOR eax, eax
+      eax = instruction->immediate;  // MOV; of the low byte only, after XOR eax, eax
     if (op == 0xc7 && instruction->modrm == 0xc0 && eax_is_target) eax = instruction->immediate;
   }
   return false;

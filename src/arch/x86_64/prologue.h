@@ -21,15 +21,15 @@ struct FrameShape {
 };
 
 // The shape at offset `at` of a function's code, found by reading the instructions before it in
-// order and along their branches. nullopt if there is an instruction that cannot be read, or sp
-// moves in a way that cannot be followed.
+// order and along their branches. nullopt if an instruction cannot be read, or sp moves in a way
+// that cannot be followed.
 std::optional<FrameShape> shape_of_frame(std::span<const std::byte> code, std::size_t at);
 
-// Whether nothing is ever returned to from `code` on, where a call has returned: it leads straight
-// to the end of the thread (exit(2), as clone's assembly in glibc and musl) or to an instruction
-// that no program can execute, with one call before that at most (_start, the assembly that
-// libraries of fibers begin their stacks with). Such a frame is outermost, whatever lies above it
-// on the stack.
+// Whether the function that continues at `code`, after a call in it has returned, never returns
+// itself: it goes straight to the end of the thread (exit(2), as in clone's assembly in glibc and
+// musl) or to an instruction that no program can execute, with at most one call before that
+// (_start, the assembly at which fiber libraries start their stacks). Such a frame is outermost,
+// whatever is above it on the stack.
 bool ends_here(std::span<const std::byte> code);
 
 }  // namespace luaspy

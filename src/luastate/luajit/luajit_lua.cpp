@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
+#include <mutex>
 
 #include "luastate/luajit/callee.h"
 #include "luastate/luajit/layouts.h"
@@ -56,17 +59,20 @@ std::span<const LuajitLua* const> luajit_luas() {
   return both;
 }
 
+const LuajitLua& luajit_lua(const LuajitLayout& layout) {
+  static std::mutex mutex;
+  static std::deque<LuajitLua>& all = *new std::deque<LuajitLua>;  // never freed, as puc_luas()
+  const std::scoped_lock lock(mutex);
+  const auto same = std::ranges::find_if(all, [&](const LuajitLua& lua) { return lua.layout() == layout; });
+  return same != all.end() ? *same : all.emplace_back(layout);
+}
+
 const LuajitLayout* luajit_layout(const Lua& lua) {
   const auto* const luajit = dynamic_cast<const LuajitLua*>(&lua);
   return luajit != nullptr ? &luajit->layout() : nullptr;
 }
 
 std::string LuajitLua::name() const { return layout_.gc64 ? "LuaJIT, 64-bit references" : "LuaJIT, 32-bit references"; }
-
-bool LuajitLua::equals(const Lua& other) const {
-  const LuajitLayout* const its = luajit_layout(other);
-  return its != nullptr && *its == layout_;
-}
 
 // ---- lua_State and global_State
 
@@ -78,20 +84,20 @@ const char* LuajitLua::misfit(const Memory& memory, Address L) const {
   if (find_globals(memory, L, found)) return nullptr;
   for (Address below = nearest_G; below <= farthest_G; below += 8) {
     if (luaspy::is_thread_of(memory, layout_, G - below, G))
-      return "the fields of its global_State are nowhere where a known LuaJIT has them";
+      return "the fields of its global_State are not where any known LuaJIT has them";
   }
-  return "no main thread is right below its global_State";
+  return "there is no main thread right below its global_State";
 }
 
-std::shared_ptr<const Lua> LuajitLua::recognise(const Memory& memory, Address L, std::span<const std::byte>) const {
+const Lua* LuajitLua::recognise(const Memory& memory, Address L, std::span<const std::byte>) const {
   LuajitLayout found = layout_;
-  return find_globals(memory, L, found) ? std::make_shared<LuajitLua>(found) : nullptr;
+  return find_globals(memory, L, found) ? &luajit_lua(found) : nullptr;
 }
 
-std::shared_ptr<const Lua> LuajitLua::recognise_main(const Memory& memory, Address L, Address G) const {
+const Lua* LuajitLua::recognise_main(const Memory& memory, Address L, Address G) const {
   LuajitLayout found = layout_;
   if (!find_globals(memory, L, found) || found.main_L_below != G - L) return nullptr;
-  return std::make_shared<LuajitLua>(found);
+  return &luajit_lua(found);
 }
 
 bool LuajitLua::is_open(const Memory& memory, Address L, Address) const {

@@ -9,16 +9,15 @@ namespace luaspy {
 
 class LuajitLua : public Lua {
  public:
-  // Either a row of luajit/layouts.h, which only recognises states, or with everything that
-  // find_globals() found.
+  // `layout` is a row of luajit/layouts.h, which only recognises states, or has everything that
+  // find_globals() finds. luajit_lua() keeps one of each; others are for tests.
   explicit LuajitLua(const LuajitLayout& layout);
   const LuajitLayout& layout() const { return layout_; }
-  bool equals(const Lua& other) const override;
 
   std::string name() const override;
   const char* misfit(const Memory& memory, Address L) const override;
-  std::shared_ptr<const Lua> recognise(const Memory& memory, Address L, std::span<const std::byte> head) const override;
-  std::shared_ptr<const Lua> recognise_main(const Memory& memory, Address L, Address G) const override;
+  const Lua* recognise(const Memory& memory, Address L, std::span<const std::byte> head) const override;
+  const Lua* recognise_main(const Memory& memory, Address L, Address G) const override;
   bool is_open(const Memory& memory, Address L, Address G) const override;
   bool is_unprotected(const Memory& memory, Address L) const override;
   bool is_thread_of(const Memory& memory, Address L, Address G) const override;
@@ -65,6 +64,8 @@ class LuajitLua : public Lua {
   LuajitLayout layout_;
 };
 
+// The one with this layout, which is made at the first call with it. Any thread may ask.
+const LuajitLua& luajit_lua(const LuajitLayout& layout);
 // The two rows: 64-bit references first.
 std::span<const LuajitLua* const> luajit_luas();
 // The layout of `lua`; nullptr for PUC.

@@ -9,14 +9,14 @@ namespace luaspy {
 
 class PucLua : public Lua {
  public:
-  // `layout` must outlive it. puc_luas() has one for each row.
+  // `layout` must outlive it. puc_luas() has one for each row; others are for tests.
   explicit PucLua(const Layout& layout);
   const Layout& layout() const { return layout_; }
 
   std::string name() const override;
   const char* misfit(const Memory& memory, Address L) const override;
-  std::shared_ptr<const Lua> recognise(const Memory& memory, Address L, std::span<const std::byte> head) const override;
-  std::shared_ptr<const Lua> recognise_main(const Memory& memory, Address L, Address G) const override;
+  const Lua* recognise(const Memory& memory, Address L, std::span<const std::byte> head) const override;
+  const Lua* recognise_main(const Memory& memory, Address L, Address G) const override;
   bool is_open(const Memory& memory, Address L, Address G) const override;
   bool is_unprotected(const Memory& memory, Address L) const override;
   bool is_thread_of(const Memory& memory, Address L, Address G) const override;
@@ -65,7 +65,6 @@ class PucLua : public Lua {
 
  private:
   const char* misfit(const Memory& memory, Address L, std::span<const std::byte> head) const;
-  std::shared_ptr<const Lua> itself() const { return {std::shared_ptr<const Lua>(), this}; }
   Address first_ci(const Memory& memory, Address L) const;
   Address call_place(const Memory& memory, const LuaCall& call) const;
 

@@ -14,24 +14,24 @@ namespace luaspy {
 const char* PucLua::misfit(const Memory& memory, Address L, std::span<const std::byte> bytes) const {
   const Layout& row = layout_;
   const Address G = load<Address>(bytes, row.L_G);
-  if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread) return "its l_G is no address";
+  if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread) return "its l_G is not an address";
   std::optional<Address> main = G + row.G_mainthread;
   if (!row.mainthread_embedded) main = memory.get<Address>(*main);
-  if (!main || !plausible_pointer(*main)) return "l_G->mainthread is no address";
+  if (!main || !plausible_pointer(*main)) return "l_G->mainthread is not an address";
   for (const Address state : {*main, L}) {
     std::array<std::byte, 256> fields;
     const auto used = std::span(fields).first(row.L_size);
     if (!memory.read(state, used)) return "it, or its main thread, cannot be read";
     if (load<std::uint8_t>(used, row.L_tt) != row.tag_thread || load<Address>(used, row.L_G) != G)
-      return "its main thread is no thread of the same global_State";
+      return "its main thread is not a thread of the same global_State";
     const Address stack = load<Address>(used, row.L_stack), last = load<Address>(used, row.L_stack_last),
                   ci = load<Address>(used, row.L_ci);
-    if (!plausible_pointer(stack) || !plausible_pointer(last)) return "stack or stack_last is no address";
+    if (!plausible_pointer(stack) || !plausible_pointer(last)) return "stack or stack_last is not an address";
     if (!plausible_pointer(ci) || load<std::uint8_t>(used, row.L_status) > 6)
-      return "ci is no address, or status is no status";
+      return "ci is not an address, or status is not valid";
     Address base_ci = state + row.L_base_ci;
     if (row.ci_previous == no_field) base_ci = load<Address>(used, row.L_base_ci);
-    if (!plausible_pointer(base_ci)) return "base_ci is no address";
+    if (!plausible_pointer(base_ci)) return "base_ci is not an address";
     // While luaD_reallocstack moves the stack, these are offsets, or a mixture of old and new
     // values.
     const bool still = last > stack && last - stack <= (Address{1} << 30) && (last - stack) % 16 == 0 &&
@@ -58,11 +58,11 @@ const char* PucLua::misfit(const Memory& memory, Address L) const {
   return misfit(memory, L, head);
 }
 
-std::shared_ptr<const Lua> PucLua::recognise(const Memory& memory, Address L, std::span<const std::byte> head) const {
-  return misfit(memory, L, head) == nullptr ? itself() : nullptr;
+const Lua* PucLua::recognise(const Memory& memory, Address L, std::span<const std::byte> head) const {
+  return misfit(memory, L, head) == nullptr ? this : nullptr;
 }
 
-std::shared_ptr<const Lua> PucLua::recognise_main(const Memory& memory, Address L, Address G) const {
+const Lua* PucLua::recognise_main(const Memory& memory, Address L, Address G) const {
   if (main_thread(memory, G) != L) return nullptr;
   std::array<std::byte, state_head_size> head;
   return memory.read(L, head) ? recognise(memory, L, head) : nullptr;

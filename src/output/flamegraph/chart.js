@@ -1,4 +1,4 @@
-// The graph under pointer, wheel and keys.
+// The graph's reactions to pointer, wheel and keys.
 
 class Chart extends Graph {
   constructor(...parts) {
@@ -64,7 +64,7 @@ class Chart extends Graph {
     this.page.tell(box >= 0 ? box : this.focus, box >= 0 ? event : null);
   }
 
-  // The focus goes to a box, which is scrolled into sight.
+  // Moves the focus to a box and scrolls to it.
   move(box) {
     if (box === undefined || box < 0) return;
     this.focus = box;
@@ -76,7 +76,7 @@ class Chart extends Graph {
     this.ask();
   }
 
-  // The widest box of the row that is in sight and touches x to end.
+  // The widest visible box of the row that overlaps with x to end.
   widest(row, x, end) {
     const boxes = this.layout.rows[row] ?? [];
     let found = -1, most = 0;
@@ -109,7 +109,7 @@ class Chart extends Graph {
     for (let row = layout.row[focus] + by; row >= 0 && row < layout.rows.length; row += by) {
       const box = this.widest(row, x, end);
       if (box >= 0) return box;
-      if (!layout.time) return -1;   // there, other threads are below
+      if (!layout.time) return -1;   // in order of time, other threads are below
     }
     return -1;
   }

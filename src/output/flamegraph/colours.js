@@ -1,4 +1,4 @@
-// What colours tell. The hues are told apart with any kind of colour blindness (Okabe and Ito's set, lightened where text would be hard to read),
+// The meaning of colours. The hues can be distinguished with any kind of colour blindness (Okabe and Ito's set, lightened where text would be hard to read),
 // and differ in lightness; dark text has a contrast of 4.5 or more on each of them.
 
 const kindColours = {
@@ -12,13 +12,13 @@ const stateColours = {
   "recorder": "#d28bb4", "optimiser": "#b9a3ea", "assembler": "#8fd6c4", "asleep": "#dcdfe3",
 };
 const manyColours = ["#f2b632", "#6cbdf0", "#2fb58a", "#f0e25a", "#d28bb4", "#e8895a", "#b9a3ea", "#8fd6c4", "#c2cf6b", "#f3b6a6", "#9bb7d9", "#cdb48a"];
-// Of a change: from much less to much more, in the middle what noise may have made.
+// Colours of a change: from much less to much more; the middle one is for changes that may be noise.
 const changeColours = ["#3f8fd2", "#7db8e8", "#bcdcf5", "#d9dce0", "#fbd9a8", "#f2ac4e", "#e07b1a"];
 const changeTexts = ["less by half or more", "less by 10 % or more", "a little less", "no change, or within noise",
   "a little more", "more by 10 % or more", "more by half or more"];
 const inkOnColour = "#101418";
 
-// Boxes beside each other with the same meaning still differ a little.
+// Adjacent boxes with the same meaning still differ a little.
 function shade(colour, number) {
   const amount = [0, 0.14, 0.28, 0.07][number & 3];
   return "#" + [1, 3, 5].map((at) => {
@@ -33,19 +33,19 @@ function hash(text) {
   return (sum ^ (sum >>> 15)) >>> 0;
 }
 
-// inState: what was counted by state class.
+// inState: amounts by state class.
 function kindOf(kind, inState, total) {
   if (inState[1] * 2 > total) return "gc";
   if (inState[3] * 2 > total || (kind === "lua" && (inState[2] + inState[3]) * 2 > total)) return "jit";
   return kind;
 }
 
-// One sample. What a trace called is what it is.
+// The kind of one sample. A function that a trace called keeps its own kind.
 function kindOfSample(kind, stateClass) {
   return stateClass === 1 ? "gc" : stateClass === 3 || (stateClass === 2 && kind === "lua") ? "jit" : kind;
 }
 
-// The change of a node, -3 to 3. Samples are counts of chance events: what is less than two standard deviations is told as no change.
+// The change of a node, -3 to 3. Samples are counts of chance events: a change of less than two standard deviations is shown as no change.
 function changeOf(data, sums, node) {
   const {columns} = data, {after, before} = compared(data, sums, node);
   const variance = after * after / Math.max(1, sums[columns.samples][node]) + before * before / Math.max(1, sums[columns.before][node]);
@@ -56,7 +56,7 @@ function changeOf(data, sums, node) {
   return Math.sign(difference) * strength;
 }
 
-// fill(box), or segments(box, left, right) of pixels where one colour would not say it.
+// Returns fill(box), or segments(box, left, right) of pixels if one colour is not enough.
 function makePainter(mode, data, layout, graph) {
   const {frames} = data, shades = new Map();
   const shaded = (colour, frame) => {
@@ -78,7 +78,7 @@ function makePainter(mode, data, layout, graph) {
     default: return {fill: (box) => {
       const frame = layout.frame[box], kind = frames.kind[frame];
       if (layout.time) return shaded(kindColours[kindOf(kind, layout.inState.subarray(4 * box, 4 * box + 4), layout.samples[box])], frame);
-      if (layout.inverted?.(box)) return shaded(kindColours[kind], frame);   // the states are those of what was called
+      if (layout.inverted?.(box)) return shaded(kindColours[kind], frame);   // the states belong to the callees
       return shaded(kindColours[kindOf(kind, classSums(data, sums(box), layout.item[box]), sums(box)[data.columns.counted][layout.item[box]])], frame);
     }};
   }
@@ -86,7 +86,7 @@ function makePainter(mode, data, layout, graph) {
 
 const otherFiles = "other files";
 
-// The files that cost most themselves have a colour each, the others one together. `sums`: of all threads.
+// The files with the highest own cost have a colour each, all others share one. `sums`: of all threads.
 function colourFiles(data, sums) {
   const amounts = new Map(), own = sums.own[data.columns.counted];
   data.frames.file.forEach((file, frame) => { if (file) amounts.set(file, (amounts.get(file) ?? 0) + own[frame]); });
@@ -114,7 +114,7 @@ function shareSegments(data, sums, node, left, right) {
   return segments;
 }
 
-// The state of each pixel's column is looked up once a picture.
+// The state of each pixel's column is looked up once per picture.
 function timeSegments(layout, graph, box, left, right) {
   const columns = graph.stateColumns(layout.thread[box]), segments = [];
   let from = left;
@@ -127,7 +127,7 @@ function timeSegments(layout, graph, box, left, right) {
   return segments;
 }
 
-// [{colour, text, amount}], of what was counted in the tree.
+// [{colour, text, amount}], for what was counted in the tree.
 function legendOf(mode, data, tree, sums) {
   const counts = new Map(), {columns, frames} = data;
   const count = (key, amount) => { if (amount > 0) counts.set(key, (counts.get(key) ?? 0) + amount); };

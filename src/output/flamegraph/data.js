@@ -1,19 +1,19 @@
-// The data that the page carries, and the sums that all views are made of. Its form is told at the head of flamegraph.h.
+// The data in the page, and the sums from which all views are made. flamegraph.h describes its form.
 
 const kinds = ["lua", "c", "native", "marker"];
-// What a state means for the colour: 1 the collector, 2 machine code or what it called, 3 the JIT compiler.
+// What a state means for the colour: 1 the collector, 2 machine code or functions that it called, 3 the JIT compiler.
 const stateClasses = {"garbage collector": 1, "machine code": 2, "trace exit": 3, "recorder": 3, "optimiser": 3, "assembler": 3};
-const runWidth = 5;   // numbers of a run: node, 2 * state + asleep, samples, weight, µs without a sample in front of it
+const runWidth = 5;   // numbers of a run: node, 2 * state + asleep, samples, weight, µs without a sample before it
 
-// Control characters, and those that turn the direction of text, would let a name look like another one.
+// Control characters, and those that change the direction of text, could make a name look like another one.
 function visible(text) {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
     (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }
 
-// Sums are kept in columns: samples, weight (µs, bytes or objects: `unit`), what was counted in each state, and in a comparison samples and weight of
-// what was before. Counted are samples where they are of time, as each stands for as much of it as any other; else what they weigh. Boxes are as wide as
-// that, or as the weight where a comparison is of amounts as they were measured.
+// Sums are kept in columns: samples, weight (µs, bytes or objects: `unit`), the amount counted in each state, and in a comparison the samples and weight of
+// the profile before. In a profile of time samples are counted, because all have about the same weight; otherwise weights are. The width of a box is the
+// counted amount, or the weight in a comparison of amounts as they were measured.
 function load(json) {
   const strings = json.strings.map(visible);
   const of = (indices) => indices.map((i) => strings[i]);
@@ -39,7 +39,7 @@ function load(json) {
   };
 }
 
-// A tree of frames, each node after the one outside of it, the root first and without a frame. own[column][node], total[column][node].
+// A tree of frames. Each node comes after its outer one; the root is first and has no frame. own[column][node], total[column][node].
 function makeTree(data, outer, frame, own) {
   const total = own.map((column) => {
     if (!column.some(Boolean)) return column;
@@ -50,7 +50,7 @@ function makeTree(data, outer, frame, own) {
   return {data, outer, frame, own, total, children: childrenOf(outer)};
 }
 
-// Where the children of a node are in `list`: from start[node] to start[node + 1].
+// The children of a node are in `list` from start[node] to start[node + 1].
 function childrenOf(outer) {
   const start = new Int32Array(outer.length + 1), list = new Int32Array(Math.max(outer.length - 1, 0));
   for (let node = 1; node < outer.length; ++node) ++start[outer[node] + 1];
@@ -62,7 +62,7 @@ function childrenOf(outer) {
 
 const zeroColumns = (data, length) => Array.from({length: data.columns.count}, () => new Float64Array(length));
 
-// What the threads were seen in; `threads` are indices, null is all. In a comparison all of both.
+// The tree of the threads' samples; `threads` are indices, null is all. A comparison uses all threads of both profiles.
 function sumThreads(data, threads) {
   const own = zeroColumns(data, data.outer.length), {columns} = data;
   const add = (runs, samples, weight, states) => {
@@ -79,7 +79,7 @@ function sumThreads(data, threads) {
   return makeTree(data, data.outer, data.frame, own);
 }
 
-// What of the thread is counted.
+// The counted amount of the thread.
 function countedOf(data, thread) {
   let sum = 0;
   for (let i = 2 + data.columns.counted; i < thread.runs.length; i += runWidth) sum += thread.runs[i];
@@ -88,7 +88,7 @@ function countedOf(data, thread) {
 
 function stateOf(data, number) { return number & 1 ? data.states.length - 1 : number >> 1; }
 
-// Visits the tree from the outside; `see` says whether to go on into the node, `leave` is called after its children if it did.
+// Visits the tree from the root; `see` returns whether to visit the node's children, after which `leave` is called.
 function walk(tree, see, leave = () => {}) {
   const {start, list} = tree.children, stack = [0];
   while (stack.length) {
@@ -100,7 +100,7 @@ function walk(tree, see, leave = () => {}) {
   }
 }
 
-// Sums by frame, each sample once however often the frame is on its stack. outermost[frame]: the nodes that no call of the same is outside of.
+// Sums by frame, each sample once however often the frame is on its stack. outermost[frame]: its nodes without an outer node of the same frame.
 function sumFrames(tree) {
   const {frames} = tree.data, own = zeroColumns(tree.data, frames.count), total = zeroColumns(tree.data, frames.count);
   const inside = new Int32Array(frames.count), outermost = Array.from({length: frames.count}, () => []);
@@ -116,14 +116,14 @@ function sumFrames(tree) {
   return {own, total, outermost};
 }
 
-// A tree that is put together from paths.
+// A tree that is built from paths.
 class Merged {
   constructor(data) {
     this.data = data;
     this.outer = [0];
     this.frame = [-1];
     this.known = new Map();
-    this.added = [];   // node, and what of `sums` is its own, by turns
+    this.added = [];   // by turns a node, and the index of its own amounts in `sums`
   }
   child(node, frame) {
     const key = node * this.data.frames.count + frame, known = this.known.get(key);
@@ -144,7 +144,7 @@ class Merged {
   }
 }
 
-// What the frame calls: the root's one child is the frame itself.
+// The callees of the frame: the root's only child is the frame itself.
 function calleesOf(tree, nodes, frame) {
   const merged = new Merged(tree.data), {start, list} = tree.children, open = nodes.map((node) => [node, merged.child(0, frame)]);
   while (open.length) {
@@ -155,7 +155,7 @@ function calleesOf(tree, nodes, frame) {
   return merged.tree(tree.own);
 }
 
-// What calls the frame, inside out: the root's one child is the frame, its children are its callers.
+// The callers of the frame, inverted: the root's only child is the frame, whose children are its callers.
 function callersOf(tree, nodes, frame) {
   const merged = new Merged(tree.data);
   for (const node of nodes) {
@@ -166,7 +166,7 @@ function callersOf(tree, nodes, frame) {
   return merged.tree(tree.total);
 }
 
-// Samples with a frame that matches, each once, and what they weigh.
+// Samples with a frame that matches, each counted once, and their weight.
 function sumMatches(tree, matches) {
   const sum = [0, 0];
   walk(tree, (node) => {

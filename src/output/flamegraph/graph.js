@@ -1,4 +1,4 @@
-// A layout on a canvas of the size of what is in sight. It knows of boxes and pixels; what they mean is told by the painter and by the page.
+// A layout on a canvas with the size of the visible part. It knows boxes and pixels; the painter and the page know what they mean.
 
 const rowHeight = 20, axisHeight = 22;
 
@@ -7,7 +7,7 @@ class Graph {
     Object.assign(this, {data, canvas, scroller, spacer, page});
     this.pen = canvas.getContext("2d", {alpha: false});
     this.from = 0, this.to = 1;           // the window, in the layout's units
-    this.shown = {from: 0, to: 1};        // what is drawn: on its way to the window
+    this.shown = {from: 0, to: 1};        // the part that is drawn: it moves towards the window
     this.focus = -1, this.hover = -1;
     this.columns = new Map();
     new ResizeObserver(() => this.resize()).observe(scroller);
@@ -32,7 +32,7 @@ class Graph {
     this.draw();
   }
 
-  // Where the first row begins: below the axis, or so that flames stand on the ground.
+  // Where the first row begins: below the axis, or such that flames start at the bottom.
   get head() {
     const axis = this.layout.time ? axisHeight : 0;
     return this.flip ? Math.max(axis, this.height - this.layout.rows.length * rowHeight) : axis;
@@ -44,7 +44,7 @@ class Graph {
     requestAnimationFrame(() => { this.asked = false; this.draw(); });
   }
 
-  // The window moves there in a moment, or at once if movement is not wanted.
+  // Moves the window there with an animation, or at once if the user prefers no animations.
   look(from, to) {
     const all = this.layout.extent || 1, least = this.layout.time ? 1 : all / 1e9;
     const size = Math.min(all, Math.max(to - from, least));
@@ -94,7 +94,7 @@ class Graph {
       if (left >= this.width) break;
       const from = Math.max(left, 0), to = Math.min(right, this.width), matched = searching && layout.frame[box] >= 0 && searching[layout.frame[box]];
       pen.globalAlpha = searching && !matched ? 0.28 : 1;
-      if (right - left < 1.5) {   // slivers: one for all that share a pixel
+      if (right - left < 1.5) {   // very narrow boxes: one for all that share a pixel
         pen.globalAlpha *= 0.75;
         this.fill(box, from, Math.max(to, from + 1), y);
         const next = layout.firstBehind(row, shown.from + (Math.floor(from) + 1) / scale);

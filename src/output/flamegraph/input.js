@@ -1,17 +1,17 @@
-// What is not the graph's own: keys of the page, the address, the theme. Last, the page begins.
+// Input outside of the graph: keys of the page, the address, the theme. At the end, the page is started.
 
-// By a regular expression without regard to case; what is none is taken as it is.
+// Matches a regular expression, ignoring case; an invalid one is matched literally.
 function matching(frames, query) {
   let pattern;
   try { pattern = new RegExp(query, "iu"); } catch { pattern = new RegExp(query.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "iu"); }
   return Uint8Array.from(frames.text, (text) => pattern.test(text));
 }
 
-// The address tells what is shown, so that it can be sent to somebody who has the file.
+// The address contains what is shown, so that it can be sent to others who have the file.
 let hashTimer = 0;
 function writeHash(page) {
   clearTimeout(hashTimer);
-  hashTimer = setTimeout(() => writeHashNow(page), 100);   // browsers refuse it if it is done too often
+  hashTimer = setTimeout(() => writeHashNow(page), 100);   // browsers refuse it if it is called too often
 }
 
 function writeHashNow(page) {
@@ -27,7 +27,7 @@ function writeHashNow(page) {
 
 const colours = () => [...byId("colour").options].map((option) => option.value);
 
-// What does not fit this profile is left out. Returns the zoom.
+// Ignores what does not fit this profile. Returns the zoom.
 function readHash(page) {
   const words = new URLSearchParams(location.hash.slice(1)), {state, data} = page;
   const choose = (name, allowed) => { if (allowed.includes(words.get(name))) state[name] = words.get(name); };
@@ -55,7 +55,7 @@ function setTheme(dark) {
   byId("theme").textContent = dark ? "Light" : "Dark";
 }
 
-// localStorage may be refused to files.
+// Browsers may refuse localStorage to files.
 const remembered = {
   get() { try { return localStorage.getItem("luaspy-theme"); } catch { return null; } },
   set(theme) { try { localStorage.setItem("luaspy-theme", theme); } catch { /* then it is not remembered */ } },
@@ -114,7 +114,7 @@ function listen(page) {
   byId("flip").addEventListener("click", () => page.set({flip: !page.state.flip}));
   byId("theme").addEventListener("click", () => switchTheme(page));
   byId("help-open").addEventListener("click", () => byId("help").showModal());
-  // Pressed without losing what is told of.
+  // Pressing it must not change the box that is described.
   byId("relate").addEventListener("pointerdown", (event) => event.preventDefault());
   byId("relate").addEventListener("click", () => relateTold(page));
   search.addEventListener("input", () => { page.state.query = search.value; page.search(); });
@@ -125,7 +125,7 @@ function listen(page) {
     event.preventDefault();
   });
   document.addEventListener("keydown", (event) => {
-    // A second Ctrl-F is the browser's own.
+    // A second Ctrl-F opens the browser's own search.
     if ((event.ctrlKey || event.metaKey) && event.key === "f" && document.activeElement !== search) search.select(), event.preventDefault();
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || byId("help").open) return;
     if (["INPUT", "SELECT"].includes(event.target.tagName) || !keys[event.key]) return;

@@ -1,5 +1,6 @@
-# Joins the parts of the flame graph page to one file and makes C++ of it: SOURCE is the folder of the parts, OUTPUT the file to write.
-# The page runs no script and takes no style but these two, told by their hashes (https://www.w3.org/TR/CSP3/, hash-source).
+# Joins the parts of the flame graph page to one file and converts it to C++: SOURCE is the folder
+# of the parts, OUTPUT the file to write. The page may run only this script and use only this style,
+# identified by their hashes (https://www.w3.org/TR/CSP3/, hash-source).
 set(scripts data layout colours graph chart words table tip page input)
 
 function(hash_source text result)

@@ -1,5 +1,5 @@
-// Where boxes are: x and width in samples, bytes, objects or µs, rows counted from above. The lists of rows are in the order of x, so that what is in sight
-// is found by halving.
+// Where boxes are: x and width in samples, bytes, objects or µs, rows counted from the top. The lists of rows are in the order of x, so that visible boxes
+// are found by binary search.
 
 class Layout {
   constructor() {
@@ -8,10 +8,10 @@ class Layout {
     this.width = new Float64Array(1024);
     this.row = new Int32Array(1024);
     this.frame = new Int32Array(1024);
-    this.outer = new Int32Array(1024);    // the box outside of it, -1 if none
-    this.item = new Int32Array(1024);     // the node that it tells of
+    this.outer = new Int32Array(1024);    // its outer box, -1 if none
+    this.item = new Int32Array(1024);     // its node
     this.rows = [];                       // boxes by row
-    this.labels = [];                     // {row, text}: rows that are no boxes
+    this.labels = [];                     // {row, text}: rows without boxes
     this.extent = 0;
   }
   add(row, x, width, frame, outer, item) {
@@ -37,7 +37,7 @@ class Layout {
     for (let row = 0; row < this.rows.length; ++row) this.rows[row] ??= [];
     return this;
   }
-  // The first box of the row that ends behind x.
+  // The first box of the row that ends after x.
   firstBehind(row, x) {
     const boxes = this.rows[row];
     let low = 0, high = boxes.length;
@@ -52,7 +52,7 @@ class Layout {
     const boxes = this.rows[row] ?? [], place = boxes.length ? this.firstBehind(row, x) : 0;
     return place < boxes.length && this.x[boxes[place]] <= x ? boxes[place] : -1;
   }
-  // Box by box, what is outside of `box`, the outermost first, and itself.
+  // The outer boxes of `box`, the outermost first, and itself.
   path(box) {
     const path = [];
     for (; box >= 0; box = this.outer[box]) path.unshift(box);
@@ -70,7 +70,7 @@ function depthOf(tree, width) {
   return {depth, most};
 }
 
-// Puts the tree below (or above) row `top`; the widest child goes to the left. skipRoot: its children begin at x 0 in the first row.
+// Puts the tree below (or above) row `top`; the widest child is on the left. skipRoot: the root's children begin at x 0 in the first row.
 function layTree(layout, tree, width, {top, flip, skipRoot, rows}) {
   const rowOf = (depth) => (flip ? top + rows - 1 - depth : top + depth) - (skipRoot ? (flip ? -1 : 1) : 0);
   const {start, list} = tree.children, {text} = tree.data.frames;
@@ -102,7 +102,7 @@ function layLeftHeavy(tree, width, flip) {
 // Callers above, the function between, callees below.
 function laySandwich(callers, callees, widths) {
   const layout = new Layout();
-  const above = Math.max(1, depthOf(callers, widths[0]).most);   // with the function's own row, which the callees' tree draws
+  const above = Math.max(1, depthOf(callers, widths[0]).most);   // including the function's own row, which the callees' tree draws
   layout.extent = widths[1][0];
   layTree(layout, callers, widths[0], {top: 0, flip: true, skipRoot: true, rows: above});
   const own = layout.rows[above - 1]?.pop();
@@ -114,7 +114,7 @@ function laySandwich(callers, callees, widths) {
   return layout.close();
 }
 
-// The threads one below the other. A box goes on as long as the same calls are seen without a break.
+// The threads one below the other. A box continues as long as the same calls are seen without a break.
 function layTime(data, threads, flip) {
   const layout = new Layout();
   const depth = depthOf(data, new Float64Array(data.outer.length).fill(1)).depth;
@@ -133,7 +133,7 @@ function layTime(data, threads, flip) {
   return layout.close();
 }
 
-// A box is made where its call begins; what was seen in it is the sum where it ends less the sum where it began.
+// A box is created where its call begins; its amounts are the sums at its end minus the sums at its beginning.
 function layThread(layout, data, index, depth, rowOf) {
   const {start, runs} = data.sets[0].threads[index], open = [-1], seen = [0, 0, 0, 0];   // open[d]: the box at depth d; seen: samples by state class
   let now = start, last = 0, samples = 0;

@@ -1,4 +1,4 @@
-// What the user has chosen, and what is shown of it.
+// The state that the user has chosen, and its display.
 
 const byId = (id) => document.getElementById(id);
 
@@ -21,7 +21,7 @@ class Page {
     restoreZoom(this, zoom);
   }
 
-  // Of all threads, which shares of all are of.
+  // The tree of all threads, on which shares of the total are based.
   get whole() { return this.treeOf("all"); }
   get threads() { return this.state.thread === "all" ? null : [Number(this.state.thread)]; }
 
@@ -96,7 +96,7 @@ class Page {
     writeHash(this);
   }
 
-  // Everything from the state. The zoom is kept where the boxes stay.
+  // Renders everything from the state. The zoom is kept if the boxes do not change.
   render() {
     const {state, data} = this, shape = JSON.stringify([state.view, state.thread, state.flip, state.width, state.view === "table" ? state.fn : 0]);
     this.tree = this.treeOf(state.thread);
@@ -182,7 +182,7 @@ class Page {
     this.chart.look(0, this.layout.extent);
     this.moved(true);
   }
-  // The window is another one; if not by zooming to a box, it is no box's.
+  // Call after the window has changed; unless that was by zooming to a box, no box is zoomed then.
   moved(byZoom = false) {
     if (!byZoom) this.zoomed = -1;
     this.crumbs();

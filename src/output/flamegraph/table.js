@@ -95,7 +95,7 @@ function nameButton(data, frame, page) {
   return button;
 }
 
-// Callers and callees right next to the frame. The trees' root has one child: the frame.
+// The direct callers and callees of the frame. The root of each tree has one child: the frame.
 function fillRelations(data, page, frame, {sums, callers, callees}, all) {
   const of = page.widthOf(callees)[1] ?? 0, size = (amount) => cellText(data, data.columns.width, amount);
   const item = (amount, what) => element("li", {}, element("span", {className: "share", textContent: `${size(amount)} · ${percent(amount, of)}`}), what);

@@ -1,4 +1,4 @@
-// What is told of the box under the pointer or the focus.
+// The description of the box under the pointer or with the focus.
 
 // One line, for the foot of the page and for screen readers.
 function boxLine(page, box) {
@@ -71,7 +71,7 @@ function stateText(page, box) {
     .sort((a, b) => b[0] - a[0]).map(([amount, name]) => `${name} ${percent(amount, all)}`).join(" · ");
 }
 
-// Of a box that was moved to by keys: in the corner where what is around the box stays in sight.
+// The tip of a box that was reached by keys is in a corner, so that the boxes around it stay visible.
 function placeTipAside(tip, canvas, box) {
   const {width, height} = tip.getBoundingClientRect(), below = box < canvas.top + canvas.height / 2;
   tip.style.left = canvas.right - width - 20 + "px";

@@ -1,4 +1,4 @@
-// Numbers and texts as the page shows them. What comes from the profile becomes text, never markup.
+// Numbers and texts as the page shows them. Strings from the profile become text, never markup.
 
 function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
@@ -38,7 +38,7 @@ function bytes(n) {
   return `${n.toFixed(unit === 0 || Math.abs(n) >= 999.95 ? 0 : 1)} ${units[unit]}`;
 }
 
-// Of the columns samples and weight: what they count, an amount in a table of which the head says that, and an amount in a sentence.
+// For the columns samples and weight: the name of what they count, an amount in a table whose head has that name, and an amount in a sentence.
 const columnName = (data, column) => (column === data.columns.samples ? "samples" : data.unit);
 const otherColumn = ({columns}) => columns.samples + columns.weight - columns.counted;
 function cellText(data, column, n) { return {time: duration, bytes}[columnName(data, column)]?.(n) ?? count(n); }
@@ -55,7 +55,7 @@ function placeOf(frames, frame) {
   return `${kind}${file ? ` · ${file}${frames.line[frame] > 0 ? `:${frames.line[frame]}` : ""}` : ""}`;
 }
 
-// What was before is scaled, so that it can be compared with what is now.
+// The amount before is scaled, so that it can be compared with the one after.
 function compared(data, sums, at) {
   const {columns, comparison} = data;
   return {after: sums[columns.width][at], before: sums[columns.before + columns.width][at] * comparison.scale};

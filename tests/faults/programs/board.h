@@ -1,4 +1,4 @@
-/* What a target tells while it runs: memory that it shares with the campaign, through a file that outlives exec. For C
+/* What a target reports: memory that it shares with the campaign, through a file that outlives exec. For C
  * and C++. */
 #ifndef LUASPY_FAULTS_BOARD_H
 #define LUASPY_FAULTS_BOARD_H
@@ -8,7 +8,7 @@
 struct Board {
   uint64_t progress;    /* Lua workloads done, each with the right result */
   uint64_t events;      /* of the mode: threads, children, execs, ... */
-  uint64_t wrong;       /* results that were others than they are without luaspy */
+  uint64_t wrong;       /* results that differ from those without luaspy */
   uint64_t calls;       /* short: system calls that blocked */
   uint64_t interrupted; /* short: those that ended with EINTR */
   uint64_t began_ns;    /* exec: when, CLOCK_MONOTONIC */

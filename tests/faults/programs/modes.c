@@ -118,7 +118,7 @@ void children(void) {
   }
 }
 
-/* exec: the same process, anew; it may not take longer than it does. */
+/* exec: the same process again; it must not take longer than usual. */
 static void exec_again(const char* mode) {
   char number[24];
   snprintf(number, sizeof number, "%d", (int)getpid());
@@ -167,7 +167,7 @@ void maps_and_unmaps(void) {
   }
 }
 
-/* A state whose allocator has an end. Lua says so by an error, collects, and goes on (lmem.c: luaM_realloc_; lj_gc.c:
+/* A state whose allocator has a limit. Lua raises an error, collects, and continues (lmem.c: luaM_realloc_; lj_gc.c:
  * lj_mem_realloc). */
 static size_t used;
 
@@ -228,7 +228,7 @@ void ends_soon(void) {
   if (++done == atoi(argument)) exit(37);
 }
 
-/* Calls that a stop would end with EINTR, and that block for ever: none may end. */
+/* Calls that block forever, and that a stop would end with EINTR: none may end. */
 static int sockets[2];
 static void wait_in_epoll(void) {
   const int set = epoll_create1(EPOLL_CLOEXEC);
@@ -264,7 +264,7 @@ void blocked_threads(void) {
   for (;;) pause();
 }
 
-/* One that blocks all the time, and runs for a moment in between. */
+/* A thread that blocks most of the time, and runs for a moment in between. */
 void short_waits(void) {
   prctl(PR_SET_NAME, "short");
   const int set = epoll_create1(EPOLL_CLOEXEC);

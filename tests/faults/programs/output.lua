@@ -1,4 +1,4 @@
--- Works in many ways and writes what comes of it: the same bytes in each run of one Lua. For Lua 5.1 to 5.5 and LuaJIT.
+-- Works in many ways and writes the results: the same bytes in each run of one Lua. For Lua 5.1 to 5.5 and LuaJIT.
 local state = 42
 local function random(n) state = (state * 16807) % 2147483647 return state % n + 1 end
 

@@ -11,8 +11,8 @@
 
 #include "victim.h"
 
-/* Queued signals carry numbers: each has to come once, in order, with its sender (sigqueue(3), signal(7): of one number
- * in the order sent). */
+/* Queued signals carry numbers: each must arrive once, in order, with its sender (sigqueue(3), signal(7): equal signals
+ * are delivered in the order sent). */
 static volatile uint64_t sent[2], seen[2];
 static int numbers[2];
 
@@ -113,8 +113,8 @@ void check_timer(void) {
     wrong("timer: %llu expirations, %llu were due", (unsigned long long)counted, (unsigned long long)due);
 }
 
-/* Job control. The first process is the parent: it stops and continues its child, which works, and is told of each
- * once, as wait(2) says. */
+/* Job control. The first process is the parent: it stops and continues its child, which works, and wait(2) must report
+ * each of these once. */
 static void expect(pid_t child, int options, int (*is)(int), const char* what) {
   int status = 0;
   const pid_t pid = waitpid(child, &status, options);
@@ -151,7 +151,7 @@ static void stop_and_continue(pid_t child, unsigned turn) {
   add(&board->events);
 }
 
-/* A child that works, and which is looked at; 0 in the child. */
+/* Starts a child that works and is profiled; returns 0 in the child. */
 static pid_t start_worker(void) {
   const pid_t parent = getpid(), child = fork();
   must(child >= 0, "fork");
@@ -164,8 +164,8 @@ static pid_t start_worker(void) {
   return 0;
 }
 
-/* A parent that waits for all that its children may do, and hears of nothing: what a tracer does to them is the
- * tracer's. */
+/* A parent that waits for any change of its children, and must not be notified of any: what a tracer does to them is
+ * reported only to the tracer. */
 void be_waited_for(void) {
   if (start_worker() == 0) return;
   for (;;) {

@@ -1,6 +1,6 @@
 /* victim BOARD MODE [ARGUMENT]: Lua works on the main thread, always with the same result, while the mode does
-   something that a profiler could harm. All that is other than it would be without one is written on the board, which
-   is a file. Says READY once the first result is there. */
+   something that a profiler could harm. Every difference from a run without a profiler is recorded on the board, which
+   is a file. Says READY once it has the first result. */
 #define _GNU_SOURCE
 #include "victim.h"
 
@@ -105,7 +105,7 @@ static const struct Mode* find_mode(const char* name) {
 static void* beside(void* function) {
   sigset_t all;
   sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, NULL); /* signals are the main thread's */
+  pthread_sigmask(SIG_BLOCK, &all, NULL); /* only the main thread receives signals */
   void (*run)(void);
   *(void**)&run = function;
   run();
@@ -127,7 +127,7 @@ int main(int count, char** words) {
   board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   must(board != MAP_FAILED, "mmap");
   close(file);
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* for Yama: luaspy is no ancestor */
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* for Yama: luaspy is not an ancestor */
   const struct Mode* mode = find_mode(words[2]);
   if (mode->before != NULL) mode->before();
   lua_State* L = new_lua();

@@ -9,7 +9,7 @@ struct lua_State;
 struct Mode {
   const char* name;
   void (*before)(void);  /* before Lua works */
-  void (*beside)(void);  /* on a thread of its own, for ever */
+  void (*beside)(void);  /* forever on its own thread */
   void (*between)(void); /* on the main thread, after each workload */
   int flush;             /* LuaJIT: each workload flushes all traces */
 };

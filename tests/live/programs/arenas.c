@@ -1,6 +1,6 @@
-/* arenas own|turns: no thread but others than the first allocates, so that all of Lua's objects are in arenas of malloc
+/* arenas own|turns: only threads other than the first allocate, so that all of Lua's objects are in arenas of malloc
    that grow by mprotect. own: one thread makes a state and works in it. turns: two threads take turns on one state;
-   each makes coroutines and goes on with one that the other has made. Says READY. */
+   each makes coroutines and continues one that the other has made. Says READY. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

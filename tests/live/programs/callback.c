@@ -1,4 +1,4 @@
-/* callback: calls a callback that LuaJIT's FFI made, forever, from a C function that no Lua called. Says READY. */
+/* callback: calls a callback of LuaJIT's FFI, forever, from a C function that Lua did not call. Says READY. */
 #include <stdint.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* A host that calls Lua functions by itself, as servers call their handlers: calls SCRIPT. The script leaves some in a
+/* A host that calls Lua functions by itself, as servers call their handlers: calls SCRIPT. The script puts them into a
  * table "called"; they are called in turn. */
 
 #include <stdio.h>

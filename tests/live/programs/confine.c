@@ -1,6 +1,6 @@
 /* confine RULE... -- COMMAND: executes it under a seccomp filter (seccomp(2)). RULE: CALL=EPERM, CALL=ENOSYS; or,
    ending the process with SIGSYS: network (sockets of any kind), internet (those that are not local), writes (into
-   files), harm (into processes: all ptrace requests but those that luaspy makes, writing memory, signals to others). */
+   files), harm (to processes: all ptrace requests except those of luaspy, writing memory, signals to others). */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>

@@ -1,5 +1,5 @@
 /* contain ROOT COMMAND...: executes it as a container's first process: its own mounts, process numbers and root
-   (pivot_root(2)), so that no path of it exists outside; without root's rights in a user namespace of its own, too, in
+   (pivot_root(2)), so that its paths do not exist outside; without root's rights also in its own user namespace, in
    which it is root. */
 #define _GNU_SOURCE
 #include <fcntl.h>

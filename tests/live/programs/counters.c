@@ -1,5 +1,5 @@
-/* counters: four threads count for ever, one sleeps in pause(), and now and then a thread is made that counts once and
-   ends. Says where the counters are, and READY when all count. */
+/* counters: four threads count forever, one sleeps in pause(), and now and then a thread is created that counts once
+   and ends. Prints the addresses of the counters, and READY when all count. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

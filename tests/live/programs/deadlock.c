@@ -1,5 +1,5 @@
 /* deadlock: two threads with a Lua state each; each locks its own mutex, and when both have done so, the other's. Says
- * READY when no thread can go on. */
+ * READY when no thread can continue. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

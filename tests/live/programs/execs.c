@@ -1,5 +1,5 @@
-/* execs WHO: two threads, "first" and "second", work; once a line comes, the one named executes the program anew, which
-   says AGAIN and works on. Says the second thread's number and READY. */
+/* execs WHO: two threads, "first" and "second", work; once a line comes, thread WHO executes the program again, which
+   says AGAIN and continues to work. Prints the second thread's number and READY. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ int main(int count, char** words) {
   if (pthread_create(&thread, NULL, second, (void*)&number) != 0) return 1;
   while (number == 0) {
   }
-  if (pthread_create(&asker, NULL, ask, NULL) != 0) return 1; /* before READY: from then on any thread may be held */
+  if (pthread_create(&asker, NULL, ask, NULL) != 0) return 1; /* before READY: after that any thread may be stopped */
   printf("%d\nREADY\n", number);
   fflush(stdout);
   spin("first");

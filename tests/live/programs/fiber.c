@@ -1,5 +1,5 @@
-/* fiber: Lua on a stack that assembly without call frame information has begun, as libraries of fibers do it: the
-   function returns, if ever, to code that ends the program. Above that stack lie words that look like return addresses.
+/* fiber: Lua on a stack that was started by assembly without call frame information, as in fiber libraries: if the
+   function returns, it returns to code that ends the program. The words above that stack look like return addresses.
    Says READY once its Lua runs. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* guarded: says READY as a process that forbids to be traced, and waits for the end of its standard input. */
+/* guarded: forbids others to trace it, says READY, and waits for the end of its standard input. */
 #include <stdio.h>
 #include <sys/prctl.h>
 

@@ -1,9 +1,12 @@
-/* A program that builds states, code and names which no Lua would, and then works: hostile CASE. Linked with the static
-   library of Lua 5.4.6 or a later 5.4. names      functions, chunks, fields, locals and threads whose names are
-   terminal escapes, separators, markup, no UTF-8 cycle      a CallInfo that is its own caller sizes      a Proto that
-   says it has 2^31 - 1 instructions, constants, upvalues and lines endless    a chunk's name of 2^40 bytes at the end
-   of what is mapped backwards  an L whose global_State has another one as its main thread; and a thousand like it on
-   the C stack elf        the call comes through a mapped ELF file with absurd counts and sizes */
+/* A program that builds states, code and names which no Lua would build, and then works: hostile CASE. Linked with the
+   static library of Lua 5.4.6 or a later 5.4.
+     names      functions, chunks, fields, locals and threads whose names are terminal escapes, separators, markup, or
+                invalid UTF-8
+     cycle      a CallInfo that is its own caller
+     sizes      a Proto that claims to have 2^31 - 1 instructions, constants, upvalues and lines
+     endless    a chunk's name of 2^40 bytes at the end of mapped memory
+     backwards  an L whose global_State has another main thread; and a thousand like it on the C stack
+     elf        the call comes through a mapped ELF file with absurd counts and sizes */
 
 #define _GNU_SOURCE
 #include <elf.h>
@@ -33,7 +36,7 @@ static void work(void) {
   while (poll(&input, 1, 0) == 0) {
     for (int i = 0; i < 100000; ++i) sink += (unsigned)i;
   }
-  _exit(0); /* what was built cannot be left in order */
+  _exit(0); /* these structures do not allow a normal exit */
 }
 
 static void write_chunk_name(Proto* p) {
@@ -75,7 +78,7 @@ static int build(lua_State* L) {
   return 0;
 }
 
-/* A file of one page that says it is an ELF file; at 0x800 in it: sub rsp, 8; call rdi; add rsp, 8; ret. */
+/* A file of one page with an ELF header; at 0x800 in it: sub rsp, 8; call rdi; add rsp, 8; ret. */
 static void call_through_elf(void (*function)(void)) {
   static const unsigned char code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x08, 0xc3};
   unsigned char page[4096] = {0};

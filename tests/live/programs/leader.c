@@ -1,5 +1,5 @@
 /* leader WHEN: Lua on a thread of a process whose first thread ends. "first": before READY is said. "asked": at a line
-   on standard input; until then the first thread runs Lua, too. The process lives on. */
+   on standard input; until then the first thread also runs Lua. The process continues. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static const char* when;
 
-/* The state of the first thread, as /proc has it behind its name. */
+/* The state of the first thread, which /proc shows after its name. */
 static int first_has_ended(void) {
   char path[64], text[512];
   FILE* file;

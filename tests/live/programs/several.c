@@ -1,6 +1,6 @@
 /* Several Luas in one program. Compiled with PART=name it is a function that runs Lua for some milliseconds, together
-   with a Lua whose symbols nobody else sees; without, it is the program, which calls part_0 and part_1 by turns, and
-   part_1 from Lua of part_0 as well. Says READY. */
+   with a Lua whose symbols are local; without PART it is the program, which calls part_0 and part_1 by turns, and also
+   part_1 from Lua of part_0. Says READY. */
 #include <stdio.h>
 
 void part_0(void (*inside)(void));

@@ -1,6 +1,6 @@
 /* sleeper: three threads sleep in system calls that a ptrace stop would end with EINTR, and count how often that
-   happens: epoll_wait, recv with a timeout, sigtimedwait. Says READY, and once its standard input ends: what each has
-   counted. With LUA defined, epoll_wait is called by a C function that Lua called. */
+   happens: epoll_wait, recv with a timeout, sigtimedwait. Says READY, and prints the counts once its standard input
+   ends. With LUA defined, epoll_wait is called by a C function that Lua called. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -97,7 +97,7 @@ static void* sleep_in_epoll(void* unused) {
   return NULL;
 }
 
-/* READY is said only once all three sleep where they should. Numbers: x86-64. */
+/* READY is only said once all three sleep where they should. System call numbers: x86-64. */
 static int asleep(void) {
   int count = 0;
   DIR* const tasks = opendir("/proc/self/task");

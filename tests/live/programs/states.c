@@ -1,4 +1,4 @@
-/* Several Luas in one process, that no thread is in: the n-th has n coroutines that wait. One more was closed. */
+/* Several Luas in one process, none of which is running: the n-th has n coroutines that wait. One more was closed. */
 
 #include <stdio.h>
 

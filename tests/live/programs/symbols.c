@@ -1,5 +1,5 @@
-/* A program with a great many symbols, and a Lua that calls through ever other ones of them: symbols. -DSYMBOLS=400000
- * makes as many. */
+/* A program with a great many symbols, and a Lua that calls through different ones all the time: symbols.
+ * -DSYMBOLS=400000 sets their number. */
 
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ __asm__(
   "  one_filler %filler_count\n"
   "  .set filler_count, filler_count + 1\n"
   ".endr\n"
-  /* What a stack is in: one place with a local name, a weak one, a global one, and a longer one around it that is local. */
+  /* The function on the stack: a place with a local, a weak and a global name, within a longer local symbol. */
   "  .type around_it, @function\n  .type a_weak_name, @function\n  .type a_global_name, @function\n  .type a_local_name, @function\n"
   "  .weak a_weak_name\n  .globl a_global_name\n  .globl call_from_symbols\n"
   "around_it:\n  nop\n"

@@ -1,12 +1,15 @@
-/* threads MODE: ways for a host to run Lua that the lua program does not know. Says READY once all its Lua functions
+/* threads MODE: ways for a host to run Lua that the lua program does not use. Says READY once all its Lua functions
    run; they never return. Thread K (1 to 4) runs the function of line 2K of chunk "threads", which calls leaf_K of line
-   2K-1. own          four threads, a global state each neighbours   as well, their stacks side by side in one mapping
-   with guard pages between them, as glibc 2.42 makes them; where the kernel cannot guard pages inside a mapping (before
-   Linux 6.13), says so in a line before READY shared       four threads, a coroutine each of one global state (their
-   functions allocate nothing, nor are compiled) nested       one thread: Lua of state a calls a C function that runs
-   Lua of state b unprotected  as a thread of "own", by lua_call with nothing around it that catches errors resume as
-   well, in a coroutine that the host resumes while the main one never ran none         Lua is linked in and no state is
-   made */
+   2K-1.
+     own          four threads, a global state each
+     neighbours   the same, with their stacks side by side in one mapping and guard pages between them, as glibc 2.42
+                  allocates them; if the kernel cannot guard pages inside a mapping (before Linux 6.13), prints a line
+                  about that before READY
+     shared       four threads, a coroutine each of one global state (their functions neither allocate nor are compiled)
+     nested       one thread: Lua of state a calls a C function that runs Lua of state b
+     unprotected  like one thread of "own", by lua_call without anything around it that catches errors
+     resume       the same, in a coroutine that the host resumes while the main one never ran
+     none         Lua is linked in, but no state is created */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -122,8 +125,7 @@ static void* nested(void* L) {
   return NULL;
 }
 
-/* The stack of thread K (1 to `threads`): above a page that nobody may touch, in a mapping that holds the stacks of
- * all. */
+/* The stack of thread K (1 to `threads`): above a guard page, in a mapping that holds the stacks of all threads. */
 static pthread_attr_t* neighbouring_stack(pthread_attr_t* attributes, int k) {
   enum { guard_install = 102 /* MADV_GUARD_INSTALL, asm-generic/mman-common.h */, page = 4096, size = 1 << 18 };
   static char* all;
@@ -148,7 +150,7 @@ int main(int argc, char** argv) {
   int k, expected = 1;
   if (strcmp(mode, "own") == 0 || strcmp(mode, "neighbours") == 0 || strcmp(mode, "shared") == 0) {
     lua_State* shared = new_worker_state();
-    load(shared, "if jit then jit.off() end", "=setup"); /* machine code is for one thread at a time */
+    load(shared, "if jit then jit.off() end", "=setup"); /* only one thread at a time may run machine code */
     expected = threads;
     for (k = 1; k <= threads; ++k) {
       lua_State* L = *mode == 's' ? lua_newthread(shared) : new_worker_state();

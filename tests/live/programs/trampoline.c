@@ -1,5 +1,5 @@
-/* trampoline: a module whose functions are one C function, which finds in its upvalue what it is to do, as mpv's are.
-   One of them waits: says READY and reads its input. */
+/* trampoline: a module whose functions are all the same C function, whose upvalue selects what it does, as in mpv.
+   One of them waits: it says READY and reads its input. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-/* two LIBRARY LIBRARY: two shared libraries with a Lua each, neither of which sees the other's symbols. Lua of the
-   first calls a C function that runs Lua of the second, forever. Says READY from there. */
+/* two LIBRARY LIBRARY: two shared libraries with a Lua each, which do not see each other's symbols. Lua of the first
+   calls a C function that runs Lua of the second, forever. Says READY from there. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-/* unprotected WAY: hosts that call Lua by lua_call, with no protected call below it. Works forever; says READY.
+/* unprotected WAY: hosts that call Lua by lua_call, without a protected call around it. Works forever; says READY.
    turns      two states take turns on one thread, called from two C functions
-   inside     Lua of a state, called unprotected by a C function that Lua of another, protected one has called
-   back       the same, and the inner one calls back the outer one
+   inside     Lua of a state is called unprotected by a C function that Lua of another, protected state has called
+   back       the same, and the inner state calls back the outer one
    coroutine  the main thread is unprotected, coroutines work
    thread     a thread of lua_newthread is called
    function   a C function is called, which calls Lua of another state, which works
-   threads    as turns, on two threads at once, each of which knows the other one's states */
+   threads    like turns, on two threads at once, each of which knows the other's states */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* waits FOLDER: a thread for each way to wait, which has its name. Prints lines "key value" (ports, pids), then READY.
+/* waits FOLDER: a thread for each way to wait, with that name. Prints lines "key value" (ports, pids), then READY.
    A child named "holder" has the locks on FOLDER/flock and FOLDER/fcntl. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

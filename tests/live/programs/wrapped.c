@@ -1,5 +1,5 @@
-/* wrapped on|off: a host that has LuaJIT call C functions through a wrapper of its own, or has had it do so. Works
- * forever; says READY. */
+/* wrapped on|off: a host whose LuaJIT calls C functions through a wrapper of the host, or did so before. Works forever;
+ * says READY. */
 #include <stdio.h>
 #include <string.h>
 

@@ -12,7 +12,8 @@ from browser import Failure, browse, run_check
 from pages import Data, ROW, RUN, percent
 
 ENTER, ESCAPE, DOWN, RIGHT = "\ue007", "\ue00c", "\ue015", "\ue014"
-# In front of every script: the colour of the picture at a place, read from a copy, as Chromium complains of canvases that are read themselves.
+# Prepended to every script: the colour of the picture at a place, read from a copy, because
+# Chromium complains about reads of the canvas itself.
 HELPERS = """
 const colourAt = (x, y) => {
   const pen = document.createElement('canvas').getContext('2d'), scale = canvas.width / canvas.clientWidth;
@@ -20,7 +21,7 @@ const colourAt = (x, y) => {
   return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
 };
 """
-# The page is at rest: no frame is asked for, and the picture stays what it is.
+# Waits until the page is at rest: no frame is requested, and the picture does not change.
 SETTLED = """
 for (let last = '', now;; last = now) {
   await new Promise(r => setTimeout(r, 30));
@@ -49,7 +50,7 @@ class Page:
         self.open(address)
 
     def open(self, address=""):
-        self.browser.call("POST", "/url", {"url": "about:blank"})   # else another address would only move within the page
+        self.browser.call("POST", "/url", {"url": "about:blank"})   # otherwise another address would only navigate within the page
         self.browser.call("POST", "/url", {"url": self.file.as_uri() + address})
         self.script("await until(() => performance.getEntriesByName('drawn').length)")
 
@@ -85,13 +86,13 @@ class Page:
             "actions": [{"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)}] + [{"type": a, "button": 0} for a in actions]}]})
 
     def point(self, path, *actions, before=False):
-        """The pointer on the middle of a box of the left-heavy view, which is not zoomed; pressed and released as `actions` say."""
+        """Moves the pointer to the middle of a box of the left-heavy view, which is not zoomed; presses and releases it as in `actions`."""
         begin, end, row = self.data.left_heavy(path, before)
         left, top, width = self.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
         self.pointer(left + width * (begin + end) / 2, top + ROW * (row + 0.5), *actions)
 
     def colour(self, path):
-        """Of the box, near its right end, where no text is."""
+        """The colour of the box, near its right end, where it has no text."""
         begin, end, row = self.data.left_heavy(path)
         return self.script("return colourAt(canvas.clientWidth * arguments[0] - 4, arguments[1])", end, ROW * (row + 0.3))
 
@@ -122,7 +123,7 @@ def check_zoom(page):
     equal("zoomed to", page.texts("#crumbs button"), ["all", *work])
     page.script("await until(() => location.hash.startsWith('#zoom='))")
     contains("told", page.text("#detail"), "own 50.0 %, total 66.7 %, 4 samples")
-    # Zoomed, the box is as wide as the graph.
+    # When zoomed, the box is as wide as the graph.
     page.pointer(*page.script(f"const b = canvas.getBoundingClientRect(); return [b.right - 20, b.top + {3.5 * ROW}]"))
     contains("told of the zoomed box", page.text("#detail"), "work (app/main.lua:10)")
     address = page.script("return location.hash")
@@ -161,7 +162,7 @@ def check_search(page, pattern, thread=None):
     page.keys("#canvas", ESCAPE)
     equal("after Escape", page.text("#matched"), "")
     page.keys("body", "/")
-    page.keys("#search", "(((")   # no regular expression
+    page.keys("#search", "(((")   # not a regular expression
     equal("share of what is in no name", page.text("#matched"), "no match")
     page.keys("#search", ESCAPE)
 
@@ -259,7 +260,7 @@ def check_difference(page, pictures):
 
 
 def check_weights(page, texts):
-    """Of bytes and objects: widths, shares and texts are of what samples weigh, and there is no order of time."""
+    """In bytes and objects, widths, shares and texts show the weights of samples, and there is no order of time."""
     work = ("main (lua5.4)", "main chunk (app/main.lua)", "work (app/main.lua:10)")
     page.settle()
     part, whole = sum(n for stack, n in page.data.samples().items() if stack[:3] == work), sum(page.data.samples().values())

@@ -1,9 +1,9 @@
-"""What a flame graph page must show, worked out from the data that it carries by other means than its own."""
+"""What a flame graph page must show, computed from its data independently of the page's own code."""
 import collections
 import json
 import re
 
-ROW = 20     # pixels, as graph.js has it
+ROW = 20     # pixels, as in graph.js
 RUN = 5      # numbers of a run
 
 
@@ -12,14 +12,14 @@ class Data:
         text = file.read_text(encoding="utf-8")
         self.json = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
         strings = self.json["strings"]
-        self.counted = 2 if "unit" not in self.json else 3   # of a run's numbers, what is counted: samples, or what they weigh
+        self.counted = 2 if "unit" not in self.json else 3   # the number of a run that is counted: samples, or their weight
         self.texts = [strings[i] for i in self.json["frames"]["text"]]
         self.stacks = [()]
         for outer, frame in list(zip(self.json["nodes"]["outer"], self.json["nodes"]["frame"]))[1:]:
             self.stacks.append(self.stacks[outer] + (self.texts[frame],))
 
     def samples(self, thread=None, before=False):
-        """Stacks with their numbers of samples, of bytes or of objects."""
+        """Stacks with their numbers of samples, bytes or objects."""
         counts = collections.Counter()
         for number, entry in enumerate(self.json["sets"][0 if before else -1]["threads"]):
             if thread in (None, number):
@@ -28,7 +28,7 @@ class Data:
         return counts
 
     def functions(self, thread=None):
-        """own and total of each function."""
+        """The own and total cost of each function."""
         own, total = collections.Counter(), collections.Counter()
         for stack, count in self.samples(thread).items():
             own[stack[-1]] += count
@@ -37,7 +37,7 @@ class Data:
         return own, total
 
     def relations(self, function):
-        """Callers and callees of the outermost call of the function; '' is nothing and itself."""
+        """Callers and callees of the outermost call of the function; '' is no caller, or the function itself."""
         callers, callees = collections.Counter(), collections.Counter()
         for stack, count in self.samples().items():
             if function in stack:
@@ -51,7 +51,7 @@ class Data:
         return sum(n for stack, n in counts.items() if any(re.search(pattern, f, re.I) for f in stack)), sum(counts.values())
 
     def left_heavy(self, path, before=False):
-        """Where the box of a path is: the shares of the width at which it begins and ends, and the row."""
+        """The place of a path's box: the shares of the width at which it begins and ends, and the row."""
         counts = self.samples(before=before)
         whole = width = sum(counts.values())
         begin = 0
@@ -65,7 +65,7 @@ class Data:
                     width = count
                     break
                 begin += count
-        return begin / whole, (begin + width) / whole, len(path)   # row 0 is all
+        return begin / whole, (begin + width) / whole, len(path)   # row 0 is the whole profile
 
 
 def percent(part, whole):

@@ -57,7 +57,7 @@ Profile recursive() {
   return std::move(writing.profile);
 }
 
-// Names that would do something if they were taken for markup or script.
+// Names that would have an effect if they were interpreted as markup or script.
 Profile hostile() {
   constexpr std::string_view names[] = {"<img src=x onerror=\"window.owned=1\">",
                                         "</script><script>window.owned=1</script>",
@@ -84,7 +84,7 @@ Profile hostile() {
   return std::move(writing.profile);
 }
 
-// 100,000 samples, no two in a row of the same stack, 30 to 90 frames deep.
+// 100,000 samples, 30 to 90 frames deep; successive samples have different stacks.
 Profile large() {
   Writing writing("large.lua");
   Dice dice;
@@ -96,7 +96,7 @@ Profile large() {
   for (int i = 0; i < 100'000; ++i) {
     for (unsigned less = dice(4); less != 0 && stack.size() > 30; --less) stack.pop_back();
     do {
-      // Few different callees for each function, as in programs.
+      // Each function has few different callees, as in real programs.
       const std::size_t callee = (stack.back() * 7 + stack.size() * 3 + dice(3)) % functions.size();
       stack.push_back(writing.profile.stacks().intern({stack.back(), functions[callee]}));
     } while (stack.size() < 30 || (dice(2) == 0 && stack.size() < 90));
@@ -105,8 +105,9 @@ Profile large() {
   return std::move(writing.profile);
 }
 
-// `steady` takes as long in both, `slower` takes half as long again, `gone` and `fresh` are in one
-// only. After is doubtful: by its counts no sample has Lua.
+// `steady` takes the same time in both versions, `slower` takes half as long again after, and
+// `gone` and `fresh` are only in one. The version after has a doubt: by its counts no sample has
+// Lua.
 Profile version_of(bool after) {
   Writing writing("versions.lua");
   writing.profile.about.lua_mapped = after;
@@ -117,7 +118,7 @@ Profile version_of(bool after) {
   return std::move(writing.profile);
 }
 
-// Of bytes: `cache` has four times as much after, in as many samples.
+// In bytes: `cache` has four times as much after, in the same number of samples.
 Profile grown(bool after) {
   Writing writing("cache.lua", Unit::bytes);
   const Frame main = lua("main chunk", "cache.lua", 0);

@@ -1,6 +1,6 @@
-"""check.py FOLDER PROFILE_PROTO CALLGRIND_ANNOTATE GOLDEN: what write_formats wrote into FOLDER, read by others than its writer: pprof by protoc with
-pprof's own schema, callgrind by callgrind_annotate, chrometrace and firefox as JSON under the rules of their documentation. What they say has to be
-what the profile holds. GOLDEN is a folder: NAME.pprof.txt is a profile's pprof as protoc shows it; LUASPY_UPDATE_GOLDEN=1 writes it anew."""
+"""check.py FOLDER PROFILE_PROTO CALLGRIND_ANNOTATE GOLDEN: reads what write_formats wrote into FOLDER with other programs: pprof with protoc and pprof's
+own schema, callgrind with callgrind_annotate, chrometrace and firefox as JSON by the rules of their documentation. The results must agree with the
+profile. GOLDEN is a folder: NAME.pprof.txt is a profile's pprof as protoc shows it; LUASPY_UPDATE_GOLDEN=1 writes it again."""
 import collections
 import gzip
 import json
@@ -19,12 +19,12 @@ def equal(found, expected, what):
 
 
 def costs(facts, key, own, total):
-    """By function: what the profile says."""
+    """The costs in the profile, by function."""
     return {function[key]: (function[own], function[total]) for function in facts["functions"]}
 
 
 class Sums:
-    """Own and total costs by function, of stacks of functions, outermost first."""
+    """Own and total costs by function, from stacks of functions, outermost first."""
 
     def __init__(self):
         self.costs = collections.defaultdict(lambda: (0, 0))
@@ -38,7 +38,7 @@ class Sums:
 # ---------------------------------------------------------------- pprof
 
 def text_format(text):
-    """A message as protoc --decode shows it: by name of its fields, all that it holds of each."""
+    """A message as protoc --decode shows it: by field name, all values of that field."""
     escapes = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 
     def one(match):
@@ -137,7 +137,7 @@ def check_callgrind(path, facts, annotate):
         return {function["text"]: (function[samples], function[weight]) for function in facts["functions"] if function[samples] > 0}
 
     def without_file(functions, threads):
-        """What callgrind_annotate puts in front of a function is its file, which may hold colons too."""
+        """callgrind_annotate prepends its file to a function, and that may contain colons too."""
         texts = sorted((function["text"] for function in facts["functions"]), key=len, reverse=True)
         found = {}
         for name, cost in functions.items():
@@ -194,7 +194,8 @@ def check_chrometrace(path, facts):
 
 # ---------------------------------------------------------------- firefox
 
-# src/types/profile.ts of github.com/firefox-devtools/profiler, for version 56: the columns of each table, and what tables they point into.
+# src/types/profile.ts of github.com/firefox-devtools/profiler, for version 56: the columns of each
+# table, and the tables to which they refer.
 TABLES = {
     "stackTable": {"frame": "frameTable", "prefix": "stackTable"},
     "frameTable": {"address": None, "inlineDepth": None, "category": "categories", "subcategory": None, "func": "funcTable", "nativeSymbol": "nativeSymbols",
@@ -231,7 +232,7 @@ def check_firefox(path, facts):
     assert {category["color"] for category in categories} <= COLORS and all(category["subcategories"][0] == "Other" for category in categories)
     equal(next(category["name"] for category in categories if category["color"] == "grey"), "Other", "default category")
     assert len(set(strings)) == len(strings)
-    of_time = facts["unit"] == "nanoseconds"   # samples are counted; else they weigh what they stand for
+    of_time = facts["unit"] == "nanoseconds"   # samples are counted; else they have weights
     sums, of_categories, threads, total_ns = Sums(), collections.Counter(), {}, 0
     for thread in profile["threads"]:
         check_firefox_tables(thread, categories, strings)
@@ -255,13 +256,13 @@ def check_firefox(path, facts):
             sums.add(chains[stack], weight)
             of_categories[categories[frames["category"][table["frame"][stack]]]["name"] if stack is not None else None] += weight
         threads[thread["name"], thread["tid"], thread["pid"]] = sum(samples["weight"])
-        # The last sample lasts to the end; what has no weight is where nothing was sampled.
+        # The last sample lasts to the end; entries without weight mark times without samples.
         total_ns += sum(round((until - at) * 10**6) for at, until, weight in zip(times, times[1:], samples["weight"]) if weight)
     equal(dict(sums.costs), {(function["name"], function["file"], function["line_defined"]): (function["own" if of_time else "own_weight"], function["total" if of_time else "total_weight"])
                              for function in facts["functions"]}, "costs")
     equal(threads, {(thread["name"], thread["tid"], str(thread["pid"])): thread["samples" if of_time else "weight"] for thread in facts["threads"]}, "threads")
     if not of_time:
-        return   # these have no length, and categories are told by samples
+        return   # these have no length, and samples determine the categories
     assert abs(total_ns - facts["weight"]) <= facts["weight"] * 1e-9, (total_ns, facts["weight"])
     in_states = collections.Counter()
     for state, count in facts["states"].items():

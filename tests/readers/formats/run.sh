@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# run.sh TARGETS WORK PYTHON WRITE_FORMATS: check.py on what write_formats writes. Its readers come from Debian's packages, which are fetched once
-# and of which one file each is taken: pprof's schema, and callgrind_annotate.
+# run.sh TARGETS WORK PYTHON WRITE_FORMATS: runs check.py on the output of write_formats. Its
+# readers come from Debian's packages, which are fetched once; one file of each is used: pprof's
+# schema, and callgrind_annotate.
 set -euo pipefail
 targets=$1 work=$2 python=$3 write_formats=$4
 here=$(dirname "$(realpath "$0")")
 mkdir -p "$work/cache/archives/partial" "$work/files"
 cd "$work"
 
-# take PACKAGE FILE: into this folder.
+# take PACKAGE FILE: puts the file into this folder.
 take() {
   local name=${2##*/}
   [[ -s $name ]] && return

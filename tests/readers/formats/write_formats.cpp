@@ -1,8 +1,8 @@
-// write_formats FOLDER: profiles in the formats that check.py looks at, as NAME.FORMAT, and as
-// NAME.facts what it has to find there: the golden tests' sample in each unit, and a large one of
-// many stacks, in which functions call themselves and each other, with gaps and hostile names.
-// write_formats --time SAMPLES: how long each format takes for so many samples of the large one,
-// and how many bytes it is.
+// write_formats FOLDER: writes profiles in the formats that check.py reads, as NAME.FORMAT, and the
+// expected results as NAME.facts: the golden tests' sample in each unit, and a large one of many
+// stacks, in which functions call themselves and each other, with gaps and hostile names.
+// write_formats --time SAMPLES: prints the time that each format takes for so many samples of the
+// large profile, and its size in bytes.
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ std::vector<Frame> functions() {
       {Frame::Kind::native, "_start", "busy", 0, 0},
       {Frame::Kind::native, "malloc", "libc.so.6", 0, 0},
       {Frame::Kind::c, "string.rep", "busy", 0, 0},
-      {Frame::Kind::c, "string.rep", "other.so", 0, 0},  // reads like the one before
+      {Frame::Kind::c, "string.rep", "other.so", 0, 0},  // has the same text as the one before
       {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0},
       {Frame::Kind::marker, "[garbage collector]", {}, 0, 0},
       {Frame::Kind::lua, "main chunk", "a.lua", 0, 0},
@@ -101,7 +101,8 @@ std::string as_json(const std::string& text) {
 }
 std::string as_line(const std::string& text) { return printable(text, 1 << 16); }
 
-// Counted anew here, the plain way; each text as JSON has it and as formats without escapes do.
+// Counted again here in a simple way; each text is in the form of JSON and in that of formats
+// without escapes.
 nlohmann::json facts(const Profile& profile) {
   std::map<std::string, Costs> functions;
   std::map<std::string, std::map<int, std::int64_t>> lines;

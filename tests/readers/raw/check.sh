@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# check.sh PYTHON LUASPY: read.py, which was written from docs/raw-format.md alone, reads what luaspy reads, of whole files and of ones that were cut off:
-# of version 1 (time), and of version 2 (time and bytes, which the golden test writes).
+# check.sh PYTHON LUASPY: read.py, which was written only from docs/raw-format.md, must read the
+# same as luaspy, from complete and from truncated files: of version 1 (time), and of version 2
+# (time and bytes, which the golden test writes).
 set -euo pipefail
 python=$1 luaspy=$2 here=$(cd "$(dirname "$0")" && pwd) folder=$(mktemp -d)
 golden=$here/../../golden
@@ -26,12 +27,12 @@ grep -q 'inner (shop.lua:~3)' "$folder/first"
 grep -q 'work (app/main.lua:12) 3$' "$folder/time"
 grep -q 'work (app/main.lua:12) 1558291$' "$folder/bytes"
 
-# What report says of bytes, and what it refuses.
+# What report prints for bytes, and what it refuses.
 "$luaspy" report "$golden/sample.bytes.luaspy" > "$folder/report"
 grep -q '4.0 MiB in 6 samples of 2 threads' "$folder/report"
 grep -q ' 1.5 MiB    1.5 MiB  work (app/main.lua:10)$' "$folder/report"
 "$luaspy" report "$golden/sample.bytes.luaspy" --by samples | grep -q '^   50.0    66.7         3         4  work (app/main.lua:10)$'
-# refused TEXT ARGUMENT...: with wrong usage.
+# refused TEXT ARGUMENT...: checks that the arguments are refused as wrong usage.
 refused() {
   local text=$1 status=0
   shift

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads a raw recording as docs/raw-format.md describes it, of version 1 or 2, and prints it folded, with lines: with numbers of samples, or with what
-they weigh if that is no time. check.sh compares that with luaspy's."""
+"""Reads a raw recording of version 1 or 2 as described in docs/raw-format.md, and prints it folded, with lines: with numbers of samples, or with their
+weights if these are not times. check.sh compares the result with luaspy's."""
 import sys
 import zlib
 
@@ -83,7 +83,7 @@ class Reader:
 
 
 def number(data):
-    """A number, and what follows it."""
+    """A number, and the bytes that follow it."""
     result = shift = 0
     for at, byte in enumerate(data):
         result |= (byte & 0x7F) << shift

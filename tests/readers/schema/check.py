@@ -1,5 +1,5 @@
-"""check.py SCHEMA LUASPY LUA...: what dump --json prints of a program in LUA (a command) is what docs/dump.schema.json says, with every option;
-and the schema's description leaves nothing out: a field that it does not have fails, too."""
+"""check.py SCHEMA LUASPY LUA...: the output of dump --json for a program in LUA (a command) must conform to docs/dump.schema.json, with every option;
+and the schema must be complete: a field that it does not have is also an error."""
 import json
 import subprocess
 import sys

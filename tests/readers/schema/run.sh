@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh TARGETS PYTHON SOURCE LUASPY: check.py on a PUC Lua and a LuaJIT.
+# run.sh TARGETS PYTHON SOURCE LUASPY: runs check.py with a PUC Lua and a LuaJIT.
 set -euo pipefail
 targets=$1 python=$2 source=$3 luaspy=$4
 for name in debian-lua5.4-bookworm debian-luajit-bookworm; do

@@ -3,7 +3,7 @@
 
 The web application comes from npm, is served on a loopback port together with
 the profile, and runs in headless Chromium under chromedriver. Exit status: 0
-when everything expected is on show, 1 otherwise.
+when everything expected is shown, 1 otherwise.
 """
 import argparse
 import contextlib
@@ -26,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from browser import Failure, browse, run_check
 
 PACKAGE = "speedscope@1.25.0"  # pinned: this script reads the page it draws
-# Helpers put in front of every script run inside the page.
+# Helpers prepended to every script run inside the page.
 PAGE = """
 // The error page is one line of text in a div of its own.
 const broken = () => all('div').some(d =>
@@ -46,7 +46,7 @@ await until(() => broken() || (header() && list().querySelector('tr')));
 return broken() ? null : counter();
 """
 
-# The list holds only the rows in sight, so scroll through all of it.
+# The list contains only the visible rows, so scroll through all of it.
 NAMES = """
 await until(() => counter()[0] == arguments[0]);
 const names = new Set();
@@ -70,7 +70,7 @@ await until(() => rows().length);
 return rows().length;
 """
 
-# Boxes are drawn by WebGL, their labels on a plain canvas above: wait for ink.
+# Boxes are drawn by WebGL, their labels on a plain canvas above: wait until that is not empty.
 DRAWN = """
 await until(() => !header() && all('canvas').some(c => {
   const pen = c.width && c.height && c.getContext('2d');
@@ -82,7 +82,7 @@ await nextFrame();
 
 
 def shape_problems(profile, schema_file):
-    """What is wrong with the file, as far as can be told without the application."""
+    """Errors of the file that can be found without the application."""
     problems = []
     if jsonschema:
         schema = json.loads(schema_file.read_text())
@@ -158,7 +158,7 @@ def serve(app, profile_bytes):
 
 
 def look(browser, site, picture):
-    """Names shown over all profiles, and the number of profiles on offer."""
+    """Names shown in all profiles, and the number of profiles."""
     browser.call("POST", "/url", {
         "url": f"{site}/index.html#profileURL=/test.speedscope.json&view=sandwich"})
     position = browser.run(LOADED)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# What luaspy says of itself: the manual page is troff without warnings, each shell completes by its script, and help fits a screen.
+# luaspy's own documentation: the manual page is troff without warnings, each shell completes with
+# its script, and help fits on a screen.
 # Usage: check.sh LUASPY WORK
 set -eu
 luaspy=$1 work=$2
@@ -22,7 +23,7 @@ done
 
 for shell in bash zsh fish; do "$luaspy" completion "$shell" > "$work/luaspy.$shell"; done
 
-# As bash does it: the words, and the one that the cursor is in.
+# Completes like bash: the words, and the one at the cursor.
 in_bash() {
   bash -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _luaspy 2>/dev/null; echo "${COMPREPLY[*]}"' bash "$work/luaspy.bash" "$@"
 }
@@ -42,7 +43,8 @@ expect fish "$(in_fish 'luaspy record --format fo')" folded
 expect fish "$(in_fish 'luaspy completion z')" zsh
 expect fish "$(in_fish 'luaspy record -o /etc/passw')" /etc/passwd
 
-# zsh completes in its line editor only: in a terminal of its own, where a key shows what has become of the line.
+# zsh completes only in its line editor: in a separate terminal, where a key shows the resulting
+# line.
 cat > "$work/terminal.zsh" <<'ZSH'
 zmodload zsh/zpty
 zpty terminal zsh -f -i

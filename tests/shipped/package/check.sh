@@ -1,5 +1,6 @@
 #!/bin/bash
-# What ships: the installed tree, the Debian package, and the static program in a container that has nothing but it and a static Lua.
+# What is shipped: the installed tree, the Debian package, and the static program in a container
+# that has only it and a static Lua.
 # Usage: check.sh CMAKE BUILD WORK TARGETS WORKLOADS
 set -eu
 cmake=$1 build=$2 work=$3 targets=$4 workloads=$5
@@ -23,7 +24,7 @@ dpkg -x "$package" "$work/package"
 for file in $files; do [ -s "$work/package/usr/$file" ] || wrong "the package lacks $file"; done
 gzip -t "$work/package/usr/share/man/man1/luaspy.1.gz"
 [ "$("$work/package/usr/bin/luaspy" --version)" = "$version" ] || wrong "the package has another program"
-# Each library that the program loads is one of the packages that it asks for.
+# Each library that the program loads is in one of the packages on which it depends.
 dpkg -f "$package" Depends | tr ',' '\n' | sed 's/^ *//; s/ .*//' > "$work/depends"
 LC_ALL=C ldd "$work/package/usr/bin/luaspy" > "$work/libraries"
 objdump -p "$work/package/usr/bin/luaspy" | sed -n 's/^ *NEEDED *//p' | while read -r library; do
@@ -32,7 +33,8 @@ objdump -p "$work/package/usr/bin/luaspy" | sed -n 's/^ *NEEDED *//p' | while re
   grep -qx "$owner" "$work/depends" || wrong "the package does not depend on '$owner', which has $library"
 done
 
-# A container: own mounts, processes and, for a user, own user numbers; in its root there is the program, a Lua, and /proc.
+# A container: own mounts, processes and, for an ordinary user, own user numbers; its root has the
+# program, a Lua, and /proc.
 static=$build/luaspy-static
 LC_ALL=C ldd "$static" 2>&1 | grep -q "not a dynamic executable" || wrong "$static loads libraries"
 root=$work/container

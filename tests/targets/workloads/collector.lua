@@ -1,6 +1,6 @@
 -- collector.lua [SECONDS]: full collections, steps of one, a finalizer that works, automatic collection and a loop without garbage take turns
--- for SECONDS of CPU time (5; 0: for ever). Then it prints what the collector has had of it, and what Lua has had, but for the turns
--- of steps and of automatic collection, in which both have some.
+-- for SECONDS of CPU time (5; 0: forever). Then it prints how much of it the collector and Lua have used, without the turns
+-- of steps and of automatic collection, in which both work.
 local seconds = tonumber(arg[1] or 5)
 local live = {}
 for i = 1, 10000 do live[i] = { i } end

@@ -1,4 +1,4 @@
--- For core files: waits for a line, inside of a coroutine inside of a C function, while other coroutines are suspended.
+-- For core files: waits for a line, in a coroutine within a C function, while other coroutines are suspended.
 -- With an argument it works instead, in functions that LuaJIT compiles into one trace.
 local suspended = {}
 

@@ -1,8 +1,8 @@
--- forest.lua KIND: makes coroutines of all kinds, prints what Lua itself says of each of them, and waits.
---   kinds      one or a few of every kind; inside of two coroutines that have resumed each other
---   forest N   N coroutines that wait at ten places, as many at each; then "wait"s, or "work"s on: they are resumed, others come and go; in a heap of
---              some MB more, if a fourth word says how many
---   sweep      garbage, and a collection that goes a step further for every line that is read
+-- forest.lua KIND: makes coroutines of all kinds, prints what Lua itself reports about each of them, and waits.
+--   kinds      one or a few of every kind; waits within two coroutines that have resumed each other
+--   forest N   N coroutines that wait at ten places, equally many at each; then "wait"s, or "work"s: they are resumed, others come and go; a fourth
+--              word is a number of MB that are added to the heap
+--   sweep      garbage, and a collection that advances by one step for every line that is read
 local kind, count, way = arg[1], tonumber(arg[2] or 0), arg[3]
 local yield, create, unpack = coroutine.yield, coroutine.create, unpack or table.unpack
 local load = loadstring or load
@@ -25,7 +25,7 @@ local function make()
   for i = 1, 3 do keep("suspended", create(outer), i) end
   keep("suspended", create(function(...) local a = ... leaf(a) return select("#", ...) end), 1, 2, 3)
   keep("suspended", create(function() return leaf(1) end))
-  keep("suspended", create(function() local ok = pcall(outer, 3) return ok end))   -- 5.1 cannot: it fails there
+  keep("suspended", create(function() local ok = pcall(outer, 3) return ok end))   -- 5.1 cannot yield there: it fails
   keep("suspended", create(function() local ok = pcall(yield, 3) return ok end))
   keep("suspended", create(function() local ok = pcall(pcall, yield, 3) return ok end))
   local object = setmetatable({}, { __index = function(t, k) local v = leaf(k) return v end, __lt = function() local x = leaf(2) return x end,
@@ -43,7 +43,7 @@ local function make()
   keep("suspended", create(function() generator() generator() yield() end))
   keep("suspended", create(assert(load(string.dump(load("local yield = ... yield() return 1"), true)))), yield)
   all[#all + 1] = { "not started", create(outer) }
-  local takes_c, of_c = pcall(create, print)   -- 5.1 wants Lua functions
+  local takes_c, of_c = pcall(create, print)   -- 5.1 requires Lua functions
   if takes_c then
     all[#all + 1] = { "not started", of_c }
     keep("suspended", create(yield), 7)
@@ -67,7 +67,7 @@ if kind == "kinds" or kind == "generational" then
   if _VERSION >= "Lua 5.4" then collectgarbage(kind == "kinds" and "incremental" or kind) end
   make()
   if kind == "generational" then collectgarbage("step") make() collectgarbage("step") end
-  collectgarbage() collectgarbage()   -- 5.1 makes a coroutine before it sees that it cannot
+  collectgarbage() collectgarbage()   -- 5.1 creates a coroutine before it detects the error
   -- Two that have resumed each other, and the inner one, which runs.
   local inner = create(function() tell_all() rest() end)
   local second = create(function() all[#all + 1] = { "running", inner } local ok = coroutine.resume(inner) return ok end)

@@ -1,13 +1,13 @@
--- locals.lua KIND: gets into calls with every kind of variable and value, prints what debug.getlocal and debug.getupvalue tell of each, and
--- waits in io.read, or, with KIND spin, calls nothing and works on. `coroutine`: the same in a coroutine.
+-- locals.lua KIND: makes calls with every kind of variable and value, prints the results of debug.getlocal and debug.getupvalue for each, and
+-- waits in io.read, or, with KIND spin, works without calling anything. `coroutine`: the same in a coroutine.
 --
--- One line each: FRAME name | KIND TAB name TAB value; values are written here as docs/dump.md says that luaspy shows them. Innermost frame first.
+-- One line each: FRAME name | KIND TAB name TAB value; values have luaspy's form, which docs/dump.md describes. Innermost frame first.
 local kind = arg and arg[1] or "wait"
 local getlocal, getupvalue, getinfo = debug.getlocal, debug.getupvalue, debug.getinfo
 local format, byte, gsub, sub, find, match = string.format, string.byte, string.gsub, string.sub, string.find, string.match
 local floor, concat, sort, write = math.floor, table.concat, table.sort, io.write
 local has_ffi, ffi = pcall(require, "ffi")
-has_ffi = has_ffi and jit ~= nil   -- LuaTeX has one of its own, of userdata
+has_ffi = has_ffi and jit ~= nil   -- LuaTeX has its own ffi, with userdata
 if not has_ffi then ffi = nil end
 local version = _VERSION
 
@@ -16,7 +16,7 @@ local function quote(s)
   local length = #s
   if length > 64 then s = sub(s, 1, 64) end
   local text = gsub(s, '[%c"\\\127-\255]', function(c) return escapes[c] or format("\\x%02x", byte(c)) end)
-  text = gsub(text, "\\xc3\\xa4", "\195\164")   -- the only character beyond ASCII here that is one
+  text = gsub(text, "\\xc3\\xa4", "\195\164")   -- the only valid non-ASCII character here
   return '"' .. text .. '"' .. (length > 64 and format("\226\128\166 (%d bytes)", length) or "")
 end
 
@@ -78,17 +78,17 @@ function show(v, depth)
   return t
 end
 
--- 5.1 cannot tell of varargs; they are these.
+-- 5.1 cannot report varargs; they are these.
 local old_varargs = {}
 if version == "Lua 5.1" and not jit then
   old_varargs = {innermost = {n = 3, nil, "second", nil}, numbers = {n = 3, 1, nil, 3}, main = {n = 1, kind}}
 end
 
--- What one level has.
+-- Prints the variables of one level.
 local function tell(level, name)
   write("FRAME\t", name, "\n")
   local function get(n)
-    local name, value = getlocal(level + 2, n)   -- no tail call: LuaJIT would not count this function as a level then
+    local name, value = getlocal(level + 2, n)   -- not a tail call: otherwise LuaJIT would not count this function as a level
     return name, value
   end
   local info = getinfo(level + 1, "fS")
@@ -139,7 +139,7 @@ if closed_file then closed_file:close(); files[closed_file] = true end
 local waits = kind ~= "spin"
 local frames = {}   -- names, innermost first
 
--- Tells all, from the inside; `inner` calls it as its last act before it waits.
+-- Prints everything, innermost first; `inner` calls it right before it waits.
 local function tell_all()
   for i, name in ipairs(frames) do tell(i + 1, name) end
   write("READY\n")

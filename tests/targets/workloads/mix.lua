@@ -1,10 +1,10 @@
 -- mix.lua [pairs FILE]: everything at once, forever. With "pairs FILE" it first runs some rounds under a hook and
--- writes each "caller -> callee" that can stand next to each other on a stack, a line each; a function is
--- source:line of its definition, C is =[C], and * is any caller (a finalizer runs wherever memory is asked for).
+-- writes each "caller -> callee" that can be adjacent on a stack, a line each; a function is source:line of its
+-- definition, C is =[C], and * is any caller (a finalizer may run wherever memory is allocated).
 local unpack = table.unpack or unpack
 local compile = loadstring or load
 local recording, seen = arg[1] == "pairs", {}
-local compiles = recording and jit and jit.status() -- machine code calls no hooks
+local compiles = recording and jit and jit.status() -- machine code does not call hooks
 if compiles then jit.off() end
 
 local function place(info)
@@ -15,13 +15,13 @@ end
 
 local function pair(caller, callee) seen[caller .. " -> " .. callee] = true end
 
--- Tail calls change who stands below a function, so its return counts as well as its call.
+-- Tail calls change the caller of a function, so both its return and its call are recorded.
 local function on_event()
   local callee = debug.getinfo(2, "S")
   if callee then pair(place(debug.getinfo(3, "S")), place(callee)) end
 end
 
--- No thread: the running one, which Lua 5.1 has no name for when it is the main one.
+-- Without `thread`: the running one, for which Lua 5.1 has no value if it is the main one.
 local function watch(thread)
   if not recording then return end
   if thread then debug.sethook(thread, on_event, "cr") else debug.sethook(on_event, "cr") end

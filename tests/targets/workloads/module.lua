@@ -1,3 +1,3 @@
--- Required by states.lua, whose caller is to be found inside this file.
+-- Required by states.lua: the innermost call comes from within this file.
 local function initialise() inside_module() return true end
 return { initialised = initialise() }

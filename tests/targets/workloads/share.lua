@@ -1,6 +1,6 @@
 -- share.lua [PERCENT [SECONDS [WORK]]]: two functions share the CPU, heavy with PERCENT of it (75) and light with the
 -- rest, by the program's own clock: after each slice, the one that lags behind runs. After SECONDS of CPU time (5;
--- 0: never) it prints what each has had. WORK is arith, string, table, coroutine or c; with LuaJIT also ffi LIBRARY:
+-- 0: never) it prints how much each has used. WORK is arith, string, table, coroutine or c; with LuaJIT also ffi LIBRARY:
 -- heavy calls the library's c_payload, and light the same in Lua.
 local percent, seconds, kind = tonumber(arg[1] or 75), tonumber(arg[2] or 5), arg[3] or "arith"
 local work = {}

@@ -1,4 +1,4 @@
--- spin.lua KIND: as traceback.lua, but works forever instead of waiting: below what was printed there is only leaf.
+-- spin.lua KIND: like traceback.lua, but works forever instead of waiting: on top of the printed stack there is only leaf.
 local enter, report = dofile((arg[0]:match("^.*/") or "./") .. "states.lua")
 function leaf(n)
   local sum = 0

@@ -1,14 +1,14 @@
 -- Every way this test suite knows to be deep inside Lua: states[KIND](rest) builds a stack and calls rest at its
--- innermost end. Runs on Lua 5.1 to 5.5 and LuaJIT; a kind that a version can't build answers nothing and never calls.
+-- innermost end. Runs on Lua 5.1 to 5.5 and LuaJIT; a kind that a version cannot build returns nothing and never calls rest.
 
 local states = {}
 local unpack = table.unpack or unpack
 local compile = loadstring or load
 local puc51 = _VERSION == "Lua 5.1" and not jit
 
--- The tracebacks of the threads that wait for a coroutine they resumed, innermost first. Lua 5.1 can't ask for the
--- main thread's, so each resumer leaves its own: resuming(), written just before the call that resumes and on the
--- same line, looks at the stack from a hook inside that very call.
+-- The tracebacks of the threads that wait for a coroutine they resumed, innermost first. Lua 5.1 cannot get that of
+-- the main thread, so each resumer stores its own: resuming(), written just before the call that resumes and on the
+-- same line, looks at the stack from a hook inside that call.
 local waiting = {}
 
 local function resuming()
@@ -85,7 +85,7 @@ function states.coroutine(rest)
   resuming() coroutine.resume(outer)
 end
 
--- Resumes a coroutine that yielded inside body, so that what was a C function then is finished by its continuation.
+-- Resumes a coroutine that yielded inside body, so that a C function that was active then is finished by its continuation.
 local function after_yield(body)
   local paused = coroutine.create(body)
   coroutine.resume(paused)
@@ -174,7 +174,7 @@ function states.stripped(rest)
   return result
 end
 
--- As deep as this Lua allows, up to 150000 frames: the limits are of the C stack, the Lua stack or of call depth.
+-- As deep as this Lua allows, up to 150000 frames: the limit is that of the C stack, of the Lua stack or of call depth.
 function states.deep(rest)
   local reached = 0
   local function probe(n)
@@ -199,7 +199,7 @@ function states.vararg(rest)
   return all(unpack({}, 1, 200))
 end
 
--- A function that starts after line 900 and goes on for hundreds of lines, with gaps too wide for a line's delta.
+-- A function that starts after line 900 and continues for hundreds of lines, with gaps too wide for a line's delta.
 function states.longchunk(rest)
   local lines = { "local rest = ...", "local data = {" }
   for i = 1, 950 do lines[#lines + 1] = "  { " .. i .. ", 'text', key = " .. i * 0.5 .. " }," end
@@ -246,7 +246,7 @@ if close then
   function states.close(rest) local result = close(rest) return result end
 end
 
--- enter(KIND, rest): into that state; says UNSUPPORTED where this Lua has no such thing.
+-- enter(KIND, rest): enters that state; prints UNSUPPORTED if this Lua does not have it.
 local function enter(kind, rest)
   if not states[kind] then
     io.stdout:write("UNSUPPORTED\n")

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 
-// A thread that runs, so long after the clock's start, with so much time on a CPU, ms.
+// A reading of a running thread: `at` is the time since the clock's start, `on_cpu` its time on a
+// CPU; ms.
 CpuReading reading(int at, int on_cpu, int waited = 0, std::uint64_t runs = 100) {
   CpuReading result;
   result.at = system::Clock::time_point(std::chrono::milliseconds(at));

@@ -1,4 +1,4 @@
-// Whatever a machine is set to: the cause that why_refused() names is the one that ptrace(2) has.
+// For all settings of a machine, why_refused() must name the cause that ptrace(2) documents.
 
 #include <catch2/catch.hpp>
 
@@ -11,7 +11,7 @@ constexpr std::uint64_t sys_ptrace = 1 << 19;
 
 Rights user(uid_t id) { return {{id, id, id}, {id, id, id}, 0, 0, "user:[1]"}; }
 
-// An ordinary user and a process of the same one.
+// An ordinary user and a process of the same user.
 TraceCase same_user(int scope) {
   TraceCase of;
   of.pid = 7;
@@ -37,14 +37,14 @@ TEST_CASE("kernel.yama.ptrace_scope", "[refusal]") {
   CHECK(says(same_user(1), "sudo. Or: sudo sysctl kernel.yama.ptrace_scope=0"));
   CHECK(says(same_user(2), "ptrace_scope is 2 (administrators only); run luaspy with sudo."));
   CHECK(says(same_user(3), "ptrace_scope is 3, which forbids tracing until the next boot."));
-  // 3 holds for root, too; 1 and 2 don't.
+  // 3 also applies to root; 1 and 2 do not.
   for (const int scope : {1, 2, 3}) {
     TraceCase of = same_user(scope);
     of.luaspy = user(0);
     of.luaspy.effective = sys_ptrace;
     CHECK(says(of, scope == 3 ? "ptrace_scope is 3" : "a security module"));
   }
-  // What would stand in the way without Yama is named first: the setting alone would not help.
+  // An obstacle that exists without Yama is named first: changing the setting alone would not help.
   for (const int scope : {0, 1, 2}) {
     TraceCase of = same_user(scope);
     of.target = user(0);

@@ -23,7 +23,7 @@ TEST_CASE("times as people say them", "[unit]") {
 }
 
 TEST_CASE("sockets from the kernel's tables", "[unit]") {
-  Sockets sockets(0);  // of no process: there are no tables but these
+  Sockets sockets(0);  // of no process: these are the only tables
   sockets.add(Sockets::Table::tcp,
               "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
               "   0: 0100007F:18EB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 101 1 0 100 "

@@ -12,7 +12,7 @@
 namespace luaspy {
 namespace {
 
-// Samples that give no reason to doubt.
+// Samples that give no reason for doubts.
 DoubtFacts facts(std::int64_t samples) {
   DoubtFacts facts;
   facts.pid = 42;
@@ -73,7 +73,7 @@ TEST_CASE("interpreter frames without a state are doubted above 1 %", "[unit]") 
 
 TEST_CASE("what was not matched is doubted above 2 % of the samples with Lua", "[unit]") {
   DoubtFacts some = facts(1000);
-  some.quality.with_lua = some.quality.fresh_mismatch = 500;  // a difference in number alone is nothing: see doubts()
+  some.quality.with_lua = some.quality.fresh_mismatch = 500;  // a difference in number only does not matter: doubts()
   some.quality.not_joined = 10;
   CHECK(doubts(some).empty());
   some.quality.not_joined = 11;
@@ -107,7 +107,7 @@ TEST_CASE("samples at system calls are doubted beyond 4 standard deviations and 
   // 50 % of 400: a standard deviation is 2.5 points, so 4 of them decide.
   CHECK_FALSE(system_call_doubt(42, 400, 240, 0.5));
   CHECK(system_call_doubt(42, 400, 241, 0.5));
-  CHECK_FALSE(system_call_doubt(42, 1000, 0, 0.5));  // page faults are system time, too
+  CHECK_FALSE(system_call_doubt(42, 1000, 0, 0.5));  // page faults are also system time
   CHECK(system_call_doubt(42, 1000, 560, 0.015)
             ->starts_with("56.0 % of the samples were taken at returns from system calls, but only 1.5 % of the CPU "
                           "time is system time"));

@@ -37,7 +37,7 @@ TEST_CASE("a copy has what was used, as it was in the stop") {
   const Address first = Changing::base + 8, far = Changing::base + 5 * HeapCopy::piece_size + 4096;
   CHECK(copy.get<Address>(first) == first);
   CHECK(copy.get<Address>(first + 512) == first + 512);
-  CHECK(live.reads == 1);  // the piece was there
+  CHECK(live.reads == 1);  // the piece was known already
   CHECK(copy.get<Address>(far) == far);
   CHECK(copy.used_bytes() == 2 * HeapCopy::page_size);
   live.age = 1 << 24;
@@ -82,14 +82,14 @@ TEST_CASE("a copy has bounds") {
   CHECK(copy.get<Address>(Changing::base + HeapCopy::piece_size));
   CHECK_FALSE(copy.get<Address>(Changing::base + 2 * HeapCopy::piece_size));
   CHECK(copy.missing() == 1);
-  // Outside of what is mapped nothing is read.
+  // Nothing is read outside of mapped memory.
   const int before = live.reads;
   HeapCopy other(live, 1 << 20);
   other.know(one_mapping());
   CHECK_FALSE(other.get<Address>(Changing::base + Changing::size));
   CHECK_FALSE(other.get<Address>(Changing::base + Changing::size - 4));
   CHECK(live.reads == before + 1);
-  // Across a piece's end.
+  // Across the end of a piece.
   HeapCopy across(live, 1 << 20);
   CHECK(across.get<Address>(Changing::base + HeapCopy::piece_size - 4) ==
         (((Changing::base + HeapCopy::piece_size - 8) >> 32) | (Changing::base + HeapCopy::piece_size) << 32));

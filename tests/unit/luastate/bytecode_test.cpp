@@ -1,6 +1,6 @@
-// Prototypes made by hand: what a caller calls its callee, and how a Proto is read from memory.
-// Whether names agree with a real Lua is tests/oracle/names_oracle.cpp's matter; here is what no
-// compiler makes, and one case of everything else.
+// Prototypes made by hand: the name that a caller has for its callee, and reading a Proto from
+// memory. tests/oracle/oracle.cpp tests that names agree with real Luas; this tests code that no
+// compiler generates, and one case of everything else.
 
 #include "luastate/bytecode.h"
 
@@ -178,7 +178,7 @@ TEST_CASE("which instructions are calls, and where their function is") {
     CHECK(is_tail_call(version, caller.code[1]));
     CHECK_FALSE(is_tail_call(version, ~std::uint32_t{0}));
     CHECK_FALSE(called_register(version, caller.code[2]));
-    CHECK_FALSE(is_call(version, ~std::uint32_t{0}));  // no opcode has this number
+    CHECK_FALSE(is_call(version, ~std::uint32_t{0}));  // there is no opcode with this number
   }
 }
 
@@ -242,7 +242,7 @@ TEST_CASE("the line of an instruction") {
 
 namespace {
 
-// A stretch of memory in which a Proto can be laid out.
+// A block of memory in which a Proto can be laid out.
 class Image : public Memory {
  public:
   bool read(Address address, std::span<std::byte> into) const override {

@@ -1,5 +1,5 @@
-// What no Lua makes: values that lead into memory which is full of anything, and tables that refer
-// to themselves. What real ones look like is the live test's matter (live/locals_test.cpp).
+// Values that no Lua creates: pointers into memory with arbitrary contents, and tables that refer
+// to themselves. Real values are tested in live/locals_test.cpp.
 
 #include "luastate/value_text.h"
 
@@ -18,8 +18,8 @@ using namespace luaspy;
 
 namespace {
 
-// Every address can be read. Most words are pointers to more of it, or what an object's or a
-// value's tags could be, so that everything leads on.
+// Every address can be read. Most words are pointers to other addresses in it, or possible tags of
+// objects or values, so that everything leads further.
 class Anything : public Memory {
  public:
   explicit Anything(std::uint64_t seed) : seed_(seed) {}
@@ -109,7 +109,7 @@ const Layout& row(std::string_view name) {
 
 constexpr std::uint8_t table_tag = 5 | 64;
 
-// A table whose array part has `size` slots at `array`; no nodes but a free one.
+// A table whose array part has `size` slots at `array`; it has only one node, which is free.
 void put_table(Image& image, const Layout& layout, Address at, Address array, std::uint32_t size) {
   image.put(at + 8, std::uint8_t{5});
   image.put(at + layout.table_sizearray, size);

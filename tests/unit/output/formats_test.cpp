@@ -1,4 +1,4 @@
-// What formats show of each unit, and what writing takes in memory.
+// What formats show for each unit, and how much memory writing needs.
 
 #include <malloc.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 std::size_t allocated() { return ::mallinfo2().uordblks; }
 
-// Counts what is written, and looks every now and then how much memory is in use.
+// Counts the bytes that are written, and regularly measures the memory in use.
 class Watch : public std::streambuf {
  public:
   Watch() { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
@@ -35,7 +35,7 @@ class Watch : public std::streambuf {
   std::size_t bytes_ = 0, most_ = 0;
 };
 
-// A profile of two samples, which weigh 3,000 and 400.
+// A profile of two samples with the weights 3,000 and 400.
 std::string written(const char* format, Unit unit) {
   Profile profile;
   profile.about.unit = unit;
@@ -73,7 +73,7 @@ TEST_CASE("every format says what samples weigh, in bytes and in objects", "[uni
 
     const nlohmann::json samples = nlohmann::json::parse(written("firefox", unit)).at("threads").at(0).at("samples");
     CHECK(samples.at("weightType") == (bytes ? "bytes" : "samples"));
-    CHECK(samples.at("weight") == nlohmann::json({3000, 400, 0}));  // the last one ends what is before it
+    CHECK(samples.at("weight") == nlohmann::json({3000, 400, 0}));  // the last one marks the end of the one before
     CHECK(samples.at("timeDeltas") == nlohmann::json({10.0, 10.0, 0.0}));
 
     const std::string page = written("flamegraph", unit);

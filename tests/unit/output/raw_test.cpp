@@ -1,5 +1,5 @@
-// The raw recording: what was sampled is read again, and no file makes the reader do anything else
-// than read what is right in it.
+// The raw recording: everything that was sampled can be read again, and from any file the reader
+// reads the valid part and does nothing else.
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -24,8 +24,8 @@ Frame lua(std::string name, std::string file, int defined, int line, bool near =
   return {Frame::Kind::lua, std::move(name), std::move(file), defined, line, near};
 }
 
-// What Recording does with samples, with no process behind them: each goes to a raw file and to a
-// profile.
+// Processes samples like Recording, but without a process: each is written to a raw file and added
+// to a profile.
 class Recorder {
  public:
   explicit Recorder(const Shape& shape = {}, Unit unit = Unit::nanoseconds)
@@ -71,8 +71,8 @@ class Recorder {
   RawWriter raw_;
 };
 
-// Every kind of frame, state and loss; flushed in the middle. In bytes and objects, the samples of
-// a tick differ in weight.
+// Records every kind of frame, state and loss, with a flush in the middle. In bytes and objects,
+// the samples of a tick have different weights.
 void record_everything(Recorder& recorder) {
   const Frame main = {Frame::Kind::native, "main", "lua5.4", 0, 0}, chunk = lua("main chunk", "app/main.lua", 0, 30);
   const Frame hostile = lua("a;b<script>\\x1b[31m", "[string \"x;y...\"]", 1, 2),
@@ -161,7 +161,7 @@ std::string file_of(const std::vector<std::string>& payloads, char version = 2) 
   return file;
 }
 
-// The profile is one: everything that writers do with it can be done.
+// Checks that the profile is valid: everything that writers do with it works.
 std::int64_t looked_through(Result<Profile> profile) {
   if (!profile) return -1;
   profile->settle_names();
@@ -248,7 +248,7 @@ TEST_CASE("what a raw recording counts is known before its first sample, and nev
   CHECK(unit_of(about("unit", "bytes") + sample + about("unit", "bytes") + sample) == "bytes 14");
   CHECK(unit_of(about("unit", "bytes") + sample + about("unit", "objects") + sample) == "bytes 7");
   CHECK(unit_of(sample + about("unit", "bytes") + sample) == "nanoseconds 0");
-  // Version 1 knows no other unit than time.
+  // Version 1 only has time.
   CHECK(unit_of(sample, 1) == "nanoseconds 7");
   CHECK(unit_of(about("unit", "bytes") + sample, 1) == "nanoseconds 7");
   const Result<Profile> unknown = read(file_of({names + about("unit", "coroutines") + sample}));
@@ -294,7 +294,7 @@ TEST_CASE("each beginning of a raw recording is one of its samples", "[unit]") {
     before = part->samples();
   }
   CHECK(before == all);
-  CHECK(steps == 4);  // none, and one for each flush
+  CHECK(steps == 4);  // no samples at first, and one step for each flush
 }
 
 TEST_CASE("no byte that is changed in a raw recording is believed", "[unit]") {
@@ -360,7 +360,7 @@ TEST_CASE("what is no raw recording is told so, and a later one", "[unit]") {
     CHECK(read(unknown).error().cause == Cause::unsupported);
     CHECK(read(unknown).error().text.find("this luaspy reads versions 1 to 2") != std::string::npos);
   }
-  // Records that are not known, and more in those that are, are skipped; a block may be empty.
+  // Unknown records, and additional fields in known ones, are skipped; a block may be empty.
   Recorder recorder;
   record_everything(recorder);
   std::vector<std::string> blocks = payloads(recorder.file());
@@ -376,7 +376,8 @@ TEST_CASE("an hour at 1 kHz stays small", "[unit]") {
   constexpr std::int64_t count = 3'600'000;
   constexpr int leaves = 400;
   const auto allocated = [] { return ::mallinfo2().uordblks + ::mallinfo2().hblkhd; };
-  // The stacks are there before, as a look hands them over, and so is the place for the file.
+  // The stacks are allocated before, as when a look passes them on, and so is the buffer of the
+  // file.
   class File : public std::streambuf {
    public:
     File() { bytes.reserve(80'000'000); }

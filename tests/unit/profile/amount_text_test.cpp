@@ -1,4 +1,4 @@
-// What samples weigh, as people read it.
+// The weight of samples as text for people.
 
 #include "profile/amount_text.h"
 

@@ -30,7 +30,7 @@ std::vector<Timeline::Run> runs(const Timeline& timeline) {
   return runs;
 }
 
-// A tick in each 10 ns.
+// A tick every 10 ns.
 class Adder {
  public:
   explicit Adder(Profile& profile, std::int64_t weight = 10) : profile_(profile), weight_(weight) {}
@@ -57,7 +57,7 @@ TEST_CASE("a timeline tells what it was told, equal samples as one run", "[unit]
            {7, 0}, {7, 127}, {300, 128}, {0, hour}, {0, hour}, {7, 1}, {0xffffffff, 5}})
     timeline.add(situation, at, at + weight, weight), at += weight;
   timeline.add(0xffffffff, at + 10, at + 20, 10);  // after 10 ns without a sample
-  timeline.add(3, at + 15, at + 22, 7);            // begins before the last one ended: behind it
+  timeline.add(3, at + 15, at + 22, 7);            // begins before the last one ended: moved behind it
   const std::vector<Timeline::Run> told = runs(timeline);
   REQUIRE(told.size() == 7);
   const auto is = [&](std::size_t i, std::uint32_t situation, std::int64_t start, std::int64_t samples,
@@ -85,7 +85,7 @@ TEST_CASE("what a sample weighs need not be how long it lasted", "[unit]") {
   timeline.add(1, 300, 300, 0);
   timeline.add(1, 400, 400, 0);
   timeline.add(2, 400, 450, 7);
-  timeline.add(2, 460, 470, 10);  // as long as it weighs
+  timeline.add(2, 460, 470, 10);  // its weight is its duration
   const std::vector<Timeline::Run> told = runs(timeline);
   REQUIRE(told.size() == 5);
   const auto is = [&](std::size_t i, std::int64_t start, std::int64_t end, std::int64_t samples, std::int64_t weight) {

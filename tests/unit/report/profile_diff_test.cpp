@@ -1,5 +1,6 @@
-// Differences of recordings: nothing is claimed of two runs of the same, and what is different is
-// found. Timelines are simulated: what runs goes on for some samples, in phases or not.
+// Differences of recordings: no difference is reported for two runs of the same program, and real
+// differences are found. Timelines are simulated: a function runs for some samples, in phases or
+// not.
 
 #include "report/profile_diff.h"
 
@@ -17,9 +18,9 @@ constexpr std::int64_t ms = 1'000'000;
 struct Program {
   std::vector<double> costs = {20,  15, 12,  10,  8, 7,   6,   5,   4,  3,
                                2.5, 2,  1.5, 1.2, 1, 0.8, 0.5, 0.3, 0.2};  // of its functions, "f0" and so on
-  double stay = 0;   // how probable it is that a sample is of the same function as the one before
-  double phase = 0;  // by how much the first half of the functions is preferred to the other in one phase, and the
-                     // other way round
+  double stay = 0;   // the probability that a sample has the same function as the one before
+  double phase = 0;  // how much the first half of the functions is preferred to the other in one phase, and vice versa
+                     // in the next
   int phase_samples = 400;
   int first_line = 1;  // where its functions are defined
   std::string file = "a.lua";
@@ -122,12 +123,12 @@ TEST_CASE("what gets less of the whole because something else gets slower is not
   CHECK(row_of(shares, "f1")->verdict == Verdict::like_others);
   CHECK(std::abs(shares.others - 1 / 1.2) < 0.02);
   CHECK(shares.rows.front().before_text.starts_with("f0 "));
-  // Of the same work, once in 100 s and once in 120: others take as long as before.
+  // The same work, once in 100 s and once in 120 s: other functions take as long as before.
   const ProfileDiff run_to_end = profile_diff(before, after, {DiffBy::run, false});
   CHECK(row_of(run_to_end, "f0")->verdict == Verdict::slower);
   CHECK(std::abs(row_of(run_to_end, "f0")->difference() - 20) < 2);
   CHECK(claims(run_to_end) == 1);
-  // The main chunk has all samples of both.
+  // The main chunk is in all samples of both.
   const ProfileDiff total = profile_diff(before, after, {DiffBy::shares, true});
   CHECK(row_of(total, "main")->verdict == Verdict::none);
   CHECK(row_of(total, "f0")->verdict == Verdict::slower);
@@ -162,8 +163,8 @@ TEST_CASE("two versions of a program are compared, wherever their files are", "[
   }
 }
 
-// Samples of bytes, each at a moment and of a weight of its own; `heavier`: what those of "f0" are
-// multiplied by.
+// Samples of bytes, each with its own time and weight; `heavier`: the factor for the weights of
+// "f0".
 Profile allocations(std::int64_t heavier, unsigned seed) {
   Profile profile;
   profile.about.unit = Unit::bytes;

@@ -68,8 +68,8 @@ TEST_CASE("a sample counts once for a function, however often it is on the stack
   const std::vector<Cost> all = costs(samples.profile, functions, By::samples);
   CHECK(all[view.function].total == 8);
   CHECK(all[view.function].own == 5);
-  // f is called by the main chunk (7), itself (4), g (3), nobody (1); it calls itself (4), g (3), h
-  // (3).
+  // f is called by the main chunk (7), itself (4), g (3), no function (1); it calls itself (4), g
+  // (3), h (3).
   const auto cost_of = [&](const std::vector<FunctionView::Relation>& relations, const std::string& name) {
     for (const auto& [function, cost] : relations) {
       if (function ? functions.functions[*function].name == name : name.empty()) return cost;
@@ -104,7 +104,7 @@ TEST_CASE("functions are found by name, then by text, then by pattern", "[unit]"
   CHECK(found("get (a.lua:1)") == "get (a.lua:1);");
   CHECK(found("get_.*") == "get_all (a.lua:3);");
   CHECK(found("b.lua") == "get (b.lua:9);");
-  CHECK(found("(a.lua:5") == "a.b (a.lua:5);");  // no regular expression
+  CHECK(found("(a.lua:5") == "a.b (a.lua:5);");  // not a regular expression
   CHECK(found("get_al") == "get_all (a.lua:3);");
   CHECK(found("gett").find("Similar names: get") != std::string::npos);
 }

@@ -12,7 +12,8 @@ struct Run {
   double share() const { return static_cast<double>(stopped) / static_cast<double>(time); }
 };
 
-// Ticks at an interval, each with a stop as long as `stop` says, while the budget allows. ns.
+// Runs ticks at an interval, each with a stop of the length that `stop` returns, if the budget
+// allows it. Times are in ns.
 Run run(double share, std::int64_t interval, std::int64_t ticks,
         const std::function<std::int64_t(std::int64_t now)>& stop) {
   StopBudget budget(share);
@@ -33,7 +34,7 @@ Run run(double share, std::int64_t interval, std::int64_t ticks,
 TEST_CASE("stops that cost less than the bound cost no tick", "[unit]") {
   CHECK(run(0.1, 10'000'000, 1000, [](std::int64_t) { return 900'000; }).taken == 1000);
   CHECK(run(0.1, 100'000, 100'000, [](std::int64_t) { return 9'900; }).taken == 100'000);
-  CHECK(run(1, 100'000, 100'000, [](std::int64_t) { return 199'000; }).taken == 100'000);  // 100 % is no bound
+  CHECK(run(1, 100'000, 100'000, [](std::int64_t) { return 199'000; }).taken == 100'000);  // 100 % is unlimited
 }
 
 TEST_CASE("stops that cost more make the ticks fewer, by as much as needed", "[unit]") {
@@ -53,7 +54,7 @@ TEST_CASE("one long stop is paid back", "[unit]") {
     last = now;
     return now == 500'000'000 ? 100'000'000 : 10'000;
   });
-  // 1 s is what 100 ms at 10 % ask for; the last of it goes unseen, in ticks that are not put off.
+  // 100 ms at 10 % require 1 s; its last part is not visible, as no ticks are put off in it.
   CHECK(once.taken < 1400);
   CHECK(once.taken > 1000);
   CHECK(longest_pause < 50'000'000);
@@ -62,7 +63,7 @@ TEST_CASE("one long stop is paid back", "[unit]") {
 
 TEST_CASE("stacks that take long to read keep their share of the samples", "[unit]") {
   std::minstd_rand random(1);
-  std::exponential_distribution<double> length(1.0 / 5e6);  // 5 ms in each kind, on average
+  std::exponential_distribution<double> length(1.0 / 5e6);  // 5 ms of each kind, on average
   bool deep = false;
   double change = 0;
   std::int64_t deep_samples = 0;

@@ -27,7 +27,7 @@ TEST_CASE("ticks come one after the other, each within a quarter of an interval 
       }
       CHECK(increase);
       CHECK(are_near);
-      CHECK(5 * least < -grid.interval());  // it is a jitter to both sides
+      CHECK(5 * least < -grid.interval());  // the jitter is in both directions
       CHECK(5 * most > grid.interval());
     }
   }
@@ -42,7 +42,7 @@ TEST_CASE("the tick after a time is later than it, and the one that is two befor
       const std::int64_t tick = grid.after(start + at);
       is_later &= grid.time_of(tick) > start + at;
       is_soon &= tick < 2 || grid.time_of(tick - 2) <= start + at;
-      // Whatever the jitter is: its bound, rounded down.
+      // Later whatever the jitter is: its bound, rounded down.
       is_later_anyhow &= grid.interval() * tick - grid.interval() / 4 - nanoseconds(1) > at;
       goes_on &= grid.after(grid.time_of(tick)) > tick;
     }
@@ -51,7 +51,7 @@ TEST_CASE("the tick after a time is later than it, and the one that is two befor
     CHECK(is_later_anyhow);
     CHECK(goes_on);
   }
-  // Where the jitter's bound is no whole number of ns.
+  // A rate at which the jitter's bound is not a whole number of ns.
   const TickGrid odd(1e9 / 103, start, 7);
   bool is_later = true;
   for (nanoseconds at(0); at < nanoseconds(1000); ++at)

@@ -5,9 +5,9 @@
 namespace luaspy {
 namespace {
 
-// Functions are known by where they start: 0x4000 is machine code, 0x1000 is luaV_execute, 0x2000
-// to 0x2fff the rest of the core, of which 0x2100 is known to carry; anything else is the
-// program's.
+// Functions are identified by their start: 0x4000 is machine code, 0x1000 is luaV_execute, 0x2000
+// to 0x2fff is the rest of the core, of which 0x2100 is known to carry calls; all others belong to
+// the program.
 class FakeCore : public NativeFunctions {
  public:
   bool executes_lua(const NativeFrame& frame) const override {
@@ -187,12 +187,12 @@ TEST_CASE("LuaJIT's calls say which C frame of the VM they run in", "[unit]") {
     call.owner = cframe;
     return call;
   };
-  // A trace with an inlined function, entered from a callback of a C function; a lua_cpcall of
-  // nothing; the main chunk.
+  // A trace with an inlined function, entered from a callback of a C function; a lua_cpcall of no
+  // function; the main chunk.
   walk.calls = {in(lua(false), 0x110), in(lua(true), 0x110), in(c(0x5000), 0x160), in(c(0), 0x160),
                 in(lua(true), 0x160)};
-  // native() makes frames of 16 bytes: that of a trace is as long as the VM's, and ends where its C
-  // frame does.
+  // native() creates frames of 16 bytes: that of a trace is as long as the VM's, and ends where its
+  // C frame ends.
   const std::vector<NativeFrame> natives = {native(0x9200, 0x100), native(0x4000, 0x110), native(0x2300, 0x120),
                                             native(0x5000, 0x130), native(0x1000, 0x140), native(0x2400, 0x150),
                                             native(0x1000, 0x160), native(0x9000, 0x180)};

@@ -1,5 +1,5 @@
-// What a snapshot holds is what the memory held, however it came to be read; and what was used once
-// is read at once the next time.
+// A snapshot must have the same contents as the memory, in whatever way they were read; and memory
+// that was used once is read at the beginning the next time.
 
 #include <catch2/catch.hpp>
 #include <random>
@@ -9,11 +9,11 @@
 namespace luaspy {
 namespace {
 
-constexpr Address from = 0x10000, to = 0x90000;  // where there is memory
+constexpr Address from = 0x10000, to = 0x90000;  // the range that can be read
 
 std::byte byte_at(Address address) { return static_cast<std::byte>((address * 0x9e3779b97f4a7c15) >> 56); }
 
-// Memory that counts how often it is asked.
+// Memory that counts its reads.
 class Counted : public Memory {
  public:
   bool read(Address address, std::span<std::byte> into) const override {
@@ -84,8 +84,8 @@ TEST_CASE("a closed snapshot answers for nothing that it has not read", "[snapsh
   CHECK(right(snapshot, 0x80400, 0x10));
 }
 
-// A function's end takes registers from the stack, and call frame information goes on to say where
-// they were.
+// The end of a function pops registers from the stack, and call frame information still refers to
+// where they were.
 TEST_CASE("a closed snapshot has what lies right below the stack", "[snapshot]") {
   const Counted memory;
   Snapshot snapshot(memory);

@@ -17,7 +17,7 @@ class FakeMapped : public Mapped {
   std::vector<Mapping> mappings;
 };
 
-// What StackReader does between ticks. Were the mappings read?
+// Does what StackReader does between ticks. Returns whether the mappings were read.
 bool settle(TargetMap& map) {
   if (!map.is_due()) return false;
   AddressSpace space = map.look();
@@ -39,11 +39,11 @@ TEST_CASE("code that no mapping explains is looked for less and less often", "[t
   const NoMemory memory;
   FakeMapped mapped;
   TargetMap map(mapped, memory);
-  CHECK(!settle(map));  // nothing was seen
+  CHECK(!settle(map));  // no unknown code was seen
   const std::vector<NativeFrame> frames = {frame_at(0x1000)};
   map.note(frames);
   CHECK(settle(map));
-  CHECK(!settle(map));  // nor since then
+  CHECK(!settle(map));  // and none since then
   int looks = 0;
   constexpr int ticks = 1000;
   for (int tick = 0; tick < ticks; ++tick) {
@@ -52,7 +52,7 @@ TEST_CASE("code that no mapping explains is looked for less and less often", "[t
   }
   CHECK(looks > 10);
   CHECK(looks < 30);
-  // Where there is new code, there may be more.
+  // If there is new code, there may be more.
   mapped.mappings.push_back({.start = 0x1000, .end = 0x2000, .readable = true, .executable = true});
   constexpr int longest_pause = 63;
   int waited = 0;

@@ -12,8 +12,8 @@
 namespace luaspy {
 namespace {
 
-// In a process of its own: 0 if what the file had is there as long as it is, and zeros afterwards;
-// else what ended it.
+// Runs in its own process. Returns 0 if the file's contents are readable while they exist, and read
+// as zeros after that; else the signal or status that ended the process.
 int read_while_it_gets_shorter(bool outlive) {
   const pid_t child = fork();
   if (child == 0) {

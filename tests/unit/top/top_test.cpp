@@ -1,4 +1,4 @@
-// What top collects, and what its keys and its screen make of it.
+// The data that top collects, and how its keys and its screen use it.
 
 #include <catch2/catch.hpp>
 
@@ -252,7 +252,7 @@ TEST_CASE("callers and callees, and the way back", "[top]") {
   view.press(key(TopKey::Kind::enter), counts);
   CHECK(names(view, counts) == Strings{"[called by]", "main chunk", "[the function]", "f", "[calls]", "[]", "g"});
   CHECK(view.cursor() == 3);
-  view.press(key(TopKey::Kind::down), counts);  // over what can't be chosen
+  view.press(key(TopKey::Kind::down), counts);  // skips rows that cannot be chosen
   CHECK(view.cursor() == 6);
   view.press(key(TopKey::Kind::enter), counts);
   CHECK(names(view, counts) == Strings{"[called by]", "f", "[the function]", "g", "[calls]", "[]"});
@@ -284,7 +284,7 @@ TEST_CASE("the cursor stays on its function, and in sight", "[top]") {
   view.press(key(TopKey::Kind::down), table.counts());
   CHECK(here() == "f12");
   CHECK(view.first() == 2);
-  for (int i = 0; i < 50; ++i) tick(table, sample_of({lua("f12", "many.lua", 12, 12)}), ms);  // to the top with it
+  for (int i = 0; i < 50; ++i) tick(table, sample_of({lua("f12", "many.lua", 12, 12)}), ms);  // moves it to the top
   view.show(table.counts());
   CHECK(here() == "f12");
   CHECK(view.cursor() == 0);
@@ -292,12 +292,12 @@ TEST_CASE("the cursor stays on its function, and in sight", "[top]") {
   view.press(key(TopKey::Kind::end), table.counts());
   CHECK(here() == "f40");
   CHECK(view.first() == 30);
-  drawn(view, table.counts(), {}, {80, 47});  // all have room
+  drawn(view, table.counts(), {}, {80, 47});  // there is room for all
   CHECK(view.first() == 0);
   view.press(key(TopKey::Kind::home), table.counts());
   tick(table, sample_of({lua("new", "many.lua", 99, 99)}), 500 * ms);
   view.show(table.counts());
-  CHECK(here() == "new");  // who never left the top sees what is there
+  CHECK(here() == "new");  // without leaving the top, one sees the current first row
 }
 
 TEST_CASE("any size, and hostile names", "[top]") {

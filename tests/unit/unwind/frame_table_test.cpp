@@ -1,5 +1,5 @@
-// Rows of call frame information: of files made by hand, of bytes that are none, and of this very
-// program, where libunwind has to agree.
+// Rows of call frame information: from files made by hand, from invalid bytes, and from this
+// program itself, where libunwind must agree.
 
 #include "unwind/frame_table.h"
 
@@ -42,8 +42,9 @@ std::size_t put_entry(std::vector<std::byte>& file, std::size_t at, std::uint32_
   return at + 8 + contents.size();
 }
 
-// An ELF file without section headers, with one function whose information has `instructions`; what
-// all begin with is what compilers write: the CFA is rsp + 8, the return address right below it.
+// An ELF file without section headers, with one function whose information has `instructions`. It
+// starts with the rules that compilers always write: the CFA is rsp + 8, the return address right
+// below it.
 std::vector<std::byte> make_file(const Bytes& instructions, bool signal = false) {
   std::vector<std::byte> file(0x1000);
   Elf64_Ehdr header{};
@@ -139,8 +140,8 @@ TEST_CASE("rows of what assembly says", "[unit]") {
   CHECK(row_at(make_file({}, true), 0).interrupted);
   const FrameRow plt = row_of({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22});
   CHECK((plt.cfa == Cfa::plt && plt.number == rsp && plt.offset == 8 && plt.pushed == 11));
-  // What has no place in a row: a constant, a sum of two registers, a register that does not exist,
-  // an offset beyond 2 GiB, a value that is computed.
+  // Rules that a row cannot express: a constant, a sum of two registers, a register that does not
+  // exist, an offset beyond 2 GiB, a computed value.
   CHECK(row_of({0x0f, 1, 0x35}).cfa == Cfa::unknown);
   CHECK(row_of({0x0f, 5, 0x77, 8, 0x76, 0, 0x22}).cfa == Cfa::unknown);
   CHECK(row_of({0x0c, 40, 8}).cfa == Cfa::unknown);
@@ -148,11 +149,10 @@ TEST_CASE("rows of what assembly says", "[unit]") {
   CHECK(row_of({0x14, 3, 1}).cfa == Cfa::unknown);
 }
 
-// A reader that makes room for as many registers as are named would take gigabytes for the last
-// ones.
+// A reader that allocates memory for all named registers would need gigabytes for the last ones.
 TEST_CASE("call frame information that names what is not there, or goes on and on", "[unit]") {
   const FrameRow plain = row_of({});
-  CHECK(row_of({0x05, 0xff, 0xff, 0xff, 0xff, 0x0f, 2}) == plain);  // of register 2^32 - 1: none that is kept
+  CHECK(row_of({0x05, 0xff, 0xff, 0xff, 0xff, 0x0f, 2}) == plain);  // register 2^32 - 1 is not one that is kept
   CHECK(row_of({0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}) == plain);
   CHECK(row_of({0x09, 3, 0xff, 0xff, 0xff, 0xff, 0x0f}).cfa == Cfa::unknown);  // rbx is in that register
   CHECK(row_of({0x0b}).cfa == Cfa::unknown);                                   // restores what was not remembered
@@ -160,7 +160,7 @@ TEST_CASE("call frame information that names what is not there, or goes on and o
   CHECK(row_of(Bytes(20, 0x0a)).cfa == Cfa::unknown);  // remembers, and remembers
   CHECK(row_of(Bytes(1000, 0x00)) == plain);
   CHECK(row_of({0x0f, 0xff, 0xff, 0xff, 0x7f}).cfa == Cfa::unknown);  // an expression longer than the file
-  CHECK(row_of({0x3a}).cfa == Cfa::unknown);                          // no instruction
+  CHECK(row_of({0x3a}).cfa == Cfa::unknown);                          // not an instruction
 }
 
 TEST_CASE("a step by a row", "[unit]") {
@@ -223,7 +223,7 @@ TEST_CASE("bytes that are no call frame information", "[unit]") {
     }
     look(file);
   }
-  // Offsets as large as they can be said.
+  // The largest offsets that can be encoded.
   for (const std::uint8_t opcode : Bytes{0x0e, 0x13, 0x83, 0x90}) {
     for (const std::uint8_t last : Bytes{0x01, 0x00, 0x7f})
       look(make_file({opcode, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, last}));

@@ -1,4 +1,4 @@
-// What a file of xz unpacks to: files of the xz tool, and all that can be cut or changed of one.
+// The unpacked size of xz files: from the xz tool, and with every possible truncation or change.
 
 #include "unwind/xz_size.h"
 
@@ -84,7 +84,7 @@ TEST_CASE("the size of what xz packed is known without unpacking it", "[unit]") 
   CHECK(unpacked_size(bytes_of(zeros)) == zeros_size);
   CHECK(unpacked_size(bytes_of(blocks)) == blocks_size);
   CHECK(unpacked_size({}) == std::nullopt);
-  CHECK(unpacked_size(bytes_of("5d00008000ffffffffffffffff00")) == std::nullopt);  // the older format says no size
+  CHECK(unpacked_size(bytes_of("5d00008000ffffffffffffffff00")) == std::nullopt);  // the older format has no size
 }
 
 TEST_CASE("a damaged file of xz has a size or none", "[unit]") {

@@ -1,4 +1,4 @@
--- callbacks.lua: table.sort and string.gsub call Lua, which calls on.
+-- callbacks.lua: table.sort and string.gsub call Lua, which calls further functions.
 local function key(x) return x * 7919 % 1009 end
 local function less(a, b)
   local x, y = key(a), key(b)

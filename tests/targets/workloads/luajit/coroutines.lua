@@ -1,4 +1,4 @@
--- coroutines.lua: 500 coroutines are suspended, each in a function of its own name and in work, and one works.
+-- coroutines.lua: 500 coroutines are suspended, each in a function with its own name and in work; one coroutine works.
 local function work(n)
   local x = 0
   for i = 1, n do x = x + i % 7 end

@@ -1,4 +1,4 @@
--- finalizers.lua: garbage of Lua and of C, whose finalizers work.
+-- finalizers.lua: garbage objects of Lua and of C, whose finalizers work.
 local ffi = require("ffi")
 local count = 0
 local function tidy(n) for i = 1, n do count = (count + i) % 1009 end end

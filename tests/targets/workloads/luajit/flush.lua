@@ -1,4 +1,4 @@
--- flush.lua: traces are made and thrown away all the time.
+-- flush.lua: traces are compiled and flushed all the time.
 local function leaf(n)
   local x = 0
   for i = 1, n do x = x + i % 7 end

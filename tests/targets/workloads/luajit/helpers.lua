@@ -1,4 +1,4 @@
--- helpers.lua: what the interpreter does in subroutines of its own, which have no frame that anything describes.
+-- helpers.lua: work that the interpreter does in its own subroutines, whose frames have no description.
 local function modulo(n)
   local x = 0.5
   for i = 1, n do x = x + (i + 0.25) % 7.5 end

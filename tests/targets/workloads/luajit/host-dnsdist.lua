@@ -1,4 +1,4 @@
--- dnsdist --supervised -C host-dnsdist.lua: the thread that does the housekeeping is busy.
+-- dnsdist --supervised -C host-dnsdist.lua: its maintenance thread is busy.
 local outer = require("work")
 
 local pid = io.open("/proc/self/stat"):read("*n")

@@ -3,7 +3,7 @@ local outer = require("work")
 local nginx = {}
 local ready = false
 
--- A timer that is always due again: a coroutine works.
+-- A timer that expires again immediately: a coroutine works.
 local function in_coroutine()
   while true do
     outer()
@@ -23,7 +23,7 @@ end
 
 function nginx.start() assert(ngx.timer.every(0.001, on_timer)) end
 
--- A request for /?rounds=N works that often, and lets others work in between.
+-- A request for /?rounds=N works that many times, and lets others work in between.
 function nginx.serve()
   for _ = 1, tonumber(ngx.var.arg_rounds) do
     outer()

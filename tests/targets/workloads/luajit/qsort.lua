@@ -16,7 +16,7 @@ local values = ffi.new("int[?]", 300)
 
 local function fill() for i = 0, 299 do values[i] = i * 7919 % 301 end end
 local function sort() ffi.C.qsort(values, 300, 4, callback) end
-jit.off(sort) -- what calls back must not be compiled
+jit.off(sort) -- a function that calls C which calls back must not be compiled
 local function body()
   while true do
     fill()

@@ -1,21 +1,21 @@
--- shadow.lua: everything that LuaJIT can do with its stacks, forever, and a table that tells at every instant which functions are running:
--- it stores into it when it enters a function, leaves one, and comes to a line. Machine code stores, too, in the order of the program,
--- so that functions which a trace has inlined are told as well.
+-- shadow.lua: does everything that LuaJIT can do with its stacks, forever, and keeps a table that shows at every instant which functions are
+-- running: it stores into the table when it enters a function, leaves one, and reaches a line. Machine code also stores, in the order of the
+-- program, so that the table includes functions that a trace has inlined.
 --
---   shadow.lua on|off         tells where the table is ("SHADOW address stride finalizer thrower") and "READY", and runs, with machine code or without
---   shadow.lua pairs FILE     as mix.lua: writes which Lua function was seen below which, and ends
+--   shadow.lua on|off         prints the table's address ("SHADOW address stride finalizer thrower") and "READY", and runs, with machine code or without
+--   shadow.lua pairs FILE     like mix.lua: writes which Lua function was called by which, and ends
 --
 -- The comments in double brackets become code:
 --
 --   [[in]]    the function is entered, on the line of its "function"      [[out]]      it is left
 --   [[main]]  the same for a main chunk
---   [[at]]    the line it is in is run                                    [[loop]]     the loop that ends here is at its head again
---   [[back]]  after a pcall or a resume: this function goes on            [[resumed]]  after a yield
+--   [[at]]    its line is executed                                        [[loop]]     the loop that ends here is at its head again
+--   [[back]]  after a pcall or a resume: this function continues          [[resumed]]  after a yield
 --   [[body]]  as [[in]], of a coroutine with the part B of the table
 --
--- The table: [1] is where the innermost function is. A part of `stride` slots for each coroutine: [B] where the innermost function of
--- its resumer is, [B + 1] the coroutine's address (0: not told yet), and from [B + 2] on two slots for each function that runs in it,
--- outermost first: its line, and the line that it is in. The main thread has the first part, from [stride] on.
+-- The table: [1] is the index of the innermost function. Each coroutine has a part of `stride` slots: [B] is the index of its resumer's
+-- innermost function, [B + 1] the coroutine's address (0: not known yet), and from [B + 2] on there are two slots for each function that
+-- runs in it, outermost first: its first line and its current line. The main thread has the first part, from [stride] on.
 local stride = 8192
 
 local function expand(text, offset)
@@ -23,8 +23,8 @@ local function expand(text, offset)
   local code = {
     ["in"] = "local sp = M[1] + 2; M[sp] = %d; M[sp + 1] = %d; local _ = M[2]; M[1] = sp;",
     ["at"] = "M[sp + 1] = %d;",
-    -- LuaJIT forgets a store if nothing can happen before the next one to the same place (lj_opt_mem.c, lj_opt_dse_ahstore). The load
-    -- of something that may have been stored to is what can happen.
+    -- LuaJIT drops a store if no other access can occur before the next store to the same place (lj_opt_mem.c, lj_opt_dse_ahstore). The
+    -- load of a slot that may alias it prevents that.
     ["out"] = "M[sp + 1] = %d; _ = M[2]; M[1] = sp - 2;",
     ["loop"] = "M[sp + 1] = %d; M[sp + 1] = %d;",
     ["back"] = "M[sp + 1] = %d; M[1] = sp;",
@@ -74,7 +74,7 @@ local function on_event()
   if callee then pair(place(debug.getinfo(3, "S")), place(callee)) end
 end
 
--- What is used between two stores is C only, so that it needs none of its own.
+-- Only C functions are called between two stores, because these do not need stores of their own.
 local running = coroutine.running
 local function address_of(thread) --[[in]]
   --[[at]] local text = tostring(thread)
@@ -445,7 +445,7 @@ if has_ffi then
     --[[at]] local order = x < y and -1 or x > y and 1 or 0
     --[[out]] return order
   end
-  -- A program that is linked statically has no symbols to look up.
+  -- A statically linked program has no symbols to look up.
   local found, C = pcall(function() return ffi.C.qsort and ffi.C.strlen and ffi.C.abs and ffi.C end)
   if found and C then
     local buffer = ffi.new("char[?]", 3000)
@@ -464,7 +464,7 @@ if has_ffi then
       --[[at]] C.qsort(values, 12, 4, comparator)
       --[[out]]
     end
-    if jit then jit.off(by_callback) end   -- machine code must not be called back into (ffi_semantics.html)
+    if jit then jit.off(by_callback) end   -- callbacks from C that was called by machine code are not allowed (ffi_semantics.html)
     if recording then pair("*", place(debug.getinfo(compare, "S"))) end
   end
 end

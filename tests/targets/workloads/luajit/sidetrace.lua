@@ -1,4 +1,4 @@
--- sidetrace.lua: work keeps more values than there are registers, and goes another way every third time: a side trace that spills.
+-- sidetrace.lua: work keeps more values than there are registers, and takes another branch every third time: a side trace that spills.
 local numbers = {}
 for i = 1, 100 do numbers[i] = i * 1.5 end
 

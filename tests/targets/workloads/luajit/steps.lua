@@ -1,7 +1,7 @@
--- Locals of one frame that are always in step, whenever it is looked at: `up` and `down` are 100 together, or one of them is ahead by one; `again`
--- is `up`, or behind it by one, and so is what the table `progress` has, which machine code writes in every round. In and out of traces all the time:
--- what the loop calls now and then is not compiled. That is nothing of the kernel's: at the end of a system call a thread gives way to the one that
--- looks at it, and would always be found there.
+-- Locals of one frame that are consistent at every instant: the sum of `up` and `down` is 100, or one of them is ahead by one; `again` equals
+-- `up` or is behind it by one, and so is the value in the table `progress`, which machine code writes in every round. It enters and leaves traces
+-- all the time: the loop sometimes calls functions that are not compiled. These are not system calls: at the end of a system call, a thread yields to
+-- the one that looks at it, and would always be found there.
 local gethook, dump = debug.gethook, string.dump
 local progress = {at = 0}
 local function nothing() end

@@ -1,4 +1,4 @@
--- What the hosts run: outer calls middle calls leaf, for a few ms.
+-- The work of the hosts: outer calls middle calls leaf, for a few ms.
 local function leaf(n)
   local x = 0
   for i = 1, n do x = x + i % 7 end

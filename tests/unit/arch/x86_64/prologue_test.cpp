@@ -1,4 +1,4 @@
-// What machine code says of frames that call frame information does not know.
+// What machine code shows of frames without call frame information.
 
 #include "arch/x86_64/prologue.h"
 
@@ -23,7 +23,7 @@ TEST_CASE("code that nothing returns to", "[unit]") {
                                                                         // mov $60,%al; syscall
   CHECK(ends({0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4}));              // make_fcontext: xor %rdi,%rdi; call _exit; hlt
   CHECK(ends({0xf4}));
-  CHECK(!ends({0x48, 0x89, 0xc7, 0xb8, 0xe7, 0, 0, 0, 0x0f, 0x05}));  // exit_group, which a function may call of itself
+  CHECK(!ends({0x48, 0x89, 0xc7, 0xb8, 0xe7, 0, 0, 0, 0x0f, 0x05}));  // exit_group, which any function may call
   CHECK(!ends({0xb8, 0x3c, 0, 0, 0, 0xe8, 1, 2, 3, 4, 0x0f, 0x05}));  // a call in between
   CHECK(!ends({0xb8, 0x3c, 0, 0, 0, 0xc3, 0x0f, 0x05}));              // it returns
   CHECK(!ends({0x74, 0x02, 0xf4}));                                   // it branches

@@ -1,5 +1,5 @@
-// LuaJIT's functions made by hand: names and paths of what they call, and how a GCproto is read
-// from memory. Whether names agree with a real LuaJIT is tests/oracle/luajit_oracle.cpp's matter.
+// LuaJIT's functions made by hand: names and paths of their callees, and reading a GCproto from
+// memory. tests/oracle/luajit_oracle.cpp tests that names agree with real LuaJITs.
 
 #include <catch2/catch.hpp>
 
@@ -145,7 +145,7 @@ TEST_CASE("LuaJIT: where a called value was got from") {
   // Register 1 is another value when the call runs.
   CHECK(last_path(function({{"MOV", {.a = 4, .d = 1}}, {"KSHORT", {.a = 1, .d = 7}}, {"CALL", {.a = 4}}})) ==
         "unknown");
-  // The object of a method, where only the call has it.
+  // The object of a method, if it is only in the call.
   CHECK(
       last_path(function(
           {{"CALL", {.a = 4}}, {"MOV", {.a = 6, .d = 4}}, {"TGETS", {.a = 4, .b = 4, .c = 1}}, {"CALL", {.a = 4}}})) ==
@@ -187,7 +187,7 @@ TEST_CASE("LuaJIT: random bytecode takes bounded time") {
 
 namespace {
 
-// A stretch of memory in which LuaJIT's objects can be laid out.
+// A block of memory in which LuaJIT's objects can be laid out.
 class Image : public Memory {
  public:
   explicit Image(bool gc64) : layout(gc64 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32) {
@@ -237,7 +237,7 @@ class Image : public Memory {
     Address key;
     std::uint64_t value;
   };
-  // The hash part is one chain in disorder: nobody looks at hashes.
+  // The hash part is one unordered chain, because luaspy does not use hashes.
   Address table(std::initializer_list<Pair> pairs, Address metatable = 0) {
     const Address at = object(64, luajit::gct_table);
     std::uint32_t size = 1;
@@ -447,7 +447,7 @@ TEST_CASE("LuaJIT: a name that a tail call made untrue is left out") {
     CHECK(name_of(called, called_proto) == "name");
     CHECK(name_of(other, other_proto) == "function");
     CHECK(name_of(called, called_proto, true) == "function");
-    // By a metatable; and what does not lead anywhere is not held against the name.
+    // By a metatable; and a path that leads nowhere does not count against the name.
     const Address index = image.string("__index");
     const Address behind = image.table({}, image.table({{index, image.value(env, luajit::gct_table)}}));
     image.put_ref(caller + image.layout.fn_env, behind);

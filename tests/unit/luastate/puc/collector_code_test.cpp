@@ -10,7 +10,7 @@ namespace {
 constexpr Address execute = 0x10000, step = 0x20000, singlestep = 0x30000, fullgc = 0x40000, lua_gc = 0x50000,
                   other = 0x60000;
 
-// Machine code that is put together by hand.
+// Machine code assembled by hand.
 struct Code {
   MachineFunction function;
   explicit Code(Address start) { function.start = start; }
@@ -51,7 +51,7 @@ struct Program {
   }
 };
 
-// luaC_step, singlestep that writes gcstate at `gcstate`, and what calls them.
+// luaC_step, singlestep that writes gcstate at `gcstate`, and their callers.
 Program program_with(const Code& interpreter, int gcstate) {
   Program program;
   program.add(interpreter);
@@ -75,7 +75,7 @@ TEST_CASE("luaC_step is what luaV_execute calls when GCdebt is not paid", "[coll
   };
   CHECK(program_with(interpreter(jle, other, step), 101).find(row_of("5.4")).functions == step_and_singlestep);
   CHECK(program_with(interpreter(jg, step, other), 101).find(row_of("5.4")).functions == step_and_singlestep);
-  // It counts down.
+  // A Lua that counts down.
   CHECK(program_with(interpreter(jg, other, step), 107).find(row_of("5.5")).functions == step_and_singlestep);
   CHECK(program_with(interpreter(jg, other, step), 101).find(row_of("5.4")).step == 0);
   CHECK(program_with(interpreter(jle, other, step), 60).find(row_of("5.4")).step == 0);  // nothing writes gcstate
