@@ -115,8 +115,8 @@ class Lua {
 
   // ---- The collector
   virtual CollectorState collector(const Memory& memory, Address G) const = 0;
-  // The coroutine in which LuaJIT runs finalizers (global_State.vmthref, from 2025-11 on: 5c647754);
-  // 0: none.
+  // The coroutine in which LuaJIT runs finalizers (global_State.vmthref, from 2025-11 on:
+  // 5c647754); 0: none.
   virtual Address finalizer_thread(const Memory&, Address) const { return 0; }
   virtual Address first_object(const Memory& memory, Address G) const = 0;  // 0: none, or unreadable
   // False if there is no object that could be in a collector's list.
@@ -125,8 +125,8 @@ class Lua {
   // ---- Functions
   virtual std::optional<Prototype> prototype(const Memory& memory, Address proto) const = 0;
   virtual std::optional<FunctionPlace> place(const Memory& memory, Address proto) const = 0;
-  // A number computed from the fields of a Proto that do not change while it lives (LuaCall.mark); 0
-  // if there is none.
+  // A number computed from the fields of a Proto that do not change while it lives (LuaCall.mark);
+  // 0 if there is none.
   virtual std::uint64_t mark(const Memory& memory, Address proto) const = 0;
   virtual std::optional<std::int32_t> line_defined(const Memory& memory, Address proto) const = 0;
   virtual std::optional<Function> function(const Memory& memory, Address G, Address closure) const = 0;
@@ -170,8 +170,8 @@ class Lua {
   virtual void visit_loaded(const Memory& memory, Address G, const LoadedVisitor& visit) const = 0;
 
   // ---- The variables of a call (variables.h)
-  // Is it possible at its first instruction that a call's parameters are at another place, or do not
-  // exist yet?
+  // At the first instruction of this call, may its parameters be at another place, or not exist
+  // yet?
   virtual bool prepares_parameters(const LuaCall& call) const = 0;
   virtual Address first_local(const Memory& memory, const LuaCall& call) const = 0;  // 0: not known
   virtual Slots varargs(const Memory& memory, const LuaCall& call, std::uint64_t parameters) const = 0;

@@ -33,8 +33,8 @@ class StateReader {
   virtual void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
                      const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const = 0;
 
-  // After the stop: the calls, as far as they do not depend on the native frames. `innermost`: it is
-  // the innermost state that runs on the thread.
+  // After the stop: the calls, as far as they do not depend on the native frames. `innermost`: it
+  // is the innermost state that runs on the thread.
   virtual void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) = 0;
   // With the native frames: the calls are complete and correct.
   virtual void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,

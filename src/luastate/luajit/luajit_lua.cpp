@@ -351,8 +351,8 @@ Slots LuajitLua::varargs(const Memory& memory, const LuaCall& call, std::uint64_
   return between > taken ? Slots{outer + slot * (1 + parameters), between - taken} : Slots{};
 }
 
-// lj_debug.c, debug_localname: they end at L->top, or where the next function begins. Fast functions
-// in assembler do not set L->top.
+// lj_debug.c, debug_localname: they end at L->top, or where the next function begins. Fast
+// functions in assembler do not set L->top.
 Slots LuajitLua::c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const {
   constexpr std::uint8_t ffid_c = 1;  // lj_obj.h, FF_C
   const LuaCall& call = walk.calls[index];

@@ -1,6 +1,6 @@
 #pragma once
-// LuaJIT 2.1: objects are read with the offsets of one LuajitLayout. What each function does is said
-// in lua.h.
+// LuaJIT 2.1: objects are read with the offsets of one LuajitLayout. lua.h says what each function
+// does.
 
 #include "luastate/lua.h"
 #include "luastate/luajit/luajit_layout.h"

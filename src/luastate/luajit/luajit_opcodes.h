@@ -1,6 +1,6 @@
 #pragma once
-// The bytecode of LuaJIT. Its opcodes, by number, are from lj_bc.h and lj_debug.c. tests/oracle compares them with the
-// headers of each LuaJIT.
+// The bytecode of LuaJIT. Its opcodes, by number, are from lj_bc.h and lj_debug.c. tests/oracle
+// compares them with the headers of each LuaJIT.
 
 #include <array>
 

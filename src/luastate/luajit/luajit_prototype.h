@@ -1,7 +1,8 @@
 #pragma once
 // GCproto (lj_obj.h): one object, in which bytecode, constants and debug information follow the
-// fields. In a Prototype of LuaJIT, instruction 0 is the function's header (BC_FUNCF, BC_FUNCV), and
-// LuaJIT's own functions in bytecode (lj_lib.c) have the source "=[builtin:name]", as in lj_debug.c.
+// fields. In a Prototype of LuaJIT, instruction 0 is the function's header (BC_FUNCF, BC_FUNCV).
+// LuaJIT's own functions in bytecode (lj_lib.c) have the source "=[builtin:name]", as in
+// lj_debug.c.
 
 #include <span>
 

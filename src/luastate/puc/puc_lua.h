@@ -1,6 +1,6 @@
 #pragma once
-// PUC Lua, 5.1 to 5.5: objects are read with the offsets of one row (layout.h). What each function
-// does is said in lua.h.
+// PUC Lua, 5.1 to 5.5: objects are read with the offsets of one row (layout.h). lua.h says what
+// each function does.
 
 #include "luastate/lua.h"
 #include "luastate/puc/layout.h"

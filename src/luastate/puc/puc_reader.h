@@ -1,6 +1,6 @@
 #pragma once
-// The steps of a look in PUC. Everything is read in the stop, or does not change while it lives. The
-// native frames decide only what the innermost call is, and its pc.
+// The steps of a look in PUC. Everything is read in the stop, or does not change while it lives.
+// The native frames decide only what the innermost call is, and its pc.
 
 #include "luastate/puc/live_pc.h"
 #include "luastate/puc/puc_lua.h"
