@@ -18,14 +18,13 @@
 
 // The file holds contents of the target's memory: protect it as you would protect those.
 
-#include <array>
 #include <iosfwd>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "arch/machine.h"
 #include "base/memory.h"
-#include "base/registers.h"
 #include "luastate/native_functions.h"
 
 namespace luaspy {
@@ -42,6 +41,7 @@ class SavedMemory : public Memory {
 };
 
 struct SavedStop : NativeFunctions {
+  const Machine* machine = find_machine("x86_64");
   std::string from, version;
   Registers registers;
   Address stack_start = 0;
@@ -64,9 +64,5 @@ struct SavedStop : NativeFunctions {
 };
 
 void save_stop(const SavedStop& stop, std::ostream& out);
-
-// By DWARF register number.
-inline constexpr std::array register_names = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-                                              "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
 
 }  // namespace luaspy

@@ -1,9 +1,10 @@
 #pragma once
 // What call frame information (DWARF 5, 6.4) says at one pc, in a form that leads from a frame to
-// its caller in nanoseconds. x86-64.
+// its caller in nanoseconds. Registers have luaspy's numbers, not DWARF's.
 
 #include <compare>
 
+#include "arch/machine.h"
 #include "base/frame.h"
 #include "unwind/elf_headers.h"
 
@@ -32,7 +33,7 @@ struct FrameRow {
   };
   struct Slot {
     std::int32_t offset = 0;
-    std::uint8_t number = 0;  // Register
+    std::uint8_t number = 0;  // of the register
     Where where = Where::same;
     auto operator<=>(const Slot&) const = default;
   };
@@ -41,19 +42,19 @@ struct FrameRow {
                                              // piece
 
   Cfa cfa = Cfa::unknown;
-  std::uint8_t number = 0;   // Register that the CFA is relative to
+  std::uint8_t number = 0;   // of the register that the CFA is relative to
   std::uint8_t pushed = 0;   // plt: bytes from an entry's start up to where it has pushed
   bool interrupted = false;  // a signal handler's return: its caller was not calling
   std::int32_t offset = 0;
   std::int32_t lowest = 0;  // the lowest offset of those at_cfa if all are words between it and the CFA, and at most
                             // `near` below; else 0
-  std::array<Slot, callee_saved_registers.size()> saved{};  // of callee_saved_registers
+  std::array<Slot, Machine::most_callee_saved> saved{};  // of Machine::callee_saved
   Slot return_address{};
   auto operator<=>(const FrameRow&) const = default;
 
   // The caller's pc, sp and callee-saved registers, from what is known in `from`; sp is the CFA.
   // `unknown` as soon as anything that the row needs cannot be had.
-  Stepped step(const NativeFrame& from, const Memory& stack, Registers& caller) const;
+  Stepped step(const Machine& machine, const NativeFrame& from, const Memory& stack, Registers& caller) const;
 };
 
 // The call frame information of an ELF file (call_frame.h), read where it is asked for.
@@ -65,7 +66,7 @@ class FrameTable {
 
   // What is said at `pc`, which is in the function [start, end), in addresses of the target. Its
   // CFA is unknown if that cannot be told.
-  FrameRow at(Address pc, Address start, Address end) const;
+  FrameRow at(const Machine& machine, Address pc, Address start, Address end) const;
 
  private:
   FrameTable(std::span<const std::byte> file, const ElfHeaders& headers, Address bias);

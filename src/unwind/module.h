@@ -52,7 +52,7 @@ class Module {
 
   // Where functions start as far as direct calls tell: the sorted targets of the call instructions
   // in executable segments. For code without call frame information or symbols. Computed once.
-  const std::vector<Address>& call_targets() const;
+  const std::vector<Address>& call_targets(const MachineCode& machine) const;
 
   using Opener = std::function<int(const Mapping&)>;  // a file descriptor that becomes the module's, -1 if it cannot be
                                                       // had

@@ -57,7 +57,7 @@ TEST_CASE("a look that defers says so when it has missed a state, and finds it t
     INFO(file);
     const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
     std::vector<Activation> careful, hurried;
-    Locator locator, fresh;
+    Locator locator(*stop.machine), fresh(*stop.machine);
     locator.try_rows(rows_for(stop.version));
     fresh.try_rows(rows_for(stop.version));
     std::vector<Address> deferred;
@@ -140,7 +140,7 @@ namespace {
 
 // The innermost state that runs at a saved stop.
 Activation innermost(const SavedStop& stop) {
-  Locator locator;
+  Locator locator(*stop.machine);
   locator.try_rows(rows_for(stop.version));
   std::vector<Activation> active;
   std::vector<Address> deferred;

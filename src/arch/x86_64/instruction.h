@@ -1,14 +1,15 @@
 #pragma once
 // One machine instruction: how long it is, and what it does it to. x86-64; Intel SDM vol. 2.
 
+#include <cstddef>
 #include <optional>
+#include <span>
 
-#include "base/registers.h"
+#include "arch/x86_64/registers.h"
 
-namespace luaspy {
+namespace luaspy::x86_64 {
 
-// Register numbers of instructions, as DWARF numbers them (Intel SDM vol. 2, table 2-2; System V
-// ABI figure 3.36).
+// The registers, as instructions number them (Intel SDM vol. 2, table 2-2).
 inline constexpr std::array encoded = {rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15};
 
 struct Instruction {
@@ -45,4 +46,4 @@ struct Instruction {
 // beyond the code.
 std::optional<Instruction> read_instruction(std::span<const std::byte> code, std::size_t at);
 
-}  // namespace luaspy
+}  // namespace luaspy::x86_64

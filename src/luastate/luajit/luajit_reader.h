@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "arch/machine.h"
 #include "base/sample.h"
 #include "luastate/known_functions.h"
 #include "luastate/native_functions.h"
@@ -15,8 +16,9 @@ namespace luaspy {
 
 class LuajitReader {
  public:
-  // `live`: the target's memory after the stop, for traces. It must outlive the reader.
-  explicit LuajitReader(const Memory& live) : traces_(live) {}
+  // `live`: the target's memory after the stop, for traces. `machine`: its processor. Both must
+  // outlive the reader.
+  LuajitReader(const Memory& live, const Machine& machine) : machine_(machine), traces_(live) {}
 
   // Forgets what is known about global states: after an exec, another one may be at the same
   // address.
@@ -46,6 +48,7 @@ class LuajitReader {
   // Marks the calls whose slots a trace works on: those with their base at `from` or above.
   static void mark_on_trace(Address from, LuaWalk& walk);
 
+  const Machine& machine_;
   Traces traces_;
   // How far above the global_State the fields are that say which exit a trace has taken: parent,
   // then exitno << 32. 0: not known yet. Another thread may be in touch().

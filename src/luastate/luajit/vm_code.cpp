@@ -5,8 +5,12 @@
 #include <functional>
 #include <initializer_list>
 
+#include "arch/x86_64/registers.h"
+
 namespace luaspy {
 namespace {
+
+using namespace x86_64;
 
 template <std::size_t size>
 using Pattern = std::array<std::uint8_t, size>;
@@ -83,10 +87,13 @@ std::optional<VmCode> find_vm_code(Address address, std::span<const std::byte> c
   };
   vm.trace_exit = find_trace_exit(vm.start, part);
   constexpr unsigned size = 80;  // CFRAME_SIZE: five words, four registers, the return address
-  vm.saves_r12_r13 = !collect(save, true);
-  if (vm.saves_r12_r13 && !collect(save_more, true)) return std::nullopt;
-  vm.frame_size = size + (vm.saves_r12_r13 ? 16 : 0);
-  if (vm.saves_r12_r13) collect(restore_more, false);
+  vm.saves_more = !collect(save, true);
+  if (vm.saves_more && !collect(save_more, true)) return std::nullopt;
+  vm.frame_size = size + (vm.saves_more ? 16 : 0);
+  vm.saved = {{rip, 8}, {rbp, 16}, {rbx, 24}, {r15, 32}, {r14, 40}};
+  if (vm.saves_more) vm.saved.insert(vm.saved.end(), {{r13, 48}, {r12, 56}});
+  vm.saved_by_traces = {{r12, 0}, {r13, 8}};  // lj_asm_x86.h: the frame's lowest word, and the word below it
+  if (vm.saves_more) collect(restore_more, false);
   else collect(restore, false);
   return vm;
 }

@@ -18,14 +18,22 @@ namespace luaspy {
 // taken), and calls lj_trace_exit.
 struct TraceExit {
   Address return_address = 0;
-  std::int32_t parent = 0, exitno = 0;  // offsets from DISPATCH (r14)
+  std::int32_t parent = 0, exitno = 0;  // offsets from DISPATCH
 };
 
 struct VmCode {
   Address start = 0, end = 0;
   unsigned frame_size = 0;  // CFRAME_SIZE: from cframe to the caller's sp, return address included
-  // Built with LUAJIT_NO_UNWIND (and Tarantool's): the frame also has these two registers.
-  bool saves_r12_r13 = false;
+  struct Saved {
+    unsigned number;  // of a register
+    unsigned below;   // bytes
+  };
+  // What the frame has of its caller: callee-saved registers and the return address (as pc), each so
+  // far below the caller's sp.
+  std::vector<Saved> saved;
+  // The callee-saved registers that traces save in addition, each so far below cframe.
+  std::vector<Saved> saved_by_traces;
+  bool saves_more = false;  // built with LUAJIT_NO_UNWIND, or Tarantool's: the frame has those, too
 
   // Code that builds or removes the frame.
   struct Sequence {

@@ -9,6 +9,9 @@
 namespace luaspy {
 namespace {
 
+using x86_64::Instruction;
+using x86_64::read_instruction;
+
 // From luaC_step there are at most two calls to singlestep (5.4, not optimised: luaC_step, incstep,
 // singlestep), and one more to atomic.
 constexpr int deepest = 3;
