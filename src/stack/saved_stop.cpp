@@ -53,7 +53,8 @@ Frame SavedStop::describe_entry(Address entry) const {
 
 void save_stop(const SavedStop& stop, std::ostream& out) {
   const std::span<const std::string_view> names = stop.machine->register_names;
-  out << "luaspy stop 1\nfrom " << stop.from << "\nlua " << stop.version << '\n';
+  out << "luaspy stop 1\nfrom " << stop.from << "\nprocessor " << stop.machine->name << "\nlua " << stop.version
+      << '\n';
   for (unsigned number = 0; number < names.size(); ++number) {
     if (stop.registers.knows(number)) out << fmt::format("register {} {:x}\n", names[number], stop.registers[number]);
   }

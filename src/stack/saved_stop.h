@@ -4,6 +4,7 @@
 //
 //   luaspy stop 1
 //   from lua5.4 of Debian 12, spin.lua coroutine
+//   processor x86_64                      Machine::name; a file without this line is of x86_64
 //   lua 5.4.4
 //   register rsp 7ffd1000
 //   stack 7ffd1000 8c10…                  bytes of the thread's stack from sp on, 32 a line
@@ -15,6 +16,7 @@
 //   include FILE                          reads another file first; later lines win
 //
 // Bytes are written in the order of their addresses. Memory that is not in the file cannot be read.
+// The processor need not be the one that luaspy is built for: nothing is unwound again.
 
 // The file holds contents of the target's memory: protect it as you would protect those.
 

@@ -17,6 +17,12 @@ unsigned register_number(const Machine& machine, const std::string& name) {
   return static_cast<unsigned>(found - machine.register_names.begin());
 }
 
+const Machine& machine_named(const std::string& name) {
+  const Machine* const machine = find_machine(name);
+  if (machine == nullptr) throw std::runtime_error("no processor " + name);
+  return *machine;
+}
+
 std::vector<std::byte> from_hex(const std::string& text) {
   std::vector<std::byte> bytes;
   for (std::size_t i = 0; i + 1 < text.size(); i += 2)
@@ -38,6 +44,7 @@ void load_into(SavedStop& stop, const std::string& path) {
     };
     if (word == "include") load_into(stop, path.substr(0, path.rfind('/') + 1) + rest());
     else if (word == "from") stop.from = rest();
+    else if (word == "processor") stop.machine = &machine_named(rest());
     else if (word == "lua") stop.version = rest();
     else if (word == "expect") stop.expected.push_back(rest());
     else if (word == "forget-expected") stop.expected.clear();
