@@ -1,3 +1,6 @@
+// The instructions that compilers make of luaC_condGC, and of writing gcstate, for x86-64. They are
+// followed opcode by opcode: what is looked for is how x86-64 compares, branches and calls.
+
 #include "luastate/puc/collector_code.h"
 
 #include <algorithm>
