@@ -71,6 +71,14 @@ only_in("libdw or libelf" "#include <(elfutils/|gelf|libelf)" unwind/symbol_tabl
 only_in("curses" "#include <(n?curses|term)[./w]" top/top_screen.cpp)
 only_in("CLI11" "#include <CLI/" cli/options.cpp)
 
+# What a processor is called and what it does is known in its folder of arch/, and where Lua's own machine code is read.
+file(GLOB of_x86_64 RELATIVE ${SOURCE}/src ${SOURCE}/src/arch/x86_64/* ${SOURCE}/src/luastate/*/x86_64/*)
+only_in("x86-64's headers" "#include \"arch/x86_64/" ${of_x86_64} arch/machine.cpp)
+set(registers "r(ax|bx|cx|dx|si|di|bp|sp|ip|8|9|1[0-5])")
+only_in("x86-64's registers" "(^|[^A-Za-z0-9_])${registers}($|[^A-Za-z0-9_])" ${of_x86_64} stack/saved_stop.h)   # the latter in an example
+only_in("x86-64's structures" "user_regs_struct|PERF_REG_X86|EM_X86_64" ${of_x86_64} arch/machine.h system/kernel_registers.h system/kernel_registers.cpp
+  system/calls.cpp attach/core_file.cpp)   # which give it to the Machine
+
 if(failed)
   message(FATAL_ERROR "The folders do not hold what they say.")
 endif()

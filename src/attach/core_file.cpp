@@ -7,12 +7,14 @@
 #include <signal.h>
 #include <sys/procfs.h>
 #include <sys/stat.h>
+#include <sys/user.h>
 
 #include <algorithm>
 #include <array>
 
 #include "base/text.h"
 #include "system/calls.h"
+#include "system/kernel_registers.h"
 
 namespace luaspy {
 namespace {
@@ -92,11 +94,10 @@ Result<void> CoreFile::read_headers(const std::string& path, std::uint64_t size)
   if (!elf || elf_kind(elf.get()) != ELF_K_ELF || gelf_getehdr(elf.get(), &header) == nullptr ||
       header.e_type != ET_CORE)
     return Error{Cause::usage, fmt::format("{} is not a core file.", path)};
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
-    return Error{
-        Cause::unsupported,
-        fmt::format("{} is from a 32-bit process or from another kind of machine; luaspy reads x86-64 core files.",
-                    path)};
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || !system::is_own_machine(header.e_machine))
+    return Error{Cause::unsupported,
+                 fmt::format("{} is from a 32-bit process or from another kind of machine; luaspy reads {} core files.",
+                             path, system::own_machine_title())};
   std::size_t count = 0;
   if (elf_getphdrnum(elf.get(), &count) != 0) count = 0;
   for (std::size_t i = 0; i < std::min(count, most_segments); ++i) {
@@ -177,10 +178,10 @@ void CoreFile::read_status(std::span<const std::byte> content) {
   thread.tid = status.pr_pid;
   thread.registers = system::registers_of(raw);
   thread.on_cpu_ns = ns_of(status.pr_utime) + ns_of(status.pr_stime);
-  const auto call = static_cast<std::int64_t>(raw.orig_rax);
-  if (call >= 0 && was_interrupted(static_cast<std::int64_t>(raw.rax))) {
-    thread.system_call = call;
-    thread.arguments = {raw.rdi, raw.rsi, raw.rdx, raw.r10, raw.r8, raw.r9};
+  const system::SystemCall call = system::system_call_of(raw);
+  if (call.number >= 0 && was_interrupted(call.result)) {
+    thread.system_call = call.number;
+    thread.arguments = call.arguments;
   }
   if (threads_.empty() && ends_in_core(status.pr_cursig)) signal_ = status.pr_cursig;
   threads_.push_back(thread);

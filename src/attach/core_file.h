@@ -23,8 +23,8 @@ struct CoreOptions {
 
 class CoreFile : public Memory, public Mapped {
  public:
-  // Fails if the file cannot be read, is not the core file of a 64-bit x86 process, or belongs to
-  // another program than options.executable.
+  // Fails if the file cannot be read, is not the core file of a process of the processor that
+  // luaspy is built for, or belongs to another program than options.executable.
   static Result<std::unique_ptr<CoreFile>> open(const CoreOptions& options);
 
   struct Thread {

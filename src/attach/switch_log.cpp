@@ -1,14 +1,14 @@
 #include "attach/switch_log.h"
 
-#include <asm/perf_regs.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstring>
+
+#include "system/kernel_registers.h"
 
 namespace luaspy {
 namespace {
@@ -25,19 +25,6 @@ Header header_of(std::uint64_t word) {
   return header;
 }
 
-// In the order of their bits, which is the order in which the kernel writes them.
-struct Noted {
-  unsigned bit;
-  Register number;
-};
-constexpr std::array noted_registers = {
-    Noted{PERF_REG_X86_AX, rax},  Noted{PERF_REG_X86_BX, rbx},  Noted{PERF_REG_X86_CX, rcx},
-    Noted{PERF_REG_X86_DX, rdx},  Noted{PERF_REG_X86_SI, rsi},  Noted{PERF_REG_X86_DI, rdi},
-    Noted{PERF_REG_X86_BP, rbp},  Noted{PERF_REG_X86_SP, rsp},  Noted{PERF_REG_X86_IP, rip},
-    Noted{PERF_REG_X86_R8, r8},   Noted{PERF_REG_X86_R9, r9},   Noted{PERF_REG_X86_R10, r10},
-    Noted{PERF_REG_X86_R11, r11}, Noted{PERF_REG_X86_R12, r12}, Noted{PERF_REG_X86_R13, r13},
-    Noted{PERF_REG_X86_R14, r14}, Noted{PERF_REG_X86_R15, r15}};
-
 perf_event_attr attributes() {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -45,7 +32,7 @@ perf_event_attr attributes() {
   attributes.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
   attributes.sample_period = 1;
   attributes.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER;
-  for (const Noted& each : noted_registers) attributes.sample_regs_user |= std::uint64_t{1} << each.bit;
+  for (const auto& each : system::perf_registers()) attributes.sample_regs_user |= std::uint64_t{1} << each.bit;
   attributes.context_switch = 1;  // PERF_RECORD_SWITCH, after the sample
   attributes.sample_id_all = 1;
   attributes.use_clockid = 1;
@@ -114,14 +101,13 @@ std::optional<Registers> SwitchLog::registers(const Switch& lost, bool& at_syste
   const std::uint64_t sample = lost.place + header_of(word(lost.place)).size;
   constexpr std::uint64_t values = 4 * 8;
   const Header header = header_of(word(sample));
-  if (header.type != PERF_RECORD_SAMPLE || header.size != values + 8 * noted_registers.size()) return std::nullopt;
+  const std::span noted = system::perf_registers();
+  if (header.type != PERF_RECORD_SAMPLE || header.size != values + 8 * noted.size()) return std::nullopt;
   if (word(sample + 24) != PERF_SAMPLE_REGS_ABI_64) return std::nullopt;
   Registers registers;
-  for (std::size_t i = 0; i < noted_registers.size(); ++i)
-    registers.set(noted_registers[i].number, word(sample + values + 8 * i));
+  for (std::size_t i = 0; i < noted.size(); ++i) registers.set(noted[i].number, word(sample + values + 8 * i));
   if (!is_last(lost)) return std::nullopt;
-  // The instruction syscall leaves in rcx where it returns to.
-  at_system_call = registers[rcx] == registers[rip];
+  at_system_call = system::is_after_system_call(registers);
   return registers;
 }
 

@@ -100,10 +100,10 @@ std::string functions_text(const StackReader& reader) {
         core.start);
     if (core.vm) {
       text += fmt::format(
-          "LuaJIT's virtual machine is {} to {}; its C frame has {} bytes{}; {} sequences create or remove it; trace "
+          "LuaJIT's virtual machine is {} to {}; its C frame has {} bytes{}{}; {} sequences create or remove it; trace "
           "exit {}\n",
           address_text(reader, core.vm->start), address_text(reader, core.vm->end), core.vm->frame_size,
-          core.vm->saves_r12_r13 ? ", saves r12 and r13" : "", core.vm->sequences.size(),
+          core.vm->also_saved.empty() ? "" : ", saves ", core.vm->also_saved, core.vm->sequences.size(),
           core.vm->trace_exit ? "found" : "not found");
       continue;
     }

@@ -244,9 +244,11 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     if (in_short_range(word >> 32)) mentions |= meet(word >> 32, as_before(), stack, unknown);
     return mentions;
   };
-  for (const unsigned number : {rbx, rbp, r12, r13, r14, r15, rdi, rsi}) {
+  const auto consider_register = [&](unsigned number) {
     if (registers.knows(number)) consider(registers[number], [] { return false; });
-  }
+  };
+  std::ranges::for_each(machine_.callee_saved, consider_register);
+  std::ranges::for_each(machine_.first_arguments, consider_register);
   collect(memory, unknown);
   Address from = stack.start;  // start of the innermost frames not yet given to a state
   std::size_t at = 0;          // bytes of the stack already scanned

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "arch/machine.h"
 #include "base/address_space.h"
 #include "base/registers.h"
 #include "luastate/lua.h"
@@ -34,6 +35,9 @@ struct Activation {
 
 class Locator {
  public:
+  // `machine`: the target's; it must outlive this.
+  explicit Locator(const Machine& machine) : machine_(machine) {}
+
   // Rows to try on states of a global_State that was not seen before, best first.
   void try_rows(std::vector<const Lua*> rows);
 
@@ -140,6 +144,7 @@ class Locator {
       // reserved: not writable when the mappings were read, but may become so.
     } use;
   };
+  const Machine& machine_;
   const Range* range_of(Address word) const;
   std::vector<Range> ranges_;  // ascending; neighbours with the same use are joined
   // Pages of reserved ranges that could not be read. The number of looks before the next try

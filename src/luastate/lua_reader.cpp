@@ -7,8 +7,12 @@
 
 namespace luaspy {
 
-LuaReader::LuaReader(const Memory& live, const Memory& objects, WalkLimits limits)
-    : names_(live), readers_(make_state_readers(live, objects)), limits_(limits) {}
+LuaReader::LuaReader(const Memory& live, const Memory& objects, WalkLimits limits, const Machine& machine)
+    : locator_(machine),
+      state_places_(machine),
+      names_(live),
+      readers_(make_state_readers(live, objects, machine)),
+      limits_(limits) {}
 
 void LuaReader::try_rows(std::vector<const Lua*> rows) {
   locator_.forget();

@@ -22,8 +22,8 @@ namespace luaspy {
 class LuaReader {
  public:
   // `live`: the target's memory as it is now. `objects`: the same, but it may keep what was read
-  // since the look began. Both must outlive the reader.
-  LuaReader(const Memory& live, const Memory& objects, WalkLimits limits);
+  // since the look began. `machine`: its processor. They must outlive the reader.
+  LuaReader(const Memory& live, const Memory& objects, WalkLimits limits, const Machine& machine);
 
   // Sets the rows to try, best first. Forgets what was known about states.
   void try_rows(std::vector<const Lua*> rows);

@@ -38,10 +38,11 @@ std::vector<const Lua*> all_rows() {
   return rows;
 }
 
-std::array<std::unique_ptr<StateReader>, lua_kinds> make_state_readers(const Memory& live, const Memory& objects) {
+std::array<std::unique_ptr<StateReader>, lua_kinds> make_state_readers(const Memory& live, const Memory& objects,
+                                                                       const Machine& machine) {
   std::array<std::unique_ptr<StateReader>, lua_kinds> readers;
-  readers[static_cast<std::size_t>(LuaKind::puc)] = std::make_unique<PucReader>(live);
-  readers[static_cast<std::size_t>(LuaKind::luajit)] = std::make_unique<LuajitReader>(objects);
+  readers[static_cast<std::size_t>(LuaKind::puc)] = std::make_unique<PucReader>(live, machine);
+  readers[static_cast<std::size_t>(LuaKind::luajit)] = std::make_unique<LuajitReader>(objects, machine);
   return readers;
 }
 

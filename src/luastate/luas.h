@@ -19,7 +19,9 @@ std::vector<const Lua*> rows_for(const std::string& version);
 std::vector<const Lua*> all_rows();
 
 // A reader of each kind, for one target. `live`: its memory as it is now. `objects`: the same, but
-// it may keep what was read since the look began. Both must outlive the readers.
-std::array<std::unique_ptr<StateReader>, lua_kinds> make_state_readers(const Memory& live, const Memory& objects);
+// it may keep what was read since the look began. `machine`: its processor. All must outlive the
+// readers.
+std::array<std::unique_ptr<StateReader>, lua_kinds> make_state_readers(const Memory& live, const Memory& objects,
+                                                                       const Machine& machine);
 
 }  // namespace luaspy

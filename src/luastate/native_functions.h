@@ -14,7 +14,7 @@ namespace luaspy {
 // number of the exit taken), and calls lj_trace_exit.
 struct TraceExit {
   Address return_address = 0;
-  std::int32_t parent = 0, exitno = 0;  // offsets from DISPATCH (r14)
+  std::int32_t parent = 0, exitno = 0;  // offsets from DISPATCH
 };
 
 class NativeFunctions {

@@ -11,7 +11,8 @@ StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<cons
   if (by_function_.size() >= most_functions && !by_function_.contains(execute.function)) by_function_.clear();
   Evidence& evidence = by_function_[execute.function];
   std::size_t best = none, best_state = none;
-  constexpr std::size_t registers = callee_saved_registers.size();
+  const std::span<const std::uint8_t> callee_saved = machine_.callee_saved;
+  const std::size_t registers = callee_saved.size();
   std::size_t place_of_expected = none;  // the first one
   const auto look_at = [&](std::size_t place, Address value) {
     if (value == 0) return;
@@ -24,7 +25,7 @@ StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<cons
       best = place, best_state = state;  // of equal places the first: registers
   };
   for (std::size_t i = 0; i < registers; ++i) {
-    if (execute.registers.knows(callee_saved_registers[i])) look_at(i, execute.registers[callee_saved_registers[i]]);
+    if (execute.registers.knows(callee_saved[i])) look_at(i, execute.registers[callee_saved[i]]);
   }
   std::array<Address, frame_slots> slots{};
   const std::size_t count = execute.cfa > execute.sp

@@ -8,6 +8,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "arch/machine.h"
 #include "base/frame.h"
 #include "base/memory.h"
 
@@ -15,6 +16,9 @@ namespace luaspy {
 
 class StatePlaces {
  public:
+  // `machine`: the target's; it must outlive this.
+  explicit StatePlaces(const Machine& machine) : machine_(machine) {}
+
   static constexpr std::size_t none = ~std::size_t{0};
   struct Owner {
     std::size_t state = none;  // index into the states given
@@ -27,11 +31,12 @@ class StatePlaces {
 
  private:
   static constexpr std::size_t frame_slots = 256;  // words searched below the CFA: gcc -O0 needs some 170
-  static constexpr std::size_t places = callee_saved_registers.size() + frame_slots;
+  static constexpr std::size_t places = Machine::most_callee_saved + frame_slots;
   struct Evidence {
     std::array<std::uint32_t, places> hits{};
     std::uint32_t frames = 0;
   };
+  const Machine& machine_;
   std::unordered_map<Address, Evidence> by_function_;  // by start of luaV_execute
 };
 

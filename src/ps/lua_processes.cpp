@@ -92,7 +92,7 @@ void count_states(LuaProcess& process, const AddressSpace& space) {
   const LiveMemory memory(process.pid);
   std::vector<const Lua*> rows;
   for (const LuaImage& image : process.images) rows.insert(rows.end(), image.rows.begin(), image.rows.end());
-  Locator locator;
+  Locator locator(own_machine());
   locator.try_rows(rows);
   Address left = most;
   std::byte probe[1];
@@ -117,7 +117,7 @@ void count_states(LuaProcess& process, const AddressSpace& space) {
       if (L == 0) continue;
       ++*process.states;
       for (const Lua* const row : rows) {
-        Locator one;
+        Locator one(own_machine());
         one.try_rows({row});
         Mapping around = mapping;
         around.start = L, around.end = L + 4096;

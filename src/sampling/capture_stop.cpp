@@ -36,7 +36,7 @@ Address stack_end(const AddressSpace& space, Address sp) {
 // Reads, during the stop, the stack and what the walks will need.
 bool read_stop(SavedStop& stop, const AddressSpace& space, Snapshot& snapshot, LuaReader& reader, Located& located) {
   const Address sp = stop.registers.sp();
-  snapshot.open(sp, stack_end(space, sp) - sp, {});
+  snapshot.open(sp, stack_end(space, sp) - sp, {}, stop.machine->red_zone);
   if (snapshot.stack().empty()) return false;
   const Locator::ThreadStack words = {snapshot.stack_start(), snapshot.stack()};
   reader.locate(CopyingMemory(snapshot, stop.memory), stop.registers, words, {}, true, located);
@@ -55,19 +55,20 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
   const NativeCode& native = map.functions();
 
   SavedStop stop;
+  stop.machine = &map.machine();
   stop.from = from;
   stop.version = map.detector().images().empty() ? "?" : map.detector().images().front().version;
   Snapshot snapshot(target.memory());
   const SnapshotThenLater both(snapshot, target.memory());
   const CopyingMemory copying(both, stop.memory);
-  LuaReader reader(copying, copying, WalkLimits{.count_left_out = true});
+  LuaReader reader(copying, copying, WalkLimits{.count_left_out = true}, map.machine());
   Located located;
   reader.try_rows(map.detector().rows());
   const Thread thread(target.process().pid(), tid);
   const ThreadState state = thread.state();
   if (state.kind == ThreadState::Kind::sleeping) {  // a stop would interrupt its system call
-    stop.registers.set(rip, state.pc);
-    stop.registers.set(rsp, state.sp);
+    stop.registers.set_pc(state.pc);
+    stop.registers.set_sp(state.sp);
     const std::uint64_t run_count = thread.run_count();
     if (!read_stop(stop, map.space(), snapshot, reader, located) || thread.state() != state ||
         thread.run_count() != run_count)

@@ -10,8 +10,8 @@ namespace {
 // The only registers that the kernel shows of a sleeping thread are sp and pc.
 Registers registers_of(const ThreadState& state) {
   Registers registers;
-  registers.set(rip, state.pc);
-  registers.set(rsp, state.sp);
+  registers.set_pc(state.pc);
+  registers.set_sp(state.sp);
   return registers;
 }
 

@@ -28,7 +28,8 @@ void unwind(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, con
     if (frame.step == Step::registers && matched.lua.on_trace()) return {frame.lookup, frame.lookup + 1};
     return {};
   };
-  const VmFrames rule(modules, functions, matched.lua.vm_frames(), matched.lua.on_trace(), trace_of);
+  const VmFrames rule(unwinder.machine(), modules, functions, matched.lua.vm_frames(), matched.lua.on_trace(),
+                      trace_of);
   matched.natives.clear();
   matched.complete = unwinder.unwind(look.registers, look.stopped, &rule, matched.natives, most_natives) ==
                      Unwinder::End::root;

@@ -52,10 +52,11 @@ Frame SavedStop::describe_entry(Address entry) const {
 }
 
 void save_stop(const SavedStop& stop, std::ostream& out) {
-  out << "luaspy stop 1\nfrom " << stop.from << "\nlua " << stop.version << '\n';
-  for (unsigned number = 0; number < register_count; ++number) {
-    if (stop.registers.knows(number))
-      out << fmt::format("register {} {:x}\n", register_names[number], stop.registers[number]);
+  const std::span<const std::string_view> names = stop.machine->register_names;
+  out << "luaspy stop 1\nfrom " << stop.from << "\nprocessor " << stop.machine->name << "\nlua " << stop.version
+      << '\n';
+  for (unsigned number = 0; number < names.size(); ++number) {
+    if (stop.registers.knows(number)) out << fmt::format("register {} {:x}\n", names[number], stop.registers[number]);
   }
   write_bytes(out, "stack", stop.stack_start, stop.stack);
   std::vector<std::byte> run;
@@ -73,9 +74,8 @@ void save_stop(const SavedStop& stop, std::ostream& out) {
     if (flags.empty()) flags = "-";
     out << fmt::format("native {:x} {:x} {:x} {:x} {} {}\n", frame.pc, frame.sp, frame.cfa, frame.function, flags,
                        stop.names.at(frame.function).name);
-    for (const unsigned number : callee_saved_registers) {
-      if (frame.registers.knows(number))
-        out << fmt::format("saved {} {:x}\n", register_names[number], frame.registers[number]);
+    for (const unsigned number : stop.machine->callee_saved) {
+      if (frame.registers.knows(number)) out << fmt::format("saved {} {:x}\n", names[number], frame.registers[number]);
     }
   }
   for (const std::string& line : stop.expected) out << "expect " << line << '\n';

@@ -4,6 +4,7 @@
 //
 //   luaspy stop 1
 //   from lua5.4 of Debian 12, spin.lua coroutine
+//   processor x86_64                      Machine::name; a file without this line is of x86_64
 //   lua 5.4.4
 //   register rsp 7ffd1000
 //   stack 7ffd1000 8c10…                  bytes of the thread's stack from sp on, 32 a line
@@ -15,17 +16,17 @@
 //   include FILE                          reads another file first; later lines win
 //
 // Bytes are written in the order of their addresses. Memory that is not in the file cannot be read.
+// The processor need not be the one that luaspy is built for: nothing is unwound again.
 
 // The file holds contents of the target's memory: protect it as you would protect those.
 
-#include <array>
 #include <iosfwd>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "arch/machine.h"
 #include "base/memory.h"
-#include "base/registers.h"
 #include "luastate/native_functions.h"
 
 namespace luaspy {
@@ -42,6 +43,7 @@ class SavedMemory : public Memory {
 };
 
 struct SavedStop : NativeFunctions {
+  const Machine* machine = find_machine("x86_64");
   std::string from, version;
   Registers registers;
   Address stack_start = 0;
@@ -64,9 +66,5 @@ struct SavedStop : NativeFunctions {
 };
 
 void save_stop(const SavedStop& stop, std::ostream& out);
-
-// By DWARF register number.
-inline constexpr std::array register_names = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-                                              "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
 
 }  // namespace luaspy

@@ -24,14 +24,15 @@ constexpr std::size_t page_limit = 8192;
 
 // A range costs 0.4 µs and each KB 0.06 µs, so neighbouring blocks become one range, even across a
 // gap of some blocks.
-void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& predicted) {
+void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& predicted, std::size_t red_zone) {
   constexpr Address gap = 32 * block_size;
   open_ = true;
   stack_start_ = stack;
   stack_size_ = stack_bytes;
+  red_zone_ = red_zone;
   // Stay in the page: the page below may be a guard page.
-  below_ = stack_bytes != 0 ? std::min<std::size_t>(red_zone, stack % page_size) : 0;
-  if (stack_.size() < red_zone + stack_bytes) stack_.resize(red_zone + stack_bytes);
+  below_ = stack_bytes != 0 ? std::min<std::size_t>(red_zone_, stack % page_size) : 0;
+  if (stack_.size() < red_zone_ + stack_bytes) stack_.resize(red_zone_ + stack_bytes);
   pages_.clear();
   last_ = 0;
   used_ = 0;
@@ -41,7 +42,7 @@ void Snapshot::open(Address stack, std::size_t stack_bytes, const Prediction& pr
     pool_.resize(most * page_size);
 
   requests_.clear();
-  std::byte* const lowest = stack_.data() + (red_zone - below_);
+  std::byte* const lowest = stack_.data() + (red_zone_ - below_);
   if (stack_bytes != 0) requests_.push_back({stack - below_, {lowest, below_ + stack_bytes}});
   Address start = 0, end = 0;  // the range being built
   for (const Used& used : std::span(predicted).first(most)) {
@@ -96,7 +97,7 @@ bool Snapshot::read(Address address, std::span<std::byte> into) const {
     std::size_t count = std::min(into.size(), page_of(address) + page_size - address);
     if (address >= stack_start_ - below_ && address < stack_start_ + stack_size_) {
       count = std::min(into.size(), stack_start_ + stack_size_ - address);
-      std::memcpy(into.data(), stack_.data() + (address + red_zone - stack_start_), count);
+      std::memcpy(into.data(), stack_.data() + (address + red_zone_ - stack_start_), count);
     } else if (!read_piece(address, into.first(count))) {
       return false;
     }

@@ -30,10 +30,11 @@ class Snapshot : public Memory {
   explicit Snapshot(const Memory& target) : target_(&target) {}
 
   // Forgets everything and opens the snapshot for a new stop. Reads `stack` … `stack + stack_bytes`
-  // and the predicted blocks at once. Also reads some bytes below `stack`: a function's epilogue
-  // may have popped registers from there already. If the stack range cannot be read to its end, its
-  // readable beginning is kept: the mapping of a thread's stack may continue beyond a guard page.
-  void open(Address stack, std::size_t stack_bytes, const Prediction& predicted);
+  // and the predicted blocks at once. Also reads `red_zone` bytes below `stack` (Machine), as far as
+  // they are in the same page: a function's epilogue may have popped registers from there already.
+  // If the stack range cannot be read to its end, its readable beginning is kept: the mapping of a
+  // thread's stack may continue beyond a guard page.
+  void open(Address stack, std::size_t stack_bytes, const Prediction& predicted, std::size_t red_zone = 0);
   void close() { open_ = false; }
 
   bool read(Address address, std::span<std::byte> into) const override;
@@ -47,7 +48,7 @@ class Snapshot : public Memory {
   void predict(Prediction& prediction) const;
   // The part of the stack range that could be read. Not a copy.
   Address stack_start() const { return stack_start_; }
-  std::span<const std::byte> stack() const { return {stack_.data() + red_zone, stack_size_}; }
+  std::span<const std::byte> stack() const { return {stack_.data() + red_zone_, stack_size_}; }
 
  private:
   struct Page {
@@ -65,14 +66,14 @@ class Snapshot : public Memory {
   bool read_piece(Address address, std::span<std::byte> into) const;
 
   const Memory* target_;
-  static constexpr std::size_t red_zone = 128;  // System V x86-64 ABI, 3.2.2
   bool open_ = false;
+  std::size_t red_zone_ = 0;
   std::size_t below_ = 0;  // bytes read below stack_start_
   Address stack_start_ = 0;
   std::size_t stack_size_ = 0;
-  std::vector<std::byte> stack_ = std::vector<std::byte>(red_zone);  // starts red_zone bytes below stack_start_
-  mutable std::vector<Page> pages_;                                  // ascending
-  mutable std::size_t last_ = 0;                                     // index into pages_: the page found last
+  std::vector<std::byte> stack_;     // starts red_zone_ bytes below stack_start_
+  mutable std::vector<Page> pages_;  // ascending
+  mutable std::size_t last_ = 0;     // index into pages_: the page found last
   mutable std::vector<std::byte> pool_;
   mutable std::size_t used_ = 0;  // bytes used of pool_
   mutable std::vector<Request> requests_;

@@ -10,7 +10,11 @@
 namespace luaspy {
 
 StackReader::StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits)
-    : merging_(merging), map_(mapped, memory), objects_(memory), lua_(memory, objects_, limits), own_look_(memory) {
+    : merging_(merging),
+      map_(mapped, memory),
+      objects_(memory),
+      lua_(memory, objects_, limits, map_.machine()),
+      own_look_(memory) {
   refresh();
 }
 
@@ -60,10 +64,11 @@ bool StackReader::read(Look& look, const Registers& registers, const Prediction&
   const Address known_size = predicted.stack_end - registers.sp();  // huge if stack_end is below sp
   look.cut = hurry && predicted.stack_end != 0 && known_size < whole;
   Snapshot& snapshot = look.snapshot;
-  snapshot.open(registers.sp(), look.cut ? known_size : whole, predicted.memory);
+  const std::size_t red_zone = map_.machine().red_zone;
+  snapshot.open(registers.sp(), look.cut ? known_size : whole, predicted.memory, red_zone);
   // A guessed stack size may reach beyond the stack. Its first page can be read.
   if (snapshot.stack().empty())
-    snapshot.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {});
+    snapshot.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {}, red_zone);
   if (snapshot.stack().empty()) return false;
   const bool all = !hurry || policy_.takes_care();
   lua_.locate(snapshot, registers, look.stack(), {predicted.stack_start, predicted.stack}, all, look.located,

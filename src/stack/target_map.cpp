@@ -19,7 +19,7 @@ std::vector<Address> code_starts(const AddressSpace& space) {
 TargetMap::TargetMap(const Mapped& mapped, const Memory& memory)
     : mapped_(mapped),
       modules_(memory, [&mapped](const Mapping& mapping) { return mapped.open_mapped(mapping).release(); }),
-      unwinder_(modules_),
+      unwinder_(modules_, machine_),
       functions_(modules_, unwinder_) {}
 
 bool TargetMap::has_new_code(const AddressSpace& space) const { return code_starts(space) != code_starts(space_); }

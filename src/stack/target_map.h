@@ -12,7 +12,8 @@ namespace luaspy {
 
 class TargetMap {
  public:
-  // `mapped` and `memory` must outlive it.
+  // `mapped` and `memory` must outlive it. The target is one of the processor that luaspy is built
+  // for, live or in a core file.
   TargetMap(const Mapped& mapped, const Memory& memory);
 
   // Call these in this order. Another thread may read space(), which changes only in take(): that
@@ -31,6 +32,7 @@ class TargetMap {
   // up to 63 calls.
   bool is_due();
 
+  const Machine& machine() const { return machine_; }
   const AddressSpace& space() const { return space_; }
   const Modules& modules() const { return modules_; }
   const Detector& detector() const { return detector_; }
@@ -40,6 +42,7 @@ class TargetMap {
 
  private:
   const Mapped& mapped_;
+  const Machine& machine_ = own_machine();
   AddressSpace space_;
   Detector detector_;
   Modules modules_;

@@ -22,8 +22,8 @@ class VmFrames : public FrameRule {
 
   // `cframes`: the C frames of all states that run on the thread; `on_trace`: the thread runs
   // machine code.
-  VmFrames(const Modules& modules, const NativeCode& native, std::vector<Address> cframes, bool on_trace,
-           TraceOf trace_of);
+  VmFrames(const Machine& machine, const Modules& modules, const NativeCode& native, std::vector<Address> cframes,
+           bool on_trace, TraceOf trace_of);
 
   bool step(const NativeFrame& from, const Memory& stack, Registers& caller) const override;
 
@@ -33,10 +33,11 @@ class VmFrames : public FrameRule {
  private:
   // Sets the caller's registers as they are after leaving the C frame at `cframe`. False if that
   // has no return address.
-  bool leave(Address cframe, unsigned frame_size, bool saves_r12_r13, const Memory& stack, Registers& caller) const;
+  static bool leave(Address cframe, const VmCode& vm, const Memory& stack, Registers& caller);
   bool follows_a_call(Address address) const;
   bool meets_trace(const NativeFrame& frame) const;
 
+  const Machine& machine_;
   const Modules& modules_;
   const NativeCode& native_;
   std::vector<Address> cframes_;  // ascending

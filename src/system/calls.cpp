@@ -24,6 +24,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "system/kernel_registers.h"
+
 namespace luaspy::system {
 namespace {
 
@@ -128,22 +130,12 @@ Failure detach(pid_t tid, int signal) {
   return failure_if(::ptrace(PTRACE_DETACH, tid, nullptr, static_cast<long>(signal)) != 0);
 }
 
-Registers registers_of(const user_regs_struct& raw) {
-  const std::array values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi, raw.rbp, raw.rsp, raw.r8,
-                             raw.r9,  raw.r10, raw.r11, raw.r12, raw.r13, raw.r14, raw.r15, raw.rip};
-  static_assert(values.size() == register_count);
-  Registers registers;
-  for (unsigned number = 0; number < register_count; ++number) registers.set(number, values[number]);
-  return registers;
-}
-
 Failure read_registers(pid_t tid, Registers& registers, bool* at_system_call) {
   user_regs_struct raw;
   iovec vector{&raw, sizeof raw};
   if (::ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &vector) != 0) return {errno};
   registers = registers_of(raw);
-  // An interrupt puts a negative number there (arch/x86/entry/entry_64.S).
-  if (at_system_call != nullptr) *at_system_call = static_cast<std::int64_t>(raw.orig_rax) >= 0;
+  if (at_system_call != nullptr) *at_system_call = is_at_system_call(raw);
   return {};
 }
 

@@ -16,8 +16,6 @@
 #include "base/file_descriptor.h"
 #include "base/registers.h"
 
-struct user_regs_struct;  // sys/user.h
-
 namespace luaspy::system {
 
 // The result of a system call: the value of errno if it failed, 0 if it succeeded.
@@ -62,10 +60,9 @@ Failure seize(pid_t tid);
 Failure interrupt(pid_t tid);
 // Resumes a stopped thread, no longer traced, and delivers `signal` to it if that is not 0.
 Failure detach(pid_t tid, int signal);
-// `at_system_call`: the thread stopped at the return from a system call (orig_rax is its number),
-// not where an interrupt stopped it.
+// `at_system_call`: the thread stopped at the return from a system call, not where an interrupt
+// stopped it.
 Failure read_registers(pid_t tid, Registers& registers, bool* at_system_call = nullptr);
-Registers registers_of(const user_regs_struct& raw);
 
 struct WaitStatus {
   enum class Kind { none, stopped, ended, interrupted } kind = Kind::none;

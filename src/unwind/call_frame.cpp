@@ -137,34 +137,29 @@ struct Rule {
   std::span<const std::byte> expression;
 };
 
-constexpr std::size_t kept_count = callee_saved_registers.size() + 1;  // the last is the return address
-
-// By register: its index among those that are kept.
-constexpr std::uint8_t not_kept = 0xff;
-constexpr std::array<std::uint8_t, register_count> places = [] {
-  std::array<std::uint8_t, register_count> table{};
-  table.fill(not_kept);
-  for (std::size_t i = 0; i + 1 < kept_count; ++i) table[callee_saved_registers[i]] = static_cast<std::uint8_t>(i);
-  table[rip] = kept_count - 1;
-  return table;
-}();
-std::uint8_t kept(std::uint64_t number) { return number < register_count ? places[number] : not_kept; }
-
 struct Rules {
-  // System V x86-64 ABI: registers without a rule keep their value; the return address must have a
-  // rule.
-  Rules() { registers.back().kind = Rule::Kind::undefined; }
+  // Registers without a rule keep their value; the return address must have a rule.
+  Rules() { return_address.kind = Rule::Kind::undefined; }
   enum class Cfa : std::uint8_t { unknown, offset, expression } cfa = Cfa::unknown;
   std::uint64_t cfa_register = 0;
   std::int64_t cfa_offset = 0;
   std::span<const std::byte> cfa_expression;
-  std::array<Rule, kept_count> registers;
+  std::array<Rule, Machine::most_callee_saved> saved;  // of Machine::callee_saved
+  Rule return_address;
+
+  // That of the register that DWARF calls `number`; nullptr if it is not kept.
+  Rule* of(const Machine& machine, std::uint64_t number) {
+    if (number == machine.dwarf_return_address) return &return_address;
+    const auto place = std::ranges::find(machine.callee_saved, machine.of_dwarf(number));
+    return place != machine.callee_saved.end() ? &saved[static_cast<std::size_t>(place - machine.callee_saved.begin())]
+                                               : nullptr;
+  }
 };
 
 // DWARF 5, 6.4.2: executes the instructions of a CIE and an FDE that apply at one pc.
 class Interpreter {
  public:
-  explicit Interpreter(const CallFrameEntry& entry) : entry_(entry) {}
+  Interpreter(const Machine& machine, const CallFrameEntry& entry) : machine_(machine), entry_(entry) {}
 
   // False if the instructions are invalid or too many.
   bool run(Address pc) {
@@ -208,10 +203,10 @@ class Interpreter {
   }
   std::int64_t factored(std::int64_t offset) const { return factored(static_cast<std::uint64_t>(offset)); }
   void set(std::uint64_t number, const Rule& rule) {
-    if (const std::uint8_t which = kept(number); which != not_kept) rules_.registers[which] = rule;
+    if (Rule* const kept = rules_.of(machine_, number)) *kept = rule;
   }
   void restore(std::uint64_t number) {
-    if (const std::uint8_t which = kept(number); which != not_kept) rules_.registers[which] = initial_.registers[which];
+    if (Rule* const kept = rules_.of(machine_, number)) *kept = *initial_.of(machine_, number);
   }
 
   bool move(unsigned opcode, EncodedBytes& bytes) {
@@ -306,6 +301,7 @@ class Interpreter {
     return remembered_.pop_back(), true;
   }
 
+  const Machine& machine_;
   const CallFrameEntry& entry_;
   Rules rules_, initial_;
   std::vector<Rules> remembered_;
@@ -325,29 +321,30 @@ std::optional<std::int32_t> small(std::int64_t value) {
   return static_cast<std::int32_t>(value);
 }
 
-std::optional<Based> based(std::uint64_t number, std::int64_t offset) {
+std::optional<Based> based(const Machine& machine, std::uint64_t dwarf_number, std::int64_t offset) {
+  const unsigned number = machine.of_dwarf(dwarf_number);
   const std::optional<std::int32_t> near_enough = small(offset);
-  if (number >= register_count || !near_enough) return std::nullopt;
+  if (number == Machine::no_register || !near_enough) return std::nullopt;
   return Based{static_cast<std::uint8_t>(number), *near_enough};
 }
 
 // Takes DW_OP_breg0 to 31, or DW_OP_bregx.
-std::optional<Based> take_based(EncodedBytes& expression) {
+std::optional<Based> take_based(const Machine& machine, EncodedBytes& expression) {
   const unsigned operation = expression.take<std::uint8_t>();
   std::uint64_t number = operation - unsigned{DW_OP_breg0};
   if (operation == DW_OP_bregx) number = expression.uleb();
   else if (operation < DW_OP_breg0 || operation > DW_OP_breg31) return std::nullopt;
   const std::int64_t offset = expression.sleb();
-  return expression.good() ? based(number, offset) : std::nullopt;
+  return expression.good() ? based(machine, number, offset) : std::nullopt;
 }
 
 // GNU ld, elf_x86_64_eh_frame_plt: sp + 8 + (((pc & 15) >= n) << 3). `rest` is what comes after
 // sp + 8; returns n.
-std::optional<std::uint8_t> pushed_in_plt(std::span<const std::byte> rest) {
+std::optional<std::uint8_t> pushed_in_plt(const Machine& machine, std::span<const std::byte> rest) {
   constexpr std::array<std::uint8_t, 9> pattern = {DW_OP_breg16, 0,          DW_OP_lit15, DW_OP_and, DW_OP_lit0,
                                                    DW_OP_ge,     DW_OP_lit3, DW_OP_shl,   DW_OP_plus};
   constexpr std::size_t n = 4;
-  if (rest.size() != pattern.size()) return std::nullopt;
+  if (rest.size() != pattern.size() || machine.of_dwarf(16) != Registers::pc_number) return std::nullopt;
   const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(rest[i]); };
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (i != n && byte(i) != pattern[i]) return std::nullopt;
@@ -356,16 +353,16 @@ std::optional<std::uint8_t> pushed_in_plt(std::span<const std::byte> rest) {
   return static_cast<std::uint8_t>(byte(n) - DW_OP_lit0);
 }
 
-bool put_cfa(const Rules& rules, FrameRow& row) {
+bool put_cfa(const Machine& machine, const Rules& rules, FrameRow& row) {
   std::optional<Based> base;
   FrameRow::Cfa form = FrameRow::Cfa::offset;
-  if (rules.cfa == Rules::Cfa::offset) base = based(rules.cfa_register, rules.cfa_offset);
+  if (rules.cfa == Rules::Cfa::offset) base = based(machine, rules.cfa_register, rules.cfa_offset);
   if (rules.cfa == Rules::Cfa::expression) {
     EncodedBytes expression(rules.cfa_expression);
-    base = take_based(expression);
+    base = take_based(machine, expression);
     const std::span<const std::byte> rest = expression.rest();
-    const std::optional<std::uint8_t> pushed = pushed_in_plt(rest);
-    if (base && base->number == rsp && pushed) form = FrameRow::Cfa::plt, row.pushed = *pushed;
+    const std::optional<std::uint8_t> pushed = pushed_in_plt(machine, rest);
+    if (base && base->number == Registers::sp_number && pushed) form = FrameRow::Cfa::plt, row.pushed = *pushed;
     else if (rest.size() == 1 && rest[0] == std::byte{DW_OP_deref}) form = FrameRow::Cfa::word;
     else if (!rest.empty()) return false;
   }
@@ -374,7 +371,7 @@ bool put_cfa(const Rules& rules, FrameRow& row) {
   return true;
 }
 
-std::optional<FrameRow::Slot> slot_of(const Rule& rule) {
+std::optional<FrameRow::Slot> slot_of(const Machine& machine, const Rule& rule) {
   using Where = FrameRow::Where;
   switch (rule.kind) {
     case Rule::Kind::same:
@@ -385,12 +382,14 @@ std::optional<FrameRow::Slot> slot_of(const Rule& rule) {
       const std::optional<std::int32_t> offset = small(rule.value);
       return offset ? std::optional(FrameRow::Slot{*offset, 0, Where::at_cfa}) : std::nullopt;
     }
-    case Rule::Kind::in_register:
-      if (static_cast<std::uint64_t>(rule.value) >= register_count) return std::nullopt;
-      return FrameRow::Slot{0, static_cast<std::uint8_t>(rule.value), Where::in_register};
+    case Rule::Kind::in_register: {
+      const unsigned number = machine.of_dwarf(static_cast<std::uint64_t>(rule.value));
+      if (number == Machine::no_register) return std::nullopt;
+      return FrameRow::Slot{0, static_cast<std::uint8_t>(number), Where::in_register};
+    }
     case Rule::Kind::expression: {
       EncodedBytes expression(rule.expression);
-      const std::optional<Based> base = take_based(expression);
+      const std::optional<Based> base = take_based(machine, expression);
       return base && expression.empty() ? std::optional(FrameRow::Slot{base->offset, base->number, Where::at_register})
                                         : std::nullopt;
     }
@@ -400,12 +399,13 @@ std::optional<FrameRow::Slot> slot_of(const Rule& rule) {
   return std::nullopt;
 }
 
-bool put_slots(const Rules& rules, FrameRow& row) {
+bool put_slots(const Machine& machine, const Rules& rules, FrameRow& row) {
   std::int32_t lowest = 0, highest = std::numeric_limits<std::int32_t>::min();
-  for (std::size_t i = 0; i < kept_count; ++i) {
-    const std::optional<FrameRow::Slot> slot = slot_of(rules.registers[i]);
+  const std::size_t count = machine.callee_saved.size();
+  for (std::size_t i = 0; i <= count; ++i) {
+    const std::optional<FrameRow::Slot> slot = slot_of(machine, i < count ? rules.saved[i] : rules.return_address);
     if (!slot) return false;
-    (i + 1 < kept_count ? row.saved[i] : row.return_address) = *slot;
+    (i < count ? row.saved[i] : row.return_address) = *slot;
     if (slot->where == FrameRow::Where::at_cfa)
       lowest = std::min(lowest, slot->offset), highest = std::max(highest, slot->offset);
   }
@@ -440,12 +440,12 @@ std::optional<CallFrameEntry> find_entry(const LoadedBytes& loaded, Address head
   return entry && pc >= entry->start && pc < entry->end ? entry : std::nullopt;
 }
 
-FrameRow row_at(const CallFrameEntry& entry, Address pc) {
-  Interpreter interpreter(entry);
+FrameRow row_at(const Machine& machine, const CallFrameEntry& entry, Address pc) {
+  Interpreter interpreter(machine, entry);
   FrameRow row;
   row.interrupted = entry.interrupted;
-  if (entry.return_address != rip || !interpreter.run(pc)) return {};
-  return put_cfa(interpreter.rules(), row) && put_slots(interpreter.rules(), row) ? row : FrameRow{};
+  if (entry.return_address != machine.dwarf_return_address || !interpreter.run(pc)) return {};
+  return put_cfa(machine, interpreter.rules(), row) && put_slots(machine, interpreter.rules(), row) ? row : FrameRow{};
 }
 
 }  // namespace luaspy

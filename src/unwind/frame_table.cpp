@@ -33,18 +33,16 @@ FrameTable::FrameTable(std::span<const std::byte> file, const ElfHeaders& header
   }
 }
 
-FrameRow FrameTable::at(Address pc, Address start, Address end) const {
+FrameRow FrameTable::at(const Machine& machine, Address pc, Address start, Address end) const {
   if (header_size_ == 0 || pc < start || pc >= end) return {};
   const std::optional<CallFrameEntry> entry = find_entry(bytes_, header_, header_size_, pc - bias_);
   // The caller found [start, end) in the same table, but by other code, which may have read it
   // differently.
   const bool same_function = entry && entry->start + bias_ >= start && entry->end + bias_ <= end;
-  return same_function ? row_at(*entry, pc - bias_) : FrameRow{};
+  return same_function ? row_at(machine, *entry, pc - bias_) : FrameRow{};
 }
 
-static_assert(callee_saved_registers[1] == rbp);
-
-Stepped FrameRow::step(const NativeFrame& from, const Memory& stack, Registers& caller) const {
+Stepped FrameRow::step(const Machine& machine, const NativeFrame& from, const Memory& stack, Registers& caller) const {
   if (cfa == Cfa::unknown || !from.registers.knows(number)) return Stepped::unknown;
   Address top = from.registers[number] + static_cast<Address>(std::int64_t{offset});
   if (cfa == Cfa::plt && (from.pc & 15) >= pushed) top += 8;
@@ -53,8 +51,9 @@ Stepped FrameRow::step(const NativeFrame& from, const Memory& stack, Registers& 
     if (!word) return Stepped::unknown;
     top = *word;
   }
-  // libunwind also treats an undefined rbp as the end.
-  if (return_address.where == Where::undefined || saved[1].where == Where::undefined) return Stepped::root;
+  // libunwind also treats an undefined frame pointer as the end.
+  if (return_address.where == Where::undefined || saved[machine.frame_pointer_place].where == Where::undefined)
+    return Stepped::root;
   std::array<std::byte, near> below;
   const auto depth = static_cast<std::size_t>(-lowest);
   const bool have_below = depth != 0 && stack.read(top - depth, std::span(below).first(depth));
@@ -69,11 +68,13 @@ Stepped FrameRow::step(const NativeFrame& from, const Memory& stack, Registers& 
     }
     return true;
   };
-  for (std::size_t i = 0; i < saved.size(); ++i) {
-    if (!restore(callee_saved_registers[i], saved[i])) return Stepped::unknown;
+  const std::span<const std::uint8_t> kept = machine.callee_saved;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (!restore(kept[i], saved[i])) return Stepped::unknown;
   }
-  if (!restore(rip, return_address) || !caller.knows(rip)) return Stepped::unknown;
-  caller.set(rsp, top);
+  constexpr unsigned pc = Registers::pc_number;
+  if (!restore(pc, return_address) || !caller.knows(pc)) return Stepped::unknown;
+  caller.set_sp(top);
   return caller.pc() == from.pc && top == from.sp ? Stepped::unknown : Stepped::caller;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 // The call frame information (DWARF 5, 6.4) at one pc, in a form in which a step from a frame to
-// its caller takes nanoseconds. x86-64.
+// its caller takes nanoseconds. Registers have luaspy's numbers, not DWARF's.
 
 #include <compare>
 
+#include "arch/machine.h"
 #include "base/frame.h"
 #include "unwind/elf_headers.h"
 
@@ -32,7 +33,7 @@ struct FrameRow {
   };
   struct Slot {
     std::int32_t offset = 0;
-    std::uint8_t number = 0;  // Register
+    std::uint8_t number = 0;  // of the register
     Where where = Where::same;
     auto operator<=>(const Slot&) const = default;
   };
@@ -40,19 +41,19 @@ struct FrameRow {
   static constexpr std::int32_t near = 128;  // bytes below the CFA: registers are usually saved there, in one piece
 
   Cfa cfa = Cfa::unknown;
-  std::uint8_t number = 0;   // Register that the CFA is relative to
+  std::uint8_t number = 0;   // of the register that the CFA is relative to
   std::uint8_t pushed = 0;   // plt: bytes from an entry's start to the end of its push
   bool interrupted = false;  // a signal handler's return: its caller was not calling
   std::int32_t offset = 0;
   std::int32_t lowest = 0;  // the lowest offset of the slots at_cfa, if all of these are words between it and the CFA
                             // and it is at most `near` below the CFA; else 0
-  std::array<Slot, callee_saved_registers.size()> saved{};  // of callee_saved_registers
+  std::array<Slot, Machine::most_callee_saved> saved{};  // of Machine::callee_saved
   Slot return_address{};
   auto operator<=>(const FrameRow&) const = default;
 
   // Sets the caller's pc, sp and callee-saved registers from those known in `from`; sp is the CFA.
   // Returns `unknown` if anything that the row needs is not available.
-  Stepped step(const NativeFrame& from, const Memory& stack, Registers& caller) const;
+  Stepped step(const Machine& machine, const NativeFrame& from, const Memory& stack, Registers& caller) const;
 };
 
 // The call frame information of an ELF file (call_frame.h), read on demand.
@@ -64,7 +65,7 @@ class FrameTable {
 
   // The row at `pc`, which is in the function [start, end), in addresses of the target. The row's
   // CFA is unknown if there is no such row.
-  FrameRow at(Address pc, Address start, Address end) const;
+  FrameRow at(const Machine& machine, Address pc, Address start, Address end) const;
 
  private:
   FrameTable(std::span<const std::byte> file, const ElfHeaders& headers, Address bias);

@@ -2,6 +2,8 @@
 
 #include <libunwind.h>
 
+#include <algorithm>
+
 // libunwind's search in a table with the form of .eh_frame_hdr. It is exported for remote unwinders
 // (perf uses it, too), but no public header declares it.
 extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t*, unw_proc_info_t*, int,
@@ -13,6 +15,7 @@ namespace {
 // What libunwind's callbacks read.
 struct Source {
   const Modules& modules;
+  const Machine& machine;
   const Memory* stack = nullptr;  // nullptr except during a step: tables are also searched at other times
   Registers registers;
   int reads_left = 0;  // limits a step or a search: call frame information may be as long as a file
@@ -66,12 +69,13 @@ int access_memory(unw_addr_space_t, unw_word_t address, unw_word_t* value, int w
   return module != nullptr && module->read(address, bytes) ? 0 : -UNW_EINVAL;
 }
 
-int access_register(unw_addr_space_t, unw_regnum_t number, unw_word_t* value, int write, void* argument) {
+// libunwind's numbers of registers are DWARF's (libunwind-x86_64.h, libunwind-aarch64.h).
+int access_register(unw_addr_space_t, unw_regnum_t dwarf, unw_word_t* value, int write, void* argument) {
   const Registers& registers = source(argument).registers;
-  if (write != 0 || number < 0 || number >= static_cast<int>(register_count) ||
-      !registers.knows(static_cast<unsigned>(number)))
-    return -UNW_EBADREG;
-  *value = registers[static_cast<unsigned>(number)];
+  if (write != 0 || dwarf < 0) return -UNW_EBADREG;
+  const unsigned number = source(argument).machine.of_dwarf(static_cast<std::uint64_t>(dwarf));
+  if (number == Machine::no_register || !registers.knows(number)) return -UNW_EBADREG;
+  *value = registers[number];
   return 0;
 }
 
@@ -79,21 +83,23 @@ int no_float_register(unw_addr_space_t, unw_regnum_t, unw_fpreg_t*, int, void*) 
 int no_resume(unw_addr_space_t, unw_cursor_t*, void*) { return -UNW_EINVAL; }
 int no_name(unw_addr_space_t, unw_word_t, char*, std::size_t, unw_word_t*, void*) { return -UNW_ENOINFO; }
 
-Registers read_cursor(unw_cursor_t& cursor) {
+Registers read_cursor(const Machine& machine, unw_cursor_t& cursor) {
   Registers registers;
   unw_word_t value = 0;
-  for (const unsigned number : callee_saved_registers) {
-    if (unw_get_reg(&cursor, static_cast<int>(number), &value) == 0) registers.set(number, value);
+  for (std::size_t dwarf = 0; dwarf < machine.by_dwarf.size(); ++dwarf) {
+    const std::uint8_t number = machine.by_dwarf[dwarf];
+    if (std::ranges::find(machine.callee_saved, number) == machine.callee_saved.end()) continue;
+    if (unw_get_reg(&cursor, static_cast<int>(dwarf), &value) == 0) registers.set(number, value);
   }
-  if (unw_get_reg(&cursor, UNW_REG_SP, &value) == 0) registers.set(rsp, value);
-  if (unw_get_reg(&cursor, UNW_REG_IP, &value) == 0) registers.set(rip, value);
+  if (unw_get_reg(&cursor, UNW_REG_SP, &value) == 0) registers.set_sp(value);
+  if (unw_get_reg(&cursor, UNW_REG_IP, &value) == 0) registers.set_pc(value);
   return registers;
 }
 
 }  // namespace
 
 struct LibunwindCursor::Space {
-  explicit Space(const Modules& modules) : source{modules, nullptr, {}, 0} {
+  Space(const Modules& modules, const Machine& machine) : source{modules, machine, nullptr, {}, 0} {
     accessors.find_proc_info = find_proc_info;
     accessors.put_unwind_info = put_unwind_info;
     accessors.get_dyn_info_list_addr = no_dynamic_info;
@@ -127,7 +133,8 @@ std::vector<Address> table_starts(const Module& module) {
   return starts;
 }
 
-LibunwindCursor::LibunwindCursor(const Modules& modules) : space_(std::make_unique<Space>(modules)) {}
+LibunwindCursor::LibunwindCursor(const Modules& modules, const Machine& machine)
+    : space_(std::make_unique<Space>(modules, machine)) {}
 LibunwindCursor::~LibunwindCursor() = default;
 
 void LibunwindCursor::forget() {
@@ -150,11 +157,11 @@ Stepped LibunwindCursor::step(const NativeFrame& from, Address lookup, const Mem
   reads.reads_left = Source::most_reads;
   if (!goes_on_) {
     reads.registers = from.registers;
-    reads.registers.set(rip, lookup);  // libunwind assumes that the first frame was not calling
+    reads.registers.set_pc(lookup);  // libunwind assumes that the first frame was not calling
     goes_on_ = unw_init_remote(&space_->cursor, space_->space, &reads) == 0;
   }
   const int status = goes_on_ ? unw_step(&space_->cursor) : -UNW_ENOINFO;
-  if (status > 0) caller = read_cursor(space_->cursor);
+  if (status > 0) caller = read_cursor(reads.machine, space_->cursor);
   else leave();
   reads.stack = nullptr;
   if (status < 0) return Stepped::unknown;

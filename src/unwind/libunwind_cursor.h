@@ -16,7 +16,7 @@ std::vector<Address> table_starts(const Module& module);
 
 class LibunwindCursor {
  public:
-  explicit LibunwindCursor(const Modules& modules);
+  LibunwindCursor(const Modules& modules, const Machine& machine);
   ~LibunwindCursor();
 
   // The function [start, end) that has call frame information for `address`; false if there is

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 
-#include "arch/x86_64/calls.h"
 #include "unwind/elf_headers.h"
 
 namespace luaspy {
@@ -171,9 +170,8 @@ std::optional<Symbol> Module::symbol(Address address) const {
   return symbols_->find(address);
 }
 
-// Intel SDM: CALL rel32 is E8 and four bytes. Other bytes sometimes look like it, but then the
-// target is rarely code of the same module.
-const std::vector<Address>& Module::call_targets() const {
+// Data sometimes looks like a call, but then the target is rarely code of the same module.
+const std::vector<Address>& Module::call_targets(const MachineCode& machine) const {
   if (call_targets_) return *call_targets_;
   std::vector<Address> targets;
   std::size_t left = most_code;
@@ -181,8 +179,8 @@ const std::vector<Address>& Module::call_targets() const {
     if (!segment.executable) continue;
     const auto code = bytes_.subspan(segment.offset, std::min<std::size_t>(segment.end - segment.start, left));
     left -= code.size();
-    for (std::size_t i = 0; i + 5 <= code.size() && targets.size() < most_targets; ++i) {
-      const std::optional<Address> target = direct_call_at(segment.start + i, code.subspan(i));
+    for (std::size_t i = 0; i < code.size() && targets.size() < most_targets; i += machine.alignment) {
+      const std::optional<Address> target = machine.direct_call_at(segment.start + i, code.subspan(i));
       if (target && executes(*target)) targets.push_back(*target);
     }
   }

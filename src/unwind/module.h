@@ -52,7 +52,7 @@ class Module {
 
   // The starts of functions that are called directly: the sorted targets of the call instructions
   // in executable segments. For code without call frame information or symbols. Computed once.
-  const std::vector<Address>& call_targets() const;
+  const std::vector<Address>& call_targets(const MachineCode& machine) const;
 
   using Opener = std::function<int(const Mapping&)>;  // returns a file descriptor that the module then owns; -1 if the
                                                       // file is not available

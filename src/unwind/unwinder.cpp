@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
-#include "arch/x86_64/calls.h"
-#include "arch/x86_64/prologue.h"
-
 namespace luaspy {
 
-Unwinder::Unwinder(const Modules& modules, Source source)
-    : modules_(modules), source_(source), libunwind_(modules), places_(first_places) {
+Unwinder::Unwinder(const Modules& modules, const Machine& machine, Source source)
+    : modules_(modules), machine_(machine), source_(source), libunwind_(modules, machine), places_(first_places) {
   rows_.emplace_back();  // unknown_row
 }
 
@@ -30,7 +27,8 @@ const Unwinder::Place& Unwinder::place(Address lookup) const {
   const Module* const module = modules_.find(lookup);
   if (libunwind_.find(lookup, place.function.start, place.function.end)) {
     const FrameTable* const table = source_ == Source::rows ? module->frames() : nullptr;
-    place.row = table != nullptr ? number_of(table->at(lookup, place.function.start, place.function.end)) : unknown_row;
+    place.row = table != nullptr ? number_of(table->at(machine_, lookup, place.function.start, place.function.end))
+                                 : unknown_row;
   } else if (module != nullptr) {
     place.function = function_without_tables(*module, lookup);
   }
@@ -69,7 +67,7 @@ std::uint32_t Unwinder::number_of(const FrameRow& row) const {
 Unwinder::Range Unwinder::function_without_tables(const Module& module, Address address) const {
   if (!module.executes(address))
     return {};  // its bytes are missing: the nearest known function may be an unrelated one
-  const std::vector<Address>& targets = module.call_targets();
+  const std::vector<Address>& targets = module.call_targets(machine_.code);
   const auto next = std::ranges::upper_bound(targets, address);
   Range range;
   if (next != targets.begin()) range = {*std::prev(next), next != targets.end() ? *next : address + 1};
@@ -86,7 +84,7 @@ std::vector<Unwinder::Range> Unwinder::functions(const Module& module) const {
   std::vector<Address> starts = table_starts(module);
   // The tables of a program do not cover object files that were compiled without them.
   Range known;
-  for (const Address target : module.call_targets()) {
+  for (const Address target : module.call_targets(machine_.code)) {
     if (!libunwind_.find(target, known.start, known.end)) starts.push_back(target);
   }
   std::ranges::sort(starts);
@@ -174,7 +172,7 @@ Stepped Unwinder::step_by_tables(const NativeFrame& from, std::uint32_t row, boo
   if (source_ == Source::rows && !libunwind_.goes_on()) {
     if (interrupted) row = place(from.pc).row;
     const FrameRow& said = rows_[row != no_row ? row : unknown_row];
-    const Stepped stepped = said.step(from, stack, caller);
+    const Stepped stepped = said.step(machine_, from, stack, caller);
     if (stepped != Stepped::unknown) {
       interrupted = said.interrupted;
       return stepped;
@@ -202,7 +200,7 @@ bool Unwinder::never_returns(Address pc) const {
   std::size_t size = code.size();
   while (size != 0 && (module == nullptr || !module->read(pc, std::span(code).first(size))))
     size /= 2;  // the code may be the last of its module
-  return ends_here(std::span(code).first(size));
+  return machine_.code.ends_here(std::span(code).first(size));
 }
 
 bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const {
@@ -212,44 +210,45 @@ bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Regist
     return false;
   std::vector<std::byte> code(from.pc - from.function);
   if (!module->read(from.function, code)) return false;
-  const std::optional<FrameShape> shape = shape_of_frame(code, code.size());
+  const std::optional<FrameShape> shape = machine_.code.shape_of_frame(code, code.size());
   if (!shape) return false;
   Address slot = from.sp + static_cast<Address>(shape->depth);
-  if (shape->frame_pointer && from.registers.knows(rbp))
-    slot = from.registers[rbp] + static_cast<Address>(*shape->frame_pointer);
+  const unsigned frame_pointer = machine_.frame_pointer();
+  if (shape->frame_pointer && from.registers.knows(frame_pointer))
+    slot = from.registers[frame_pointer] + static_cast<Address>(*shape->frame_pointer);
   const std::optional<Address> address = stack.get<Address>(slot);
   if (slot < from.sp || !address || match_return(*address, from) == Match::none) return false;
   caller = {};
-  for (const unsigned number : callee_saved_registers) {
+  for (const unsigned number : machine_.callee_saved) {
     if (from.registers.knows(number)) caller.set(number, from.registers[number]);
   }
   for (const FrameShape::Saved& saved : shape->saved) {
     if (const std::optional<Address> value = stack.get<Address>(slot - static_cast<Address>(saved.below)))
       caller.set(saved.number, *value);
   }
-  caller.set(rip, *address);
-  caller.set(rsp, slot + 8);
+  caller.set_pc(*address);
+  caller.set_sp(slot + 8);
   return true;
 }
 
-// The frame pointer comes first, if it leads to a frame: [rbp + 8] is the return address of the
-// call of `from`'s function. Next is the nearest word above sp that is certainly such an address;
-// otherwise, the nearest that may be one.
+// The frame pointer comes first, if it leads to a frame: 8 bytes above it is the return address of
+// the call of `from`'s function. Next is the nearest word above sp that is certainly such an
+// address; otherwise, the nearest that may be one.
 bool Unwinder::step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const {
   constexpr std::size_t words_to_scan = 1024;  // 8 KiB: larger frames have been seen only where there is call frame
                                                // information
   const auto take = [&](Address slot, Address return_address) {
     caller = {};
-    caller.set(rip, return_address);
-    caller.set(rsp, slot + 8);
-    // Code with frame pointers pushes rbp right below the return address.
+    caller.set_pc(return_address);
+    caller.set_sp(slot + 8);
+    // Code with frame pointers saves the caller's right below the return address.
     const std::optional<Address> saved = stack.get<Address>(slot - 8);
     if (slot - 8 >= from.sp && saved && *saved > slot && *saved < slot + (1 << 20) && *saved % 8 == 0)
-      caller.set(rbp, *saved);
+      caller.set(machine_.frame_pointer(), *saved);
     return true;
   };
-  const Address frame_pointer = from.registers[rbp];
-  if (from.registers.knows(rbp) && frame_pointer >= from.sp && frame_pointer % 8 == 0) {
+  const Address frame_pointer = from.registers[machine_.frame_pointer()];
+  if (from.registers.knows(machine_.frame_pointer()) && frame_pointer >= from.sp && frame_pointer % 8 == 0) {
     const std::optional<Address> address = stack.get<Address>(frame_pointer + 8);
     if (address && match_return(*address, from) == Match::strong) return take(frame_pointer + 8, *address);
   }
@@ -273,11 +272,12 @@ Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& calle
   if (!modules_.executes(address)) return Match::none;
   const Module* const module = modules_.find(address);
   const Module* const callees = modules_.find(callee.pc);
-  std::array<std::byte, longest_call> before;
+  std::array<std::byte, MachineCode::most_call_bytes> bytes;
+  const auto before = std::span(bytes).first(machine_.code.call_bytes);
   if (!(module != nullptr ? module->read(address - before.size(), before)
                           : modules_.memory().read(address - before.size(), before)))
     return Match::none;
-  const CallSite call = call_before(address, before);
+  const CallSite call = machine_.code.call_before(address, before);
   if (call.kind == CallSite::Kind::none) return Match::none;
   if (call.kind == CallSite::Kind::direct) {
     const auto is_near = [&](Address most) {
@@ -295,14 +295,15 @@ Unwinder::Match Unwinder::match_return(Address address, const NativeFrame& calle
   }
   if (entries_.contains(callee.function)) return Match::strong;
   const bool called_directly = callees != nullptr &&
-                               std::ranges::binary_search(callees->call_targets(), callee.function);
+                               std::ranges::binary_search(callees->call_targets(machine_.code), callee.function);
   return module == nullptr || called_directly || callee.function == 0 ? Match::weak : Match::strong;
 }
 
 bool Unwinder::reaches_through_plt(const Module& caller, Address target, const NativeFrame& callee) const {
-  std::array<std::byte, plt_entry_bytes> entry;
+  std::array<std::byte, MachineCode::most_plt_bytes> bytes;
+  const auto entry = std::span(bytes).first(machine_.code.plt_bytes);
   if (!caller.read(target, entry)) return false;
-  const std::optional<Address> jumps_through = plt_slot(target, entry);
+  const std::optional<Address> jumps_through = machine_.code.plt_slot(target, entry);
   if (!jumps_through) return false;
   const Address slot = *jumps_through;
   const Module* const callees = modules_.find(callee.pc);

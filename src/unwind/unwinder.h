@@ -28,7 +28,9 @@ class Unwinder {
   // What reads call frame information: rows are about twenty times as fast; they must agree with
   // libunwind.
   enum class Source { rows, libunwind };
-  explicit Unwinder(const Modules& modules, Source source = Source::rows);
+  // `machine`: the target's; libunwind reads only own_machine()'s frames. It must outlive this, as
+  // `modules` must.
+  Unwinder(const Modules& modules, const Machine& machine, Source source = Source::rows);
 
   enum class End {
     root,   // the outermost function was reached (its return address is undefined or 0)
@@ -51,6 +53,7 @@ class Unwinder {
   // Adds the start of a function: Lua knows where its C functions start, which code without call
   // frame information does not show. True if the start is new.
   bool note_entry(Address entry);
+  const Machine& machine() const { return machine_; }
   const std::set<Address>& entries() const { return entries_; }
 
   // Call after the modules were updated: rows of unloaded modules are forgotten.
@@ -87,6 +90,7 @@ class Unwinder {
   bool reaches_through_plt(const Module& caller, Address target, const NativeFrame& callee) const;
 
   const Modules& modules_;
+  const Machine& machine_;
   const Source source_;
   LibunwindCursor libunwind_;
   mutable std::vector<Place> places_;  // a hash table by lookup

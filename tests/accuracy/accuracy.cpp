@@ -346,7 +346,7 @@ class Judge {
     for (const NativeFrame& native : pieces_.natives()) {
       if (!pieces_.executes(native)) continue;
       text += fmt::format(" execute+{:#x}", native.pc - native.function);
-      for (const unsigned number : callee_saved_registers) {
+      for (const unsigned number : own_machine().callee_saved) {
         if (call.has_pc(native.registers[number]))
           text += fmt::format(" reg{}={}", number, index(native.registers[number]));
       }

@@ -14,7 +14,8 @@ namespace luaspy {
 
 class Agreement {
  public:
-  explicit Agreement(const Modules& modules) : modules_(modules), reference_(modules, Unwinder::Source::libunwind) {}
+  explicit Agreement(const Modules& modules)
+      : modules_(modules), reference_(modules, own_machine(), Unwinder::Source::libunwind) {}
 
   // The frames that `reader` has just found from `registers` by rows.
   void look(const StackReader& reader, const Registers& registers) {
@@ -33,7 +34,7 @@ class Agreement {
                                             : VmFrames::CodeRange{};
     };
     const Walked& lua = reader.joined().from.lua;
-    const VmFrames rule(modules_, reader.native_code(), lua.vm_frames(), lua.on_trace(), trace_of);
+    const VmFrames rule(own_machine(), modules_, reader.native_code(), lua.vm_frames(), lua.on_trace(), trace_of);
     expected_.clear();
     reference_.unwind(registers, reader.snapshot(), &rule, expected_, 8192);
     const std::string difference = compare(reader.natives(), expected_);
@@ -62,7 +63,7 @@ class Agreement {
       if (a.cfa != b.cfa) return where("CFA", a.cfa, b.cfa);
       if (a.function != b.function) return where("function", a.function, b.function);
       if (a.step != b.step) return where("step", static_cast<Address>(a.step), static_cast<Address>(b.step));
-      for (unsigned number = 0; number < register_count; ++number) {
+      for (unsigned number = 0; number < Registers::most; ++number) {
         const bool same = a.registers.knows(number) == b.registers.knows(number) &&
                           a.registers[number] == b.registers[number];
         if (!same) return where(fmt::format("register {}", number).c_str(), a.registers[number], b.registers[number]);

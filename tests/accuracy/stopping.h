@@ -68,7 +68,7 @@ class Pieces {
     registers_ = registers;
     if (!reader_.read(registers, predicted_, true)) return false;
     cold_active.clear();
-    Locator cold;
+    Locator cold(own_machine());
     std::vector<Address> deferred;
     cold.try_rows(reader_.rows_to_try());
     cold.locate(reader_.snapshot(), registers, {reader_.snapshot().stack_start(), reader_.snapshot().stack()}, {},

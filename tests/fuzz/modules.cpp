@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "arch/x86_64/instruction.h"
+#include "arch/x86_64/machine.h"
 #include "arch/x86_64/prologue.h"
 #include "fuzz.h"
 #include "luastate/detect.h"
@@ -49,9 +50,10 @@ NativeFrame frame_at(Address pc, Address sp) {
   NativeFrame frame;
   frame.pc = frame.lookup = pc;
   frame.sp = sp;
-  for (unsigned number = 0; number < register_count; ++number) frame.registers.set(number, sp + 8 * number);
-  frame.registers.set(rsp, sp);
-  frame.registers.set(rip, pc);
+  for (unsigned number = 0; number < own_machine().register_names.size(); ++number)
+    frame.registers.set(number, sp + 8 * number);
+  frame.registers.set_sp(sp);
+  frame.registers.set_pc(pc);
   return frame;
 }
 
@@ -70,7 +72,7 @@ void look_at_module(Bytes bytes, bool in_memory) {
   modules.update(AddressSpace({mapping}));
   const Module* const module = modules.find(base);
   if (module == nullptr) return;
-  Unwinder unwinder(modules);
+  Unwinder unwinder(modules, own_machine());
   std::array<std::byte, 64> some;
   std::vector<Address> places = {base, base + memory.size() / 2, module->entry(), module->lowest(), module->end() - 1};
   for (const Unwinder::Range& range : unwinder.functions(*module)) {
@@ -113,11 +115,11 @@ void call_frames(Bytes bytes) {
   expect(entry->start <= pc && pc < entry->end, "the entry has the pc");
   const InputMemory stack(file);
   for (const Address at : {pc, entry->start, entry->end - 1}) {
-    const FrameRow row = row_at(*entry, at);
+    const FrameRow row = row_at(own_machine(), *entry, at);
     expect(row.lowest <= 0 && row.lowest >= -128, "lowest is near");
-    expect(row.number < register_count, "registers are those that there are");
+    expect(row.number < own_machine().register_names.size(), "registers are those that there are");
     Registers caller;
-    (void)row.step(frame_at(at, base), stack, caller);
+    (void)row.step(own_machine(), frame_at(at, base), stack, caller);
   }
 }
 
@@ -129,7 +131,7 @@ void maps(Bytes bytes) {
   modules.update(space);
   Detector detector;
   (void)detector.update(space, memory);
-  Locator locator;
+  Locator locator(own_machine());
   locator.know(space);
   (void)locator.find_main_thread(memory, space);
   Address last = 0;
@@ -174,7 +176,7 @@ void detect(Bytes bytes) {
     expect(rows_for(image.version).size() < 100, "rows are counted");
   }
   for (const Lua* const row : rows_for(std::string(input.text(40)))) expect(!row->name().empty(), "rows have names");
-  Locator locator;
+  Locator locator(own_machine());
   locator.try_rows(rows_for("5.4.4"));
   (void)locator.find_main_thread(
       memory, AddressSpace({{.start = base, .end = base + memory.size(), .readable = true, .writable = true}}));
@@ -186,15 +188,15 @@ void machine_code(Bytes bytes) {
   const std::size_t split = input.take<std::uint8_t>() * 4u;
   const Bytes code = input.bytes(1 << 14);
   for (std::size_t at = 0; at <= code.size(); ++at) {
-    if (const auto instruction = read_instruction(code, at))
+    if (const auto instruction = x86_64::read_instruction(code, at))
       expect(instruction->length > 0 && instruction->length <= code.size() - at, "instructions are within the code");
-    if (at % (1 + code.size() / 16) == 0) (void)shape_of_frame(code, at);
+    if (at % (1 + code.size() / 16) == 0) (void)x86_64::shape_of_frame(code, at);
   }
   if (const std::optional<VmCode> vm = find_vm_code(base, code)) {
     expect(vm->start >= base && vm->end <= base + code.size() && vm->start <= vm->end, "the VM is within the code");
     for (std::size_t at = 0; at < code.size(); at += 7) (void)vm->depth_at(base + at);
   }
-  (void)LivePc::steps_of_four(code);
+  (void)x86_64::machine().code.additions(code, 4);
   const auto part = [&](std::size_t from, std::size_t to) {
     return std::vector<std::byte>(code.begin() + static_cast<std::ptrdiff_t>(from),
                                   code.begin() + static_cast<std::ptrdiff_t>(to));

@@ -50,8 +50,8 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
     const std::uint64_t runs = thread.run_count();
     if (state.kind == ThreadState::Kind::sleeping && state.system_call >= 0) {  // not a thread that waits for a page
       Registers registers;
-      registers.set(rsp, state.sp);
-      registers.set(rip, state.pc);
+      registers.set_sp(state.sp);
+      registers.set_pc(state.pc);
       const auto before = Clock::now();
       coroutines_.copy();
       result.copying = Clock::now() - before;

@@ -29,7 +29,7 @@ class CoroutineWatcher {
 
   Target target_;
   StackReader reader_;
-  Locator locator_;
+  Locator locator_{own_machine()};
   Coroutines coroutines_;
   Names names_;
 };

@@ -66,8 +66,8 @@ class Looker {
     }
     const std::uint64_t runs = thread.run_count();
     Registers registers;
-    registers.set(rip, state.pc);
-    registers.set(rsp, state.sp);
+    registers.set_pc(state.pc);
+    registers.set_sp(state.sp);
     std::optional<Look> look = read(registers, limits);
     return thread.state() == state && thread.run_count() == runs ? look : std::nullopt;
   }

@@ -97,7 +97,7 @@ TEST_CASE("the log has the registers that a stop finds", "[record]") {
     const std::optional<Registers> noted = log->registers(lost, at_system_call);
     REQUIRE(noted);
     CHECK(at_system_call == stop.at_system_call());
-    for (unsigned number = 0; number < register_count; ++number) {
+    for (unsigned number = 0; number < Registers::most; ++number) {
       INFO("register " << number);
       CHECK((*noted)[number] == stop.registers()[number]);
     }

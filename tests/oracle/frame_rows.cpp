@@ -21,6 +21,7 @@
 #include <memory>
 #include <set>
 
+#include "arch/x86_64/registers.h"
 #include "unwind/frame_table.h"
 
 namespace luaspy {
@@ -49,8 +50,9 @@ std::optional<Based> based(const Dwarf_Op& op) {
   if (!extended && (op.atom < DW_OP_breg0 || op.atom > DW_OP_breg31)) return std::nullopt;
   const Dwarf_Word number = extended ? op.number : op.atom - DW_OP_breg0;
   const std::optional<std::int32_t> offset = small(extended ? op.number2 : op.number);
-  if (number >= register_count || !offset) return std::nullopt;
-  return Based{static_cast<std::uint8_t>(number), *offset};
+  const unsigned own = own_machine().of_dwarf(number);
+  if (own == Machine::no_register || !offset) return std::nullopt;
+  return Based{static_cast<std::uint8_t>(own), *offset};
 }
 
 bool is_plt(Ops ops) {
@@ -84,8 +86,8 @@ std::optional<Slot> read_slot(Dwarf_Frame* frame, unsigned number) {
   if (dwarf_frame_register(frame, static_cast<int>(number), room, &first, &count) != 0) return std::nullopt;
   if (count == 0) return Slot{0, 0, first == nullptr ? Where::same : Where::undefined};
   const Ops ops(first, count);
-  if (ops[0].atom == DW_OP_regx && count == 1 && ops[0].number < register_count)
-    return Slot{0, static_cast<std::uint8_t>(ops[0].number), Where::in_register};
+  if (ops[0].atom == DW_OP_regx && count == 1 && own_machine().of_dwarf(ops[0].number) != Machine::no_register)
+    return Slot{0, static_cast<std::uint8_t>(own_machine().of_dwarf(ops[0].number)), Where::in_register};
   if (ops[0].atom != DW_OP_call_frame_cfa || count > 2) return std::nullopt;
   if (count == 1) return Slot{0, 0, Where::at_cfa};
   if (ops[1].atom == DW_OP_plus_uconst) {
@@ -98,14 +100,16 @@ std::optional<Slot> read_slot(Dwarf_Frame* frame, unsigned number) {
 
 bool read_slots(Dwarf_Frame* frame, FrameRow& row) {
   std::int32_t lowest = 0, highest = std::numeric_limits<std::int32_t>::min();
-  for (std::size_t i = 0; i <= row.saved.size(); ++i) {
-    const bool saved = i < row.saved.size();
-    const unsigned number = saved ? callee_saved_registers[i] : rip;
-    std::optional<Slot> slot = read_slot(frame, number);
+  const std::span<const std::uint8_t> callee_saved = own_machine().callee_saved;
+  for (std::size_t i = 0; i <= callee_saved.size(); ++i) {
+    const bool saved = i < callee_saved.size();
+    const std::uint8_t number = saved ? callee_saved[i] : std::uint8_t{x86_64::rip};
+    const auto dwarf = std::ranges::find(own_machine().by_dwarf, number) - own_machine().by_dwarf.begin();
+    std::optional<Slot> slot = read_slot(frame, static_cast<unsigned>(dwarf));
     if (!slot) return false;
     // elfutils 0.188, x86_64_cfi.c: its default rules, for registers without call frame
     // information, name rax where they mean rbx.
-    if (number == rbx && slot->where == Where::undefined) slot->where = Where::same;
+    if (number == x86_64::rbx && slot->where == Where::undefined) slot->where = Where::same;
     (saved ? row.saved[i] : row.return_address) = *slot;
     if (slot->where == Where::at_cfa)
       lowest = std::min(lowest, slot->offset), highest = std::max(highest, slot->offset);
@@ -137,7 +141,7 @@ class Reference {
     const int return_address = dwarf_frame_info(found, &from, &end, &row.interrupted);
     Dwarf_Op* ops = nullptr;
     std::size_t count = 0;
-    if (return_address != rip || dwarf_frame_cfa(found, &ops, &count) != 0) return {};
+    if (return_address != own_machine().dwarf_return_address || dwarf_frame_cfa(found, &ops, &count) != 0) return {};
     read_cfa({ops, count}, row);
     return row.cfa != FrameRow::Cfa::unknown && read_slots(found, row) ? row : FrameRow{};
   }
@@ -187,12 +191,12 @@ void compare(const std::string& path, Counts& counts) {
       const Clock::time_point t0 = Clock::now();
       const FrameRow expected = reference.at(pc, end);
       const Clock::time_point t1 = Clock::now();
-      const FrameRow row = table.at(pc, start, ~Address{0});
+      const FrameRow row = table.at(own_machine(), pc, start, ~Address{0});
       counts.theirs += t1 - t0, counts.own += Clock::now() - t1;
       if (end == 0) break;
       ++counts.rows;
       counts.said += row.cfa != FrameRow::Cfa::unknown;
-      if (row == expected && table.at(end - 1, start, ~Address{0}) == expected) continue;
+      if (row == expected && table.at(own_machine(), end - 1, start, ~Address{0}) == expected) continue;
       if (counts.differ++ == differ_before) fmt::print(stderr, "  {}: row at {:x} differs\n", path, pc);
     }
   }

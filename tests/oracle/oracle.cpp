@@ -301,7 +301,7 @@ void compare_opcodes() {
   }
   for (int op = 0; op < opcodes; ++op) {
     const Opcode& opcode = encoding.opcodes[static_cast<std::size_t>(op)];
-    if (LUA_VERSION_NUM == 502 && opcode.name == "TEST") continue;  // see opcodes.h
+    if (LUA_VERSION_NUM == 502 && opcode.name == "TEST") continue;  // see puc_opcodes.h
     const bool iterator = opcode.sets == Sets::from_a_plus_2;
     expect("sets A", testAMode(op) != 0, opcode.sets != Sets::nothing && !iterator, nullptr, op);
   }

@@ -2,9 +2,14 @@
 // stack has to be the one that the file expects. And torn and hostile variants of each: no crash,
 // no hang, a bounded stack.
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <random>
+#include <sstream>
 
 #include "luastate/bytecode.h"
 #include "luastate/luas.h"
@@ -60,7 +65,7 @@ TEST_CASE("a look that defers says so when it has missed a state, and finds it t
     INFO(file);
     const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
     std::vector<Activation> careful, hurried;
-    Locator locator, fresh;
+    Locator locator(*stop.machine), fresh(*stop.machine);
     locator.try_rows(rows_for(stop.version));
     fresh.try_rows(rows_for(stop.version));
     std::vector<Address> deferred;
@@ -143,7 +148,7 @@ namespace {
 
 // The innermost state that runs at a saved stop.
 Activation innermost(const SavedStop& stop) {
-  Locator locator;
+  Locator locator(*stop.machine);
   locator.try_rows(rows_for(stop.version));
   std::vector<Activation> active;
   std::vector<Address> deferred;
@@ -159,6 +164,119 @@ void poke(SavedStop& stop, Address address, T value) {
 }
 
 }  // namespace
+
+namespace {
+
+// The same stop as it would be on another processor: the same memory, but each register of
+// `same` has the number and the name that it has there.
+SavedStop on_machine(const SavedStop& stop, const Machine& machine,
+                     const std::map<std::string_view, std::string_view>& same) {
+  const auto number_of = [](const Machine& on, std::string_view name) {
+    const auto found = std::ranges::find(on.register_names, name);
+    REQUIRE(found != on.register_names.end());
+    return static_cast<unsigned>(found - on.register_names.begin());
+  };
+  const auto convert = [&](const Registers& from) {
+    Registers to;
+    for (const auto& [here, there] : same) {
+      const unsigned number = number_of(*stop.machine, here);
+      if (from.knows(number)) to.set(number_of(machine, there), from[number]);
+    }
+    return to;
+  };
+  SavedStop converted = stop;
+  converted.machine = &machine;
+  converted.registers = convert(stop.registers);
+  for (NativeFrame& frame : converted.natives) frame.registers = convert(frame.registers);
+  return converted;
+}
+
+// As a file has it: written and read again.
+SavedStop through_file(const SavedStop& stop) {
+  const auto file = std::filesystem::temp_directory_path() / ("luaspy-" + std::to_string(::getpid()) + ".stop");
+  std::ofstream out(file);
+  save_stop(stop, out);
+  out.close();
+  const SavedStop read = load_stop(file.string());
+  std::filesystem::remove(file);
+  return read;
+}
+
+const Machine& aarch64() { return *find_machine("aarch64"); }
+
+}  // namespace
+
+TEST_CASE("a saved stop says which processor it is of", "[replay]") {
+  for (const std::string& file : stop_files()) {
+    const SavedStop stop = load_stop(file);
+    CHECK(stop.machine->name == "x86_64");
+    std::ostringstream text;
+    save_stop(stop, text);
+    CHECK(text.str().find("\nprocessor x86_64\n") != std::string::npos);
+  }
+}
+
+// AArch64 has other registers, more of them, and more that functions preserve. Nothing on the way
+// from a stop to its stack goes by x86-64's.
+TEST_CASE("a saved stop of another processor gives the same stack", "[replay]") {
+  const std::map<std::string_view, std::string_view> same = {
+      {"rip", "pc"},  {"rsp", "sp"},  {"rbx", "x19"}, {"rbp", "x29"}, {"r12", "x20"}, {"r13", "x21"},
+      {"r14", "x22"}, {"r15", "x28"}, {"rdi", "x0"},  {"rsi", "x1"},  {"rdx", "x2"},  {"rcx", "x3"},
+      {"r8", "x4"},   {"r9", "x5"},   {"rax", "x8"},  {"r10", "x16"}, {"r11", "x17"}};
+  int replayed = 0;
+  for (const std::string& file : stop_files()) {
+    const SavedStop stop = load_stop(file);
+    if (puc_layout(*innermost(stop).lua) == nullptr) continue;
+    INFO(file);
+    const SavedStop converted = on_machine(stop, aarch64(), same);
+    const SavedStop read = through_file(converted);
+    CHECK(read.machine == &aarch64());
+    CHECK(read.registers.pc() == stop.registers.pc());
+    for (const SavedStop* const each : {&converted, &read}) {
+      CHECK(lines(replay(*each).stack) == stop.expected);
+      CHECK(lines(replay_through_snapshot(*each).stack) == stop.expected);
+    }
+    ++replayed;
+  }
+  CHECK(replayed >= 8);
+}
+
+// LuaJIT's virtual machine keeps what the walk needs in registers. They have other names and numbers
+// on a machine that is x86-64 with its registers in reverse.
+TEST_CASE("a saved stop goes by the registers that its processor has", "[replay]") {
+  const Machine& x86_64 = *find_machine("x86_64");
+  const auto count = static_cast<unsigned>(x86_64.register_names.size());
+  const auto turned = [&](std::uint8_t number) {
+    return static_cast<std::uint8_t>(number < 2 ? number : count + 1u - number);
+  };
+  std::map<std::string, std::string> kept;  // what `names` refers to
+  std::vector<std::string_view> names = {x86_64.register_names[0], x86_64.register_names[1]};
+  std::map<std::string_view, std::string_view> same = {{names[0], names[0]}, {names[1], names[1]}};
+  for (unsigned number = count; number-- > 2;) {
+    const std::string name(x86_64.register_names[number]);
+    kept[name] = "turned_" + name;
+    names.push_back(kept[name]);
+    same[x86_64.register_names[number]] = kept[name];
+  }
+  std::vector<std::uint8_t> callee_saved;
+  for (const std::uint8_t number : x86_64.callee_saved) callee_saved.push_back(turned(number));
+  Machine reversed = x86_64;
+  reversed.name = "reversed";
+  reversed.register_names = names;
+  reversed.callee_saved = callee_saved;
+  for (std::uint8_t& number : reversed.first_arguments) number = turned(number);
+  for (std::uint8_t* const number :
+       {&reversed.luajit.base, &reversed.luajit.c_base, &reversed.luajit.pc, &reversed.luajit.dispatch})
+    *number = turned(*number);
+  for (const std::string& file : stop_files()) {
+    const SavedStop stop = load_stop(file);
+    INFO(file);
+    const SavedStop converted = on_machine(stop, reversed, same);
+    CHECK(converted.registers[turned(x86_64.luajit.base)] == stop.registers[x86_64.luajit.base]);
+    CHECK(lines(replay(converted).stack) == stop.expected);
+    CHECK(lines(replay_through_snapshot(converted).stack) == stop.expected);
+  }
+}
 
 TEST_CASE("states that were built to lead astray", "[replay]") {
   for (const std::string& file : stop_files()) {

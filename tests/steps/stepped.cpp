@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/x86_64/registers.h"
+
 namespace luaspy::steps {
 namespace {
 
@@ -75,7 +77,7 @@ std::string Stepped::run_to_write() {
     if (event != system_call_stop) continue;
     // At the entry the kernel has set rax to -ENOSYS (arch/x86/entry/entry_64.S).
     constexpr auto not_answered = static_cast<Address>(-38);
-    entry = registers_[rax] == not_answered;
+    entry = registers_[x86_64::rax] == not_answered;
     if (!entry) continue;
     __ptrace_syscall_info info;
     if (ptrace(PTRACE_GET_SYSCALL_INFO, pid_, sizeof info, &info) > 0 && info.op == PTRACE_SYSCALL_INFO_ENTRY &&
@@ -93,7 +95,7 @@ bool Stepped::step(std::string& written) {
   written.clear();
   if (!resume(PTRACE_SINGLESTEP, event)) return false;
   constexpr std::uint16_t syscall_instruction = 0x050f;
-  if (registers_[rax] == SYS_write && registers_[rdi] == STDOUT_FILENO &&
+  if (registers_[x86_64::rax] == SYS_write && registers_[x86_64::rdi] == STDOUT_FILENO &&
       memory().get<std::uint16_t>(registers_.pc()) == syscall_instruction) {
     written = what_is_written();
   }
@@ -101,8 +103,8 @@ bool Stepped::step(std::string& written) {
 }
 
 std::string Stepped::what_is_written() {
-  std::string text(std::min<std::size_t>(registers_[rdx], 64), ' ');
-  return memory().read(registers_[rsi], std::as_writable_bytes(std::span(text))) ? text : "?";
+  std::string text(std::min<std::size_t>(registers_[x86_64::rdx], 64), ' ');
+  return memory().read(registers_[x86_64::rsi], std::as_writable_bytes(std::span(text))) ? text : "?";
 }
 
 void Stepped::drain() {

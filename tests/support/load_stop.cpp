@@ -11,10 +11,17 @@
 namespace luaspy::replay {
 namespace {
 
-unsigned register_number(const std::string& name) {
-  const auto found = std::ranges::find(register_names, name);
-  if (found == register_names.end()) throw std::runtime_error("no register " + name);
-  return static_cast<unsigned>(found - register_names.begin());
+unsigned register_number(const Machine& machine, const std::string& name) {
+  const auto found = std::ranges::find(machine.register_names, name);
+  if (found == machine.register_names.end())
+    throw std::runtime_error(std::string(machine.name) + " has no register " + name);
+  return static_cast<unsigned>(found - machine.register_names.begin());
+}
+
+const Machine& machine_named(const std::string& name) {
+  const Machine* const machine = find_machine(name);
+  if (machine == nullptr) throw std::runtime_error("no processor " + name);
+  return *machine;
 }
 
 std::vector<std::byte> from_hex(const std::string& text) {
@@ -38,6 +45,7 @@ void load_into(SavedStop& stop, const std::string& path) {
     };
     if (word == "include") load_into(stop, path.substr(0, path.rfind('/') + 1) + rest());
     else if (word == "from") stop.from = rest();
+    else if (word == "processor") stop.machine = &machine_named(rest());
     else if (word == "lua") stop.version = rest();
     else if (word == "expect") stop.expected.push_back(rest());
     else if (word == "forget-expected") stop.expected.clear();
@@ -45,7 +53,8 @@ void load_into(SavedStop& stop, const std::string& path) {
       std::string name;
       Address value = 0;
       words >> name >> value;
-      (word == "register" ? stop.registers : stop.natives.back().registers).set(register_number(name), value);
+      (word == "register" ? stop.registers : stop.natives.back().registers)
+          .set(register_number(*stop.machine, name), value);
     } else if (word == "stack" || word == "memory") {
       Address address = 0;
       std::string hex;
@@ -116,7 +125,7 @@ WalkLimits limits() {
 }  // namespace
 
 Outcome replay(const SavedStop& stop) {
-  LuaReader reader(stop.memory, stop.memory, limits());
+  LuaReader reader(stop.memory, stop.memory, limits(), *stop.machine);
   reader.try_rows(rows_for(stop.version));
   Located located;
   reader.locate(stop.memory, stop.registers, {stop.stack_start, stop.stack}, {}, true, located);
@@ -124,12 +133,12 @@ Outcome replay(const SavedStop& stop) {
 }
 
 Outcome replay_through_snapshot(const SavedStop& stop) {
-  LuaReader reader(stop.memory, stop.memory, limits());
+  LuaReader reader(stop.memory, stop.memory, limits(), *stop.machine);
   reader.try_rows(rows_for(stop.version));
   const Locator::ThreadStack stack = {stop.stack_start, stop.stack};
   const Padded padded(stop.memory);
   Snapshot snapshot(padded);
-  snapshot.open(stop.stack_start, stop.stack.size(), {});
+  snapshot.open(stop.stack_start, stop.stack.size(), {}, stop.machine->red_zone);
   Located located;
   reader.locate(snapshot, stop.registers, stack, {}, true, located);
   snapshot.close();

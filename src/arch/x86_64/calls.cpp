@@ -1,6 +1,6 @@
 #include "arch/x86_64/calls.h"
 
-namespace luaspy {
+namespace luaspy::x86_64 {
 namespace {
 
 unsigned byte_at(std::span<const std::byte> code, std::size_t at) { return std::to_integer<unsigned>(code[at]); }
@@ -13,7 +13,8 @@ constexpr std::size_t direct_length = 5;
 
 }  // namespace
 
-CallSite call_before(Address return_address, std::span<const std::byte, longest_call> before) {
+CallSite call_before(Address return_address, std::span<const std::byte> before) {
+  if (before.size() < longest_call) return {};
   const Address start = return_address - direct_length;
   if (const auto target = direct_call_at(start, before.last<direct_length>())) return {CallSite::Kind::direct, *target};
   for (const std::size_t length : {2u, 3u, 4u, 6u, 7u}) {
@@ -28,7 +29,8 @@ std::optional<Address> direct_call_at(Address address, std::span<const std::byte
   return relative(address + direct_length, load<std::int32_t>(code, 1));
 }
 
-std::optional<Address> plt_slot(Address address, std::span<const std::byte, plt_entry_bytes> entry) {
+std::optional<Address> plt_slot(Address address, std::span<const std::byte> entry) {
+  if (entry.size() < plt_entry_bytes) return std::nullopt;
   constexpr std::uint32_t endbr64 = 0xfa1e0ff3;  // F3 0F 1E FA
   constexpr unsigned bnd = 0xf2;
   constexpr std::size_t jump_length = 6;  // FF 25 rel32
@@ -38,4 +40,4 @@ std::optional<Address> plt_slot(Address address, std::span<const std::byte, plt_
   return relative(address + at + jump_length, load<std::int32_t>(entry, at + 2));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::x86_64

@@ -1,6 +1,6 @@
 #include "arch/x86_64/instruction.h"
 
-namespace luaspy {
+namespace luaspy::x86_64 {
 namespace {
 
 class Decoder {
@@ -112,4 +112,4 @@ std::optional<Instruction> read_instruction(std::span<const std::byte> code, std
   return Decoder(code, at).read();
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::x86_64

@@ -1,14 +1,15 @@
 #pragma once
-// One machine instruction: its length and its operands. x86-64; Intel SDM vol. 2.
+// One machine instruction: how long it is, and what it does it to. x86-64; Intel SDM vol. 2.
 
+#include <cstddef>
 #include <optional>
+#include <span>
 
-#include "base/registers.h"
+#include "arch/x86_64/registers.h"
 
-namespace luaspy {
+namespace luaspy::x86_64 {
 
-// DWARF register numbers, indexed by the numbers that instructions use (Intel SDM vol. 2, table
-// 2-2; System V ABI figure 3.36).
+// The registers, as instructions number them (Intel SDM vol. 2, table 2-2).
 inline constexpr std::array encoded = {rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15};
 
 struct Instruction {
@@ -17,13 +18,13 @@ struct Instruction {
   unsigned opcode = 0, rex = 0, modrm = 0, sib = 0;
   std::int64_t displacement = 0, immediate = 0;
 
-  bool wide() const { return (rex & 8) != 0; }  // 64-bit operands
+  bool wide() const { return (rex & 8) != 0; }  // of 64 bits
   unsigned mode() const { return modrm >> 6; }
   unsigned reg() const { return (modrm >> 3 & 7) | (rex & 4) << 1; }
   unsigned rm() const { return (modrm & 7) | (rex & 1) << 3; }
 
-  // The base register of its memory operand, as instructions number it, if the operand is a
-  // register plus a displacement.
+  // Its operand in memory, if that is a register and a displacement: the register, as instructions
+  // number it.
   std::optional<unsigned> base() const {
     if (mode() == 3 || (mode() == 0 && (modrm & 7) == 5)) return std::nullopt;
     if ((modrm & 7) != 4) return rm();
@@ -41,7 +42,8 @@ struct Instruction {
   bool is_call() const { return !two_byte && opcode == 0xe8; }  // call rel32
 };
 
-// The instruction at offset `at`; nullopt if it is unknown (AVX) or extends beyond the code.
+// The instruction at offset `at`; nullopt if it is one that is not known (of AVX), or reaches
+// beyond the code.
 std::optional<Instruction> read_instruction(std::span<const std::byte> code, std::size_t at);
 
-}  // namespace luaspy
+}  // namespace luaspy::x86_64

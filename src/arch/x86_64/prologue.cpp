@@ -1,14 +1,12 @@
 #include "arch/x86_64/prologue.h"
 
-#include <sys/syscall.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "arch/x86_64/instruction.h"
 
-namespace luaspy {
+namespace luaspy::x86_64 {
 namespace {
 
 class Follower {
@@ -100,7 +98,7 @@ std::optional<FrameShape> shape_of_frame(std::span<const std::byte> code, std::s
 }
 
 bool ends_here(std::span<const std::byte> code) {
-  constexpr int most_instructions = 8;
+  constexpr int most_instructions = 8, exit_call = 60;  // exit(2): asm/unistd_64.h
   std::optional<std::int64_t> eax;
   bool called = false;
   std::size_t at = 0;
@@ -109,8 +107,8 @@ bool ends_here(std::span<const std::byte> code) {
     if (!instruction) return false;
     at += instruction->length;
     const unsigned op = instruction->opcode;
-    if (instruction->two_byte && op == 0x05) return !called && eax == SYS_exit;  // SYSCALL
-    if (!instruction->two_byte && op == 0xf4) return true;                       // HLT
+    if (instruction->two_byte && op == 0x05) return !called && eax == exit_call;  // SYSCALL
+    if (!instruction->two_byte && op == 0xf4) return true;                        // HLT
     if (instruction->flow() != Instruction::Flow::on) return false;
     const bool calls = !instruction->two_byte && (op == 0xe8 || (op == 0xff && (instruction->reg() & 7) == 2));
     if (calls && std::exchange(called, true)) return false;
@@ -123,4 +121,4 @@ bool ends_here(std::span<const std::byte> code) {
   return false;
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::x86_64

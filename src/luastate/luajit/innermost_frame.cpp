@@ -7,10 +7,11 @@
 
 namespace luaspy {
 
-InnermostFrame::InnermostFrame(Traces& traces, const Activation& activation, bool innermost,
+InnermostFrame::InnermostFrame(const Machine& machine, Traces& traces, const Activation& activation, bool innermost,
                                const std::vector<NativeFrame>& natives, const LookMemory& look,
                                const NativeFunctions& functions, const Memory& memory, LuajitState& state)
-    : traces_(traces),
+    : machine_(machine),
+      traces_(traces),
       activation_(activation),
       layout_(luajit_layout_of(activation)),
       innermost_(innermost),
@@ -19,7 +20,7 @@ InnermostFrame::InnermostFrame(Traces& traces, const Activation& activation, boo
       stopped_(look.stopped),
       memory_(memory),
       state_(state),
-      registers_(look.registers),
+      registers_(machine.luajit, look.registers),
       vm_(std::ranges::find_if(natives, [&](const NativeFrame& frame) {
         return functions.executes_lua(frame) && (state.cframes.empty() || frame.cfa > state.cframes[0]);
       })) {
@@ -82,7 +83,7 @@ bool InnermostFrame::find_at_trace_exit() {
   const TraceExit* const exit = vm != natives_.end() ? functions_.trace_exit(*vm) : nullptr;
   if (exit == nullptr || vm->cfa > activation_.boundary + most_above_cframe) return false;
   if (restores && vm_state_said(layout_, state_) != VmState::exiting) return false;
-  const Address dispatch = VmRegisters(vm->registers).dispatch;
+  const Address dispatch = VmRegisters(machine_.luajit, vm->registers).dispatch;
   const auto at = [&](std::int32_t offset) { return dispatch + static_cast<Address>(std::int64_t{offset}); };
   exit_fields_ = {at(exit->parent), at(exit->exitno)};
   // The next exit changes them, so they must be from the stop.
@@ -107,7 +108,7 @@ bool InnermostFrame::find_at_trace_exit() {
 // The VM waits for something that it has called.
 void InnermostFrame::find_outside_of_call() {
   if (vm_ == natives_.end()) return;
-  const VmRegisters waiting(vm_->registers);
+  const VmRegisters waiting(machine_.luajit, vm_->registers);
   if (can_be(state_.saved_base, waiting.pc)) top_ = {state_.saved_base, waiting.pc, {}};
   else if (innermost_ && can_be(waiting.c_base, waiting.pc)) top_ = {waiting.c_base, waiting.pc, {}};
 }

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "arch/machine.h"
 #include "luastate/locate.h"
 #include "luastate/luajit/luajit_state.h"
 #include "luastate/native_functions.h"
@@ -12,14 +13,17 @@
 
 namespace luaspy {
 
-// The VM's registers (vm_x64.dasc, vm_x86.dasc: "Fixed register assignments for the interpreter").
+// What is in the VM's registers.
 struct VmRegisters {
   Address base;      // BASE
   Address c_base;    // BASE around some calls
   Address pc;        // PC
   Address dispatch;  // DISPATCH
-  explicit VmRegisters(const Registers& registers)
-      : base(registers[rdx]), c_base(registers[rbp]), pc(registers[rbx]), dispatch(registers[r14]) {}
+  VmRegisters(const Machine::Luajit& numbers, const Registers& registers)
+      : base(registers[numbers.base]),
+        c_base(registers[numbers.c_base]),
+        pc(registers[numbers.pc]),
+        dispatch(registers[numbers.dispatch]) {}
 };
 
 // Where ->vm_exit_handler stores which exit it has taken (jit_State.parent and exitno).
@@ -32,8 +36,9 @@ class InnermostFrame {
   // One state of the look; `innermost`: it is the innermost of those that run on the thread. All
   // arguments must outlive this; `memory` is used for its Lua stack. If the thread runs a trace,
   // `state.trace` is set to it.
-  InnermostFrame(Traces& traces, const Activation& activation, bool innermost, const std::vector<NativeFrame>& natives,
-                 const LookMemory& look, const NativeFunctions& functions, const Memory& memory, LuajitState& state);
+  InnermostFrame(const Machine& machine, Traces& traces, const Activation& activation, bool innermost,
+                 const std::vector<NativeFrame>& natives, const LookMemory& look, const NativeFunctions& functions,
+                 const Memory& memory, LuajitState& state);
 
   // Where the walk begins. Valid as long as this object.
   const LuajitTop& top() const { return top_; }
@@ -54,6 +59,7 @@ class InnermostFrame {
   void find_outside_of_call();
   void take_saved();
 
+  const Machine& machine_;
   Traces& traces_;
   const Activation& activation_;
   const LuajitLayout& layout_;

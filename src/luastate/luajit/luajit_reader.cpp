@@ -12,8 +12,9 @@ namespace {
 // needs them.
 struct InnermostWords {
   InnermostWords(const Registers& registers, const Locator::ThreadStack& stack) {
-    for (unsigned number = 0; number < rip; ++number) {
-      if (registers.knows(number) && number != rsp) words[count++] = registers[number];
+    for (unsigned number = 0; number < Registers::most; ++number) {
+      const bool general = number != Registers::pc_number && number != Registers::sp_number;
+      if (general && registers.knows(number)) words[count++] = registers[number];
     }
     for (std::size_t i = 0; i < most_words && 8 * i + 8 <= stack.bytes.size(); ++i)
       words[count++] = load<Address>(stack.bytes, 8 * i);
@@ -21,7 +22,7 @@ struct InnermostWords {
   std::span<const Address> span() const { return std::span(words).first(count); }
 
   static constexpr std::size_t most_words = 128;
-  std::array<Address, register_count + most_words> words;
+  std::array<Address, Registers::most + most_words> words;
   std::size_t count = 0;
 };
 
@@ -67,8 +68,8 @@ void LuajitReader::read_fields(const Memory& stopped, const Registers& registers
 }
 
 // Touches the whole used part of the Lua stack. L->base is often older than the interpreter's BASE,
-// which is in rdx, or around some calls in rbp (vm_x64.dasc); a trace's base is in jit_base. Only
-// the native frames show which of them is right.
+// which is in a register; a trace's base is in jit_base. Only the native frames show which of them
+// is right.
 void LuajitReader::touch(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
                          const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const {
   constexpr Address beyond = 8 * 256;  // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
@@ -85,7 +86,8 @@ void LuajitReader::touch(const Memory& stopped, const Registers& registers, cons
   const Address bottom = read_ref(memory, layout, activation.L + layout.L_stack).value_or(0);
   const Address limit = bottom + 8 * Address{memory.get<std::uint32_t>(activation.L + layout.L_stacksize).value_or(0)};
   Address top = 0;
-  for (const Address base : {saved_base, state.jit_base, registers[rdx], registers[rbp]}) {
+  const VmRegisters vm(machine_.luajit, registers);
+  for (const Address base : {saved_base, state.jit_base, vm.base, vm.c_base}) {
     if (base >= bottom && base <= limit) top = std::max(top, base);
   }
   if (!plausible_pointer(bottom) || top == 0) return;
@@ -131,7 +133,7 @@ void LuajitReader::settle(RunningState& state, bool innermost, const std::vector
   const Activation& activation = state.activation;
   const LuajitLayout& layout = luajit_layout_of(activation);
   const WithMovedStack memory(look.objects, layout, activation.L, luajit.moved);
-  const InnermostFrame frame(traces_, activation, innermost, natives, look, functions, memory, luajit);
+  const InnermostFrame frame(machine_, traces_, activation, innermost, natives, look, functions, memory, luajit);
   if (const ExitFields& fields = frame.exit_fields(); fields.parent != 0) {
     const Address parent = fields.parent - activation.G, number = fields.number - activation.G;
     if (parent >> 16 == 0 && number >> 16 == 0) exit_fields_ = parent | number << 32;

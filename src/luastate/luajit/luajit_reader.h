@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "arch/machine.h"
 #include "luastate/luajit/luajit_lua.h"
 #include "luastate/luajit/luajit_state.h"
 #include "luastate/state_reader.h"
@@ -19,8 +20,9 @@ inline const LuajitLayout& luajit_layout_of(const Activation& state) {
 
 class LuajitReader : public StateReader {
  public:
-  // `live`: the target's memory after the stop, for traces. It must outlive the reader.
-  explicit LuajitReader(const Memory& live) : live_(live), traces_(live) {}
+  // `live`: the target's memory after the stop, for traces. `machine`: its processor. Both must
+  // outlive the reader.
+  LuajitReader(const Memory& live, const Machine& machine) : live_(live), machine_(machine), traces_(live) {}
 
   void forget() override { traces_.forget(); }
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
@@ -42,6 +44,7 @@ class LuajitReader : public StateReader {
   static void mark_on_trace(Address from, LuaWalk& walk);
 
   const Memory& live_;
+  const Machine& machine_;
   Traces traces_;
   // How far above the global_State the fields are that say which exit a trace has taken: parent,
   // then exitno << 32. 0: not known yet. Another thread may be in touch().

@@ -1,6 +1,6 @@
 #pragma once
-// LuaJIT's virtual machine as machine code (vm_x64.dasc): where it is in an image, and the size of
-// its C frame. Pure functions of code bytes. The VM has at most one entry of call frame
+// LuaJIT's virtual machine as machine code (vm_*.dasc): where it is in an image, and what its C frame
+// is like. Pure functions of code bytes, in the folder of each processor. The VM has at most one entry of call frame
 // information. That is right only between saveregs and restoreregs, and only outside of the VM's
 // own subroutines.
 
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "luastate/native_functions.h"
@@ -17,14 +18,23 @@ namespace luaspy {
 struct VmCode {
   Address start = 0, end = 0;
   unsigned frame_size = 0;  // CFRAME_SIZE: from cframe to the caller's sp, return address included
-  // Built with LUAJIT_NO_UNWIND (and Tarantool's): the frame also has these two registers.
-  bool saves_r12_r13 = false;
+  struct Saved {
+    unsigned number;  // of a register
+    unsigned below;   // bytes
+  };
+  // What the frame has of its caller: callee-saved registers and the return address (as pc), each so
+  // far below the caller's sp.
+  std::vector<Saved> saved;
+  // The callee-saved registers that traces save in addition, each so far below cframe.
+  std::vector<Saved> saved_by_traces;
+  // Built with LUAJIT_NO_UNWIND, and Tarantool's: the frame has those, too. Their names; else "".
+  std::string_view also_saved;
 
   // Code that builds or removes the frame.
   struct Sequence {
     Address start = 0, end = 0;
     bool builds = false;
-    bool rbp_before = false;  // in an FFI callback: its stub has pushed rbp
+    bool pushed_before = false;  // in an FFI callback: its stub has pushed the first register
   };
   std::vector<Sequence> sequences;
   std::optional<TraceExit> trace_exit;  // empty without the JIT compiler

@@ -55,7 +55,7 @@ bool is_base(const Memory& memory, const LuajitLayout& layout, Address L, Addres
              std::uint64_t link = 0);
 
 // Where the interpreter is in `L`, if the thread was stopped in the interpreter. BASE and PC are
-// its registers (rdx and rbx, vm_x64.dasc); saved_pc is SAVE_PC of its C frame. Base 0: they do not
+// its registers (Machine::Luajit); saved_pc is SAVE_PC of its C frame. Base 0: they do not
 // show it. `entering` receives a frame that is not written yet.
 LuajitTop interpreter_top(const Memory& memory, const LuajitLayout& layout, Address L, Address base, Address pc,
                           Address saved_pc, std::vector<InlinedFrame>& entering);

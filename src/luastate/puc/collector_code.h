@@ -1,6 +1,6 @@
 #pragma once
 // Finds the functions of PUC Lua's garbage collector in the machine code of a core, without
-// symbols. Pure functions of code bytes; x86-64.
+// symbols. Pure functions of code bytes, in the folder of each processor.
 //
 // This uses two facts that hold in all releases (lgc.h, lgc.c). First, luaV_execute calls luaC_step
 // after comparing GCdebt with 0 (luaC_condGC; 5.1: totalbytes with GCthreshold). Second, only the

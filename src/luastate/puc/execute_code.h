@@ -17,7 +17,7 @@ bool is_collector(std::string_view name);  // a step or a full run of the collec
 
 // How similar a function's machine code is to luaV_execute's; 0: it cannot be luaV_execute. A
 // bytecode interpreter masks opcodes (6 bits up to 5.3, 7 from 5.4), jumps through a table, and
-// shifts out A, B and C of every instruction (lopcodes.h).
+// shifts out A, B and C of every instruction (lopcodes.h). In the folder of each processor.
 int interpreter_score(std::span<const std::byte> code);
 
 }  // namespace luaspy

@@ -3,6 +3,7 @@
 // by one walker. All numbers are bytes on LP64 (x86-64, arm64). Names are Lua's own: struct_field,
 // as in lstate.h, lobject.h, ltable.h.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -118,6 +119,9 @@ struct Layout {
   Offset ci_nextraargs = no_field;  // 5.4 and later: int, number of varargs below the function
   std::uint8_t has_varargs = 0xff;  // bits of the byte at p_is_vararg: varargs are on the stack (5.5: PF_VAHID)
 };
+
+// Of every object, in all releases (lobject.h, CommonHeader): next, then tt, then marked.
+inline constexpr std::size_t object_tt = 8;
 
 // All rows, oldest release first.
 std::span<const Layout> layouts();

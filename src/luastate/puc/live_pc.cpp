@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "arch/x86_64/instruction.h"
 #include "luastate/opcode.h"
 
 namespace luaspy {
@@ -14,10 +13,10 @@ constexpr int sure = 8;
 
 }  // namespace
 
-std::array<Address, LivePc::places> LivePc::values(const NativeFrame& execute, const Memory& stack) {
+std::array<Address, LivePc::places> LivePc::values(const NativeFrame& execute, const Memory& stack) const {
   std::array<Address, places> values{};
   std::size_t place = 0;
-  for (const unsigned number : callee_saved_registers) values[place++] = execute.registers[number];
+  for (const unsigned number : machine_.callee_saved) values[place++] = execute.registers[number];
   if (execute.cfa <= execute.sp) return values;
   const std::size_t words = std::min<std::size_t>((execute.cfa - execute.sp) / 8, frame_slots);
   std::array<Address, frame_slots> slots;
@@ -66,9 +65,11 @@ Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& ca
   Evidence& evidence = by_function_[execute.function];
   if (!evidence.hinted) {
     evidence.hinted = true;
-    const auto steps = steps_of_four(functions.code(execute));
-    for (std::size_t i = 0; i < callee_saved_registers.size(); ++i)
-      evidence.score[i] += std::min(steps[callee_saved_registers[i]], 6);
+    // A hint for code that has not been observed yet: pc is the register to which machine code adds
+    // 4 most often.
+    const auto steps = machine_.code.additions(functions.code(execute), 4);
+    for (std::size_t i = 0; i < machine_.callee_saved.size(); ++i)
+      evidence.score[i] += std::min(steps[machine_.callee_saved[i]], 6);
   }
   const auto now = values(execute, stack);
   // luaV_execute still has the caller's pc: luaD_precall is setting the call up, and its saved pc
@@ -78,7 +79,7 @@ Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& ca
     return call.code;
   // OP_NEWTABLE allocates before it saves pc, after stepping over its extra argument (lvm.c of 5.4
   // and 5.5). gcc keeps pc in the frame then, and nothing else shows which slot it is.
-  const auto registers = std::span(now).first(callee_saved_registers.size());
+  const auto registers = std::span(now).first(machine_.callee_saved.size());
   if (!innermost && prototype != nullptr &&
       std::ranges::none_of(registers, [&](Address value) { return call.has_pc(value); })) {
     for (const Address value : std::span(now).subspan(registers.size())) {
@@ -89,7 +90,7 @@ Address LivePc::pc(const NativeFrame& execute, bool innermost, const LuaCall& ca
   for (std::size_t i = 0; i < places; ++i) {
     if (!call.has_pc(now[i])) continue;
     // Without evidence only registers count, since a frame contains outdated words.
-    const int needed = i < callee_saved_registers.size() ? 0 : 1;
+    const int needed = i < machine_.callee_saved.size() ? 0 : 1;
     if (evidence.score[i] >= needed && (best == places || evidence.score[i] > evidence.score[best])) best = i;
   }
   return best != places ? now[best] : call.saved_pc;
@@ -104,21 +105,6 @@ bool LivePc::is_after_new_table(const Prototype& prototype, const LuaCall& call,
     return opcode < encoding.opcodes.size() && encoding.opcodes[opcode].name == name;
   };
   return is(index, "EXTRAARG") && is(index - 1, "NEWTABLE");
-}
-
-// Intel SDM: REX.W 83 /0 ib is add r64, imm8; REX.W 8D /r with an 8-bit displacement is lea r64,
-// [r64 + disp8].
-std::array<int, register_count> LivePc::steps_of_four(std::span<const std::byte> code) {
-  std::array<int, register_count> count{};
-  const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(code[i]); };
-  for (std::size_t i = 0; i + 4 <= code.size(); ++i) {
-    if ((byte(i) & 0xf8) != 0x48 || byte(i + 3) != 4) continue;
-    const unsigned high = (byte(i) & 1) << 3, modrm = byte(i + 2);
-    const bool add = byte(i + 1) == 0x83 && (modrm & 0xf8) == 0xc0;
-    const bool lea = byte(i + 1) == 0x8d && modrm >> 6 == 1 && (modrm & 7) != 4;
-    if (add || lea) ++count[encoded[high + (modrm & 7)]];
-  }
-  return count;
 }
 
 }  // namespace luaspy

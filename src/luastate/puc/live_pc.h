@@ -10,6 +10,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "arch/machine.h"
 #include "luastate/native_functions.h"
 #include "luastate/prototype.h"
 #include "luastate/puc/walk_puc.h"
@@ -18,6 +19,9 @@ namespace luaspy {
 
 class LivePc {
  public:
+  // `machine`: the target's; it must outlive this.
+  explicit LivePc(const Machine& machine) : machine_(machine) {}
+
   // Learns from a luaV_execute frame that called something: `call`, its innermost Lua call, has an
   // exact saved pc.
   void learn(const NativeFrame& execute, const LuaCall& call, const Memory& stack);
@@ -36,13 +40,9 @@ class LivePc {
   Address pc(const NativeFrame& execute, bool innermost, const LuaCall& call, const LuaCall* caller,
              const Prototype* prototype, const Memory& stack, const NativeFunctions& functions);
 
-  // A hint for code that has not been observed yet: pc is the register to which machine code adds 4
-  // most often.
-  static std::array<int, register_count> steps_of_four(std::span<const std::byte> code);
-
  private:
   static constexpr std::size_t frame_slots = 96;  // number of words below the CFA that are observed
-  static constexpr std::size_t places = callee_saved_registers.size() + frame_slots;
+  static constexpr std::size_t places = Machine::most_callee_saved + frame_slots;
   using Scores = std::array<int, places>;
   struct Evidence {
     Scores score{}, executed{};  // of the pc; of the CallInfo
@@ -51,8 +51,9 @@ class LivePc {
   static void learn(Scores& scores, const std::array<Address, places>& now, Address value, int penalty);
   static Address surest(const Scores& scores, const std::array<Address, places>& now, int needed);
   static bool is_after_new_table(const Prototype& prototype, const LuaCall& call, Address pc);
-  static std::array<Address, places> values(const NativeFrame& execute, const Memory& stack);
+  std::array<Address, places> values(const NativeFrame& execute, const Memory& stack) const;
 
+  const Machine& machine_;
   std::unordered_map<Address, Evidence> by_function_;  // by start of luaV_execute
 };
 

@@ -12,7 +12,6 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t object_tt = 8;      // lobject.h, CommonHeader: next, then tt, then marked
 constexpr std::uint8_t type_bits = 0x3f;  // of an object's tt: its type and its variant
 
 StateFields state_fields(const Layout& row) {

@@ -13,7 +13,6 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t object_tt = 8;                                     // lobject.h, CommonHeader: next, then tt
 constexpr std::size_t value_size = 16, value_tt = 8;                     // lobject.h, TValue
 constexpr std::size_t local_size = 16, local_start = 8, local_end = 12;  // lobject.h, LocVar
 constexpr std::size_t absline_size = 8;                                  // lobject.h, AbsLineInfo

@@ -17,8 +17,9 @@ inline const Layout& puc_layout_of(const Activation& state) { return static_cast
 
 class PucReader : public StateReader {
  public:
-  // `live`: the target's memory as it is now, for code. It must outlive the reader.
-  explicit PucReader(const Memory& live) : live_(live) {}
+  // `live`: the target's memory as it is now, for code. `machine`: its processor. Both must outlive
+  // the reader.
+  PucReader(const Memory& live, const Machine& machine) : live_(live), live_pc_(machine) {}
 
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
              const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const override;

@@ -76,7 +76,7 @@ TableForm PucLua::stock_table_form() const {
 }
 
 std::optional<TableParts> PucLua::table_parts(const Memory& memory, TableForm form, Address table) const {
-  constexpr std::size_t object_tt = 8, flags = 10;
+  constexpr std::size_t flags = 10;
   constexpr std::uint8_t not_the_size = 0x80;  // lobject.h of 5.4, BITRAS
   std::array<std::byte, 80> object;
   const auto fields = std::span(object).first(std::max({form.array, form.metatable, form.sizearray}) + sizeof(Address));

@@ -90,7 +90,7 @@ TEST_CASE("a closed snapshot has what lies right below the stack", "[snapshot]")
   const Counted memory;
   Snapshot snapshot(memory);
   for (const Address sp : {Address{0x80010}, Address{0x80200}, Address{0x81000}}) {
-    snapshot.open(sp, 0x800, {});
+    snapshot.open(sp, 0x800, {}, 128);
     snapshot.close();
     const std::size_t below = std::min<std::size_t>(sp % Snapshot::page_size, 128);
     CHECK(snapshot.stack_start() == sp);
@@ -103,7 +103,7 @@ TEST_CASE("a closed snapshot has what lies right below the stack", "[snapshot]")
 TEST_CASE("of a stack that ends before its mapping the readable part is kept", "[snapshot]") {
   const Counted memory;
   Snapshot snapshot(memory);
-  snapshot.open(to - 0x2010, 0x10000, {{0x20000, 3, 0}});
+  snapshot.open(to - 0x2010, 0x10000, {{0x20000, 3, 0}}, 128);
   CHECK(memory.calls == 1);
   snapshot.close();
   CHECK(snapshot.stack_start() == to - 0x2010);

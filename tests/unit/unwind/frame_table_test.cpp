@@ -16,10 +16,14 @@
 #include <sstream>
 
 #include "accuracy/agreement.h"
+#include "arch/x86_64/machine.h"
+#include "arch/x86_64/registers.h"
 #include "attach/live_memory.h"
 
 namespace luaspy {
 namespace {
+
+using namespace x86_64;
 
 using Bytes = std::vector<std::uint8_t>;
 using Cfa = FrameRow::Cfa;
@@ -78,7 +82,8 @@ std::vector<std::byte> make_file(const Bytes& instructions, bool signal = false)
 }
 
 FrameRow row_at(const std::vector<std::byte>& file, Address offset) {
-  return FrameTable(file, bias).at(bias + function + offset, bias + function, bias + function + function_size);
+  return FrameTable(file, bias)
+      .at(machine(), bias + function + offset, bias + function, bias + function + function_size);
 }
 
 FrameRow row_of(const Bytes& instructions, Address offset = 0) { return row_at(make_file(instructions), offset); }
@@ -168,35 +173,35 @@ TEST_CASE("a step by a row", "[unit]") {
   Registers caller;
   SECTION("words right below the CFA") {
     const NativeFrame from = frame_at(bias + function, OneStack::start);
-    CHECK(row_of({0x0e, 64, 0x83, 2, 0x86, 3, 0x8f, 8}).step(from, stack, caller) == Stepped::caller);
+    CHECK(row_of({0x0e, 64, 0x83, 2, 0x86, 3, 0x8f, 8}).step(machine(), from, stack, caller) == Stepped::caller);
     CHECK((caller.pc() == 8 && caller.sp() == OneStack::start + 64 && caller[rbx] == 7 && caller[rbp] == 6 &&
            caller[r15] == 1));
     CHECK(caller[r12] == from.registers[r12]);
     CHECK_FALSE(caller.knows(rax));
   }
   SECTION("some of them far from it") {
-    CHECK(row_of({0x0e, 0x80, 0x10}).step(frame_at(0x1000, OneStack::start), stack, caller) == Stepped::unknown);
-    CHECK(
-        row_of({0x0c, 7, 0x80, 8, 0x83, 0x80, 1, 0x90, 0x7f}).step(frame_at(0x1000, OneStack::start), stack, caller) ==
-        Stepped::caller);
+    CHECK(row_of({0x0e, 0x80, 0x10}).step(machine(), frame_at(0x1000, OneStack::start), stack, caller) ==
+          Stepped::unknown);
+    CHECK(row_of({0x0c, 7, 0x80, 8, 0x83, 0x80, 1, 0x90, 0x7f})
+              .step(machine(), frame_at(0x1000, OneStack::start), stack, caller) == Stepped::caller);
     CHECK((caller.pc() == 2 && caller[rbx] == 1 && caller.sp() == OneStack::start + 1024));
   }
   SECTION("the entries of a PLT: after the push and before") {
     const FrameRow plt = row_of({0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22});
-    CHECK(plt.step(frame_at(0x1016, OneStack::start), stack, caller) == Stepped::caller);
+    CHECK(plt.step(machine(), frame_at(0x1016, OneStack::start), stack, caller) == Stepped::caller);
     CHECK((caller.pc() == 1 && caller.sp() == OneStack::start + 8));
-    CHECK(plt.step(frame_at(0x101b, OneStack::start), stack, caller) == Stepped::caller);
+    CHECK(plt.step(machine(), frame_at(0x101b, OneStack::start), stack, caller) == Stepped::caller);
     CHECK((caller.pc() == 2 && caller.sp() == OneStack::start + 16));
   }
   SECTION(
       "a register that is not known leads nowhere; nor does memory that is not there; the outermost function has no "
       "caller") {
     NativeFrame from = frame_at(0x1000, OneStack::start);
-    CHECK(row_of({0x07, 16}).step(from, stack, caller) == Stepped::root);
-    CHECK(row_of({0x0f, 3, 0x76, 0x78, 0x06}).step(from, stack, caller) == Stepped::unknown);
+    CHECK(row_of({0x07, 16}).step(machine(), from, stack, caller) == Stepped::root);
+    CHECK(row_of({0x0f, 3, 0x76, 0x78, 0x06}).step(machine(), from, stack, caller) == Stepped::unknown);
     from.registers.forget(rbp);
-    CHECK(row_of({0x0d, 6}).step(from, stack, caller) == Stepped::unknown);
-    CHECK(row_of({}).step(frame_at(0x1000, 0xffff'ffff'ffff'fff8), stack, caller) == Stepped::unknown);
+    CHECK(row_of({0x0d, 6}).step(machine(), from, stack, caller) == Stepped::unknown);
+    CHECK(row_of({}).step(machine(), frame_at(0x1000, 0xffff'ffff'ffff'fff8), stack, caller) == Stepped::unknown);
   }
 }
 
@@ -208,8 +213,9 @@ TEST_CASE("bytes that are no call frame information", "[unit]") {
   const auto look = [&](const std::vector<std::byte>& file) {
     const FrameTable table(file, bias);
     for (Address offset = 0; offset < 16; ++offset) {
-      const FrameRow row = table.at(bias + function + offset, bias + function, bias + function + function_size);
-      (void)row.step(frame_at(bias + function + offset, OneStack::start), stack, caller);
+      const FrameRow row = table.at(machine(), bias + function + offset, bias + function,
+                                    bias + function + function_size);
+      (void)row.step(machine(), frame_at(bias + function + offset, OneStack::start), stack, caller);
     }
   };
   for (std::size_t size = 0; size < 0x280; ++size)
@@ -256,7 +262,7 @@ struct Self {
                                      {rsp, REG_RSP},
                                      {rip, REG_RIP}})
       registers.set(number, static_cast<Address>(from[at]));
-    Unwinder rows(modules), libunwind(modules, Unwinder::Source::libunwind);
+    Unwinder rows(modules, machine()), libunwind(modules, machine(), Unwinder::Source::libunwind);
     for (int twice = 0; twice < 2; ++twice) {
       frames.clear(), expected.clear();
       end = rows.unwind(registers, memory, nullptr, frames);

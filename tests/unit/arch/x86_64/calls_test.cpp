@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <initializer_list>
 
-namespace luaspy {
+namespace luaspy::x86_64 {
 namespace {
 
 template <std::size_t size>
@@ -50,4 +50,4 @@ TEST_CASE("entries of the procedure linkage table", "[arch]") {
   CHECK(slot({0xff, 0x35, 0xfa, 0x0f, 0, 0}) == std::nullopt);                          // push, of the first entry
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::x86_64

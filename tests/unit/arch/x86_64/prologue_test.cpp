@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace luaspy {
+namespace luaspy::x86_64 {
 namespace {
 
 bool ends(const std::vector<unsigned>& code) {
@@ -33,4 +33,4 @@ TEST_CASE("code that nothing returns to", "[unit]") {
   CHECK(!ends({}));
 }
 
-}  // namespace luaspy
+}  // namespace luaspy::x86_64

@@ -128,7 +128,8 @@ TEST_CASE("code that ends anywhere is read to its end", "[collector_code]") {
 
 TEST_CASE("an operand in memory has a base if it is a register and a displacement", "[instruction]") {
   const auto base = [](std::initializer_list<int> bytes) {
-    const std::optional<Instruction> instruction = read_instruction(Code(0).bytes(bytes).function.code, 0);
+    const std::optional<x86_64::Instruction> instruction = x86_64::read_instruction(Code(0).bytes(bytes).function.code,
+                                                                                    0);
     REQUIRE(instruction);
     CHECK(instruction->length == bytes.size());
     return instruction->base();
@@ -138,7 +139,7 @@ TEST_CASE("an operand in memory has a base if it is a register and a displacemen
   CHECK(base({0x48, 0x8b, 0x44, 0x88, 0x18}) == std::nullopt);              // [rax+rcx*4+0x18]
   CHECK(base({0x48, 0x8b, 0x05, 0x18, 0x00, 0x00, 0x00}) == std::nullopt);  // [rip+0x18]
   CHECK(base({0x48, 0x89, 0xd8}) == std::nullopt);                          // mov rax, rbx
-  CHECK(!read_instruction(Code(0).bytes({0x48, 0x8b, 0x43}).function.code, 0));
+  CHECK(!x86_64::read_instruction(Code(0).bytes({0x48, 0x8b, 0x43}).function.code, 0));
 }
 
 }  // namespace luaspy

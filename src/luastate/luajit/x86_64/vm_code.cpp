@@ -1,9 +1,14 @@
+// LuaJIT's virtual machine for x86-64. It is written in assembly (vm_x64.dasc), so its bytes are the
+// same in every build, and they are what is looked for. That of another processor is another program.
+
 #include "luastate/luajit/vm_code.h"
 
 #include <algorithm>
 #include <array>
 #include <functional>
 #include <initializer_list>
+
+#include "arch/x86_64/registers.h"
 
 namespace luaspy {
 namespace {
@@ -66,6 +71,7 @@ std::optional<VmCode> find_vm_code(Address address, std::span<const std::byte> c
     ++count;
   }
   if (count < fewest) return std::nullopt;
+  using namespace x86_64;
   VmCode vm;
   const std::size_t ffi = find(code.first(std::min(code.size(), last + after)), ffi_call, last);
   const std::size_t start = first > before ? first - before : 0;
@@ -83,10 +89,16 @@ std::optional<VmCode> find_vm_code(Address address, std::span<const std::byte> c
   };
   vm.trace_exit = find_trace_exit(vm.start, part);
   constexpr unsigned size = 80;  // CFRAME_SIZE: five words, four registers, the return address
-  vm.saves_r12_r13 = !collect(save, true);
-  if (vm.saves_r12_r13 && !collect(save_more, true)) return std::nullopt;
-  vm.frame_size = size + (vm.saves_r12_r13 ? 16 : 0);
-  if (vm.saves_r12_r13) collect(restore_more, false);
+  const bool saves_more = !collect(save, true);
+  if (saves_more && !collect(save_more, true)) return std::nullopt;
+  vm.frame_size = size + (saves_more ? 16 : 0);
+  vm.saved = {{rip, 8}, {rbp, 16}, {rbx, 24}, {r15, 32}, {r14, 40}};
+  if (saves_more) {
+    vm.saved.insert(vm.saved.end(), {{r13, 48}, {r12, 56}});
+    vm.also_saved = "r12 and r13";
+  }
+  vm.saved_by_traces = {{r12, 0}, {r13, 8}};  // lj_asm_x86.h: the frame's lowest word, and the word below it
+  if (saves_more) collect(restore_more, false);
   else collect(restore, false);
   return vm;
 }
@@ -97,7 +109,7 @@ std::optional<unsigned> VmCode::depth_at(Address pc) const {
     // A push or pop has one byte, or two with a prefix for r8 to r15; the adjustment of sp has
     // four.
     const auto depth_after = [&](Address at) {
-      unsigned depth = sequence.builds ? (sequence.rbp_before ? 2 * word : word) : frame_size;
+      unsigned depth = sequence.builds ? (sequence.pushed_before ? 2 * word : word) : frame_size;
       bool adjusts_first = !sequence.builds;
       for (Address next = sequence.start; next < at;) {
         const Address left = sequence.end - next;
@@ -110,7 +122,7 @@ std::optional<unsigned> VmCode::depth_at(Address pc) const {
         depth = sequence.builds ? depth + word : depth - word;
         // saveregs: rbp and rbx take one byte, then r15, r14, … two. restoreregs: in reverse order.
         const Address done = next - sequence.start;
-        const bool one_byte = sequence.builds ? done < (sequence.rbp_before ? 1u : 2u) : left <= 2;
+        const bool one_byte = sequence.builds ? done < (sequence.pushed_before ? 1u : 2u) : left <= 2;
         next += one_byte ? 1 : 2;
       }
       return depth;

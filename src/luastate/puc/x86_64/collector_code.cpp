@@ -1,3 +1,6 @@
+// The instructions that compilers make of luaC_condGC, and of writing gcstate, for x86-64. They are
+// followed opcode by opcode: what is looked for is how x86-64 compares, branches and calls.
+
 #include "luastate/puc/collector_code.h"
 
 #include <algorithm>
@@ -8,6 +11,9 @@
 
 namespace luaspy {
 namespace {
+
+using x86_64::Instruction;
+using x86_64::read_instruction;
 
 // From luaC_step there are at most two calls to singlestep (5.4, not optimised: luaC_step, incstep,
 // singlestep), and one more to atomic.

@@ -1,0 +1,74 @@
+#pragma once
+// A processor, as values: what its registers are, which of them hold what, and how its code is read.
+// The rest of luaspy is given a Machine and knows no register by name, so that a saved stop of one
+// processor can be replayed on another. Each processor has a folder here.
+
+#include <cstdint>
+#include <string_view>
+
+#include "arch/machine_code.h"
+
+namespace luaspy {
+
+struct Machine {
+  static constexpr std::uint8_t no_register = 0xff;
+  static constexpr std::size_t most_callee_saved = 11, most_user_words = 34;  // AArch64's
+
+  std::string_view name;      // as uname(2) and saved stops have it: "x86_64"
+  std::string_view title;     // as a person reads it: "x86-64"
+  std::uint16_t elf_machine;  // e_machine (ELF gABI 4.1, chapter 4)
+
+  // By number (base/registers.h): pc, sp, and the processor's own.
+  std::span<const std::string_view> register_names;
+  // The number of each register that DWARF numbers: in call frame information, and in libunwind.
+  std::span<const std::uint8_t> by_dwarf;
+  std::uint8_t dwarf_return_address;  // which of those call frame information uses for return addresses
+
+  // What the ABI says of a call. At most most_callee_saved registers are preserved by the called
+  // function, sp left out.
+  std::span<const std::uint8_t> callee_saved;
+  std::size_t frame_pointer_place;              // which of callee_saved may be the frame pointer
+  std::array<std::uint8_t, 2> first_arguments;  // the registers of a function's first two arguments
+  std::size_t red_zone;                         // bytes below sp that a function may use
+
+  // LuaJIT's interpreter ("Fixed register assignments for the interpreter" in its vm_*.dasc).
+  struct Luajit {
+    std::uint8_t base;      // BASE
+    std::uint8_t c_base;    // BASE around some calls
+    std::uint8_t pc;        // PC
+    std::uint8_t dispatch;  // DISPATCH
+  } luajit;
+
+  // How the kernel hands out registers. Needed only where luaspy itself runs.
+  struct Kernel {
+    // The register in each word of user_regs_struct (sys/user.h): ptrace(2)'s NT_PRSTATUS, and
+    // pr_reg in core files. At most most_user_words.
+    std::span<const std::uint8_t> user_words;
+    // The word with the number of the system call that the thread is in or returns from; negative
+    // there: an interrupt has stopped it.
+    std::size_t system_call_word = 0;
+    std::uint8_t result = no_register;  // of a system call
+    std::array<std::uint8_t, 6> arguments{};
+    // Set to pc by the instruction that makes a system call.
+    std::uint8_t after_system_call = no_register;
+    // perf_event_open(2), sample_regs_user: the bit of each register, ascending (asm/perf_regs.h).
+    struct Perf {
+      std::uint8_t bit, number;
+    };
+    std::span<const Perf> perf;
+  } kernel;
+
+  MachineCode code;
+
+  unsigned frame_pointer() const { return callee_saved[frame_pointer_place]; }
+  // The number of the register that DWARF calls `number`; no_register if there is none.
+  unsigned of_dwarf(std::uint64_t number) const { return number < by_dwarf.size() ? by_dwarf[number] : no_register; }
+};
+
+// The processor that this luaspy is built for, and so that of live targets and of core files.
+const Machine& own_machine();
+
+// The processor of that name (Machine::name); nullptr if luaspy has no description of it.
+const Machine* find_machine(std::string_view name);
+
+}  // namespace luaspy

@@ -1,0 +1,77 @@
+#pragma once
+// What the instructions of a processor say of functions and calls. Pure functions of code bytes.
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/registers.h"
+
+namespace luaspy {
+
+// The instruction before a return address.
+struct CallSite {
+  enum class Kind { none, direct, indirect } kind = Kind::none;
+  Address target = 0;  // of a direct call
+};
+
+// How far sp has moved since a function was entered, and which callee-saved registers it has put
+// where.
+struct FrameShape {
+  std::int64_t depth = 0;  // bytes from sp up to the return address
+  // The frame pointer points this many bytes below the return address; sp may move freely.
+  std::optional<std::int64_t> frame_pointer;
+  struct Saved {
+    unsigned number;     // of the register
+    std::int64_t below;  // its slot is this many bytes below the return address
+  };
+  std::vector<Saved> saved;
+};
+
+// One processor's. The defaults know nothing: what they are asked cannot be told.
+struct MachineCode {
+  using Code = std::span<const std::byte>;
+  static constexpr std::size_t most_call_bytes = 8, most_plt_bytes = 32;
+
+  std::size_t alignment = 1;  // of every instruction, in bytes
+
+  // `before`: the `call_bytes` bytes (at most most_call_bytes) up to `return_address`. Data may look
+  // like a call.
+  std::size_t call_bytes = 0;
+  CallSite (*call_before)(Address return_address, Code before) = [](Address, Code) { return CallSite{}; };
+
+  // The target of the direct call that begins at `code`, which is at `address`; nullopt if none does.
+  std::optional<Address> (*direct_call_at)(Address address, Code code) = [](Address, Code) {
+    return std::optional<Address>();
+  };
+
+  // `entry`: the `plt_bytes` bytes (at most most_plt_bytes) at `address`. If that is an entry of a
+  // procedure linkage table: the address of the word that holds where it jumps to. Else nullopt.
+  std::size_t plt_bytes = 0;
+  std::optional<Address> (*plt_slot)(Address address, Code entry) = [](Address, Code) {
+    return std::optional<Address>();
+  };
+
+  // The shape of a function's frame at offset `at` of its code, found by reading the instructions
+  // before it in order and along their branches. nullopt if there is an instruction that cannot be
+  // read, or sp moves in a way that cannot be followed.
+  std::optional<FrameShape> (*shape_of_frame)(Code code, std::size_t at) = [](Code, std::size_t) {
+    return std::optional<FrameShape>();
+  };
+
+  // Whether nothing is ever returned to from `code` on, where a call has returned: it leads straight
+  // to the end of the thread (exit(2), as clone's assembly in glibc and musl) or to an instruction
+  // that no program can execute, with one call before that at most (_start, the assembly that
+  // libraries of fibers begin their stacks with). Such a frame is outermost, whatever lies above it
+  // on the stack.
+  bool (*ends_here)(Code code) = [](Code) { return false; };
+
+  // How often `code` adds `addend` (1 to 127) to a register, or puts the sum into it, by register.
+  std::array<int, Registers::most> (*additions)(Code code, unsigned addend) = [](Code, unsigned) {
+    return std::array<int, Registers::most>{};
+  };
+};
+
+}  // namespace luaspy
