@@ -14,7 +14,8 @@ namespace luaspy {
 const char* PucLua::misfit(const Memory& memory, Address L, std::span<const std::byte> bytes) const {
   const Layout& row = layout_;
   const Address G = load<Address>(bytes, row.L_G);
-  if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread) return "its l_G is not an address";
+  if (!plausible_pointer(G) || load<std::uint8_t>(bytes, row.L_tt) != row.tag_thread)
+    return "its l_G is not an address";
   std::optional<Address> main = G + row.G_mainthread;
   if (!row.mainthread_embedded) main = memory.get<Address>(*main);
   if (!main || !plausible_pointer(*main)) return "l_G->mainthread is not an address";
