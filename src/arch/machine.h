@@ -1,7 +1,7 @@
 #pragma once
-// A processor, as values: what its registers are, which of them hold what, and how its code is read.
-// The rest of luaspy is given a Machine and knows no register by name, so that a saved stop of one
-// processor can be replayed on another. Each processor has a folder here.
+// A processor, as values: its registers, what they are used for, and how its code is read. The rest
+// of luaspy gets a Machine and does not know any register by name, so a saved stop of one processor
+// can be replayed on another. Each processor has a folder here.
 
 #include <cstdint>
 #include <string_view>
@@ -14,8 +14,8 @@ struct Machine {
   static constexpr std::uint8_t no_register = 0xff;
   static constexpr std::size_t most_callee_saved = 11, most_user_words = 34;  // AArch64's
 
-  std::string_view name;      // as uname(2) and saved stops have it: "x86_64"
-  std::string_view title;     // as a person reads it: "x86-64"
+  std::string_view name;      // as in uname(2) and in saved stops: "x86_64"
+  std::string_view title;     // for people: "x86-64"
   std::uint16_t elf_machine;  // e_machine (ELF gABI 4.1, chapter 4)
 
   // By number (base/registers.h): pc, sp, and the processor's own.
@@ -24,8 +24,8 @@ struct Machine {
   std::span<const std::uint8_t> by_dwarf;
   std::uint8_t dwarf_return_address;  // which of those call frame information uses for return addresses
 
-  // What the ABI says of a call. At most most_callee_saved registers are preserved by the called
-  // function, sp left out.
+  // The ABI's rules for calls. callee_saved: the registers that a called function preserves, without
+  // sp; at most most_callee_saved.
   std::span<const std::uint8_t> callee_saved;
   std::size_t frame_pointer_place;              // which of callee_saved may be the frame pointer
   std::array<std::uint8_t, 2> first_arguments;  // the registers of a function's first two arguments
@@ -39,13 +39,13 @@ struct Machine {
     std::uint8_t dispatch;  // DISPATCH
   } luajit;
 
-  // How the kernel hands out registers. Needed only where luaspy itself runs.
+  // How the kernel passes registers to luaspy. Needed only for the processor that luaspy runs on.
   struct Kernel {
     // The register in each word of user_regs_struct (sys/user.h): ptrace(2)'s NT_PRSTATUS, and
     // pr_reg in core files. At most most_user_words.
     std::span<const std::uint8_t> user_words;
-    // The word with the number of the system call that the thread is in or returns from; negative
-    // there: an interrupt has stopped it.
+    // The word with the number of the system call that the thread is in or returns from. If it is
+    // negative, the thread was stopped by an interrupt instead.
     std::size_t system_call_word = 0;
     std::uint8_t result = no_register;  // of a system call
     std::array<std::uint8_t, 6> arguments{};
@@ -65,10 +65,10 @@ struct Machine {
   unsigned of_dwarf(std::uint64_t number) const { return number < by_dwarf.size() ? by_dwarf[number] : no_register; }
 };
 
-// The processor that this luaspy is built for, and so that of live targets and of core files.
+// The processor that this luaspy is built for. Live targets and core files have the same.
 const Machine& own_machine();
 
-// The processor of that name (Machine::name); nullptr if luaspy has no description of it.
+// The processor with this name (Machine::name); nullptr if luaspy does not know it.
 const Machine* find_machine(std::string_view name);
 
 }  // namespace luaspy

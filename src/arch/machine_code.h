@@ -1,5 +1,5 @@
 #pragma once
-// What the instructions of a processor say of functions and calls. Pure functions of code bytes.
+// What machine code tells about functions and calls. Pure functions of code bytes.
 
 #include <array>
 #include <cstddef>
@@ -17,8 +17,8 @@ struct CallSite {
   Address target = 0;  // of a direct call
 };
 
-// How far sp has moved since a function was entered, and which callee-saved registers it has put
-// where.
+// How far sp has moved since a function was entered, and where the function has saved callee-saved
+// registers.
 struct FrameShape {
   std::int64_t depth = 0;  // bytes from sp up to the return address
   // The frame pointer points this many bytes below the return address; sp may move freely.
@@ -30,7 +30,7 @@ struct FrameShape {
   std::vector<Saved> saved;
 };
 
-// One processor's. The defaults know nothing: what they are asked cannot be told.
+// The functions of one processor. The defaults find nothing.
 struct MachineCode {
   using Code = std::span<const std::byte>;
   static constexpr std::size_t most_call_bytes = 8, most_plt_bytes = 32;
@@ -42,33 +42,35 @@ struct MachineCode {
   std::size_t call_bytes = 0;
   CallSite (*call_before)(Address return_address, Code before) = [](Address, Code) { return CallSite{}; };
 
-  // The target of the direct call that begins at `code`, which is at `address`; nullopt if none does.
+  // The target of the direct call at the start of `code`, which is at `address`; nullopt if there is
+  // no direct call.
   std::optional<Address> (*direct_call_at)(Address address, Code code) = [](Address, Code) {
     return std::optional<Address>();
   };
 
   // `entry`: the `plt_bytes` bytes (at most most_plt_bytes) at `address`. If that is an entry of a
-  // procedure linkage table: the address of the word that holds where it jumps to. Else nullopt.
+  // procedure linkage table, returns the address of the word that holds the jump's destination;
+  // otherwise nullopt.
   std::size_t plt_bytes = 0;
   std::optional<Address> (*plt_slot)(Address address, Code entry) = [](Address, Code) {
     return std::optional<Address>();
   };
 
-  // The shape of a function's frame at offset `at` of its code, found by reading the instructions
-  // before it in order and along their branches. nullopt if there is an instruction that cannot be
-  // read, or sp moves in a way that cannot be followed.
+  // The shape at offset `at` of a function's code, found by reading the instructions before it in
+  // order and along their branches. nullopt if an instruction cannot be read, or sp moves in a way
+  // that cannot be followed.
   std::optional<FrameShape> (*shape_of_frame)(Code code, std::size_t at) = [](Code, std::size_t) {
     return std::optional<FrameShape>();
   };
 
-  // Whether nothing is ever returned to from `code` on, where a call has returned: it leads straight
-  // to the end of the thread (exit(2), as clone's assembly in glibc and musl) or to an instruction
-  // that no program can execute, with one call before that at most (_start, the assembly that
-  // libraries of fibers begin their stacks with). Such a frame is outermost, whatever lies above it
-  // on the stack.
+  // Whether the function that continues at `code`, after a call in it has returned, never returns
+  // itself: it goes straight to the end of the thread (exit(2), as in clone's assembly in glibc and
+  // musl) or to an instruction that no program can execute, with at most one call before that
+  // (_start, the assembly at which fiber libraries start their stacks). Such a frame is outermost,
+  // whatever is above it on the stack.
   bool (*ends_here)(Code code) = [](Code) { return false; };
 
-  // How often `code` adds `addend` (1 to 127) to a register, or puts the sum into it, by register.
+  // By register: how often `code` adds `addend` (1 to 127) to it, or stores the sum in it.
   std::array<int, Registers::most> (*additions)(Code code, unsigned addend) = [](Code, unsigned) {
     return std::array<int, Registers::most>{};
   };
