@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "base/version.h"
+#include "cli/suggestion.h"
 #include "doctor/version_text.h"
 #include "output/format.h"
 
@@ -54,6 +56,49 @@ constexpr const char* report_notes =
     "  luaspy report a.luaspy -f speedscope --from 10 --to -5\n"
     "  luaspy report --diff a.luaspy b.luaspy         what became slower?";
 
+// ---- Values. CLI11's own validators answer in ranges of 300 digits and in its own types.
+
+bool is_number(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// A number from `least` to `most`. `above`: more than `least`.
+CLI::Validator number(double least, double most, bool above = false) {
+  return CLI::Validator(
+      [=](const std::string& word) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+        if (error != std::errc() || end != word.data() + word.size()) return fmt::format("{} is not a number", word);
+        if (above && value <= least) return fmt::format("it has to be more than {}", least);
+        if (value < least || value > most) return fmt::format("it has to be from {} to {}", least, most);
+        return std::string();
+      },
+      "");
+}
+
+constexpr double most_number = 1e9;
+
+CLI::Validator positive() { return number(0, most_number, true); }
+
+// One of `choices`, or what `find` knows by this name.
+std::string not_one_of(const std::string& word, const std::vector<std::string>& choices) {
+  const std::string meant = nearest(word, choices);
+  return meant.empty() ? fmt::format("{} is not one of: {}", word, fmt::join(choices, ", "))
+                       : fmt::format("{} is not one of: {}. Did you mean {}?", word, fmt::join(choices, ", "), meant);
+}
+
+template <typename T>
+CLI::Validator one_of(const std::map<std::string, T>& values, const std::vector<std::string>& choices) {
+  return CLI::Validator(
+      [values, choices](std::string& word) {
+        const auto found = values.find(CLI::detail::to_lower(word));
+        if (found == values.end()) return not_one_of(word, choices);
+        word = std::to_string(static_cast<int>(found->second));
+        return std::string();
+      },
+      fmt::format("{{{}}}", fmt::join(choices, ",")));
+}
+
 // Options for a target that is already running. Returns both, because other options exclude them.
 std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target) {
   const auto take = [&target](const std::string& word) {
@@ -64,7 +109,14 @@ std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptio
                         .add_option_function<std::string>("-p,--pid", take,
                                                           "The running process to look at; auto: the only one with Lua")
                         ->check([](const std::string& word) {
-                          return word == "auto" ? "" : CLI::PositiveNumber(word) + CLI::TypeValidator<int>()(word);
+                          int value = 0;
+                          const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+                          const bool is_pid = error == std::errc() && end == word.data() + word.size() && value > 0;
+                          return is_pid || word == "auto" ? std::string()
+                                                          : fmt::format(
+                                                                "{} is not a process number; luaspy ps lists "
+                                                                "those of Lua programs",
+                                                                word);
                         })
                         ->option_text("PID");
   auto* const name = command.add_option("--name", target.name, "The same, by its name or part of its command line")
@@ -81,19 +133,18 @@ void add_target(CLI::App& command, TargetOptions& target) {
 }
 
 void add_subprocesses(CLI::App& command, bool& subprocesses) {
-  command.add_flag("-s,--subprocesses", subprocesses, "Also the processes that it has started, if they run Lua");
+  command.add_flag("-s,--subprocesses", subprocesses,
+                   "Also the processes that it has started, if they run Lua (always, after --)");
 }
 
 void add_rate(CLI::App& command, double& rate) {
-  command.add_option("-r,--rate", rate, "Samples per second (100)")
-      ->check(CLI::Range(0.01, 10000.0))
-      ->option_text("HZ");
+  command.add_option("-r,--rate", rate, "Samples per second (100)")->check(number(0.01, 10000))->option_text("HZ");
 }
 
 void add_max_stopped(CLI::App& command, double& max_stopped) {
   command
       .add_option("--max-stopped", max_stopped, "Lower the rate so that no thread is stopped for more of the time (10)")
-      ->check(CLI::Range(0.01, 100.0))
+      ->check(number(0.01, 100))
       ->option_text("PERCENT");
 }
 
@@ -105,7 +156,7 @@ void add_mode(CLI::App& command, Mode& mode) {
   static const std::map<std::string, Mode> modes = {
       {"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
-      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description("{merged,lua,native,all}"))
+      ->transform(one_of(modes, {"merged", "lua", "native", "all"}))
       ->option_text("MODE");
 }
 
@@ -144,7 +195,9 @@ void add_output(CLI::App& command, std::string& output, std::string& format, con
                   fmt::format("One of these; by default as FILE ends, or {}:\n{}", otherwise, format_names(" ")))
       ->check(CLI::Validator(
           [](std::string& name) {
-            return find_format(name) != nullptr ? "" : fmt::format("{} is not one of: {}", name, format_names(", "));
+            std::vector<std::string> names;
+            for (const Format& format : formats()) names.emplace_back(format.name);
+            return find_format(name) != nullptr ? std::string() : not_one_of(name, names);
           },
           fmt::format("{{{}}}", format_names(","))))
       ->option_text("FORMAT");
@@ -164,7 +217,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_target(record, options.target);
   add_rate(record, options.rate);
   record.add_option("-d,--duration", options.duration, "Seconds to record (until Ctrl-C or its end)")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->option_text("SECONDS");
   add_max_stopped(record, options.max_stopped);
   add_always_stop(record, options.always_stop);
@@ -173,7 +226,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_mode(record, options.mode);
   add_shape(record, options.shape, options.threads);
   record.add_option("--every", options.every, "Also write the file this often while recording")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(number(0.1, 1e6))
       ->option_text("SECONDS");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
@@ -203,13 +256,13 @@ void add_report(CLI::App& app, ReportOptions& options) {
       report.add_flag("--by-thread", options.by_thread, "What each thread took")->option_text(" ")};
   for (CLI::Option* const view : views) view->excludes(diff)->excludes(report.get_option("--format"));
   report.add_option("--min", options.least, "With --tree: only branches with at least this share (1)")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number(0, 100))
       ->option_text("PERCENT")
       ->needs(views[1]);
   report.add_option("--source-path", options.source_path, "Where that Lua file is now")
       ->option_text("PATH")
       ->needs(views[2]);
-  report.add_option("--top", options.top, "Rows of a table (20)")->check(CLI::Range(1, 1'000'000))->option_text("N");
+  report.add_option("--top", options.top, "Rows of a table (20)")->check(number(1, 1e6))->option_text("N");
   report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")
       ->check(CLI::IsMember({"samples", "time", "run"}))
       ->option_text("samples|time");
@@ -232,14 +285,14 @@ void add_top(CLI::App& app, TopOptions& options) {
   add_target(top, options.target);
   add_rate(top, options.rate);
   top.add_option("-d,--duration", options.duration, "End after this many seconds")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->option_text("SECONDS");
   top.add_option("--interval", options.interval, "Time between refreshes (1), or between tables (2)")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(number(0.1, 1e6))
       ->option_text("SECONDS");
   CLI::Option* const batch = top.add_flag("--batch", options.batch, "Print plain tables, one per interval");
   top.add_option("--count", options.count, "With --batch: end after this many tables")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->option_text("N")
       ->needs(batch);
   add_subprocesses(top, options.subprocesses);
@@ -270,10 +323,10 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   dump.add_flag("--coroutines", options.coroutines, "All coroutines of all Lua states, and where each of them waits");
   add_subprocesses(dump, options.subprocesses);
   dump.add_option("--count", options.count, "Look this many times, and report what moved: is it a hang?")
-      ->check(CLI::Range(1, 10000))
+      ->check(number(1, 10000))
       ->option_text("N");
   dump.add_option("--interval", options.interval, "Seconds between looks (1)")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(number(0, 86400))
       ->option_text("SECONDS");
   dump.add_flag("--json", options.json, "Print a JSON object");
   for (CLI::Option* const live : {pid, name, dump.get_option("--subprocesses"), dump.get_option("--count")})
@@ -351,7 +404,7 @@ void add_help(CLI::App& app, Options& options) {
       "Examples:\n  source <(luaspy completion bash)\n  luaspy completion fish > "
       "~/.config/fish/completions/luaspy.fish");
   completion.add_option("shell", options.completion.shell, "bash, zsh or fish")
-      ->transform(CLI::CheckedTransformer(shells).description("{bash,zsh,fish}"))
+      ->transform(one_of(shells, {"bash", "zsh", "fish"}))
       ->option_text(" ")
       ->required();
   app.add_subcommand("manual", "Print the manual page")->footer("Example:\n  luaspy manual | man -l -");
@@ -415,14 +468,89 @@ Usage usage() {
   return usage;
 }
 
+namespace {
+
+bool takes_value(const CLI::App& command, const std::string& word) {
+  const CLI::Option* const option = command.get_option_no_throw(word);
+  return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+// `luaspy help top` is `luaspy top --help`, and `luaspy top 1234` is `luaspy top --pid 1234`.
+std::vector<std::string> meant_words(const CLI::App& app, std::vector<std::string> words) {
+  if (!words.empty() && words[0] == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  const auto named = app.get_subcommands(
+      [&](const CLI::App* each) { return !words.empty() && each->get_name() == words[0]; });
+  const CLI::App* const command = named.empty() ? nullptr : named.front();
+  if (command == nullptr || command->get_option_no_throw("--pid") == nullptr) return words;
+  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    if (is_number(words[i])) {
+      words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), "--pid");
+      break;
+    }
+    if (!words[i].starts_with('-')) break;  // a command begins here
+    if (takes_value(*command, words[i])) ++i;
+  }
+  return words;
+}
+
+std::vector<std::string> names_of_options(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// What is wrong, in one line, with what to type instead.
+std::string explain(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
+  const CLI::App* const command = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();
+  const std::string start = command != nullptr ? "luaspy " + command->get_name() : "luaspy";
+  const std::string help = fmt::format(" ({} --help)", start);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && command == nullptr) {
+    std::vector<std::string> commands;
+    for (const CLI::App* const each : app.get_subcommands([](const CLI::App*) { return true; }))
+      commands.push_back(each->get_name());
+    if (words.empty() || words[0].starts_with('-'))
+      return fmt::format("say what to do: luaspy {}{}", fmt::join(commands, ", "), help);
+    const std::string meant = nearest(words[0], commands);
+    if (!meant.empty()) return fmt::format("there is no command {}. Did you mean luaspy {}?", words[0], meant);
+    return fmt::format("there is no command {}. There are: {}{}", words[0], fmt::join(commands, ", "), help);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::vector<std::string> extra = app.remaining(true);
+    const std::string word = extra.empty() ? std::string() : extra.front();
+    if (!word.starts_with('-')) return fmt::format("{} does not take the word {}{}", start, word, help);
+    const std::string name = word.substr(0, word.find('='));
+    const std::string meant = nearest(name, names_of_options(command != nullptr ? *command : app));
+    return meant.empty() ? fmt::format("{} has no option {}{}", start, name, help)
+                         : fmt::format("{} has no option {}. Did you mean {}?", start, name, meant);
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::string what = error.what(), option = what.substr(0, what.find(':'));
+    return what.find("At Most") != std::string::npos ? fmt::format("{} is given more than once{}", option, help)
+                                                     : fmt::format("{} needs a value{}", option, help);
+  }
+  return error.what() + help;
+}
+
+}  // namespace
+
 std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   Options options;
   CLI::App app(about, "luaspy");
   add_commands(app, options);
+  const std::vector<std::string> words = meant_words(app, {argv + std::min(argc, 1), argv + argc});
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the end
+  } catch (const CLI::Success& told) {
+    exit_code = app.exit(told);
+    return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    exit_code = app.exit(error) == 0 ? 0 : static_cast<int>(Cause::usage);
+    fmt::print(stderr, "luaspy: {}\n", explain(app, error, words));
+    exit_code = static_cast<int>(Cause::usage);
     return std::nullopt;
   }
   static const std::map<std::string, Options::Command> commands = {{"record", Options::Command::record},

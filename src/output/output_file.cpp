@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include "system/calls.h"
 
@@ -27,15 +28,30 @@ Result<OutputFile> OutputFile::open(const Wanted& wanted) {
   if (output.format_ == nullptr) output.format_ = &formats().front();
   output.path_ = wanted.path.empty() ? free_name(wanted.stem, output.format_->extension) : wanted.path;
   if (output.to_stdout()) return output;
-  output.file_.open(output.path_, std::ios::binary | std::ios::trunc);
-  if (!output.file_) return Error{Cause::output, fmt::format("Cannot write {}.", output.path_)};
+  std::error_code unused;
+  output.is_new_ = !std::filesystem::exists(output.path_, unused);
+  output.file_.open(output.path_, std::ios::binary | std::ios::app);
+  if (!output.file_)
+    return Error{Cause::output,
+                 fmt::format("Cannot write {}: {}.", output.path_, system::why_not_writable(output.path_).text())};
+  output.begun_ = !output.is_file();
   return output;
+}
+
+void OutputFile::discard() {
+  std::error_code unused;
+  file_.close();
+  if (is_new_ && is_file()) std::filesystem::remove(path_, unused);
 }
 
 bool OutputFile::is_file() const { return !to_stdout() && std::filesystem::is_regular_file(path_); }
 
 std::ostream& OutputFile::stream() {
   if (to_stdout()) return std::cout;
+  if (!std::exchange(begun_, true)) {
+    file_.close();
+    file_.open(path_, std::ios::binary | std::ios::trunc);
+  }
   return file_;
 }
 

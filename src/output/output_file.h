@@ -10,7 +10,8 @@
 namespace luaspy {
 
 // The output of a profile. It is opened before there is a profile, so that a path that cannot be
-// written is reported at once.
+// written is reported at once. A file that was there before keeps its content until the first byte
+// is written.
 class OutputFile {
  public:
   struct Wanted {
@@ -21,6 +22,8 @@ class OutputFile {
   static Result<OutputFile> open(const Wanted& wanted);
 
   std::ostream& stream();
+  // There is nothing to write: removes the file, unless it was there before.
+  void discard();
   // Atomically replaces the file: readers see either the old or the new content.
   Result<void> rewrite(const Profile& profile, const WriteOptions& options);
   Result<void> write(const Profile& profile, const WriteOptions& options);
@@ -39,6 +42,8 @@ class OutputFile {
   const Format* format_ = nullptr;
   std::string path_;
   std::ofstream file_;
+  bool is_new_ = false;
+  bool begun_ = false;  // the file's old content is gone
 };
 
 }  // namespace luaspy

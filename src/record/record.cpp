@@ -22,11 +22,11 @@ namespace {
 
 constexpr double raw_flush_s = 1;  // how much of a raw recording a crash may cost, without --every
 
-// By default, files are named after the program.
-std::string stem_of(const Process& process) {
-  std::string program = std::filesystem::path(process.executable()).filename().string();
+// By default, files are named after the program. `path`: as it was started, or where it is.
+std::string stem_of(const std::string& path, pid_t pid) {
+  std::string program = std::filesystem::path(path).filename().string();
   if (const std::size_t deleted = program.find(' '); deleted != std::string::npos) program.resize(deleted);
-  return fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", process.pid());
+  return fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", pid);
 }
 
 // The progress of the recording, in one line of the terminal that is rewritten.
@@ -100,6 +100,12 @@ class Recorder : public Recording {
   bool has_enough() override { return !failed_.has_value(); }
   void before_suspend() override { progress_.clear(); }
 
+  // Without a profile that is worth a file. A raw recording is complete all the same.
+  Result<void> give_up(const LoopCounts& counts) {
+    tell_all(counts, true);
+    progress_.clear();
+    return {};
+  }
   Result<void> finish(const LoopCounts& counts) {
     tell_all(counts, true);
     progress_.clear();
@@ -144,11 +150,35 @@ class Recorder : public Recording {
   Result<void> failed_;                      // to write
 };
 
+constexpr std::int64_t soon_ns = 500'000'000;  // too short a time to tell much about a program
+
 void print_end(const Profile& profile, const OutputFile& output, bool target_ended, bool written) {
   if (const std::string hottest = hottest_text(profile); !hottest.empty()) say("\n{}\n", hottest);
   say("luaspy: {}", summary_text(profile));
   if (target_ended) say("  the target has ended\n");
   if (written && !output.to_stdout()) say("  written: {}\n  next: {}\n", output.path(), output.format().next_step);
+}
+
+// Why there is nothing to show; no text: there is something.
+Error why_nothing(const RecordOptions& options, Family& family, const Profile& profile, const LoopCounts& counts) {
+  const bool launched = family.target().launched();
+  const bool ended_soon = counts.target_ended && counts.duration_ns < soon_ns && profile.samples() == 0;
+  const pid_t pid = family.target().target().process().pid();
+  if (launched && !ended_soon && options.mode != Mode::native && options.mode != Mode::all && !family.has_lua())
+    return {Cause::no_lua, fmt::format("No Lua: neither {} nor anything that it has started was seen to run Lua. "
+                                       "--mode native shows other programs.",
+                                       options.target.command.front())};
+  if (profile.samples() != 0) return {};
+  if (!options.shape.only.empty() || !options.shape.ignore.empty())
+    return {Cause::no_samples, "No samples: --only and --ignore leave none."};
+  if (launched && counts.target_ended)
+    return {Cause::no_samples,
+            fmt::format("No samples: the command ended after {:.0f} ms, before it was seen to work. A higher --rate "
+                        "sees more.",
+                        static_cast<double>(counts.duration_ns) / 1e6)};
+  if (const std::string why = why_still(pid); !why.empty())
+    return {Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
+  return {Cause::no_samples, "No samples: the target was idle the whole time. --idle samples sleeping threads too."};
 }
 
 }  // namespace
@@ -157,15 +187,28 @@ Result<int> record(const RecordOptions& options) {
   SamplerOptions sampler_options;
   sampler_options.merging = {options.mode, options.traces};
   sampler_options.idle = options.idle;
-  Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses);
-  if (!opened) return opened.error();
+  std::optional<OutputFile> output;
+  const auto open_output = [&](const std::string& program, pid_t pid) -> Result<void> {
+    Result<OutputFile> file = OutputFile::open({options.output, options.format, stem_of(program, pid)});
+    if (!file) return file.error();
+    output = std::move(*file);
+    return {};
+  };
+  // Nothing is started before it is known that the output can be written.
+  const auto before_start = [&](pid_t pid) { return open_output(options.target.command.front(), pid); };
+  Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses, before_start);
+  if (!opened) {
+    if (output) output->discard();
+    return opened.error();
+  }
   Family& family = *opened;
   if (!family.target().launched() && options.mode != Mode::native) {
     if (const Result<void> lua = family.check_lua(); !lua) return lua.error();
   }
   Process& process = family.target().target().process();
-  Result<OutputFile> output = OutputFile::open({options.output, options.format, stem_of(process)});
-  if (!output) return output.error();
+  if (!output) {
+    if (const Result<void> file = open_output(process.executable(), process.pid()); !file) return file.error();
+  }
   system::hold_end_at_once(output->is_file());  // a pipe's reader may block for ever
   system::watch_signals();
   if (system::is_terminal(2)) say("luaspy: recording process {}; Ctrl-C stops and writes the profile\n", process.pid());
@@ -173,21 +216,22 @@ Result<int> record(const RecordOptions& options) {
   Recorder recorder(options, family, *output);
   LoopCounts counts;
   run_loop(family, {options.rate, options.duration, options.max_stopped, options.always_stop}, recorder, counts);
-  const Result<void> written = recorder.finish(counts);
+  const Error nothing = why_nothing(options, family, recorder.profile(), counts);
+  const Result<void> written = nothing.text.empty() ? recorder.finish(counts) : recorder.give_up(counts);
   const bool refused = recorder.profile().losses(Loss::refused) != 0;
   const Error cause = refused ? explain_no_stop(process.pid()) : Error{};
-  print_end(recorder.profile(), *output, counts.target_ended, written.has_value());
+  const bool shows = nothing.text.empty();
+  if (shows || !counts.target_ended || counts.duration_ns >= soon_ns)
+    print_end(recorder.profile(), *output, counts.target_ended, shows && written.has_value());
+  if (!shows) output->discard();
   system::hold_end_at_once(false);
   const int status = family.wait_for_exit();
   if (!written) return written.error();
-  if (refused && recorder.profile().samples() == 0 && !family.target().launched()) return cause;
+  if (refused && recorder.profile().samples() == 0) return cause;
   if (refused) fmt::print(stderr, "  refused: {}\n", cause.text);
-  if (recorder.profile().samples() == 0 && !family.target().launched()) {
-    if (const std::string why = why_still(process.pid()); !why.empty())
-      return Error{Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
-    return Error{Cause::no_samples,
-                 "No samples: the target was idle the whole time. --idle samples sleeping threads too."};
-  }
+  if (nothing.text.empty()) return status;
+  if (status == 0) return nothing;
+  say("luaspy: {}\n", nothing.text);  // that the command has failed says more
   return status;
 }
 

@@ -11,6 +11,11 @@ using Clock = system::Clock;
 constexpr std::chrono::milliseconds shortest_pause(100), longest_pause(5000);
 constexpr std::size_t most_processes = 4096;
 
+bool has_readable(Session& session) {
+  return std::ranges::any_of(session.sampler().reader().images(),
+                             [](const LuaImage& image) { return !image.rows.empty(); });
+}
+
 }  // namespace
 
 Family::Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses)
@@ -19,10 +24,13 @@ Family::Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, b
   update();
 }
 
-Result<Family> Family::open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses) {
-  Result<std::unique_ptr<Session>> target = Session::open(options, sampler);
+// What is started may be a shell, make or a test runner, whose children do the work.
+Result<Family> Family::open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses,
+                            const Session::BeforeStart& before_start) {
+  Result<std::unique_ptr<Session>> target = Session::open(options, sampler, before_start);
   if (!target) return target.error();
-  return Family(std::move(*target), sampler, subprocesses);
+  const bool launched = (*target)->launched();
+  return Family(std::move(*target), sampler, subprocesses || launched);
 }
 
 void Family::update() {
@@ -37,6 +45,7 @@ void Family::update() {
       continue;
     }
     if (before_drop_) before_drop_(**session);
+    had_lua_ |= has_readable(**session);
     std::ranges::copy((*session)->sampler().reader().lua().rows(), std::inserter(rows_, rows_.end()));
     if (session->get() == target_) ended_target_ = std::move(*session);
     session = sessions_.erase(session);
@@ -102,10 +111,7 @@ std::vector<std::string> Family::rows() const {
 }
 
 bool Family::has_lua() const {
-  const auto is_readable = [](const LuaImage& image) { return !image.rows.empty(); };
-  return std::ranges::any_of(sessions_, [&](const auto& session) {
-    return std::ranges::any_of(session->sampler().reader().images(), is_readable);
-  });
+  return had_lua_ || std::ranges::any_of(sessions_, [](const auto& session) { return has_readable(*session); });
 }
 
 Result<void> Family::check_lua() {

@@ -1,6 +1,6 @@
 #pragma once
-// What a command looks at: the target, and with --subprocesses also its descendants that run Lua,
-// tracked as they appear and end.
+// What a command looks at: the target, and with --subprocesses, or if luaspy has started it, also its
+// descendants that run Lua, tracked as they appear and end.
 
 #include <functional>
 #include <map>
@@ -18,7 +18,8 @@ class Family {
  public:
   // The target itself need not have Lua if luaspy has started it, or if another process of the
   // family has one.
-  static Result<Family> open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses);
+  static Result<Family> open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses,
+                             const Session::BeforeStart& before_start = {});
 
   // The target first, as long as it lives; then its descendants. Never empty before ended().
   const std::vector<std::unique_ptr<Session>>& sessions() const { return sessions_; }
@@ -36,7 +37,8 @@ class Family {
   int wait_for_exit() { return target_->wait_for_exit(); }
   // The Lua versions that were seen, as in LuaReader::rows(); each once.
   std::vector<std::string> rows() const;
-  // Whether any of its processes maps a file with a Lua core that luaspy can read.
+  // Whether any of its processes maps, or has mapped until it ended, a file with a Lua core that
+  // luaspy can read.
   bool has_lua() const;
   // Succeeds if some process of the family has a Lua that can be read; otherwise says why the
   // target has none.
@@ -61,6 +63,7 @@ class Family {
   Session* target_;
   std::map<pid_t, Candidate> candidates_;
   std::set<std::string> rows_;  // of sessions that have ended
+  bool had_lua_ = false;        // one of them had
   system::Clock::time_point find_at_{};
   std::function<void(Session&)> before_drop_;
 };

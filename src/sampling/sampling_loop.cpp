@@ -167,12 +167,15 @@ class Loop {
     sink_.add(session, *watch.thread, {to_ns(found.at - start_), found.passed_ns}, sample);
   }
 
-  // Asking costs more than a look at a thread, and the end of a thread is a hint, too.
+  // Of a process that luaspy has started, one system call tells that it has ended. Else asking costs
+  // more than a look at a thread, and the end of a thread is a hint, too.
   bool target_ended(Clock::time_point now) {
     constexpr std::chrono::seconds ask_again(1);
     bool none_left = true;
     for (const auto& session : family_.sessions()) none_left &= session->target().process().threads().empty();
-    if (!none_left && !thread_ended_ && now - asked_ <= ask_again) return false;
+    const bool command_ends = !command_ended_ && family_.target().launched() && family_.target().ended();
+    command_ended_ |= command_ends;
+    if (!none_left && !thread_ended_ && !command_ends && now - asked_ <= ask_again) return false;
     thread_ended_ = false;
     asked_ = now;
     return family_.ended();
@@ -196,6 +199,7 @@ class Loop {
   std::int64_t user_time_ = 0, system_time_ = 0;  // clock ticks of all threads
   Clock::time_point asked_ = start_, cpu_time_asked_ = start_;
   bool thread_ended_ = false;
+  bool command_ended_ = false;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "system/calls.h"
 #include "system/launch.h"
 
@@ -23,9 +25,15 @@ std::string children_with_lua(pid_t pid) {
   return text;
 }
 
+bool is_file(const std::string& path) {
+  std::error_code unused;
+  return std::filesystem::is_regular_file(path, unused);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, const SamplerOptions& sampler) {
+Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, const SamplerOptions& sampler,
+                                               const BeforeStart& before_start) {
   if (options.pid != 0) {
     Result<Process> process = Process::open(options.pid);
     if (!process) return process.error();
@@ -34,9 +42,18 @@ Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, con
   system::Launch child(options.command);
   Result<Process> process = child.pid() > 0 ? Process::open(child.pid())
                                             : Error{Cause::command_not_started, "Cannot start a process."};
+  if (process && before_start) {
+    if (const Result<void> ready = before_start(child.pid()); !ready) return ready.error();
+  }
   if (const system::Failure failure = child.start()) {
     const Cause cause = failure.not_found() ? Cause::command_not_found : Cause::command_not_started;
-    return Error{cause, fmt::format("Cannot start {}: {}.", options.command[0], failure.text())};
+    const std::string& command = options.command[0];
+    const bool is_script = command.ends_with(".lua") && is_file(command);
+    return Error{cause, fmt::format("Cannot start {}: {}.{}", command, failure.text(),
+                                    is_script ? fmt::format(" It is a script. Name its interpreter before it: "
+                                                            "-- lua5.4 {}",
+                                                            command)
+                                              : "")};
   }
   if (!process) return process.error();
   return std::unique_ptr<Session>(new Session(std::move(*process), sampler, true));

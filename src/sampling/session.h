@@ -2,6 +2,7 @@
 // What every command begins with: a target, already running or started by luaspy, that luaspy may
 // look at.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +24,11 @@ struct TargetOptions {
 
 class Session {
  public:
-  static Result<std::unique_ptr<Session>> open(const TargetOptions& options, const SamplerOptions& sampler);
+  // What to do before a command is started, with the process that it will have. If it fails, nothing
+  // is started.
+  using BeforeStart = std::function<Result<void>(pid_t pid)>;
+  static Result<std::unique_ptr<Session>> open(const TargetOptions& options, const SamplerOptions& sampler,
+                                               const BeforeStart& before_start = {});
 
   Target& target() { return target_; }
   Sampler& sampler() { return sampler_; }

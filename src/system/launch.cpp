@@ -1,6 +1,7 @@
 #include "system/launch.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,8 +37,15 @@ Launch::Launch(const std::vector<std::string>& command) {
   ::_exit(127);
 }
 
+Launch::~Launch() {
+  if (started_ || pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
 Failure Launch::start() {
   if (failure_) return failure_;
+  started_ = true;
   { const FileDescriptor closed(std::move(go_)); }
   int code = 0;
   ssize_t count = 0;

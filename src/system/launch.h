@@ -12,16 +12,21 @@
 namespace luaspy::system {
 
 // A command in a process of its own, with this process's files and environment. It waits before
-// exec until start(), so that luaspy can look at it however soon it ends.
+// exec until start(), so that luaspy can look at it however soon it ends. Without start() it ends
+// with this object, and the command is never executed.
 class Launch {
  public:
   explicit Launch(const std::vector<std::string>& command);
+  ~Launch();
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
   pid_t pid() const { return pid_; }
   // Lets the command start. Returns the failure of exec if there was one; the process is then gone.
   Failure start();
 
  private:
   pid_t pid_ = -1;
+  bool started_ = false;
   Failure failure_;
   FileDescriptor go_, answer_;
 };

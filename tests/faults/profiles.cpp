@@ -83,10 +83,10 @@ struct Recording {
   }
 };
 
-constexpr int no_samples = 11;  // it was ended that early
+constexpr int no_samples = 11;  // it was ended that early, and has written nothing
 
 void check_whole(Campaign& campaign, Recording& recording, const std::optional<int>& status) {
-  const bool empty = status == no_samples && (recording.format == "folded" || recording.format == "pprof");
+  const bool empty = status == no_samples && !std::filesystem::exists(recording.path());
   if (status != 0 && status != no_samples)
     campaign.lost(fmt::format("{}: status {}: {}", recording.format, status.value_or(-1), recording.luaspy->errors()));
   else if (!empty && !is_whole(recording.format, recording.path()))
@@ -99,7 +99,7 @@ void check_told(Campaign& campaign, Recording& recording, const std::string& whe
   const std::optional<int> status = recording.luaspy->process().wait(30);
   const std::string said = recording.luaspy->errors();
   const bool all_fits = status == 0 && is_whole(recording.format, recording.path());
-  const bool nothing = status == no_samples && recording.format == "folded";
+  const bool nothing = status == no_samples;
   if (all_fits || nothing) return;
   if (status != 8)
     campaign.lost(fmt::format("{}: {}: status {}: {}", where, recording.format, status.value_or(-1), said));

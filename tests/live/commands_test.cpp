@@ -139,24 +139,64 @@ double check_speedscope(const std::string& text) {
 
 }  // namespace
 
+// One line, in the user's words, with what to type.
+void check_usage(const Words& words, const std::string& line) {
+  const Finished finished = luaspy(words);
+  CHECK(finished.status == 2);
+  CHECK(finished.out.empty());
+  CHECK(finished.err == "luaspy: " + line + "\n");
+}
+
 TEST_CASE("wrong usage", "[commands]") {
   const std::string self = std::to_string(::getpid());
-  check(luaspy({}), 2, "subcommand");
-  check(luaspy({"recrod", "--pid", self}), 2, "recrod|subcommand");
-  check(luaspy({"record"}), 2, "--pid PID.*command");
-  check(luaspy({"dump"}), 2, "--pid");
-  check(luaspy({"record", "--pid", self, "--", "true"}), 2, "--pid|command");
-  check(luaspy({"record", "-r", "0", "--pid", self}), 2, "--rate");
-  check(luaspy({"record", "-r", "-5", "--pid", self}), 2, "--rate");
-  check(luaspy({"record", "-r", "fast", "--pid", self}), 2, "--rate");
-  check(luaspy({"record", "-r", "10001", "--pid", self}), 2, "--rate");
-  check(luaspy({"record", "--max-stopped", "0", "--pid", self}), 2, "--max-stopped");
-  check(luaspy({"record", "-d", "0", "--pid", self}), 2, "--duration");
-  check(luaspy({"record", "-f", "jpeg", "--pid", self}), 2, "--format");
-  check(luaspy({"record", "--mode", "java", "--pid", self}), 2, "--mode");
-  check(luaspy({"record", "--nonsense", "--pid", self}), 2, "--nonsense");
-  check(luaspy({"dump", "--pid", "0"}), 2, "--pid");
-  check(luaspy({"dump", "--pid", "12monkeys"}), 2, "--pid");
+  check_usage({}, "say what to do: luaspy record, report, top, dump, ps, doctor, completion, manual (luaspy --help)");
+  check_usage({"recrod", "--pid", self}, "there is no command recrod. Did you mean luaspy record?");
+  check_usage({"frobnicate"},
+              "there is no command frobnicate. There are: record, report, top, dump, ps, doctor, "
+              "completion, manual (luaspy --help)");
+  check_usage({"record"}, "say what to look at: --pid PID, --name NAME, or -- and a command");
+  check_usage({"dump"}, "say what to look at: --pid PID, --name NAME, or --core FILE");
+  check(luaspy({"record", "--pid", self, "--", "true"}), 2, "^luaspy: .*(--pid|command).*\n$");
+  check_usage({"record", "-r", "0", "--pid", self}, "--rate: it has to be from 0.01 to 10000 (luaspy record --help)");
+  check_usage({"record", "-r", "-5", "--pid", self}, "--rate: it has to be from 0.01 to 10000 (luaspy record --help)");
+  check_usage({"record", "-r", "fast", "--pid", self}, "--rate: fast is not a number (luaspy record --help)");
+  check_usage({"record", "-r", "10001", "--pid", self},
+              "--rate: it has to be from 0.01 to 10000 (luaspy record --help)");
+  check_usage({"record", "--max-stopped", "0", "--pid", self},
+              "--max-stopped: it has to be from 0.01 to 100 (luaspy record --help)");
+  check_usage({"record", "-d", "0", "--pid", self}, "--duration: it has to be more than 0 (luaspy record --help)");
+  check_usage({"record", "-d", "abc", "--pid", self}, "--duration: abc is not a number (luaspy record --help)");
+  check(luaspy({"record", "-f", "jpeg", "--pid", self}), 2, "^luaspy: --format: jpeg is not one of: flamegraph, .*\n$");
+  check(luaspy({"record", "-f", "foldet", "--pid", self}), 2, "Did you mean folded\\?");
+  check_usage({"record", "--mode", "java", "--pid", self},
+              "--mode: java is not one of: merged, lua, native, all (luaspy record --help)");
+  check_usage({"completion", "tcsh"}, "shell: tcsh is not one of: bash, zsh, fish (luaspy completion --help)");
+  check_usage({"record", "--nonsense", "--pid", self}, "luaspy record has no option --nonsense (luaspy record --help)");
+  check_usage({"dump", "--lcoals", "--pid", self}, "luaspy dump has no option --lcoals. Did you mean --locals?");
+  check_usage({"dump", "--pid"}, "--pid needs a value (luaspy dump --help)");
+  check_usage({"dump", "--pid", self, "--pid", self}, "--pid is given more than once (luaspy dump --help)");
+  check_usage({"dump", "a.lua", "--pid", self}, "luaspy dump does not take the word a.lua (luaspy dump --help)");
+  const std::string ps = " is not a process number; luaspy ps lists those of Lua programs (luaspy dump --help)";
+  check_usage({"dump", "--pid", "0"}, "--pid: 0" + ps);
+  check_usage({"dump", "--pid", "12monkeys"}, "--pid: 12monkeys" + ps);
+}
+
+TEST_CASE("a number alone is a process", "[commands]") {
+  const std::string nobody = "2147483000";
+  check(luaspy({"dump", nobody}), 3, "no process " + nobody);
+  check(luaspy({"dump", "--count", "3", nobody}), 3, "no process " + nobody);
+  check(luaspy({"record", "-d", "1", nobody}), 3, "no process " + nobody);
+  check(luaspy({"top", "--batch", nobody}), 3, "no process " + nobody);
+  const Finished help = luaspy({"help", "top"}), same = luaspy({"top", "--help"});
+  CHECK(help.status == 0);
+  CHECK(help.out == same.out);
+}
+
+TEST_CASE("a script is not a program", "[commands]") {
+  const Folder folder;
+  const std::string script = folder.path("quick.lua");
+  std::ofstream(script) << "print(1)\n";
+  check(luaspy({"record", script}), 126, "It is a script. Name its interpreter before it: -- lua5.4 .*quick.lua\n$");
 }
 
 TEST_CASE("help and version fit a screen", "[commands]") {
@@ -433,7 +473,7 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   CHECK(record({"/bin/sh", "-c", "kill -KILL $$"}).status == 137);
   CHECK(record(lua({"-e", "os.exit(7)"}, name)).status == 7);
   CHECK(record(lua({"-e", "error('broken')"}, name)).status == 1);
-  CHECK(record(lua({"-e", "os.exit(true)"}, name)).status == 0);
+  CHECK(record(lua({"-e", "local t = os.clock() while os.clock() - t < 0.3 do end os.exit(true)"}, name)).status == 0);
   // Everything after the command's name belongs to the command.
   CHECK(record(lua({"-", "-d", "5", "--pid", "1"}, name), "os.exit(#arg == 4 and arg[1] == '-d' and 42)").status == 42);
 
@@ -447,6 +487,46 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   CHECK(echo.out == "SOME INPUT\n");
   CHECK(echo.err.find("to stderr\n") != std::string::npos);
   CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 30);
+}
+
+TEST_CASE("without anything to show nothing is written", "[commands]") {
+  const Folder folder;
+  const std::string output = folder.path("profile.folded"), kept = folder.write("kept.folded", "as before\n", 0644);
+  check(luaspy({"record", "-o", output, "--", "true"}), 11, "^luaspy: No samples: the command ended after .*\n$");
+  CHECK_FALSE(std::filesystem::exists(output));
+  check(luaspy({"record", "-o", kept, "--", "true"}), 11, "No samples");
+  CHECK(read_file(kept) == "as before\n");
+  check(luaspy({"record", "-o", kept, "--", folder.path("missing")}), 127, "Cannot start");
+  CHECK(read_file(kept) == "as before\n");
+  // A second of work, and no Lua.
+  const Words works = {"/bin/sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"};
+  check(luaspy(Words{"record", "-o", output, "--"} + works), 5, "No Lua: neither /bin/sh nor anything");
+  CHECK_FALSE(std::filesystem::exists(output));
+  CHECK(luaspy(Words{"record", "--mode", "native", "-o", output, "--"} + works).status == 0);
+  CHECK(std::filesystem::exists(output));
+}
+
+TEST_CASE("nothing is started if the output cannot be written", "[commands]") {
+  const Folder folder;
+  const std::string marker = folder.path("marker");
+  const Words touch = {"--", "touch", marker};
+  check(luaspy(Words{"record", "-o", folder.path("none/profile.html")} + touch), 8,
+        "Cannot write .*: No such file or directory\\.\n$");
+  check(luaspy(Words{"record", "-o", folder.path()} + touch), 8, "Cannot write .*: Is a directory\\.\n$");
+  CHECK_FALSE(std::filesystem::exists(marker));
+}
+
+TEST_CASE("what a launched command starts is recorded", "[commands]") {
+  const Folder folder;
+  const std::string script = folder.write(
+      "works.lua", "local function works() local t = os.clock() while os.clock() - t < 0.7 do end end works()\n", 0644);
+  const Words program = lua({script}, lua54);
+  std::string line;
+  for (const std::string& word : program) line += "'" + word + "' ";
+  const Finished finished = luaspy({"record", "-f", "folded", "-o", "-", "--", "/bin/sh", "-c", line + "; true"});
+  INFO(finished.out << finished.err);
+  CHECK(finished.status == 0);
+  CHECK(finished.out.find("works (" + script + ":1)") != std::string::npos);
 }
 
 TEST_CASE("a launched command outlives the recording", "[commands]") {

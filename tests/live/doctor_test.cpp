@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <regex>
 
@@ -87,7 +88,12 @@ TEST_CASE("a report about a user's process, in a file, with a saved stop", "[doc
   // As root: a process of another user.
   const Words as_user = ::geteuid() == 0 ? Words{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
                                          : Words{};
-  Running program(as_user + with_secret + lua({"-e", code, "argsecret"}));
+  // setpriv itself executes the program: others may not search the folder of the checkout.
+  Words command = with_secret + lua({"-e", code, "argsecret"});
+  const auto executable = std::ranges::find(command, target(lua54).command.back());
+  REQUIRE(executable != command.end());
+  command.insert(executable, as_user.begin(), as_user.end());
+  Running program(command);
   program.read_until("READY");
   const Finished finished = luaspy(
       {"doctor", "--pid", std::to_string(program.pid()), "-o", folder.path("report"), "--save", folder.path("stop")});
