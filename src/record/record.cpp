@@ -221,17 +221,17 @@ Result<int> record(const RecordOptions& options) {
   const bool refused = recorder.profile().losses(Loss::refused) != 0;
   const Error cause = refused ? explain_no_stop(process.pid()) : Error{};
   const bool shows = nothing.text.empty();
-  if (shows || !counts.target_ended || counts.duration_ns >= soon_ns)
+  if (shows || refused || !counts.target_ended || counts.duration_ns >= soon_ns)
     print_end(recorder.profile(), *output, counts.target_ended, shows && written.has_value());
   if (!shows) output->discard();
   system::hold_end_at_once(false);
   const int status = family.wait_for_exit();
   if (!written) return written.error();
-  if (refused && recorder.profile().samples() == 0) return cause;
-  if (refused) fmt::print(stderr, "  refused: {}\n", cause.text);
-  if (nothing.text.empty()) return status;
-  if (status == 0) return nothing;
-  say("luaspy: {}\n", nothing.text);  // that the command has failed says more
+  const Error& why = refused ? cause : nothing;
+  if (!shows && status == 0) return why;
+  // If the command has failed, that says more.
+  if (refused) fmt::print(stderr, "  refused: {}\n", why.text);
+  else if (!shows) say("luaspy: {}\n", why.text);
   return status;
 }
 

@@ -20,12 +20,19 @@ const char* const spinning =
     "print('READY') io.flush()\n"
     "while true do add(5000) more(5000) end\n";
 
-// How often the process has gone to sleep; each stop also counts as one.
-long times_asleep(pid_t pid) {
+// How often the process has lost its CPU. asleep: because it went to sleep; each stop also counts
+// as one. preempted: because something else had to run.
+struct Switches {
+  long asleep = 0, preempted = 0;
+};
+Switches switches_of(pid_t pid) {
   const std::string status = read_file(fmt::format("/proc/{}/status", pid));
-  std::smatch found;
-  REQUIRE(std::regex_search(status, found, std::regex("\nvoluntary_ctxt_switches:\\s*(\\d+)")));
-  return std::stol(found[1]);
+  const auto number = [&](const char* name) {
+    std::smatch found;
+    REQUIRE(std::regex_search(status, found, std::regex(fmt::format("\n{}:\\s*(\\d+)", name))));
+    return std::stol(found[1]);
+  };
+  return {number("voluntary_ctxt_switches"), number("nonvoluntary_ctxt_switches")};
 }
 
 struct Recorded {
@@ -58,17 +65,23 @@ TEST_CASE("a thread whose switches the kernel tells is read without a stop, and 
   target.read_until("READY");
   const bool is_allowed = SwitchLog::open(target.pid()) != nullptr;
   CAPTURE(is_allowed);
-  const long first = times_asleep(target.pid());
+  const Switches first = switches_of(target.pid());
   const Recorded without = record_adding(target, {});
-  const long then = times_asleep(target.pid());
+  const Switches then = switches_of(target.pid());
   const Recorded with = record_adding(target, {"--always-stop"});
-  const long last = times_asleep(target.pid());
+  const Switches last = switches_of(target.pid());
   REQUIRE((without.samples > 100 && with.samples > 100));
-  CHECK(last - then >= with.samples);
-  if (is_allowed)
-    CHECK(then - first < without.samples / 10);  // stops of the search for Lua, and of the first looks at a big
-                                                 // stack
-  else CHECK(then - first >= without.samples);
+  const long stops = then.asleep - first.asleep;
+  CHECK(last.asleep - then.asleep >= with.samples);
+  // luaspy closes the log of a thread that others switch 1,000 times in half a second, because the
+  // log costs more than stops there (Stoppers::close_costly_logs). A busy machine may do that.
+  // luaspy itself switches it at each tick.
+  const long preempted = then.preempted - first.preempted, by_luaspy = 3 * 500;
+  const bool may_be_costly = preempted > by_luaspy + 1000;
+  CAPTURE(stops, preempted);
+  if (!is_allowed) CHECK(stops >= without.samples);
+  else if (!may_be_costly)
+    CHECK(stops < without.samples / 10);  // those of the search for Lua, and of the first looks at a big stack
   // A quarter of the time, 25 ± 2.4 of 300 samples.
   CHECK(without.add == Approx(25).margin(10));
   CHECK(with.add == Approx(25).margin(10));
