@@ -69,7 +69,7 @@ only_in("errno" "[^a-z_]errno[^a-z_]" system/calls.cpp system/calls.h system/sig
 only_in("libunwind" "#include <libunwind" unwind/libunwind_cursor.cpp)
 only_in("libdw or libelf" "#include <(elfutils/|gelf|libelf)" unwind/symbol_table.cpp attach/core_file.cpp static_parts.cpp)
 only_in("curses" "#include <(n?curses|term)[./w]" top/top_screen.cpp)
-only_in("CLI11" "#include <CLI/" cli/options.cpp)
+only_in("CLI11" "#include <CLI/" cli/options.cpp cli/values.h cli/wrong_usage.h)
 
 # What a processor is called and what it does is known in its folder of arch/, and where Lua's own machine code is read.
 file(GLOB of_x86_64 RELATIVE ${SOURCE}/src ${SOURCE}/src/arch/x86_64/* ${SOURCE}/src/luastate/*/x86_64/*)

@@ -9,7 +9,8 @@
 #include <map>
 
 #include "base/version.h"
-#include "cli/suggestion.h"
+#include "cli/values.h"
+#include "cli/wrong_usage.h"
 #include "doctor/version_text.h"
 #include "output/format.h"
 
@@ -55,49 +56,6 @@ constexpr const char* report_notes =
     "  luaspy report a.luaspy --source my.lua         what does each line take?\n"
     "  luaspy report a.luaspy -f speedscope --from 10 --to -5\n"
     "  luaspy report --diff a.luaspy b.luaspy         what became slower?";
-
-// ---- Values. CLI11's own validators answer in ranges of 300 digits and in its own types.
-
-bool is_number(std::string_view word) {
-  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-// A number from `least` to `most`. `above`: more than `least`.
-CLI::Validator number(double least, double most, bool above = false) {
-  return CLI::Validator(
-      [=](const std::string& word) {
-        double value = 0;
-        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-        if (error != std::errc() || end != word.data() + word.size()) return fmt::format("{} is not a number", word);
-        if (above && value <= least) return fmt::format("it has to be more than {}", least);
-        if (value < least || value > most) return fmt::format("it has to be from {} to {}", least, most);
-        return std::string();
-      },
-      "");
-}
-
-constexpr double most_number = 1e9;
-
-CLI::Validator positive() { return number(0, most_number, true); }
-
-// One of `choices`, or what `find` knows by this name.
-std::string not_one_of(const std::string& word, const std::vector<std::string>& choices) {
-  const std::string meant = nearest(word, choices);
-  return meant.empty() ? fmt::format("{} is not one of: {}", word, fmt::join(choices, ", "))
-                       : fmt::format("{} is not one of: {}. Did you mean {}?", word, fmt::join(choices, ", "), meant);
-}
-
-template <typename T>
-CLI::Validator one_of(const std::map<std::string, T>& values, const std::vector<std::string>& choices) {
-  return CLI::Validator(
-      [values, choices](std::string& word) {
-        const auto found = values.find(CLI::detail::to_lower(word));
-        if (found == values.end()) return not_one_of(word, choices);
-        word = std::to_string(static_cast<int>(found->second));
-        return std::string();
-      },
-      fmt::format("{{{}}}", fmt::join(choices, ",")));
-}
 
 // Options for a target that is already running. Returns both, because other options exclude them.
 std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target) {
@@ -467,76 +425,6 @@ Usage usage() {
     usage.commands.push_back(usage_of(*command));
   return usage;
 }
-
-namespace {
-
-bool takes_value(const CLI::App& command, const std::string& word) {
-  const CLI::Option* const option = command.get_option_no_throw(word);
-  return option != nullptr && option->get_items_expected_max() > 0;
-}
-
-// `luaspy help top` is `luaspy top --help`, and `luaspy top 1234` is `luaspy top --pid 1234`.
-std::vector<std::string> meant_words(const CLI::App& app, std::vector<std::string> words) {
-  if (!words.empty() && words[0] == "help") {
-    words.erase(words.begin());
-    words.emplace_back("--help");
-  }
-  const auto named = app.get_subcommands(
-      [&](const CLI::App* each) { return !words.empty() && each->get_name() == words[0]; });
-  const CLI::App* const command = named.empty() ? nullptr : named.front();
-  if (command == nullptr || command->get_option_no_throw("--pid") == nullptr) return words;
-  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
-    if (is_number(words[i])) {
-      words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), "--pid");
-      break;
-    }
-    if (!words[i].starts_with('-')) break;  // a command begins here
-    if (takes_value(*command, words[i])) ++i;
-  }
-  return words;
-}
-
-std::vector<std::string> names_of_options(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* const option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-// What is wrong, in one line, with what to type instead.
-std::string explain(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
-  const CLI::App* const command = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();
-  const std::string start = command != nullptr ? "luaspy " + command->get_name() : "luaspy";
-  const std::string help = fmt::format(" ({} --help)", start);
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && command == nullptr) {
-    std::vector<std::string> commands;
-    for (const CLI::App* const each : app.get_subcommands([](const CLI::App*) { return true; }))
-      commands.push_back(each->get_name());
-    if (words.empty() || words[0].starts_with('-'))
-      return fmt::format("say what to do: luaspy {}{}", fmt::join(commands, ", "), help);
-    const std::string meant = nearest(words[0], commands);
-    if (!meant.empty()) return fmt::format("there is no command {}. Did you mean luaspy {}?", words[0], meant);
-    return fmt::format("there is no command {}. There are: {}{}", words[0], fmt::join(commands, ", "), help);
-  }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    const std::vector<std::string> extra = app.remaining(true);
-    const std::string word = extra.empty() ? std::string() : extra.front();
-    if (!word.starts_with('-')) return fmt::format("{} does not take the word {}{}", start, word, help);
-    const std::string name = word.substr(0, word.find('='));
-    const std::string meant = nearest(name, names_of_options(command != nullptr ? *command : app));
-    return meant.empty() ? fmt::format("{} has no option {}{}", start, name, help)
-                         : fmt::format("{} has no option {}. Did you mean {}?", start, name, meant);
-  }
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    const std::string what = error.what(), option = what.substr(0, what.find(':'));
-    return what.find("At Most") != std::string::npos ? fmt::format("{} is given more than once{}", option, help)
-                                                     : fmt::format("{} needs a value{}", option, help);
-  }
-  return error.what() + help;
-}
-
-}  // namespace
 
 std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   Options options;

@@ -100,16 +100,11 @@ class Recorder : public Recording {
   bool has_enough() override { return !failed_.has_value(); }
   void before_suspend() override { progress_.clear(); }
 
-  // Without a profile that is worth a file. A raw recording is complete all the same.
-  Result<void> give_up(const LoopCounts& counts) {
+  // `writes`: there is a profile that is worth a file.
+  Result<void> finish(const LoopCounts& counts, bool writes) {
     tell_all(counts, true);
     progress_.clear();
-    return {};
-  }
-  Result<void> finish(const LoopCounts& counts) {
-    tell_all(counts, true);
-    progress_.clear();
-    return write();
+    return writes ? write() : Result<void>();
   }
 
  private:
@@ -173,8 +168,8 @@ Error why_nothing(const RecordOptions& options, Family& family, const Profile& p
     return {Cause::no_samples, "No samples: --only and --ignore leave none."};
   if (launched && counts.target_ended)
     return {Cause::no_samples,
-            fmt::format("No samples: the command ended after {:.0f} ms, before it was seen to work. A higher --rate "
-                        "sees more.",
+            fmt::format("No samples: the command ended after {:.0f} ms, before luaspy could take one. A higher "
+                        "--rate sees more.",
                         static_cast<double>(counts.duration_ns) / 1e6)};
   if (const std::string why = why_still(pid); !why.empty())
     return {Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
@@ -217,10 +212,10 @@ Result<int> record(const RecordOptions& options) {
   LoopCounts counts;
   run_loop(family, {options.rate, options.duration, options.max_stopped, options.always_stop}, recorder, counts);
   const Error nothing = why_nothing(options, family, recorder.profile(), counts);
-  const Result<void> written = nothing.text.empty() ? recorder.finish(counts) : recorder.give_up(counts);
+  const bool shows = nothing.text.empty();
+  const Result<void> written = recorder.finish(counts, shows);
   const bool refused = recorder.profile().losses(Loss::refused) != 0;
   const Error cause = refused ? explain_no_stop(process.pid()) : Error{};
-  const bool shows = nothing.text.empty();
   if (shows || refused || !counts.target_ended || counts.duration_ns >= soon_ns)
     print_end(recorder.profile(), *output, counts.target_ended, shows && written.has_value());
   if (!shows) output->discard();

@@ -170,6 +170,7 @@ TEST_CASE("wrong usage", "[commands]") {
   check(luaspy({"record", "-f", "foldet", "--pid", self}), 2, "Did you mean folded\\?");
   check_usage({"record", "--mode", "java", "--pid", self},
               "--mode: java is not one of: merged, lua, native, all (luaspy record --help)");
+  check_usage({"record", "-d", "nan", "--pid", self}, "--duration: nan is not a number (luaspy record --help)");
   check_usage({"completion", "tcsh"}, "shell: tcsh is not one of: bash, zsh, fish (luaspy completion --help)");
   check_usage({"record", "--nonsense", "--pid", self}, "luaspy record has no option --nonsense (luaspy record --help)");
   check_usage({"dump", "--lcoals", "--pid", self}, "luaspy dump has no option --lcoals. Did you mean --locals?");

@@ -94,13 +94,12 @@ bool InnermostFrame::find_at_trace_exit() {
   if (trace == nullptr) return false;
   code_ = traces_.at_exit(activation_.G, activation_.L, *trace, *number, state_.saved_base, memory_);
   if (code_.pc == 0 || (!restores && code_.pc - 4 == state_.saved_pc)) return false;
-  // lj_snap_restore sets L->base last. The exit's pc and the innermost link fit there then.
-  const std::uint64_t link = code_.frames.empty() ? 0 : code_.frames.front().link;
-  if (is_base(memory_, layout_, activation_.L, state_.saved_base, code_.pc, link)) {
-    top_ = {state_.saved_base, code_.pc, {}};
-    return true;
-  }
-  top_ = {code_.base, code_.pc, code_.frames};
+  // lj_snap_restore sets L->base last: the exit's pc and the innermost link fit there then. Without
+  // inlined frames both bases are the same, so whether slots are restored is not known.
+  const bool restored = !code_.frames.empty() && is_base(memory_, layout_, activation_.L, state_.saved_base, code_.pc,
+                                                         code_.frames.front().link);
+  if (restored) top_ = {state_.saved_base, code_.pc, {}};
+  else top_ = {code_.base, code_.pc, code_.frames};
   trace_base_ = state_.saved_base;
   return true;
 }

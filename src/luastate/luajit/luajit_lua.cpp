@@ -61,7 +61,8 @@ std::span<const LuajitLua* const> luajit_luas() {
 
 const LuajitLua& luajit_lua(const LuajitLayout& layout) {
   static std::mutex mutex;
-  static std::deque<LuajitLua>& all = *new std::deque<LuajitLua>;  // never freed, as puc_luas()
+  // Never freed, as in puc_luas(). There are few: find_globals() tries offsets in small ranges.
+  static std::deque<LuajitLua>& all = *new std::deque<LuajitLua>;
   const std::scoped_lock lock(mutex);
   const auto same = std::ranges::find_if(all, [&](const LuajitLua& lua) { return lua.layout() == layout; });
   return same != all.end() ? *same : all.emplace_back(layout);

@@ -136,7 +136,9 @@ void LuajitReader::settle(RunningState& state, bool innermost, const std::vector
   const InnermostFrame frame(machine_, traces_, activation, innermost, natives, look, functions, memory, luajit);
   if (const ExitFields& fields = frame.exit_fields(); fields.parent != 0) {
     const Address parent = fields.parent - activation.G, number = fields.number - activation.G;
-    if (parent >> 16 == 0 && number >> 16 == 0) exit_fields_ = parent | number << 32;
+    // Both are parts of one GG_State (lj_dispatch.h), which has less than 64 KiB.
+    constexpr Address most = 1 << 16;
+    if (parent < most && number < most) exit_fields_ = parent | number << 32;
   }
   LuaWalk& walk = state.walk;
   walk_luajit(memory, layout, activation.L, luajit.cframes, frame.top(), limits, walk);

@@ -1,0 +1,35 @@
+#include "cli/values.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "cli/suggestion.h"
+
+namespace luaspy {
+
+CLI::Validator number(double least, double most, bool above) {
+  return CLI::Validator(
+      [=](const std::string& word) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+        if (error != std::errc() || end != word.data() + word.size() || std::isnan(value))
+          return fmt::format("{} is not a number", word);
+        if (above && value <= least) return fmt::format("it has to be more than {}", least);
+        if (value < least || value > most) return fmt::format("it has to be from {} to {}", least, most);
+        return std::string();
+      },
+      "");
+}
+
+CLI::Validator positive() {
+  constexpr double most = 1e9;
+  return number(0, most, true);
+}
+
+std::string not_one_of(const std::string& word, const std::vector<std::string>& choices) {
+  const std::string meant = nearest(word, choices);
+  return meant.empty() ? fmt::format("{} is not one of: {}", word, fmt::join(choices, ", "))
+                       : fmt::format("{} is not one of: {}. Did you mean {}?", word, fmt::join(choices, ", "), meant);
+}
+
+}  // namespace luaspy

@@ -1,0 +1,35 @@
+#pragma once
+// The values of options. CLI11's own validators answer with ranges of 300 digits and with names of
+// C++ types.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace luaspy {
+
+// A number from `least` to `most`. `above`: more than `least`.
+CLI::Validator number(double least, double most, bool above = false);
+CLI::Validator positive();  // up to 1e9
+
+// What to say of a word that is none of `choices`.
+std::string not_one_of(const std::string& word, const std::vector<std::string>& choices);
+
+// A key of `values`, in any case. `choices`: the keys, in the order in which they are shown.
+template <typename T>
+CLI::Validator one_of(const std::map<std::string, T>& values, const std::vector<std::string>& choices) {
+  return CLI::Validator(
+      [values, choices](std::string& word) {
+        const auto found = values.find(CLI::detail::to_lower(word));
+        if (found == values.end()) return not_one_of(word, choices);
+        word = std::to_string(static_cast<int>(found->second));
+        return std::string();
+      },
+      fmt::format("{{{}}}", fmt::join(choices, ",")));
+}
+
+}  // namespace luaspy

@@ -1,0 +1,18 @@
+#pragma once
+// What somebody has typed, and what is wrong with it.
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace luaspy {
+
+// The words as luaspy's options have them: `luaspy help top` is `luaspy top --help`, and `luaspy top
+// 1234` is `luaspy top --pid 1234`.
+std::vector<std::string> meant_words(const CLI::App& app, std::vector<std::string> words);
+
+// What is wrong with `words`, in one line, with what to type instead.
+std::string explain(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words);
+
+}  // namespace luaspy
