@@ -33,20 +33,22 @@ std::string_view unit_word(Unit unit) { return unit == Unit::nanoseconds ? "time
 
 using Numbers = std::vector<std::uint32_t>;
 
-// Frames and stacks of all sets, with their own numbers: frames with the same text are merged.
+// Frames and stacks of all sets, with their own numbers: frames with the same texts are merged.
 class Tables {
  public:
-  explicit Tables(const WriteOptions& options) : options_(options) { string(""); }
+  Tables() { string(""); }
 
   std::uint32_t frame(const Frame& frame) {
-    const std::string text = describe(frame, options_.lines);
-    const auto [place, added] = frame_index_.emplace(text, static_cast<std::uint32_t>(kinds_.size()));
+    const std::string text = describe(frame, false), at = describe(frame, true);
+    const auto [place, added] = frame_index_.emplace(text + '\n' + at, static_cast<std::uint32_t>(kinds_.size()));
     if (added) {
+      const bool has_lines = frame.kind == Frame::Kind::lua;
       kinds_.push_back(static_cast<std::uint32_t>(frame.kind));
       texts_.push_back(string(text));
+      ats_.push_back(string(frame.line > 0 ? at : text));
       files_.push_back(string(frame.file));
-      const int line = options_.lines ? frame.line : frame.line_defined;
-      lines_.push_back(frame.kind == Frame::Kind::lua && line > 0 ? static_cast<std::uint32_t>(line) : 0);
+      lines_.push_back(has_lines ? std::max(frame.line_defined, 0) : 0);
+      currents_.push_back(has_lines && frame.line > 0 ? (frame.line_is_near ? -frame.line : frame.line) : 0);
     }
     return place->second;
   }
@@ -58,7 +60,8 @@ class Tables {
   }
   void write(std::ostream& out) const {
     out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n", fmt::join(kinds_, ","), fmt::join(texts_, ","));
-    out << fmt::format("\"file\":[{}],\n\"line\":[{}]}},\n", fmt::join(files_, ","), fmt::join(lines_, ","));
+    out << fmt::format("\"at\":[{}],\n\"file\":[{}],\n", fmt::join(ats_, ","), fmt::join(files_, ","));
+    out << fmt::format("\"line\":[{}],\n\"current\":[{}]}},\n", fmt::join(lines_, ","), fmt::join(currents_, ","));
     // The empty stack has no frame.
     out << fmt::format("\"nodes\":{{\"outer\":[{}],\n\"frame\":[-1{}{}]}},\n\"strings\":[", fmt::join(outer_, ","),
                        frame_.size() > 1 ? "," : "", fmt::join(frame_.begin() + 1, frame_.end(), ","));
@@ -73,10 +76,10 @@ class Tables {
     return place->second;
   }
 
-  WriteOptions options_;
   std::vector<std::string> strings_;
   std::unordered_map<std::string, std::uint32_t> string_index_, frame_index_;
-  Numbers kinds_, texts_, files_, lines_, outer_{0}, frame_{0};
+  Numbers kinds_, texts_, ats_, files_, outer_{0}, frame_{0};
+  std::vector<int> lines_, currents_;
   std::unordered_map<std::uint64_t, std::uint32_t> node_index_;
 };
 
@@ -207,8 +210,9 @@ void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& 
                 const WriteOptions& options, std::ostream& out) {
   const Unit unit = sets.front().second->about.unit;
   const bool in_order = comparison.empty() && unit == Unit::nanoseconds;
-  Tables tables(options);
-  out << flamegraph_head << "{\"version\":1,\n";
+  Tables tables;
+  out << flamegraph_head << "{\"version\":2,\n";
+  if (options.lines) out << "\"lines\":true,\n";
   if (unit != Unit::nanoseconds) out << "\"unit\":" << json_text(unit_word(unit)) << ",\n";
   out << "\"states\":[";
   for (std::size_t state = 0; state < vm_state_count; ++state)
