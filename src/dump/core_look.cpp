@@ -52,7 +52,7 @@ class CoreLook {
     for (const CoreFile::Thread& thread : core_.threads()) look.threads.push_back(look_at(thread));
     if (options_.inspect.coroutines) add_coroutines(look);
     else read_collectors(core_, reader_, look);
-    SourceLines sources = SourceLines::of_core(core_.written_ns());
+    SourceLines sources(SourceFiles::of_core(core_.written_ns()));
     complete(look, sources, reader_);
     if (options_.merging.mode != Mode::native && !reader_.has_state()) return no_lua(path);
     return look;
