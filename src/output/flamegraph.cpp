@@ -10,6 +10,7 @@
 
 #include "base/doubts.h"
 #include "output/flamegraph_page.h"
+#include "output/packed_recording.h"
 #include "profile/amount_text.h"
 
 namespace luaspy {
@@ -38,6 +39,11 @@ class Tables {
  public:
   Tables() { string(""); }
 
+  std::uint32_t string(const std::string& text) {
+    const auto [place, added] = string_index_.emplace(text, static_cast<std::uint32_t>(strings_.size()));
+    if (added) strings_.push_back(json_text(text));
+    return place->second;
+  }
   std::uint32_t frame(const Frame& frame) {
     const std::string text = describe(frame, false), at = describe(frame, true);
     const auto [place, added] = frame_index_.emplace(text + '\n' + at, static_cast<std::uint32_t>(kinds_.size()));
@@ -70,12 +76,6 @@ class Tables {
   }
 
  private:
-  std::uint32_t string(const std::string& text) {
-    const auto [place, added] = string_index_.emplace(text, static_cast<std::uint32_t>(strings_.size()));
-    if (added) strings_.push_back(json_text(text));
-    return place->second;
-  }
-
   std::vector<std::string> strings_;
   std::unordered_map<std::string, std::uint32_t> string_index_, frame_index_;
   Numbers kinds_, texts_, ats_, files_, outer_{0}, frame_{0};
@@ -206,6 +206,22 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
   out << "]}";
 }
 
+// Of files that are shown.
+void write_sources(const Profile& profile, Tables& tables, std::ostream& out) {
+  std::set<std::string_view> shown;
+  for (const Frame& frame : profile.frames()) {
+    if (frame.kind == Frame::Kind::lua) shown.insert(frame.file);
+  }
+  std::string_view separator = "\"sources\":[";
+  for (const auto& [file, source] : profile.sources) {
+    if (!shown.contains(file)) continue;
+    out << separator << "{\"file\":" << tables.string(file) << ",\"changed\":" << (source.changed ? "true" : "false")
+        << ",\"text\":" << json_text(source.text) << '}';
+    separator = ",\n";
+  }
+  if (separator.front() == ',') out << "],\n";
+}
+
 void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& sets, const std::string& comparison,
                 const WriteOptions& options, std::ostream& out) {
   const Unit unit = sets.front().second->about.unit;
@@ -223,8 +239,11 @@ void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& 
     write_set(*sets[i].second, tables, sets[i].first, in_order, out);
   }
   out << "],\n";
+  write_sources(*sets.back().second, tables, out);
   tables.write(out);
-  out << '}' << flamegraph_tail;
+  out << '}' << flamegraph_middle;
+  write_packed(options.recording, out);
+  out << flamegraph_tail;
 }
 
 }  // namespace

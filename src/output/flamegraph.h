@@ -22,7 +22,12 @@
 //                 same function; no two have the same text and the same `at`.
 //   nodes         columns: outer, frame. Stacks are a tree: a node is the node `outer`, which has a
 //                 smaller number, plus a frame. 0 is the empty stack.
+//   sources       of Lua files, if the recording has them: file (a string by number), text, and
+//                 changed: whether it was written after the process had started
 //   strings
+//
+// A page of everything that was recorded also carries the raw recording itself (raw_format.h), which
+// luaspy report reads.
 
 #include "output/format.h"
 

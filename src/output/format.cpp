@@ -24,7 +24,7 @@ std::optional<Error> refusal(const Format& format, Unit unit) {
 
 std::span<const Format> formats() {
   static constexpr std::array table = {
-      Format{"flamegraph", ".html", "open it in a browser", Shows::order, write_flamegraph},
+      Format{"flamegraph", ".html", "open it in a browser", Shows::order, write_flamegraph, true},
       Format{"speedscope", ".speedscope.json",
              "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", Shows::order,
              write_speedscope},

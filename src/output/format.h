@@ -15,7 +15,10 @@ namespace luaspy {
 struct WriteOptions {
   bool lines = false;    // Lua frames show the line being executed
   bool threads = false;  // folded: a root frame for each thread
+  // flamegraph: the raw recording of the profile, which the page then carries; empty: none.
+  std::string_view recording = {};
 };
+inline constexpr std::size_t most_carried = std::size_t{64} << 20;  // bytes of a recording that a page carries
 
 enum class Shows : std::uint8_t {
   sums,   // total costs of stacks and functions
@@ -30,6 +33,8 @@ struct Format {
   Shows shows;
   void (*write)(const Profile&, const WriteOptions&, std::ostream&);  // nullptr: raw, which is written while recording
                                                                       // (raw.h)
+  bool carries_recording = false;  // then profiles have lines, and WriteOptions a recording
+
   bool needs_order() const { return shows != Shows::sums; }
 };
 

@@ -28,7 +28,7 @@ function load(json) {
     frames: loadFrames(json.frames, strings), states, sets, comparison, columns, unit,
     inOrder: comparison === null && unit === "time",   // the order of time can be shown
     lines: json.lines === true,
-    sources: new Map((json.sources ?? []).map(({file, text, younger}) => [strings[file], {text, younger}])),
+    sources: new Map((json.sources ?? []).map(({file, text, changed}) => [strings[file], {text, changed}])),
     outer: Int32Array.from(json.nodes.outer), frame: Int32Array.from(json.nodes.frame),
   };
 }

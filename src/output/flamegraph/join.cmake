@@ -35,15 +35,22 @@ foreach(name script_hash style_hash style script)
   string(TOUPPER @${name}@ place)
   string(REPLACE "${place}" "${${name}}" page "${page}")
 endforeach()
-string(FIND "${page}" @DATA@ data)
-string(SUBSTRING "${page}" 0 ${data} head)
-math(EXPR data "${data} + 6")
-string(SUBSTRING "${page}" ${data} -1 tail)
+# REGEX MATCH would take lists apart.
+macro(split_at place before after)
+  string(FIND "${page}" ${place} at)
+  string(SUBSTRING "${page}" 0 ${at} ${before})
+  string(LENGTH ${place} length)
+  math(EXPR at "${at} + ${length}")
+  string(SUBSTRING "${page}" ${at} -1 ${after})
+endmacro()
+split_at(@DATA@ head page)
+split_at(@RECORDING@ middle tail)
 file(WRITE ${OUTPUT} "#include \"output/flamegraph_page.h\"
 
 namespace luaspy {
 
 const std::string_view flamegraph_head = R\"luaspy(${head})luaspy\";
+const std::string_view flamegraph_middle = R\"luaspy(${middle})luaspy\";
 const std::string_view flamegraph_tail = R\"luaspy(${tail})luaspy\";
 
 }  // namespace luaspy

@@ -26,7 +26,7 @@ class SourcePanel {
     this.files.replaceChildren(...names.map((name) => element("option", {value: name, textContent: name})));
     this.files.value = this.file;
     const source = data.sources.get(this.file), note = byId("source-note"), body = byId("source-lines");
-    note.textContent = !source ? "The text of this file is not in the page." : source.younger ? "Written after the recording began: lines may differ from those that ran." : "";
+    note.textContent = !source ? "The text of this file is not in the page." : source.changed ? "Written after the program had started: lines may differ from those that ran." : "";
     if (!source) return body.replaceChildren();
     const lines = source.text.split("\n"), {file} = this;
     if (lines[lines.length - 1] === "") lines.pop();
