@@ -41,7 +41,8 @@ uid_t user_of(pid_t pid) {
 
 SourceFiles::SourceFiles(pid_t pid) : SourceFiles(pid, start_of(pid)) {}
 
-SourceFiles::SourceFiles(pid_t pid, std::int64_t started_ns) : pid_(pid), user_(user_of(pid)), started_ns_(started_ns) {}
+SourceFiles::SourceFiles(pid_t pid, std::int64_t started_ns)
+    : pid_(pid), user_(user_of(pid)), started_ns_(started_ns) {}
 
 SourceFiles SourceFiles::of_core(std::int64_t known_until_ns) { return {::getpid(), known_until_ns}; }
 

@@ -20,8 +20,8 @@ class SourceFiles : public SourceTexts {
   static SourceFiles of_core(std::int64_t known_until_ns);
 
   struct File {
-    std::string text;      // without a byte order mark
-    bool changed = false;  // the file was written after the process started, so what runs may differ
+    std::string text;         // without a byte order mark
+    bool changed = false;     // the file was written after the process started, so what runs may differ
     bool is_its_own = false;  // everybody may read the file, or it is of the process's user: luaspy may be allowed more
   };
   // A file named as in Frame::file. nullopt: it does not exist, cannot be read, is not a regular

@@ -194,7 +194,10 @@ void add_record(CLI::App& app, RecordOptions& options) {
 void add_report(CLI::App& app, ReportOptions& options) {
   CLI::App& report = *app.add_subcommand("report", "Show a recording, or convert it to another format");
   report.footer(report_notes);
-  CLI::Option* const file = report.add_option("file", options.file, "What record wrote: a flame graph page, or a raw file")->option_text("FILE");
+  CLI::Option* const file = report
+                                .add_option("file", options.file,
+                                            "What record wrote: a flame graph page, or a raw file")
+                                ->option_text("FILE");
   CLI::Option* const diff = report
                                 .add_option("--diff", options.diff,
                                             "What became slower or faster, from BEFORE to AFTER")

@@ -122,9 +122,7 @@ class Recorder : public Recording {
     shape.lines |= format.carries_recording;
     return shape;
   }
-  bool has_sources() const {
-    return !options_.no_source && (output_.is_raw() || output_.format().carries_recording);
-  }
+  bool has_sources() const { return !options_.no_source && (output_.is_raw() || output_.format().carries_recording); }
   Result<void> write() {
     settle_names();
     if (output_.is_raw()) return output_.finish();

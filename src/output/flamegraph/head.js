@@ -18,7 +18,7 @@ function fillHeader(data) {
   }
 }
 
-// What does not depend on the user. Facts that would take a third of the window are there on demand.
+// What does not depend on the user.
 function fillChoices(data) {
   const colours = [["kind", "by kind"], ["state", "by what the VM did"], ["function", "by function"], ["module", "by file"]];
   const offered = data.comparison ? [["change", "by change"], ...colours.filter(([value]) => value !== "state")] : colours;
@@ -30,7 +30,13 @@ function fillChoices(data) {
   byId("source-open").hidden = data.sources.size === 0;
   byId("weighed").hidden = data.columns.counted === data.columns.samples;
   byId("weighed").textContent = `Here samples count by the ${data.unit} that they stand for.`;
-  byId("about").open = innerHeight >= 640 && innerWidth >= 700;
+  showFacts(innerHeight >= 640 && innerWidth >= 700);
+}
+
+// In a small window they are there on demand.
+function showFacts(shown) {
+  byId("facts").hidden = !shown;
+  byId("about").setAttribute("aria-expanded", shown);
 }
 
 // The threads with their shares of what is shown; the busiest first. Returns their order.
@@ -75,5 +81,5 @@ function fillCrumbs(page) {
   if (shown.length < path.length) nav.append(element("span", {textContent: "› …"}));
   for (const box of shown) put(page.textOf(box), () => page.zoom(box));
   if (zoomed < 0 && !chart.isWhole()) nav.append(element("span", {textContent: "› a part of it"}));
-  if (layout.column > 0) nav.append(element("span", {className: "sums", textContent: `samples of ${duration(layout.column)} each are summed; zoom in to see single ones`}));
+  if (layout.column > 0) nav.append(element("span", {className: "sums", textContent: `each ${duration(layout.column)} summed; zoom in for single samples`}));
 }

@@ -129,6 +129,7 @@ const keys = {
   c: nextColour,
   i: (page) => { if (page.state.view !== "table") page.set({flip: !page.state.flip}); },
   d: switchTheme,
+  a: () => showFacts(byId("facts").hidden),
   n: (page) => nextMatch(page, 1),
   N: (page) => nextMatch(page, -1),
   "+": (page) => { page.chart.magnify(0.7); page.moved(); },
@@ -142,6 +143,7 @@ function listen(page) {
   for (const name of ["flip", "fold", "lines"]) byId(name).addEventListener("click", () => page.set({[name]: !page.state[name]}));
   byId("source-open").addEventListener("click", () => page.set({source: !page.state.source}));
   byId("hottest").addEventListener("click", () => page.hottest());
+  byId("about").addEventListener("click", keys.a);
   byId("theme").addEventListener("click", () => switchTheme(page));
   byId("help-open").addEventListener("click", () => byId("help").showModal());
   // Pressing it must not change the box that is described.

@@ -209,7 +209,7 @@ class Page {
   zoom(box) {
     this.history.push({from: this.chart.from, to: this.chart.to, zoomed: this.zoomed});
     this.zoomed = box;
-    this.source.show(this.layout.frame[box]);
+    this.source.showNearest(this.layout, box);
     this.chart.lookAt(box);
     this.moved(true);
   }

@@ -17,6 +17,11 @@ class SourcePanel {
     if (this.page.state.source) this.fill();
   }
 
+  // The same for the innermost Lua function that led to the box.
+  showNearest(layout, box) {
+    this.show(layout.path(box).map((outer) => layout.frame[outer]).findLast((frame) => frame >= 0 && this.data.frames.kind[frame] === "lua") ?? -1);
+  }
+
   fill() {
     const {data, page} = this, {frames, columns} = data, tree = page.lineTree, key = [this.file, this.frame, page.treeKey].join("\n");
     if (this.file === "") this.file = this.hottest(tree);

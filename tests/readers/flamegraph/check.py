@@ -218,7 +218,7 @@ def check_hostile(page):
         page.keys("body", view)
     page.click("#table tbody .name")
     page.settle()
-    equal("owned", page.script("return [window.owned === undefined, document.images.length, document.scripts.length, document.querySelectorAll('b').length]"), [True, 0, 2, 0])
+    equal("owned", page.script("return [window.owned === undefined, document.images.length, document.scripts.length, document.querySelectorAll('b').length]"), [True, 0, 3, 0])
     names = page.texts("#table tbody .name")
     contains("names", names, "</script><script>window.owned=1</script> (</script><script>window.owned=1</script>:1)")
     contains("names", names, "__proto__ (__proto__:1)")
