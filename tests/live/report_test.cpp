@@ -147,7 +147,8 @@ TEST_CASE("a flame graph page is a recording, too", "[report]") {
   check_refused({part}, 2, "carries no recording");
   // As record writes it, with and without the source.
   const std::string script = folder.write("again.lua", script_of(10, 0.4)), unread = folder.path("unread.html");
-  const Words command = {target("debian-lua5.4-bookworm").command.front(), script};
+  Words command = target("debian-lua5.4-bookworm").command;
+  command.push_back(script);
   const auto record = [&](const std::string& file, const Words& options) {
     Words words = {"record", "-o", file};
     words.insert(words.end(), options.begin(), options.end());
