@@ -24,13 +24,13 @@ function shapeStacks(data, {edits, shows, lines, fold}) {
     const counts = met[node] === only.length && !ended[outer];
     ended[node] = ended[outer] || (counts && single.has(fn[frame]));
     if (!counts || !shows[frame]) { place[node] = at, calls[node] = calls[outer]; continue; }
-    const shown = lines ? frame : fn[frame], back = fold ? made.repeated(at, shown) : -1;
-    place[node] = back >= 0 ? back : made.child(at, shown);
-    if (back < 0) continue;
-    let last = outer;
+    const shown = lines ? frame : fn[frame], length = fold ? made.repeated(at, shown) : 0;
+    if (length === 0) { place[node] = made.child(at, shown); continue; }
+    let back = at, last = outer;
+    for (let i = 1; i < length; ++i) back = made.outer[back];
     while (place[last] !== back) last = data.outer[last];
-    calls[node] = calls[last] + 1;
-    made.times[back] = Math.max(made.times[back], calls[node]);
+    place[node] = back, calls[node] = calls[last] + 1;
+    for (let i = 0; i < length; ++i, back = made.outer[back]) made.times[back] = Math.max(made.times[back], calls[node]);
   }
   for (let node = 0; node < nodes; ++node) if (gone[node] || met[node] < only.length) place[node] = -1;
   return {outer: Int32Array.from(made.outer), frame: Int32Array.from(made.frame), times: made.times, place};
@@ -47,7 +47,7 @@ class Shaping {
     this.outer.push(node), this.frame.push(frame), this.times.push(1);
     return this.outer.length - 1;
   }
-  // If the last calls of the stack `node` and `frame` are the same as those right before them: the earlier one of `frame`, else -1.
+  // If the last calls of the stack `node` and `frame` are the same as those right before them, their number, else 0.
   repeated(node, frame) {
     const path = [-1];
     for (let at = node; at !== 0 && path.length < 2 * longestCycle; at = this.outer[at]) path.push(at);
@@ -55,8 +55,8 @@ class Shaping {
     for (let length = 1; 2 * length <= path.length; ++length) {
       let same = 0;
       while (same < length && frameAt(same) === frameAt(same + length)) ++same;
-      if (same === length) return path[length];
+      if (same === length) return length;
     }
-    return -1;
+    return 0;
   }
 }

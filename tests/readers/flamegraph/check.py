@@ -227,6 +227,8 @@ def check_folding(page, pictures):
     contains("what it calls", page.text("#detail"), "leaf (app/deep.lua:9): own 20.0 %")
     page.pointer(*at(0.9, 3))
     contains("a cycle", page.text("#detail"), "odd (app/deep.lua:6) ×30: own 30.0 %")
+    page.pointer(*at(0.9, 2))
+    contains("its other function", page.text("#detail"), "even (app/deep.lua:5) ×30: own 0.0 %, total 30.0 %")
     page.keys("body", "r")
     page.settle()
     page.pointer(*at(0.5, 2))

@@ -76,11 +76,12 @@ Profile deep() {
   writing.add(stack, 30, VmState::collecting);
   writing.add({at(main, 13), at(unnamed, 7), at(leaf, 9)}, 25);
   writing.add({at(main, 13), at(unnamed, 8), at(leaf, 9)}, 15);
-  writing.profile.sources["app/deep.lua"] = {"-- </script><b>\nlocal function down(n)\n  return (down(n - 1))\nend\n"
-                                             "function even(n) return (odd(n - 1)) end\n"
-                                             "function odd(n) return (even(n - 1)) end\nhandlers[1] = function()\n"
-                                             "  leaf()\nfunction leaf() end\n\n\ndown(200)\neven(60)\n",
-                                             false};
+  writing.profile.sources["app/deep.lua"] = {
+      "-- </script><b>\nlocal function down(n)\n  return (down(n - 1))\nend\n"
+      "function even(n) return (odd(n - 1)) end\n"
+      "function odd(n) return (even(n - 1)) end\nhandlers[1] = function()\n"
+      "  leaf()\nfunction leaf() end\n\n\ndown(200)\neven(60)\n",
+      false};
   return std::move(writing.profile);
 }
 
