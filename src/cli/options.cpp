@@ -110,12 +110,15 @@ void add_always_stop(CLI::App& command, bool& always_stop) {
   command.add_flag("--always-stop", always_stop, "Stop threads with ptrace even if they could be read without it");
 }
 
-void add_mode(CLI::App& command, Mode& mode) {
-  static const std::map<std::string, Mode> modes = {
-      {"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
-  command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
-      ->transform(one_of(modes, {"merged", "lua", "native", "all"}))
-      ->option_text("MODE");
+// A recording was made with Lua or without (native): that cannot be chosen later.
+enum class Modes { any, of_recording };
+
+void add_mode(CLI::App& command, Mode& mode, Modes which = Modes::any) {
+  std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"all", Mode::all}};
+  std::vector<std::string> words = {"merged", "lua", "all"};
+  std::string text = "merged: Lua and C as one stack; lua; all: the VM's own frames too";
+  if (which == Modes::any) modes.emplace("native", Mode::native), words.emplace_back("native"), text += "; native";
+  command.add_option("--mode", mode, text)->transform(one_of(modes, words))->option_text("MODE");
 }
 
 void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
@@ -181,7 +184,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_always_stop(record, options.always_stop);
   add_output(record, options.output, options.format, std::string(formats().front().name));
   add_subprocesses(record, options.subprocesses);
-  add_mode(record, options.mode);
+  add_mode(record, options.shape.mode);
   add_shape(record, options.shape, options.threads);
   record.add_option("--every", options.every, "Also write the file this often while recording")
       ->check(number(0.1, 1e6))
@@ -233,6 +236,7 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->option_text("SECONDS");
   report.add_option("--to", options.to, "Up to this many seconds after the start; negative: before the end")
       ->option_text("SECONDS");
+  add_mode(report, options.shape.mode, Modes::of_recording);
   add_shape(report, options.shape, options.threads);
   report.add_flag("--processes", options.shape.processes, "A root frame for each process");
 }
