@@ -110,15 +110,20 @@ void add_always_stop(CLI::App& command, bool& always_stop) {
   command.add_flag("--always-stop", always_stop, "Stop threads with ptrace even if they could be read without it");
 }
 
-// A recording was made with Lua or without (native): that cannot be chosen later.
-enum class Modes { any, of_recording };
+void add_mode(CLI::App& command, Mode& mode) {
+  static const std::map<std::string, Mode> modes = {
+      {"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
+  command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
+      ->transform(one_of(modes, {"merged", "lua", "native", "all"}))
+      ->option_text("MODE");
+}
 
-void add_mode(CLI::App& command, Mode& mode, Modes which = Modes::any) {
-  std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"all", Mode::all}};
-  std::vector<std::string> words = {"merged", "lua", "all"};
-  std::string text = "merged: Lua and C as one stack; lua; all: the VM's own frames too";
-  if (which == Modes::any) modes.emplace("native", Mode::native), words.emplace_back("native"), text += "; native";
-  command.add_option("--mode", mode, text)->transform(one_of(modes, words))->option_text("MODE");
+// The same for a recording. Whether it has Lua was decided when it was made, so there is no native.
+void add_mode_of_recording(CLI::App& command, Mode& mode) {
+  static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"all", Mode::all}};
+  command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; all: the VM's own frames too")
+      ->transform(one_of(modes, {"merged", "lua", "all"}))
+      ->option_text("MODE");
 }
 
 void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
@@ -236,7 +241,7 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->option_text("SECONDS");
   report.add_option("--to", options.to, "Up to this many seconds after the start; negative: before the end")
       ->option_text("SECONDS");
-  add_mode(report, options.shape.mode, Modes::of_recording);
+  add_mode_of_recording(report, options.shape.mode);
   add_shape(report, options.shape, options.threads);
   report.add_flag("--processes", options.shape.processes, "A root frame for each process");
 }
