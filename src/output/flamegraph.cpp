@@ -46,10 +46,12 @@ class Tables {
   }
   std::uint32_t frame(const Frame& frame) {
     const std::string text = describe(frame, false), at = describe(frame, true);
-    const auto [place, added] = frame_index_.emplace(text + '\n' + at, static_cast<std::uint32_t>(kinds_.size()));
+    const auto [place, added] = frame_index_.emplace(fmt::format("{}\n{}\n{}", text, at, static_cast<int>(frame.part)),
+                                                     static_cast<std::uint32_t>(kinds_.size()));
     if (added) {
       const bool has_lines = frame.kind == Frame::Kind::lua;
       kinds_.push_back(static_cast<std::uint32_t>(frame.kind));
+      parts_.push_back(static_cast<std::uint32_t>(frame.part));
       texts_.push_back(string(text));
       ats_.push_back(string(frame.line > 0 ? at : text));
       files_.push_back(string(frame.file));
@@ -66,6 +68,7 @@ class Tables {
   }
   void write(std::ostream& out) const {
     out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n", fmt::join(kinds_, ","), fmt::join(texts_, ","));
+    out << fmt::format("\"part\":[{}],\n", fmt::join(parts_, ","));
     out << fmt::format("\"at\":[{}],\n\"file\":[{}],\n", fmt::join(ats_, ","), fmt::join(files_, ","));
     out << fmt::format("\"line\":[{}],\n\"current\":[{}]}},\n", fmt::join(lines_, ","), fmt::join(currents_, ","));
     // The empty stack has no frame.
@@ -78,7 +81,7 @@ class Tables {
  private:
   std::vector<std::string> strings_;
   std::unordered_map<std::string, std::uint32_t> string_index_, frame_index_;
-  Numbers kinds_, texts_, ats_, files_, outer_{0}, frame_{0};
+  Numbers kinds_, parts_, texts_, ats_, files_, outer_{0}, frame_{0};
   std::vector<int> lines_, currents_;
   std::unordered_map<std::uint64_t, std::uint32_t> node_index_;
 };
@@ -229,6 +232,11 @@ void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& 
   Tables tables;
   out << flamegraph_head << "{\"version\":2,\n";
   if (options.lines) out << "\"lines\":true,\n";
+  out << "\"mode\":" << json_text(name(options.mode)) << ",\n\"nothing\":{";
+  for (const Mode mode : {Mode::merged, Mode::lua}) {
+    out << (mode == Mode::merged ? "" : ",") << json_text(name(mode)) << ':' << tables.frame(nothing_shown(mode));
+  }
+  out << "},\n";
   if (unit != Unit::nanoseconds) out << "\"unit\":" << json_text(unit_word(unit)) << ",\n";
   out << "\"states\":[";
   for (std::size_t state = 0; state < vm_state_count; ++state)

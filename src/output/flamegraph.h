@@ -5,6 +5,8 @@
 //
 //   version       2
 //   lines         true: boxes are lines at first, not functions; left out otherwise
+//   mode          what is shown at first, one of the names in base/mode.h; the frames of all are there
+//   nothing       by mode: the frame of a stack that has no other to show
 //   unit          "bytes" or "objects": the unit of weights; left out: time, in µs
 //   states        names of the states of the VM, by VmState (base/sample.h)
 //   sets          the profile; in a comparison there are two, before and after. Each has
@@ -18,8 +20,8 @@
 //   frames        columns: kind (0 Lua, 1 C called by Lua, 2 other native, 3 no function); text of the
 //                 function, at: its text with the line being executed, and file (strings by
 //                 number); line where it is defined (0: none), current: the line being executed (0:
-//                 unknown; negative: the nearest one known). Frames with the same text are of the
-//                 same function; no two have the same text and the same `at`.
+//                 unknown; negative: the nearest one known); part: which part of the program it
+//                 is (Frame::Part). Frames with the same text are of the same function.
 //   nodes         columns: outer, frame. Stacks are a tree: a node is the node `outer`, which has a
 //                 smaller number, plus a frame. 0 is the empty stack.
 //   sources       of Lua files, if the recording has them: file (a string by number), text, and

@@ -119,14 +119,15 @@ class Recorder : public Recording {
  private:
   static Shape shape_of(const RecordOptions& options, const Format& format) {
     Shape shape = options.shape;
-    shape.lines |= format.carries_recording;
+    shape.whole = format.carries_recording;
     return shape;
   }
   bool has_sources() const { return !options_.no_source && (output_.is_raw() || output_.format().carries_recording); }
   Result<void> write() {
     settle_names();
     if (output_.is_raw()) return output_.finish();
-    const WriteOptions write_options = {options_.shape.lines, options_.threads, carried_bytes_.bytes()};
+    const WriteOptions write_options = {options_.shape.lines, options_.threads, options_.shape.mode,
+                                        carried_bytes_.bytes()};
     return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
   }
   // Called repeatedly, because a launched program may be a wrapper that executes another one.

@@ -116,7 +116,7 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
   if (format.write == nullptr)
     return Error{Cause::usage, "The recording is already in the raw format: report converts it to other formats."};
   Shape shape = options.shape;
-  shape.lines |= format.carries_recording;
+  shape.whole = format.carries_recording;
   const Result<Profile> profile = read_for(options, options.file, shape, format.needs_order());
   if (!profile) return profile.error();
   if (const std::optional<Error> refused = refusal(format, profile->about.unit)) return *refused;
@@ -124,7 +124,8 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
   // Opened after the recording was read, so that nothing is overwritten if that fails.
   Result<OutputFile> output = OutputFile::open({options.output, std::string(format.name), stem_of(options.file)});
   if (!output) return output.error();
-  const Result<void> written = output->write(*profile, {options.shape.lines, options.threads, recording});
+  const Result<void> written = output->write(*profile,
+                                             {options.shape.lines, options.threads, options.shape.mode, recording});
   if (!written) return written.error();
   if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
   return 0;
@@ -231,7 +232,7 @@ Result<int> write_diff(const ReportOptions& options) {
   const DiffBy by = options.by == "time" ? DiffBy::weight : options.by == "run" ? DiffBy::run : DiffBy::shares;
   const Format* const format = choose_format(options.format, options.output);
   Shape shape = options.shape;
-  shape.lines |= format != nullptr && format->carries_recording;
+  shape.whole = format != nullptr && format->carries_recording;
   const Result<Profile> before = read_for(options, options.diff[0], shape, true);
   if (!before) return before.error();
   const Result<Profile> after = read_for(options, options.diff[1], shape, true);
@@ -253,7 +254,7 @@ Result<int> write_diff(const ReportOptions& options) {
         {options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
     if (!output) return output.error();
     write_flamegraph_diff(*before, *after, by == DiffBy::shares ? Compared::shares : Compared::weights,
-                          {options.shape.lines, options.threads}, output->stream());
+                          {options.shape.lines, options.threads, options.shape.mode}, output->stream());
     const Result<void> finished = output->finish();
     if (!finished) return finished.error();
     if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);

@@ -49,7 +49,7 @@ TEST_CASE("flame graph: what the page carries", "[golden]") {
   golden::check("sample.flamegraph.json", data_of(written("flamegraph", {})));
   const nlohmann::json of_lines = nlohmann::json::parse(data_of(written("flamegraph", {.lines = true})));
   CHECK(of_lines.at("lines") == true);
-  CHECK(of_lines.at("frames").at("current").at(2) == 12);
+  CHECK(of_lines.at("frames").at("current").at(4) == 12);
   Profile with_source = sample_profile();
   with_source.sources = {{"app/main.lua", {"x = '</script>'\n", true}}, {"not/shown.lua", {"y = 1", false}}};
   std::ostringstream page;

@@ -27,7 +27,7 @@ function load(json) {
   return {
     frames: loadFrames(json.frames, strings), states, sets, comparison, columns, unit,
     inOrder: comparison === null && unit === "time",   // the order of time can be shown
-    lines: json.lines === true,
+    lines: json.lines === true, mode: json.mode, nothing: json.nothing,
     sources: new Map((json.sources ?? []).map(({file, text, changed}) => [strings[file], {text, changed}])),
     outer: Int32Array.from(json.nodes.outer), frame: Int32Array.from(json.nodes.frame),
   };
@@ -37,7 +37,7 @@ function load(json) {
 function loadFrames(json, strings) {
   const of = (indices) => indices.map((i) => strings[i]), first = new Map();
   const frames = {
-    count: json.text.length, kind: json.kind.map((k) => kinds[k]), file: of(json.file), name: of(json.text), nameAt: of(json.at), defined: json.line,
+    count: json.text.length, kind: json.kind.map((k) => kinds[k]), file: of(json.file), name: of(json.text), nameAt: of(json.at), defined: json.line, part: json.part,
     current: json.current.map(Math.abs), near: json.current.map((line) => line < 0),
   };
   frames.fn = Int32Array.from(json.text, (text, frame) => first.get(text) ?? (first.set(text, frame), frame));

@@ -23,6 +23,8 @@ function fillChoices(data) {
   const colours = [["kind", "by kind"], ["state", "by what the VM did"], ["function", "by function"], ["module", "by file"]];
   const offered = data.comparison ? [["change", "by change"], ...colours.filter(([value]) => value !== "state")] : colours;
   for (const [value, textContent] of offered) byId("colour").append(element("option", {value, textContent}));
+  for (const [value, textContent] of Object.entries(modeTexts)) byId("mode").append(element("option", {value, textContent}));
+  byId("mode-field").hidden = data.mode === "native";
   byId("width-field").hidden = data.comparison === null;
   document.querySelector("[data-view=time]").hidden = !data.inOrder;
   const hasLines = data.frames.nameAt.some((name, frame) => name !== data.frames.name[frame]);

@@ -16,7 +16,7 @@ function writeHash(page) {
 
 function writeHashNow(page) {
   const {state, chart, layout, zoomed} = page, words = new URLSearchParams();
-  const usual = {view: "left", thread: "all", colour: page.data.comparison ? "change" : "kind", flip: false, width: "after", query: "", fold: true, lines: page.data.lines, source: false};
+  const usual = {view: "left", thread: "all", colour: page.data.comparison ? "change" : "kind", flip: false, width: "after", query: "", mode: page.data.mode, fold: true, lines: page.data.lines, source: false};
   for (const [name, value] of Object.entries(usual)) if (state[name] !== value) words.set(name, state[name]);
   if (state.edits.length > 0) words.set("edits", state.edits.map(({how, fn}) => `${how}.${fn}`).join("_"));
   if (state.range) words.set("range", state.range.join("_"));
@@ -37,6 +37,7 @@ function readHash(page) {
   choose("thread", ["all", ...(data.comparison ? [] : page.now.threads.map((_, i) => String(i)))]);
   choose("colour", colours());
   choose("width", ["after", "before"]);
+  if (data.mode !== "native") choose("mode", Object.keys(modeTexts));
   for (const [name, usual] of [["flip", false], ["fold", true], ["lines", data.lines], ["source", false]]) state[name] = (words.get(name) ?? String(usual)) === "true";
   state.source &&= data.sources.size > 0;
   state.edits = (words.get("edits") ?? "").split("_").map((text) => text.split(".")).map(([how, fn]) => ({how, fn: Number(fn)}))
@@ -86,9 +87,10 @@ function nextMatch(page, by) {
   chart.move(boxes[(at < 0 ? (by > 0 ? 0 : -1) : at + by) % boxes.length] ?? boxes[boxes.length - 1]);
 }
 
-function nextColour(page) {
-  const all = colours();
-  page.set({colour: all[(all.indexOf(page.state.colour) + 1) % all.length]});
+// The choice after the one that the page has.
+function next(page, name) {
+  const all = [...byId(name).options].map((option) => option.value);
+  page.set({[name]: all[(all.indexOf(page.state[name]) + 1) % all.length]});
 }
 
 // Does something with the function that keys mean.
@@ -126,7 +128,8 @@ const keys = {
   r: (page) => page.set({fold: !page.state.fold}),
   t: (page) => { if (!byId("lines").hidden) page.set({lines: !page.state.lines}); },
   l: switchSource,
-  c: nextColour,
+  c: (page) => next(page, "colour"),
+  v: (page) => { if (page.data.mode !== "native") next(page, "mode"); },
   i: (page) => { if (page.state.view !== "table") page.set({flip: !page.state.flip}); },
   d: switchTheme,
   a: () => showFacts(byId("facts").hidden),
@@ -139,7 +142,7 @@ const keys = {
 function listen(page) {
   const canvas = byId("canvas"), search = byId("search");
   for (const button of document.querySelectorAll("[data-view]")) button.addEventListener("click", () => page.set({view: button.dataset.view}));
-  for (const id of ["thread", "colour", "width"]) byId(id).addEventListener("change", (event) => page.set({[id]: event.target.value}));
+  for (const id of ["thread", "mode", "colour", "width"]) byId(id).addEventListener("change", (event) => page.set({[id]: event.target.value}));
   for (const name of ["flip", "fold", "lines"]) byId(name).addEventListener("click", () => page.set({[name]: !page.state[name]}));
   byId("source-open").addEventListener("click", () => page.set({source: !page.state.source}));
   byId("hottest").addEventListener("click", () => page.hottest());

@@ -1,14 +1,13 @@
 // The state that the user has chosen, and its display.
 
 const byId = (id) => document.getElementById(id);
-const everything = (frames) => new Uint8Array(frames.count).fill(1);
 
 class Page {
   constructor(data) {
     this.data = data;
     this.state = {
       view: "left", thread: "all", colour: data.comparison ? "change" : "kind", flip: false, width: "after", query: "", fn: -1,
-      fold: true, lines: data.lines, edits: [], range: null, source: false,
+      mode: data.mode, fold: true, lines: data.lines, edits: [], range: null, source: false,
     };
     this.shapes = new Map(), this.trees = new Map();
     this.matches = null;
@@ -35,7 +34,7 @@ class Page {
   get lineTree() { return this.treeOf(this.state.thread, {lines: true, fold: false}).tree; }
   get treeKey() { return this.keyOf(this.state.thread, this.shape); }
 
-  keyOf(...parts) { return JSON.stringify([...parts, this.state.edits, this.state.range]); }
+  keyOf(...parts) { return JSON.stringify([...parts, this.state.mode, this.state.edits, this.state.range]); }
 
   // The last few are kept.
   kept(known, key, make) {
@@ -44,8 +43,9 @@ class Page {
     return known.get(key);
   }
   shapedFor(shape) {
-    const {edits} = this.state;
-    return this.kept(this.shapes, JSON.stringify([shape, edits]), () => shapeStacks(this.data, {...shape, edits, shows: everything(this.data.frames)}));
+    const {edits, mode} = this.state, {data} = this;
+    return this.kept(this.shapes, JSON.stringify([shape, mode, edits]),
+      () => shapeStacks(data, {...shape, edits, shows: shownFrames(data.frames, mode), nothing: data.nothing[mode]}));
   }
   treeOf(thread, shape) {
     return this.kept(this.trees, this.keyOf(thread, shape),
@@ -164,7 +164,7 @@ class Page {
   controls() {
     const {state} = this;
     for (const button of document.querySelectorAll("[data-view]")) button.setAttribute("aria-pressed", button.dataset.view === state.view);
-    byId("thread").value = state.thread, byId("colour").value = state.colour, byId("width").value = state.width, byId("search").value = state.query;
+    byId("thread").value = state.thread, byId("mode").value = state.mode, byId("colour").value = state.colour, byId("width").value = state.width, byId("search").value = state.query;
     for (const name of ["flip", "fold", "lines"]) byId(name).setAttribute("aria-pressed", state[name]);
     byId("source-open").setAttribute("aria-pressed", state.source);
     byId("flip").hidden = byId("fold").hidden = state.view === "table";
@@ -194,7 +194,7 @@ class Page {
     if ("lines" in change && this.state.fn >= 0) change.fn = this.data.frames.fn[this.state.fn];
     Object.assign(this.state, change);
     this.render();
-    if (["thread", "range", "edits", "lines"].some((name) => name in change)) this.search();
+    if (["thread", "range", "edits", "lines", "mode"].some((name) => name in change)) this.search();
   }
   relate(frame) {
     if (frame < 0) return;

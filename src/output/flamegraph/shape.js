@@ -8,11 +8,12 @@ const editTexts = {
 };
 const longestCycle = 3;   // calls that are folded if they repeat
 
-// `edits`: [{how, fn}], in the order in which they were made. shows[frame]: it has boxes. `lines`: frames are lines, else functions. `fold`: frames that
+// `edits`: [{how, fn}], in the order in which they were made. shows[frame]: it has boxes; `nothing`: the
+// frame of stacks that have no other (undefined: none). `lines`: frames are lines, else functions. `fold`: frames that
 // repeat are one. Returns a tree of frames, and
 //   place[node]   where the samples of a stack of the page are: a node of the tree, -1 if they are left out
 //   times[node]   how many calls of a stack it stands for, at most
-function shapeStacks(data, {edits, shows, lines, fold}) {
+function shapeStacks(data, {edits, shows, nothing, lines, fold}) {
   const {fn} = data.frames, nodes = data.outer.length, of = (how) => edits.filter((edit) => edit.how === how).map((edit) => edit.fn);
   const only = of("only"), without = new Set(of("without")), single = new Set(of("single"));
   const met = new Uint16Array(nodes), gone = new Uint8Array(nodes), ended = new Uint8Array(nodes);   // met: how many of `only`
@@ -32,6 +33,7 @@ function shapeStacks(data, {edits, shows, lines, fold}) {
     place[node] = back, calls[node] = calls[last] + 1;
     for (let i = 0; i < length; ++i, back = made.outer[back]) made.times[back] = Math.max(made.times[back], calls[node]);
   }
+  if (nothing !== undefined) for (let node = 1; node < nodes; ++node) if (place[node] === 0) place[node] = made.child(0, fn[nothing]);
   for (let node = 0; node < nodes; ++node) if (gone[node] || met[node] < only.length) place[node] = -1;
   return {outer: Int32Array.from(made.outer), frame: Int32Array.from(made.frame), times: made.times, place};
 }

@@ -299,8 +299,29 @@ def check_source(page, pictures):
     contains("a line's box", page.text("#detail"), "main chunk (app/deep.lua:12): own 0.0 %, total 30.0 %")
     page.keys("body", "t")
     page.script("all('[data-view=left]')[0].click()")
-    page.open("#source=true&edits=" + page.script("await until(() => true); return 'without.' + 1"))
+    page.open(f"#source=true&edits=without.{page.data.texts.index('down (app/deep.lua:2)')}")
     equal("costs are of what is shown", lines()[2][:2], ["", ""])
+
+
+def check_modes(page):
+    """What each mode shows is what base/mode.cpp says."""
+    rows = lambda: {row[4]: row[2:4] for row in page.script("return all('#table tbody tr').map(r => [...r.cells].map(c => c.textContent))")}
+    page.keys("body", "3")
+    lua = {"main chunk (parts.lua)": ["5", "15"], "work (parts.lua:3)": ["0", "10"]}
+    merged = {**lua, "string.gsub [C]": ["0", "10"], "main (lua5.4)": ["0", "17"], "match (lua5.4)": ["12", "12"], "[start of the process]": ["3", "3"]}
+    equal("C and Lua", rows(), merged)
+    page.keys("body", "v")
+    everything = {**merged, "main chunk (parts.lua)": ["0", "15"], "_start (lua5.4)": ["3", "20"], "pmain [C]": ["0", "15"], "luaV_execute (lua5.4)": ["5", "15"]}
+    del everything["[start of the process]"]
+    equal("everything", rows(), everything)
+    page.keys("body", "v")
+    equal("Lua only", rows(), {**lua, "string.gsub [C]": ["10", "10"], "[outside of Lua]": ["5", "5"]})
+    equal("said", page.script("return document.querySelector('#mode').selectedOptions[0].textContent"), "Lua only")
+    address = page.script("await until(() => location.hash.includes('mode=lua')); return location.hash")
+    page.open(address)
+    equal("by address", "match (lua5.4)" in rows(), False)
+    page.choose("mode", "merged")
+    equal("C and Lua again", rows(), merged)
 
 
 def check_range(page, pictures):
@@ -468,6 +489,9 @@ def check(args):
         page.quiet()
         page = Page(browser, work, "busy")
         check_range(page, work)
+        page.quiet()
+        page = Page(browser, work, "parts")
+        check_modes(page)
         page.quiet()
         page = Page(browser, work, "hostile")
         check_hostile(page)

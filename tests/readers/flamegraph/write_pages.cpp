@@ -85,6 +85,26 @@ Profile deep() {
   return std::move(writing.profile);
 }
 
+// Frames of each kind and part; a thread that has not come to main(), and one that runs no Lua.
+Profile parts() {
+  Writing writing("parts.lua");
+  const auto native = [](std::string name, Frame::Part part) {
+    Frame frame = {Frame::Kind::native, std::move(name), "lua5.4", 0, 0};
+    frame.part = part;
+    return frame;
+  };
+  const Frame start = native("_start", Frame::Part::start), main = native("main", Frame::Part::program),
+              execute = native("luaV_execute", Frame::Part::vm), match = native("match", Frame::Part::program);
+  Frame launcher = {Frame::Kind::c, "pmain", "lua5.4", 0, 0};
+  launcher.part = Frame::Part::start;
+  const Frame gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0}, chunk = lua("main chunk", "parts.lua", 0);
+  writing.add({start, main, launcher, chunk, execute, lua("work", "parts.lua", 3), gsub, match}, 10);
+  writing.add({start, main, launcher, chunk, execute}, 5);
+  writing.add({start}, 3);
+  writing.add({start, main, match}, 2);
+  return std::move(writing.profile);
+}
+
 // 60 s at 100 Hz, in two functions by turns: the first half mostly in `first`, the second in
 // `second`.
 Profile busy() {
@@ -179,6 +199,7 @@ int main(int count, char** arguments) {
   write("hostile", hostile());
   write("deep", deep());
   write("busy", busy());
+  write("parts", parts());
   write("large", large());
   write("bytes", sample_profile(Unit::bytes));
   write("objects", sample_profile(Unit::objects));

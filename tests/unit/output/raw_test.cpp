@@ -366,6 +366,21 @@ TEST_CASE("whatever is in the blocks of a raw recording, what is read is a profi
   CHECK(changed_samples > 500);
 }
 
+TEST_CASE("a format that leaves the choice to its reader gets whole stacks, of the same samples", "[unit]") {
+  Recorder recorder;
+  record_everything(recorder);
+  const Shape shape = {.mode = Mode::lua, .only = "main"};
+  Shape whole = shape, all = {.mode = Mode::all, .lines = true};
+  whole.whole = true;
+  const Result<Profile> narrow = read(recorder.file(), shape), kept = read(recorder.file(), whole),
+                        every = read(recorder.file(), all);
+  CHECK(kept->samples() == narrow->samples());
+  CHECK(kept->samples() < every->samples());
+  CHECK(kept->frames().size() > narrow->frames().size());
+  for (const Frame& frame : kept->frames()) CHECK(std::ranges::count(every->frames(), frame) == 1);
+  CHECK(std::ranges::any_of(kept->frames(), [](const Frame& frame) { return frame.kind == Frame::Kind::native; }));
+}
+
 TEST_CASE("a raw recording carries the text of files, up to a limit", "[unit]") {
   const StackTable stacks;
   const std::vector<Profile::Thread> threads;
