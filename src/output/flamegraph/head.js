@@ -85,3 +85,23 @@ function fillCrumbs(page) {
   if (zoomed < 0 && !chart.isWhole()) nav.append(element("span", {textContent: "› a part of it"}));
   if (layout.column > 0) nav.append(element("span", {className: "sums", textContent: `each ${duration(layout.column)} summed; zoom in for single samples`}));
 }
+
+// The controls as the state is.
+function fillControls(page) {
+  const {state} = page;
+  for (const button of document.querySelectorAll("[data-view]")) button.setAttribute("aria-pressed", button.dataset.view === state.view);
+  for (const name of ["thread", "mode", "colour", "width"]) byId(name).value = state[name];
+  for (const name of ["flip", "fold", "lines"]) byId(name).setAttribute("aria-pressed", state[name]);
+  byId("search").value = state.query;
+  byId("source-open").setAttribute("aria-pressed", state.source);
+  byId("flip").hidden = byId("fold").hidden = state.view === "table";
+  writeHash(page);
+}
+
+// `sums`: by function, for colours by file.
+function fillLegend({state, data, tree}, sums) {
+  const items = legendOf(state.colour, data, tree, sums), all = tree.total[data.columns.counted][0];
+  if (state.colour !== "change") items.sort((a, b) => b.amount - a.amount);
+  byId("legend").replaceChildren(...items.map(({colour, text, amount}) => element("li", {}, swatch(colour), element("span", {textContent: text}),
+    ...(amount === null ? [] : [element("span", {className: "share", textContent: percent(amount, all)})]))));
+}

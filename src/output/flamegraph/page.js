@@ -99,8 +99,8 @@ class Page {
       this.chart.show(this.layout, painter, state.flip && state.view === "left");
     }
     this.drawn = drawn;
-    this.controls();
-    this.legend(sums);
+    fillControls(this);
+    fillLegend(this, sums);
     fillApplied(this);
     fillCrumbs(this);
     this.tell(-1);
@@ -159,23 +159,6 @@ class Page {
     this.layout = laySandwich(callers, callees, [this.widthOf(callers), this.widthOf(callees)]);
     this.related = key;
     this.drawn = null;
-  }
-
-  controls() {
-    const {state} = this;
-    for (const button of document.querySelectorAll("[data-view]")) button.setAttribute("aria-pressed", button.dataset.view === state.view);
-    byId("thread").value = state.thread, byId("mode").value = state.mode, byId("colour").value = state.colour, byId("width").value = state.width, byId("search").value = state.query;
-    for (const name of ["flip", "fold", "lines"]) byId(name).setAttribute("aria-pressed", state[name]);
-    byId("source-open").setAttribute("aria-pressed", state.source);
-    byId("flip").hidden = byId("fold").hidden = state.view === "table";
-    writeHash(this);
-  }
-
-  legend(sums) {
-    const items = legendOf(this.state.colour, this.data, this.tree, sums), all = this.tree.total[this.data.columns.counted][0];
-    if (this.state.colour !== "change") items.sort((a, b) => b.amount - a.amount);
-    byId("legend").replaceChildren(...items.map(({colour, text, amount}) => element("li", {}, swatch(colour), element("span", {textContent: text}),
-      ...(amount === null ? [] : [element("span", {className: "share", textContent: percent(amount, all)})]))));
   }
 
   // How many calls of one stack the box stands for, at most.
