@@ -1,7 +1,7 @@
 #include "record/source_collector.h"
 
-#include <ctime>
 #include <limits>
+#include <utility>
 
 namespace luaspy {
 
@@ -17,7 +17,7 @@ void SourceCollector::finish(Recording& recording) {
   collect(recording);
   if (!launched_ || missing_.empty()) return;
   const SourceFiles own = SourceFiles::of_core(std::numeric_limits<std::int64_t>::max());
-  for (const std::string& file : std::set(std::move(missing_))) read(own, file, recording);
+  for (const std::string& file : std::exchange(missing_, {})) read(own, file, recording);
 }
 
 void SourceCollector::read(const SourceFiles& files, const std::string& file, Recording& recording) {

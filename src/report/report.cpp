@@ -10,6 +10,7 @@
 
 #include "base/doubts.h"
 #include "base/say.h"
+#include "input/page_recording.h"
 #include "input/raw_reader.h"
 #include "output/flamegraph.h"
 #include "output/output_file.h"
@@ -91,11 +92,11 @@ TextStyle style_of(const ReportOptions& options, Unit unit) {
 
 // The recording's name without the usual extension.
 std::string stem_of(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
+  std::string name = std::filesystem::path(path).filename().string();
   for (const Format& format : formats()) {
     const bool is_recording = format.write == nullptr || format.carries_recording;
     if (is_recording && name.ends_with(format.extension) && name.size() > format.extension.size())
-      return name.substr(0, name.size() - format.extension.size());
+      name.resize(name.size() - format.extension.size());
   }
   return name;
 }
@@ -112,9 +113,26 @@ std::string carried(const ReportOptions& options, const Format& format) {
   return raw_bytes(in, most_carried);
 }
 
-Result<int> write_format(const ReportOptions& options, const Format& format) {
-  if (format.write == nullptr)
+// Writes the raw recording that a page carries.
+Result<int> extract(const ReportOptions& options) {
+  std::ifstream in(options.file, std::ios::binary);
+  if (!is_page(in))
     return Error{Cause::usage, "The recording is already in the raw format: report converts it to other formats."};
+  if (is_narrowed(options)) return Error{Cause::usage, "-f raw writes all that a page carries, not a part of it."};
+  const Result<Profile> profile = read_for(options, options.file, {}, false);
+  if (!profile) return profile.error();
+  const std::string recording = raw_bytes(in, most_carried);
+  Result<OutputFile> output = OutputFile::open({options.output, "raw", stem_of(options.file)});
+  if (!output) return output.error();
+  output->stream() << recording;
+  const Result<void> finished = output->finish();
+  if (!finished) return finished.error();
+  if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
+  return 0;
+}
+
+Result<int> write_format(const ReportOptions& options, const Format& format) {
+  if (format.write == nullptr) return extract(options);
   Shape shape = options.shape;
   shape.whole = format.carries_recording;
   const Result<Profile> profile = read_for(options, options.file, shape, format.needs_order());

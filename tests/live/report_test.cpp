@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 #include <regex>
 
 #include "support/harness.h"
@@ -141,6 +143,15 @@ TEST_CASE("a flame graph page is a recording, too", "[report]") {
     CHECK(of(page) == of(raw));
     CHECK(of(again) == of(raw));
   }
+  // The recording comes out as it went in.
+  const auto bytes_of = [](const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string extracted = folder.path("extracted.luaspy");
+  report({again, "-o", extracted});
+  CHECK(bytes_of(extracted) == bytes_of(raw));
+  check_refused({page, "-f", "raw", "--to", "0.3"}, 2, "not a part of it");
   CHECK(report({"--diff", page, raw}).find("page.html") != std::string::npos);
   const std::string part = folder.path("part.html");
   report({raw, "-o", part, "--to", "0.3"});

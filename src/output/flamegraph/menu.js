@@ -12,6 +12,7 @@ class Menu {
     const {page, menu} = this, fn = page.data.frames.fn[frame], name = page.data.frames.name[fn];
     const actions = [
       ...(box >= 0 ? [["Zoom into it", "Enter", () => page.zoom(box)]] : []),
+      ...(box >= 0 && page.timesOf(box) > 1 ? [["Unfold the calls that repeat", "r", () => page.set({fold: false})]] : []),
       ["Callers and callees", "s", () => page.relate(frame)],
       ["Only this and what it calls", "f", () => page.edit("only", fn)],
       ["Leave its samples out", "x", () => page.edit("without", fn)],
