@@ -37,7 +37,7 @@ std::string random_bytes(std::size_t size) {
 }  // namespace
 
 TEST_CASE("a page carries the bytes of its recording", "[unit]") {
-  for (const std::size_t size : {1, 2, 3, 4, 100, 65'535, 65'536, 65'537, 200'000}) {
+  for (const unsigned size : {1U, 2U, 3U, 4U, 100U, 65'535U, 65'536U, 65'537U, 200'000U}) {
     const std::string bytes = random_bytes(size);
     CHECK(carried_by(page_with(bytes)) == bytes);
   }
