@@ -8,6 +8,7 @@
 #include <charconv>
 #include <map>
 
+#include "base/pattern.h"
 #include "base/version.h"
 #include "cli/values.h"
 #include "cli/wrong_usage.h"
@@ -119,7 +120,10 @@ void add_mode(CLI::App& command, Mode& mode) {
 }
 
 void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
-  const auto check = [](const std::string& pattern) { return pattern_error(pattern).value_or(""); };
+  const auto check = [](const std::string& pattern) {
+    const Result<Pattern> compiled = Pattern::compile(pattern);
+    return compiled ? std::string() : compiled.error().text;
+  };
   command.add_option("--only", only, "Only samples with a matching function or file (a regular expression)")
       ->check(check)
       ->option_text("PATTERN");

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max() / 4;  // leaves room for sums of a few
 constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
 
-constexpr std::size_t longest_name = 1 << 12;  // bytes, of a frame: std::regex recurses as deep as a text is long
+constexpr std::size_t longest_name = 1 << 12;  // bytes, of a frame
 constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
 
 // The fields of a record. After a number that is missing or too large, good() stays false.

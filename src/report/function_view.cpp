@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
+
+#include "base/pattern.h"
 
 namespace luaspy {
 namespace {
@@ -94,12 +95,8 @@ Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions
   };
   collect([&](std::uint32_t i) { return functions.functions[i].name == wanted; });
   collect([&](std::uint32_t i) { return functions.texts[i] == wanted; });
-  try {
-    const std::regex pattern(wanted);
-    collect([&](std::uint32_t i) { return std::regex_search(functions.texts[i], pattern); });
-  } catch (const std::regex_error&) {
-    // Not a regular expression: it is searched for literally below.
-  }
+  const Pattern pattern = Pattern::lenient(wanted);
+  collect([&](std::uint32_t i) { return pattern.found_in(functions.texts[i]); });
   collect([&](std::uint32_t i) { return functions.texts[i].find(wanted) != std::string::npos; });
   if (!found.empty()) return found;
   const std::string near = near_names(functions, costs, wanted);

@@ -6,6 +6,8 @@
 #include <functional>
 #include <tuple>
 
+#include "base/pattern.h"
+
 namespace luaspy {
 namespace {
 
@@ -27,7 +29,7 @@ std::string searched_text(const TopCounts& counts, const TopRow& row) {
   std::string text = describe(frame_of(counts, row), row.line != 0);
   if (row.thread != TopRow::all_threads)
     text += ' ' + counts.threads[row.thread].name + ' ' + std::to_string(counts.threads[row.thread].tid);
-  return lower(std::move(text));
+  return text;
 }
 
 }  // namespace
@@ -222,11 +224,11 @@ void TopView::show(const TopCounts& counts) {
 
 void TopView::list_rows(const TopCounts& counts) {
   std::vector<std::pair<TopRow, std::string>> rows;
-  const std::string wanted = lower(filter_);
+  const Pattern wanted = Pattern::lenient(filter_, Pattern::Case::same);
   const bool by_text = column_ == Column::function;
   for (const TopRow& row : top_rows(counts, grouping_)) {
-    std::string text = by_text || !wanted.empty() ? searched_text(counts, row) : std::string();
-    if (wanted.empty() || text.find(wanted) != std::string::npos) rows.emplace_back(row, std::move(text));
+    std::string text = by_text || !filter_.empty() ? searched_text(counts, row) : std::string();
+    if (filter_.empty() || wanted.found_in(text)) rows.emplace_back(row, lower(std::move(text)));
   }
   // Largest first; ties are decided by the other columns, so that rows do not change places without
   // a cause.

@@ -224,6 +224,12 @@ TEST_CASE("keys: sorting, filter, lines, pages", "[top]") {
   view.press(key(TopKey::Kind::escape), counts);
   CHECK(view.filter().empty());
   CHECK(view.items().size() == 4);
+  for (const char* const letter : {"/", "^", "F", " ", "|", "g", "s", "u", "b", "$", "|", "["})
+    view.press(key(letter), counts);
+  CHECK(view.items().empty());  // no regular expression yet: it is searched for as it is
+  view.press(key(TopKey::Kind::backspace), counts), view.press(key(TopKey::Kind::backspace), counts);
+  CHECK(names(view, counts) == Strings{"f"});
+  view.press(key(TopKey::Kind::escape), counts);
   view.press(key("l"), counts);
   CHECK(describe(frame_of(counts, view.items()[1].row), true) == "f (a.lua:12)");
   view.press(key("l"), counts);
