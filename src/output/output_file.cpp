@@ -24,8 +24,9 @@ std::string free_name(const std::string& stem, std::string_view extension) {
 
 Result<OutputFile> OutputFile::open(const Wanted& wanted) {
   OutputFile output;
-  output.format_ = choose_format(wanted.format, wanted.path);
-  if (output.format_ == nullptr) output.format_ = &formats().front();
+  const Result<const Format*> format = choose_format(wanted.format, wanted.path, &formats().front());
+  if (!format) return format.error();
+  output.format_ = *format;
   output.path_ = wanted.path.empty() ? free_name(wanted.stem, output.format_->extension) : wanted.path;
   if (output.to_stdout()) return output;
   std::error_code unused;

@@ -35,6 +35,7 @@ class OutputFile {
   bool is_raw() const { return format_->write == nullptr; }
   const std::string& path() const { return path_; }
   const Format& format() const { return *format_; }
+  std::string next_step() const { return luaspy::next_step(*format_, path_); }
 
  private:
   Error incomplete() const;

@@ -151,7 +151,7 @@ void print_end(const Profile& profile, const OutputFile& output, bool target_end
   if (const std::string hottest = hottest_text(profile); !hottest.empty()) say("\n{}\n", hottest);
   say("luaspy: {}", summary_text(profile));
   if (target_ended) say("  the target has ended\n");
-  if (written && !output.to_stdout()) say("  written: {}\n  next: {}\n", output.path(), output.format().next_step);
+  if (written && !output.to_stdout()) say("  written: {}\n  next: {}\n", output.path(), output.next_step());
 }
 
 // Why there is nothing to show; no text: there is something.
@@ -179,6 +179,8 @@ Error why_nothing(const RecordOptions& options, Family& family, const Profile& p
 }  // namespace
 
 Result<int> record(const RecordOptions& options) {
+  if (const Result<const Format*> format = choose_format(options.format, options.output, nullptr); !format)
+    return format.error();
   SamplerOptions sampler_options;
   sampler_options.merging = {options.mode, options.traces};
   sampler_options.idle = options.idle;

@@ -108,7 +108,7 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
   if (!output) return output.error();
   const Result<void> written = output->write(*profile, {options.shape.lines, options.threads});
   if (!written) return written.error();
-  if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
+  if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());
   return 0;
 }
 
@@ -203,7 +203,7 @@ std::string doubts_text(const Profile& profile) {
   return text;
 }
 
-Result<int> write_diff(const ReportOptions& options) {
+Result<int> write_diff(const ReportOptions& options, const Format* format) {
   const DiffBy by = options.by == "time" ? DiffBy::weight : options.by == "run" ? DiffBy::run : DiffBy::shares;
   const Result<Profile> before = read_for(options, options.diff[0], options.shape, true);
   if (!before) return before.error();
@@ -213,7 +213,6 @@ Result<int> write_diff(const ReportOptions& options) {
     return Error{Cause::usage, fmt::format("{} counts {}, {} counts {}: they cannot be compared.", options.diff[0],
                                            name(before->about.unit), options.diff[1], name(after->about.unit))};
   }
-  const Format* const format = choose_format(options.format, options.output);
   std::string text;
   if (format == nullptr) {
     const TextStyle style = style_of(options, after->about.unit);
@@ -230,7 +229,7 @@ Result<int> write_diff(const ReportOptions& options) {
                           {options.shape.lines, options.threads}, output->stream());
     const Result<void> finished = output->finish();
     if (!finished) return finished.error();
-    if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
+    if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());
     return 0;
   } else {
     return Error{Cause::usage, fmt::format("A difference cannot be written as {}, only as text, folded or flamegraph.",
@@ -244,9 +243,17 @@ Result<int> write_diff(const ReportOptions& options) {
 }  // namespace
 
 Result<int> report(const ReportOptions& options) {
-  if (!options.diff.empty()) return write_diff(options);
-  if (const Format* const format = choose_format(options.format, options.output)) return write_format(options, *format);
-  return write_views(options);
+  const bool as_text = options.format.empty() && options.output.ends_with(text_ending);
+  const Result<const Format*> format = as_text ? nullptr : choose_format(options.format, options.output, nullptr);
+  if (!format) return format.error();
+  if (!options.diff.empty()) return write_diff(options, *format);
+  const bool has_view = !options.function.empty() || options.tree || !options.source.empty() || options.states ||
+                        options.by_thread;
+  if (*format != nullptr && has_view)
+    return Error{Cause::usage, fmt::format("--function, --tree, --source, --states and --by-thread are text: let the "
+                                           "name of the file end in {}, or leave the option out.",
+                                           text_ending)};
+  return *format != nullptr ? write_format(options, **format) : write_views(options);
 }
 
 }  // namespace luaspy

@@ -33,6 +33,12 @@ TEST_CASE("folded", "[golden]") {
   golden::check("sample.lines.folded", written("folded", {.lines = true, .threads = true}));
 }
 
+TEST_CASE("svg", "[golden]") {
+  golden::check("sample.svg", written("svg", {}));
+  golden::check("sample.lines.svg", written("svg", {.lines = true, .threads = true}));
+  golden::check("sample.bytes.svg", written("svg", {}, Unit::bytes));
+}
+
 TEST_CASE("speedscope", "[golden]") {
   golden::check("sample.speedscope.json", written("speedscope", {}));
   const nlohmann::json json = nlohmann::json::parse(written("speedscope", {.lines = true}));
