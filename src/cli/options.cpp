@@ -133,7 +133,7 @@ void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
 }
 
 constexpr const char* top_notes =
-    "Keys: q quit, ? help, Enter callers and callees, / filter, s sort, p pause, t threads, l lines.\n"
+    "Keys: q quit, ? help, Enter callers and callees, d stack, / filter, 1-5 sort, o write a file.\n"
     "%Own and %Total are of the last 5 s (key w: of all time); 100 % is one thread all the time. When the\n"
     "target ends, the screen stays until q. If no screen can be shown, top works as with --batch.\n"
     "A command after -- gets neither the screen nor the keys: what it writes to the terminal goes to a\n"

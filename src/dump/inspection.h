@@ -11,8 +11,9 @@
 
 #include "attach/core_file.h"
 #include "attach/cpu_wait.h"
+#include "attach/source_lines.h"
 #include "attach/waits/waiting.h"
-#include "dump/source_lines.h"
+
 #include "heap/coroutines.h"
 #include "luastate/variables.h"
 #include "sampling/session.h"

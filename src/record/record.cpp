@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include "attach/halt.h"
@@ -21,13 +20,6 @@ namespace luaspy {
 namespace {
 
 constexpr double raw_flush_s = 1;  // how much of a raw recording a crash may cost, without --every
-
-// By default, files are named after the program. `path`: as it was started, or where it is.
-std::string stem_of(const std::string& path, pid_t pid) {
-  std::string program = std::filesystem::path(path).filename().string();
-  if (const std::size_t deleted = program.find(' '); deleted != std::string::npos) program.resize(deleted);
-  return fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", pid);
-}
 
 // The progress of the recording, in one line of the terminal that is rewritten.
 class Progress {
@@ -186,7 +178,7 @@ Result<int> record(const RecordOptions& options) {
   sampler_options.idle = options.idle;
   std::optional<OutputFile> output;
   const auto open_output = [&](const std::string& program, pid_t pid) -> Result<void> {
-    Result<OutputFile> file = OutputFile::open({options.output, options.format, stem_of(program, pid)});
+    Result<OutputFile> file = OutputFile::open({options.output, options.format, default_stem(program, pid)});
     if (!file) return file.error();
     output = std::move(*file);
     return {};

@@ -1,6 +1,10 @@
 #include "top/top_feed.h"
 
+#include <fmt/format.h>
+
 #include <utility>
+
+#include "output/output_file.h"
 
 namespace luaspy {
 namespace {
@@ -11,21 +15,28 @@ TopTable::Thread name_of(Session& session, const Thread& thread) {
 
 }  // namespace
 
-TopFeed::TopFeed(Family& family, TopTarget target)
-    : family_(family), table_(static_cast<std::int64_t>(target.window * 1e9)), target_(std::move(target)) {}
+TopFeed::TopFeed(Family& family, TopTarget target, About about)
+    : family_(family),
+      table_(static_cast<std::int64_t>(target.window * 1e9)),
+      recording_(Shape{}, true),
+      about_(std::move(about)),
+      target_(std::move(target)) {}
 
 void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
   const std::lock_guard lock(mutex_);
   table_.add(name_of(of, thread), tick.weight, sample);
+  recording_.add(of, thread, tick, sample);
 }
 
-void TopFeed::add_idle(Session& of, const Thread& thread, const Tick&, std::int64_t) {
+void TopFeed::add_idle(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) {
   const std::lock_guard lock(mutex_);
+  recording_.add_idle(of, thread, tick, count);
   table_.add_idle(name_of(of, thread));
 }
 
-void TopFeed::add_waiting(Session& of, const Thread& thread, const Tick&, std::int64_t count) {
+void TopFeed::add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) {
   const std::lock_guard lock(mutex_);
+  recording_.add_waiting(of, thread, tick, count);
   table_.add_waiting(name_of(of, thread), count);
 }
 
@@ -33,6 +44,7 @@ void TopFeed::add_loss(Loss loss, std::int64_t count) {
   if (count == 0) return;
   const std::lock_guard lock(mutex_);
   table_.add_loss(loss, count);
+  recording_.add_loss(loss, count);
 }
 
 void TopFeed::look(const LoopCounts& counts) {
@@ -40,6 +52,7 @@ void TopFeed::look(const LoopCounts& counts) {
     const std::lock_guard lock(mutex_);
     table_.end_tick(counts.duration_ns - duration_ns_, counts.ticks - ticks_);
     ticks_ = counts.ticks, duration_ns_ = counts.duration_ns;
+    about_.ticks = ticks_, about_.duration_ns = duration_ns_, about_.system_share = counts.system_share;
   }
   constexpr std::chrono::milliseconds ask_again(250);
   if (system::Clock::now() - luas_asked_ > ask_again) ask_luas();
@@ -59,6 +72,7 @@ void TopFeed::ask_luas() {
   if (!luas.empty()) target_.luas = std::move(luas);
   if (!command.empty() && family_.target().target().process().alive()) target_.command = std::move(command);
   target_.processes = family_.sessions().size();
+  about_.luas = target_.luas, about_.lua_mapped = target_.lua_mapped, about_.command = target_.command;
 }
 
 void TopFeed::end(const LoopCounts& counts) {
@@ -80,6 +94,28 @@ void TopFeed::copy(TopCounts& counts, TopTarget& target) {
 void TopFeed::reset() {
   const std::lock_guard lock(mutex_);
   table_.reset();
+}
+
+std::optional<TopSeen> TopFeed::latest(const TopRow& row) {
+  const std::lock_guard lock(mutex_);
+  return table_.latest(row);
+}
+
+Result<std::string> TopFeed::write(const std::string& path) {
+  if (path == "-") return Error{Cause::usage, "The screen is on standard output: name a file."};
+  const Result<const Format*> format = choose_format("", path, &formats().front());
+  if (!format) return format.error();
+  if ((*format)->write == nullptr)
+    return Error{Cause::usage, fmt::format("{}: only record writes this format, from the start.", path)};
+  const std::lock_guard lock(mutex_);
+  if (recording_.profile().samples() == 0) return Error{Cause::no_samples, "There is no sample yet."};
+  Result<OutputFile> output = OutputFile::open({path, std::string((*format)->name), ""});
+  if (!output) return output.error();
+  about_.complete = true;
+  recording_.tell(about_);
+  recording_.settle_names();
+  if (const Result<void> written = output->write(recording_.profile(), {}); !written) return written.error();
+  return output->next_step();
 }
 
 void TopFeed::wait_for_end(std::chrono::nanoseconds patience) {

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "record/recording.h"
 #include "sampling/sampling_loop.h"
 #include "system/calls.h"
 #include "top/top_table.h"
@@ -15,8 +16,8 @@ namespace luaspy {
 
 class TopFeed : public SampleSink {
  public:
-  // `family` has to outlive it.
-  TopFeed(Family& family, TopTarget target);
+  // `family` has to outlive it. `about`: what is known of the recording before it begins.
+  TopFeed(Family& family, TopTarget target, About about);
 
   // The sampling side.
   void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) override;
@@ -33,6 +34,10 @@ class TopFeed : public SampleSink {
   // The drawing side.
   void copy(TopCounts& counts, TopTarget& target);
   void reset();
+  std::optional<TopSeen> latest(const TopRow& row);
+  // Writes everything that was seen since the start, in the format that the path's ending chooses;
+  // sampling waits meanwhile. Returns what to do with the file.
+  Result<std::string> write(const std::string& path);
   void want_no_more() { enough_ = true; }
   bool is_over() const { return over_; }
   // Waits until sampling is over, or for `patience`.
@@ -48,8 +53,10 @@ class TopFeed : public SampleSink {
   void ask_luas();
 
   Family& family_;
-  std::mutex mutex_;  // protects table_ and target_
+  std::mutex mutex_;  // protects table_, recording_, about_ and target_
   TopTable table_;
+  Recording recording_;
+  About about_;
   TopTarget target_;
   // Used by the sampling side only.
   std::int64_t ticks_ = 0, duration_ns_ = 0;

@@ -44,7 +44,9 @@ double TopView::interval() const { return intervals[interval_]; }
 TopView::Request TopView::press(const TopKey& key, const TopCounts& counts) {
   using Kind = TopKey::Kind;
   Request request = Request::none;
-  if (editing_ && press_in_filter(key)) {
+  if (key.kind != Kind::none) message_.clear();
+  if (is_naming_file()) return press_in_file(key);
+  if (is_editing_filter() && press_in_filter(key)) {
     show(counts);
     return request;
   }
@@ -109,8 +111,24 @@ TopView::Request TopView::press_character(const std::string& text) {
     case 'p':
       paused_ = !paused_;
       break;
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+      column_ = static_cast<Column>(text[0] - '1');
+      break;
     case 't':
-      grouping_.threads = !grouping_.threads;
+      grouping_.threads = !grouping_.threads, grouping_.processes = false;
+      break;
+    case 'P':
+      grouping_.processes = !grouping_.processes, grouping_.threads = false;
+      break;
+    case 'd':
+      pane_ = !pane_;
+      break;
+    case 'o':
+      edits_ = Edits::file;
       break;
     case 'l':
       grouping_.lines = !grouping_.lines;
@@ -119,13 +137,13 @@ TopView::Request TopView::press_character(const std::string& text) {
       since_start_ = !since_start_;
       break;
     case '+':
-      interval_ = std::min(interval_ + 1, intervals.size() - 1);
-      break;
-    case '-':
       interval_ -= interval_ == 0 ? 0 : 1;
       break;
+    case '-':
+      interval_ = std::min(interval_ + 1, intervals.size() - 1);
+      break;
     case '/':
-      editing_ = page_ == Page::table;
+      if (page_ == Page::table) edits_ = Edits::filter;
       break;
     case '?':
     case 'h':
@@ -149,25 +167,33 @@ TopView::Request TopView::press_character(const std::string& text) {
   return Request::none;
 }
 
+// True if the text has used the key.
+bool TopView::edit(std::string& text, const TopKey& key) const {
+  constexpr std::size_t longest = 200;
+  if (key.kind == TopKey::Kind::backspace) return remove_last_character(text), true;
+  if (key.kind != TopKey::Kind::character) return false;
+  if (text.size() < longest) text += displayable(key.text, charset_);
+  return true;
+}
+
 // True if the filter has used the key.
 bool TopView::press_in_filter(const TopKey& key) {
-  constexpr std::size_t longest = 100;
-  switch (key.kind) {
-    case TopKey::Kind::character:
-      if (filter_.size() < longest) filter_ += displayable(key.text, charset_);
-      return true;
-    case TopKey::Kind::backspace:
-      remove_last_character(filter_);
-      return true;
-    case TopKey::Kind::escape:
-      filter_.clear(), editing_ = false;
-      return true;
-    case TopKey::Kind::enter:
-      editing_ = false;
-      return true;
-    default:
-      return false;
-  }
+  if (edit(filter_, key)) return true;
+  if (key.kind != TopKey::Kind::escape && key.kind != TopKey::Kind::enter) return false;
+  if (key.kind == TopKey::Kind::escape) filter_.clear();
+  edits_ = Edits::nothing;
+  return true;
+}
+
+TopView::Request TopView::press_in_file(const TopKey& key) {
+  if (edit(file_, key)) return Request::none;
+  if (key.kind == TopKey::Kind::escape || key.kind == TopKey::Kind::enter) edits_ = Edits::nothing;
+  return key.kind == TopKey::Kind::enter && !file_.empty() ? Request::write : Request::none;
+}
+
+std::optional<TopRow> TopView::selected() const {
+  if (cursor_ >= items_.size() || !items_[cursor_].can_be_chosen()) return {};
+  return items_[cursor_].row;
 }
 
 // Enter on the function whose relations are shown goes back; on another row, it shows that row's

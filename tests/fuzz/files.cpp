@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "dump/source_lines.h"
+#include "attach/source_lines.h"
 #include "fuzz.h"
 #include "input/raw_reader.h"
 #include "output/flamegraph.h"
