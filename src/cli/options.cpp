@@ -8,7 +8,6 @@
 #include <charconv>
 #include <map>
 
-#include "base/pattern.h"
 #include "base/version.h"
 #include "cli/values.h"
 #include "cli/wrong_usage.h"
@@ -120,15 +119,11 @@ void add_mode(CLI::App& command, Mode& mode) {
 }
 
 void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
-  const auto check = [](const std::string& pattern) {
-    const Result<Pattern> compiled = Pattern::compile(pattern);
-    return compiled ? std::string() : compiled.error().text;
-  };
   command.add_option("--only", only, "Only samples with a matching function or file (a regular expression)")
-      ->check(check)
+      ->check(regular_expression())
       ->option_text("PATTERN");
   command.add_option("--ignore", ignore, "Leave out samples with a matching function or file")
-      ->check(check)
+      ->check(regular_expression())
       ->option_text("PATTERN");
 }
 
@@ -144,24 +139,12 @@ constexpr const char* top_notes =
     "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
     "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
 
-std::string format_names(std::string_view separator) {
-  std::vector<std::string_view> names;
-  for (const Format& format : formats()) names.push_back(format.name);
-  return fmt::format("{}", fmt::join(names, separator));
-}
-
 void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise) {
   command.add_option("-o,--output", output, "File to write; - is standard output")->option_text("FILE");
   command
       .add_option("-f,--format", format,
                   fmt::format("One of these; by default as FILE ends, or {}:\n{}", otherwise, format_names(" ")))
-      ->check(CLI::Validator(
-          [](std::string& name) {
-            std::vector<std::string> names;
-            for (const Format& format : formats()) names.emplace_back(format.name);
-            return find_format(name) != nullptr ? std::string() : not_one_of(name, names);
-          },
-          fmt::format("{{{}}}", format_names(","))))
+      ->check(format_name())
       ->option_text("FORMAT");
 }
 

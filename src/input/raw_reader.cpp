@@ -336,7 +336,8 @@ std::uint32_t u32(const char* bytes) {
 
 }  // namespace
 
-Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window, bool keeps_order) {
+Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window, bool keeps_order,
+                         const std::function<void(std::int64_t)>& seen) {
   std::string head(raw::magic.size() + 1, '\0');
   if (!in.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(raw::magic)) {
     return Error{Cause::usage, "This is no raw recording. luaspy record -f raw writes one."};
@@ -349,6 +350,7 @@ Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& 
   }
   RawReader reader(version, shape, window, keeps_order);
   std::string block;
+  auto bytes = static_cast<std::int64_t>(head.size());
   for (;;) {
     char sizes[8];
     in.read(sizes, sizeof sizes);
@@ -358,6 +360,7 @@ Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& 
     block.resize(size);
     if (!in.read(block.data(), size) || crc32(0, reinterpret_cast<const Bytef*>(block.data()), size) != u32(sizes + 4))
       return reader.finish(false);
+    if (seen) seen(bytes += static_cast<std::int64_t>(sizeof sizes) + size);
     if (reader.read_block(block)) continue;
     if (reader.refused()) return *reader.refused();
     return reader.finish(false);

@@ -109,9 +109,9 @@ std::string function_text(const Profile& profile, const FunctionTable& functions
                           const TextStyle& style) {
   const std::int64_t whole = total_cost(profile, style.by);
   std::string text = fmt::format("{}\n  own {:.1f} % ({}), total {:.1f} % ({})",
-                                 shown(functions.texts[view.function], style), percent(view.cost.own, whole),
-                                 cost_text(view.cost.own, style), percent(view.cost.total, whole),
-                                 cost_text(view.cost.total, style));
+                                 style.paint(Ink::strong, shown(functions.texts[view.function], style)),
+                                 percent(view.cost.own, whole), cost_text(view.cost.own, style),
+                                 percent(view.cost.total, whole), cost_text(view.cost.total, style));
   if (view.recursive != 0)
     text += fmt::format("; calls itself in {:.1f} % of that", percent(view.recursive, view.cost.total));
   text += '\n';
@@ -119,10 +119,10 @@ std::string function_text(const Profile& profile, const FunctionTable& functions
     text += fmt::format("    {:5.1f}   {:5.1f} {:>9}  {}\n", percent(cost, view.cost.total), percent(cost, whole),
                         cost_text(cost, style), what);
   };
-  const auto table = [&](std::string_view heading, const std::vector<FunctionView::Relation>& relations,
+  const auto table = [&](std::string_view related, const std::vector<FunctionView::Relation>& relations,
                          std::string_view nobody) {
-    text += fmt::format("    %OfIt  %Total {:>9}  {}\n", cost_heading(style), heading);
-    if (heading == "Callees" && view.cost.own != 0) row(view.cost.own, "(its own)");
+    text += heading(fmt::format("    %OfIt  %Total {:>9}  {}", cost_heading(style), related), style);
+    if (related == "Callees" && view.cost.own != 0) row(view.cost.own, "(its own)");
     for (std::size_t i = 0; i < relations.size(); ++i) {
       if (i == static_cast<std::size_t>(style.top)) {
         text += fmt::format("                             {} more (--top)\n", relations.size() - i);

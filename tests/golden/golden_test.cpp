@@ -55,7 +55,7 @@ TEST_CASE("flame graph: what the page carries", "[golden]") {
   golden::check("sample.flamegraph.json", data_of(written("flamegraph", {})));
   CHECK(nlohmann::json::parse(data_of(written("flamegraph", {.lines = true}))).at("frames").at("line").at(2) == 12);
   std::ostringstream difference;
-  write_flamegraph_diff(sample_profile(), sample_profile(), Compared::weights, {}, difference);
+  write_flamegraph_diff(sample_profile(), sample_profile(), Compared::weights, 2, {}, difference);
   golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("a profile of bytes in each format", "[golden]") {
   check("firefox", "sample.bytes.firefox.json");
   golden::check("sample.bytes.flamegraph.json", data_of(written("flamegraph", {}, Unit::bytes)));
   std::ostringstream difference;
-  write_flamegraph_diff(sample_profile(Unit::bytes), sample_profile(Unit::bytes), Compared::shares, {}, difference);
+  write_flamegraph_diff(sample_profile(Unit::bytes), sample_profile(Unit::bytes), Compared::shares, 2, {}, difference);
   golden::check("sample.bytes.flamegraph_diff.json", data_of(difference.str()));
 }
 

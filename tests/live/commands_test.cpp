@@ -415,7 +415,7 @@ TEST_CASE("output that cannot be written", "[commands]") {
   for (const std::string& file : {folder.path("missing/profile"), folder.path()}) {
     const Finished finished = record(file);
     check(finished, 8, "Cannot write " + file);
-    CHECK(finished.err.find("ticks a second") == std::string::npos);  // printed before the recording, not after it
+    CHECK(finished.err.find("times a second") == std::string::npos);  // printed before the recording, not after it
   }
   const Finished full = record("/dev/full");
   check(full, 8, "Cannot write all of /dev/full");

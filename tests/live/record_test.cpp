@@ -201,7 +201,7 @@ TEST_CASE("a terminal sees how far the recording is", "[record]") {
        "/dev/null"});
   CHECK(finished.status == 0);
   INFO(finished.out);
-  CHECK(std::regex_search(finished.out, std::regex("\r\\[#{8,16}\\.{8,16}\\] 1 of 2 s, [0-9]+ samples")));
+  CHECK(std::regex_search(finished.out, std::regex("\r\\[#{8,16}\\.{8,16}\\] 1 s left, [0-9]+ samples")));
   CHECK(finished.out.find("\r\x1b[K") != std::string::npos);
   CHECK(finished.out.find("written: ") != std::string::npos);
 }
