@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "base/version.h"
@@ -66,16 +65,7 @@ std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptio
   auto* const pid = command
                         .add_option_function<std::string>("-p,--pid", take,
                                                           "The running process to look at; auto: the only one with Lua")
-                        ->check([](const std::string& word) {
-                          int value = 0;
-                          const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-                          const bool is_pid = error == std::errc() && end == word.data() + word.size() && value > 0;
-                          return is_pid || word == "auto" ? std::string()
-                                                          : fmt::format(
-                                                                "{} is not a process number; luaspy ps lists "
-                                                                "those of Lua programs",
-                                                                word);
-                        })
+                        ->check(process_number())
                         ->option_text("PID");
   auto* const name = command.add_option("--name", target.name, "The same, by its name or part of its command line")
                          ->option_text("NAME");
@@ -115,6 +105,14 @@ void add_mode(CLI::App& command, Mode& mode) {
       {"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};
   command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; native; all: the VM's own frames too")
       ->transform(one_of(modes, {"merged", "lua", "native", "all"}))
+      ->option_text("MODE");
+}
+
+// The same for a recording. Whether it has Lua was decided when it was made, so there is no native.
+void add_mode_of_recording(CLI::App& command, Mode& mode) {
+  static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"all", Mode::all}};
+  command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; all: the VM's own frames too")
+      ->transform(one_of(modes, {"merged", "lua", "all"}))
       ->option_text("MODE");
 }
 
@@ -168,7 +166,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_always_stop(record, options.always_stop);
   add_output(record, options.output, options.format, std::string(formats().front().name));
   add_subprocesses(record, options.subprocesses);
-  add_mode(record, options.mode);
+  add_mode(record, options.shape.mode);
   add_shape(record, options.shape, options.threads);
   record.add_option("--every", options.every, "Also write the file this often while recording")
       ->check(number(0.1, 1e6))
@@ -220,6 +218,7 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->option_text("SECONDS");
   report.add_option("--to", options.to, "Up to this many seconds after the start; negative: before the end")
       ->option_text("SECONDS");
+  add_mode_of_recording(report, options.shape.mode);
   add_shape(report, options.shape, options.threads);
   report.add_flag("--processes", options.shape.processes, "A root frame for each process");
 }

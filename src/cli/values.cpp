@@ -28,6 +28,19 @@ CLI::Validator positive() {
   return number(0, most, true);
 }
 
+CLI::Validator process_number() {
+  return CLI::Validator(
+      [](const std::string& word) {
+        int value = 0;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+        const bool is_pid = error == std::errc() && end == word.data() + word.size() && value > 0;
+        return is_pid || word == "auto"
+                   ? std::string()
+                   : fmt::format("{} is not a process number; luaspy ps lists those of Lua programs", word);
+      },
+      "");
+}
+
 CLI::Validator regular_expression() {
   return CLI::Validator(
       [](const std::string& word) {

@@ -52,6 +52,8 @@ CallVariables VariableReader::yielded() {
   add_slots(Variable::Kind::argument, "(C argument)",
             {base + static_cast<std::uint64_t>(*called + 1) * lua_.slot_size(), static_cast<std::uint64_t>(*passed)},
             result);
+  // A collection has cleared them since, or they were nil.
+  std::erase_if(result.variables, [](const Variable& variable) { return variable.value == "nil"; });
   return result;
 }
 

@@ -29,7 +29,7 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
                    percent(stops.total_ns(), about.duration_ns));
   }
   if (profile.losses(Loss::skipped) != 0) {
-    fmt::format_to(out, "  rate lowered to {:.{}f} Hz, so that no thread is paused for more than {:g} % of the time\n",
+    fmt::format_to(out, "  rate lowered to {:.{}f} Hz so that no thread is paused for more than {:g} % of the time\n",
                    ticks_a_second, ticks_a_second < 10 ? 1 : 0, about.max_stopped);
   }
 }

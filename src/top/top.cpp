@@ -82,8 +82,11 @@ class Watching {
  public:
   // `written` receives a line for each file, to be told when the screen is left. `stem`: what files
   // are called by default.
-  Watching(TopFeed& feed, TopScreen& screen, double interval, std::string stem, std::vector<std::string>& written)
-      : feed_(feed), screen_(screen), view_(interval, screen.charset()), stem_(std::move(stem)), written_(written) {}
+  Watching(TopFeed& feed, TopScreen& screen, double interval, Mode mode, std::string stem,
+           std::vector<std::string>& written)
+      : feed_(feed), screen_(screen), view_(interval, screen.charset()), stem_(std::move(stem)), written_(written) {
+    view_.begin_with(mode);
+  }
 
   void run() {
     look();
@@ -122,6 +125,7 @@ class Watching {
 
   bool press(const TopKey& key) {
     const bool was_paused = view_.is_paused(), was_naming = view_.is_naming_file();
+    const Mode was = view_.mode();
     switch (view_.press(key, counts_)) {
       case TopView::Request::quit:
         return false;
@@ -135,6 +139,11 @@ class Watching {
         break;
     }
     if (view_.is_naming_file() && !was_naming) view_.propose_file(unused_name(stem_, formats().front().extension));
+    if (view_.mode() != was) {
+      feed_.show(view_.mode());
+      counts_ = {};  // even if the display is paused
+      look();
+    }
     look_closer();
     if (was_paused && !view_.is_paused() && !frozen_) look();
     look_at_ = std::min(look_at_, Clock::now() + pause());
@@ -256,7 +265,7 @@ About about_of(const TopOptions& options, Family& family) {
 
 Result<Family> open(const TopOptions& options) {
   SamplerOptions sampler;
-  sampler.merging = {options.mode, false};
+  sampler.merging.native_only = options.mode == Mode::native;
   sampler.idle = options.idle;
   Result<Family> family = Family::open(options.target, sampler, options.subprocesses);
   if (!family || family->target().launched() || options.mode == Mode::native) return family;
@@ -289,7 +298,7 @@ Result<int> top(const TopOptions& options) {
   target.rate = options.rate;
   target.window = plain ? interval : window;
   if (output) target.output = output->path();
-  TopFeed feed(family, target, about_of(options, family));
+  TopFeed feed(family, target, about_of(options, family), options.mode);
   LoopCounts counts;
   const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop};
   bool taken = true;
@@ -301,7 +310,7 @@ Result<int> top(const TopOptions& options) {
     if (screen == nullptr) return Error{Cause::usage, "There is no terminal to read keys from. --batch needs none."};
     system::before_end_at_once(TopScreen::leave_at_once);
     const std::string stem = default_stem(family.target().target().process().executable(), target.pid);
-    run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval, stem, written).run(); });
+    run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval, options.mode, stem, written).run(); });
   }
   for (const std::string& line : written) say("{}", line);
   system::before_end_at_once(nullptr);

@@ -219,6 +219,8 @@ class Head {
     if (!scene_.target.output.empty())
       text += fmt::format("{}its output: {}", scene_.dot(), scene_.clean(scene_.target.output));
     line.spans.push_back({text, TopStyle::dim});
+    if (scene_.view.mode() != Mode::merged)
+      line.spans.push_back({scene_.dot() + std::string(description(scene_.view.mode())), TopStyle::key});
     lines_.push_back(std::move(line));
   }
 

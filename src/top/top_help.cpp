@@ -8,13 +8,14 @@
 namespace luaspy {
 
 std::vector<TopLine> help_lines(const TopScene& scene) {
-  static constexpr std::array<std::pair<const char*, const char*>, 15> keys = {{
+  static constexpr std::array<std::pair<const char*, const char*>, 16> keys = {{
       {"q, Ctrl-C", "quit; a program that was running continues"},
       {"1-5, s S", "sort by a column; by the next, the previous"},
       {"/", "show rows that match a pattern; Esc: all rows"},
       {"Enter", "callers and callees of the function; Esc: back"},
       {"d", "the stack and the source lines of the row"},
       {"t  P  l", "one row per thread; per process; per line"},
+      {"v", "C and Lua, Lua only, or the interpreter's inside, too"},
       {"w", "shares of the last seconds, or of all the time"},
       {"o", "write what was seen to a file, as record does"},
       {"r", "reset: times start again at 0"},
@@ -56,7 +57,7 @@ TopLine footer_line(const TopScene& scene) {
         key("w", "window"), key("p", "pause");
   } else {
     key("q", "quit"), key("?", "help"), key("Enter", "callers"), key("/", "filter"), key("s", "sort"),
-        key("p", "pause"), key("d", "stack"), key("t", "threads");
+        key("p", "pause"), key("d", "stack"), key("v", "view"), key("t", "threads");
     if (scene.target.processes > 1) key("P", "processes");
     key("l", view.grouping().lines ? "functions" : "lines"), key("o", "write"), key("r", "reset"), key("w", "window"),
         key("+-", "pace");

@@ -34,6 +34,11 @@ std::string searched_text(const TopCounts& counts, const TopRow& row) {
 
 }  // namespace
 
+std::string_view description(Mode mode) {
+  constexpr std::array<std::string_view, 4> texts = {"C and Lua", "Lua only", "native only", "everything"};
+  return texts[static_cast<std::size_t>(mode)];
+}
+
 TopView::TopView(double interval, Charset charset) : charset_(charset) {
   const auto place = std::ranges::find_if(intervals, [&](double one) { return one >= interval; });
   interval_ = std::min(static_cast<std::size_t>(place - intervals.begin()), intervals.size() - 1);
@@ -124,6 +129,9 @@ TopView::Request TopView::press_character(const std::string& text) {
     case 'P':
       grouping_.processes = !grouping_.processes, grouping_.threads = false;
       break;
+    case 'v':
+      switch_mode();
+      break;
     case 'd':
       pane_ = !pane_;
       break;
@@ -194,6 +202,15 @@ TopView::Request TopView::press_in_file(const TopKey& key) {
 std::optional<TopRow> TopView::selected() const {
   if (cursor_ >= items_.size() || !items_[cursor_].can_be_chosen()) return {};
   return items_[cursor_].row;
+}
+
+// The rows of another mode are other rows.
+void TopView::switch_mode() {
+  const auto now = std::ranges::find(switched_modes, mode_);
+  if (now == switched_modes.end()) return;
+  mode_ = now + 1 == switched_modes.end() ? switched_modes.front() : *(now + 1);
+  page_ = Page::table;
+  history_.clear(), chosen_.reset();
 }
 
 // Enter on the function whose relations are shown goes back; on another row, it shows that row's

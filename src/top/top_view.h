@@ -2,14 +2,20 @@
 // What the user has chosen to see in top, and how each key changes it. Independent of a terminal:
 // it receives keys, and top_lines draws its state.
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/display_text.h"
+#include "base/mode.h"
 #include "top/top_counts.h"
 
 namespace luaspy {
+
+// What the key "v" switches between, in this order. Mode::native is another way of sampling.
+inline constexpr std::array switched_modes = {Mode::merged, Mode::lua, Mode::all};
+std::string_view description(Mode mode);  // "C and Lua"
 
 struct TopKey {
   enum class Kind {
@@ -65,6 +71,9 @@ class TopView {
   // Something to tell the user until the next key.
   void tell(std::string message) { message_ = std::move(message); }
   const std::string& message() const { return message_; }
+  // Which frames are shown.
+  void begin_with(Mode mode) { mode_ = mode; }
+  Mode mode() const { return mode_; }
   bool shows_pane() const { return pane_ && page_ != Page::help; }
   // What the cursor is on; nullopt: nothing.
   std::optional<TopRow> selected() const;
@@ -85,6 +94,7 @@ class TopView {
   bool press_in_filter(const TopKey& key);
   Request press_in_file(const TopKey& key);
   bool edit(std::string& text, const TopKey& key) const;
+  void switch_mode();
   void enter();
   void leave();
   void move(std::ptrdiff_t by);
@@ -95,6 +105,7 @@ class TopView {
 
   Charset charset_;
   Page page_ = Page::table;
+  Mode mode_ = Mode::merged;
   TopGrouping grouping_;
   Column column_ = Column::own_share;
   std::string filter_, file_, message_;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "input/raw_reader.h"
 #include "output/flamegraph.h"
 #include "output/format.h"
 #include "profile/function_table.h"
@@ -87,6 +88,17 @@ TEST_CASE("a profile of bytes in each format", "[golden]") {
 TEST_CASE("raw recordings, of time and of bytes", "[golden]") {
   golden::check("sample.luaspy", sample_recording(Unit::nanoseconds));
   golden::check("sample.bytes.luaspy", sample_recording(Unit::bytes));
+}
+
+TEST_CASE("reading a raw recording tells how far it is", "[golden]") {
+  const std::string recording = sample_recording(Unit::nanoseconds);
+  std::istringstream in(recording);
+  std::int64_t last = 0;
+  REQUIRE(read_raw(in, {}, {}, true, [&](std::int64_t bytes) {
+    CHECK(bytes > last);
+    last = bytes;
+  }));
+  CHECK(last == static_cast<std::int64_t>(recording.size()));
 }
 
 TEST_CASE("the same profile gives the same pprof, whenever it is written", "[golden]") {

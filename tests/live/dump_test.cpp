@@ -174,7 +174,7 @@ TEST_CASE("30 handlers that wait in one function are told apart, and a failed on
   const Folder folder;
   const std::string script = folder.write("handlers.lua",
                                           "local function wait_for(fd, mode)\n"
-                                          "  return coroutine.yield(fd, mode)\n"
+                                          "  local answer = coroutine.yield(fd, mode)\n  return answer\n"
                                           "end\n"
                                           "local function handler(id)\n"
                                           "  local name = 'client ' .. id\n"
@@ -197,10 +197,10 @@ TEST_CASE("30 handlers that wait in one function are told apart, and a failed on
   Running running(lua({script, mode}, name));
   running.read_until("READY");
   const std::string text = dump_text(running, {"--coroutines", "--locals"});
-  check_matches(text, "\n30 coroutines suspended, with body .*handlers.lua:4\\)\n");
+  check_matches(text, "\n30 coroutines suspended, with body .*handlers.lua:5\\)\n");
   check_matches(text, "        > wait_for\\(100 \\+ id, 'read'\\)\n");
   check_matches(text,
-                "\n1 coroutine failed, with body .*handlers.lua:13\\)\n    error: .*handlers.lua:13: attempt to "
+                "\n1 coroutine failed, with body .*handlers.lua:14\\)\n    error: .*handlers.lua:14: attempt to "
                 "index .*a nil value");
   for (int i = 1; i <= 30; ++i) {
     check_matches(
@@ -210,7 +210,9 @@ TEST_CASE("30 handlers that wait in one function are told apart, and a failed on
                     100 + i, i, i));
   }
   if (name != "debian-luajit-bookworm")
-    check_matches(text, "coroutine.yield: \\(C argument\\) 1 = 130, \\(C argument\\) 2 = \"read\"\n");
+    // What a collection has cleared since is not shown.
+    check_matches(text, "coroutine.yield: \\(C argument\\) 1 = 1[0-3][0-9], \\(C argument\\) 2 = \"read\"\n");
+  CHECK(text.find("1 = nil") == std::string::npos);
   const nlohmann::json json = dump(running.pid(), {"--coroutines", "--locals"});
   std::size_t details = 0;
   for (const nlohmann::json& group : json.at("states").at(0).at("groups")) {

@@ -121,7 +121,8 @@ TEST_CASE("samples that were not asked for are left out, and told", "[record]") 
   for (const Finished& finished : {only, ignore}) CHECK(finished.err.find(" left out as asked") != std::string::npos);
   const Finished wrong = luaspy({"record", "--only", "(", "--pid", target.pid()});
   CHECK(wrong.status == 2);
-  CHECK(wrong.err == "luaspy: --only: ( is no regular expression: missing ): (\n");
+  CHECK(wrong.err.starts_with("luaspy: --only: ( is no regular expression: missing ): ("));
+  CHECK(std::count(wrong.err.begin(), wrong.err.end(), '\n') == 1);
 }
 
 // Trying one way after another would take 2^60 steps for this name.

@@ -182,7 +182,7 @@ TEST_CASE("top: each key", "[top]") {
   terminal.press("Escape");
   terminal.await_text("hot (");
   terminal.press("s"), terminal.press("s"), terminal.press("S");  // by %Total: callers come first
-  terminal.await_match("TotalTime.*\n.*(libc_start|lua5.4\\+0x)");
+  terminal.await_match("TotalTime.*\n.*main \\(lua5.4\\)");
   terminal.press("S");
   terminal.await_match("TotalTime.*\n.*hot \\(");
   terminal.press("l");
@@ -197,13 +197,24 @@ TEST_CASE("top: each key", "[top]") {
   terminal.await_text("every 2 s");
   for (int i = 0; i < 3; ++i) terminal.press("+");
   terminal.press("2");
-  terminal.await_match("TotalTime.*\n.*(libc_start|lua5.4\\+0x)");
+  terminal.await_match("TotalTime.*\n.*main \\(lua5.4\\)");
   terminal.press("1"), terminal.press("Home");
   terminal.await_match("TotalTime.*\n.*hot \\(");
   terminal.press("d");
   terminal.await_match(
       "where it was seen last, innermost call first *\n +hot \\(.*busy.lua:3\\) *\n +> local function hot\\(\\)");
   terminal.await_match("\n +spin \\(.*busy.lua:7\\) *\n +> repeat if is_hot");
+  terminal.press("v");
+  terminal.await("Lua only", [](const std::string& text) {
+    return text.find("Lua only") != std::string::npos && text.find(" main (lua5.4)") == std::string::npos &&
+           text.find("hot (") != std::string::npos;
+  });
+  terminal.press("v");
+  terminal.await("everything", [](const std::string& text) {
+    return text.find("everything") != std::string::npos && text.find("libc_start") != std::string::npos;
+  });
+  terminal.press("v");
+  terminal.await("C and Lua", [](const std::string& text) { return text.find("everything") == std::string::npos; });
   terminal.press("d");
   terminal.await("no stack", [](const std::string& text) { return text.find("seen last") == std::string::npos; });
   terminal.press("Home"), terminal.press("Enter");

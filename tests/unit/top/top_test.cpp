@@ -247,6 +247,25 @@ TEST_CASE("keys: sorting, filter, lines, pages", "[top]") {
   CHECK(view.page() == TopView::Page::table);
 }
 
+TEST_CASE("a key switches which frames are shown", "[top]") {
+  TopTable table(second);
+  tick(table, sample_of({main_chunk, f}));
+  TopView view(1, Charset::utf8);
+  view.show(table.counts());
+  view.press(key(TopKey::Kind::enter), table.counts());
+  for (const Mode mode : {Mode::lua, Mode::all, Mode::merged}) {
+    view.press(key("v"), table.counts());
+    CHECK(view.mode() == mode);
+    CHECK(view.page() == TopView::Page::table);
+    const Strings lines = drawn(view, table.counts(), TopTarget(), {80, 24});
+    const bool told = lines[4].find(description(mode)) != std::string::npos;
+    CHECK(told == (mode != Mode::merged));
+  }
+  view.begin_with(Mode::native);
+  view.press(key("v"), table.counts());
+  CHECK(view.mode() == Mode::native);
+}
+
 TEST_CASE("each column has its number", "[top]") {
   TopTable table(second);
   tick(table, sample_of({main_chunk, f}));
