@@ -15,7 +15,7 @@ std::vector<TopLine> help_lines(const TopScene& scene) {
       {"Enter", "callers and callees of the function; Esc: back"},
       {"d", "the stack and the source lines of the row"},
       {"t  P  l", "one row per thread; per process; per line"},
-      {"v", "C and Lua, Lua only, or the interpreter's inside, too"},
+      {"v", "C and Lua, Lua only, or everything"},
       {"w", "shares of the last seconds, or of all the time"},
       {"o", "write what was seen to a file, as record does"},
       {"r", "reset: times start again at 0"},
