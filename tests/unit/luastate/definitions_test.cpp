@@ -11,8 +11,8 @@ namespace {
 std::vector<std::string> found(std::string_view source) {
   std::vector<std::string> texts;
   for (const Definition& each : definitions(source))
-    texts.push_back(fmt::format("{}-{} {}/{}", each.line, each.last_line, each.name.empty() ? "-" : each.name,
-                                each.parameters));
+    texts.push_back(
+        fmt::format("{}-{} {}/{}", each.line, each.last_line, each.name.empty() ? "-" : each.name, each.parameters));
   return texts;
 }
 
