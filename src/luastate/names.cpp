@@ -139,8 +139,12 @@ std::string Names::c_name(const Context& context, const LuaCall& call, const Lua
 // What string.gmatch and io.lines return are closures of C functions that are in no table. They are
 // in the same file of Lua as the functions that made them (lstrlib.c, gmatch_aux; liolib.c,
 // io_readline; lib_string.c and lib_io.c of LuaJIT), and hold the string and the pattern, or the file.
-std::string Names::iterator_of(const Context& context, const LuaCall& call) const {
+//
+// The closure may have been collected since the stop, so what was found once holds for all closures
+// of that function.
+std::string Names::iterator_of(const Context& context, const LuaCall& call) {
   constexpr Address near = 64 << 10;  // bytes
+  if (const auto known = iterators_.find(call.key); known != iterators_.end()) return std::string(known->second);
   if (call.closure == 0 || context.lua.upvalue_count(memory_, call.closure) < 2) return {};
   const auto is_near = [&](const char* table, const char* key) {
     const Address maker = loaded_.c_function_named(table, key);
@@ -151,8 +155,9 @@ std::string Names::iterator_of(const Context& context, const LuaCall& call) cons
     return value && value->type == type;
   };
   if (is_near("string", "gmatch") && upvalue_is(0, Value::Type::string) && upvalue_is(1, Value::Type::string))
-    return "string.gmatch iterator";
-  if (is_near("io", "lines") && upvalue_is(0, Value::Type::userdata)) return "io.lines iterator";
+    return std::string(iterators_[call.key] = "string.gmatch iterator");
+  if (is_near("io", "lines") && upvalue_is(0, Value::Type::userdata))
+    return std::string(iterators_[call.key] = "io.lines iterator");
   return {};
 }
 

@@ -82,7 +82,7 @@ class Names {
   Entry* entry(const Lua& lua, const LuaCall& call);
   std::string lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller);
   std::string c_name(const Context& context, const LuaCall& call, const LuaCall* caller);
-  std::string iterator_of(const Context& context, const LuaCall& call) const;
+  std::string iterator_of(const Context& context, const LuaCall& call);
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
   bool may_read_loaded(const Context& context);
@@ -94,6 +94,7 @@ class Names {
   std::unordered_map<Address, Entry> prototypes_;  // by Proto
   LoadedFunctions loaded_;
   KnownDefinitions definitions_;
+  std::unordered_map<Address, std::string_view> iterators_;  // by LuaCall.key: a few, near functions of Lua's library
   // Functions that begin on the same line of one parent. Those that have the same code, too, are
   // numbered: the second one gets 1.
   struct Twin {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -133,7 +134,12 @@ TEST_CASE("functions are called what their author calls them", "[names]") {
     expect("zoo.Animal.run", "zoo", 6);
     expect("zoo.count", "zoo", 7);
     expect("__mul", "zoo", 10);
-    expect("for iterator", "zoo", 12);
+    // Any other name replaces this one in a profile, and one sample in some thousands sees a call
+    // that has just ended.
+    std::int64_t iterators = recorded.with("for iterator (zoo:12)");
+    for (int tries = 0; tries < 3 && iterators == 0; ++tries)
+      iterators = record_names(running, it.folder, 200).with("for iterator (zoo:12)");
+    CHECK(iterators > 0);
     expect("handlers.accounts", main, 9);
     expect("handlers.savings", main, 11);
     expect("routes.index", main, 13);
@@ -145,15 +151,18 @@ TEST_CASE("functions are called what their author calls them", "[names]") {
     CHECK(recorded.with("string.gmatch iterator [C]") > 0);
     CHECK(recorded.with("io.lines iterator [C]") > 0);
     CHECK(recorded.frames_at("for iterator [C]").empty());
-    // What was tail called does not have the name of what called it.
-    CHECK(recorded.frames_at("dispatch (").empty());
+    // What was tail called does not have the name of what called it, in any sample.
+    for (const int line : {9, 11}) CHECK(recorded.frames_at(fmt::format("program.lua:{})", line)).size() == 1);
     const std::string raw = it.folder.path("raw.luaspy");
     const Finished callers = luaspy({"report", raw, "--function", "Account:audit"});
     CHECK(callers.status == 0);
     CHECK(callers.out.find("Account:audit (") != std::string::npos);
     const Finished only = luaspy({"report", raw, "-f", "folded", "-o", "-", "--only", "^Savings:interest"});
     REQUIRE(only.status == 0);
-    CHECK(parse_folded(only.out).size() == 1);
+    const std::vector<FoldedStack> stacks = parse_folded(only.out);
+    CHECK_FALSE(stacks.empty());
+    for (const FoldedStack& stack : stacks)
+      CHECK(std::ranges::any_of(stack.frames, [](const std::string& frame) { return frame.starts_with("Savings:"); }));
   }
 }
 
