@@ -1,6 +1,7 @@
 #include "luastate/loaded_functions.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <unordered_set>
 
@@ -47,7 +48,8 @@ class LoadedFunctions::Reading {
       if (value.type != Value::Type::table) return;
       if (key == "_LOADED") loaded = value.word;
       // Other libraries keep their own tables there, too: a class has a name that reads as one.
-      else if (!key.starts_with('_') && key.find(' ') == key.npos) classes.push_back({class_name(key), value.word});
+      else if (!key.starts_with('_') && key.find(' ') == key.npos)
+        classes.push_back({into_.kept(class_name(key)), value.word});
     });
     read_modules(loaded);
     read_all(tables_, 1, most_slots_of_table);
@@ -60,7 +62,7 @@ class LoadedFunctions::Reading {
 
  private:
   struct Found {
-    std::string name;
+    std::string_view name;
     Address table = 0;
     bool is_metatable = false;  // only its metamethods belong to the name
   };
@@ -71,9 +73,10 @@ class LoadedFunctions::Reading {
   void read_modules(Address loaded) {
     std::vector<Found> modules;
     visit(loaded, most_slots_of_module, [&](const std::string& key, const Value& value) {
-      const std::string name = printable(key, longest);
-      take(value, {.table = {}, .key = name, .level = 0});
-      if (value.type == Value::Type::table) modules.push_back({name == "_G" ? std::string() : name, value.word});
+      std::string name = printable(key, longest);
+      if (value.type == Value::Type::table)
+        modules.push_back({into_.kept(name == "_G" ? std::string() : std::move(name)), value.word});
+      else take(value, {}, name, 0);
     });
     for (const Found& module : modules) modules_.insert(module.table);
     read_all(modules, 0, most_slots_of_module);
@@ -91,21 +94,22 @@ class LoadedFunctions::Reading {
   }
 
   void read_table(const Found& table, int level, std::uint64_t most) {
-    std::string name = table.name;
+    std::string_view name = table.name;
     const Address metatable = visit(table.table, most, [&](const std::string& key, const Value& value) {
       const bool is_meta = key.starts_with("__");
       // A class that is a module by itself may know its name.
       if (level == 0 && key == "__name" && value.type == Value::Type::string && !name.empty()) {
-        if (const auto own = read_string(memory_, lua_, value.word, longest); own && is_name(*own)) name = *own;
+        if (const auto own = read_string(memory_, lua_, value.word, longest); own && is_name(*own))
+          name = into_.kept(*own);
       }
       if (table.is_metatable && !is_meta) return;
-      const std::string shown = printable(key, longest);
-      take(value, {.table = name, .key = shown, .level = level});
-      if (value.type != Value::Type::table || table.is_metatable || level == 2) return;
+      if (value.type != Value::Type::table) return take(value, name, key, level);
+      if (table.is_metatable || level == 2) return;
       if (is_meta && (level > 0 || !table.name.empty())) {
         if (!is_other_class(key)) parts_.push_back({name, value.word});
       } else if (level == 0) {
-        tables_.push_back({name.empty() ? shown : name + '.' + shown, value.word});
+        const std::string shown = printable(key, longest);
+        tables_.push_back({into_.kept(name.empty() ? shown : std::string(name) + '.' + shown), value.word});
       }
     });
     if (metatable != 0 && level < 2) parts_.push_back({name, metatable, true});
@@ -118,13 +122,26 @@ class LoadedFunctions::Reading {
     return is;
   }
 
-  void take(const Value& value, const Name& name) {
-    if (value.type == Value::Type::light_function) return into_.add(name, value.word, 0, 0, false);
-    if (value.type != Value::Type::function) return;
-    const std::optional<luaspy::Function> function = lua_.function(memory_, G_, value.word);
+  void take(const Value& value, std::string_view table, const std::string& key, int level) {
+    if (value.type != Value::Type::function && value.type != Value::Type::light_function) return;
+    const bool is_light = value.type == Value::Type::light_function;
+    const auto function = is_light ? std::optional(luaspy::Function{0, value.word})
+                                   : lua_.function(memory_, G_, value.word);
     if (!function) return;
-    if (function->proto == 0) return into_.add(name, function->key, 0, value.word, false);
-    into_.add(name, function->proto, lua_.mark(memory_, function->proto), value.word, true);
+    Name name{table, printable(key, longest), level};
+    if (function->proto == 0) return into_.add(std::move(name), function->key, 0, is_light ? 0 : value.word, false);
+    into_.add(std::move(name), function->proto, lua_.mark(memory_, function->proto), value.word, true);
+  }
+
+  // As read_string(), which is made for many strings at once.
+  bool read_key(Address string, std::string& text) const {
+    std::array<std::byte, 64> bytes;
+    const auto header = std::span(bytes).first(lua_.string_header_size());
+    if (!plausible_pointer(string, lua_.string_alignment()) || !memory_.read(string, header)) return false;
+    const std::optional<Characters> found = lua_.characters(header);
+    if (!found || found->by_pointer || found->length > string_limit) return false;
+    text.resize(found->length);
+    return memory_.read(string + header.size(), std::as_writable_bytes(std::span(text)));
   }
 
   // The entries whose key is a string. Returns the metatable, 0 if there is none.
@@ -138,7 +155,7 @@ class LoadedFunctions::Reading {
       const bool is_wanted = value.type == Value::Type::function || value.type == Value::Type::light_function ||
                              value.type == Value::Type::table || value.type == Value::Type::string;
       if (key.type != Value::Type::string || !is_wanted) return true;
-      if (const std::optional<std::string> text = read_string(memory_, lua_, key.word)) entry(*text, value);
+      if (std::string text; read_key(key.word, text)) entry(text, value);
       return into_.functions_.size() < most_functions;
     });
     return parts->metatable;
@@ -155,31 +172,46 @@ class LoadedFunctions::Reading {
 };
 
 void LoadedFunctions::read(const Lua& lua, const Memory& memory, Address G) {
-  for (auto& [key, known] : functions_) known.names_in_table = 0;
-  closures_.clear();
+  if (functions_.size() >= most_functions || tables_.size() > 4 * most_tables)
+    functions_.clear(), closures_.clear(), library_.clear(), tables_.clear();
+  ++reading_;
   Reading(*this, lua, memory, G).read();
+  std::erase_if(closures_, [&](const auto& closure) { return closure.second.reading != reading_; });
 }
 
-void LoadedFunctions::add(const Name& name, Address key, std::uint64_t mark, Address closure, bool is_lua) {
+void LoadedFunctions::add(Name name, Address key, std::uint64_t mark, Address closure, bool is_lua) {
   constexpr int most_aliases = 3;
   if (key == 0) return;
-  if (!is_lua && (name.table == "string" || name.table == "io")) library_[name.table + '.' + name.key] = key;
+  if (!is_lua && (name.table == "string" || name.table == "io"))
+    library_[std::string(name.table) + '.' + name.key] = key;
   Known& known = functions_[key];
   if (known.mark != mark) known = {};  // another function is there now
   known.mark = mark;
-  known.names_in_table = known.table == name.table ? known.names_in_table + 1 : 1;
+  const bool is_same_table = known.reading == reading_ && known.table == name.table;
+  known.names_in_table = is_same_table ? known.names_in_table + 1 : 1;
   known.table = name.table;
-  known.is_shared |= known.names_in_table > most_aliases;
+  known.reading = reading_;
   const auto is_same = [&](const Name& other) { return other.table == name.table && other.key == name.key; };
+  const bool is_new = !std::ranges::any_of(known.names, is_same);
   if (is_lua) {
-    known.is_shared |= known.closure != 0 && known.closure != closure && !std::ranges::any_of(known.names, is_same);
+    const bool is_other = known.closure != 0 && known.closure != closure && is_new;
+    if (is_other && !known.is_shared) add_closure(known.names.front(), key, mark, known.closure);
+    known.is_shared |= is_other || known.names_in_table > most_aliases;
+    if (known.is_shared) add_closure(name, key, mark, closure);
     known.closure = closure;
-    Closure& own = closures_[closure];
-    if (own.proto != key || name.is_before(own.name)) own = {name, key, mark};
+  } else {
+    known.is_shared |= known.names_in_table > most_aliases;
   }
-  if (std::ranges::any_of(known.names, is_same)) return;
-  known.names.insert(std::ranges::find_if(known.names, [&](const Name& other) { return name.is_before(other); }), name);
+  if (!is_new) return;
+  const auto place = std::ranges::find_if(known.names, [&](const Name& other) { return name.is_before(other); });
+  known.names.insert(place, std::move(name));
   if (known.names.size() > most_names) known.names.pop_back();
+}
+
+void LoadedFunctions::add_closure(const Name& name, Address proto, std::uint64_t mark, Address closure) {
+  Closure& known = closures_[closure];
+  if (known.reading != reading_ || known.proto != proto || name.is_before(known.name))
+    known = {name, proto, mark, reading_};
 }
 
 Address LoadedFunctions::c_function_named(std::string_view table, std::string_view key) const {

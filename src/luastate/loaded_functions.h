@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "luastate/lua.h"
@@ -26,7 +27,9 @@ namespace luaspy {
 class LoadedFunctions {
  public:
   struct Name {
-    std::string table;  // "string", "bank.Account"; "" for globals, and for modules that are functions
+    // "string", "bank.Account"; "" for globals, and for modules that are functions. Belongs to the
+    // LoadedFunctions.
+    std::string_view table;
     std::string key;
     int level = 0;
     // Which one is shown if nothing else decides.
@@ -58,19 +61,24 @@ class LoadedFunctions {
   struct Known : Function {
     Address closure = 0;     // the first closure of it that was seen
     std::uint64_t mark = 0;  // Lua: mark of its Proto at that time
-    std::string table;       // the last one
-    int names_in_table = 0;
+    std::string_view table;  // the last one, in this reading
+    int reading = 0, names_in_table = 0;
   };
   struct Closure {
     Name name;
     Address proto = 0;
     std::uint64_t mark = 0;
+    int reading = 0;
   };
-  void add(const Name& name, Address key, std::uint64_t mark, Address closure, bool is_lua);
+  void add(Name name, Address key, std::uint64_t mark, Address closure, bool is_lua);
+  void add_closure(const Name& name, Address proto, std::uint64_t mark, Address closure);
   const Function* function(Address key, std::uint64_t mark) const;
+  std::string_view kept(std::string table) { return *tables_.insert(std::move(table)).first; }
 
-  std::unordered_map<Address, Known> functions_;  // by Proto or LuaCall.key
-  std::unordered_map<Address, Closure> closures_;
+  std::unordered_map<Address, Known> functions_;   // by Proto or LuaCall.key
+  std::unordered_map<Address, Closure> closures_;  // of shared functions
+  std::unordered_set<std::string> tables_;
+  int reading_ = 0;                                      // counts read()
   std::map<std::string, Address, std::less<>> library_;  // C functions of `string` and `io`, by "table.key"
 };
 

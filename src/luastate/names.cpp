@@ -145,7 +145,7 @@ std::string Names::c_name(const Context& context, const LuaCall& call, const Lua
 std::string Names::iterator_of(const Context& context, const LuaCall& call) {
   constexpr Address near = 64 << 10;  // bytes
   if (const auto known = iterators_.find(call.key); known != iterators_.end()) return std::string(known->second);
-  if (call.closure == 0 || context.lua.upvalue_count(memory_, call.closure) < 2) return {};
+  if (call.closure == 0 || context.lua.upvalue_count(memory_, call.closure) == 0) return {};
   const auto is_near = [&](const char* table, const char* key) {
     const Address maker = loaded_.c_function_named(table, key);
     return maker != 0 && call.key - maker + near <= 2 * near;

@@ -86,7 +86,7 @@ TEST_CASE("what only C calls has the name that package.loaded has for it", "[ide
     INFO(fmt::format("{}", fmt::join(recorded.frames_at("served.lua"), " ")));
     CHECK(recorded.with("handler (" + script + ":1)") > 0);
     CHECK(recorded.with("served.serve (" + script + ":3)") > 0);
-    CHECK(recorded.with("function (" + script + ":4)") > 0);
+    CHECK(recorded.with("made (" + script + ":4)") > 0);
     const std::set<std::string> made = recorded.frames_at("served.lua:5");
     REQUIRE(made.size() == 1);  // a profile has one name for it
     CHECK((made.begin()->starts_with("first ") || made.begin()->starts_with("second ")));
