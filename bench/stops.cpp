@@ -33,12 +33,12 @@ std::size_t count(const Stack& stack, Frame::Kind kind) {
 }
 
 // The median number of frames of a kind, in some samples.
-std::size_t frames(pid_t pid, Mode mode, Frame::Kind kind) {
+std::size_t frames(pid_t pid, bool native_only, Frame::Kind kind) {
   Result<Process> process = Process::open(pid);
   require(process.has_value(), process ? "" : process.error().text);
   Target target(std::move(*process), SamplerOptions{}.patience);
   SamplerOptions options;
-  options.merging.mode = mode;
+  options.merging.native_only = native_only;
   Sampler sampler(target, options);
   Pacer pacer(200);
   std::vector<std::size_t> counts;
@@ -64,8 +64,7 @@ int main(int argc, char** argv) {
   const pid_t pid = std::stoi(words[0]);
   const double rate = std::stod(words[1]);
   const int rounds = std::stoi(words[2]);
-  const std::size_t native = frames(pid, Mode::native, Frame::Kind::native),
-                    lua = frames(pid, Mode::merged, Frame::Kind::lua);
+  const std::size_t native = frames(pid, true, Frame::Kind::native), lua = frames(pid, false, Frame::Kind::lua);
   fmt::print("frames {} {}\n", native, lua);
   std::vector<Kind> kinds;
   for (const std::string& name : std::span(words).subspan(5))

@@ -8,6 +8,11 @@ namespace luaspy {
 
 Frame marker(std::string text) { return {Frame::Kind::marker, std::move(text), {}, 0, 0}; }
 
+bool is_place(const Frame& frame) {
+  return frame.name.starts_with(frame.file) &&
+         (frame.name.size() == frame.file.size() || frame.name[frame.file.size()] == '+');
+}
+
 std::string describe(const Frame& frame, bool lines) {
   switch (frame.kind) {
     case Frame::Kind::lua: {
@@ -20,9 +25,7 @@ std::string describe(const Frame& frame, bool lines) {
       return frame.name + " [C]";
     case Frame::Kind::native:
       // A name that was derived from the module already contains it.
-      return frame.file.empty() || frame.name == frame.file || frame.name.starts_with(frame.file + '+')
-                 ? frame.name
-                 : fmt::format("{} ({})", frame.name, frame.file);
+      return frame.file.empty() || is_place(frame) ? frame.name : fmt::format("{} ({})", frame.name, frame.file);
     case Frame::Kind::marker:
       break;
   }

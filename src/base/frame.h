@@ -48,11 +48,21 @@ struct Frame {
                               // of the nearest one
   std::uint32_t prototype = 0;  // lua: distinguishes functions that begin on the same line (Prototype::identity); 0 if
                                 // unknown, and for main chunks
+  // Which part of the program it is: what a view shows is decided by it (mode.h).
+  enum class Part : std::uint8_t {
+    program,
+    vm,     // Lua's own code: what it does for a Lua function, or what carries a call
+    start,  // what runs before main(), or before the function of a thread; and lua.c's frames before its script
+  };
+  Part part = Part::program;
   int twin = 0;  // lua: its number, from 2 on, among functions that begin on the same line and have the same name; 0
                  // for the first or only one
 
   bool operator==(const Frame&) const = default;
 };
+
+// Whether a native frame has no symbol: its name is that of its module, or a place in it.
+bool is_place(const Frame& frame);
 
 // A frame that is not a function.
 Frame marker(std::string text);

@@ -118,6 +118,14 @@ void add_mode(CLI::App& command, Mode& mode) {
       ->option_text("MODE");
 }
 
+// The same for a recording. Whether it has Lua was decided when it was made, so there is no native.
+void add_mode_of_recording(CLI::App& command, Mode& mode) {
+  static const std::map<std::string, Mode> modes = {{"merged", Mode::merged}, {"lua", Mode::lua}, {"all", Mode::all}};
+  command.add_option("--mode", mode, "merged: Lua and C as one stack; lua; all: the VM's own frames too")
+      ->transform(one_of(modes, {"merged", "lua", "all"}))
+      ->option_text("MODE");
+}
+
 void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
   const auto check = [](const std::string& pattern) { return pattern_error(pattern).value_or(""); };
   command.add_option("--only", only, "Only samples with a matching function or file (a regular expression)")
@@ -181,7 +189,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_always_stop(record, options.always_stop);
   add_output(record, options.output, options.format, std::string(formats().front().name));
   add_subprocesses(record, options.subprocesses);
-  add_mode(record, options.mode);
+  add_mode(record, options.shape.mode);
   add_shape(record, options.shape, options.threads);
   record.add_option("--every", options.every, "Also write the file this often while recording")
       ->check(number(0.1, 1e6))
@@ -233,6 +241,7 @@ void add_report(CLI::App& app, ReportOptions& options) {
       ->option_text("SECONDS");
   report.add_option("--to", options.to, "Up to this many seconds after the start; negative: before the end")
       ->option_text("SECONDS");
+  add_mode_of_recording(report, options.shape.mode);
   add_shape(report, options.shape, options.threads);
   report.add_flag("--processes", options.shape.processes, "A root frame for each process");
 }

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "attach/switch_log.h"
+#include "base/mode.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "base/words.h"
@@ -261,16 +262,20 @@ std::string natives_text(const StackReader& reader) {
                         : code.executes_lua(frame) ? ", executes Lua"
                                                    : "",
                         code.carries(frame) ? ", carries" : "",
-                        code.in_core_module(frame) ? ", in a core's module" : "");
+                        code.lua_code(frame) == NativeFunctions::LuaCode::yes ? ", Lua's own"
+                        : code.in_core_module(frame)                          ? ", in a core's module"
+                                                                              : "");
   }
   return text;
 }
 
 std::string look_text(const StackReader& reader, const Sample& sample, bool in_full) {
   if (sample.loss != Loss::none) return fmt::format("    lost: {}\n", name(sample.loss));
+  Stack shown = sample.stack;
+  keep_shown(Mode::merged, shown);
   std::string text = fmt::format("    {}, stood still {:.0f} µs, VM {}; quality:{}\n      stack, outermost first:{}\n",
                                  name(sample.state), static_cast<double>(sample.stopped_ns) / 1e3,
-                                 name(sample.vm_state), quality_text(sample.quality), shape_text(sample.stack));
+                                 name(sample.vm_state), quality_text(sample.quality), shape_text(shown));
   for (const Activation& state : reader.active())
     text += fmt::format("      lua_State {:#x} of {:#x}, {}, its native frames end at {:#x}\n", state.L, state.G,
                         state.lua->name(), state.boundary);

@@ -58,8 +58,8 @@ class CoreLook {
     if (options_.inspect.coroutines) add_coroutines(look);
     else read_collectors(core_, reader_, look);
     SourceLines sources(sources_);
-    complete(look, sources, reader_);
-    if (options_.merging.mode != Mode::native && !reader_.has_state()) return no_lua(path);
+    complete(look, options_.inspect.mode, sources, reader_);
+    if (!options_.merging.native_only && !reader_.has_state()) return no_lua(path);
     return look;
   }
 

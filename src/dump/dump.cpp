@@ -32,7 +32,7 @@ void pause(const Family& family, double seconds) {
 }
 
 InspectOptions inspect_options(const DumpOptions& options) {
-  return {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines};
+  return {options.locals, options.verbose ? verbose_limits : ValueLimits{}, options.coroutines, options.mode};
 }
 
 Error incomplete() { return {Cause::output, "Cannot write all of the dump: no space, or closed by its reader."}; }
@@ -90,7 +90,7 @@ Result<int> dump_core(const DumpOptions& options) {
   if (!core) return core.error();
   CoreLookOptions look_options;
   look_options.inspect = inspect_options(options);
-  look_options.merging = {options.mode, options.traces};
+  look_options.merging = {options.mode == Mode::native, options.traces};
   look_options.limits.count_left_out = true;
   const Result<ProcessLook> look = look_at(**core, options.core, look_options);
   if (!look) return look.error();
@@ -121,7 +121,7 @@ Result<void> check_refused(const std::vector<Looks>& all) {
 Result<int> dump(const DumpOptions& options) {
   if (!options.core.empty()) return dump_core(options);
   SamplerOptions sampler_options;
-  sampler_options.merging = {options.mode, options.traces};
+  sampler_options.merging = {options.mode == Mode::native, options.traces};
   sampler_options.idle = true;
   sampler_options.limits.count_left_out = true;
   sampler_options.patience = std::chrono::seconds(2);

@@ -33,6 +33,20 @@ void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& loo
 
 namespace {
 
+void keep_shown(Mode mode, ThreadLook& thread) {
+  Stack& stack = thread.sample.stack;
+  if (stack.empty()) return;
+  thread.details.resize(stack.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    if (!shows(mode, stack[i])) continue;
+    if (kept != i) stack[kept] = std::move(stack[i]), thread.details[kept] = std::move(thread.details[i]);
+    ++kept;
+  }
+  stack.resize(kept), thread.details.resize(kept);
+  if (stack.empty()) stack.push_back(nothing_shown(mode));
+}
+
 void add_sources(SourceLines& sources, ThreadLook& thread) {
   thread.details.resize(thread.sample.stack.size());
   for (std::size_t i = 0; i < thread.details.size(); ++i) {
@@ -44,9 +58,10 @@ void add_sources(SourceLines& sources, ThreadLook& thread) {
 
 }  // namespace
 
-void complete(ProcessLook& look, SourceLines& sources, const StackReader& reader) {
+void complete(ProcessLook& look, Mode mode, SourceLines& sources, const StackReader& reader) {
   std::vector<std::pair<pid_t, pid_t>> owners;
   for (ThreadLook& thread : look.threads) {
+    keep_shown(mode, thread);
     add_sources(sources, thread);
     if (thread.wait && thread.wait->mutex_owner) owners.emplace_back(thread.tid, *thread.wait->mutex_owner);
   }
@@ -96,7 +111,7 @@ ProcessLook Inspector::look() {
     }
   }
   add_waits(look);
-  complete(look, sources_, session_.sampler().reader());
+  complete(look, options_.mode, sources_, session_.sampler().reader());
   return look;
 }
 

@@ -12,6 +12,7 @@
 #include "attach/core_file.h"
 #include "attach/cpu_wait.h"
 #include "attach/waits/waiting.h"
+#include "base/mode.h"
 #include "dump/source_lines.h"
 #include "heap/coroutines.h"
 #include "luastate/variables.h"
@@ -63,6 +64,7 @@ struct InspectOptions {
   bool locals = false;
   ValueLimits values{};
   bool coroutines = false;
+  Mode mode = Mode::merged;  // which frames are kept
 };
 
 // The following functions serve both live processes (Inspector) and core files (core_look.h).
@@ -70,8 +72,9 @@ struct InspectOptions {
 std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits);
 // Adds the state of the collector of each Lua that was seen to look.states.
 void read_collectors(const Memory& memory, StackReader& reader, ProcessLook& look);
-// Call when all threads and their waits have been added: adds source lines, deadlocks and the Luas.
-void complete(ProcessLook& look, SourceLines& sources, const StackReader& reader);
+// Call when all threads and their waits have been added: leaves out frames that are not to be shown,
+// and adds source lines, deadlocks and the Luas.
+void complete(ProcessLook& look, Mode mode, SourceLines& sources, const StackReader& reader);
 
 class Inspector {
  public:

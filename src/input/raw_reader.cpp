@@ -59,7 +59,11 @@ class Fields {
 class RawReader {
  public:
   RawReader(std::uint8_t version, const Shape& shape, const RawWindow& window, bool keeps_order)
-      : version_(version), window_(window), profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
+      : version_(version),
+        window_(window),
+        profile_(keeps_order),
+        mode_(shape.mode),
+        shaper_(shape, stacks_, profile_.stacks()) {}
 
   // False if the block is damaged (the records before the damage count), or if refused() says why
   // it cannot be read.
@@ -88,6 +92,7 @@ class RawReader {
             static_cast<double>(about.ticks) * static_cast<double>(about.duration_ns) / static_cast<double>(all_ns)));
     }
     about.complete = about.complete && whole;
+    if (about.mode != name(Mode::native)) about.mode = name(mode_);
     return std::move(profile_);
   }
 
@@ -195,7 +200,7 @@ class RawReader {
   }
 
   bool read_frame(Fields fields) {
-    const std::uint64_t kind = fields.number(15);
+    const std::uint64_t kind = fields.number(63), part = kind >> raw::part_shift;
     const std::string &name = string(fields), &file = string(fields);
     Frame frame = {static_cast<Frame::Kind>(kind & 7),
                    printable(name, longest_name),
@@ -205,6 +210,8 @@ class RawReader {
                    (kind & raw::line_is_near) != 0};
     if (!fields.empty())
       frame.prototype = static_cast<std::uint32_t>(fields.number(std::numeric_limits<std::uint32_t>::max()));
+    if (part > static_cast<std::uint64_t>(Frame::Part::start)) return false;
+    frame.part = static_cast<Frame::Part>(part);
     if (!fields.good() || frame.kind > Frame::Kind::marker || !has_room_for(name.size() + file.size())) return false;
     frames_.push_back(stacks_.intern(frame));
     return true;
@@ -325,6 +332,7 @@ class RawReader {
   Tick tick_;
   std::int64_t ticks_ = 0, sum_ = 0;  // sum_: of stop times and weights
   Profile profile_;
+  Mode mode_;
   Shaper shaper_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/frame.h"
@@ -17,6 +18,12 @@ struct TraceExit {
   std::int32_t parent = 0, exitno = 0;  // offsets from DISPATCH
 };
 
+// If two Luas are linked into one program, the symbols of one have a prefix: mud_lua_pcallk.
+std::string_view without_prefix(std::string_view symbol);
+// Whether it is a global function of Lua's sources, PUC's or LuaJIT's, by how these are named: lua_,
+// luaL_, luaV_, luaopen_, lj_.
+bool is_lua_name(std::string_view symbol);
+
 class NativeFunctions {
  public:
   virtual ~NativeFunctions() = default;
@@ -30,8 +37,12 @@ class NativeFunctions {
   virtual bool collects(const NativeFrame&) const { return false; }
   // Is its name that of a function that only carries a call?
   virtual bool carries(const NativeFrame& frame) const = 0;
-  // Is it in the same module as a Lua core? Then it may be left out between two meaningful frames.
+  // Is it in the same module as a Lua core?
   virtual bool in_core_module(const NativeFrame& frame) const = 0;
+  // Is it Lua's own code: the VM, its API, the standard library? In a host that Lua is linked into,
+  // other code is in the same module. maybe: nothing tells them apart.
+  enum class LuaCode : std::uint8_t { no, maybe, yes };
+  virtual LuaCode lua_code(const NativeFrame& frame) const = 0;
   // May there be code at this address, according to the mappings?
   virtual bool may_be_code(Address) const { return true; }
   // The machine code of the luaV_execute that `frame` is in; empty if it is not available.

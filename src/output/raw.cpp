@@ -82,7 +82,8 @@ void RawWriter::catch_up() {
     const Frame& frame = stacks_.frames()[frames_];
     const std::uint64_t name = string(frame.name), file = string(frame.file);
     body_.clear();
-    put(body_, static_cast<std::uint64_t>(frame.kind) | (frame.line_is_near ? raw::line_is_near : 0));
+    put(body_, static_cast<std::uint64_t>(frame.kind) | (frame.line_is_near ? raw::line_is_near : 0) |
+                   static_cast<std::uint64_t>(frame.part) << raw::part_shift);
     put(body_, name);
     put(body_, file);
     put(body_, static_cast<std::uint64_t>(std::max(frame.line_defined, 0)));

@@ -23,5 +23,6 @@ inline constexpr int vm_state_shift = 4;
 
 // Frame records.
 inline constexpr std::uint64_t line_is_near = 8;  // next to the kind, which takes the lower three bits
+inline constexpr int part_shift = 4;              // Frame::Part, two bits
 
 }  // namespace luaspy::raw

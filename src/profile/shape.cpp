@@ -29,7 +29,12 @@ Shaper::Shaper(const Shape& shape, const StackTable& source, StackTable& into)
 std::optional<Shaper::StackId> Shaper::shaped(StackId stack, VmState vm_state, const Profile::Thread& thread) {
   if (only_ && !has_match(*only_, has_only_, stack)) return {};
   if (ignore_ && has_match(*ignore_, has_ignored_, stack)) return {};
-  const StackId shaped_stack = shaped(stack, root_of(vm_state, thread));
+  Root& root = root_of(vm_state, thread);
+  StackId shaped_stack = shaped(stack, root);
+  if (shaped_stack == root.stack && stack != 0) {
+    if (nothing_ == not_yet) nothing_ = into_.intern(nothing_shown(shape_.mode));
+    shaped_stack = into_.intern({shaped_stack, nothing_});
+  }
   if (!shape_.gc || vm_state != VmState::collecting) return shaped_stack;
   if (collector_ == not_yet) collector_ = into_.intern(state_marker(vm_state));
   return into_.intern({shaped_stack, collector_});
@@ -64,7 +69,8 @@ Value Shaper::climb(std::vector<Value>& known, Value unknown, StackId stack, Nex
 
 Shaper::StackId Shaper::shaped(StackId stack, Root& root) {
   return climb(root.shaped, not_yet, stack, [this](StackId outer, StackTable::FrameId frame) {
-    return into_.intern({outer, shaped_frame(frame)});
+    const StackTable::FrameId shown = shaped_frame(frame);
+    return shown != not_shown ? into_.intern({outer, shown}) : outer;
   });
 }
 
@@ -73,6 +79,7 @@ StackTable::FrameId Shaper::shaped_frame(StackTable::FrameId frame) {
   StackTable::FrameId& known = frames_[frame];
   if (known != not_yet) return known;
   Frame shown = source_.frames()[frame];
+  if (!shows(shape_.mode, shown)) return known = not_shown;
   if (!shape_.lines) shown.line = 0, shown.line_is_near = false;
   return known = into_.intern(shown);
 }
@@ -80,7 +87,9 @@ StackTable::FrameId Shaper::shaped_frame(StackTable::FrameId frame) {
 bool Shaper::has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack) {
   return climb(known, std::int8_t{-1}, stack, [&](std::int8_t outer, StackTable::FrameId id) {
            const Frame& frame = source_.frames()[id];
-           return static_cast<std::int8_t>(outer != 0 || std::regex_search(describe(frame, frame.line != 0), pattern));
+           return static_cast<std::int8_t>(
+               outer != 0 ||
+               (shows(shape_.mode, frame) && std::regex_search(describe(frame, frame.line != 0), pattern)));
          }) != 0;
 }
 

@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "base/mode.h"
 #include "profile/profile.h"
 
 namespace luaspy {
 
 struct Shape {
+  Mode mode = Mode::merged;  // frames that it does not show are left out
   bool lines = false;        // frames keep the line being executed; else stacks differ by function only
   bool gc = false;           // an innermost frame for garbage collection
   bool vmstate = false;      // a root frame for the state of the VM
@@ -38,11 +40,11 @@ class Shaper {
     StackId stack = 0;            // of `into`
     std::vector<StackId> shaped;  // by stack of `source`; not_yet: not computed yet
   };
-  static constexpr StackId not_yet = ~StackId{0};
+  static constexpr StackId not_yet = ~StackId{0}, not_shown = not_yet - 1;
 
   Root& root_of(VmState vm_state, const Profile::Thread& thread);
   StackId shaped(StackId stack, Root& root);
-  StackTable::FrameId shaped_frame(StackTable::FrameId frame);
+  StackTable::FrameId shaped_frame(StackTable::FrameId frame);  // not_shown: it is left out
   bool has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack);
   // The value of `stack` in `known`. If that is `unknown`, the value is next(value of the outer
   // stack, innermost frame), and is stored in `known`.
@@ -53,11 +55,11 @@ class Shaper {
   std::optional<std::regex> only_, ignore_;
   const StackTable& source_;
   StackTable& into_;
-  std::map<std::pair<int, VmState>, Root> roots_;          // by process and state, if these have a frame
-  std::vector<StackTable::FrameId> frames_;                // by frame of `source`
-  StackTable::FrameId collector_ = not_yet;                // of `into`
-  std::vector<std::int8_t> has_only_{0}, has_ignored_{0};  // by stack of `source`: -1 not known
-  std::vector<StackId> chain_;                             // of the last call; kept for its memory
+  std::map<std::pair<int, VmState>, Root> roots_;                // by process and state, if these have a frame
+  std::vector<StackTable::FrameId> frames_;                      // by frame of `source`; not_yet, not_shown
+  StackTable::FrameId collector_ = not_yet, nothing_ = not_yet;  // of `into`
+  std::vector<std::int8_t> has_only_{0}, has_ignored_{0};        // by stack of `source`: -1 not known
+  std::vector<StackId> chain_;                                   // of the last call; kept for its memory
 };
 
 }  // namespace luaspy

@@ -13,7 +13,8 @@ std::size_t hash_of(const Frame& frame) {
   mix(hash, std::hash<std::string>()(frame.file));
   mix(hash, static_cast<std::size_t>(frame.line_defined) << 32 | static_cast<std::uint32_t>(frame.line));
   mix(hash, frame.prototype);
-  mix(hash, static_cast<std::size_t>(frame.kind) << 1 | static_cast<std::size_t>(frame.line_is_near));
+  mix(hash, static_cast<std::size_t>(frame.kind) << 3 | static_cast<std::size_t>(frame.part) << 1 |
+                static_cast<std::size_t>(frame.line_is_near));
   return hash;
 }
 

@@ -71,7 +71,7 @@ class Recorder : public Recording {
     about_.luaspy = version;
     tell_program();
     about_.pid = family.target().target().process().pid();
-    about_.mode = name(options.mode);
+    about_.mode = name(options.shape.mode);
     about_.rate = options.rate;
     about_.max_stopped = options.max_stopped;
     about_.started_s = std::chrono::duration_cast<std::chrono::seconds>(
@@ -159,7 +159,8 @@ Error why_nothing(const RecordOptions& options, Family& family, const Profile& p
   const bool launched = family.target().launched();
   const bool ended_soon = counts.target_ended && counts.duration_ns < soon_ns && profile.samples() == 0;
   const pid_t pid = family.target().target().process().pid();
-  if (launched && !ended_soon && options.mode != Mode::native && options.mode != Mode::all && !family.has_lua())
+  if (launched && !ended_soon && options.shape.mode != Mode::native && options.shape.mode != Mode::all &&
+      !family.has_lua())
     return {Cause::no_lua, fmt::format("No Lua: neither {} nor anything that it has started was seen to run Lua. "
                                        "--mode native shows other programs.",
                                        options.target.command.front())};
@@ -180,7 +181,7 @@ Error why_nothing(const RecordOptions& options, Family& family, const Profile& p
 
 Result<int> record(const RecordOptions& options) {
   SamplerOptions sampler_options;
-  sampler_options.merging = {options.mode, options.traces};
+  sampler_options.merging = {options.shape.mode == Mode::native, options.traces};
   sampler_options.idle = options.idle;
   std::optional<OutputFile> output;
   const auto open_output = [&](const std::string& program, pid_t pid) -> Result<void> {
@@ -197,7 +198,7 @@ Result<int> record(const RecordOptions& options) {
     return opened.error();
   }
   Family& family = *opened;
-  if (!family.target().launched() && options.mode != Mode::native) {
+  if (!family.target().launched() && options.shape.mode != Mode::native) {
     if (const Result<void> lua = family.check_lua(); !lua) return lua.error();
   }
   Process& process = family.target().target().process();

@@ -6,7 +6,6 @@
 #include "base/result.h"
 #include "profile/shape.h"
 #include "sampling/session.h"
-#include "stack/merge.h"
 
 namespace luaspy {
 
@@ -18,8 +17,7 @@ struct RecordOptions {
   bool always_stop = false;        // LoopOptions::always_stop
   std::string output;              // "-": standard output; "": derived from the target's name
   std::string format;              // "": from output's ending, else the first of formats()
-  Mode mode = Mode::merged;
-  bool traces = false;  // LuaJIT: frames of its machine code
+  bool traces = false;             // LuaJIT: frames of its machine code
   Shape shape;
   bool threads = false;         // folded: a root frame for each thread
   std::optional<double> every;  // s: how often the file is rewritten; a raw recording is flushed instead

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/mode.h"
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
 #include "stack/target_map.h"
@@ -41,6 +42,18 @@ bool read_stop(SavedStop& stop, const AddressSpace& space, Snapshot& snapshot, L
   const Locator::ThreadStack words = {snapshot.stack_start(), snapshot.stack()};
   reader.locate(CopyingMemory(snapshot, stop.memory), stop.registers, words, {}, true, located);
   return true;
+}
+
+std::string lua_code_flag(NativeFunctions::LuaCode code) {
+  switch (code) {
+    case NativeFunctions::LuaCode::no:
+      return "h";
+    case NativeFunctions::LuaCode::maybe:
+      break;
+    case NativeFunctions::LuaCode::yes:
+      return "l";
+  }
+  return {};
 }
 
 }  // namespace
@@ -85,11 +98,14 @@ Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& fro
   stop.natives = matched.natives;
   for (const NativeFrame& frame : stop.natives) {
     stop.flags[frame.function] = std::string(frame.in_trace ? "t" : "") + (native.executes_lua(frame) ? "x" : "") +
-                                 (native.carries(frame) ? "c" : "") + (native.in_core_module(frame) ? "m" : "");
+                                 (native.carries(frame) ? "c" : "") + (native.in_core_module(frame) ? "m" : "") +
+                                 lua_code_flag(native.lua_code(frame));
     stop.names[frame.function] = {Frame::Kind::native, describe(native.describe(frame), false), {}, 0, 0};
   }
   const Joined joined = join(reader, stop, std::move(matched), {}, copying);
-  for (const Frame& frame : name(reader, stop, joined, copying)) stop.expected.push_back(describe(frame, true));
+  Stack stack = name(reader, stop, joined, copying);
+  keep_shown(Mode::merged, stack);
+  for (const Frame& frame : stack) stop.expected.push_back(describe(frame, true));
   // What lies above the outermost native frame is the environment and the auxiliary vector.
   stop.stack_start = snapshot.stack_start();
   const Address end = stop.natives.back().sp + 64;

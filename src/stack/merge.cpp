@@ -13,7 +13,7 @@ class Merger {
  public:
   Merger(const std::vector<NativeFrame>& natives, const std::vector<Segment>& segments,
          const NativeFunctions& functions, const MergeOptions& options)
-      : natives_(natives), segments_(segments), functions_(functions), mode_(options.mode), traces_(options.traces) {}
+      : natives_(natives), segments_(segments), functions_(functions), options_(options) {}
 
   Merged run() {
     next_calls_.assign(segments_.size(), 0);
@@ -24,7 +24,7 @@ class Merger {
       run_segment(end);
     }
     for (; native_ < natives_.size(); ++native_) hold(native_);
-    release(Where::host);
+    release(Within::host);
     return std::move(merged_);
   }
 
@@ -73,15 +73,16 @@ class Merger {
     for (; native_ < end; ++native_) {
       const NativeFrame& native = natives_[native_];
       if (functions_.executes_lua(native)) {
-        release(Where::inside);
-        if (mode_ == Mode::native || mode_ == Mode::all || (traces_ && native.in_trace)) push_native(native_);
+        release(walk().has_owners ? Within::luajit : Within::execute);
+        const bool is_shown = options_.native_only || (options_.traces && native.in_trace);
+        push_native(native_, is_shown ? Frame::Part::program : Frame::Part::vm);
         take_lua_calls(native_ == last_anchor);
       } else if (const std::size_t call = c_call_of(native); call < call_count()) {
-        release(Where::inside);
+        release(Within::c_function);
         if (!leave_out_not_running(call)) {
           while (next_call_ < call) take_call(MergedFrame::no_native);
         }
-        if (mode_ == Mode::native) push_native(native_);
+        if (options_.native_only) push_native(native_, Frame::Part::program);
         take_call(native_);
         if (native_ == last_anchor) take_rest();
       } else {
@@ -95,7 +96,7 @@ class Merger {
       if (functions_.carries(natives_[n])) host = n + 1;
     }
     for (; native_ < host; ++native_) hold(native_);
-    release(Where::inside);
+    release(Within::api);
     for (; native_ < end; ++native_) hold(native_);
   }
 
@@ -103,13 +104,13 @@ class Merger {
   // call belong to the host.
   void run_unjoined(std::size_t end) {
     for (; native_ < end && natives_[native_].sp < segments_[segment_].boundary; ++native_) hold(native_);
-    release(Where::inside);
+    release(Within::api);
     if (call_count() != 0 && !goes_on_) {
       // A coroutine between lua_resume and luaV_execute (ldo.c, unroll, or while a call is being
       // set up), or after longjmp has ended it.
       if (native_ != 0 && (walk().has_owners || !executes_from(native_))) {
         merged_.joined = false;
-        if (mode_ != Mode::lua) push_call(MergedFrame::Kind::not_joined, MergedFrame::no_native);
+        push_call(MergedFrame::Kind::not_joined, MergedFrame::no_native);
       }
       take_rest();
     }
@@ -171,32 +172,39 @@ class Merger {
 
   void hold(std::size_t native) { held_.push_back(native); }
 
-  // Decides which native frames since the last anchor are shown. Inside the outermost protected
-  // call of a state, frames between two anchors and in the core's module only carry the call.
-  // Outside of it, only frames known as carriers do.
-  enum class Where { inside, host };
-  void release(Where where) {
-    for (const std::size_t native : held_) {
-      bool shown = mode_ != Mode::lua;
-      if (mode_ == Mode::merged && !segments_.empty()) {
-        const bool between = any_anchor_ && where == Where::inside && functions_.in_core_module(natives_[native]);
-        shown = !between && !functions_.carries(natives_[native]);
-      }
-      if (shown) push_native(native);
-    }
+  // Decides which native frames since the last anchor are the VM's. `within`: what they are inside
+  // of. Inside the outermost protected call of a state, frames between two anchors and in Lua's code
+  // only carry the call. Inside of the innermost anchor they do its work: what luaV_execute calls is
+  // the VM's, except the allocator, which the host may have made; a C function may be the host's,
+  // as may be what LuaJIT calls by its FFI, and both may call on the host. So these need to be known
+  // as Lua's own code. Outside of the protected call, only frames known as carriers are the VM's.
+  enum class Within { execute, luajit, c_function, api, host };
+  void release(Within within) {
+    for (const std::size_t native : held_) push_native(native, part_of(natives_[native], within));
     held_.clear();
   }
+  Frame::Part part_of(const NativeFrame& native, Within within) const {
+    if (segments_.empty() || options_.native_only) return Frame::Part::program;
+    if (functions_.carries(native)) return Frame::Part::vm;
+    const NativeFunctions::LuaCode code = within == Within::host ? NativeFunctions::LuaCode::no
+                                                                 : functions_.lua_code(native);
+    const bool only_carries = any_anchor_ || within == Within::execute;
+    const bool is_vm = code == NativeFunctions::LuaCode::yes ||
+                       (code == NativeFunctions::LuaCode::maybe && only_carries);
+    return is_vm ? Frame::Part::vm : Frame::Part::program;
+  }
 
-  void push_native(std::size_t native) { merged_.frames.push_back({MergedFrame::Kind::native, segment_, 0, native}); }
+  void push_native(std::size_t native, Frame::Part part) {
+    merged_.frames.push_back({MergedFrame::Kind::native, segment_, 0, native, part});
+  }
   void push_call(MergedFrame::Kind kind, std::size_t native) {
-    if (mode_ != Mode::native) merged_.frames.push_back({kind, segment_, next_call_, native});
+    if (!options_.native_only) merged_.frames.push_back({kind, segment_, next_call_, native});
   }
 
   const std::vector<NativeFrame>& natives_;
   const std::vector<Segment>& segments_;
   const NativeFunctions& functions_;
-  Mode mode_;
-  bool traces_;
+  MergeOptions options_;
   Merged merged_;
   std::size_t segment_ = 0, native_ = 0, next_call_ = 0;
   std::vector<std::size_t> next_calls_;  // by the first segment of each walk

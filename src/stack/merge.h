@@ -15,8 +15,6 @@
 // Each LuaJIT call records which C frame of the VM it runs in. The native frame at that C frame
 // owns the call, or the trace's frame on top of it.
 
-#include <array>
-#include <string_view>
 #include <vector>
 
 #include "base/frame.h"
@@ -25,16 +23,9 @@
 
 namespace luaspy {
 
-enum class Mode { merged, lua, native, all };
-
-constexpr std::string_view name(Mode mode) {
-  constexpr std::array<std::string_view, 4> names = {"merged", "lua", "native", "all"};
-  return names[static_cast<std::size_t>(mode)];
-}
-
 struct MergeOptions {
-  Mode mode = Mode::merged;
-  bool traces = false;  // show the frames of LuaJIT's machine code, inside the Lua functions that it runs
+  bool native_only = false;  // without the Lua calls
+  bool traces = false;       // LuaJIT's machine code, inside the Lua functions that it runs, is part of the program
 };
 
 // The calls of one active state, and where its native frames end. If a state calls another one that
@@ -51,6 +42,7 @@ struct MergedFrame {
   std::size_t segment = 0, call = 0;  // call: an index into that segment's walk
   std::size_t native = no_native;  // native; call: the luaV_execute or C function frame that the call was paired with
   static constexpr std::size_t no_native = ~std::size_t{0};
+  Frame::Part part = Frame::Part::program;  // native: program or vm
 };
 
 struct Merged {

@@ -15,7 +15,7 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
   for (const LuaImage& image : images) {
     if (image.rows.empty() || std::ranges::find(seen, image.start) != seen.end()) continue;
     seen.push_back(image.start);
-    CoreImage core{image.start, image.end, {}, {}, {}};
+    CoreImage core{image.start, image.end, {}, {}, {}, {}};
     std::size_t count = 0;
     std::vector<const Lua*> rows;
     bool has_luajit = false;
@@ -30,6 +30,7 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
       (void)module->symbol(image.start);
       if (has_luajit) find_vm(core, *module);
       if (count != 0) find_executes(core, *module, count), find_collectors(core, *module, rows);
+      find_own(core, *module);
     }
     cores_.push_back(std::move(core));
   }
@@ -110,6 +111,38 @@ void NativeCode::find_vm(CoreImage& core, const Module& module) {
   }
 }
 
+// From luaV_execute, or LuaJIT's virtual machine, outwards, as long as the next function with a name
+// of Lua's is not far: objects of Lua have static functions too, which need not have a symbol.
+void NativeCode::find_own(CoreImage& core, const Module& module) {
+  constexpr Address farthest = 64 << 10;  // lstrlib.c and lj_record.c have some 40 KB without a global function
+  const std::vector<Unwinder::Range> functions = unwinder_.functions(module);
+  const auto is_own = [&](Address function) {
+    const std::optional<Symbol> symbol = module.symbol(function);
+    return symbol && symbol->start == function && is_lua_name(demangled(symbol->name));
+  };
+  std::vector<Address> seeds;
+  for (const Unwinder::Range& execute : core.executes) seeds.push_back(execute.start);
+  if (core.vm) seeds.push_back(core.vm->start);
+  for (const Address seed : seeds) {
+    const auto from = std::ranges::lower_bound(functions, seed, {}, &Unwinder::Range::start);
+    Unwinder::Range own;
+    Address last = seed;
+    for (auto function = from; function != functions.end() && function->start - last <= farthest; ++function) {
+      if (is_own(function->start)) last = function->start, own.end = function->end;
+    }
+    last = seed;
+    for (auto function = from; function != functions.begin() && last - std::prev(function)->start <= farthest;
+         --function) {
+      const Unwinder::Range before = *std::prev(function);
+      if (is_own(before.start)) last = own.start = before.start, own.end = std::max(own.end, before.end);
+    }
+    if (own.end == 0) continue;  // no symbols
+    own.start = own.start == 0 ? seed : std::min(own.start, seed);
+    own.end = std::max(own.end, seed);
+    core.own.push_back(own);
+  }
+}
+
 const VmCode* NativeCode::vm_at(Address address) const {
   const CoreImage* const core = core_of(address);
   return core != nullptr && core->vm && core->vm->contains(address) ? &*core->vm : nullptr;
@@ -163,6 +196,16 @@ bool NativeCode::carries(const NativeFrame& frame) const {
 
 bool NativeCode::in_core_module(const NativeFrame& frame) const { return core_of(frame.lookup) != nullptr; }
 
+NativeFunctions::LuaCode NativeCode::lua_code(const NativeFrame& frame) const {
+  const CoreImage* const core = core_of(frame.lookup);
+  if (core == nullptr) return LuaCode::no;
+  const auto contains = [&](const Unwinder::Range& own) { return frame.lookup >= own.start && frame.lookup < own.end; };
+  if (std::ranges::any_of(core->own, contains)) return LuaCode::yes;
+  const Described& found = described(frame);
+  if (!found.has_symbol) return LuaCode::maybe;
+  return is_lua_name(found.frame.name) ? LuaCode::yes : LuaCode::no;
+}
+
 std::vector<std::byte> NativeCode::code(const NativeFrame& frame) const {
   const CoreImage* const core = core_of(frame.lookup);
   std::vector<std::byte> bytes;
@@ -190,6 +233,7 @@ const NativeCode::Described& NativeCode::described(const NativeFrame& frame) con
   Described& result = described_[key];
   result.frame = native_name(modules_, frame);
   const std::string& name = result.frame.name;
+  result.has_symbol = !result.frame.file.empty() && !is_place(result.frame);
   result.executes = is_execute(name), result.collects = is_collector(name), result.carries = is_carrier(name);
   return result;
 }

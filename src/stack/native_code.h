@@ -20,6 +20,9 @@ class NativeCode : public NativeFunctions {
   // The code of one Lua core, as far as it was found.
   struct CoreImage {
     Address start, end;
+    // Where all functions are Lua's own, as far as symbols show: a linker puts Lua's objects next to
+    // each other.
+    std::vector<Unwinder::Range> own;
     std::vector<Unwinder::Range> executes;  // luaV_execute of each PUC Lua that is linked into it
     std::vector<CollectorCode> collectors;  // PUC
     std::optional<VmCode> vm;
@@ -40,6 +43,7 @@ class NativeCode : public NativeFunctions {
   bool collects(const NativeFrame& frame) const override;
   bool carries(const NativeFrame& frame) const override;
   bool in_core_module(const NativeFrame& frame) const override;
+  LuaCode lua_code(const NativeFrame& frame) const override;
   bool may_be_code(Address address) const override {
     return modules_.find(address) != nullptr || modules_.executes(address);
   }
@@ -53,6 +57,7 @@ class NativeCode : public NativeFunctions {
   void find_executes(CoreImage& core, const Module& module, std::size_t count);
   void find_collectors(CoreImage& core, const Module& module, const std::vector<const Lua*>& rows);
   void find_vm(CoreImage& core, const Module& module);
+  void find_own(CoreImage& core, const Module& module);
 
   const Modules& modules_;
   const Unwinder& unwinder_;
@@ -61,6 +66,7 @@ class NativeCode : public NativeFunctions {
   struct Described {
     Frame frame;
     bool executes = false, collects = false, carries = false;
+    bool has_symbol = false;
   };
   const Described& described(const NativeFrame& frame) const;
   mutable std::unordered_map<Address, Described> described_;  // by function start, or lookup address

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "luastate/call_frames.h"
+#include "stack/start_frames.h"
 #include "stack/vm_frames.h"
 
 namespace luaspy {
@@ -165,6 +166,7 @@ Stack name(LuaReader& lua, const NativeFunctions& functions, const Joined& joine
     switch (frame->kind) {
       case MergedFrame::Kind::native:
         stack.push_back(name_native(lua, functions, walked, joined.from.natives[frame->native]));
+        stack.back().part = frame->part;
         break;
       case MergedFrame::Kind::not_joined:
         stack.push_back(marker("[native and Lua frames not joined]"));
@@ -185,6 +187,7 @@ Stack name(LuaReader& lua, const NativeFunctions& functions, const Joined& joine
       }
     }
   }
+  mark_start(stack);
   return stack;
 }
 

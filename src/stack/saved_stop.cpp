@@ -39,6 +39,11 @@ bool SavedStop::has(const NativeFrame& frame, char flag) const {
   return found != flags.end() && found->second.find(flag) != std::string::npos;
 }
 
+NativeFunctions::LuaCode SavedStop::lua_code(const NativeFrame& frame) const {
+  if (has(frame, 'l')) return LuaCode::yes;
+  return in_core_module(frame) && !has(frame, 'h') ? LuaCode::maybe : LuaCode::no;
+}
+
 const Frame& SavedStop::describe(const NativeFrame& frame) const {
   static const Frame unknown = {Frame::Kind::native, "?", {}, 0, 0};
   const auto found = names.find(frame.function);

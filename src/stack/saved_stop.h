@@ -10,7 +10,8 @@
 //   stack 7ffd1000 8c10…                  bytes of the thread's stack from sp on, 32 a line
 //   memory 55d0 8c10…                     bytes of anything else
 //   native PC SP CFA FUNCTION FLAGS NAME  frames, innermost first; flags: x the VM, t its machine
-//                                         code, c carries a call, m in the core's module
+//                                         code, c carries a call, m in the core's module, l Lua's
+//                                         own code, h the host's
 //   saved rbx 55d0                        callee-saved registers of the frame above
 //   expect main chunk (spin.lua:9)        outermost first, as dump prints it
 //   include FILE                          reads another file first; later lines win
@@ -58,6 +59,7 @@ struct SavedStop : NativeFunctions {
   const TraceExit* trace_exit(const NativeFrame&) const override { return nullptr; }  // not saved
   bool carries(const NativeFrame& frame) const override { return has(frame, 'x') || has(frame, 'c'); }
   bool in_core_module(const NativeFrame& frame) const override { return has(frame, 'm'); }
+  LuaCode lua_code(const NativeFrame& frame) const override;
   std::vector<std::byte> code(const NativeFrame&) const override { return {}; }
   const Frame& describe(const NativeFrame& frame) const override;
   Frame describe_entry(Address entry) const override;

@@ -217,7 +217,7 @@ int wait_for_command(Family& family, CommandOutput* output) {
 
 Result<Family> open(const TopOptions& options) {
   SamplerOptions sampler;
-  sampler.merging = {options.mode, false};
+  sampler.merging.native_only = options.mode == Mode::native;
   sampler.idle = options.idle;
   Result<Family> family = Family::open(options.target, sampler, options.subprocesses);
   if (!family || family->target().launched() || options.mode == Mode::native) return family;
@@ -250,7 +250,7 @@ Result<int> top(const TopOptions& options) {
   target.rate = options.rate;
   target.window = plain ? interval : window;
   if (output) target.output = output->path();
-  TopFeed feed(family, target);
+  TopFeed feed(family, target, options.mode);
   LoopCounts counts;
   const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop};
   bool taken = true;

@@ -2,9 +2,9 @@
 
 #include <optional>
 
+#include "base/mode.h"
 #include "base/result.h"
 #include "sampling/session.h"
-#include "stack/merge.h"
 
 namespace luaspy {
 

@@ -11,10 +11,14 @@ TopTable::Thread name_of(Session& session, const Thread& thread) {
 
 }  // namespace
 
-TopFeed::TopFeed(Family& family, TopTarget target)
-    : family_(family), table_(static_cast<std::int64_t>(target.window * 1e9)), target_(std::move(target)) {}
+TopFeed::TopFeed(Family& family, TopTarget target, Mode mode)
+    : family_(family),
+      table_(static_cast<std::int64_t>(target.window * 1e9)),
+      target_(std::move(target)),
+      mode_(mode) {}
 
 void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
+  keep_shown(mode_, sample.stack);
   const std::lock_guard lock(mutex_);
   table_.add(name_of(of, thread), tick.weight, sample);
 }

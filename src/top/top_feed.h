@@ -16,7 +16,7 @@ namespace luaspy {
 class TopFeed : public SampleSink {
  public:
   // `family` has to outlive it.
-  TopFeed(Family& family, TopTarget target);
+  TopFeed(Family& family, TopTarget target, Mode mode);
 
   // The sampling side.
   void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) override;
@@ -51,6 +51,7 @@ class TopFeed : public SampleSink {
   std::mutex mutex_;  // protects table_ and target_
   TopTable table_;
   TopTarget target_;
+  const Mode mode_;
   // Used by the sampling side only.
   std::int64_t ticks_ = 0, duration_ns_ = 0;
   system::Clock::time_point luas_asked_{};

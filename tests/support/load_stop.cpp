@@ -1,4 +1,5 @@
 #include "support/load_stop.h"
+#include "base/mode.h"
 #include "luastate/luas.h"
 #include "stack/one_stack.h"
 #include "stack/snapshot.h"
@@ -113,6 +114,7 @@ Outcome finish(const SavedStop& stop, LuaReader& reader, const Located& located,
   Outcome outcome;
   judge(joined, outcome.quality);
   outcome.stack = name(reader, stop, joined, stopped);
+  keep_shown(Mode::merged, outcome.stack);
   return outcome;
 }
 

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "luastate/native_functions.h"
+
 namespace luaspy {
 namespace {
 
 // Compilers name parts of a function like this: luaV_execute.cold, luaV_execute.lto_priv.0,
 // luaV_execute.part.3.
 std::string_view without_suffix(std::string_view name) { return name.substr(0, name.find('.')); }
-
-// If two Luas are linked into one program, the symbols of one have a prefix: mud_lua_pcallk.
-std::string_view without_prefix(std::string_view name) {
-  const std::size_t at = name.rfind("_lua");
-  return at != name.npos ? name.substr(at + 1) : name;
-}
 
 }  // namespace
 

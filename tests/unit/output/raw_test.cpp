@@ -29,7 +29,10 @@ Frame lua(std::string name, std::string file, int defined, int line, bool near =
 class Recorder {
  public:
   explicit Recorder(const Shape& shape = {}, Unit unit = Unit::nanoseconds)
-      : profile_(true), shaper_(shape, stacks_, profile_.stacks()), raw_(stacks_, threads_, unit, out_) {
+      : profile_(true),
+        mode_(shape.mode),
+        shaper_(shape, stacks_, profile_.stacks()),
+        raw_(stacks_, threads_, unit, out_) {
     profile_.about.unit = unit;
   }
 
@@ -55,7 +58,10 @@ class Recorder {
   }
   void loss(Loss loss, std::int64_t count) { profile_.add_loss(loss, count), raw_.loss(loss, count); }
   void idle() { profile_.add_idle(), raw_.idle(1); }
-  void about(const About& about) { profile_.about = about, raw_.about(about), raw_.flush(); }
+  void about(const About& about) {
+    profile_.about = about, profile_.about.mode = name(mode_);
+    raw_.about(about), raw_.flush();
+  }
 
   Profile& profile() { return profile_; }
   std::string file() const { return out_.str(); }
@@ -67,6 +73,7 @@ class Recorder {
   std::vector<Profile::Thread> threads_;
   std::vector<std::vector<StackTable::StackId>> last_;
   Profile profile_;
+  Mode mode_;
   Shaper shaper_;
   RawWriter raw_;
 };
@@ -77,6 +84,9 @@ void record_everything(Recorder& recorder) {
   const Frame main = {Frame::Kind::native, "main", "lua5.4", 0, 0}, chunk = lua("main chunk", "app/main.lua", 0, 30);
   const Frame hostile = lua("a;b<script>\\x1b[31m", "[string \"x;y...\"]", 1, 2),
               gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0};
+  Frame start = {Frame::Kind::native, "_start", "lua5.4", 0, 0},
+        get = {Frame::Kind::native, "luaH_get", "lua5.4", 0, 0};
+  start.part = Frame::Part::start, get.part = Frame::Part::vm;
   const Frame tail = {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0};
   const std::uint32_t first = recorder.thread({100, "lua5.4", 100, "lua5.4 my script.lua"}),
                       second = recorder.thread({101, "worker; \"two\"", 102, "other"});
@@ -104,10 +114,12 @@ void record_everything(Recorder& recorder) {
     const std::int64_t weight = of_time ? passed : i * i * i, second_weight = of_time ? passed : 1'000'000'000LL * i;
     const Frame work = lua(i % 3 == 0 ? "function" : "work", "app/main.lua", 10, 10 + static_cast<int>(random() % 4),
                            i % 5 == 0);
-    Stack stack = {main, chunk, work};
+    Stack stack = {start, main, chunk, work};
     stack.back().prototype = i % 5 == 1 ? 0xffff'fff0U + static_cast<std::uint32_t>(i % 2) : 0;  // functions of one
                                                                                                  // line
     if (i % 4 == 1) stack.push_back(gsub);
+    if (i % 4 == 2) stack.push_back(get);
+    if (i % 17 == 16) stack = {start};
     if (i % 7 == 2) stack.insert(stack.end(), {tail, hostile});
     Sample facts;
     facts.vm_state = static_cast<VmState>(i % static_cast<int>(vm_state_count));
@@ -181,7 +193,8 @@ std::int64_t looked_through(Result<Profile> profile) {
 
 TEST_CASE("from a raw recording every format is what a recording would have written", "[unit]") {
   for (const Shape& shape : {Shape{}, Shape{.lines = true}, Shape{.lines = true, .gc = true, .vmstate = true},
-                             Shape{.processes = true}, Shape{.only = "work"}, Shape{.ignore = "gsub|main.lua:11"}}) {
+                             Shape{.processes = true}, Shape{.mode = Mode::lua}, Shape{.mode = Mode::all},
+                             Shape{.only = "work"}, Shape{.ignore = "gsub|main.lua:11"}}) {
     Recorder recorder(shape);
     record_everything(recorder);
     Profile& direct = recorder.profile();
