@@ -89,7 +89,9 @@ class LoadedFunctions::Reading {
     found.clear();
     for (const Found& each : now) {
       if (level != 0 && modules_.contains(each.table)) continue;
-      if (seen_.size() < most_tables && seen_.insert(each.table).second) read_table(each, level, most);
+      if (seen_.size() >= most_tables) return;
+      // A module may have two names (pl.text is pl.stringx), of which the source uses one.
+      if (seen_.insert(each.table).second || level == 0) read_table(each, level, most);
     }
   }
 
@@ -182,7 +184,8 @@ void LoadedFunctions::read(const Lua& lua, const Memory& memory, Address G) {
 void LoadedFunctions::add(Name name, Address key, std::uint64_t mark, Address closure, bool is_lua) {
   constexpr int most_aliases = 3;
   if (key == 0) return;
-  if (!is_lua && (name.table == "string" || name.table == "io"))
+  const bool is_base = name.table.empty() && name.key == "ipairs";
+  if (!is_lua && (name.table == "string" || name.table == "io" || is_base))
     library_[std::string(name.table) + '.' + name.key] = key;
   Known& known = functions_[key];
   if (known.mark != mark) known = {};  // another function is there now

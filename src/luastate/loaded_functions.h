@@ -79,7 +79,7 @@ class LoadedFunctions {
   std::unordered_map<Address, Closure> closures_;  // of shared functions
   std::unordered_set<std::string> tables_;
   int reading_ = 0;                                      // counts read()
-  std::map<std::string, Address, std::less<>> library_;  // C functions of `string` and `io`, by "table.key"
+  std::map<std::string, Address, std::less<>> library_;  // C functions of `string`, `io` and the base
 };
 
 }  // namespace luaspy

@@ -124,7 +124,8 @@ std::string Names::lua_name(const Context& context, Entry& entry, const LuaCall&
     return function_name(loaded, loaded_.closure(call.closure, call.proto, call.mark), entry.defined_as,
                          entry.prototype->takes_self());
   };
-  if (loaded_.lua_function(call.proto, call.mark) == nullptr && may_read_loaded(context))
+  if (loaded_.lua_function(call.proto, call.mark) == nullptr &&
+      may_read_loaded(context, !std::exchange(entry.was_missed, true)))
     read_loaded(context.lua, context.G);
   std::string name = where_it_lives();
   return !name.empty() ? name : called_as(context, call, caller);
@@ -132,32 +133,36 @@ std::string Names::lua_name(const Context& context, Entry& entry, const LuaCall&
 
 std::string Names::c_name(const Context& context, const LuaCall& call, const LuaCall* caller) {
   std::string name = loaded_name(context, call.key);
-  if (name.empty()) name = iterator_of(context, call);
-  return !name.empty() ? name : called_as(context, call, caller);
+  if (!name.empty()) return name;
+  std::string called = called_as(context, call, caller);
+  name = iterator_of(context, call, called);
+  return !name.empty() ? name : called;
 }
 
-// What string.gmatch and io.lines return are closures of C functions that are in no table. They are
+// What ipairs, string.gmatch and io.lines return are C functions that are in no table. They are
 // in the same file of Lua as the functions that made them (lstrlib.c, gmatch_aux; liolib.c,
 // io_readline; lib_string.c and lib_io.c of LuaJIT), and hold the string and the pattern, or the file.
 //
 // The closure may have been collected since the stop, so what was found once holds for all closures
 // of that function.
-std::string Names::iterator_of(const Context& context, const LuaCall& call) {
+std::string Names::iterator_of(const Context& context, const LuaCall& call, const std::string& called) {
   constexpr Address near = 64 << 10;  // bytes
   if (const auto known = iterators_.find(call.key); known != iterators_.end()) return std::string(known->second);
-  if (call.closure == 0 || context.lua.upvalue_count(memory_, call.closure) == 0) return {};
   const auto is_near = [&](const char* table, const char* key) {
     const Address maker = loaded_.c_function_named(table, key);
     return maker != 0 && call.key - maker + near <= 2 * near;
   };
+  const auto keep = [&](std::string_view name) { return std::string(iterators_[call.key] = name); };
+  // It holds nothing, so that it is called by a loop must do (lbaselib.c, ipairsaux; lib_base.c).
+  if (called == iterator_name && is_near("", "ipairs")) return keep("ipairs iterator");
+  if (call.closure == 0 || context.lua.upvalue_count(memory_, call.closure) == 0) return {};
   const auto upvalue_is = [&](std::size_t index, Value::Type type) {
     const auto value = context.lua.read_value(memory_, context.lua.c_upvalue_slot(call.closure, index));
     return value && value->type == type;
   };
   if (is_near("string", "gmatch") && upvalue_is(0, Value::Type::string) && upvalue_is(1, Value::Type::string))
-    return std::string(iterators_[call.key] = "string.gmatch iterator");
-  if (is_near("io", "lines") && upvalue_is(0, Value::Type::userdata))
-    return std::string(iterators_[call.key] = "io.lines iterator");
+    return keep("string.gmatch iterator");
+  if (is_near("io", "lines") && upvalue_is(0, Value::Type::userdata)) return keep("io.lines iterator");
   return {};
 }
 
@@ -178,26 +183,36 @@ std::string Names::loaded_name(const Context& context, Address key_or_proto) {
     return found;
   };
   const LoadedFunctions::Function* found = known();
-  if (found == nullptr && may_read_loaded(context)) {
+  if (found == nullptr && may_read_loaded(context, false)) {
     read_loaded(context.lua, context.G);
     found = known();
   }
   return c_function_name(found);
 }
 
-// A module may have been loaded since, and tables may change at any time. But most functions that
-// are not there never will be: so all is read again ever more rarely, after 1, 4, 16, 64 … misses.
-bool Names::may_read_loaded(const Context& context) {
+// A module may have been loaded since. So all is read again if a function is not there that is seen
+// for the first time, but in no more than 1 % of the time. And tables may change: it is read ever
+// more rarely for functions that were not there before, after 1, 4, 16, 64 … misses.
+bool Names::may_read_loaded(const Context& context, bool is_new) {
   constexpr std::size_t most_states = 256;
-  if (stands_still_ || reads_left_ == 0) return false;
+  constexpr int one_percent = 100;
+  if (stands_still_) return false;
   if (misses_.size() >= most_states && !misses_.contains(context.G)) misses_.clear();
   const unsigned misses = ++misses_[context.G];
-  if (!std::has_single_bit(misses) || std::countr_zero(misses) % 2 != 0) return false;
+  news_ |= is_new;
+  if (news_ && Clock::now() - read_at_ >= one_percent * read_for_) return true;
+  if (reads_left_ == 0 || !std::has_single_bit(misses) || std::countr_zero(misses) % 2 != 0) return false;
   --reads_left_;
   return true;
 }
 
-void Names::read_loaded(const Lua& lua, Address G) { loaded_.read(lua, memory_, G); }
+void Names::read_loaded(const Lua& lua, Address G) {
+  const Clock::time_point start = Clock::now();
+  loaded_.read(lua, memory_, G);
+  read_at_ = Clock::now();
+  read_for_ = read_at_ - start;
+  news_ = false;
+}
 
 // The functions inside this one are numbered before the first of them is asked for, if this one is
 // named first. So callers must be named before their callees.

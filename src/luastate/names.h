@@ -3,6 +3,7 @@
 // memory, which may have changed since. So everything is cached by address, checked against what the
 // stop saw, and read again if it differs.
 
+#include <chrono>
 #include <string>
 #include <unordered_map>
 
@@ -78,14 +79,15 @@ class Names {
     std::string file;                         // chunk_name() of its source
     std::string defined_as;                   // the name in its Definition
     bool is_defined = false;                  // its Definition was searched
+    bool was_missed = false;                  // it was not in package.loaded when it was first looked for
   };
   Entry* entry(const Lua& lua, const LuaCall& call);
   std::string lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller);
   std::string c_name(const Context& context, const LuaCall& call, const LuaCall* caller);
-  std::string iterator_of(const Context& context, const LuaCall& call);
+  std::string iterator_of(const Context& context, const LuaCall& call, const std::string& called);
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
-  bool may_read_loaded(const Context& context);
+  bool may_read_loaded(const Context& context, bool is_new);
   void settle_identity(const Lua& lua, Entry& entry);
   int find_definition_of(const Lua& lua, Entry& entry);
   void tell_children_apart(const Lua& lua, const Prototype& parent, int definition);
@@ -103,8 +105,12 @@ class Names {
   };
   std::unordered_map<Address, Twin> twins_;  // by Proto
   // package.loaded is read again for functions that are not in it, but not without end.
+  using Clock = std::chrono::steady_clock;
   std::unordered_map<Address, unsigned> misses_;  // by global_State
   int reads_left_ = 256;
+  bool news_ = false;  // a function that was not in it was seen for the first time since it was read
+  Clock::time_point read_at_{};
+  Clock::duration read_for_{};
   bool stands_still_ = false;
 };
 
