@@ -79,7 +79,24 @@ class LoadedFunctions::Reading {
       else take(value, {}, name, 0);
     });
     for (const Found& module : modules) modules_.insert(module.table);
+    add_global_names(modules);
     read_all(modules, 0, most_slots_of_module);
+  }
+
+  // A module may be a global, too, which is its name then if that is shorter (`vim` is vim.shared).
+  void add_global_names(std::vector<Found>& modules) {
+    std::unordered_map<Address, std::size_t> shortest;
+    Address globals = 0;
+    for (const Found& module : modules) {
+      if (module.name.empty()) globals = module.table;
+      std::size_t& size = shortest.try_emplace(module.table, module.name.size()).first->second;
+      size = std::min(size, module.name.size());
+    }
+    visit(globals, most_slots_of_module, [&](const std::string& key, const Value& value) {
+      const auto module = value.type == Value::Type::table ? shortest.find(value.word) : shortest.end();
+      if (module != shortest.end() && key.size() < module->second)
+        modules.push_back({into_.kept(printable(key)), value.word});
+    });
   }
 
   // The shortest name of a table is taken, whatever the order in which tables are found.
