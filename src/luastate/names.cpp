@@ -146,23 +146,24 @@ std::string Names::c_name(const Context& context, const LuaCall& call, const Lua
 // The closure may have been collected since the stop, so what was found once holds for all closures
 // of that function.
 std::string Names::iterator_of(const Context& context, const LuaCall& call, const std::string& called) {
-  constexpr Address near = 64 << 10;  // bytes
+  constexpr Address near = 64 << 10, beside = 1 << 10;  // bytes
   if (const auto known = iterators_.find(call.key); known != iterators_.end()) return std::string(known->second);
-  const auto is_near = [&](const char* table, const char* key) {
+  const auto is_near = [&](const char* table, const char* key, Address most) {
     const Address maker = loaded_.c_function_named(table, key);
-    return maker != 0 && call.key - maker + near <= 2 * near;
+    return maker != 0 && call.key - maker + most <= 2 * most;
   };
   const auto keep = [&](std::string_view name) { return std::string(iterators_[call.key] = name); };
-  // It holds nothing, so that it is called by a loop must do (lbaselib.c, ipairsaux; lib_base.c).
-  if (called == iterator_name && is_near("", "ipairs")) return keep("ipairs iterator");
+  // It holds nothing that shows it, but stands right beside ipairs (lbaselib.c, ipairsaux;
+  // lib_base.c), and a loop calls it.
+  if (called == iterator_name && is_near("", "ipairs", beside)) return keep("ipairs iterator");
   if (call.closure == 0 || context.lua.upvalue_count(memory_, call.closure) == 0) return {};
   const auto upvalue_is = [&](std::size_t index, Value::Type type) {
     const auto value = context.lua.read_value(memory_, context.lua.c_upvalue_slot(call.closure, index));
     return value && value->type == type;
   };
-  if (is_near("string", "gmatch") && upvalue_is(0, Value::Type::string) && upvalue_is(1, Value::Type::string))
+  if (is_near("string", "gmatch", near) && upvalue_is(0, Value::Type::string) && upvalue_is(1, Value::Type::string))
     return keep("string.gmatch iterator");
-  if (is_near("io", "lines") && upvalue_is(0, Value::Type::userdata)) return keep("io.lines iterator");
+  if (is_near("io", "lines", near) && upvalue_is(0, Value::Type::userdata)) return keep("io.lines iterator");
   return {};
 }
 
