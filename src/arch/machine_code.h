@@ -48,6 +48,11 @@ struct MachineCode {
     return std::optional<Address>();
   };
 
+  // The same for a jump to a fixed place, as at the end of a function that ends with a call.
+  std::optional<Address> (*direct_jump_at)(Address address, Code code) = [](Address, Code) {
+    return std::optional<Address>();
+  };
+
   // `entry`: the `plt_bytes` bytes (at most most_plt_bytes) at `address`. If that is an entry of a
   // procedure linkage table, returns the address of the word that holds the jump's destination;
   // otherwise nullopt.

@@ -4,6 +4,7 @@
 
 #include "luastate/puc/execute_code.h"
 #include "luastate/puc/puc_lua.h"
+#include "luastate/puc/vm_functions.h"
 #include "stack/native_names.h"
 
 namespace luaspy {
@@ -15,7 +16,7 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
   for (const LuaImage& image : images) {
     if (image.rows.empty() || std::ranges::find(seen, image.start) != seen.end()) continue;
     seen.push_back(image.start);
-    CoreImage core{image.start, image.end, {}, {}, {}, {}};
+    CoreImage core{image.start, image.end, {}, {}, {}, {}, {}};
     std::size_t count = 0;
     std::vector<const Lua*> rows;
     bool has_luajit = false;
@@ -31,6 +32,7 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
       if (has_luajit) find_vm(core, *module);
       if (count != 0) find_executes(core, *module, count), find_collectors(core, *module, rows);
       find_own(core, *module);
+      recognise(core, *module, rows);
     }
     cores_.push_back(std::move(core));
   }
@@ -143,6 +145,58 @@ void NativeCode::find_own(CoreImage& core, const Module& module) {
   }
 }
 
+// Only in a core without symbols of its own functions. Which row is right is known only once a state
+// is found; most cores have rows of one version only.
+void NativeCode::recognise(CoreImage& core, const Module& module, const std::vector<const Lua*>& rows) {
+  if (core.executes.size() != 1 || core.own.empty() || rows.empty()) return;
+  const Address execute = core.executes.front().start;
+  if (const std::optional<Symbol> symbol = module.symbol(execute); symbol && symbol->start == execute) return;
+  const Layout& row = *puc_layout(*rows.front());
+  if (std::ranges::any_of(rows, [&](const Lua* other) { return puc_layout(*other)->bytecode != row.bytecode; })) return;
+  CoreFunctions functions;
+  functions.known.emplace("luaV_execute", execute);
+  if (!core.collectors.empty()) functions.known.emplace("luaC_step", core.collectors.front().step);
+  const auto is_own = [&](Address address) {
+    return std::ranges::any_of(core.own,
+                               [&](const Unwinder::Range& own) { return address >= own.start && address < own.end; });
+  };
+  const MachineCode& code = unwinder_.machine().code;
+  std::vector<Address> starts;
+  const std::vector<Unwinder::Range> all = unwinder_.functions(module);
+  for (const Unwinder::Range& function : all) {
+    if (is_own(function.start)) starts.push_back(function.start);
+  }
+  std::vector<std::byte> bytes;
+  for (const Unwinder::Range& function : all) {
+    constexpr std::size_t largest = 1 << 18;
+    if (!is_own(function.start) || function.end - function.start > largest) continue;
+    bytes.resize(function.end - function.start);
+    if (!module.read(function.start, bytes)) continue;
+    if (const std::optional<Symbol> symbol = module.symbol(function.start); symbol && symbol->start == function.start)
+      functions.known.emplace(demangled(symbol->name), function.start);
+    std::vector<Address>& calls = functions.calls[function.start];
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+      const auto rest = std::span<const std::byte>(bytes).subspan(at);
+      std::optional<Address> target = code.direct_call_at(function.start + at, rest);
+      const bool jumps = !target;
+      if (jumps) target = code.direct_jump_at(function.start + at, rest);
+      if (!target || (jumps && *target == function.start) || !std::ranges::binary_search(starts, *target)) continue;
+      if (std::ranges::find(calls, *target) == calls.end()) calls.push_back(*target);
+    }
+  }
+  core.recognised = recognise_functions(functions, row.bytecode);
+  core.recognised.emplace(execute, "luaV_execute");
+  if (!core.collectors.empty()) core.recognised.emplace(core.collectors.front().step, "luaC_step");
+}
+
+std::string_view NativeCode::recognised_name(const NativeFrame& frame) const {
+  const CoreImage* const core = core_of(frame.lookup);
+  if (core == nullptr) return {};
+  if (core->vm && core->vm->contains(frame.lookup)) return "lj_vm_asm_begin";  // lj_vm.S has one symbol for all of it
+  const auto found = core->recognised.find(frame.function);
+  return found != core->recognised.end() ? found->second : std::string_view();
+}
+
 const VmCode* NativeCode::vm_at(Address address) const {
   const CoreImage* const core = core_of(address);
   return core != nullptr && core->vm && core->vm->contains(address) ? &*core->vm : nullptr;
@@ -203,7 +257,7 @@ NativeFunctions::LuaCode NativeCode::lua_code(const NativeFrame& frame) const {
   if (std::ranges::any_of(core->own, contains)) return LuaCode::yes;
   const Described& found = described(frame);
   if (!found.has_symbol) return LuaCode::maybe;
-  return is_lua_name(found.frame.name) ? LuaCode::yes : LuaCode::no;
+  return found.is_lua ? LuaCode::yes : LuaCode::no;
 }
 
 std::vector<std::byte> NativeCode::code(const NativeFrame& frame) const {
@@ -234,7 +288,11 @@ const NativeCode::Described& NativeCode::described(const NativeFrame& frame) con
   result.frame = native_name(modules_, frame);
   const std::string& name = result.frame.name;
   result.has_symbol = !result.frame.file.empty() && !is_place(result.frame);
+  const std::string_view recognised = result.has_symbol ? std::string_view() : recognised_name(frame);
+  if (!recognised.empty()) result.frame.name = recognised, result.has_symbol = true;
   result.executes = is_execute(name), result.collects = is_collector(name), result.carries = is_carrier(name);
+  if (!recognised.empty()) result.is_lua = true, result.frame.name.insert(0, "~");
+  else result.is_lua = result.has_symbol && is_lua_name(name);
   return result;
 }
 

@@ -26,6 +26,8 @@ class NativeCode : public NativeFunctions {
     std::vector<Unwinder::Range> executes;  // luaV_execute of each PUC Lua that is linked into it
     std::vector<CollectorCode> collectors;  // PUC
     std::optional<VmCode> vm;
+    // Functions without a symbol that were recognised; by their starts.
+    std::unordered_map<Address, std::string_view> recognised;
   };
   const std::vector<CoreImage>& cores() const { return cores_; }
 
@@ -58,6 +60,8 @@ class NativeCode : public NativeFunctions {
   void find_collectors(CoreImage& core, const Module& module, const std::vector<const Lua*>& rows);
   void find_vm(CoreImage& core, const Module& module);
   void find_own(CoreImage& core, const Module& module);
+  void recognise(CoreImage& core, const Module& module, const std::vector<const Lua*>& rows);
+  std::string_view recognised_name(const NativeFrame& frame) const;  // ""
 
   const Modules& modules_;
   const Unwinder& unwinder_;
@@ -66,7 +70,8 @@ class NativeCode : public NativeFunctions {
   struct Described {
     Frame frame;
     bool executes = false, collects = false, carries = false;
-    bool has_symbol = false;
+    bool has_symbol = false;  // or was recognised
+    bool is_lua = false;      // it is a function of Lua's sources
   };
   const Described& described(const NativeFrame& frame) const;
   mutable std::unordered_map<Address, Described> described_;  // by function start, or lookup address

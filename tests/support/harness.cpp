@@ -90,17 +90,6 @@ std::vector<TargetSpec> read_table(const std::string& file) {
   return table;
 }
 
-// The fields of both tables: version, folder with headers, static library; luajit-sources.tsv has a
-// fourth: whether references have 64 bits.
-std::vector<TargetSpec> sources() {
-  std::vector<TargetSpec> all = read_table("sources.tsv");
-  for (TargetSpec& source : read_table("luajit-sources.tsv")) {
-    source.name += source.command == Words{"yes"} ? "-gc64" : "-gc32";
-    all.push_back(source);
-  }
-  return all;
-}
-
 std::string compile_program(const std::string& program, const std::string& name, const Words& options) {
   Words command = {"gcc",
                    "-std=gnu11",
@@ -131,6 +120,20 @@ TargetSpec find_host(const std::string& name) {
 }
 
 }  // namespace
+
+// The fields of both tables: version, folder with headers, static library; luajit-sources.tsv has a
+// fourth: whether references have 64 bits.
+const std::vector<TargetSpec>& sources() {
+  static const std::vector<TargetSpec> known = [] {
+    std::vector<TargetSpec> all = read_table("sources.tsv");
+    for (TargetSpec& source : read_table("luajit-sources.tsv")) {
+      source.name += source.command == Words{"yes"} ? "-gc64" : "-gc32";
+      all.push_back(source);
+    }
+    return all;
+  }();
+  return known;
+}
 
 const std::vector<TargetSpec>& targets() {
   static const std::vector<TargetSpec> table = read_table("targets.tsv");
@@ -264,7 +267,7 @@ std::string compile_shared(const Folder& folder, const std::string& name) {
 std::string compile_several(const Folder& folder, const std::string& name, const Words& lua_versions, Symbols symbols) {
   const std::string source = std::string(LUASPY_TESTS) + "/live/programs/" + name + ".c";
   Words command = {"gcc", "-O2", "-o", folder.path(name), source};
-  const std::vector<TargetSpec> luas = sources();
+  const std::vector<TargetSpec>& luas = sources();
   for (std::size_t i = 0; i < lua_versions.size(); ++i) {
     const auto lua = std::ranges::find(luas, lua_versions[i], &TargetSpec::name);
     INFO("a Lua " << lua_versions[i] << " in the tables of " LUASPY_TARGETS);

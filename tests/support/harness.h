@@ -25,6 +25,7 @@ struct TargetSpec {
 };
 const std::vector<TargetSpec>& targets();
 const std::vector<TargetSpec>& luajits();
+const std::vector<TargetSpec>& sources();  // of Luas and LuaJITs: version is the folder, kind its static library
 const TargetSpec& target(const std::string& name);  // of both
 enum class Jit { on, off };
 Words command_of(const TargetSpec& luajit, Jit jit);  // of a luajit program, which has the option for this

@@ -11,6 +11,11 @@ Address relative(Address from, std::int32_t displacement) {
 
 constexpr std::size_t direct_length = 5;
 
+std::optional<Address> direct_at(unsigned opcode, Address address, std::span<const std::byte> code) {
+  if (code.size() < direct_length || byte_at(code, 0) != opcode) return std::nullopt;
+  return relative(address + direct_length, load<std::int32_t>(code, 1));
+}
+
 }  // namespace
 
 CallSite call_before(Address return_address, std::span<const std::byte> before) {
@@ -25,8 +30,11 @@ CallSite call_before(Address return_address, std::span<const std::byte> before) 
 }
 
 std::optional<Address> direct_call_at(Address address, std::span<const std::byte> code) {
-  if (code.size() < direct_length || byte_at(code, 0) != 0xe8) return std::nullopt;
-  return relative(address + direct_length, load<std::int32_t>(code, 1));
+  return direct_at(0xe8, address, code);
+}
+
+std::optional<Address> direct_jump_at(Address address, std::span<const std::byte> code) {
+  return direct_at(0xe9, address, code);
 }
 
 std::optional<Address> plt_slot(Address address, std::span<const std::byte> entry) {

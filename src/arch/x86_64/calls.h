@@ -12,6 +12,9 @@ inline constexpr std::size_t longest_call = 7;  // bytes
 CallSite call_before(Address return_address, std::span<const std::byte> before);
 std::optional<Address> direct_call_at(Address address, std::span<const std::byte> code);
 
+// The same, JMP: E9 rel32.
+std::optional<Address> direct_jump_at(Address address, std::span<const std::byte> code);
+
 // System V x86-64 ABI, 5.2: an entry of the procedure linkage table is jmp *offset(%rip), perhaps
 // after endbr64 and with a bnd prefix.
 inline constexpr std::size_t plt_entry_bytes = 16;

@@ -78,6 +78,7 @@ constexpr Machine described = {
             .call_bytes = longest_call,
             .call_before = call_before,
             .direct_call_at = direct_call_at,
+            .direct_jump_at = direct_jump_at,
             .plt_bytes = plt_entry_bytes,
             .plt_slot = plt_slot,
             .shape_of_frame = shape_of_frame,

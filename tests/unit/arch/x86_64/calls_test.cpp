@@ -37,6 +37,8 @@ TEST_CASE("calls before a return address", "[arch]") {
 TEST_CASE("a direct call", "[arch]") {
   CHECK(direct_call_at(0x2000, code<5>({0xe8, 0xfb, 0xff, 0xff, 0xff}, false)) == 0x2000);
   CHECK(direct_call_at(0x2000, code<5>({0xe9, 0, 0, 0, 0}, false)) == std::nullopt);
+  CHECK(direct_jump_at(0x2000, code<5>({0xe9, 0xfb, 0xff, 0xff, 0xff}, false)) == 0x2000);
+  CHECK(direct_jump_at(0x2000, code<5>({0xe8, 0, 0, 0, 0}, false)) == std::nullopt);
   CHECK(direct_call_at(0x2000, code<4>({0xe8, 0, 0, 0}, false)) == std::nullopt);
 }
 
