@@ -1,13 +1,13 @@
 #pragma once
 // The text of lines of a target's Lua files, as they are on disk now.
 
-#include <sys/types.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "attach/source_files.h"
 
 namespace luaspy {
 
@@ -19,17 +19,13 @@ struct SourceLine {
 // A read may block as long as the target's file system does.
 class SourceLines {
  public:
-  explicit SourceLines(pid_t pid);
-  // Files as luaspy itself finds them; those written after `known_until_ns` (real-time clock) count
-  // as changed.
-  static SourceLines of_core(std::int64_t known_until_ns);
+  explicit SourceLines(SourceFiles files) : read_(files) {}
 
   // Line `line`, from 1, of a file named as in Frame::file. nullopt: there is no such file or line,
-  // or the file cannot be read, is not a regular file, or is larger than 4 MiB.
+  // or the file cannot be read (SourceFiles::read).
   std::optional<SourceLine> line(const std::string& file, int line);
 
  private:
-  SourceLines(pid_t pid, std::int64_t started_ns) : pid_(pid), started_ns_(started_ns) {}
   struct File {
     std::string text;
     std::vector<std::size_t> lines;  // where each begins
@@ -37,8 +33,7 @@ class SourceLines {
   };
   File read(const std::string& file) const;
 
-  pid_t pid_;
-  std::int64_t started_ns_;  // of the real-time clock; 0 if unknown
+  SourceFiles read_;
   std::unordered_map<std::string, File> files_;
   std::size_t kept_ = 0;  // bytes of text
 };

@@ -83,7 +83,7 @@ class Inspector {
  public:
   // `session` must outlive this object, and must also sample sleeping threads.
   Inspector(Session& session, const InspectOptions& options)
-      : session_(session), options_(options), sources_(session.target().process().pid()) {}
+      : session_(session), options_(options), sources_(SourceFiles(session.target().process().pid())) {}
 
   ProcessLook look();
   // Starts to watch the threads that `look` found running. Call it soon after look().

@@ -148,7 +148,7 @@ void source(Bytes bytes) {
     return name;
   }();
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-  SourceLines lines(::getpid());
+  SourceLines lines{SourceFiles(::getpid())};
   for (const int each : {line, line + 1, 1, 2, static_cast<int>(line_starts(text).size())}) {
     if (const std::optional<SourceLine> found = lines.line(path, each))
       expect_printable(found->text, 4 * 120 + 3, "a line of source");

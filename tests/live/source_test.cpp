@@ -19,7 +19,7 @@ namespace luaspy::live {
 namespace {
 
 std::string line_of(pid_t pid, const std::string& file, int line) {
-  const std::optional<SourceLine> found = SourceLines(pid).line(file, line);
+  const std::optional<SourceLine> found = SourceLines(SourceFiles(pid)).line(file, line);
   return found ? found->text : "none";
 }
 
@@ -62,11 +62,11 @@ TEST_CASE("the text of a line", "[source]") {
   }
   for (const int line : {0, -1, 7, 1 << 30}) CHECK(line_of(pid, "a.lua", line) == "none");
   CHECK(line_of(pid, "../bom.lua", 3) == "none");
-  CHECK(SourceLines(pid).line("a.lua", 1)->changed == false);
+  CHECK(SourceLines(SourceFiles(pid)).line("a.lua", 1)->changed == false);
   folder.write("lib/a.lua", "other\n");
   std::filesystem::last_write_time(folder.path("lib/a.lua"),
                                    std::filesystem::file_time_type::clock::now() + std::chrono::seconds(1));
-  SourceLines lines(pid);
+  SourceLines lines{SourceFiles(pid)};
   CHECK(lines.line("a.lua", 1)->changed);
   CHECK(lines.line("a.lua", 1)->text == "other");
 }

@@ -1,0 +1,41 @@
+#pragma once
+// A target's Lua files, as they are on disk now: found as the target finds them, within its root and
+// from its working directory.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/source_texts.h"
+
+namespace luaspy {
+
+class SourceFiles : public SourceTexts {
+ public:
+  explicit SourceFiles(pid_t pid);
+  // Files as luaspy itself finds them; those written after `known_until_ns` (real-time clock) count
+  // as changed.
+  static SourceFiles of_core(std::int64_t known_until_ns);
+
+  struct File {
+    std::string text;      // without a byte order mark
+    bool changed = false;  // the file was written after the process started, so what runs may differ
+  };
+  // A file named as in Frame::file. nullopt: it does not exist, cannot be read, is not a regular
+  // file, is precompiled, empty, or larger than 4 MiB. May block as long as its file system does.
+  std::optional<File> read(const std::string& name) const;
+
+  // Nothing of a file that was changed, and nothing after 256 MiB.
+  std::optional<std::string> text(const std::string& file) override;
+
+ private:
+  SourceFiles(pid_t pid, std::int64_t started_ns) : pid_(pid), started_ns_(started_ns) {}
+
+  pid_t pid_;
+  std::int64_t started_ns_;  // of the real-time clock; 0 if unknown
+  std::size_t bytes_left_ = std::size_t{256} << 20;
+};
+
+}  // namespace luaspy
