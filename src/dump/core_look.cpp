@@ -41,7 +41,12 @@ std::optional<Wait> wait_of(const CoreFile& core, const CoreFile::Thread& thread
 class CoreLook {
  public:
   CoreLook(const CoreFile& core, const CoreLookOptions& options)
-      : core_(core), options_(options), reader_(core, core, options.merging, options.limits) {}
+      : core_(core),
+        options_(options),
+        sources_(SourceFiles::of_core(core.written_ns())),
+        reader_(core, core, options.merging, options.limits) {
+    reader_.lua().names().use_sources(&sources_);
+  }
 
   Result<ProcessLook> look(const std::string& path) {
     if (reader_.images().empty()) reader_.try_all_rows();
@@ -52,7 +57,7 @@ class CoreLook {
     for (const CoreFile::Thread& thread : core_.threads()) look.threads.push_back(look_at(thread));
     if (options_.inspect.coroutines) add_coroutines(look);
     else read_collectors(core_, reader_, look);
-    SourceLines sources(SourceFiles::of_core(core_.written_ns()));
+    SourceLines sources(sources_);
     complete(look, options_.inspect.mode, sources, reader_);
     if (!options_.merging.native_only && !reader_.has_state()) return no_lua(path);
     return look;
@@ -103,6 +108,7 @@ class CoreLook {
 
   const CoreFile& core_;
   const CoreLookOptions& options_;
+  SourceFiles sources_;
   StackReader reader_;
   std::vector<std::vector<Activation>> active_;
 };

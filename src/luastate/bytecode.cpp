@@ -378,7 +378,7 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
     case Calls::generator:
       return search.value(pc, search.argument_a(pc) - encoding_of(caller.bytecode).generator_below);
     case Calls::iterator:
-      return CallName{"for iterator", "for iterator"};
+      return CallName{iterator_name, iterator_name.data()};
     case Calls::event:
       return CallName{"metamethod", search.event_name(opcode.event)};
     case Calls::event_in_c: {
@@ -389,6 +389,31 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
     }
   }
   return std::nullopt;
+}
+
+std::string called_name(const Prototype& caller, int pc) {
+  NameSearch search(caller);
+  if (!search.contains(pc)) return {};
+  const Opcode& opcode = search.opcode(pc);
+  const auto metamethod = [](std::string_view event) { return "__" + std::string(event); };
+  switch (opcode.calls) {
+    case Calls::generator:
+    case Calls::iterator:
+      return std::string(iterator_name);
+    case Calls::event_in_c: {
+      const auto number = static_cast<std::size_t>(search.argument_c(pc));
+      const auto events = encoding_of(caller.bytecode).events;
+      return number < events.size() ? metamethod(events[number]) : std::string();
+    }
+    case Calls::nobody:
+    case Calls::event:
+      return opcode.event.empty() ? std::string() : metamethod(opcode.event);
+    case Calls::value:
+    case Calls::tail_value:
+      break;
+  }
+  std::optional<CallName> name = callee_name(caller, pc);
+  return name ? std::move(name->name) : std::string();
 }
 
 namespace {

@@ -22,6 +22,13 @@ struct CallName {
 // Bounded work on any bytecode.
 std::optional<CallName> callee_name(const Prototype& caller, int pc);
 
+inline constexpr std::string_view iterator_name = "for iterator";
+
+// The same as names show it, which is the same in every Lua: a metamethod is `__add`, and what a
+// `for` calls is `for iterator`. 5.1 does not name metamethods; here the instruction does. Empty if
+// there is none.
+std::string called_name(const Prototype& caller, int pc);
+
 // LuaJIT: the path to what instruction `pc` of `caller` calls, found by the same instructions that
 // callee_name() follows. For other bytecode the root is unknown.
 ValuePath callee_path(const Prototype& caller, int pc);

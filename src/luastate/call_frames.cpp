@@ -15,7 +15,12 @@ Frame label_call(Names& names, const NativeFunctions& functions, const Names::Co
   Frame labelled = names.frame(context, call, caller, pc);
   labelled.line_is_near = call.near;
   if (!call.is_lua) {
-    const Frame native = functions.describe_entry(call.entry);
+    Frame native = functions.describe_entry(call.entry);
+    const Address called = names.ffi_function(context, call, caller);
+    if (called != 0 && functions.may_be_code(called)) {
+      native = functions.describe_entry(called);
+      labelled.name.clear();
+    }
     labelled.file = native.file;
     if (labelled.name.empty() || labelled.name == "?") labelled.name = native.name;
     // Its code is in no module, so what was read is not a function.

@@ -40,9 +40,7 @@ class Scope {
     at_value = true;
     list.clear();
   }
-  void next_target() {
-    at_value = ++index < targets.size();
-  }
+  void next_target() { at_value = ++index < targets.size(); }
   void forget() {
     targets.clear();
     list.clear();
@@ -316,8 +314,7 @@ class Finder {
     }
     if (!definition.name.empty() && has_self) {
       const PathParts parts = path_parts(definition.name);
-      if (!parts.table.empty() && is_name(parts.key))
-        definition.name = name_in_table(parts.table, parts.key, true);
+      if (!parts.table.empty() && is_name(parts.key)) definition.name = name_in_table(parts.table, parts.key, true);
     }
     return true;
   }

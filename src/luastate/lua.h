@@ -132,6 +132,8 @@ class Lua {
   virtual std::optional<Function> function(const Memory& memory, Address G, Address closure) const = 0;
   // Does the instruction at which `caller` stands say what it has called?
   virtual bool is_named_by_caller(const LuaCall& call) const = 0;
+  // May the function that runs not be the one that the caller's instruction names, and nothing tells?
+  bool hides_tail_calls() const { return kind() == LuaKind::luajit; }
   // Compares the function at the end of `path` in `caller` with `callee`. `live`: the target's
   // memory as it is now. `stopped`: what the stop read, for the caller's registers; if LuaCall.func
   // is 0, they are not in memory.
@@ -167,7 +169,6 @@ class Lua {
                      const std::function<bool(const Value& key, const Value& value)>& visit) const;
   // The table of globals of `L`; 0 if it cannot be read.
   virtual Address globals_table(const Memory& memory, TableForm form, Address G, Address L) const = 0;
-  virtual void visit_loaded(const Memory& memory, Address G, const LoadedVisitor& visit) const = 0;
 
   // ---- The variables of a call (variables.h)
   // At the first instruction of this call, may its parameters be at another place, or not exist
@@ -182,6 +183,11 @@ class Lua {
   }
   // Where the value of an upvalue of a Lua closure is; 0 if it cannot be read.
   virtual Address upvalue_slot(const Memory& memory, Address closure, std::size_t index) const = 0;
+  // The same of a C closure, which holds them itself.
+  virtual Address c_upvalue_slot(Address closure, std::size_t index) const = 0;
+  // The first instruction of the C function that `call` calls, if `call` is LuaJIT's function that
+  // calls C functions by their type; else 0. `stopped`, `live`: as for check_callee().
+  virtual Address ffi_function(const Memory&, const Memory&, const LuaCall&) const { return 0; }
 
  protected:
   // What is the same for all objects of a Lua. Bytes.

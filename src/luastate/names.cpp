@@ -1,13 +1,13 @@
 #include "luastate/names.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <map>
 #include <utility>
 
 #include "base/text.h"
 #include "luastate/bytecode.h"
+#include "luastate/function_name.h"
 #include "luastate/lua.h"
 
 namespace luaspy {
@@ -32,7 +32,9 @@ Names::Entry* Names::entry(const Lua& lua, const LuaCall& call) {
   if (prototypes_.size() >= most_prototypes && !prototypes_.contains(call.proto)) prototypes_.clear(), twins_.clear();
   Entry& entry = prototypes_[call.proto];
   if (entry.mark == call.mark && entry.prototype) return &entry;
-  entry = {call.mark, lua.prototype(memory_, call.proto), {}, 0, {}};
+  entry = {};
+  entry.mark = call.mark;
+  entry.prototype = lua.prototype(memory_, call.proto);
   if (entry.prototype) entry.file = chunk_name(entry.prototype->source);
   // The thread runs: what was read is what the stop saw only if the Proto is unchanged after
   // reading.
@@ -57,25 +59,32 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
   const auto [known, is_new] = from->callees.try_emplace(pc);
   Called& called = known->second;
   if (is_new) {
-    if (const std::optional<CallName> name = callee_name(*from->prototype, pc)) called.name = printable(name->name);
+    called.name = printable(called_name(*from->prototype, pc));
     called.path = callee_path(*from->prototype, pc);
+    called.is_general = called.name == iterator_name || called.name.starts_with("__");
   }
   return is_true(called, context, call, *caller) ? called.name : std::string();
 }
 
-// A register is checked every time. For values that take more reads, one look that finds the
-// function itself is enough: then it is called by this name at least sometimes. If a later look
-// finds another function, the value may have been changed since the call.
+// A name of a value is not believed before a look has found the function itself; the names of
+// iterators and metamethods say only how it was called. For values that take more reads than a
+// register, one such look is enough: then it is called by this name at least sometimes. If a later
+// look finds another function, the value may have been changed since the call.
 bool Names::is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller) {
   constexpr int most_looks = 16;
   constexpr std::size_t most_verdicts = 1 << 10;
-  if (called.name.empty() || called.path.root == ValuePath::Root::unknown) return true;
+  if (called.name.empty() || !context.lua.hides_tail_calls()) return true;
   const auto look = [&] {
     return context.lua.check_callee(memory_, context.stopped, context.G, called.path, caller, call);
   };
-  if (called.path.root == ValuePath::Root::slot && called.path.keys.empty()) return look() != Callee::other;
   if (called.verdicts.size() >= most_verdicts) called.verdicts.clear();
-  Called::Verdict& verdict = called.verdicts[call.is_lua ? call.proto : call.key];
+  const Called::Verdict unseen = {.is_true = called.is_general};
+  Called::Verdict& verdict = called.verdicts.try_emplace(call.is_lua ? call.proto : call.key, unseen).first->second;
+  if (called.path.root == ValuePath::Root::slot && called.path.keys.empty()) {
+    const Callee now = look();
+    verdict.is_true |= now == Callee::same;
+    return verdict.is_true && now != Callee::other;
+  }
   if (verdict.settled || verdict.looks == most_looks) return verdict.is_true;
   ++verdict.looks;
   const Callee callee = look();
@@ -88,50 +97,152 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
   Frame frame;
   if (!call.is_lua) {
     frame.kind = Frame::Kind::c;
-    if (const std::string* name = loaded_name(context, call.key)) frame.name = *name;
-    else frame.name = called_as(context, call, caller);
+    frame.name = c_name(context, call, caller);
     return frame;
   }
   frame.kind = Frame::Kind::lua;
-  frame.name = called_as(context, call, caller);
   Entry* const known = entry(context.lua, call);
   if (known == nullptr) {
     frame.file = "?";
-    if (frame.name.empty()) frame.name = "function";
-    return frame;
-  }
-  const Prototype* const proto = &*known->prototype;
-  frame.file = known->file;
-  frame.line_defined = proto->line_defined;
-  frame.line = proto->line(call.index_of(pc));
-  if (known->identity == 0) known->identity = identity_of(context.lua, *known);
-  if (!proto->is_main() && proto->line_defined != 0) frame.prototype = known->identity;
-  if (proto->is_main()) frame.name = "main chunk";
-  else if (proto->line_defined == 0) name_as_loaded(frame, context, call.code);
-  else if (frame.name.empty()) {
-    // No instruction names what C calls: name it as luaL_traceback does (lauxlib.c,
-    // pushglobalfuncname).
-    if (const std::string* const name = loaded_lua_name(context, call)) frame.name = *name;
+    frame.name = called_as(context, call, caller);
+  } else {
+    const Prototype& proto = *known->prototype;
+    frame.file = known->file;
+    frame.line_defined = proto.line_defined;
+    frame.line = proto.line(call.index_of(pc));
+    settle_identity(context.lua, *known);
+    if (!proto.is_main() && proto.line_defined != 0) frame.prototype = known->identity;
+    frame.name = proto.is_main() ? "main chunk" : lua_name(context, *known, call, caller);
   }
   if (frame.name.empty() || frame.name == "?") frame.name = "function";
   return frame;
 }
 
+std::string Names::lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller) {
+  const auto where_it_lives = [&] {
+    const LoadedFunctions::Function* const loaded = loaded_.lua_function(call.proto, call.mark);
+    return function_name(loaded, loaded_.closure(call.closure, call.proto, call.mark), entry.defined_as,
+                         entry.prototype->takes_self());
+  };
+  if (loaded_.lua_function(call.proto, call.mark) == nullptr &&
+      may_read_loaded(context, !std::exchange(entry.was_missed, true)))
+    read_loaded(context.lua, context.G);
+  std::string name = where_it_lives();
+  return !name.empty() ? name : called_as(context, call, caller);
+}
+
+std::string Names::c_name(const Context& context, const LuaCall& call, const LuaCall* caller) {
+  std::string name = loaded_name(context, call.key);
+  if (!name.empty()) return name;
+  std::string called = called_as(context, call, caller);
+  name = iterator_of(context, call, called);
+  return !name.empty() ? name : called;
+}
+
+// What ipairs, string.gmatch and io.lines return are C functions that are in no table. They are
+// in the same file of Lua as the functions that made them (lstrlib.c, gmatch_aux; liolib.c,
+// io_readline; lib_string.c and lib_io.c of LuaJIT), and hold the string and the pattern, or the file.
+//
+// The closure may have been collected since the stop, so what was found once holds for all closures
+// of that function.
+std::string Names::iterator_of(const Context& context, const LuaCall& call, const std::string& called) {
+  constexpr Address near = 64 << 10, beside = 1 << 10;  // bytes
+  if (const auto known = iterators_.find(call.key); known != iterators_.end()) return std::string(known->second);
+  const auto is_near = [&](const char* table, const char* key, Address most) {
+    const Address maker = loaded_.c_function_named(table, key);
+    return maker != 0 && call.key - maker + most <= 2 * most;
+  };
+  const auto keep = [&](std::string_view name) { return std::string(iterators_[call.key] = name); };
+  // It holds nothing that shows it, but stands right beside ipairs (lbaselib.c, ipairsaux;
+  // lib_base.c), and a loop calls it.
+  if (called == iterator_name && is_near("", "ipairs", beside)) return keep("ipairs iterator");
+  if (call.closure == 0 || context.lua.upvalue_count(memory_, call.closure) == 0) return {};
+  const auto upvalue_is = [&](std::size_t index, Value::Type type) {
+    const auto value = context.lua.read_value(memory_, context.lua.c_upvalue_slot(call.closure, index));
+    return value && value->type == type;
+  };
+  if (is_near("string", "gmatch", near) && upvalue_is(0, Value::Type::string) && upvalue_is(1, Value::Type::string))
+    return keep("string.gmatch iterator");
+  if (is_near("io", "lines", near) && upvalue_is(0, Value::Type::userdata)) return keep("io.lines iterator");
+  return {};
+}
+
+Address Names::ffi_function(const Context& context, const LuaCall& call, const LuaCall* caller) {
+  if (call.is_lua || caller == nullptr || !caller->is_lua || !context.lua.hides_tail_calls()) return 0;
+  const Entry* const from = entry(context.lua, *caller);
+  if (from == nullptr) return 0;
+  const auto pc = static_cast<std::size_t>(caller->index_of(caller->saved_pc));
+  const Prototype& prototype = *from->prototype;
+  if (pc >= prototype.code.size() || !is_call(prototype.bytecode, prototype.code[pc])) return 0;
+  return context.lua.ffi_function(memory_, context.stopped, call);
+}
+
+std::string Names::loaded_name(const Context& context, Address key_or_proto) {
+  const auto known = [&] {
+    const LoadedFunctions::Function* found = loaded_.c_function(key_or_proto);
+    if (found == nullptr) found = loaded_.lua_function(key_or_proto, context.lua.mark(memory_, key_or_proto));
+    return found;
+  };
+  const LoadedFunctions::Function* found = known();
+  if (found == nullptr && may_read_loaded(context, false)) {
+    read_loaded(context.lua, context.G);
+    found = known();
+  }
+  return c_function_name(found);
+}
+
+// A module may have been loaded since. So all is read again if a function is not there that is seen
+// for the first time, but in no more than 1 % of the time. And tables may change: it is read ever
+// more rarely for functions that were not there before, after 1, 4, 16, 64 … misses.
+bool Names::may_read_loaded(const Context& context, bool is_new) {
+  constexpr std::size_t most_states = 256;
+  constexpr int one_percent = 100;
+  if (stands_still_) return false;
+  if (misses_.size() >= most_states && !misses_.contains(context.G)) misses_.clear();
+  const unsigned misses = ++misses_[context.G];
+  news_ |= is_new;
+  if (news_ && Clock::now() - read_at_ >= one_percent * read_for_) return true;
+  if (reads_left_ == 0 || !std::has_single_bit(misses) || std::countr_zero(misses) % 2 != 0) return false;
+  --reads_left_;
+  return true;
+}
+
+void Names::read_loaded(const Lua& lua, Address G) {
+  const Clock::time_point start = Clock::now();
+  loaded_.read(lua, memory_, G);
+  read_at_ = Clock::now();
+  read_for_ = read_at_ - start;
+  news_ = false;
+}
+
 // The functions inside this one are numbered before the first of them is asked for, if this one is
 // named first. So callers must be named before their callees.
-std::uint32_t Names::identity_of(const Lua& lua, Entry& entry) {
-  const Prototype& prototype = *entry.prototype;
-  tell_children_apart(lua, prototype);
-  entry.prototype->children.clear();
-  const std::uint32_t identity = prototype.identity();
+void Names::settle_identity(const Lua& lua, Entry& entry) {
+  Prototype& prototype = *entry.prototype;
+  const int definition = stands_still_ || entry.is_defined ? Siblings::unknown : find_definition_of(lua, entry);
+  if (entry.identity != 0) return;
+  tell_children_apart(lua, prototype, prototype.is_main() ? -1 : definition);
+  prototype.children.clear();
+  entry.identity = prototype.identity();
   const auto twin = twins_.find(prototype.address);
-  const bool is_twin = twin != twins_.end() && twin->second.identity == identity;
-  return is_twin ? std::max(identity + twin->second.number, std::uint32_t{1}) : identity;
+  if (twin != twins_.end() && twin->second.identity == entry.identity)
+    entry.identity = std::max(entry.identity + twin->second.number, std::uint32_t{1});
+}
+
+int Names::find_definition_of(const Lua& lua, Entry& entry) {
+  const Prototype& prototype = *entry.prototype;
+  entry.is_defined = true;
+  if (prototype.is_main() || prototype.line_defined == 0) return Siblings::unknown;
+  const std::vector<Definition>& all = definitions_.in_text_of(prototype, lua, memory_);
+  const auto twin = twins_.find(prototype.address);
+  const int found = find_definition(all, prototype, twin != twins_.end() ? &twin->second.siblings : nullptr);
+  if (found >= 0) entry.defined_as = printable(all[static_cast<std::size_t>(found)].name);
+  return found;
 }
 
 // Functions on one line may also have the same code. Then only their order in the source
 // distinguishes them.
-void Names::tell_children_apart(const Lua& lua, const Prototype& parent) {
+void Names::tell_children_apart(const Lua& lua, const Prototype& parent, int definition) {
   constexpr std::size_t most_read = 512, most_twins = 1 << 14;
   if (parent.children.size() < 2 || twins_.size() >= most_twins) return;
   std::vector<std::int32_t> lines;
@@ -141,94 +252,17 @@ void Names::tell_children_apart(const Lua& lua, const Prototype& parent) {
     ++on_line[lines.back()];
   }
   std::map<std::pair<std::int32_t, std::uint32_t>, std::uint32_t> same;  // by line and identity
+  std::unordered_map<std::int32_t, int> before;                          // by line
   std::size_t read = 0;
   for (std::size_t i = 0; i < lines.size() && read < most_read; ++i) {
     if (lines[i] < 0 || on_line[lines[i]] < 2) continue;
     ++read;
+    const int number = before[lines[i]]++;
     const std::optional<Prototype> child = lua.prototype(memory_, parent.children[i]);
     if (!child) continue;
     const std::uint32_t identity = child->identity();
-    if (const std::uint32_t number = same[{lines[i], identity}]++) twins_[child->address] = {identity, number};
-    else twins_.erase(child->address);
+    twins_[child->address] = {identity, same[{lines[i], identity}]++, {definition, number, on_line[lines[i]]}};
   }
-}
-
-// LuaJIT without debug information, as for its own functions in bytecode: a function without a
-// place is identified by its full name.
-void Names::name_as_loaded(Frame& frame, const Context& context, Address key) {
-  if (const std::string* name = loaded_name(context, key)) frame.name = *name;
-}
-
-const std::string* Names::loaded_name(const Context& context, Address key) {
-  const auto name_of = [](const Loaded& loaded) { return loaded.is_shared ? nullptr : &loaded.name; };
-  if (const auto known = loaded_.find(key); known != loaded_.end()) return name_of(known->second);
-  // A module may have been loaded since. Each miss costs reading all modules, so they are read
-  // rarely: after 1, 2, 4 … misses.
-  ++misses_;
-  if (stands_still_ || reads_left_ == 0 || (misses_ & (misses_ - 1)) != 0) return nullptr;
-  --reads_left_;
-  read_loaded(context.lua, context.G);
-  const auto now = loaded_.find(key);
-  return now != loaded_.end() ? name_of(now->second) : nullptr;
-}
-
-// The name of the called closure, or of another closure of the same prototype, since programs make
-// handlers again and again. Tables may change at any time, but they are read again ever more
-// rarely: most functions without a name are in no table.
-const std::string* Names::loaded_lua_name(const Context& context, const LuaCall& call) {
-  constexpr std::size_t most_states = 256;
-  const auto known = [&]() -> const std::string* {
-    if (const auto closure = loaded_closures_.find(call.closure);
-        call.closure != 0 && closure != loaded_closures_.end()) {
-      if (closure->second.code == call.code && closure->second.mark == call.mark) return &closure->second.name;
-    }
-    const auto loaded = loaded_.find(call.code);
-    return loaded != loaded_.end() && !loaded->second.is_shared && loaded->second.mark == call.mark
-               ? &loaded->second.name
-               : nullptr;
-  };
-  if (const std::string* const name = known()) return name;
-  if (stands_still_ || lua_reads_left_ == 0) return nullptr;
-  if (lua_misses_.size() >= most_states && !lua_misses_.contains(context.G)) lua_misses_.clear();
-  // After 1, 4, 16, 64 … misses.
-  const auto misses = static_cast<unsigned>(++lua_misses_[context.G]);
-  if (!std::has_single_bit(misses) || std::countr_zero(misses) % 2 != 0) return nullptr;
-  --lua_reads_left_;
-  read_loaded(context.lua, context.G);
-  return known();
-}
-
-void Names::read_loaded(const Lua& lua, Address G) {
-  constexpr std::size_t most_functions = 1 << 16;
-  constexpr int most_aliases = 3;
-  // Modules share functions (socket and socket.core): the shortest name is the one that people use.
-  const auto take = [](std::string& known, const std::string& name) {
-    if (known.empty() || name.size() < known.size() || (name.size() == known.size() && name < known)) known = name;
-  };
-  for (auto& [key, loaded] : loaded_) loaded.names = 0;
-  loaded_closures_.clear();
-  lua.visit_loaded(memory_, G,
-                   [&](const std::string& module, const std::string& function, const LoadedFunction& value) {
-                     std::string name = printable(module, 60);
-                     if (!function.empty()) name += '.' + printable(function, 60);
-                     if (name.starts_with("_G.")) name.erase(0, 3);
-                     Loaded& known = loaded_[value.key];
-                     const std::uint64_t mark = value.proto != 0 ? lua.mark(memory_, value.proto) : 0;
-                     if (known.mark != mark) known = {};  // another function is there now
-                     known.mark = mark;
-                     known.names = known.module == module ? known.names + 1 : 1;
-                     known.module = module;
-                     known.is_shared |= known.names > most_aliases;
-                     if (value.proto != 0) {
-                       known.is_shared |= known.closure != 0 && known.closure != value.closure && known.name != name;
-                       known.closure = value.closure;
-                       LoadedClosure& closure = loaded_closures_[value.closure];
-                       if (closure.code != value.key) closure = {{}, value.key, mark};
-                       take(closure.name, name);
-                     }
-                     take(known.name, name);
-                     return loaded_.size() < most_functions;
-                   });
 }
 
 }  // namespace luaspy

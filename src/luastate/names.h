@@ -1,12 +1,15 @@
 #pragma once
-// The names of the functions of a walk. Runs after the stop, on live memory, which may have changed
-// since. So everything is cached by address, checked against what the stop saw, and read again if
-// it differs.
+// The names of the functions of a walk, by the rule of function_name.h. Runs after the stop, on live
+// memory, which may have changed since. So everything is cached by address, checked against what the
+// stop saw, and read again if it differs.
 
+#include <chrono>
 #include <string>
 #include <unordered_map>
 
 #include "base/frame.h"
+#include "luastate/known_definitions.h"
+#include "luastate/loaded_functions.h"
 #include "luastate/prototype.h"
 #include "luastate/value_path.h"
 #include "luastate/walk.h"
@@ -20,6 +23,9 @@ class Names {
   explicit Names(const Memory& memory) : memory_(memory) {}
 
   const Memory& memory() const { return memory_; }
+  // Where the texts of Lua files come from; without it they are not looked at. `files` must outlive
+  // this.
+  void use_sources(SourceTexts* files) { definitions_.use(files); }
 
   // Where the calls of a walk were found.
   struct Context {
@@ -41,12 +47,15 @@ class Names {
   // function was called through a C frame (FRAME_C, FRAME_CP).
   Frame frame(const Context& context, const LuaCall& call, const LuaCall* caller, Address pc);
 
-  // The name of a function (LuaCall.key) in package.loaded; nullptr if it is not there. Valid until
-  // the next call.
-  const std::string* loaded_name(const Context& context, Address key);
+  // The C function that the frame of `call` stands for, if that is LuaJIT's FFI; else 0.
+  Address ffi_function(const Context& context, const LuaCall& call, const LuaCall* caller);
 
-  // Reading package.loaded takes milliseconds, so it is not read while a thread is stopped: call
-  // this before the stop.
+  // The name of a C function (LuaCall.key), or of a Lua function (its Proto), where it lives; empty
+  // if it is not there.
+  std::string loaded_name(const Context& context, Address key_or_proto);
+
+  // Reading package.loaded takes milliseconds, so it is not read while a thread is stopped, and
+  // neither are source files: call this before the stop.
   void read_loaded(const Lua& lua, Address G);
   void stand_still(bool still) { stands_still_ = still; }
 
@@ -55,9 +64,10 @@ class Names {
   struct Called {
     struct Verdict {
       int looks = 0;
-      bool settled = false, is_true = true;
+      bool settled = false, is_true = false;
     };
     std::string name;
+    bool is_general = false;  // the name of an iterator or a metamethod
     ValuePath path;
     std::unordered_map<Address, Verdict> verdicts;  // by callee: is it really called by that name?
   };
@@ -67,48 +77,41 @@ class Names {
     std::unordered_map<int, Called> callees;  // by instruction
     std::uint32_t identity = 0;               // Frame.prototype; 0: not computed yet
     std::string file;                         // chunk_name() of its source
+    std::string defined_as;                   // the name in its Definition
+    bool is_defined = false;                  // its Definition was searched
+    bool was_missed = false;                  // it was not in package.loaded when it was first looked for
   };
   Entry* entry(const Lua& lua, const LuaCall& call);
+  std::string lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller);
+  std::string c_name(const Context& context, const LuaCall& call, const LuaCall* caller);
+  std::string iterator_of(const Context& context, const LuaCall& call, const std::string& called);
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
-  void name_as_loaded(Frame& frame, const Context& context, Address key);
-  const std::string* loaded_lua_name(const Context& context, const LuaCall& call);
-  std::uint32_t identity_of(const Lua& lua, Entry& entry);
-  void tell_children_apart(const Lua& lua, const Prototype& parent);
+  bool may_read_loaded(const Context& context, bool is_new);
+  void settle_identity(const Lua& lua, Entry& entry);
+  int find_definition_of(const Lua& lua, Entry& entry);
+  void tell_children_apart(const Lua& lua, const Prototype& parent, int definition);
 
   const Memory& memory_;
   std::unordered_map<Address, Entry> prototypes_;  // by Proto
-  // A function of package.loaded. If a module has more names for it than aliases explain, it is a
-  // wrapper for other functions, which it finds in its upvalues (mpv does that). Then it has no
-  // name of its own.
-  struct Loaded {
-    std::string name, module;
-    int names = 0;  // number of its names in `module`
-    bool is_shared = false;
-    Address closure = 0;     // the first closure of it that was seen
-    std::uint64_t mark = 0;  // Lua: mark of its Proto at that time
-  };
-  std::unordered_map<Address, Loaded> loaded_;  // by LuaCall.key, LuaCall.code
-  // Lua functions by closure: different closures of one prototype may be different functions to
-  // their callers.
-  struct LoadedClosure {
-    std::string name;
-    Address code = 0;
-    std::uint64_t mark = 0;
-  };
-  std::unordered_map<Address, LoadedClosure> loaded_closures_;
-  std::unordered_map<Address, int> lua_misses_;  // by global_State
-  int lua_reads_left_ = 256;
-  bool stands_still_ = false;
-  // Numbers the functions that begin on the same line of one parent and have the same code: the
-  // second one gets 1.
+  LoadedFunctions loaded_;
+  KnownDefinitions definitions_;
+  std::unordered_map<Address, std::string_view> iterators_;  // by LuaCall.key: a few, near functions of Lua's library
+  // Functions that begin on the same line of one parent. Those that have the same code, too, are
+  // numbered: the second one gets 1.
   struct Twin {
     std::uint32_t identity = 0, number = 0;
+    Siblings siblings;
   };
   std::unordered_map<Address, Twin> twins_;  // by Proto
   // package.loaded is read again for functions that are not in it, but not without end.
-  int reads_left_ = 16;
-  int misses_ = 0;
+  using Clock = std::chrono::steady_clock;
+  std::unordered_map<Address, unsigned> misses_;  // by global_State
+  int reads_left_ = 256;
+  bool news_ = false;  // a function that was not in it was seen for the first time since it was read
+  Clock::time_point read_at_{};
+  Clock::duration read_for_{};
+  bool stands_still_ = false;
 };
 
 // A chunk's name as Lua shows it (lobject.c, luaO_chunkid), but with file names uncut: "@a/b.lua"

@@ -155,6 +155,11 @@ constexpr Opcode event(std::string_view event_name, Opcode opcode) {
   opcode.event = event_name;
   return opcode;
 }
+// The same in a Lua whose ldebug.c does not name metamethods.
+constexpr Opcode unnamed_event(std::string_view event_name, Opcode opcode) {
+  opcode.event = event_name;
+  return opcode;
+}
 constexpr Opcode event_of(std::string_view event_name, Operands operands, Opcode opcode) {
   opcode = event(event_name, opcode);
   opcode.operands = operands;

@@ -29,7 +29,8 @@ struct Prototype {
   Bytecode bytecode = Bytecode::lua54;
   // As Lua keeps it: "@file", "=name" or the chunk's text (cut at 200 bytes); "=?" if it has none.
   std::string source;
-  int line_defined = 0;  // 0 for a main chunk, and for LuaJIT's functions without debug information
+  Address source_string = 0;  // the whole of it: a string; 0 if it has none
+  int line_defined = 0;       // 0 for a main chunk, and for LuaJIT's functions without debug information
   int last_line_defined = 0;
   int parameters = 0;
   Address code_address = 0;
@@ -50,6 +51,8 @@ struct Prototype {
 
   // lj_debug.c, lj_debug_getinfo: a LuaJIT chunk has at least one line.
   bool is_main() const { return line_defined == 0 && (!is_luajit(bytecode) || last_line_defined > 0); }
+  // Does it say that its first parameter is called self?
+  bool takes_self() const { return parameters > 0 && !locals.empty() && locals[0].name == "self"; }
   // Line of instruction `pc` (an index into code, clamped to it); line_defined if the bytecode has
   // no lines. 0 is never a line.
   int line(int pc) const;

@@ -1,5 +1,5 @@
 #pragma once
-// Where a table has its entries, and the functions of package.loaded.
+// Where a table has its entries.
 
 #include <cstdint>
 #include <functional>
@@ -28,18 +28,6 @@ struct TableParts {
   Address metatable = 0;  // 0: none
   std::uint64_t slots() const { return std::uint64_t{array_size} + node_count; }
 };
-// A function of package.loaded.
-struct LoadedFunction {
-  Address key = 0;      // C: LuaCall.key; Lua: its first instruction (LuaCall.code)
-  Address closure = 0;  // 0: a light C function
-  Address proto = 0;    // Lua
-};
-// Calls `visit` for each function of each module of package.loaded, until it returns false, with
-// for example "string", "gsub" and the function. A module that is itself a function has no second
-// name.
-using LoadedVisitor = std::function<bool(const std::string& module, const std::string& name,
-                                         const LoadedFunction& function)>;
-
 // Visits elements that are stored one after the other, reading them in pieces, until `visit`
 // returns false. False if they cannot all be read: then those that could be read were visited.
 template <typename Visit>

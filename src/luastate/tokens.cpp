@@ -8,9 +8,9 @@ namespace {
 
 // llex.c, luaX_tokens. `goto` is a name in 5.1, and `global` in all but 5.5: neither begins or ends
 // a block.
-constexpr std::array<std::string_view, 21> keywords = {"and",   "break", "do",  "else", "elseif", "end",    "false",
-                                                       "for",   "function", "if", "in", "local",  "nil",    "not",
-                                                       "or",    "repeat", "return", "then", "true", "until", "while"};
+constexpr std::array<std::string_view, 21> keywords = {"and", "break",    "do",     "else", "elseif", "end",   "false",
+                                                       "for", "function", "if",     "in",   "local",  "nil",   "not",
+                                                       "or",  "repeat",   "return", "then", "true",   "until", "while"};
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) {

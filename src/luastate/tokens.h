@@ -24,7 +24,9 @@ class Tokens {
 
  private:
   void skip_blanks_and_comments();
-  void skip_line() { at_ = source_.find_first_of("\r\n", at_) != source_.npos ? source_.find_first_of("\r\n", at_) : source_.size(); }
+  void skip_line() {
+    at_ = source_.find_first_of("\r\n", at_) != source_.npos ? source_.find_first_of("\r\n", at_) : source_.size();
+  }
   bool at_line_break() const { return at_ < source_.size() && (source_[at_] == '\n' || source_[at_] == '\r'); }
   void pass_line_break();
   // At a bracket: the length of "[", "[==[" …; 0 if it begins no long string.

@@ -168,24 +168,24 @@ void ValueText::append_key(std::string& text, const Value& key, std::uint64_t& n
 std::string ValueText::function_text(Address closure) {
   const std::optional<Function> function = lua_.function(memory_, G_, closure);
   if (!function) return "function ?";
-  return function->proto != 0 ? proto_text(function->proto, function->key) : c_function_text(function->key, closure);
+  return function->proto != 0 ? proto_text(function->proto) : c_function_text(function->key, closure);
 }
 
 std::string ValueText::c_function_text(Address key, Address shown) {
-  const std::string* const name = names_.loaded_name({lua_, G_, memory_}, key);
-  return name != nullptr ? fmt::format("function {} [C]", *name) : fmt::format("C function {:#x}", shown);
+  const std::string name = names_.loaded_name({lua_, G_, memory_}, key);
+  return !name.empty() ? fmt::format("function {} [C]", name) : fmt::format("C function {:#x}", shown);
 }
 
 // Shows a function by its place, as in frames: it does not know its own name. LuaJIT's own
-// functions in bytecode have only `key`.
-std::string ValueText::proto_text(Address proto, Address key) {
+// functions in bytecode have no place.
+std::string ValueText::proto_text(Address proto) {
   const std::optional<FunctionPlace> place = lua_.place(memory_, proto);
   if (!place) return "function ?";
   const std::string file = chunk_name(place->source);
   if (place->is_main) return fmt::format("main chunk ({})", file);
   if (place->line_defined != 0) return fmt::format("function ({}:{})", file, place->line_defined);
-  const std::string* const name = key != 0 ? names_.loaded_name({lua_, G_, memory_}, key) : nullptr;
-  return name != nullptr ? fmt::format("function {}", *name) : fmt::format("function ({})", file);
+  const std::string name = names_.loaded_name({lua_, G_, memory_}, proto);
+  return !name.empty() ? fmt::format("function {}", name) : fmt::format("function ({})", file);
 }
 
 // lauxlib.c, luaL_newmetatable: registry[name] is the metatable, from 5.3 on with a __name.

@@ -41,7 +41,7 @@ class ValueText {
   void append_key(std::string& text, const Value& key, std::uint64_t& next_index);
   std::string function_text(Address closure);
   std::string c_function_text(Address key, Address shown);
-  std::string proto_text(Address proto, Address key);
+  std::string proto_text(Address proto);
   std::string userdata_text(Address userdata);
   std::string file_text(Address memory) const;
   std::string thread_text(Address thread) const;

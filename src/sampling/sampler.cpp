@@ -27,8 +27,11 @@ Sample asleep_again() {
 Sampler::Sampler(Target& target, const SamplerOptions& options)
     : target_(target),
       options_(options),
+      sources_(target.process().pid()),
       reader_(target.process(), target.memory(), options_.merging, options_.limits),
-      look_(target.memory()) {}
+      look_(target.memory()) {
+  reader_.lua().names().use_sources(&sources_);
+}
 
 void Sampler::settle() {
   target_.tracer().let_go_pending();

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "attach/halt.h"
+#include "attach/source_files.h"
 #include "attach/standstill.h"
 #include "attach/switch_log.h"
 #include "stack/stack_reader.h"
@@ -85,6 +86,7 @@ class Sampler {
 
   Target& target_;
   SamplerOptions options_;
+  SourceFiles sources_;
   StackReader reader_;
   Look look_;  // of sample() and look()
   std::map<pid_t, PerThread> threads_;

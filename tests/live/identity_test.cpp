@@ -7,69 +7,10 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "named_stacks.h"
 #include "support/harness.h"
 
 namespace luaspy::live {
-namespace {
-
-// Some of all PUC Luas, and LuaJIT with its compiler on and off.
-std::vector<Words> interpreters() {
-  std::vector<Words> all;
-  for (const std::string& start : prepared({"5.1", "5.2", "5.3", "5.4", "5.5"})) {
-    const auto found = std::ranges::find_if(
-        targets(), [&](const TargetSpec& each) { return each.version.starts_with(start) && each.kind != "host"; });
-    INFO("a Lua " << start);
-    REQUIRE(found != targets().end());
-    all.push_back(found->command);
-  }
-  all.push_back(command_of(target(luajit), Jit::on));
-  all.push_back(command_of(target(luajit), Jit::off));
-  return all;
-}
-
-// The stacks of a recording of a running program, searched by a part of a frame's text.
-struct NamedStacks {
-  std::vector<FoldedStack> stacks;
-  std::int64_t with(const std::string& frame) const {
-    std::int64_t count = 0;
-    for (const FoldedStack& stack : stacks)
-      count += std::ranges::find(stack.frames, frame) != stack.frames.end() ? stack.count : 0;
-    return count;
-  }
-  std::set<std::string> frames_at(const std::string& place) const {
-    std::set<std::string> found;
-    for (const FoldedStack& stack : stacks) {
-      for (const std::string& frame : stack.frames) {
-        if (frame.find(place) != std::string::npos) found.insert(frame);
-      }
-    }
-    return found;
-  }
-};
-
-// Makes a raw recording that has enough samples; on a busy machine that takes longer.
-NamedStacks record_names(const Running& running, const Folder& folder) {
-  constexpr std::int64_t enough = 60;
-  const std::string raw = folder.path("raw.luaspy");
-  NamedStacks named;
-  for (double seconds = 0.6; seconds < 30; seconds *= 2) {
-    const Finished recorded = luaspy({"record", "-f", "raw", "-o", raw, "-r", "500", "-d", fmt::format("{}", seconds),
-                                      "--max-stopped", "100", "--pid", std::to_string(running.pid())});
-    INFO(recorded.err);
-    REQUIRE(recorded.status == 0);
-    const Finished folded = luaspy({"report", raw, "-f", "folded", "-o", "-"});
-    REQUIRE(folded.status == 0);
-    named.stacks = parse_folded(folded.out);
-    std::int64_t samples = 0;
-    for (const FoldedStack& stack : named.stacks) samples += stack.count;
-    if (samples >= enough) break;
-  }
-  return named;
-}
-
-constexpr const char* say_ready = "io.stdout:write('READY\\n') io.stdout:flush() ";
-
-}  // namespace
 
 TEST_CASE("functions that begin on the same line share the time as they do", "[identity][identity_line]") {
   const std::string loop = "local x = 0 for i = 1, 100000 do x = x + i % 7 end return x end ";
@@ -145,7 +86,7 @@ TEST_CASE("what only C calls has the name that package.loaded has for it", "[ide
     INFO(fmt::format("{}", fmt::join(recorded.frames_at("served.lua"), " ")));
     CHECK(recorded.with("handler (" + script + ":1)") > 0);
     CHECK(recorded.with("served.serve (" + script + ":3)") > 0);
-    CHECK(recorded.with("function (" + script + ":4)") > 0);
+    CHECK(recorded.with("made (" + script + ":4)") > 0);
     const std::set<std::string> made = recorded.frames_at("served.lua:5");
     REQUIRE(made.size() == 1);  // a profile has one name for it
     CHECK((made.begin()->starts_with("first ") || made.begin()->starts_with("second ")));

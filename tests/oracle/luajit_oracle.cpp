@@ -125,17 +125,44 @@ void compare_function(const Level& level, const std::optional<Prototype>& functi
             pc);
 }
 
-// Whether `name` leads to `function` from package.loaded or from _G.
+// Whether `name` leads to `function` from package.loaded or from _G: a module, a field of a module or a
+// global, or a field of a table in one of these.
 bool leads_to(lua_State* L, const std::string& name, Address function) {
   const int top = lua_gettop(L);
-  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
-  const std::size_t dot = name.rfind('.');
-  lua_getfield(L, -1, dot != std::string::npos ? name.substr(0, dot).c_str() : "_G");
-  if (lua_istable(L, -1)) lua_getfield(L, -1, name.substr(dot + 1).c_str());
-  const bool is_it = reinterpret_cast<Address>(lua_topointer(L, -1)) == function;
-  lua_settop(L, top);
-  return is_it;
+  const auto field = [&](const std::string& key) {
+    if (lua_istable(L, -1)) lua_pushlstring(L, key.data(), key.size()), lua_rawget(L, -2);
+    else lua_pushnil(L);
+  };
+  const auto is_it = [&] { return reinterpret_cast<Address>(lua_topointer(L, -1)) == function; };
+  const std::size_t last = name.find_last_of(".:");
+  const std::string table = name.substr(0, last != std::string::npos ? last : 0), key = name.substr(last + 1);
+  const std::size_t dot = table.rfind('.');
+  bool found = false;
+  for (const std::vector<std::string>& way : {std::vector<std::string>{table.empty() ? "_G" : table, key},
+                                              {"_G", table, key},
+                                              {table.substr(0, dot), table.substr(dot + 1), key}}) {
+    lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+    for (std::size_t i = 0; i < way.size(); ++i) {
+      // A metamethod belongs to the table that has the metatable.
+      if (i + 1 == way.size() && way[i].starts_with("__") && lua_getmetatable(L, -1) != 0) {
+        field(way[i]);
+        found |= is_it();
+        lua_pop(L, 2);
+      }
+      field(way[i]);
+    }
+    found |= is_it();
+    lua_settop(L, top);
+  }
+  return found;
 }
+
+// script.h: functions that were in a table or a variable that no longer exists while they run. Nothing
+// confirms these names, so luaspy has none.
+bool is_unconfirmed(std::string_view name) { return name == "f" || name == "x"; }
+
+// Names that say how a function was called, which is true also of one that a tail call put there.
+bool is_general(std::string_view name) { return name == iterator_name || name.starts_with("__"); }
 
 // luajit_script.h: values that change while they are called, names that LuaJIT guesses, and one
 // that only a function knows.
@@ -158,9 +185,9 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
   const bool is_called = caller != nullptr && caller->call.is_lua && !level.call.fresh && caller->frame.position >= 0;
   std::string said = level.ar.name != nullptr ? printable(cut(level.ar.name)) : "";
   if (said == "?") said.clear();
-  // Its name in package.loaded is right if no instruction names it.
-  const bool is_nameless = !level.call.is_lua || line == -1 || !is_called || said.empty();
-  if (!got.empty() && is_nameless && leads_to(L, got, level.call.closure)) return;
+  if (said == "(for generator)") said = iterator_name;
+  // Its name in package.loaded is right, whatever an instruction calls it.
+  if (!got.empty() && leads_to(L, got, level.call.closure)) return;
   if (!is_called)
     return caller != nullptr && caller->call.is_lua && !level.call.fresh ? void()
                                                                          : expect_at("frame", "", got, line, 0);
@@ -171,12 +198,12 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
   }
   if (known == nullptr || !known->tail) {
     tally.named += known != nullptr;
-    if (got.empty() && !said.empty()) tally.lost += known != nullptr && !is_exempt(said);
+    if (got.empty() && !said.empty()) tally.lost += known != nullptr && !is_exempt(said) && !is_unconfirmed(said);
     else expect_at("frame", said, got, line, caller->frame.position);
     return;
   }
   ++tally.tails;
-  if (got.empty()) return;
+  if (got.empty() || is_general(got)) return;
   ++tally.tails_named;
   // Two closures of one function have the same name.
   const LuaCall first = {.closure = known->first};

@@ -302,25 +302,6 @@ Address LuajitLua::globals_table(const Memory& memory, TableForm, Address, Addre
   return read_ref(memory, layout_, L + layout_.L_env).value_or(0);
 }
 
-void LuajitLua::visit_loaded(const Memory& memory, Address G, const LoadedVisitor& visit) const {
-  const auto function_of = [&](std::uint64_t value) {
-    const Address function = object_of(layout_, value, luajit::gct_function);
-    const auto read = function != 0 ? read_function(memory, layout_, G, function) : std::nullopt;
-    return read ? LoadedFunction{read->key, function, read->proto} : LoadedFunction();
-  };
-  visit_table(memory, layout_, loaded_table(memory, layout_, G), [&](const std::string& module, std::uint64_t value) {
-    bool more = true;
-    if (const LoadedFunction function = function_of(value); function.key != 0) more = visit(module, {}, function);
-    const Address table = object_of(layout_, value, luajit::gct_table);
-    if (!more || table == 0) return more;
-    visit_table(memory, layout_, table, [&](const std::string& name, std::uint64_t entry) {
-      if (const LoadedFunction function = function_of(entry); function.key != 0) more = visit(module, name, function);
-      return more;
-    });
-    return more;
-  });
-}
-
 // ---- The variables of a call
 
 // vm_x64.dasc, BC_FUNCF: parameters that were not given are made. BC_FUNCV moves them.
@@ -370,6 +351,23 @@ Slots LuajitLua::c_arguments(const Memory& memory, Address L, const LuaWalk& wal
                                 : (below != 0 ? below : inner) - (layout_.gc64 ? 8 : 0);
   if (end <= first || (end - first) % slot != 0 || (end - first) / slot > most_stack_slots) return {};
   return {first, (end - first) / slot};
+}
+
+// lj_obj.h, GCfuncC: the function, and then the values.
+Address LuajitLua::c_upvalue_slot(Address closure, std::size_t index) const {
+  return closure + layout_.fn_f + sizeof(Address) + slot * index;
+}
+
+// lib_ffi.c, ffi_meta___call: its first argument is the cdata that was called (lj_meta.c,
+// lj_meta_call), which holds a pointer to the C function.
+Address LuajitLua::ffi_function(const Memory& live, const Memory& stopped, const LuaCall& call) const {
+  constexpr std::uint8_t ffid_c = 1;  // lj_obj.h, FF_C
+  if (call.is_lua || call.func == 0) return 0;
+  const std::uint8_t ffid = live.get<std::uint8_t>(call.closure + layout_.fn_ffid).value_or(0);
+  const auto argument = stopped.get<std::uint64_t>(call.ci + slot);
+  const Address cdata = argument ? object_of(layout_, *argument, luajit::gct_cdata) : 0;
+  if (ffid <= ffid_c || cdata == 0) return 0;
+  return live.get<Address>(cdata + layout_.cdata_size).value_or(0);
 }
 
 Address LuajitLua::upvalue_slot(const Memory& memory, Address closure, std::size_t index) const {

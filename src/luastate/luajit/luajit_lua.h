@@ -50,12 +50,13 @@ class LuajitLua : public Lua {
   TableForm stock_table_form() const override;
   std::optional<TableParts> table_parts(const Memory& memory, TableForm form, Address table) const override;
   Address globals_table(const Memory& memory, TableForm form, Address G, Address L) const override;
-  void visit_loaded(const Memory& memory, Address G, const LoadedVisitor& visit) const override;
   bool prepares_parameters(const LuaCall& call) const override;
   Address first_local(const Memory& memory, const LuaCall& call) const override;
   Slots varargs(const Memory& memory, const LuaCall& call, std::uint64_t parameters) const override;
   Slots c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const override;
   Address upvalue_slot(const Memory& memory, Address closure, std::size_t index) const override;
+  Address c_upvalue_slot(Address closure, std::size_t index) const override;
+  Address ffi_function(const Memory& live, const Memory& stopped, const LuaCall& call) const override;
 
  protected:
   std::pair<Value, Value> load_node(std::span<const std::byte> node) const override;

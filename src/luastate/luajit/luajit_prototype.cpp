@@ -168,6 +168,7 @@ class Reader {
     for (std::uint32_t i = 0; i < std::min(count, most_constants_read); ++i)
       strings.push_back(load_ref(layout_, object_, *k - (i + 1) * std::size_t{layout_.ref_size}));
     mix_fields(*k);
+    prototype_.source_string = builtin_ ? 0 : strings[0];
     prototype_.constants.resize(strings.size() - 1);
     bool source_read = false;
     std::size_t bytes_left = most_bytes;

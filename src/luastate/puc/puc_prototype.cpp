@@ -41,7 +41,8 @@ class PrototypeReader {
     prototype_.parameters = load<std::uint8_t>(object_, layout_.p_numparams);
     mix(prototype_.fields_hash, load<std::uint8_t>(object_, layout_.p_is_vararg) != 0);
     if (prototype_.line_defined < 0 || prototype_.last_line_defined < 0) return std::nullopt;
-    ask_string(Kind::source, 0, pointer(layout_.p_source));
+    prototype_.source_string = pointer(layout_.p_source);
+    ask_string(Kind::source, 0, prototype_.source_string);
     if (!read_code() || !read_lines() || !read_upvalues() || !read_locals() || !read_constants() || !read_children())
       return std::nullopt;
     if (!read_strings()) return std::nullopt;

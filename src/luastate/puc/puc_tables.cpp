@@ -31,20 +31,6 @@ std::uint32_t real_size(std::uint32_t alimit, bool is_size) {
   return std::bit_ceil(alimit);
 }
 
-// The function in `value`; no key if it is anything else.
-LoadedFunction function_of(const Memory& memory, const Layout& layout, const TableEntry& value) {
-  if (value.tag == layout.tag_light_c) return {value.value, 0, 0};
-  // 5.1 has one tag for both.
-  const bool may_be_lua = value.tag == layout.tag_lclosure, may_be_c = value.tag == layout.tag_cclosure;
-  if (!may_be_lua && !may_be_c) return {};
-  const bool is_c = layout.closure_isC != no_field
-                        ? memory.get<std::uint8_t>(value.value + layout.closure_isC).value_or(0) != 0
-                        : may_be_c;
-  if (is_c) return {memory.get<Address>(value.value + layout.cclosure_f).value_or(0), value.value, 0};
-  const Address proto = memory.get<Address>(value.value + layout.lclosure_p).value_or(0);
-  return {plausible_pointer(proto) ? memory.get<Address>(proto + layout.p_code).value_or(0) : 0, value.value, proto};
-}
-
 // Only the hash part, since names need nothing else.
 std::optional<TableParts> read_nodes(const Memory& memory, TableForm form, Address table) {
   const std::optional<std::uint8_t> log2 = memory.get<std::uint8_t>(table + form.lsizenode);
@@ -178,23 +164,6 @@ std::optional<TableForm> PucLua::find_table_form(const Memory& memory, Address G
     if (has_globals) return form;
   }
   return std::nullopt;
-}
-
-void PucLua::visit_loaded(const Memory& memory, Address G, const LoadedVisitor& visit) const {
-  const std::optional<TableForm> form = find_table_form(memory, G);
-  if (!form) return;
-  visit_table(memory, *this, *form, loaded_table(memory, *this, *form, G), [&](const TableEntry& module) {
-    bool more = true;
-    if (const LoadedFunction function = function_of(memory, layout_, module); function.key != 0)
-      more = visit(module.key, {}, function);
-    if (!more || !is_table_tag(*this, module.tag)) return more;
-    visit_table(memory, *this, *form, module.value, [&](const TableEntry& entry) {
-      if (const LoadedFunction function = function_of(memory, layout_, entry); function.key != 0)
-        more = visit(module.key, entry.key, function);
-      return more;
-    });
-    return more;
-  });
 }
 
 }  // namespace luaspy

@@ -52,6 +52,11 @@ Slots PucLua::c_arguments(const Memory& memory, Address L, const LuaWalk& walk, 
   return {first, (end - first) / slot};
 }
 
+// lobject.h, CClosure: the function, and then the values.
+Address PucLua::c_upvalue_slot(Address closure, std::size_t index) const {
+  return closure + layout_.cclosure_f + sizeof(Address) + slot_size() * index;
+}
+
 Address PucLua::upvalue_slot(const Memory& memory, Address closure, std::size_t index) const {
   const Address upvalue = memory.get<Address>(closure + layout_.closure_upvals + 8 * index).value_or(0);
   return plausible_pointer(upvalue) ? memory.get<Address>(upvalue + layout_.upval_v).value_or(0) : 0;

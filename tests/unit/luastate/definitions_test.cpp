@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "luastate/known_definitions.h"
+
 namespace luaspy {
 namespace {
 
@@ -11,8 +13,8 @@ namespace {
 std::vector<std::string> found(std::string_view source) {
   std::vector<std::string> texts;
   for (const Definition& each : definitions(source))
-    texts.push_back(fmt::format("{}-{} {}/{}", each.line, each.last_line, each.name.empty() ? "-" : each.name,
-                                each.parameters));
+    texts.push_back(
+        fmt::format("{}-{} {}/{}", each.line, each.last_line, each.name.empty() ? "-" : each.name, each.parameters));
   return texts;
 }
 
@@ -146,6 +148,34 @@ TEST_CASE("a path is the table and the key", "[definitions]") {
   CHECK(name_in_table("a", "__add", true) == "a.__add");
   CHECK(name_in_table("a", "GET /", false) == "a[\"GET /\"]");
   CHECK(name_in_table("", "b", true) == "b");
+}
+
+TEST_CASE("a function is found among the definitions of its line by its lines, parameters and order", "[definitions]") {
+  const std::vector<Definition> all = definitions(
+      "t = {function() end, f = function() end, g = function(a) end,\nh = function()\nend}\n"
+      "local function outer() local inner = function() end end");
+  const auto name_of = [&](int line, int last_line, int parameters, const Siblings* siblings) {
+    Prototype prototype;
+    prototype.line_defined = line, prototype.last_line_defined = last_line, prototype.parameters = parameters;
+    const int found = find_definition(all, prototype, siblings);
+    return found < 0 ? std::string("none") : all[static_cast<std::size_t>(found)].name;
+  };
+  CHECK(name_of(2, 3, 0, nullptr) == "t.h");
+  CHECK(name_of(1, 1, 1, nullptr) == "t.g");
+  CHECK(name_of(1, 1, 0, nullptr) == "none");
+  const Siblings first{-1, 0, 3}, second{-1, 1, 3}, third{-1, 2, 3}, of_four{-1, 1, 4},
+      unknown{Siblings::unknown, 1, 3};
+  CHECK(name_of(1, 1, 0, &first).empty());
+  CHECK(name_of(1, 1, 0, &second) == "t.f");
+  CHECK(name_of(1, 1, 0, &third) == "none");  // it has a parameter: the file is another one
+  CHECK(name_of(1, 1, 0, &of_four) == "none");
+  CHECK(name_of(1, 1, 0, &unknown) == "none");
+  CHECK(name_of(2, 4, 0, nullptr) == "none");
+  CHECK(name_of(2, 3, 1, nullptr) == "none");
+  const Siblings in_main{-1, 0, 1}, in_outer{4, 0, 1};
+  CHECK(name_of(4, 4, 0, nullptr) == "none");
+  CHECK(name_of(4, 4, 0, &in_main) == "outer");
+  CHECK(name_of(4, 4, 0, &in_outer) == "inner");
 }
 
 }  // namespace luaspy

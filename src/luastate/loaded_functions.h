@@ -1,0 +1,85 @@
+#pragma once
+// The functions that a program keeps where others find them, by name: in package.loaded and the
+// tables of its modules, and in the registry's metatables.
+//
+//     package.loaded.M          a function, or a module                        level 0
+//     package.loaded.M.f        a function of a module; of _G: a global        level 0
+//     package.loaded.M.T.f      a function of a table in a module: a class     level 1
+//     package.loaded.M.T.__x.f  of a part of a table: the same as T.f          level 2
+//     registry.NAME.f           a method of a C library's objects: NAME:f      level 3
+//
+// Parts are the tables in fields with two underscores (__index, __base, __instanceDict), and the
+// metamethods of a metatable. Tables may change while this reads them: what does not fit is left
+// out. Everything is bounded.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "luastate/lua.h"
+
+namespace luaspy {
+
+class LoadedFunctions {
+ public:
+  struct Name {
+    // "string", "bank.Account"; "" for globals, and for modules that are functions. Belongs to the
+    // LoadedFunctions.
+    std::string_view table;
+    std::string key;
+    int level = 0;
+    // Which one is shown if nothing else decides.
+    bool is_before(const Name& other) const;
+  };
+  // What is known about a function. If a table has more names for it than aliases explain, or
+  // closures of it have different names, it is a wrapper for other functions, which it finds in its
+  // upvalues (mpv does that). Then it has no name of its own.
+  struct Function {
+    std::vector<Name> names;  // best first, some of them
+    bool is_shared = false;
+  };
+
+  // Reads them all, which takes milliseconds: never in a stop. Adds to what is known.
+  void read(const Lua& lua, const Memory& memory, Address G);
+
+  // Of a C function, by LuaCall.key; of a Lua function, by its Proto and LuaCall.mark. nullptr: not
+  // known.
+  const Function* c_function(Address key) const { return function(key, 0); }
+  const Function* lua_function(Address proto, std::uint64_t mark) const { return function(proto, mark); }
+  // LuaCall.key of a function of Lua's own library; 0: not found.
+  Address c_function_named(std::string_view table, std::string_view key) const;
+  // The name of this very closure: different closures of one prototype may be different functions to
+  // their callers.
+  const Name* closure(Address closure, Address proto, std::uint64_t mark) const;
+
+ private:
+  class Reading;
+  struct Known : Function {
+    Address closure = 0;     // the first closure of it that was seen
+    std::uint64_t mark = 0;  // Lua: mark of its Proto at that time
+    std::string_view table;  // the last one, in this reading
+    int reading = 0, names_in_table = 0;
+  };
+  struct Closure {
+    Name name;
+    Address proto = 0;
+    std::uint64_t mark = 0;
+    int reading = 0;
+  };
+  void add(Name name, Address key, std::uint64_t mark, Address closure, bool is_lua);
+  void add_closure(const Name& name, Address proto, std::uint64_t mark, Address closure);
+  const Function* function(Address key, std::uint64_t mark) const;
+  std::string_view kept(std::string table) { return *tables_.insert(std::move(table)).first; }
+
+  std::unordered_map<Address, Known> functions_;   // by Proto or LuaCall.key
+  std::unordered_map<Address, Closure> closures_;  // of shared functions
+  std::unordered_set<std::string> tables_;
+  int reading_ = 0;                                      // counts read()
+  std::map<std::string, Address, std::less<>> library_;  // C functions of `string`, `io` and the base
+};
+
+}  // namespace luaspy

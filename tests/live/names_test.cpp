@@ -1,0 +1,205 @@
+// What functions are called: the same in every Lua, and what their author would say.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "named_stacks.h"
+#include "support/harness.h"
+
+namespace luaspy::live {
+namespace {
+
+// Every function that has to be found does the same work.
+constexpr const char* work = " local x = 0 for i = 1, 20000 do x = x + i % 7 end ";
+
+std::string with_work(std::string text) {
+  for (std::size_t at; (at = text.find("WORK")) != std::string::npos;) text.replace(at, 4, work);
+  return text;
+}
+
+constexpr const char* bank = R"(
+local bank = {}
+local Account = {}
+Account.__index = Account
+bank.Account = Account
+function Account.new() return setmetatable({}, Account) end
+function Account:interest() WORK end
+Account.audit = function(self) WORK end
+function Account.__add(a, b) WORK return a end
+local Savings = setmetatable({}, {__index = Account})
+Savings.__index = Savings
+bank.make = function() return setmetatable({}, Savings) end
+function Savings:interest() WORK end
+function bank.total() WORK end
+return bank
+)";
+
+// A class as middleclass makes it. The name of its chunk says of no file and no text, so that only
+// package.loaded tells its functions.
+constexpr const char* zoo = R"(
+local zoo = {}
+local methods = {} methods.__index = methods
+zoo.Animal = setmetatable({__instanceDict = methods}, {__newindex = methods})
+function zoo.Animal:speak() WORK end
+zoo.Animal.run = function(animal) WORK end
+function zoo.count() WORK end
+zoo.keeper = {__index = {}}
+local mt = {}
+mt["__" .. "mul"] = function(a, b) WORK return a end
+zoo.number = function() return setmetatable({}, mt) end
+zoo.cages = function(f) local n = 0 return function() WORK n = n + 1 if n < 3 then return n end end end
+zoo.animal = function() return setmetatable({}, methods) end
+return zoo
+)";
+
+constexpr const char* program = R"(
+package.path = arg[1] .. "/?.lua"
+local load = loadstring or load
+local bank = require "bank"
+package.loaded.zoo = assert(load(io.open(arg[1] .. "/zoo.txt"):read("*a"), "=zoo"))()
+local zoo = package.loaded.zoo
+local inline = load("local function inline() local x = 0 for i = 1, 20000 do x = x + i % 7 end end return inline")()
+local handlers = {
+  accounts = function() WORK end,
+}
+function handlers.savings() WORK end
+routes = {}
+function routes.index() WORK end
+local pair = {one = function() WORK end, two = function() WORK end}
+local function dispatch(name) return handlers[name]() end
+local function protected() WORK end
+local words = ("word "):rep(600)
+local account, savings, animal, number = bank.Account.new(), bank.make(), zoo.animal(), zoo.number()
+local keys = {"one", "two"}
+io.stdout:write("READY\n") io.stdout:flush()
+while true do
+  account:interest() account:audit() savings:interest() local sum = account + account
+  bank.total()
+  animal:speak() animal:run() zoo.count() local product = number * number
+  for i in zoo.cages() do end
+  dispatch("accounts") dispatch("savings")
+  for i = 1, 2 do pair[keys[i]]() end
+  routes.index()
+  pcall(protected)
+  inline()
+  for i = 1, 5 do for word in string.gmatch(words, "%a+") do end for word in words:gmatch("%a+") do end end
+  for i = 1, 5 do for line in io.lines(arg[1] .. "/lines.txt") do end end
+end
+)";
+
+struct Program {
+  Program() {
+    folder.write("bank.lua", with_work(bank));
+    folder.write("zoo.txt", with_work(zoo));
+    std::string lines;
+    for (int i = 0; i < 600; ++i) lines += "line\n";
+    folder.write("lines.txt", lines);
+    script = folder.write("program.lua", with_work(program));
+  }
+  Words command(Words interpreter) const {
+    interpreter.insert(interpreter.end(), {script, std::filesystem::path(script).parent_path().string()});
+    return interpreter;
+  }
+  Folder folder;
+  std::string script;
+};
+
+}  // namespace
+
+TEST_CASE("functions are called what their author calls them", "[names]") {
+  const Program it;
+  const std::string path = std::filesystem::path(it.script).parent_path().string();
+  for (const Words& interpreter : interpreters()) {
+    INFO(Catch::StringMaker<Words>::convert(interpreter));
+    Running running(it.command(interpreter));
+    running.read_until("READY");
+    const NamedStacks recorded = record_names(running, it.folder, 1000);
+    INFO(fmt::format("{}", fmt::join(recorded.frames(), "\n")));
+    const auto expect = [&](const std::string& name, const std::string& file, int line) {
+      const std::string frame = fmt::format("{} ({}:{})", name, file, line);
+      INFO(frame);
+      CHECK(recorded.with(frame) > 0);
+    };
+    const std::string module = path + "/bank.lua", main = it.script;
+    expect("Account:interest", module, 7);
+    expect("Account:audit", module, 8);
+    expect("Account.__add", module, 9);
+    expect("Savings:interest", module, 13);
+    expect("bank.total", module, 14);
+    expect("zoo.Animal:speak", "zoo", 5);
+    expect("zoo.Animal.run", "zoo", 6);
+    expect("zoo.count", "zoo", 7);
+    expect("__mul", "zoo", 10);
+    // Any other name replaces this one in a profile, and one sample in some thousands sees a call
+    // that has just ended.
+    std::int64_t iterators = recorded.with("for iterator (zoo:12)");
+    for (int tries = 0; tries < 3 && iterators == 0; ++tries)
+      iterators = record_names(running, it.folder, 200).with("for iterator (zoo:12)");
+    CHECK(iterators > 0);
+    expect("handlers.accounts", main, 9);
+    expect("handlers.savings", main, 11);
+    expect("routes.index", main, 13);
+    expect("pair.one", main, 14);
+    expect("pair.two", main, 14);
+    expect("protected", main, 16);
+    CHECK(recorded.frames_at("inline (").size() == 1);
+    // One name for the C functions that gmatch and lines return, however they were called.
+    CHECK(recorded.with("string.gmatch iterator [C]") > 0);
+    CHECK(recorded.with("io.lines iterator [C]") > 0);
+    CHECK(recorded.frames_at("for iterator [C]").empty());
+    // What was tail called does not have the name of what called it, in any sample.
+    for (const int line : {9, 11}) CHECK(recorded.frames_at(fmt::format("program.lua:{})", line)).size() == 1);
+    const std::string raw = it.folder.path("raw.luaspy");
+    const Finished callers = luaspy({"report", raw, "--function", "Account:audit"});
+    CHECK(callers.status == 0);
+    CHECK(callers.out.find("Account:audit (") != std::string::npos);
+    const Finished only = luaspy({"report", raw, "-f", "folded", "-o", "-", "--only", "^Savings:interest"});
+    REQUIRE(only.status == 0);
+    const std::vector<FoldedStack> stacks = parse_folded(only.out);
+    CHECK_FALSE(stacks.empty());
+    for (const FoldedStack& stack : stacks)
+      CHECK(std::ranges::any_of(stack.frames, [](const std::string& frame) { return frame.starts_with("Savings:"); }));
+  }
+}
+
+TEST_CASE("a source file that was changed since the start names nothing", "[names]") {
+  const Folder folder;
+  const std::string script = folder.write(
+      "changed.lua", with_work("local run = {function() WORK end}\nlocal function named() WORK end\n") + say_ready +
+                         "local all = {run[1], named} while true do for i = 1, 2 do pcall(all[i]) end end\n");
+  for (const bool changed : {false, true}) {
+    Running running(target(luajit).command + Words{script});
+    running.read_until("READY");
+    if (changed) {
+      std::filesystem::last_write_time(script, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(2));
+    }
+    const NamedStacks recorded = record_names(running, folder);
+    INFO(fmt::format("{}", fmt::join(recorded.frames(), "\n")));
+    CHECK(recorded.with("function (" + script + ":1)") > 0);
+    CHECK((recorded.with("named (" + script + ":2)") > 0) == !changed);
+    CHECK((recorded.with("function (" + script + ":2)") > 0) == changed);
+  }
+}
+
+TEST_CASE("a call through LuaJIT's FFI has the name of the C function", "[names]") {
+  const Folder folder;
+  const std::string script = folder.write(
+      "ffi.lua",
+      std::string("local ffi = require 'ffi' ffi.cdef('void qsort(void*, size_t, size_t, int (*)(const int*, "
+                  "const int*));') local numbers = ffi.new('int[?]', 2000) local compare = ffi.cast('int "
+                  "(*)(const int*, const int*)', function(a, b) return a[0] - b[0] end) ") +
+          say_ready +
+          "while true do for i = 0, 1999 do numbers[i] = i * 7919 % 2003 end ffi.C.qsort(numbers, 2000, 4, "
+          "compare) end\n");
+  Running running(command_of(target(luajit), Jit::off) + Words{script});
+  running.read_until("READY");
+  const NamedStacks recorded = record_names(running, folder);
+  INFO(fmt::format("{}", fmt::join(recorded.frames(), "\n")));
+  CHECK(recorded.with("qsort [C]") > 0);
+}
+
+}  // namespace luaspy::live
