@@ -127,7 +127,8 @@ void raw(Bytes bytes) {
   Result<Profile> profile = read_raw(file, shape, window, true);
   if (!profile) return expect_printable(profile.error().text, 1000, "an error");
   profile->settle_names();
-  const WriteOptions options = {(more & 1) != 0, (more & 2) != 0, (more & 4) != 0 ? recording : std::string_view()};
+  const WriteOptions options = {(more & 1) != 0, (more & 2) != 0, Mode::merged,
+                                (more & 4) != 0 ? recording : std::string_view()};
   for (const Format& format : formats()) {
     if (format.write != nullptr && !refusal(format, profile->about.unit)) check_format(format, *profile, options);
   }
