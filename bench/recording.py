@@ -44,7 +44,7 @@ class Recording:
     def check(self):
         if self.status != 0:
             raise Failed(f"luaspy record ended with {self.status}: {self.said}")
-        if self.number(r"stacks: ([0-9.]+) % with Lua") < 95:
+        if self.number(r"stacks: ([0-9.]+) % have Lua") < 95:
             raise Failed(f"luaspy's stacks are not complete: {self.said}")
         return self
 
@@ -68,7 +68,7 @@ def measure_cpu(setup, report):
         shares = [half.cpu / half.wall for half in halves]
         without_start = [(half.cpu - short.cpu) / (half.wall - short.wall) for half in halves]
         figure = figures.Figure(sum(shares) / 2, min(shares), max(shares))
-        ticks = sum(half.number(r"([0-9.]+) ticks a second") for half in halves) / 2
+        ticks = sum(half.number(r"looked ([0-9.]+) times a second") for half in halves) / 2
         report.goal(f"CPU of luaspy, recording {name} at 1 kHz", f"≤ {100 * goal:g} % of a core", f"{100 * figure.value:.1f} %",
                     figures.verdict(figure, goal, max(shares) > 1.5 * min(shares)))
         rows.append([name, f"{ticks:.0f}", f"{100 * figure.value:.1f} %", " · ".join(f"{100 * s:.1f} %" for s in shares),
@@ -135,7 +135,7 @@ def measure_record(setup, report):
                     said = recording.end()
                     counter.close()
                 slowdown, share = measured.slowdown(), recording.cpu_on / recording.wall_on
-                found = re.search(r"stood still: ([0-9]+) µs median, ([0-9]+) µs", said)
+                found = re.search(r"paused a thread for ([0-9]+) µs to look at it, for more than ([0-9]+) µs", said)
                 if not found:
                     raise Failed(f"luaspy does not say how long the target stood still: {said}")
                 where = "anywhere" if cpu is None else "held on a CPU"
@@ -155,7 +155,7 @@ def measure_idle(setup, report):
         short = Recording(setup, target, 100, 1, ["--idle"]).check()
         seen = Recording(setup, target, 100, seconds, ["--idle"]).check()
         interrupted = int(target.finish().split()[1])
-    stops = 0 if "target stood still" not in seen.said else -1
+    stops = 0 if "paused a thread" not in seen.said else -1
     cpu = (seen.cpu - short.cpu) / (seen.wall - short.wall)
     samples = int(seen.number(r"([0-9]+) samples"))
     report.goal("idle target, `record --idle -r 100`: stops", "0", "0" if stops == 0 else "some", stops == 0)

@@ -68,6 +68,8 @@ only_in("ptrace or waitpid" "[^a-z_](ptrace|waitpid) ?\\([^2{]" system/calls.cpp
 only_in("errno" "[^a-z_]errno[^a-z_]" system/calls.cpp system/calls.h system/signals.cpp system/launch.cpp)
 only_in("libunwind" "#include <libunwind" unwind/libunwind_cursor.cpp)
 only_in("libdw or libelf" "#include <(elfutils/|gelf|libelf)" unwind/symbol_table.cpp attach/core_file.cpp static_parts.cpp)
+only_in("RE2" "#include <re2/" base/pattern.cpp)
+only_in("std::regex, which takes exponential time and recurses" "#include <regex>|std::regex")
 only_in("curses" "#include <(n?curses|term)[./w]" top/top_screen.cpp)
 only_in("CLI11" "#include <CLI/" cli/options.cpp cli/values.h cli/wrong_usage.h)
 

@@ -17,4 +17,4 @@ install_packages() {
 # and Debian's conflicts with it.
 package_of() { command -v "$1" >/dev/null || echo "$2"; }
 
-build_packages="g++ cmake ninja-build pkg-config libunwind-dev libelf-dev libdw-dev libcli11-dev libfmt-dev libncurses-dev nlohmann-json3-dev zlib1g-dev"
+build_packages="g++ cmake ninja-build pkg-config libunwind-dev libelf-dev libdw-dev libcli11-dev libfmt-dev libncurses-dev nlohmann-json3-dev zlib1g-dev libre2-dev"

@@ -80,6 +80,15 @@ std::string quoted(std::string_view text, std::uint64_t whole) {
   return result;
 }
 
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+,:@%=-";
+  const std::string option = text.starts_with('-') ? "./" : "";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return option + std::string(text);
+  std::string word = option + "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + '\'';
+}
+
 std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
 // llex.c, inclinenumber: "\n", "\r", "\r\n" and "\n\r" each end one.

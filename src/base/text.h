@@ -17,6 +17,9 @@ std::string printable(std::string_view text, std::size_t limit = 200);
 // follow.
 std::string quoted(std::string_view text, std::uint64_t whole);
 
+// A word that a shell reads as `text`: in quotes if it needs them, and never like an option.
+std::string shell_word(std::string_view text);
+
 // "lua5.4" of "/usr/bin/lua5.4".
 std::string base_name(std::string_view path);
 

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "base/version.h"
@@ -66,16 +65,7 @@ std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptio
   auto* const pid = command
                         .add_option_function<std::string>("-p,--pid", take,
                                                           "The running process to look at; auto: the only one with Lua")
-                        ->check([](const std::string& word) {
-                          int value = 0;
-                          const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-                          const bool is_pid = error == std::errc() && end == word.data() + word.size() && value > 0;
-                          return is_pid || word == "auto" ? std::string()
-                                                          : fmt::format(
-                                                                "{} is not a process number; luaspy ps lists "
-                                                                "those of Lua programs",
-                                                                word);
-                        })
+                        ->check(process_number())
                         ->option_text("PID");
   auto* const name = command.add_option("--name", target.name, "The same, by its name or part of its command line")
                          ->option_text("NAME");
@@ -127,17 +117,16 @@ void add_mode_of_recording(CLI::App& command, Mode& mode) {
 }
 
 void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
-  const auto check = [](const std::string& pattern) { return pattern_error(pattern).value_or(""); };
   command.add_option("--only", only, "Only samples with a matching function or file (a regular expression)")
-      ->check(check)
+      ->check(regular_expression())
       ->option_text("PATTERN");
   command.add_option("--ignore", ignore, "Leave out samples with a matching function or file")
-      ->check(check)
+      ->check(regular_expression())
       ->option_text("PATTERN");
 }
 
 constexpr const char* top_notes =
-    "Keys: q quit, ? help, Enter callers and callees, / filter, s sort, p pause, t threads, l lines.\n"
+    "Keys: q quit, ? help, Enter callers and callees, d stack, / filter, 1-5 sort, o write a file.\n"
     "%Own and %Total are of the last 5 s (key w: of all time); 100 % is one thread all the time. When the\n"
     "target ends, the screen stays until q. If no screen can be shown, top works as with --batch.\n"
     "A command after -- gets neither the screen nor the keys: what it writes to the terminal goes to a\n"
@@ -148,24 +137,12 @@ constexpr const char* top_notes =
     "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
     "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
 
-std::string format_names(std::string_view separator) {
-  std::vector<std::string_view> names;
-  for (const Format& format : formats()) names.push_back(format.name);
-  return fmt::format("{}", fmt::join(names, separator));
-}
-
 void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise) {
   command.add_option("-o,--output", output, "File to write; - is standard output")->option_text("FILE");
   command
       .add_option("-f,--format", format,
                   fmt::format("One of these; by default as FILE ends, or {}:\n{}", otherwise, format_names(" ")))
-      ->check(CLI::Validator(
-          [](std::string& name) {
-            std::vector<std::string> names;
-            for (const Format& format : formats()) names.emplace_back(format.name);
-            return find_format(name) != nullptr ? std::string() : not_one_of(name, names);
-          },
-          fmt::format("{{{}}}", format_names(","))))
+      ->check(format_name())
       ->option_text("FORMAT");
 }
 

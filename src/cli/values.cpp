@@ -3,7 +3,9 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/pattern.h"
 #include "cli/suggestion.h"
+#include "output/format.h"
 
 namespace luaspy {
 
@@ -24,6 +26,44 @@ CLI::Validator number(double least, double most, bool above) {
 CLI::Validator positive() {
   constexpr double most = 1e9;
   return number(0, most, true);
+}
+
+CLI::Validator process_number() {
+  return CLI::Validator(
+      [](const std::string& word) {
+        int value = 0;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+        const bool is_pid = error == std::errc() && end == word.data() + word.size() && value > 0;
+        return is_pid || word == "auto"
+                   ? std::string()
+                   : fmt::format("{} is not a process number; luaspy ps lists those of Lua programs", word);
+      },
+      "");
+}
+
+CLI::Validator regular_expression() {
+  return CLI::Validator(
+      [](const std::string& word) {
+        const Result<Pattern> compiled = Pattern::compile(word);
+        return compiled ? std::string() : compiled.error().text;
+      },
+      "");
+}
+
+std::string format_names(std::string_view separator) {
+  std::vector<std::string_view> names;
+  for (const Format& format : formats()) names.push_back(format.name);
+  return fmt::format("{}", fmt::join(names, separator));
+}
+
+CLI::Validator format_name() {
+  return CLI::Validator(
+      [](const std::string& name) {
+        std::vector<std::string> names;
+        for (const Format& format : formats()) names.emplace_back(format.name);
+        return find_format(name) != nullptr ? std::string() : not_one_of(name, names);
+      },
+      fmt::format("{{{}}}", format_names(",")));
 }
 
 std::string not_one_of(const std::string& word, const std::vector<std::string>& choices) {

@@ -16,6 +16,11 @@ namespace luaspy {
 CLI::Validator number(double least, double most, bool above = false);
 CLI::Validator positive();  // up to 1e9
 
+CLI::Validator process_number();  // or "auto"
+CLI::Validator regular_expression();
+CLI::Validator format_name();                          // of a profile
+std::string format_names(std::string_view separator);  // all of them
+
 // What to say of a word that is none of `choices`.
 std::string not_one_of(const std::string& word, const std::vector<std::string>& choices);
 

@@ -85,7 +85,7 @@ class CoreLook {
   }
 
   void add_coroutines(ProcessLook& look) {
-    Coroutines coroutines(core_);
+    Coroutines coroutines(core_, coroutine_limits(options_.inspect), &reader_.lua().names());
     reader_.find_states();
     coroutines.learn(reader_.space(), reader_.lua().global_states());
     coroutines.keep();

@@ -13,12 +13,16 @@
 #include "sampling/family.h"
 #include "system/calls.h"
 #include "system/signals.h"
+#include "system/terminal.h"
 
 namespace luaspy {
 namespace {
 
 // Uses a stream, because stdio gives up when a signal interrupts it.
 void print(const std::string& text) { std::cout << text << std::flush; }
+
+// Text for people: as wide as the terminal is.
+void print_text(const std::string& text) { print(wrapped(text, system::terminal_of(1).width)); }
 
 // Signals end the sleep early: an alarm comes ten times a second (see system::watch_signals). In
 // between, threads that did not stop in time are released.
@@ -65,6 +69,7 @@ std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
   std::vector<Inspector> inspectors;
   for (const auto& session : family.sessions()) inspectors.emplace_back(*session, inspect_options(options));
   std::vector<Looks> all(inspectors.size());
+  const Paint paint(system::terminal_of(1).colours);
   for (int i = 0; i < options.count && system::end_requested() == 0; ++i) {
     if (i != 0) pause(family, options.interval);
     std::vector<ProcessLook> looks;
@@ -74,9 +79,9 @@ std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
       ProcessLook& look = looks[which];
       if (look.threads.empty()) continue;
       if (!options.json)
-        print((i == 0 && which == 0 ? "" : "\n") + (all[which].empty()
-                                                        ? to_text(look, options.coroutines)
-                                                        : to_text(look, all[which].back(), options.coroutines)));
+        print_text((i == 0 && which == 0 ? "" : "\n") +
+                   (all[which].empty() ? to_text(look, options.coroutines, paint)
+                                       : to_text(look, all[which].back(), options.coroutines, paint)));
       all[which].push_back(std::move(look));
     }
   }
@@ -94,7 +99,8 @@ Result<int> dump_core(const DumpOptions& options) {
   look_options.limits.count_left_out = true;
   const Result<ProcessLook> look = look_at(**core, options.core, look_options);
   if (!look) return look.error();
-  print(options.json ? to_json({{*look}}, options.coroutines) : to_text(*look, options.coroutines));
+  if (options.json) print(to_json({{*look}}, options.coroutines));
+  else print_text(to_text(*look, options.coroutines, Paint(system::terminal_of(1).colours)));
   if (!std::cout) return incomplete();
   return 0;
 }
@@ -138,7 +144,7 @@ Result<int> dump(const DumpOptions& options) {
                  fmt::format("Process {} ended while luaspy looked at it.", family.target().target().process().pid())};
   if (options.json) print(to_json(all, options.coroutines));
   for (const Looks& looks : all) {
-    if (!options.json && looks.size() > 1) print(to_text(movements(looks), looks));
+    if (!options.json && looks.size() > 1) print_text(to_text(movements(looks), looks));
   }
   if (!std::cout) return incomplete();
   if (const Result<void> looked = check_refused(all); !looked) return looked.error();

@@ -99,6 +99,16 @@ Json to_json(const CoroutineGroup& group) {
   if (!group.began.name.empty()) json["began"] = to_json(group.began);
   json["frames"] = frames_of(group.stack);
   for (const Address L : group.examples) json["examples"].push_back(address(L));
+  for (const std::string& error : group.errors) json["errors"].push_back(error);
+  for (const CoroutineDetail& detail : group.details) {
+    Json& one = json["details"].emplace_back(Json{{"address", address(detail.L)}});
+    one["frames"] = Json::array();
+    for (std::size_t i = std::min(group.stack.size(), detail.variables.size()); i-- > 0;) {
+      Json frame = to_json(group.stack[i]);
+      add_detail({std::nullopt, detail.variables[i]}, frame);
+      one["frames"].push_back(std::move(frame));
+    }
+  }
   return json;
 }
 

@@ -10,37 +10,49 @@
 namespace luaspy {
 namespace {
 
-using Out = std::back_insert_iterator<std::string>;
+struct Out {
+  explicit Out(std::string& text, const Paint& its_paint) : to(text), paint(its_paint) {}
+  std::back_insert_iterator<std::string> to;
+  const Paint& paint;
+};
 
 // One variable per line, grouped by kind: people first want to know what the function was called
 // with.
 void print_variables(Out out, const CallVariables& has) {
   for (const Variable& variable : has.variables)
-    fmt::format_to(out, "        {:<9} {} = {}\n", name(variable.kind), variable.name, variable.value);
-  if (!has.not_known.empty()) fmt::format_to(out, "        its variables are not known: {}\n", has.not_known);
+    fmt::format_to(out.to, "        {:<9} {} = {}\n", name(variable.kind), out.paint(Ink::strong, variable.name),
+                   out.paint(Ink::value, variable.value));
+  if (!has.not_known.empty()) fmt::format_to(out.to, "        its variables are not known: {}\n", has.not_known);
+}
+
+// Functions stand out from where they are.
+std::string frame_text(const Frame& frame, const Paint& paint) {
+  const std::string text = describe(frame, true);
+  const Ink ink = frame.kind == Frame::Kind::lua ? Ink::strong : frame.kind == Frame::Kind::c ? Ink::c : Ink::plain;
+  return paint(ink, text.substr(0, frame.name.size())) + paint(Ink::dim, text.substr(frame.name.size()));
 }
 
 void print_frame(Out out, const Frame& frame, const FrameDetail* detail) {
-  fmt::format_to(out, "    {}\n", describe(frame, true));
+  fmt::format_to(out.to, "    {}\n", frame_text(frame, out.paint));
   if (detail == nullptr) return;
   if (detail->source && !detail->source->text.empty())
-    fmt::format_to(out, "        > {}{}\n", detail->source->text,
+    fmt::format_to(out.to, "        > {}{}\n", detail->source->text,
                    detail->source->changed ? "   (the file has changed since the process started)" : "");
   if (detail->variables) print_variables(out, *detail->variables);
 }
 
 // `rows`: the Luas according to the states seen, if no file identified one.
 void print_core(Out out, const CoreFacts& core, const std::vector<std::string>& rows) {
-  fmt::format_to(out, "Core file {}{}\n", core.path, core.end.empty() ? "" : ": ended by " + core.end);
+  fmt::format_to(out.to, "Core file {}{}\n", core.path, core.end.empty() ? "" : ": ended by " + core.end);
   if (core.missing_bytes != 0)
-    fmt::format_to(out, "It was cut off: {:.1f} MB of memory are missing\n",
+    fmt::format_to(out.to, "It was cut off: {:.1f} MB of memory are missing\n",
                    static_cast<double>(core.missing_bytes) / 1e6);
   for (const CoreFile::MissingFile& file : core.missing_files) {
-    fmt::format_to(out, "Native frames in {} are missing: {}\n", printable(file.path),
+    fmt::format_to(out.to, "Native frames in {} are missing: {}\n", printable(file.path),
                    file.differs ? "the file that is there now is a different one"
                                 : "the file is not available (--exe, --sysroot)");
   }
-  if (!rows.empty()) fmt::format_to(out, "{}, recognised by its states in memory\n", fmt::join(rows, ", "));
+  if (!rows.empty()) fmt::format_to(out.to, "{}, recognised by its states in memory\n", fmt::join(rows, ", "));
 }
 
 std::string wait_text(const Wait& wait) { return (wait.halt.kind == Halt::Kind::none ? "waits in " : "") + wait.text; }
@@ -59,14 +71,16 @@ std::string_view state_of(const ThreadLook& thread) {
 
 void print_thread(Out out, const ThreadLook& thread) {
   const Sample& sample = thread.sample;
-  fmt::format_to(out, "\nThread {}{} ({}{})\n", thread.tid,
-                 thread.name.empty() ? "" : fmt::format(" \"{}\"", thread.name), state_of(thread),
+  const std::string title = fmt::format("Thread {}{}", thread.tid,
+                                        thread.name.empty() ? "" : fmt::format(" \"{}\"", thread.name));
+  fmt::format_to(out.to, "\n{} ({}{})\n", out.paint(Ink::heading, title), state_of(thread),
                  sample.vm_state == VmState::none ? "" : ", " + where(sample.vm_state));
-  if (sample.loss != Loss::none) fmt::format_to(out, "    no stack: {}\n", name(sample.loss));
-  if (thread.cpu_wait) fmt::format_to(out, "    {}\n", cpu_wait_text(*thread.cpu_wait));
+  if (sample.loss != Loss::none)
+    fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, fmt::format("no stack: {}", name(sample.loss))));
+  if (thread.cpu_wait) fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, cpu_wait_text(*thread.cpu_wait)));
   for (std::size_t i = sample.stack.size(); i-- > 0;) {
     const bool is_wait = i + 1 == sample.stack.size() && thread.wait && sample.stack[i].kind == Frame::Kind::marker;
-    if (is_wait) fmt::format_to(out, "    {}\n", wait_text(*thread.wait));
+    if (is_wait) fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, wait_text(*thread.wait)));
     else print_frame(out, sample.stack[i], i < thread.details.size() ? &thread.details[i] : nullptr);
   }
 }
@@ -80,32 +94,68 @@ std::string counts_text(const StateReport& state) {
   return text.empty() ? "none" : text;
 }
 
-void print_group(Out out, const CoroutineGroup& group) {
-  fmt::format_to(out, "\n{} coroutine{} {}", group.count, group.count == 1 ? "" : "s", name(group.status));
-  if (!group.began.name.empty()) fmt::format_to(out, ", with body {}", describe(group.began, false));
-  fmt::format_to(out, "\n");
-  for (auto frame = group.stack.rbegin(); frame != group.stack.rend(); ++frame) print_frame(out, *frame, nullptr);
+// Without upvalues: they are mostly the same for all coroutines of a group (JSON has them).
+std::string values_text(const CallVariables& has, const Paint& paint) {
+  std::string text;
+  for (const Variable& variable : has.variables) {
+    if (variable.kind == Variable::Kind::upvalue) continue;
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", paint(Ink::strong, variable.name),
+                        paint(Ink::value, variable.value));
+  }
+  return text;
 }
 
-void print_state(Out out, const StateReport& state, bool with_coroutines) {
-  fmt::format_to(out, "\n{} at {:#x}", state.lua, state.G);
-  if (state.collector.known) {
-    fmt::format_to(out, ": {:.1f} MB in use; collector in {}", static_cast<double>(state.collector.bytes) / 1e6,
-                   state.collector.phase);
-    if (!state.collector.mode.empty()) fmt::format_to(out, " ({})", state.collector.mode);
+void print_detail(Out out, const CoroutineDetail& detail, const Stack& stack) {
+  fmt::format_to(out.to, "    coroutine at {:#x}\n", detail.L);
+  for (std::size_t i = std::min(stack.size(), detail.variables.size()); i-- > 0;) {
+    const std::string values = values_text(detail.variables[i], out.paint);
+    if (!values.empty()) fmt::format_to(out.to, "        {}: {}\n", stack[i].name, values);
   }
-  fmt::format_to(out, "\n");
-  if (state.hooked != 0) fmt::format_to(out, "    a debug hook watches {} of its coroutines\n", state.hooked);
+}
+
+void print_group(Out out, const CoroutineGroup& group, const ProcessLook& look) {
+  std::string title = fmt::format("{} coroutine{} {}", group.count, group.count == 1 ? "" : "s", name(group.status));
+  if (!group.began.name.empty()) title += fmt::format(", with body {}", describe(group.began, false));
+  fmt::format_to(out.to, "\n{}\n", out.paint(Ink::heading, title));
+  for (const std::string& error : group.errors)
+    fmt::format_to(out.to, "    {}\n", out.paint(Ink::warning, "error: " + error));
+  for (auto frame = group.stack.rbegin(); frame != group.stack.rend(); ++frame) {
+    FrameDetail detail;
+    if (const auto source = look.sources.find({frame->file, frame->line}); source != look.sources.end())
+      detail.source = source->second;
+    print_frame(out, *frame, &detail);
+  }
+  for (const CoroutineDetail& detail : group.details) print_detail(out, detail, group.stack);
+  const auto shown = static_cast<std::int64_t>(group.details.size());
+  if (shown != 0 && shown < group.count)
+    fmt::format_to(out.to, "    {} more, without their variables\n", group.count - shown);
+  if (shown != 0 || group.examples.empty()) return;
+  std::string addresses;
+  for (const Address L : group.examples) addresses += fmt::format("{}{:#x}", addresses.empty() ? "" : ", ", L);
+  const auto more = group.count - static_cast<std::int64_t>(group.examples.size());
+  fmt::format_to(out.to, "    at {}{}\n", addresses, more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+void print_state(Out out, const StateReport& state, const ProcessLook& look, bool with_coroutines) {
+  fmt::format_to(out.to, "\n{} at {:#x}", state.lua, state.G);
+  if (state.collector.known) {
+    fmt::format_to(out.to, ": {:.1f} MB of Lua objects; its garbage collector is in {}",
+                   static_cast<double>(state.collector.bytes) / 1e6, state.collector.phase);
+    if (!state.collector.mode.empty()) fmt::format_to(out.to, " ({})", state.collector.mode);
+  }
+  fmt::format_to(out.to, "\n");
+  if (state.hooked != 0) fmt::format_to(out.to, "    a debug hook watches {} of its coroutines\n", state.hooked);
   if (!with_coroutines) return;
-  fmt::format_to(out, "    coroutines: {}{}\n", counts_text(state), state.complete ? "" : "; the list is not complete");
+  fmt::format_to(out.to, "    coroutines: {}{}\n", counts_text(state),
+                 state.complete ? "" : "; the list is not complete");
   if (!state.exact)
     fmt::format_to(
-        out,
+        out.to,
         "    the program is running, and its heap is too big to be read in one stop: coroutines created in the "
         "last moments may be missing\n");
-  if (state.garbage != 0) fmt::format_to(out, "    {} more are garbage that is being collected\n", state.garbage);
-  if (state.unread != 0) fmt::format_to(out, "    {} more could not be read\n", state.unread);
-  for (const CoroutineGroup& group : state.groups) print_group(out, group);
+  if (state.garbage != 0) fmt::format_to(out.to, "    {} more are garbage that is being collected\n", state.garbage);
+  if (state.unread != 0) fmt::format_to(out.to, "    {} more could not be read\n", state.unread);
+  for (const CoroutineGroup& group : state.groups) print_group(out, group, look);
 }
 
 // "thread 5 waits for a mutex of thread 6, which waits for one of thread 5".
@@ -117,12 +167,13 @@ std::string ring_text(const std::vector<pid_t>& ring) {
 }
 
 void print_process(Out out, const ProcessLook& look) {
-  for (const std::vector<pid_t>& ring : look.deadlocks) fmt::format_to(out, "\nDeadlock: {}\n", ring_text(ring));
+  for (const std::vector<pid_t>& ring : look.deadlocks)
+    fmt::format_to(out.to, "\n{}\n", out.paint(Ink::hot, "Deadlock: " + ring_text(ring)));
   if (look.stood_still_ns != 0)
-    fmt::format_to(out, "\nThe running threads stood still for {:.1f} ms\n",
+    fmt::format_to(out.to, "\nluaspy held the running threads for {:.1f} ms while it read this\n",
                    static_cast<double>(look.stood_still_ns) / 1e6);
   if (look.disturbed)
-    fmt::format_to(out, "\nThe process ran while it was being read: the parts above may not fit together\n");
+    fmt::format_to(out.to, "\nThe process ran while it was being read: the parts above may not fit together\n");
 }
 
 // "3", "3, 5", "3 to 9".
@@ -156,31 +207,31 @@ std::string describe(const Movement& movement, const ThreadLook* last) {
 
 }  // namespace
 
-std::string to_text(const ProcessLook& look, bool with_coroutines) {
+std::string to_text(const ProcessLook& look, bool with_coroutines, const Paint& paint) {
   constexpr std::size_t most_command = 4096;  // bytes
   std::string text;
-  const Out out(text);
-  fmt::format_to(out, "Process {}: {}\n", look.pid, printable(look.command, most_command));
+  const Out out(text, paint);
+  fmt::format_to(out.to, "Process {}: {}\n", look.pid, printable(look.command, most_command));
   if (look.core) print_core(out, *look.core, look.images.empty() ? look.rows : std::vector<std::string>{});
-  for (const LuaImage& image : look.images) fmt::format_to(out, "{} in {}\n", image.name(), image.path);
+  for (const LuaImage& image : look.images) fmt::format_to(out.to, "{} in {}\n", image.name(), image.path);
   for (const ThreadLook& thread : look.threads) print_thread(out, thread);
-  for (const StateReport& state : look.states) print_state(out, state, with_coroutines);
+  for (const StateReport& state : look.states) print_state(out, state, look, with_coroutines);
   print_process(out, look);
   return text;
 }
 
-std::string to_text(const ProcessLook& look, const ProcessLook& before, bool with_coroutines) {
+std::string to_text(const ProcessLook& look, const ProcessLook& before, bool with_coroutines, const Paint& paint) {
   std::string text;
-  const Out out(text);
-  fmt::format_to(out, "Process {}, {:.1f} s later\n", look.pid, look.time - before.time);
+  const Out out(text, paint);
+  fmt::format_to(out.to, "Process {}, {:.1f} s later\n", look.pid, look.time - before.time);
   for (const ThreadLook& thread : look.threads) {
     const auto last = std::ranges::find(before.threads, thread.tid, &ThreadLook::tid);
     const bool same = last != before.threads.end() && last->sample.loss == Loss::none &&
                       last->sample.stack == thread.sample.stack;
-    if (same) fmt::format_to(out, "\nThread {} \"{}\": as before\n", thread.tid, thread.name);
+    if (same) fmt::format_to(out.to, "\nThread {} \"{}\": as before\n", thread.tid, thread.name);
     else print_thread(out, thread);
   }
-  for (const StateReport& state : look.states) print_state(out, state, with_coroutines);
+  for (const StateReport& state : look.states) print_state(out, state, look, with_coroutines);
   print_process(out, look);
   return text;
 }

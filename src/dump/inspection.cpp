@@ -1,8 +1,12 @@
 #include "dump/inspection.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
+
+#include "system/progress.h"
 
 namespace luaspy {
 
@@ -56,7 +60,28 @@ void add_sources(SourceLines& sources, ThreadLook& thread) {
   }
 }
 
+void add_sources(SourceLines& sources, const Stack& stack, ProcessLook& look) {
+  for (const Frame& frame : stack) {
+    if (frame.kind != Frame::Kind::lua || frame.line <= 0) continue;
+    if (std::optional<SourceLine> line = sources.line(frame.file, frame.line))
+      look.sources.emplace(std::pair(frame.file, frame.line), std::move(*line));
+  }
+}
+
 }  // namespace
+
+// 30 handlers that wait in one function are told apart; of tables in them, fewer entries are counted,
+// because the program may stand still meanwhile.
+CoroutineLimits coroutine_limits(const InspectOptions& options) {
+  CoroutineLimits limits;
+  if (!options.locals) return limits;
+  constexpr std::size_t of_a_group = 40;
+  constexpr std::uint64_t counted = 1 << 12;
+  limits.detailed = of_a_group;
+  limits.values = options.values;
+  limits.values.counted = counted;
+  return limits;
+}
 
 void complete(ProcessLook& look, Mode mode, SourceLines& sources, const StackReader& reader) {
   std::vector<std::pair<pid_t, pid_t>> owners;
@@ -64,6 +89,9 @@ void complete(ProcessLook& look, Mode mode, SourceLines& sources, const StackRea
     keep_shown(mode, thread);
     add_sources(sources, thread);
     if (thread.wait && thread.wait->mutex_owner) owners.emplace_back(thread.tid, *thread.wait->mutex_owner);
+  }
+  for (const StateReport& state : look.states) {
+    for (const CoroutineGroup& group : state.groups) add_sources(sources, group.stack, look);
   }
   look.deadlocks = deadlocks(owners);
   look.images = reader.images();
@@ -129,8 +157,8 @@ std::vector<std::pair<pid_t, CpuWatch>> Inspector::watch_running(const ProcessLo
 
 void Inspector::look_in_standstill(ProcessLook& look) {
   constexpr int tries = 5;
-  Coroutines coroutines(session_.target().memory());
   StackReader& reader = session_.sampler().reader();
+  Coroutines coroutines(session_.target().memory(), coroutine_limits(options_), &reader.lua().names());
   if (options_.coroutines) reader.find_states();
   if (options_.locals) {
     constexpr std::size_t most_states = 64;
@@ -174,9 +202,14 @@ bool Inspector::learns_in_standstill(const Standstill& standstill, int tried) co
   return bytes <= most_in_stop || (!standstill.has_stopped() && tried < most_tries);
 }
 
+// Where the program runs meanwhile, a big heap may take seconds.
 void Inspector::learn(Coroutines& coroutines) {
   StackReader& reader = session_.sampler().reader();
-  coroutines.learn(reader.space(), reader.lua().global_states());
+  system::ProgressLine progress;
+  coroutines.learn(reader.space(), reader.lua().global_states(), [&](std::int64_t objects) {
+    if (!exact_ && progress.is_due())
+      progress.show(fmt::format("looking for coroutines: {:.1f} million objects", static_cast<double>(objects) / 1e6));
+  });
 }
 
 // False if not everything was of one instant.

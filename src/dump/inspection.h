@@ -11,9 +11,9 @@
 
 #include "attach/core_file.h"
 #include "attach/cpu_wait.h"
+#include "attach/source_lines.h"
 #include "attach/waits/waiting.h"
 #include "base/mode.h"
-#include "dump/source_lines.h"
 #include "heap/coroutines.h"
 #include "luastate/variables.h"
 #include "sampling/session.h"
@@ -53,7 +53,9 @@ struct ProcessLook {
   double time = 0;                // s since the first look
   std::vector<ThreadLook> threads;
   std::vector<std::vector<pid_t>> deadlocks;  // threads that wait for each other's mutexes, in rings
-  std::vector<StateReport> states;            // one per global state; without coroutines if they were not requested
+  // Source lines of the frames of coroutines, by file and line.
+  std::map<std::pair<std::string, int>, SourceLine> sources;
+  std::vector<StateReport> states;  // one per global state; without coroutines if they were not requested
   // For a look at variables or coroutines, which stops all running threads at the same time:
   std::int64_t stood_still_ns = 0;  // 0: none had to be stopped
   bool disturbed = false;           // a sleeping thread woke during every attempt: what was read may not fit together
@@ -66,6 +68,7 @@ struct InspectOptions {
   bool coroutines = false;
   Mode mode = Mode::merged;  // which frames are kept
 };
+CoroutineLimits coroutine_limits(const InspectOptions& options);
 
 // The following functions serve both live processes (Inspector) and core files (core_look.h).
 // Variables of each frame of the last look of `reader`.

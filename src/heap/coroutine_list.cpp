@@ -69,7 +69,7 @@ void CoroutineList::remember(std::vector<std::pair<Address, Address>>& links) {
   for (const auto& [object, next] : links) first_links_[object] = next;
 }
 
-bool CoroutineList::read_all(HeapCopy& pieces) {
+bool CoroutineList::read_all(HeapCopy& pieces, const std::function<void(std::int64_t)>& told) {
   constexpr std::int64_t between_checks = 4096;  // objects; takes less than a millisecond
   (void)flipped();
   ThreadList list;
@@ -81,7 +81,10 @@ bool CoroutineList::read_all(HeapCopy& pieces) {
   how.live = live_;
   how.visit = [&](Address object, Address next) {
     if (links.size() < links_kept) links.push_back({object, next});
-    if (++seen % between_checks == 0 && flipped()) one_white = false;
+    if (++seen % between_checks == 0) {
+      if (flipped()) one_white = false;
+      if (told) told(seen);
+    }
     return one_white;
   };
   list_threads(pieces, *lua_, G_, lua_->first_object(*live_, G_), how, list);

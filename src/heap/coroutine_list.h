@@ -10,6 +10,7 @@
 // since it was seen. Whenever a flip is noticed, all coroutines are checked again. Freed memory
 // keeps its dead white, or is overwritten.
 
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -26,7 +27,8 @@ class CoroutineList {
 
   // Reads the whole list, through `pieces`, while the target runs. False: the end was not reached,
   // or the white was flipped meanwhile, so that dead objects cannot be recognised: try again.
-  bool read_all(HeapCopy& pieces);
+  // `told`, if set, is called now and then with how many objects were seen.
+  bool read_all(HeapCopy& pieces, const std::function<void(std::int64_t)>& told = {});
   // Appends the coroutines made since the last reading, from `memory` as it is now. Visits up to
   // `most` objects. False: there were more.
   bool read_new(const Memory& memory, std::int64_t most);

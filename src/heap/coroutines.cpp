@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "luastate/call_frames.h"
 #include "luastate/lua_reader.h"
+#include "luastate/strings.h"
 
 namespace luaspy {
 namespace {
@@ -24,18 +26,37 @@ std::vector<std::uint64_t> signature_of(const CoroutineLook& look) {
   return signature;
 }
 
+CallVariables variables_of(VariableReader& reader, const CoroutineLook& look, std::size_t call) {
+  CallVariables has = reader.variables(call, look.walk.calls[call].saved_pc);
+  const bool yields = call == 0 && look.status == CoroutineStatus::suspended;
+  return yields && has.variables.empty() ? reader.yielded() : has;
+}
+
+// "" if it cannot be read.
+std::string error_text(const Memory& memory, const Lua& lua, Address slot) {
+  constexpr std::size_t longest = 400;  // bytes
+  const std::optional<Value> value = lua.read_value(memory, slot);
+  const std::optional<std::string> text = value ? read_string(memory, lua, value->word, longest) : std::nullopt;
+  return text ? printable(*text, longest) : "";
+}
+
 }  // namespace
 
-void Coroutines::learn(const AddressSpace& space, const States& states) {
+bool Coroutines::wants_details(std::size_t of_group, std::size_t of_all) const {
+  return names_ != nullptr && of_group < limits_.detailed && of_all < limits_.detailed_of_all;
+}
+
+void Coroutines::learn(const AddressSpace& space, const States& states, const std::function<void(std::int64_t)>& told) {
   copy_.know(space);
   copy_.learn(true);
   states_.clear();
+  learned_.clear(), learned_of_all_ = 0;
   for (const auto& [G, lua] : states)
-    learn_state(states_.emplace_back(State{G, lua, CoroutineList(live_, G, *lua), false, false, {}, {}}), space);
+    learn_state(states_.emplace_back(State{G, lua, CoroutineList(live_, G, *lua), false, false, {}, {}}), space, told);
   std::ranges::sort(states_, {}, &State::G);
 }
 
-void Coroutines::learn_state(State& state, const AddressSpace& space) {
+void Coroutines::learn_state(State& state, const AddressSpace& space, const std::function<void(std::int64_t)>& told) {
   constexpr std::int64_t short_list = 4 << 20;  // bytes in use
   constexpr int rounds = 8;
   constexpr std::int64_t few_objects = 1000, most_objects = 1'000'000;
@@ -46,7 +67,7 @@ void Coroutines::learn_state(State& state, const AddressSpace& space) {
   constexpr int readings = 6;
   for (int i = 0; i < readings && !state.list_complete; ++i) {
     if (i != 0) through.learn(false);
-    state.list_complete = state.list.read_all(through);
+    state.list_complete = state.list.read_all(through, told);
   }
   learn_coroutines(state, 0);
   // Each round takes less time than the one before, so fewer new objects appear meanwhile.
@@ -65,6 +86,14 @@ void Coroutines::learn_coroutines(State& state, std::size_t from) {
   const auto learn = [&](Address L) {
     look_at_coroutine(copy_, *state.lua, state.G, L, Active::no, limits_.walk, look_);
     touch_coroutine(copy_, *state.lua, L);
+    if (look_.error != 0) (void)error_text(copy_, *state.lua, look_.error);
+    if (!wants_details(0, learned_of_all_)) return;
+    std::size_t& of_group = learned_[signature_of(look_)];
+    if (!wants_details(of_group, learned_of_all_)) return;
+    ++of_group, ++learned_of_all_;
+    // The values are made again from the copy; this finds out which memory that takes.
+    VariableReader variables(copy_, *state.lua, state.G, L, look_.walk, *names_, limits_.values);
+    for (std::size_t i = 0; i < look_.walk.calls.size(); ++i) (void)variables_of(variables, look_, i);
   };
   if (from == 0) learn(state.lua->main_thread(copy_, state.G));
   (void)state.lua->collector(copy_, state.G);
@@ -94,6 +123,7 @@ bool Coroutines::settle(const std::vector<std::vector<Activation>>& active) {
       active_.emplace(thread[i].L, i == 0 ? Active::innermost : Active::further_out);
   }
   bool complete = true;
+  detailed_of_all_ = 0;
   for (State& state : states_) {
     settle_state(state);
     complete &= state.report.complete;
@@ -162,6 +192,10 @@ void Coroutines::settle_coroutine(State& state, Address L) {
   Group& group = state.groups[signature_of(look_)];
   ++group.count;
   if (group.examples.size() < CoroutineGroup::most_examples) group.examples.push_back(L);
+  if (wants_details(group.detailed.size(), detailed_of_all_)) group.detailed.push_back(L), ++detailed_of_all_;
+  if (look_.error == 0 || group.errors.size() >= CoroutineGroup::most_errors) return;
+  const std::string error = error_text(copy_, *state.lua, look_.error);
+  if (!error.empty() && std::ranges::find(group.errors, error) == group.errors.end()) group.errors.push_back(error);
 }
 
 CoroutineGroup Coroutines::describe(const State& state, const Group& group, Names& names,
@@ -169,24 +203,40 @@ CoroutineGroup Coroutines::describe(const State& state, const Group& group, Name
   CoroutineGroup described;
   described.count = group.count;
   described.examples = group.examples;
+  described.errors = group.errors;
   const Address L = group.examples.front();
   look_at_coroutine(copy_, *state.lua, state.G, L, active_in(L), limits_.walk, look_);
   described.status = look_.status;
   const Names::Context context = {*state.lua, state.G, copy_};
   const LuaWalk& walk = look_.walk;
+  constexpr std::size_t no_call = ~std::size_t{0};
+  std::vector<std::size_t> call_of;  // by frame
   for (std::size_t i = 0; i < walk.calls.size(); ++i) {
     if (walk.left_out != 0 && i == walk.cut_at) described.stack.push_back(marker(left_out_text(walk, true)));
     const LuaCall& call = walk.calls[i];
     Frame frame = label_call(names, functions, context, call, walk.caller_of(i), call.saved_pc);
     // If an error ended the call, its position was in a LuaJIT C frame that no longer exists.
     if (state.lua->kind() == LuaKind::luajit && call.is_lua && !call.has_pc(call.saved_pc)) frame.line = 0;
+    call_of.resize(described.stack.size(), no_call);
+    call_of.push_back(i);
     described.stack.push_back(std::move(frame));
     add_markers(call, described.stack);
   }
+  call_of.resize(described.stack.size(), no_call);
   std::ranges::reverse(described.stack);
+  std::ranges::reverse(call_of);
   if (look_.begun) {
     described.began = label_call(names, functions, context, look_.began, nullptr, look_.began.code);
     described.began.line = described.began.line_defined;
+  }
+  for (const Address one : group.detailed) {
+    if (!look_at_coroutine(copy_, *state.lua, state.G, one, active_in(one), limits_.walk, look_)) continue;
+    VariableReader variables(copy_, *state.lua, state.G, one, look_.walk, *names_, limits_.values);
+    CoroutineDetail& detail = described.details.emplace_back();
+    detail.L = one;
+    for (const std::size_t call : call_of)
+      detail.variables.push_back(call < look_.walk.calls.size() ? variables_of(variables, look_, call)
+                                                                : CallVariables());
   }
   return described;
 }
@@ -205,6 +255,14 @@ std::vector<StateReport> Coroutines::report(Names& names, const NativeFunctions&
         continue;
       }
       same->count += described.count;
+      for (CoroutineDetail& detail : described.details) {
+        if (same->details.size() < limits_.detailed) same->details.push_back(std::move(detail));
+      }
+      for (std::string& error : described.errors) {
+        if (same->errors.size() < CoroutineGroup::most_errors &&
+            std::ranges::find(same->errors, error) == same->errors.end())
+          same->errors.push_back(std::move(error));
+      }
       for (const Address L : described.examples) {
         if (same->examples.size() < CoroutineGroup::most_examples) same->examples.push_back(L);
       }

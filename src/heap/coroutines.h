@@ -29,8 +29,15 @@
 #include "luastate/locate.h"
 #include "luastate/names.h"
 #include "luastate/native_functions.h"
+#include "luastate/variables.h"
 
 namespace luaspy {
+
+// One coroutine of a group, with its variables.
+struct CoroutineDetail {
+  Address L = 0;
+  std::vector<CallVariables> variables;  // as CoroutineGroup::stack
+};
 
 struct CoroutineGroup {
   std::int64_t count = 0;
@@ -38,8 +45,10 @@ struct CoroutineGroup {
   Stack stack;  // outermost first; empty if dead or not started
   // The function that it began with, and its line_defined as the line. An empty name: not known.
   Frame began;
-  std::vector<Address> examples;  // lua_States, up to most_examples
-  static constexpr std::size_t most_examples = 3;
+  std::vector<std::string> errors;       // failed: different ones, up to most_errors; printable
+  std::vector<CoroutineDetail> details;  // if variables were requested: up to CoroutineLimits::detailed
+  std::vector<Address> examples;         // lua_States, up to most_examples
+  static constexpr std::size_t most_examples = 3, most_errors = 8;
 };
 
 struct StateReport {
@@ -61,17 +70,21 @@ struct CoroutineLimits {
   std::size_t copy_bytes = std::size_t{1} << 30;
   WalkLimits walk{400, 100, true};
   std::size_t most_coroutines = 1 << 20;
+  // Variables of how many coroutines of a group, and of all, are read; 0: of none.
+  std::size_t detailed = 0, detailed_of_all = 200;
+  ValueLimits values{};
 };
 
 class Coroutines {
  public:
   using States = std::unordered_map<Address, const Lua*>;  // by global_State: LuaReader::global_states()
 
-  // `live` must outlive this.
-  explicit Coroutines(const Memory& live, CoroutineLimits limits = {})
-      : live_(live), limits_(limits), copy_(live, limits.copy_bytes) {}
+  // `live` and `names` must outlive this. `names`: of the same target; needed for variables only.
+  explicit Coroutines(const Memory& live, CoroutineLimits limits = {}, Names* names = nullptr)
+      : live_(live), limits_(limits), names_(names), copy_(live, limits.copy_bytes) {}
 
-  void learn(const AddressSpace& space, const States& states);
+  // `told`, if set, is called now and then with how many objects of a Lua were seen.
+  void learn(const AddressSpace& space, const States& states, const std::function<void(std::int64_t)>& told = {});
   // The size of what copy() will read. The stop takes some 0.3 ms per MB.
   std::size_t bytes() const { return copy_.used_bytes(); }
   std::size_t copied_bytes() const { return copy_.copied_bytes(); }
@@ -85,7 +98,8 @@ class Coroutines {
   using Signature = std::vector<std::uint64_t>;
   struct Group {
     std::int64_t count = 0;
-    std::vector<Address> examples;
+    std::vector<Address> examples, detailed;
+    std::vector<std::string> errors;
   };
   struct State {
     Address G = 0;
@@ -98,18 +112,22 @@ class Coroutines {
   };
 
   Active active_in(Address L) const;
-  void learn_state(State& state, const AddressSpace& space);
+  void learn_state(State& state, const AddressSpace& space, const std::function<void(std::int64_t)>& told);
   void learn_coroutines(State& state, std::size_t from);
+  bool wants_details(std::size_t of_group, std::size_t of_all) const;
   void settle_state(State& state);
   void settle_coroutine(State& state, Address L);
   CoroutineGroup describe(const State& state, const Group& group, Names& names, const NativeFunctions& functions);
 
   const Memory& live_;
   CoroutineLimits limits_;
+  Names* names_;
   HeapCopy copy_;
   std::vector<State> states_;
   std::unordered_map<Address, Active> active_;
   CoroutineLook look_;
+  std::map<Signature, std::size_t> learned_;  // of how many coroutines the variables were read
+  std::size_t learned_of_all_ = 0, detailed_of_all_ = 0;
 };
 
 }  // namespace luaspy

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max() / 4;  // leaves room for sums of a few
 constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
 
-constexpr std::size_t longest_name = 1 << 12;  // bytes, of a frame: std::regex recurses as deep as a text is long
+constexpr std::size_t longest_name = 1 << 12;  // bytes, of a frame
 constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
 
 // The fields of a record. After a number that is missing or too large, good() stays false.
@@ -344,7 +344,8 @@ std::uint32_t u32(const char* bytes) {
 
 }  // namespace
 
-Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window, bool keeps_order) {
+Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window, bool keeps_order,
+                         const std::function<void(std::int64_t)>& seen) {
   std::string head(raw::magic.size() + 1, '\0');
   if (!in.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(raw::magic)) {
     return Error{Cause::usage, "This is no raw recording. luaspy record -f raw writes one."};
@@ -357,6 +358,7 @@ Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& 
   }
   RawReader reader(version, shape, window, keeps_order);
   std::string block;
+  auto bytes = static_cast<std::int64_t>(head.size());
   for (;;) {
     char sizes[8];
     in.read(sizes, sizeof sizes);
@@ -366,6 +368,7 @@ Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& 
     block.resize(size);
     if (!in.read(block.data(), size) || crc32(0, reinterpret_cast<const Bytef*>(block.data()), size) != u32(sizes + 4))
       return reader.finish(false);
+    if (seen) seen(bytes += static_cast<std::int64_t>(sizeof sizes) + size);
     if (reader.read_block(block)) continue;
     if (reader.refused()) return *reader.refused();
     return reader.finish(false);

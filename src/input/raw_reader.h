@@ -2,6 +2,7 @@
 // Reads raw recordings; docs/raw-format.md describes them byte by byte.
 
 #include <cstdint>
+#include <functional>
 #include <istream>
 #include <optional>
 #include <string>
@@ -21,7 +22,9 @@ struct RawWindow {
 
 // Reads a raw recording as a profile; its bytes are not trusted. Everything after a damaged or
 // unfinished block is left out, and `about.complete` is false then. Returns an error if it is not a
-// raw recording, or its version or unit is unknown.
-Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window = {}, bool keeps_order = true);
+// raw recording, or its version or unit is unknown. `seen`, if set, is called now and then with how
+// many bytes have been read.
+Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window = {}, bool keeps_order = true,
+                         const std::function<void(std::int64_t)>& seen = {});
 
 }  // namespace luaspy

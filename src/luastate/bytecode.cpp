@@ -439,4 +439,10 @@ std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction)
   return is_call(bytecode, instruction) ? std::optional(encoding_of(bytecode).a.of(instruction)) : std::nullopt;
 }
 
+std::optional<int> passed_arguments(Bytecode bytecode, std::uint32_t instruction) {
+  if (is_luajit(bytecode) || !is_call(bytecode, instruction)) return std::nullopt;
+  const int b = encoding_of(bytecode).b.of(instruction);
+  return b > 0 ? std::optional(b - 1) : std::nullopt;
+}
+
 }  // namespace luaspy

@@ -37,6 +37,10 @@ ValuePath callee_path(const Prototype& caller, int pc);
 // any other instruction.
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction);
 
+// PUC: how many arguments such an instruction passes (its B, minus 1); nullopt if that depends on what
+// came before it (B is 0), and for LuaJIT, where yielded values stay on the stack.
+std::optional<int> passed_arguments(Bytecode bytecode, std::uint32_t instruction);
+
 // Is `instruction` an OP_CALL or OP_TAILCALL (LuaJIT: BC_CALL and its variants)? If it calls a Lua
 // function, that runs in the same luaV_execute (lvm.c). A function called as a metamethod or an
 // iterator does not.

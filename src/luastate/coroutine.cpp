@@ -14,6 +14,18 @@ CoroutineStatus status_of(const Situation& now, Active active) {
   return now.has_values ? CoroutineStatus::not_started : CoroutineStatus::dead;
 }
 
+// An error ends a coroutine with its value on the top of the stack (ldo.c, lua_resume; lj_err.c).
+// coroutine.resume moves it from there to whoever has resumed (lcorolib.c, auxresume); the slot above
+// the top still has it. That is a valid value: the collector clears what is above the top before it
+// frees what only that refers to (lgc.c, lj_gc.c: GCSatomic).
+Address error_slot(const Memory& memory, const Lua& lua, Address top) {
+  for (const Address slot : {top, top - lua.slot_size()}) {
+    const std::optional<Value> value = lua.read_value(memory, slot);
+    if (value && value->type == Value::Type::string) return slot;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::string_view name(CoroutineStatus status) {
@@ -42,10 +54,12 @@ bool look_at_coroutine(const Memory& memory, const Lua& lua, Address G, Address 
   look.walk.clear();
   look.began = {};
   look.begun = false;
+  look.error = 0;
   if (!lua.situation(memory, G, L, now)) return false;
   look.hooked = lua.has_hook(memory, G, L);
   look.status = status_of(now, active);
   if (look.status == CoroutineStatus::dead) return true;
+  if (look.status == CoroutineStatus::failed) look.error = error_slot(memory, lua, now.top);
   if (look.status == CoroutineStatus::not_started) {
     // Its first value is the function, unless the host has put something else there.
     look.begun = lua.function_in_slot(memory, L, now.first, look.began);

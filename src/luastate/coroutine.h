@@ -35,6 +35,7 @@ struct Situation {
   bool has_frames = false;
   bool has_values = false;
   Address first = 0;  // the slot of the function that it began, or will begin, with
+  Address top = 0;    // the first free slot
 };
 inline constexpr std::uint8_t status_ok = 0, status_yield = 1;  // LUA_OK, LUA_YIELD (lua.h)
 
@@ -43,6 +44,7 @@ struct CoroutineLook {
   bool hooked = false;  // it has a debug hook (debug.sethook)
   bool begun = false;   // `began` is set
   LuaCall began;        // its outermost function
+  Address error = 0;    // failed: the slot of the error, if that is a string; 0: not known
   LuaWalk walk;         // empty for a dead one
 };
 

@@ -13,10 +13,10 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t name_bytes = 60;           // limit for a metatable's name
-constexpr std::uint64_t most_counted = 1 << 13;  // slots of a table that are visited to count its entries
-constexpr std::uint64_t most_peeked = 64;        // slots visited to see that a table is empty
-constexpr std::uint64_t most_slots = 1 << 16;    // for all tables that a value leads to
+constexpr std::size_t name_bytes = 60;         // limit for a metatable's name
+constexpr std::uint64_t most_named = 1 << 13;  // slots of the registry that are visited for names of metatables
+constexpr std::uint64_t most_peeked = 64;      // slots visited to see that a table is empty
+constexpr std::uint64_t most_slots = 1 << 18;  // for all tables that a value leads to
 
 bool is_identifier(std::string_view text) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", digits = "0123456789";
@@ -124,8 +124,8 @@ void ValueText::append_table(std::string& text, Address table, int depth) {
 
 void ValueText::append_entries(std::string& text, const TableParts& parts, int depth) {
   std::uint64_t shown = 0, more = 0, next_index = 1;
-  const std::uint64_t slots = std::min({parts.slots(), most_counted, slots_left_});
-  slots_left_ -= slots;
+  const std::uint64_t slots = std::min({parts.slots(), limits_.counted, slots_left_, all_left_});
+  slots_left_ -= slots, all_left_ -= slots;
   text += '{';
   const bool readable = lua_.visit_entries(memory_, parts, slots, [&](const Value& key, const Value& value) {
     if (shown == limits_.entries || text.size() >= limits_.text_bytes) {
@@ -139,7 +139,7 @@ void ValueText::append_entries(std::string& text, const TableParts& parts, int d
   });
   const std::string_view separator = shown != 0 ? ", " : "";
   if (!readable) text += fmt::format("{}…(unreadable)", separator);
-  else if (parts.slots() > slots) text += fmt::format("{}…(up to {} more)", separator, parts.slots() - shown);
+  else if (parts.slots() > slots) text += fmt::format("{}…({} more counted, but not all)", separator, more);
   else if (more != 0) text += fmt::format("{}…({} more)", separator, more);
   text += '}';
 }
@@ -196,7 +196,7 @@ const std::unordered_map<Address, std::string>& ValueText::registered() {
   const auto parts = registry && registry->type == Value::Type::table ? lua_.table_parts(memory_, form_, registry->word)
                                                                       : std::nullopt;
   if (!parts) return *registered_;
-  lua_.visit_entries(memory_, *parts, most_counted, [&](const Value& key, const Value& value) {
+  lua_.visit_entries(memory_, *parts, most_named, [&](const Value& key, const Value& value) {
     if (key.type != Value::Type::string || value.type != Value::Type::table) return true;
     if (std::optional<std::string> name = read_string(memory_, lua_, key.word, name_bytes))
       registered_->emplace(value.word, std::move(*name));

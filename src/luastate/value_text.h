@@ -12,11 +12,12 @@
 namespace luaspy {
 
 struct ValueLimits {
-  std::size_t string_bytes = 64;  // bytes shown of a string
-  std::size_t entries = 8;        // entries shown of a table, and of varargs
-  int depth = 1;                  // levels of nested tables; deeper ones are shown as {…}
-  std::size_t text_bytes = 2000;  // length of a value's text: a table that is longer is cut there
-  std::size_t variables = 250;    // variables shown of a call
+  std::size_t string_bytes = 64;    // bytes shown of a string
+  std::size_t entries = 8;          // entries shown of a table, and of varargs; the others are counted
+  int depth = 1;                    // levels of nested tables; deeper ones are shown as {…}
+  std::size_t text_bytes = 2000;    // length of a value's text: a table that is longer is cut there
+  std::size_t variables = 250;      // variables shown of a call
+  std::uint64_t counted = 1 << 17;  // slots of a table that are visited to count its entries
 };
 inline constexpr ValueLimits verbose_limits = {
     .string_bytes = 1000, .entries = 100, .depth = 2, .text_bytes = 64 << 10};
@@ -54,7 +55,9 @@ class ValueText {
   ValueLimits limits_;
   TableForm form_;
   Address globals_ = 0;
-  std::uint64_t slots_left_ = 0;  // slots of tables that may still be looked at for the current value
+  // Slots of tables that may still be looked at, for the current value and for all: the program may
+  // stand still meanwhile.
+  std::uint64_t slots_left_ = 0, all_left_ = 1 << 20;
   // Names of the tables in the registry: luaL_newmetatable.
   std::optional<std::unordered_map<Address, std::string>> registered_;
 };

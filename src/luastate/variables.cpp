@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "luastate/bytecode.h"
 
 namespace luaspy {
 VariableReader::VariableReader(const Memory& memory, const Lua& lua, Address G, Address L, const LuaWalk& walk,
@@ -34,6 +35,25 @@ CallVariables VariableReader::variables(std::size_t index, Address pc) {
   result.not_known = prototype == nullptr ? "the function is not readable" : why_not(call, pc);
   if (result.not_known.empty()) add_locals(call, prototype, call.index_of(pc), result);
   add_upvalues(call, prototype, result);
+  return result;
+}
+
+CallVariables VariableReader::yielded() {
+  CallVariables result;
+  const LuaCall* const caller = walk_.calls.empty() || walk_.calls[0].is_lua ? nullptr : walk_.caller_of(0);
+  if (caller == nullptr || !caller->is_lua || !caller->has_pc(caller->saved_pc)) return result;
+  const Prototype* const prototype = names_.prototype(lua_, *caller);
+  const auto pc = static_cast<std::size_t>(caller->index_of(caller->saved_pc));
+  if (prototype == nullptr || pc >= prototype->code.size()) return result;
+  const std::optional<int> called = called_register(prototype->bytecode, prototype->code[pc]),
+                           passed = passed_arguments(prototype->bytecode, prototype->code[pc]);
+  const Address base = lua_.first_local(memory_, *caller);
+  if (!called || !passed || base == 0) return result;
+  add_slots(Variable::Kind::argument, "(C argument)",
+            {base + static_cast<std::uint64_t>(*called + 1) * lua_.slot_size(), static_cast<std::uint64_t>(*passed)},
+            result);
+  // A collection has cleared them since, or they were nil.
+  std::erase_if(result.variables, [](const Variable& variable) { return variable.value == "nil"; });
   return result;
 }
 

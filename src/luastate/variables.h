@@ -53,6 +53,11 @@ class VariableReader {
 
   // The variables of walk.calls[call]. `pc`: its next instruction, if it is a Lua function.
   CallVariables variables(std::size_t call, Address pc);
+  // What a coroutine that waits has passed to coroutine.yield, its innermost call, if a Lua function
+  // called that. coroutine.resume has moved the values away (lcorolib.c, auxresume), but the caller's
+  // registers still have them: the collector clears what is above the top before it frees it (lgc.c,
+  // GCSatomic).
+  CallVariables yielded();
 
  private:
   Slots c_arguments(std::size_t index) const;

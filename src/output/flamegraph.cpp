@@ -229,14 +229,14 @@ void write_flamegraph(const Profile& profile, const WriteOptions& options, std::
   write_page({{"", &profile}}, "", options, out);
 }
 
-void write_flamegraph_diff(const Profile& before, const Profile& after, Compared compared, const WriteOptions& options,
-                           std::ostream& out) {
+void write_flamegraph_diff(const Profile& before, const Profile& after, Compared compared, double noise,
+                           const WriteOptions& options, std::ostream& out) {
   const Unit unit = after.about.unit;
   const auto whole = [&](const Profile& profile) { return static_cast<double>(total_cost(profile, usual_by(unit))); };
   const double scale = compared == Compared::weights || whole(before) == 0 ? 1 : whole(after) / whole(before);
   write_page({{"before", &before}, {"after", &after}},
-             fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{}}},\n",
-                         compared == Compared::weights ? unit_word(unit) : "shares", scale),
+             fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{},\"noise\":{:.3g}}},\n",
+                         compared == Compared::weights ? unit_word(unit) : "shares", scale, noise),
              options, out);
 }
 

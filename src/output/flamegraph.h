@@ -13,7 +13,8 @@
 //                 samples, their weight, µs without a sample before them. In a comparison, and
 //                 in units other than time, they have no order, and the last number is 0.
 //   comparison    only with two sets: by ("shares" of all; "time", "bytes" or "objects": amounts as
-//                 they were measured), and scale, by which amounts of before are multiplied
+//                 they were measured), scale, by which amounts of before are multiplied, and noise:
+//                 how many standard deviations of independent samples a change has to exceed
 //   frames        columns: kind (0 Lua, 1 C called by Lua, 2 other native, 3 no function), text and
 //                 file (strings by number), line (0: none). No two have the same text.
 //   nodes         columns: outer, frame. Stacks are a tree: a node is the node `outer`, which has a
@@ -31,7 +32,8 @@ enum class Compared : std::uint8_t {
   weights  // as they were measured
 };
 // The differences between two profiles of the same unit. Frames are the same if their texts are.
-void write_flamegraph_diff(const Profile& before, const Profile& after, Compared compared, const WriteOptions& options,
-                           std::ostream& out);
+// `noise`: as in the page's data.
+void write_flamegraph_diff(const Profile& before, const Profile& after, Compared compared, double noise,
+                           const WriteOptions& options, std::ostream& out);
 
 }  // namespace luaspy

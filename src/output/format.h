@@ -5,6 +5,7 @@
 #include <optional>
 #include <ostream>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -26,7 +27,8 @@ enum class Shows : std::uint8_t {
 struct Format {
   std::string_view name;
   std::string_view extension;  // of files that get a name by default
-  std::string_view next_step;  // what to do with the file
+  std::string_view also;       // another ending that means this format; "": none
+  std::string_view next_step;  // what to do with the file, which it calls FILE
   Shows shows;
   void (*write)(const Profile&, const WriteOptions&, std::ostream&);  // nullptr: raw, which is written while recording
                                                                       // (raw.h)
@@ -39,8 +41,15 @@ std::optional<Error> refusal(const Format& format, Unit unit);
 std::span<const Format> formats();
 // By name; nullptr if there is none.
 const Format* find_format(std::string_view name);
-// By name or, if `name` is not a format, by the ending of a file's name; nullptr if neither
-// matches.
-const Format* choose_format(std::string_view name, std::string_view file_name);
+
+// Folded stacks; in `report`, which tells this ending apart first, its own text for people.
+inline constexpr std::string_view text_ending = ".txt";
+// The format of a file: `name` decides; if that is "", how the file's name ends. A name without an
+// ending ("-", "profile", "/dev/null") means `otherwise`. An ending that no format has is an error,
+// which names those that there are: a mistyped name would else overwrite some other file.
+Result<const Format*> choose_format(std::string_view name, std::string_view file_name, const Format* otherwise);
+
+// What to do with the file of that name, for a shell to read.
+std::string next_step(const Format& format, std::string_view file_name);
 
 }  // namespace luaspy

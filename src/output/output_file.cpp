@@ -9,10 +9,14 @@
 #include "system/calls.h"
 
 namespace luaspy {
-namespace {
 
-// A recording with a default name never overwrites a file.
-std::string free_name(const std::string& stem, std::string_view extension) {
+std::string default_stem(const std::string& path, int pid) {
+  std::string program = std::filesystem::path(path).filename().string();
+  if (const std::size_t deleted = program.find(' '); deleted != std::string::npos) program.resize(deleted);
+  return fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", pid);
+}
+
+std::string unused_name(const std::string& stem, std::string_view extension) {
   for (int number = 1;; ++number) {
     std::string path = number == 1 ? fmt::format("{}{}", stem, extension)
                                    : fmt::format("{}-{}{}", stem, number, extension);
@@ -20,13 +24,12 @@ std::string free_name(const std::string& stem, std::string_view extension) {
   }
 }
 
-}  // namespace
-
 Result<OutputFile> OutputFile::open(const Wanted& wanted) {
   OutputFile output;
-  output.format_ = choose_format(wanted.format, wanted.path);
-  if (output.format_ == nullptr) output.format_ = &formats().front();
-  output.path_ = wanted.path.empty() ? free_name(wanted.stem, output.format_->extension) : wanted.path;
+  const Result<const Format*> format = choose_format(wanted.format, wanted.path, &formats().front());
+  if (!format) return format.error();
+  output.format_ = *format;
+  output.path_ = wanted.path.empty() ? unused_name(wanted.stem, output.format_->extension) : wanted.path;
   if (output.to_stdout()) return output;
   std::error_code unused;
   output.is_new_ = !std::filesystem::exists(output.path_, unused);

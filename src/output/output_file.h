@@ -3,11 +3,18 @@
 
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "output/format.h"
 
 namespace luaspy {
+
+// "luaspy-lua5.4-1234": how files are called that nobody has named. `program`: its path, as it was
+// started or where it is.
+std::string default_stem(const std::string& program, int pid);
+// `stem` with the extension, and with a number if there is such a file already.
+std::string unused_name(const std::string& stem, std::string_view extension);
 
 // The output of a profile. It is opened before there is a profile, so that a path that cannot be
 // written is reported at once. A file that was there before keeps its content until the first byte
@@ -35,6 +42,7 @@ class OutputFile {
   bool is_raw() const { return format_->write == nullptr; }
   const std::string& path() const { return path_; }
   const Format& format() const { return *format_; }
+  std::string next_step() const { return luaspy::next_step(*format_, path_); }
 
  private:
   Error incomplete() const;

@@ -21,16 +21,15 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   const StopTimes& stops = profile.stops();
   const About& about = profile.about;
   if (stops.count() != 0) {
-    fmt::format_to(
-        out,
-        "  target stood still: {:.0f} µs median, {:.0f} µs at the 99th percentile, {:.1f} ms in total, {:.2f} "
-        "% of the time\n",
-        static_cast<double>(stops.quantile_ns(0.5)) / 1e3, static_cast<double>(stops.quantile_ns(0.99)) / 1e3,
-        static_cast<double>(stops.total_ns()) / 1e6, percent(stops.total_ns(), about.duration_ns));
+    fmt::format_to(out,
+                   "  luaspy paused a thread for {:.0f} µs to look at it, for more than {:.0f} µs once in 100 times: "
+                   "{:.1f} ms in total, {:.2f} % of the time\n",
+                   static_cast<double>(stops.quantile_ns(0.5)) / 1e3,
+                   static_cast<double>(stops.quantile_ns(0.99)) / 1e3, static_cast<double>(stops.total_ns()) / 1e6,
+                   percent(stops.total_ns(), about.duration_ns));
   }
   if (profile.losses(Loss::skipped) != 0) {
-    fmt::format_to(out,
-                   "  rate lowered to {:.{}f} Hz so that no thread stands still for more than {:g} % of the time\n",
+    fmt::format_to(out, "  rate lowered to {:.{}f} Hz so that no thread is paused for more than {:g} % of the time\n",
                    ticks_a_second, ticks_a_second < 10 ? 1 : 0, about.max_stopped);
   }
 }
@@ -46,7 +45,7 @@ void add_vm_states(const Profile& profile, Text out) {
     if (costs[i] != 0) states.emplace_back(costs[i], static_cast<VmState>(i));
   }
   std::sort(states.begin(), states.end(), std::greater());
-  std::string_view separator = "  in: ";
+  std::string_view separator = "  spent in: ";
   for (const auto& [count, state] : states) {
     fmt::format_to(out, "{}{} {:.1f} %", separator, name(state), percent(count, total_cost(profile, by)));
     separator = ", ";
@@ -54,8 +53,37 @@ void add_vm_states(const Profile& profile, Text out) {
   fmt::format_to(out, "\n");
 }
 
+// What a loss means.
+std::string_view meaning(Loss loss) {
+  constexpr std::array<std::string_view, loss_count> meanings = {"",
+                                                                 "luaspy got no CPU in time",
+                                                                 "left out to keep pauses short",
+                                                                 "the kernel did not let go of the thread",
+                                                                 "luaspy may not look at the thread",
+                                                                 "before it could be read",
+                                                                 "its memory was gone or made no sense",
+                                                                 "so its stack was a mixture",
+                                                                 "--only, --ignore",
+                                                                 "it had moved there when luaspy came",
+                                                                 "the pause was over before all was read"};
+  return meanings[static_cast<std::size_t>(loss)];
+}
+
+void add_losses(const Profile& profile, Text out) {
+  if (profile.total_losses() == 0) return;
+  std::string_view separator = "  lost: ";
+  for (std::size_t i = 1; i < loss_count; ++i) {
+    const auto loss = static_cast<Loss>(i);
+    if (profile.losses(loss) == 0) continue;
+    fmt::format_to(out, "{}{} {} ({})", separator, profile.losses(loss), name(loss), meaning(loss));
+    separator = ", ";
+  }
+  fmt::format_to(out, "; {:.1f} % of all looks\n",
+                 percent(profile.total_losses(), profile.total_losses() + profile.samples() + profile.idle()));
+}
+
 void add_quality(const Quality& quality, Text out) {
-  fmt::format_to(out, "  stacks: {:.2f} % with Lua; native part complete {:.2f} %",
+  fmt::format_to(out, "  stacks: {:.2f} % have Lua calls, {:.2f} % reach the thread's first C function",
                  percent(quality.with_lua, quality.stacks), percent(quality.native_complete, quality.stacks));
   const auto part = [&](std::string_view what, std::int64_t count) {
     if (count != 0) fmt::format_to(out, "; {} {:.2f} %", what, percent(count, quality.with_lua));
@@ -103,13 +131,16 @@ std::string summary_text(const Profile& profile) {
   const Text out(text);
   for (const std::string& doubt : doubts(profile.doubt_facts())) fmt::format_to(out, "doubtful: {}\n  ", doubt);
   const bool of_time = about.unit == Unit::nanoseconds;
-  fmt::format_to(out, "{:.1f} s, {}{}{} samples of {} thread{}, {:.1f} ticks a second{}{}\n", seconds,
+  fmt::format_to(out, "{:.1f} s, {}{}{} sample{} of {} thread{}; looked {:.1f} times a second{}{}\n", seconds,
                  of_time ? "" : amount_text(profile.weight(), about.unit), of_time ? "" : " in ", profile.samples(),
-                 profile.threads().size(), profile.threads().size() == 1 ? "" : "s", ticks_a_second,
-                 about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
+                 profile.samples() == 1 ? "" : "s", profile.threads().size(), profile.threads().size() == 1 ? "" : "s",
+                 ticks_a_second, about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
   add_stops(profile, ticks_a_second, out);
   if (profile.quality().stacks != 0) add_vm_states(profile, out), add_quality(profile.quality(), out);
-  fmt::format_to(out, "  lost: {}; thread asleep at {} ticks\n", losses_text(profile.losses()), profile.idle());
+  add_losses(profile, out);
+  if (profile.idle() != 0)
+    fmt::format_to(out, "  asleep: at {} tick{} a thread slept, which is no sample (--idle makes it one)\n",
+                   profile.idle(), profile.idle() == 1 ? "" : "s");
   if (profile.waiting() != 0) {
     const std::int64_t could_run = profile.waiting() + profile.quality().stacks + profile.total_losses();
     fmt::format_to(out, "  waited for a CPU at {} ticks, {:.0f} % of the ticks at which a thread could have run\n",

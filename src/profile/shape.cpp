@@ -5,23 +5,14 @@
 namespace luaspy {
 namespace {
 
-std::optional<std::regex> compiled(const std::string& pattern) {
+std::optional<Pattern> compiled(const std::string& pattern) {
   if (pattern.empty()) return {};
-  return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
+  return Pattern::compile(pattern).value();
 }
 
 Frame state_marker(VmState state) { return marker(fmt::format("[{}]", name(state))); }
 
 }  // namespace
-
-std::optional<std::string> pattern_error(const std::string& pattern) {
-  try {
-    compiled(pattern);
-  } catch (const std::regex_error& error) {
-    return fmt::format("{} is no regular expression: {}", pattern, error.what());
-  }
-  return {};
-}
 
 Shaper::Shaper(const Shape& shape, const StackTable& source, StackTable& into)
     : shape_(shape), only_(compiled(shape.only)), ignore_(compiled(shape.ignore)), source_(source), into_(into) {}
@@ -84,12 +75,11 @@ StackTable::FrameId Shaper::shaped_frame(StackTable::FrameId frame) {
   return known = into_.intern(shown);
 }
 
-bool Shaper::has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack) {
+bool Shaper::has_match(const Pattern& pattern, std::vector<std::int8_t>& known, StackId stack) {
   return climb(known, std::int8_t{-1}, stack, [&](std::int8_t outer, StackTable::FrameId id) {
            const Frame& frame = source_.frames()[id];
            return static_cast<std::int8_t>(
-               outer != 0 ||
-               (shows(shape_.mode, frame) && std::regex_search(describe(frame, frame.line != 0), pattern)));
+               outer != 0 || (shows(shape_.mode, frame) && pattern.found_in(describe(frame, frame.line != 0))));
          }) != 0;
 }
 

@@ -4,11 +4,11 @@
 
 #include <map>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
 #include "base/mode.h"
+#include "base/pattern.h"
 #include "profile/profile.h"
 
 namespace luaspy {
@@ -19,14 +19,12 @@ struct Shape {
   bool gc = false;           // an innermost frame for garbage collection
   bool vmstate = false;      // a root frame for the state of the VM
   bool processes = false;    // a root frame for each process
-  std::string only, ignore;  // regular expressions (ECMAScript), searched in the describe() texts of frames, with their
-                             // lines; "": none
+  std::string only, ignore;  // regular expressions (base/pattern.h), searched in the describe() texts of frames, with
+                             // their lines; "": none
 };
 
-// Why the pattern is not a regular expression; nullopt if it is one.
-std::optional<std::string> pattern_error(const std::string& pattern);
-
-// Converts stacks of `source` to stacks of `into`.
+// Converts stacks of `source` to stacks of `into`. The patterns of `shape` must be regular
+// expressions: the command line has checked them.
 class Shaper {
  public:
   Shaper(const Shape& shape, const StackTable& source, StackTable& into);
@@ -45,14 +43,14 @@ class Shaper {
   Root& root_of(VmState vm_state, const Profile::Thread& thread);
   StackId shaped(StackId stack, Root& root);
   StackTable::FrameId shaped_frame(StackTable::FrameId frame);  // not_shown: it is left out
-  bool has_match(const std::regex& pattern, std::vector<std::int8_t>& known, StackId stack);
+  bool has_match(const Pattern& pattern, std::vector<std::int8_t>& known, StackId stack);
   // The value of `stack` in `known`. If that is `unknown`, the value is next(value of the outer
   // stack, innermost frame), and is stored in `known`.
   template <typename Value, typename Next>
   Value climb(std::vector<Value>& known, Value unknown, StackId stack, Next next);
 
   Shape shape_;
-  std::optional<std::regex> only_, ignore_;
+  std::optional<Pattern> only_, ignore_;
   const StackTable& source_;
   StackTable& into_;
   std::map<std::pair<int, VmState>, Root> roots_;                // by process and state, if these have a frame

@@ -4,61 +4,32 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include "attach/halt.h"
 #include "attach/refusal.h"
+#include "base/paint.h"
 #include "base/say.h"
 #include "base/version.h"
 #include "output/output_file.h"
 #include "output/summary.h"
 #include "record/recording.h"
 #include "system/calls.h"
+#include "system/progress.h"
 #include "system/signals.h"
+#include "system/terminal.h"
 
 namespace luaspy {
 namespace {
 
 constexpr double raw_flush_s = 1;  // how much of a raw recording a crash may cost, without --every
 
-// By default, files are named after the program. `path`: as it was started, or where it is.
-std::string stem_of(const std::string& path, pid_t pid) {
-  std::string program = std::filesystem::path(path).filename().string();
-  if (const std::size_t deleted = program.find(' '); deleted != std::string::npos) program.resize(deleted);
-  return fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", pid);
+std::string progress_text(const Profile& profile, std::optional<double> duration, std::int64_t passed_ns) {
+  const double passed = static_cast<double>(passed_ns) / 1e9;
+  if (!duration) return fmt::format("{:.0f} s, {} samples", passed, profile.samples());
+  return fmt::format("{}{:.0f} s left, {} samples", system::progress_bar(passed / *duration),
+                     std::max(*duration - passed, 0.0), profile.samples());
 }
-
-// The progress of the recording, in one line of the terminal that is rewritten.
-class Progress {
- public:
-  explicit Progress(std::optional<double> duration) : duration_(duration), shown_(system::is_terminal(2)) {}
-  ~Progress() { clear(); }
-
-  void show(const Profile& profile, std::int64_t passed_ns) {
-    if (!shown_ || passed_ns < next_ns_) return;
-    next_ns_ = passed_ns + 500'000'000;
-    const double passed = static_cast<double>(passed_ns) / 1e9;
-    std::string bar;
-    if (duration_) {
-      constexpr std::size_t width = 24;
-      const auto full = static_cast<std::size_t>(std::min(passed / *duration_, 1.0) * width);
-      bar = fmt::format("[{}{}] ", std::string(full, '#'), std::string(width - full, '.'));
-    }
-    say("\r{}{:.0f}{} s, {} samples\x1b[K", bar, passed, duration_ ? fmt::format(" of {:g}", *duration_) : "",
-        profile.samples());
-    std::fflush(stderr);
-    is_there_ = true;
-  }
-  void clear() {
-    if (std::exchange(is_there_, false)) say("\r\x1b[K");
-  }
-
- private:
-  std::optional<double> duration_;
-  bool shown_, is_there_ = false;
-  std::int64_t next_ns_ = 0;
-};
 
 class Recorder : public Recording {
  public:
@@ -66,8 +37,7 @@ class Recorder : public Recording {
       : Recording(options.shape, !output.is_raw() && output.format().needs_order()),
         options_(options),
         family_(family),
-        output_(output),
-        progress_(options.duration) {
+        output_(output) {
     about_.luaspy = version;
     tell_program();
     about_.pid = family.target().target().process().pid();
@@ -95,7 +65,7 @@ class Recorder : public Recording {
       progress_.clear();
       say("{}", unheard_text);
     }
-    progress_.show(profile(), counts.duration_ns);
+    if (progress_.is_due()) progress_.show(progress_text(profile(), options_.duration, counts.duration_ns));
   }
   bool has_enough() override { return !failed_.has_value(); }
   void before_suspend() override { progress_.clear(); }
@@ -137,7 +107,7 @@ class Recorder : public Recording {
   const RecordOptions& options_;
   Family& family_;
   OutputFile& output_;
-  Progress progress_;
+  system::ProgressLine progress_;
   About about_;
   std::int64_t program_ns_ = 0;
   std::int64_t unheard_ = 0;
@@ -149,9 +119,10 @@ constexpr std::int64_t soon_ns = 500'000'000;  // too short a time to tell much 
 
 void print_end(const Profile& profile, const OutputFile& output, bool target_ended, bool written) {
   if (const std::string hottest = hottest_text(profile); !hottest.empty()) say("\n{}\n", hottest);
-  say("luaspy: {}", summary_text(profile));
+  constexpr int further_in = 2;
+  say("{}", wrapped("luaspy: " + summary_text(profile), system::terminal_of(2).width, further_in));
   if (target_ended) say("  the target has ended\n");
-  if (written && !output.to_stdout()) say("  written: {}\n  next: {}\n", output.path(), output.format().next_step);
+  if (written && !output.to_stdout()) say("  written: {}\n  next: {}\n", output.path(), output.next_step());
 }
 
 // Why there is nothing to show; no text: there is something.
@@ -180,12 +151,14 @@ Error why_nothing(const RecordOptions& options, Family& family, const Profile& p
 }  // namespace
 
 Result<int> record(const RecordOptions& options) {
+  if (const Result<const Format*> format = choose_format(options.format, options.output, nullptr); !format)
+    return format.error();
   SamplerOptions sampler_options;
   sampler_options.merging = {options.shape.mode == Mode::native, options.traces};
   sampler_options.idle = options.idle;
   std::optional<OutputFile> output;
   const auto open_output = [&](const std::string& program, pid_t pid) -> Result<void> {
-    Result<OutputFile> file = OutputFile::open({options.output, options.format, stem_of(program, pid)});
+    Result<OutputFile> file = OutputFile::open({options.output, options.format, default_stem(program, pid)});
     if (!file) return file.error();
     output = std::move(*file);
     return {};

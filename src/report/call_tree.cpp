@@ -82,8 +82,9 @@ class TreeText {
       line += (i == 0 ? "" : arrow) + shown(functions_.texts[tree_.nodes[chain[i]].function], style_);
     }
     const Cost& cost = tree_.nodes[chain.back()].cost;
-    text_ += fmt::format("  {:5.1f}   {:5.1f}  {}{}\n", percent(cost.total, whole_), percent(cost.own, whole_), prefix,
-                         line);
+    const double own = percent(cost.own, whole_);
+    text_ += fmt::format("  {:5.1f}   {}  {}{}\n", percent(cost.total, whole_),
+                         style_.paint(Paint::of_share(own), fmt::format("{:5.1f}", own)), prefix, line);
     return chain.back();
   }
 

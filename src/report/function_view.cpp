@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
+
+#include "base/pattern.h"
 
 namespace luaspy {
 namespace {
@@ -94,12 +95,8 @@ Result<std::vector<std::uint32_t>> find_functions(const FunctionTable& functions
   };
   collect([&](std::uint32_t i) { return functions.functions[i].name == wanted; });
   collect([&](std::uint32_t i) { return functions.texts[i] == wanted; });
-  try {
-    const std::regex pattern(wanted);
-    collect([&](std::uint32_t i) { return std::regex_search(functions.texts[i], pattern); });
-  } catch (const std::regex_error&) {
-    // Not a regular expression: it is searched for literally below.
-  }
+  const Pattern pattern = Pattern::lenient(wanted);
+  collect([&](std::uint32_t i) { return pattern.found_in(functions.texts[i]); });
   collect([&](std::uint32_t i) { return functions.texts[i].find(wanted) != std::string::npos; });
   if (!found.empty()) return found;
   const std::string near = near_names(functions, costs, wanted);
@@ -112,9 +109,9 @@ std::string function_text(const Profile& profile, const FunctionTable& functions
                           const TextStyle& style) {
   const std::int64_t whole = total_cost(profile, style.by);
   std::string text = fmt::format("{}\n  own {:.1f} % ({}), total {:.1f} % ({})",
-                                 shown(functions.texts[view.function], style), percent(view.cost.own, whole),
-                                 cost_text(view.cost.own, style), percent(view.cost.total, whole),
-                                 cost_text(view.cost.total, style));
+                                 style.paint(Ink::strong, shown(functions.texts[view.function], style)),
+                                 percent(view.cost.own, whole), cost_text(view.cost.own, style),
+                                 percent(view.cost.total, whole), cost_text(view.cost.total, style));
   if (view.recursive != 0)
     text += fmt::format("; calls itself in {:.1f} % of that", percent(view.recursive, view.cost.total));
   text += '\n';
@@ -122,10 +119,10 @@ std::string function_text(const Profile& profile, const FunctionTable& functions
     text += fmt::format("    {:5.1f}   {:5.1f} {:>9}  {}\n", percent(cost, view.cost.total), percent(cost, whole),
                         cost_text(cost, style), what);
   };
-  const auto table = [&](std::string_view heading, const std::vector<FunctionView::Relation>& relations,
+  const auto table = [&](std::string_view related, const std::vector<FunctionView::Relation>& relations,
                          std::string_view nobody) {
-    text += fmt::format("    %OfIt  %Total {:>9}  {}\n", cost_heading(style), heading);
-    if (heading == "Callees" && view.cost.own != 0) row(view.cost.own, "(its own)");
+    text += heading(fmt::format("    %OfIt  %Total {:>9}  {}", cost_heading(style), related), style);
+    if (related == "Callees" && view.cost.own != 0) row(view.cost.own, "(its own)");
     for (std::size_t i = 0; i < relations.size(); ++i) {
       if (i == static_cast<std::size_t>(style.top)) {
         text += fmt::format("                             {} more (--top)\n", relations.size() - i);

@@ -17,6 +17,7 @@ constexpr int slice_count = 50;
 constexpr int least_slices = 8;        // with samples in them; fewer show nothing
 constexpr int related_slices = 4;      // slices up to this distance may still be correlated
 constexpr double chance = 0.001;       // probability that chance alone makes a difference in any function
+constexpr double less_sure = 0.05;     // the same for Verdict::perhaps
 constexpr double least_share = 0.002;  // functions that cost less, in both recordings, are not compared
 constexpr double least_samples = 5;
 constexpr double least_difference = 0.003;  // of the total; smaller ones do not matter
@@ -102,7 +103,7 @@ int used_slices(const Sliced& cut) {
 
 // The value by which a function is compared, and how far it can be trusted.
 struct Estimate {
-  double value = 0, variance = 0;
+  double value = 0, variance = 0, independent = 0;  // independent: the variance if samples were that
 };
 
 // The variance of the sum of `residuals`, which belong to successive slices: that of independent
@@ -140,7 +141,7 @@ Estimate estimate(const Sliced& cut, const Slices* of_function, double seconds, 
   // little.
   const double p = std::clamp(expected + 1 / cut.samples, 0.0, 1.0);
   const double independent = p * (by == DiffBy::shares ? 1 - p : 1) / cut.samples * (whole / scale) * (whole / scale);
-  return {amount / scale, std::max(seen, independent)};
+  return {amount / scale, std::max(seen, independent), independent};
 }
 
 // The probability that |Student's t| exceeds `t`, by Wallace's normal approximation (1959).
@@ -232,13 +233,15 @@ double change_of_most(const std::vector<ProfileDiff::Row>& rows) {
   return ratios.size() % 2 == 1 ? ratios[middle] : (ratios[middle - 1] + ratios[middle]) / 2;
 }
 
-// `whole`: the total, in the same unit.
-ProfileDiff::Verdict verdict(const ProfileDiff::Row& row, double whole, double others) {
+// `whole`: the total, in the same unit. `perhaps`: what part of its interval a difference that may
+// be one has to exceed.
+ProfileDiff::Verdict verdict(const ProfileDiff::Row& row, double whole, double others, double perhaps) {
   using Verdict = ProfileDiff::Verdict;
   const double difference = row.difference();
-  if (std::abs(difference) <= row.interval || std::abs(difference) < least_difference * whole ||
+  if (std::abs(difference) <= perhaps * row.interval || std::abs(difference) < least_difference * whole ||
       std::abs(difference) < least_ratio * std::max(row.before, row.after))
     return Verdict::none;
+  if (std::abs(difference) <= row.interval) return Verdict::perhaps;
   if (row.before == 0) return Verdict::appeared;
   if (row.after == 0) return Verdict::vanished;
   if ((others - 1) * difference > 0 && std::abs(row.after - others * row.before) <= row.interval)
@@ -283,11 +286,15 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
     row.moved = pair.moved && amount_before > 0 && amount_after > 0;
     row.before = of_before.value, row.after = of_after.value;
     row.interval = std::sqrt(of_before.variance + of_after.variance);
+    if (const double independent = of_before.independent + of_after.independent; independent > 0)
+      diff.noise = std::max(diff.noise, row.interval / std::sqrt(independent));
     diff.rows.push_back(row);
   }
-  const double many = quantile(chance / static_cast<double>(std::max<std::size_t>(diff.rows.size(), 1)),
-                               std::max(used - 1, 1));
+  const auto compared = static_cast<double>(std::max<std::size_t>(diff.rows.size(), 1));
+  const int freedom = std::max(used - 1, 1);
+  const double many = quantile(chance / compared, freedom), fewer = quantile(less_sure / compared, freedom);
   for (ProfileDiff::Row& row : diff.rows) row.interval *= many;
+  diff.noise *= many;
   if (options.by == DiffBy::shares) diff.others = change_of_most(diff.rows);
   const auto whole_in_unit = [&](const ProfileDiff::Whole& whole) {
     const double amount = amount_of(whole.weight, diff.unit);
@@ -297,8 +304,14 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
                                         : 0;
   };
   const double whole = std::max(whole_in_unit(diff.before), whole_in_unit(diff.after));
-  for (ProfileDiff::Row& row : diff.rows)
-    row.verdict = diff.can_tell ? verdict(row, whole, diff.others) : ProfileDiff::Verdict::none;
+  for (ProfileDiff::Row& row : diff.rows) {
+    row.verdict = diff.can_tell ? verdict(row, whole, diff.others, fewer / many) : ProfileDiff::Verdict::none;
+    // The interval shrinks with the root of the number of samples.
+    const double ratio = row.interval / row.difference();
+    if (row.verdict == ProfileDiff::Verdict::perhaps)
+      row.needed = static_cast<std::int64_t>(
+          std::ceil(ratio * ratio * std::max(cut_before.samples, cut_after.samples)));
+  }
   std::ranges::stable_sort(diff.rows, std::greater(),
                            [](const ProfileDiff::Row& row) { return std::abs(row.difference()); });
   return diff;

@@ -32,6 +32,7 @@ struct DiffOptions {
 struct ProfileDiff {
   enum class Verdict : std::uint8_t {
     none,         // no significant difference
+    perhaps,      // chance makes one as large in any function in up to 5 of 100 comparisons: more samples would tell
     slower,       // costs more
     faster,       // costs less
     like_others,  // shares: changed like most others, because the total changed
@@ -44,6 +45,7 @@ struct ProfileDiff {
     double before = 0, after = 0;  // shares (1 is all), s/s or s, depending on options.by; for s, bytes or objects
     double interval = 0;           // of after - before, on both sides; holds for all rows together
     Verdict verdict = Verdict::none;
+    std::int64_t needed = 0;  // perhaps: samples in each recording, at which this difference would be certain
     double difference() const { return after - before; }
   };
   DiffOptions options;
@@ -51,6 +53,9 @@ struct ProfileDiff {
   std::vector<Row> rows;          // by |difference|, the largest first
   double others = 1;              // shares: the factor by which most functions' shares changed; 1 if unknown
   bool can_tell = true;           // false: the recordings are too short to find differences
+  // Differences of this many standard deviations of independent samples are beyond chance in every
+  // function: what a picture may show as a change.
+  double noise = 0;
   struct Whole {
     std::int64_t samples = 0;
     double seconds = 0;       // of the recording

@@ -53,6 +53,8 @@ std::string verdict_text(const ProfileDiff::Row& row, const ProfileDiff& diff) {
       return "new";
     case Verdict::vanished:
       return "gone";
+    case Verdict::perhaps:
+      return row.before > 0 ? change("perhaps") : "perhaps new";
     case Verdict::none:
       break;
   }
@@ -112,6 +114,19 @@ std::string how(const ProfileDiff& diff) {
   return text;
 }
 
+// What it takes to be sure of the largest difference that may be chance.
+std::string about_perhaps(const ProfileDiff& diff) {
+  const auto row = std::ranges::find(diff.rows, Verdict::perhaps, &ProfileDiff::Row::verdict);
+  if (row == diff.rows.end()) return {};
+  const ProfileDiff::Whole& longer = diff.before.samples > diff.after.samples ? diff.before : diff.after;
+  const double seconds = longer.seconds * static_cast<double>(row->needed) /
+                         static_cast<double>(std::max<std::int64_t>(longer.samples, 1));
+  return fmt::format(
+      "perhaps: chance makes such a difference, in any function, in up to 5 of 100 comparisons. If the first of them "
+      "is real, {} samples on each side would show it: {:.0f} s at this rate.\n",
+      row->needed, std::ceil(seconds));
+}
+
 std::string summary(const ProfileDiff& diff) {
   const auto whole = [&](const ProfileDiff::Whole& of) {
     return fmt::format("{} samples, {}{} in {:.2f} s", of.samples, amount_text(of.weight, diff.unit),
@@ -124,9 +139,11 @@ std::string summary(const ProfileDiff& diff) {
              faster = count(Verdict::faster) + count(Verdict::vanished);
   std::string text = fmt::format("total: before {}; after {}; ", whole(diff.before), whole(diff.after));
   if (!diff.can_tell) return text + "too short to tell a difference from chance.\n";
-  if (slower + faster == 0) return text + "no significant difference.\n";
-  return text + fmt::format("{} {} or new, {} {} or gone, {} without a significant difference.\n", slower,
-                            more_word(diff), faster, less_word(diff), count(Verdict::none));
+  if (slower + faster == 0) text += "no significant difference.\n";
+  else
+    text += fmt::format("{} {} or new, {} {} or gone, {} without a significant difference.\n", slower, more_word(diff),
+                        faster, less_word(diff), count(Verdict::none) + count(Verdict::perhaps));
+  return text + about_perhaps(diff);
 }
 
 }  // namespace
@@ -151,8 +168,15 @@ std::string diff_text(const ProfileDiff& diff, const TextStyle& style) {
     if (rows == static_cast<std::size_t>(style.top)) break;
     ++rows;
     add_row(amount(row.before, diff, false), amount(row.after, diff, false), amount(row.difference(), diff, true),
-            plus_minus + amount(row.interval, diff, false));
-    text += fmt::format("{:<15}  {}\n", verdict_text(row, diff), function_of(row, style));
+            diff.can_tell ? plus_minus + amount(row.interval, diff, false) : "");
+    const bool is_more = row.verdict == Verdict::slower || row.verdict == Verdict::appeared,
+               is_less = row.verdict == Verdict::faster || row.verdict == Verdict::vanished;
+    text += fmt::format("{}  {}\n",
+                        style.paint(is_more   ? Ink::hot
+                                    : is_less ? Ink::c
+                                              : Ink::plain,
+                                    fmt::format("{:<15}", verdict_text(row, diff))),
+                        function_of(row, style));
   }
   if (rows < diff.rows.size()) text += fmt::format("{:>42}{} more (--top)\n", "", diff.rows.size() - rows);
   return text + "\n" + summary(diff);

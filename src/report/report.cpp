@@ -20,6 +20,8 @@
 #include "report/report_text.h"
 #include "report/source_listing.h"
 #include "system/calls.h"
+#include "system/progress.h"
+#include "system/terminal.h"
 
 namespace luaspy {
 namespace {
@@ -28,7 +30,17 @@ Result<Profile> read_file(const std::string& path, const Shape& shape, const Raw
   std::ifstream in(path, std::ios::binary);
   if (!in || std::filesystem::is_directory(path))
     return Error{Cause::usage, fmt::format("Cannot read {}: no such file, or no permission.", path)};
-  Result<Profile> profile = read_raw(in, shape, window, keeps_order);
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(path, unknown);
+  system::ProgressLine progress;
+  const auto seen = [&](std::int64_t bytes) {
+    if (!progress.is_due()) return;
+    const double part = unknown || size == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(size);
+    progress.show(fmt::format("{}reading {}: {:.0f} of {:.0f} MB", system::progress_bar(part), path,
+                              static_cast<double>(bytes) / 1e6, unknown ? 0 : static_cast<double>(size) / 1e6));
+  };
+  Result<Profile> profile = read_raw(in, shape, window, keeps_order, seen);
+  progress.clear();
   if (!profile) return Error{profile.error().cause, fmt::format("{}: {}", path, profile.error().text)};
   profile->settle_names();
   return profile;
@@ -82,11 +94,14 @@ Result<Profile> read_for(const ReportOptions& options, const std::string& path, 
   return profile;
 }
 
+bool is_to_stdout(const ReportOptions& options) { return options.output.empty() || options.output == "-"; }
+
 TextStyle style_of(const ReportOptions& options, Unit unit) {
   std::setlocale(LC_CTYPE, "");
   const bool utf8 = std::string_view(nl_langinfo(CODESET)) == "UTF-8";
   const By by = options.by.empty() ? usual_by(unit) : options.by == "samples" ? By::samples : By::weight;
-  return {by, options.top, utf8 ? Charset::utf8 : Charset::ascii, unit};
+  const bool coloured = is_to_stdout(options) && system::terminal_of(1).colours;
+  return {by, options.top, utf8 ? Charset::utf8 : Charset::ascii, unit, Paint(coloured)};
 }
 
 // The recording's name without the usual extension.
@@ -108,28 +123,31 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
   if (!output) return output.error();
   const Result<void> written = output->write(*profile, {options.shape.lines, options.threads});
   if (!written) return written.error();
-  if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
+  if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());
   return 0;
 }
 
-Result<void> write_text(const ReportOptions& options, const std::string& text) {
-  const bool to_stdout = options.output.empty() || options.output == "-";
+// `width`: of the terminal, for text for people; 0: as it is.
+Result<void> write_text(const ReportOptions& options, const std::string& text, int width) {
+  const bool to_stdout = is_to_stdout(options);
   std::ofstream file;
   if (!to_stdout) file.open(options.output, std::ios::binary | std::ios::trunc);
   if (!to_stdout && !file) return Error{Cause::output, fmt::format("Cannot write {}.", options.output)};
   std::ostream& out = to_stdout ? std::cout : file;
-  out << text << std::flush;
+  constexpr int beside_columns = 36;  // functions that are wider than the terminal go on there
+  out << (to_stdout ? wrapped(text, width, beside_columns) : text) << std::flush;
   if (!out)
     return Error{Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.",
                                             to_stdout ? "the report" : options.output)};
   return {};
 }
 
-std::string head(const Profile& profile, const TextStyle& style) {
+std::string head(const ReportOptions& options, const Profile& profile, const TextStyle& style) {
   std::string text = fmt::format("{}: {}", displayable(profile.about.command, style.charset), summary_text(profile));
   if (style.charset == Charset::ascii) text = displayable(text, Charset::ascii, text.size());
   if (!profile.about.complete) text += "  the recording was cut off; this is what had been written by then\n";
-  return text;
+  constexpr int further_in = 2;
+  return is_to_stdout(options) ? wrapped(text, system::terminal_of(1).width, further_in) : text;
 }
 
 Result<std::string> functions_view(const ReportOptions& options, const Profile& profile, const TextStyle& style) {
@@ -188,11 +206,11 @@ Result<int> write_views(const ReportOptions& options) {
   if (options.states) add(states_text(*profile, style));
   if (options.by_thread) add(threads_text(*profile, style));
   if (text.empty()) {
-    add(head(*profile, style));
+    add(head(options, *profile, style));
     add(functions_text(*profile, style));
     add(lines_text(*profile, style));
   }
-  const Result<void> written = write_text(options, text);
+  const Result<void> written = write_text(options, text, system::terminal_of(1).width);
   if (!written) return written.error();
   return 0;
 }
@@ -203,7 +221,7 @@ std::string doubts_text(const Profile& profile) {
   return text;
 }
 
-Result<int> write_diff(const ReportOptions& options) {
+Result<int> write_diff(const ReportOptions& options, const Format* format) {
   const DiffBy by = options.by == "time" ? DiffBy::weight : options.by == "run" ? DiffBy::run : DiffBy::shares;
   const Result<Profile> before = read_for(options, options.diff[0], options.shape, true);
   if (!before) return before.error();
@@ -213,7 +231,6 @@ Result<int> write_diff(const ReportOptions& options) {
     return Error{Cause::usage, fmt::format("{} counts {}, {} counts {}: they cannot be compared.", options.diff[0],
                                            name(before->about.unit), options.diff[1], name(after->about.unit))};
   }
-  const Format* const format = choose_format(options.format, options.output);
   std::string text;
   if (format == nullptr) {
     const TextStyle style = style_of(options, after->about.unit);
@@ -226,17 +243,20 @@ Result<int> write_diff(const ReportOptions& options) {
     Result<OutputFile> output = OutputFile::open(
         {options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
     if (!output) return output.error();
+    const ProfileDiff diff = profile_diff(*before, *after, {by, options.total});
+    constexpr double nothing_is_beyond = 1e6;
     write_flamegraph_diff(*before, *after, by == DiffBy::shares ? Compared::shares : Compared::weights,
-                          {options.shape.lines, options.threads}, output->stream());
+                          diff.can_tell ? diff.noise : nothing_is_beyond, {options.shape.lines, options.threads},
+                          output->stream());
     const Result<void> finished = output->finish();
     if (!finished) return finished.error();
-    if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->format().next_step);
+    if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());
     return 0;
   } else {
     return Error{Cause::usage, fmt::format("A difference cannot be written as {}, only as text, folded or flamegraph.",
                                            format->name)};
   }
-  const Result<void> written = write_text(options, text);
+  const Result<void> written = write_text(options, text, format == nullptr ? system::terminal_of(1).width : 0);
   if (!written) return written.error();
   return 0;
 }
@@ -244,9 +264,17 @@ Result<int> write_diff(const ReportOptions& options) {
 }  // namespace
 
 Result<int> report(const ReportOptions& options) {
-  if (!options.diff.empty()) return write_diff(options);
-  if (const Format* const format = choose_format(options.format, options.output)) return write_format(options, *format);
-  return write_views(options);
+  const bool as_text = options.format.empty() && options.output.ends_with(text_ending);
+  const Result<const Format*> format = as_text ? nullptr : choose_format(options.format, options.output, nullptr);
+  if (!format) return format.error();
+  if (!options.diff.empty()) return write_diff(options, *format);
+  const bool has_view = !options.function.empty() || options.tree || !options.source.empty() || options.states ||
+                        options.by_thread;
+  if (*format != nullptr && has_view)
+    return Error{Cause::usage, fmt::format("--function, --tree, --source, --states and --by-thread are text: let the "
+                                           "name of the file end in {}, or leave the option out.",
+                                           text_ending)};
+  return *format != nullptr ? write_format(options, **format) : write_views(options);
 }
 
 }  // namespace luaspy

@@ -15,7 +15,7 @@ struct ReportOptions {
   std::string file;               // a raw recording
   std::vector<std::string> diff;  // or two: before and after
   std::string output;             // "-" or "": standard output for text; else as RecordOptions::output
-  std::string format;             // "": from output's ending, else text
+  std::string format;             // "": as output ends (.txt: text), else text
   Shape shape;
   bool threads = false;            // folded: a root frame for each thread
   std::string thread;              // its number or a part of its name; "": all

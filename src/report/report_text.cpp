@@ -11,11 +11,11 @@
 namespace luaspy {
 namespace {
 
-std::string table(const Profile& profile, const FunctionTable& functions, const TextStyle& style,
-                  std::string_view heading, const std::function<bool(const Frame&)>& has_row) {
+std::string table(const Profile& profile, const FunctionTable& functions, const TextStyle& style, std::string_view what,
+                  const std::function<bool(const Frame&)>& has_row) {
   const std::vector<Cost> all = costs(profile, functions, style.by);
   const std::int64_t whole = total_cost(profile, style.by);
-  std::string text = fmt::format("{}  {}\n", cost_columns_head(style), heading);
+  std::string text = heading(fmt::format("{}  {}", cost_columns_head(style), what), style);
   int shown_rows = 0, more = 0;
   for (const std::uint32_t function : most_expensive(all)) {
     const Cost& of = all[function];
@@ -79,13 +79,13 @@ std::string states_text(const Profile& profile, const TextStyle& style) {
   std::ranges::copy_if(all_doings, std::back_inserter(order),
                        [&](const Doing& doing) { return all[doing.index] != 0; });
   std::ranges::stable_sort(order, std::greater(), [&](const Doing& doing) { return all[doing.index]; });
-  std::string text = fmt::format("  Share {:>9}  State\n", cost_heading(style)), heading = "   %Own";
+  std::string text = heading(fmt::format("  Share {:>9}  State", cost_heading(style)), style), head = "   %Own";
   for (const Doing& doing : order) {
     text += fmt::format("  {:5.1f} {:>9}  {}\n", percent(all[doing.index], whole), cost_text(all[doing.index], style),
                         doing.name);
-    heading += fmt::format(" {:>7}", doing.heading);
+    head += fmt::format(" {:>7}", doing.heading);
   }
-  text += "\n" + heading + "  Function (file:line); shares of all\n";
+  text += '\n' + heading(head + "  Function (file:line); shares of all", style);
   const auto sum = [](const Doings& doings) {
     std::int64_t result = 0;
     for (const std::int64_t one : doings) result += one;
@@ -119,7 +119,8 @@ std::string threads_text(const Profile& profile, const TextStyle& style) {
   std::ranges::stable_sort(rows, std::greater(), &Row::cost);
   bool several = false;
   for (const Profile::Thread& thread : profile.threads()) several |= thread.pid != profile.threads().front().pid;
-  std::string text = fmt::format("  Share {:>9}  Thread, and what cost most in it\n", cost_heading(style));
+  std::string text = heading(fmt::format("  Share {:>9}  Thread, and what cost most in it", cost_heading(style)),
+                             style);
   for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(style.top); ++i) {
     const Profile::Thread& thread = profile.threads()[rows[i].thread];
     text += fmt::format(

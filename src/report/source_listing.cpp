@@ -99,7 +99,7 @@ std::string source_listing(std::string_view text, const std::map<int, LineCost>&
         start, (static_cast<std::size_t>(line) < starts.size() ? starts[static_cast<std::size_t>(line)] : text.size()) -
                    start);
   };
-  std::string listing = cost_columns_head(style) + "   Line\n";
+  std::string listing = heading(cost_columns_head(style) + "   Line", style);
   const std::size_t width = cost_columns_width(style);
   const std::string gap = fmt::format("{:>{}}\n", style.charset == Charset::utf8 ? "⋮" : ":", width + 10);
   int shown_to = 0, without_code = 0;

@@ -30,11 +30,15 @@ std::string cost_columns_head(const TextStyle& style) {
 
 std::string cost_columns(const Cost& cost, std::int64_t whole, const TextStyle& style) {
   const std::size_t width = amount_width(style);
-  return fmt::format("  {:5.1f}   {:5.1f} {:>{}} {:>{}}", percent(cost.own, whole), percent(cost.total, whole),
-                     cost_text(cost.own, style), width, cost_text(cost.total, style), width);
+  const double own = percent(cost.own, whole);
+  return fmt::format("  {}   {:5.1f} {:>{}} {:>{}}", style.paint(Paint::of_share(own), fmt::format("{:5.1f}", own)),
+                     percent(cost.total, whole), cost_text(cost.own, style), width, cost_text(cost.total, style),
+                     width);
 }
 
 std::size_t cost_columns_width(const TextStyle& style) { return cost_columns_head(style).size(); }
+
+std::string heading(std::string_view text, const TextStyle& style) { return style.paint(Ink::heading, text) + '\n'; }
 
 std::string shown(const std::string& text, const TextStyle& style) { return displayable(text, style.charset); }
 

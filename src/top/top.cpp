@@ -13,6 +13,8 @@
 #include "attach/halt.h"
 #include "attach/refusal.h"
 #include "base/say.h"
+#include "base/version.h"
+#include "output/output_file.h"
 #include "system/calls.h"
 #include "system/signals.h"
 #include "top/command_output.h"
@@ -78,8 +80,13 @@ void copy(TopFeed& feed, TopCounts& counts, TopTarget& target) {
 // Serves the user until `q`.
 class Watching {
  public:
-  Watching(TopFeed& feed, TopScreen& screen, double interval)
-      : feed_(feed), screen_(screen), view_(interval, screen.charset()) {}
+  // `written` receives a line for each file, to be told when the screen is left. `stem`: what files
+  // are called by default.
+  Watching(TopFeed& feed, TopScreen& screen, double interval, Mode mode, std::string stem,
+           std::vector<std::string>& written)
+      : feed_(feed), screen_(screen), view_(interval, screen.charset()), stem_(std::move(stem)), written_(written) {
+    view_.begin_with(mode);
+  }
 
   void run() {
     look();
@@ -88,7 +95,7 @@ class Watching {
       if (feed_.is_over() && !frozen_) freeze();
       if (frozen_ && !target_.ended) return;  // the requested duration is over
       if (!frozen_ && Clock::now() >= look_at_) look();
-      screen_.show(draw_top(view_, counts_, target_, screen_.size()));
+      screen_.show(draw_top(view_, counts_, target_, screen_.size(), pane_));
       if (!wait()) return;
     }
   }
@@ -117,16 +124,27 @@ class Watching {
   }
 
   bool press(const TopKey& key) {
-    const bool was_paused = view_.is_paused();
+    const bool was_paused = view_.is_paused(), was_naming = view_.is_naming_file();
+    const Mode was = view_.mode();
     switch (view_.press(key, counts_)) {
       case TopView::Request::quit:
         return false;
       case TopView::Request::reset:
         if (!frozen_) feed_.reset(), look();
         break;
+      case TopView::Request::write:
+        write();
+        break;
       case TopView::Request::none:
         break;
     }
+    if (view_.is_naming_file() && !was_naming) view_.propose_file(unused_name(stem_, formats().front().extension));
+    if (view_.mode() != was) {
+      feed_.show(view_.mode());
+      counts_ = {};  // even if the display is paused
+      look();
+    }
+    look_closer();
     if (was_paused && !view_.is_paused() && !frozen_) look();
     look_at_ = std::min(look_at_, Clock::now() + pause());
     return true;
@@ -139,7 +157,17 @@ class Watching {
     copy(feed_, fresh, target_);
     if (!view_.is_paused() || counts_.entries.empty()) counts_ = std::move(fresh);
     view_.show(counts_);
+    look_closer();
     look_at_ = Clock::now() + pause();
+  }
+  void look_closer() {
+    const std::optional<TopRow> row = view_.shows_pane() ? view_.selected() : std::nullopt;
+    pane_ = row ? sources_.pane_of(feed_.latest(*row)) : TopPane{};
+  }
+  void write() {
+    const Result<std::string> next = feed_.write(view_.file_name());
+    view_.tell(next ? "written: " + view_.file_name() : next.error().text);
+    if (next) written_.push_back(fmt::format("luaspy: written: {}\n  next: {}\n", view_.file_name(), *next));
   }
   // At the beginning, refresh sooner, so that something appears.
   Clock::duration pause() const {
@@ -165,6 +193,10 @@ class Watching {
   TopView view_;
   TopCounts counts_;
   TopTarget target_;
+  TopSources sources_;
+  TopPane pane_;
+  std::string stem_;
+  std::vector<std::string>& written_;
   Clock::time_point look_at_{};
   bool frozen_ = false;
 };
@@ -215,6 +247,22 @@ int wait_for_command(Family& family, CommandOutput* output) {
   return family.wait_for_exit();
 }
 
+About about_of(const TopOptions& options, Family& family) {
+  const Process& process = family.target().target().process();
+  About about;
+  about.luaspy = version;
+  about.command = process.command();
+  about.executable = process.executable();
+  about.pid = process.pid();
+  about.mode = name(options.mode);
+  about.rate = options.rate;
+  about.max_stopped = options.max_stopped;
+  about.started_s = std::chrono::duration_cast<std::chrono::seconds>(
+                        std::chrono::system_clock::now().time_since_epoch())
+                        .count();
+  return about;
+}
+
 Result<Family> open(const TopOptions& options) {
   SamplerOptions sampler;
   sampler.merging.native_only = options.mode == Mode::native;
@@ -250,18 +298,21 @@ Result<int> top(const TopOptions& options) {
   target.rate = options.rate;
   target.window = plain ? interval : window;
   if (output) target.output = output->path();
-  TopFeed feed(family, target, options.mode);
+  TopFeed feed(family, target, about_of(options, family), options.mode);
   LoopCounts counts;
   const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop};
   bool taken = true;
+  std::vector<std::string> written;
   if (plain) {
     run_both(family, loop, feed, counts, [&] { taken = print_tables(feed, interval, options.count); });
   } else {
     const std::unique_ptr<TopScreen> screen = TopScreen::open();
     if (screen == nullptr) return Error{Cause::usage, "There is no terminal to read keys from. --batch needs none."};
     system::before_end_at_once(TopScreen::leave_at_once);
-    run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval).run(); });
+    const std::string stem = default_stem(family.target().target().process().executable(), target.pid);
+    run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval, options.mode, stem, written).run(); });
   }
+  for (const std::string& line : written) say("{}", line);
   system::before_end_at_once(nullptr);
   if (counts.unheard != 0) say("{}", unheard_text);
   const int status = wait_for_command(family, output ? &*output : nullptr);

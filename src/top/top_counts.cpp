@@ -1,6 +1,7 @@
 #include "top/top_counts.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace luaspy {
@@ -17,14 +18,17 @@ std::vector<TopRow> top_rows(const TopCounts& counts, TopGrouping grouping) {
   constexpr std::size_t none = ~std::size_t{0};
   std::vector<std::size_t> row_of(grouping.lines ? counts.lines.size() : counts.functions.size(), none);  // of all
                                                                                                           // threads
+  std::map<std::pair<int, std::uint32_t>, std::size_t> row_of_process;
   for (const TopCounts::Entry& entry : counts.entries) {
     if (entry.kind != kind || entry.times.total.all == 0) continue;
-    TopRow row = {entry.b, 0, false, grouping.threads ? entry.a : TopRow::all_threads, entry.times};
+    TopRow row = {entry.b, 0, false, grouping.threads ? entry.a : TopRow::all_threads, 0, entry.times};
+    if (grouping.processes) row.pid = counts.threads[entry.a].pid;
     if (grouping.lines) {
       const TopCounts::FunctionLine& line = counts.lines[entry.b];
       row.function = line.function, row.line = line.line, row.is_near = line.is_near;
     }
-    std::size_t& known = row_of[entry.b];
+    std::size_t& known = grouping.processes ? row_of_process.try_emplace({row.pid, entry.b}, none).first->second
+                                            : row_of[entry.b];
     if (grouping.threads || known == none) {
       known = rows.size();
       rows.push_back(row);
@@ -52,8 +56,8 @@ TopRelations top_relations(const TopCounts& counts, TopCounts::Function function
       add(relations.function.times.total, entry.times.total);
     }
     if (entry.kind != TopCounts::Entry::Kind::call) continue;
-    if (entry.b == function) relations.callers.push_back({entry.a, 0, false, TopRow::all_threads, entry.times});
-    if (entry.a == function) relations.callees.push_back({entry.b, 0, false, TopRow::all_threads, entry.times});
+    if (entry.b == function) relations.callers.push_back({entry.a, 0, false, TopRow::all_threads, 0, entry.times});
+    if (entry.a == function) relations.callees.push_back({entry.b, 0, false, TopRow::all_threads, 0, entry.times});
   }
   sort_by_total(relations.callers);
   sort_by_total(relations.callees);

@@ -83,15 +83,17 @@ struct TopRow {
   int line = 0;  // 0: the function as a whole
   bool is_near = false;
   TopCounts::Thread thread = all_threads;
+  int pid = 0;  // one process; 0: all
   TopCounts::Times times;
 
   bool is_same(const TopRow& other) const {
-    return function == other.function && line == other.line && is_near == other.is_near && thread == other.thread;
+    return function == other.function && line == other.line && is_near == other.is_near && thread == other.thread &&
+           pid == other.pid;
   }
 };
 
 struct TopGrouping {
-  bool lines = false, threads = false;
+  bool lines = false, threads = false, processes = false;  // a row for each; at most one of the latter two
 };
 // In an arbitrary but stable order.
 std::vector<TopRow> top_rows(const TopCounts& counts, TopGrouping grouping);

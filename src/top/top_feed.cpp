@@ -1,6 +1,10 @@
 #include "top/top_feed.h"
 
+#include <fmt/format.h>
+
 #include <utility>
+
+#include "output/output_file.h"
 
 namespace luaspy {
 namespace {
@@ -11,39 +15,55 @@ TopTable::Thread name_of(Session& session, const Thread& thread) {
 
 }  // namespace
 
-TopFeed::TopFeed(Family& family, TopTarget target, Mode mode)
+TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode)
     : family_(family),
-      table_(static_cast<std::int64_t>(target.window * 1e9)),
+      recording_(Shape{.mode = mode}, true),
+      about_(std::move(about)),
       target_(std::move(target)),
-      mode_(mode) {}
+      shown_(mode) {
+  const auto window_ns = static_cast<std::int64_t>(target_.window * 1e9);
+  if (mode == Mode::native) tables_.emplace(mode, window_ns);
+  else
+    for (const Mode one : switched_modes) tables_.emplace(one, window_ns);
+}
 
+// Each table keeps what its mode shows, so that the modes can be switched at any time.
 void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
-  keep_shown(mode_, sample.stack);
   const std::lock_guard lock(mutex_);
-  table_.add(name_of(of, thread), tick.weight, sample);
+  recording_.add(of, thread, tick, sample);
+  const TopTable::Thread name = name_of(of, thread);
+  for (auto& [mode, table] : tables_) {
+    Sample shown = sample;
+    keep_shown(mode, shown.stack);
+    table.add(name, tick.weight, shown);
+  }
 }
 
-void TopFeed::add_idle(Session& of, const Thread& thread, const Tick&, std::int64_t) {
+void TopFeed::add_idle(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) {
   const std::lock_guard lock(mutex_);
-  table_.add_idle(name_of(of, thread));
+  recording_.add_idle(of, thread, tick, count);
+  for (auto& [mode, table] : tables_) table.add_idle(name_of(of, thread));
 }
 
-void TopFeed::add_waiting(Session& of, const Thread& thread, const Tick&, std::int64_t count) {
+void TopFeed::add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) {
   const std::lock_guard lock(mutex_);
-  table_.add_waiting(name_of(of, thread), count);
+  recording_.add_waiting(of, thread, tick, count);
+  for (auto& [mode, table] : tables_) table.add_waiting(name_of(of, thread), count);
 }
 
 void TopFeed::add_loss(Loss loss, std::int64_t count) {
   if (count == 0) return;
   const std::lock_guard lock(mutex_);
-  table_.add_loss(loss, count);
+  for (auto& [mode, table] : tables_) table.add_loss(loss, count);
+  recording_.add_loss(loss, count);
 }
 
 void TopFeed::look(const LoopCounts& counts) {
   if (counts.ticks != ticks_) {
     const std::lock_guard lock(mutex_);
-    table_.end_tick(counts.duration_ns - duration_ns_, counts.ticks - ticks_);
+    for (auto& [mode, table] : tables_) table.end_tick(counts.duration_ns - duration_ns_, counts.ticks - ticks_);
     ticks_ = counts.ticks, duration_ns_ = counts.duration_ns;
+    about_.ticks = ticks_, about_.duration_ns = duration_ns_, about_.system_share = counts.system_share;
   }
   constexpr std::chrono::milliseconds ask_again(250);
   if (system::Clock::now() - luas_asked_ > ask_again) ask_luas();
@@ -58,11 +78,13 @@ void TopFeed::ask_luas() {
   const std::lock_guard lock(mutex_);
   target_.lua_mapped |= lua_mapped;
   for (const std::string& lua : luas) {
-    if (lua.starts_with("LuaJIT")) table_.know_luajit();
+    if (!lua.starts_with("LuaJIT")) continue;
+    for (auto& [mode, table] : tables_) table.know_luajit();
   }
   if (!luas.empty()) target_.luas = std::move(luas);
   if (!command.empty() && family_.target().target().process().alive()) target_.command = std::move(command);
   target_.processes = family_.sessions().size();
+  about_.luas = target_.luas, about_.lua_mapped = target_.lua_mapped, about_.command = target_.command;
 }
 
 void TopFeed::end(const LoopCounts& counts) {
@@ -77,13 +99,40 @@ void TopFeed::end(const LoopCounts& counts) {
 
 void TopFeed::copy(TopCounts& counts, TopTarget& target) {
   const std::lock_guard lock(mutex_);
-  counts = table_.counts();
+  counts = tables_.at(shown_).counts();
   target = target_;
+}
+
+void TopFeed::show(Mode mode) {
+  const std::lock_guard lock(mutex_);
+  if (tables_.contains(mode)) shown_ = mode;
 }
 
 void TopFeed::reset() {
   const std::lock_guard lock(mutex_);
-  table_.reset();
+  for (auto& [mode, table] : tables_) table.reset();
+}
+
+std::optional<TopSeen> TopFeed::latest(const TopRow& row) {
+  const std::lock_guard lock(mutex_);
+  return tables_.at(shown_).latest(row);
+}
+
+Result<std::string> TopFeed::write(const std::string& path) {
+  if (path == "-") return Error{Cause::usage, "The screen is on standard output: name a file."};
+  const Result<const Format*> format = choose_format("", path, &formats().front());
+  if (!format) return format.error();
+  if ((*format)->write == nullptr)
+    return Error{Cause::usage, fmt::format("{}: only record writes this format, from the start.", path)};
+  const std::lock_guard lock(mutex_);
+  if (recording_.profile().samples() == 0) return Error{Cause::no_samples, "There is no sample yet."};
+  Result<OutputFile> output = OutputFile::open({path, std::string((*format)->name), ""});
+  if (!output) return output.error();
+  about_.complete = true;
+  recording_.tell(about_);
+  recording_.settle_names();
+  if (const Result<void> written = output->write(recording_.profile(), {}); !written) return written.error();
+  return output->next_step();
 }
 
 void TopFeed::wait_for_end(std::chrono::nanoseconds patience) {

@@ -5,8 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 
+#include "record/recording.h"
 #include "sampling/sampling_loop.h"
 #include "system/calls.h"
 #include "top/top_table.h"
@@ -15,8 +17,9 @@ namespace luaspy {
 
 class TopFeed : public SampleSink {
  public:
-  // `family` has to outlive it.
-  TopFeed(Family& family, TopTarget target, Mode mode);
+  // `family` has to outlive it. `about`: what is known of the recording before it begins. `mode`:
+  // which frames are shown.
+  TopFeed(Family& family, TopTarget target, About about, Mode mode);
 
   // The sampling side.
   void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) override;
@@ -32,7 +35,13 @@ class TopFeed : public SampleSink {
 
   // The drawing side.
   void copy(TopCounts& counts, TopTarget& target);
+  // From now on copy() gives what this mode shows, of all samples.
+  void show(Mode mode);
   void reset();
+  std::optional<TopSeen> latest(const TopRow& row);
+  // Writes everything that was seen since the start, in the format that the path's ending chooses;
+  // sampling waits meanwhile. Returns what to do with the file.
+  Result<std::string> write(const std::string& path);
   void want_no_more() { enough_ = true; }
   bool is_over() const { return over_; }
   // Waits until sampling is over, or for `patience`.
@@ -48,10 +57,12 @@ class TopFeed : public SampleSink {
   void ask_luas();
 
   Family& family_;
-  std::mutex mutex_;  // protects table_ and target_
-  TopTable table_;
+  std::mutex mutex_;  // protects tables_, shown_, recording_, about_ and target_
+  std::map<Mode, TopTable> tables_;
+  Recording recording_;
+  About about_;
   TopTarget target_;
-  const Mode mode_;
+  Mode shown_;
   // Used by the sampling side only.
   std::int64_t ticks_ = 0, duration_ns_ = 0;
   system::Clock::time_point luas_asked_{};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "top/top_pane.h"
 #include "top/top_view.h"
 
 namespace luaspy {
@@ -25,7 +26,8 @@ enum class TopStyle : std::uint8_t {
   collecting,
   compiling,
   no_lua,
-  idle,  // activities, in this order
+  waiting,
+  idle,  // activities, in this order; then who waits for a CPU, and nobody
   native,
   marker,
 };
@@ -46,16 +48,7 @@ struct TopSize {
 
 // Exactly `height` lines of at most `width` columns. What does not fit is cut; the view learns how
 // many of its items fit.
-std::vector<TopLine> draw_top(TopView& view, const TopCounts& counts, const TopTarget& target, TopSize size);
-
-// The following are used by the plain tables, too.
-std::vector<std::string> doubts_of(const TopCounts& counts, const TopTarget& target);
-double share(std::int64_t part, std::int64_t of);                                              // %; 0 if `of` is 0
-std::string threads_text(const TopCounts& counts, const TopTarget& target, bool since_start);  // "4 threads, 2 ran"
-std::string_view name(Activity activity);
-// unknown, so that no number is shown: PUC Lua's collector until it has been seen. absent: machine
-// code in PUC Lua.
-enum class Told { yes, unknown, absent };
-Told told(const TopCounts& counts, Activity activity);
+std::vector<TopLine> draw_top(TopView& view, const TopCounts& counts, const TopTarget& target, TopSize size,
+                              const TopPane& pane = {});
 
 }  // namespace luaspy

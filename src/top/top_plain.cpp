@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "top/top_lines.h"
+#include "top/top_text.h"
 
 namespace luaspy {
 

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "system/calls.h"
+#include "system/terminal.h"
 
 namespace luaspy {
 namespace {
@@ -45,10 +46,7 @@ void append(const char* capability) {
   restore.size += size;
 }
 
-bool wants_colours() {
-  const char* const no_colour = std::getenv("NO_COLOR");  // https://no-color.org: any value but an empty one
-  return (no_colour == nullptr || *no_colour == '\0') && has_colors();
-}
+bool wants_colours() { return !system::forbids_colours() && has_colors(); }
 
 constexpr short ground_pair(bool selected) { return selected ? 32 : 0; }
 
@@ -89,6 +87,8 @@ Colour colour_of(TopStyle style) {
       return {179, COLOR_YELLOW};
     case TopStyle::no_lua:
       return {109, COLOR_CYAN};
+    case TopStyle::waiting:
+      return {180, COLOR_YELLOW};
     case TopStyle::idle:
       return {243, -1};
     case TopStyle::native:

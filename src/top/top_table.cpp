@@ -191,6 +191,34 @@ void TopTable::count(const Look& look, Member span, std::int64_t sign) {
   counts_.entries[look.path->own_line].times.own.*span += weight;
 }
 
+bool TopTable::is_of(Index index, const TopRow& row) const {
+  using Kind = TopCounts::Entry::Kind;
+  const TopCounts::Entry& entry = counts_.entries[index];
+  if (entry.kind != (row.line != 0 ? Kind::line : Kind::function)) return false;
+  if (row.thread != TopRow::all_threads && entry.a != row.thread) return false;
+  if (row.pid != 0 && counts_.threads[entry.a].pid != row.pid) return false;
+  if (row.line == 0) return entry.b == row.function;
+  const TopCounts::FunctionLine& line = counts_.lines[entry.b];
+  return line.function == row.function && line.line == row.line && line.is_near == row.is_near;
+}
+
+std::optional<TopSeen> TopTable::latest(const TopRow& row) const {
+  const Look* found = nullptr;
+  const Path* before = nullptr;
+  for (auto look = looks_.rbegin(); look != looks_.rend(); ++look) {
+    const Path* const path = look->path.get();
+    if (path == nullptr || path == before) continue;
+    before = path;
+    const bool innermost = is_of(path->own_function, row) || is_of(path->own_line, row);
+    if (!innermost && (found != nullptr || std::ranges::none_of(path->totals, [&](Index i) { return is_of(i, row); })))
+      continue;
+    found = &*look;
+    if (innermost) break;
+  }
+  if (found == nullptr) return {};
+  return TopSeen{counts_.threads[found->thread].pid, found->path->stack};
+}
+
 void TopTable::end_tick(std::int64_t passed_ns, std::int64_t ticks) {
   clock_ += passed_ns;
   const auto count_tick = [&](const Tick& tick, Member span, std::int64_t sign) {

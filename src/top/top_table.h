@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "top/top_counts.h"
+#include "top/top_pane.h"
 
 namespace luaspy {
 
@@ -34,6 +35,9 @@ class TopTable {
   void reset();
 
   const TopCounts& counts() const { return counts_; }
+  // The latest stack of the window in which the row's function, or line, was innermost; if there is
+  // none, the latest with it at all.
+  std::optional<TopSeen> latest(const TopRow& row) const;
 
  private:
   using Index = std::uint32_t;
@@ -75,6 +79,7 @@ class TopTable {
   void tell_apart(Index function);
   void count(const Look& look, Member span, std::int64_t sign);
   void see(Index thread);
+  bool is_of(Index entry, const TopRow& row) const;
 
   std::int64_t window_;
   TopCounts counts_;

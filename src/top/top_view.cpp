@@ -6,6 +6,8 @@
 #include <functional>
 #include <tuple>
 
+#include "base/pattern.h"
+
 namespace luaspy {
 namespace {
 
@@ -27,10 +29,15 @@ std::string searched_text(const TopCounts& counts, const TopRow& row) {
   std::string text = describe(frame_of(counts, row), row.line != 0);
   if (row.thread != TopRow::all_threads)
     text += ' ' + counts.threads[row.thread].name + ' ' + std::to_string(counts.threads[row.thread].tid);
-  return lower(std::move(text));
+  return text;
 }
 
 }  // namespace
+
+std::string_view description(Mode mode) {
+  constexpr std::array<std::string_view, 4> texts = {"C and Lua", "Lua only", "native only", "everything"};
+  return texts[static_cast<std::size_t>(mode)];
+}
 
 TopView::TopView(double interval, Charset charset) : charset_(charset) {
   const auto place = std::ranges::find_if(intervals, [&](double one) { return one >= interval; });
@@ -42,7 +49,9 @@ double TopView::interval() const { return intervals[interval_]; }
 TopView::Request TopView::press(const TopKey& key, const TopCounts& counts) {
   using Kind = TopKey::Kind;
   Request request = Request::none;
-  if (editing_ && press_in_filter(key)) {
+  if (key.kind != Kind::none) message_.clear();
+  if (is_naming_file()) return press_in_file(key);
+  if (is_editing_filter() && press_in_filter(key)) {
     show(counts);
     return request;
   }
@@ -107,8 +116,27 @@ TopView::Request TopView::press_character(const std::string& text) {
     case 'p':
       paused_ = !paused_;
       break;
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+      column_ = static_cast<Column>(text[0] - '1');
+      break;
     case 't':
-      grouping_.threads = !grouping_.threads;
+      grouping_.threads = !grouping_.threads, grouping_.processes = false;
+      break;
+    case 'P':
+      grouping_.processes = !grouping_.processes, grouping_.threads = false;
+      break;
+    case 'v':
+      switch_mode();
+      break;
+    case 'd':
+      pane_ = !pane_;
+      break;
+    case 'o':
+      edits_ = Edits::file;
       break;
     case 'l':
       grouping_.lines = !grouping_.lines;
@@ -117,13 +145,13 @@ TopView::Request TopView::press_character(const std::string& text) {
       since_start_ = !since_start_;
       break;
     case '+':
-      interval_ = std::min(interval_ + 1, intervals.size() - 1);
-      break;
-    case '-':
       interval_ -= interval_ == 0 ? 0 : 1;
       break;
+    case '-':
+      interval_ = std::min(interval_ + 1, intervals.size() - 1);
+      break;
     case '/':
-      editing_ = page_ == Page::table;
+      if (page_ == Page::table) edits_ = Edits::filter;
       break;
     case '?':
     case 'h':
@@ -147,25 +175,42 @@ TopView::Request TopView::press_character(const std::string& text) {
   return Request::none;
 }
 
+// True if the text has used the key.
+bool TopView::edit(std::string& text, const TopKey& key) const {
+  constexpr std::size_t longest = 200;
+  if (key.kind == TopKey::Kind::backspace) return remove_last_character(text), true;
+  if (key.kind != TopKey::Kind::character) return false;
+  if (text.size() < longest) text += displayable(key.text, charset_);
+  return true;
+}
+
 // True if the filter has used the key.
 bool TopView::press_in_filter(const TopKey& key) {
-  constexpr std::size_t longest = 100;
-  switch (key.kind) {
-    case TopKey::Kind::character:
-      if (filter_.size() < longest) filter_ += displayable(key.text, charset_);
-      return true;
-    case TopKey::Kind::backspace:
-      remove_last_character(filter_);
-      return true;
-    case TopKey::Kind::escape:
-      filter_.clear(), editing_ = false;
-      return true;
-    case TopKey::Kind::enter:
-      editing_ = false;
-      return true;
-    default:
-      return false;
-  }
+  if (edit(filter_, key)) return true;
+  if (key.kind != TopKey::Kind::escape && key.kind != TopKey::Kind::enter) return false;
+  if (key.kind == TopKey::Kind::escape) filter_.clear();
+  edits_ = Edits::nothing;
+  return true;
+}
+
+TopView::Request TopView::press_in_file(const TopKey& key) {
+  if (edit(file_, key)) return Request::none;
+  if (key.kind == TopKey::Kind::escape || key.kind == TopKey::Kind::enter) edits_ = Edits::nothing;
+  return key.kind == TopKey::Kind::enter && !file_.empty() ? Request::write : Request::none;
+}
+
+std::optional<TopRow> TopView::selected() const {
+  if (cursor_ >= items_.size() || !items_[cursor_].can_be_chosen()) return {};
+  return items_[cursor_].row;
+}
+
+// The rows of another mode are other rows.
+void TopView::switch_mode() {
+  const auto now = std::ranges::find(switched_modes, mode_);
+  if (now == switched_modes.end()) return;
+  mode_ = now + 1 == switched_modes.end() ? switched_modes.front() : *(now + 1);
+  page_ = Page::table;
+  history_.clear(), chosen_.reset();
 }
 
 // Enter on the function whose relations are shown goes back; on another row, it shows that row's
@@ -222,11 +267,11 @@ void TopView::show(const TopCounts& counts) {
 
 void TopView::list_rows(const TopCounts& counts) {
   std::vector<std::pair<TopRow, std::string>> rows;
-  const std::string wanted = lower(filter_);
+  const Pattern wanted = Pattern::lenient(filter_, Pattern::Case::same);
   const bool by_text = column_ == Column::function;
   for (const TopRow& row : top_rows(counts, grouping_)) {
-    std::string text = by_text || !wanted.empty() ? searched_text(counts, row) : std::string();
-    if (wanted.empty() || text.find(wanted) != std::string::npos) rows.emplace_back(row, std::move(text));
+    std::string text = by_text || !filter_.empty() ? searched_text(counts, row) : std::string();
+    if (filter_.empty() || wanted.found_in(text)) rows.emplace_back(row, lower(std::move(text)));
   }
   // Largest first; ties are decided by the other columns, so that rows do not change places without
   // a cause.

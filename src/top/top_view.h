@@ -2,14 +2,20 @@
 // What the user has chosen to see in top, and how each key changes it. Independent of a terminal:
 // it receives keys, and top_lines draws its state.
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/display_text.h"
+#include "base/mode.h"
 #include "top/top_counts.h"
 
 namespace luaspy {
+
+// What the key "v" switches between, in this order. Mode::native is another way of sampling.
+inline constexpr std::array switched_modes = {Mode::merged, Mode::lua, Mode::all};
+std::string_view description(Mode mode);  // "C and Lua"
 
 struct TopKey {
   enum class Kind {
@@ -31,7 +37,7 @@ struct TopKey {
 class TopView {
  public:
   enum class Column { own_share, total_share, own_time, total_time, function };
-  enum class Request { none, quit, reset };
+  enum class Request { none, quit, reset, write };  // write: to file_name()
   enum class Page { table, relations, help };
 
   // A line of the page. `own`: the time in the function itself, shown next to its callees.
@@ -58,7 +64,19 @@ class TopView {
   TopGrouping grouping() const { return grouping_; }
   Column sorted_by() const { return column_; }
   const std::string& filter() const { return filter_; }
-  bool is_editing_filter() const { return editing_; }
+  bool is_editing_filter() const { return edits_ == Edits::filter; }
+  bool is_naming_file() const { return edits_ == Edits::file; }
+  const std::string& file_name() const { return file_; }
+  void propose_file(std::string name) { file_ = std::move(name); }
+  // Something to tell the user until the next key.
+  void tell(std::string message) { message_ = std::move(message); }
+  const std::string& message() const { return message_; }
+  // Which frames are shown.
+  void begin_with(Mode mode) { mode_ = mode; }
+  Mode mode() const { return mode_; }
+  bool shows_pane() const { return pane_ && page_ != Page::help; }
+  // What the cursor is on; nullopt: nothing.
+  std::optional<TopRow> selected() const;
   bool is_paused() const { return paused_; }
   bool is_since_start() const { return since_start_; }  // shares are of the whole time, not of the window
   double interval() const;                              // s
@@ -72,7 +90,11 @@ class TopView {
 
  private:
   Request press_character(const std::string& text);
+  enum class Edits { nothing, filter, file };
   bool press_in_filter(const TopKey& key);
+  Request press_in_file(const TopKey& key);
+  bool edit(std::string& text, const TopKey& key) const;
+  void switch_mode();
   void enter();
   void leave();
   void move(std::ptrdiff_t by);
@@ -83,10 +105,12 @@ class TopView {
 
   Charset charset_;
   Page page_ = Page::table;
+  Mode mode_ = Mode::merged;
   TopGrouping grouping_;
   Column column_ = Column::own_share;
-  std::string filter_;
-  bool editing_ = false, paused_ = false, since_start_ = false;
+  std::string filter_, file_, message_;
+  Edits edits_ = Edits::nothing;
+  bool paused_ = false, since_start_ = false, pane_ = false;
   std::size_t interval_ = 0;
   std::vector<Item> items_;
   std::vector<Item> history_;   // relations: the chosen functions; the last one is shown

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "attach/source_lines.h"
 #include "base/text.h"
-#include "dump/source_lines.h"
 #include "fuzz.h"
 #include "input/raw_reader.h"
 #include "output/flamegraph.h"
@@ -133,7 +133,7 @@ void raw(Bytes bytes) {
                "differences have no control characters");
   expect_plain(diff_folded(*profile, *profile, by, true), "folded differences have no control characters");
   std::ostringstream page;
-  write_flamegraph_diff(*profile, *profile, (more & 32) != 0 ? Compared::weights : Compared::shares, options, page);
+  write_flamegraph_diff(*profile, *profile, (more & 32) != 0 ? Compared::weights : Compared::shares, 4, options, page);
 }
 
 // The file belongs to this process, and is read like a file of a target.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "input/raw_reader.h"
 #include "output/flamegraph.h"
 #include "output/format.h"
 #include "profile/function_table.h"
@@ -33,6 +34,12 @@ TEST_CASE("folded", "[golden]") {
   golden::check("sample.lines.folded", written("folded", {.lines = true, .threads = true}));
 }
 
+TEST_CASE("svg", "[golden]") {
+  golden::check("sample.svg", written("svg", {}));
+  golden::check("sample.lines.svg", written("svg", {.lines = true, .threads = true}));
+  golden::check("sample.bytes.svg", written("svg", {}, Unit::bytes));
+}
+
 TEST_CASE("speedscope", "[golden]") {
   golden::check("sample.speedscope.json", written("speedscope", {}));
   const nlohmann::json json = nlohmann::json::parse(written("speedscope", {.lines = true}));
@@ -49,7 +56,7 @@ TEST_CASE("flame graph: what the page carries", "[golden]") {
   golden::check("sample.flamegraph.json", data_of(written("flamegraph", {})));
   CHECK(nlohmann::json::parse(data_of(written("flamegraph", {.lines = true}))).at("frames").at("line").at(2) == 12);
   std::ostringstream difference;
-  write_flamegraph_diff(sample_profile(), sample_profile(), Compared::weights, {}, difference);
+  write_flamegraph_diff(sample_profile(), sample_profile(), Compared::weights, 2, {}, difference);
   golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
 }
 
@@ -73,7 +80,7 @@ TEST_CASE("a profile of bytes in each format", "[golden]") {
   check("firefox", "sample.bytes.firefox.json");
   golden::check("sample.bytes.flamegraph.json", data_of(written("flamegraph", {}, Unit::bytes)));
   std::ostringstream difference;
-  write_flamegraph_diff(sample_profile(Unit::bytes), sample_profile(Unit::bytes), Compared::shares, {}, difference);
+  write_flamegraph_diff(sample_profile(Unit::bytes), sample_profile(Unit::bytes), Compared::shares, 2, {}, difference);
   golden::check("sample.bytes.flamegraph_diff.json", data_of(difference.str()));
 }
 
@@ -81,6 +88,17 @@ TEST_CASE("a profile of bytes in each format", "[golden]") {
 TEST_CASE("raw recordings, of time and of bytes", "[golden]") {
   golden::check("sample.luaspy", sample_recording(Unit::nanoseconds));
   golden::check("sample.bytes.luaspy", sample_recording(Unit::bytes));
+}
+
+TEST_CASE("reading a raw recording tells how far it is", "[golden]") {
+  const std::string recording = sample_recording(Unit::nanoseconds);
+  std::istringstream in(recording);
+  std::int64_t last = 0;
+  REQUIRE(read_raw(in, {}, {}, true, [&](std::int64_t bytes) {
+    CHECK(bytes > last);
+    last = bytes;
+  }));
+  CHECK(last == static_cast<std::int64_t>(recording.size()));
 }
 
 TEST_CASE("the same profile gives the same pprof, whenever it is written", "[golden]") {

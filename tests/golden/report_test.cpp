@@ -80,7 +80,8 @@ TEST_CASE("differences in text", "[golden]") {
                {"", "näher (b.lua:3)", false, 0, 0.03, 0.01, Verdict::appeared},
                {"gone (a.lua:9)", "", false, 0.02, 0, 0.01, Verdict::vanished},
                {"", "once [C]", false, 0, 0.002, 0.01, Verdict::none},
-               {"same [C]", "same [C]", false, 0.1, 0.1, 0.011, Verdict::none}};
+               {"same [C]", "same [C]", false, 0.1, 0.1, 0.011, Verdict::none},
+               {"more (a.lua:5)", "more (a.lua:5)", false, 0.148, 0.19, 0.051, Verdict::perhaps, 14'752}};
   diff.others = 0.95;
   diff.before = {10'000, 10.01, 9'980'000'000}, diff.after = {12'000, 12.02, 11'990'000'000};
   std::string text = diff_text(diff, {});

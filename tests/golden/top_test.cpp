@@ -72,14 +72,15 @@ TopTarget sample_target() {
 }
 
 // `styled`: text that is not plain becomes "{style:text}".
-std::string text_of(TopView& view, const TopTarget& target, TopSize size, bool styled = false) {
-  static constexpr std::array styles = {"plain", "bold",     "dim",           "heading", "sorted", "warning",
-                                        "key",   "hot",      "warm",          "lua",     "c",      "code",
-                                        "gc",    "compiler", "native-thread", "idle",    "native", "marker"};
+std::string text_of(TopView& view, const TopTarget& target, TopSize size, bool styled = false,
+                    const TopPane& pane = {}) {
+  static constexpr std::array styles = {"plain",         "bold",    "dim",  "heading", "sorted", "warning", "key",
+                                        "hot",           "warm",    "lua",  "c",       "code",   "gc",      "compiler",
+                                        "native-thread", "waiting", "idle", "native",  "marker"};
   const TopCounts counts = sample_counts();
   view.show(counts);
   std::string text;
-  for (const TopLine& line : draw_top(view, counts, target, size)) {
+  for (const TopLine& line : draw_top(view, counts, target, size, pane)) {
     if (styled && line.selected) text += '>';
     for (const TopSpan& span : line.spans) {
       const bool marked = styled && span.style != TopStyle::plain && !span.text.empty();
@@ -114,6 +115,20 @@ TEST_CASE("top: 60 columns, ASCII, without colours, ended, by thread and line", 
   TopTarget target = sample_target();
   target.ended = true;
   golden::check("top.narrow.txt", text_of(view, target, {60, 20, false}));
+}
+
+TEST_CASE("top: 40 columns", "[golden]") {
+  TopView view(1, Charset::utf8);
+  golden::check("top.40.txt", text_of(view, sample_target(), {40, 20}));
+}
+
+TEST_CASE("top: the stack of a row", "[golden]") {
+  TopView view(1, Charset::utf8);
+  press(view, "d");
+  TopPane pane = {true, true, {}};
+  for (int i = 20; i > 0; --i)
+    pane.rows.push_back({lua("fib", "/srv/shop/app/math/numbers.lua", 3, 4), "return fib(n - 1) + fib(n - 2)"});
+  golden::check("top.pane.txt", text_of(view, sample_target(), {80, 24}, false, pane));
 }
 
 TEST_CASE("top: callers and callees, help", "[golden]") {

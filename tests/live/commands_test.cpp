@@ -415,7 +415,7 @@ TEST_CASE("output that cannot be written", "[commands]") {
   for (const std::string& file : {folder.path("missing/profile"), folder.path()}) {
     const Finished finished = record(file);
     check(finished, 8, "Cannot write " + file);
-    CHECK(finished.err.find("ticks a second") == std::string::npos);  // printed before the recording, not after it
+    CHECK(finished.err.find("times a second") == std::string::npos);  // printed before the recording, not after it
   }
   const Finished full = record("/dev/full");
   check(full, 8, "Cannot write all of /dev/full");
@@ -514,6 +514,10 @@ TEST_CASE("nothing is started if the output cannot be written", "[commands]") {
   check(luaspy(Words{"record", "-o", folder.path("none/profile.html")} + touch), 8,
         "Cannot write .*: No such file or directory\\.\n$");
   check(luaspy(Words{"record", "-o", folder.path()} + touch), 8, "Cannot write .*: Is a directory\\.\n$");
+  const std::string script = folder.write("my.lua", "as before\n");
+  check(luaspy(Words{"record", "-o", script} + touch), 2,
+        "^luaspy: [^\n]*my\\.lua: no format has the ending \\.lua\\. Those that there are: \\.html, \\.svg, [^\n]*\n$");
+  CHECK(read_file(script) == "as before\n");
   CHECK_FALSE(std::filesystem::exists(marker));
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 #include <regex>
+#include <sstream>
 
+#include "base/display_text.h"
 #include "support/harness.h"
 
 namespace luaspy::live {
@@ -42,8 +44,9 @@ TEST_CASE("a program that waits for its input", "[dump]") {
   check_matches(text,
                 "ask \\(.*ask.lua:3\\)\n        > return io.read\\(\\)\n        parameter question = \"READY\\\\n\"\n  "
                 "      vararg    \\(vararg\\) 1 = 1\n        vararg    \\(vararg\\) 2 = nil\n");
-  check_matches(text, "Lua 5.4.3-5.4.9 at 0x[0-9a-f]+: 0.0 MB in use; collector in GCS[a-z]+ \\(");
-  CHECK(text.find("stood still") == std::string::npos);  // a sleeping thread is not stopped
+  check_matches(text,
+                "Lua 5.4.3-5.4.9 at 0x[0-9a-f]+: 0.0 MB of Lua objects; its garbage collector is in GCS[a-z]+ \\(");
+  CHECK(text.find("held the running") == std::string::npos);  // a sleeping thread is not stopped
   CHECK(text.find("debug hook") == std::string::npos);
 }
 
@@ -141,9 +144,11 @@ TEST_CASE("ten thousand waiting coroutines are some lines", "[dump]") {
   check_matches(text, "coroutines: 10000 suspended, 1 not started\n");
   check_matches(text,
                 "\n7500 coroutines suspended, with body .*:3\\)\n    coroutine.yield \\[C\\]\n    .*receive.* "
-                "\\(.*:2\\)\n    .* \\(.*:3\\)\n");
-  check_matches(text,
-                "\n2500 coroutines suspended, with body .*:4\\)\n    coroutine.yield \\[C\\]\n    .* \\(.*:4\\)\n");
+                "\\(.*:2\\)\n        > .*\n    .* \\(.*:3\\)\n        > .*\n    at 0x[0-9a-f]+, 0x[0-9a-f]+, "
+                "0x[0-9a-f]+ and 7497 more\n");
+  check_matches(
+      text,
+      "\n2500 coroutines suspended, with body .*:4\\)\n    coroutine.yield \\[C\\]\n    .* \\(.*:4\\)\n        > ");
   CHECK(std::count(text.begin(), text.end(), '\n') < 60);
 
   Running working(lua({script, "work"}, name));
@@ -163,6 +168,102 @@ TEST_CASE("ten thousand waiting coroutines are some lines", "[dump]") {
     CHECK(alive >= 10000);
     CHECK(alive <= 10002);
   }
+}
+
+TEST_CASE("30 handlers that wait in one function are told apart, and a failed one says why", "[dump]") {
+  const Folder folder;
+  const std::string script = folder.write("handlers.lua",
+                                          "local function wait_for(fd, mode)\n"
+                                          "  local answer = coroutine.yield(fd, mode)\n  return answer\n"
+                                          "end\n"
+                                          "local function handler(id)\n"
+                                          "  local name = 'client ' .. id\n"
+                                          "  wait_for(100 + id, 'read')\n"
+                                          "  return name\n"
+                                          "end\n"
+                                          "local all = {}\n"
+                                          "for i = 1, 30 do\n"
+                                          "  all[i] = coroutine.create(handler) coroutine.resume(all[i], i)\n"
+                                          "end\n"
+                                          "all[31] = coroutine.create(function(t) return t.x.y end)\n"
+                                          "coroutine.resume(all[31], {})\n"
+                                          "print('READY') io.flush()\n"
+                                          "if arg[1] == 'wait' then io.read() end\n"
+                                          "while true do end\n");
+  const std::string name = GENERATE(as<std::string>{}, "debian-lua5.1-bookworm", "debian-lua5.4-bookworm",
+                                    "debian-luajit-bookworm");
+  const std::string mode = GENERATE("wait", "work");
+  INFO(name << ' ' << mode);
+  Running running(lua({script, mode}, name));
+  running.read_until("READY");
+  const std::string text = dump_text(running, {"--coroutines", "--locals"});
+  check_matches(text, "\n30 coroutines suspended, with body .*handlers.lua:5\\)\n");
+  check_matches(text, "        > wait_for\\(100 \\+ id, 'read'\\)\n");
+  check_matches(text,
+                "\n1 coroutine failed, with body .*handlers.lua:14\\)\n    error: .*handlers.lua:14: attempt to "
+                "index .*a nil value");
+  for (int i = 1; i <= 30; ++i) {
+    check_matches(
+        text,
+        fmt::format("    coroutine at 0x[0-9a-f]+\n(        coroutine.yield: .*\n)?        [^\n]*: fd = {}, mode = "
+                    "\"read\"\n        [^\n]*: id = {}, name = \"client {}\"\n",
+                    100 + i, i, i));
+  }
+  if (name != "debian-luajit-bookworm")
+    // What a collection has cleared since is not shown.
+    check_matches(text, "coroutine.yield: \\(C argument\\) 1 = 1[0-3][0-9], \\(C argument\\) 2 = \"read\"\n");
+  CHECK(text.find("1 = nil") == std::string::npos);
+  const nlohmann::json json = dump(running.pid(), {"--coroutines", "--locals"});
+  std::size_t details = 0;
+  for (const nlohmann::json& group : json.at("states").at(0).at("groups")) {
+    if (group.contains("details")) details += group.at("details").size();
+    if (group.at("status") == "failed") CHECK(group.at("errors").size() == 1);
+  }
+  CHECK(details >= 31);
+}
+
+TEST_CASE("a table has the size that it has, or that could be counted", "[dump]") {
+  const Folder folder;
+  const std::string script = folder.write(
+      "tables.lua",
+      "local function wait(some, many, huge)\n"
+      "  print('READY') io.flush() io.read()\n"
+      "  return some, many, huge\n"
+      "end\n"
+      "local function filled(n) local t = {} for i = 1, n do t[i] = i end return t end\n"
+      "wait(filled(20), filled(60000), filled(300000))\n");
+  const std::string name = GENERATE(as<std::string>{}, "debian-lua5.1-bookworm", "debian-lua5.4-bookworm",
+                                    "debian-luajit-bookworm");
+  INFO(name);
+  Running running(lua({script}, name));
+  running.read_until("READY");
+  const auto dumped = [&] { return dump_text(running, {"--locals"}); };
+  running.await("it reads", [&] { return dumped().find("waits in read(") != std::string::npos; });
+  const std::string text = dumped();
+  check_matches(text, "some = \\{1, 2, 3, 4, 5, 6, 7, 8, …\\(12 more\\)\\}");
+  check_matches(text, "many = \\{1, 2, 3, 4, 5, 6, 7, 8, …\\(59992 more\\)\\}");
+  check_matches(text, "huge = \\{1, 2, 3, 4, 5, 6, 7, 8, …\\([0-9]+ more counted, but not all\\)\\}");
+}
+
+TEST_CASE("on a terminal dump has colours and fits its width; NO_COLOR is honoured", "[dump]") {
+  Running running(lua({"-e", "print('READY') io.flush() io.read()"}));
+  running.read_until("READY");
+  const auto on_terminal = [&](const std::string& environment) {
+    return run({"script", "-qec",
+                fmt::format("stty cols 50; env {} TERM=xterm '{}' dump --pid {}", environment, LUASPY_PROGRAM,
+                            running.pid()),
+                "/dev/null"})
+        .out;
+  };
+  const std::string coloured = on_terminal("-u NO_COLOR"), plain = on_terminal("NO_COLOR=1");
+  INFO(coloured);
+  CHECK(coloured.find("\x1b[1;36mThread ") != std::string::npos);
+  CHECK(plain.find('\x1b') == std::string::npos);
+  std::istringstream lines(plain);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(' ', line.find_first_not_of(' ')) != std::string::npos) CHECK(columns(line) <= 51);  // with its "\r"
+  }
+  CHECK(dump_text(running, {}).find('\x1b') == std::string::npos);
 }
 
 }  // namespace luaspy::live

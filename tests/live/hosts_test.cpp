@@ -132,7 +132,7 @@ void check(Running& server, const std::vector<std::string>& functions, const std
                                                                          : 0.15) *
                                                   static_cast<double>(all));
   std::smatch complete;
-  REQUIRE(std::regex_search(recorded.err, complete, std::regex("native part complete ([0-9.]+) %")));
+  REQUIRE(std::regex_search(recorded.err, complete, std::regex("([0-9.]+) % reach")));
   CHECK(std::stod(complete[1]) >= 99.9);
   INFO("the C function " << c_function);
   CHECK(c_function_seen);

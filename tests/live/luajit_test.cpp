@@ -85,8 +85,7 @@ Recorded record(const Running& running) {
       samples += stack.count;
       recorded.stacks.push_back(stack);
     }
-    recorded.native_complete = std::min(recorded.native_complete,
-                                        number(finished.err, "native part complete ([0-9.]+) %", 0));
+    recorded.native_complete = std::min(recorded.native_complete, number(finished.err, "([0-9.]+) % reach", 0));
     recorded.unusable = std::max(recorded.unusable, number(finished.err, "no Lua call readable ([0-9.]+) %", 0));
   }
   INFO(recorded.summaries);

@@ -129,7 +129,7 @@ void check_recorded(const Finished& finished) {
   CHECK(all > 0);  // more if the machine is not busy
   CHECK(right == all);
   std::smatch found;
-  REQUIRE(std::regex_search(finished.err, found, std::regex("native part complete ([0-9.]+) %")));
+  REQUIRE(std::regex_search(finished.err, found, std::regex("([0-9.]+) % reach")));
   CHECK(std::stod(found[1]) >= 99);
 }
 

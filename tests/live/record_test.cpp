@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -118,7 +119,30 @@ TEST_CASE("samples that were not asked for are left out, and told", "[record]") 
     CHECK(!has(stack, "tostring [C]"));
   }
   for (const Finished& finished : {only, ignore}) CHECK(finished.err.find(" left out as asked") != std::string::npos);
-  CHECK(luaspy({"record", "--only", "(", "--pid", target.pid()}).status == 2);
+  const Finished wrong = luaspy({"record", "--only", "(", "--pid", target.pid()});
+  CHECK(wrong.status == 2);
+  CHECK(wrong.err.starts_with("luaspy: --only: ( is no regular expression: missing ): ("));
+  CHECK(std::count(wrong.err.begin(), wrong.err.end(), '\n') == 1);
+}
+
+// Trying one way after another would take 2^60 steps for this name.
+TEST_CASE("no pattern makes luaspy slow", "[record]") {
+  const Folder folder;
+  const std::string name(60, 'a'), pattern = "(a+)+b", raw = folder.path("long.luaspy");
+  const std::string file = folder.write(
+      "long.lua", fmt::format("function {0}() local x = 0 for i = 1, 1e5 do x = x + i end return x end\n"
+                              "while os.clock() < 0.5 do {0}() end",
+                              name));
+  Words command = {"record", "--ignore", pattern, "-o", raw, "--"};
+  for (const std::string& word : target(lua54).command) command.push_back(word);
+  command.push_back(file);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(luaspy(command).status == 0);
+  CHECK(luaspy({"report", raw, "--only", name}).out.find(name) != std::string::npos);
+  CHECK(luaspy({"report", raw, "--ignore", pattern}).status == 0);
+  CHECK(luaspy({"report", raw, "--only", pattern}).status == 11);
+  CHECK(luaspy({"report", raw, "--function", pattern}).status == 2);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
 }
 
 TEST_CASE("the collector is a frame of its own if that is asked for", "[record]") {
@@ -178,7 +202,7 @@ TEST_CASE("a terminal sees how far the recording is", "[record]") {
        "/dev/null"});
   CHECK(finished.status == 0);
   INFO(finished.out);
-  CHECK(std::regex_search(finished.out, std::regex("\r\\[#{8,16}\\.{8,16}\\] 1 of 2 s, [0-9]+ samples")));
+  CHECK(std::regex_search(finished.out, std::regex("\r\\[#{8,16}\\.{8,16}\\] 1 s left, [0-9]+ samples")));
   CHECK(finished.out.find("\r\x1b[K") != std::string::npos);
   CHECK(finished.out.find("written: ") != std::string::npos);
 }

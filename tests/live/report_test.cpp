@@ -166,7 +166,25 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
                 "no samples of a thread nobody. Its threads: " + thread[1].str() + " [a-z]+");
   check_refused({raw, "--from", "1000"}, 11, "no samples between --from and --to; it lasts");
   check_refused({raw, "--only", "nothing"}, 11, "--only and --ignore leave no sample");
+  const auto on_terminal = [&](const std::string& environment) {
+    return run({"script", "-qec",
+                fmt::format("stty cols 60; env {} TERM=xterm '{}' report '{}'", environment, LUASPY_PROGRAM, raw),
+                "/dev/null"})
+        .out;
+  };
+  CHECK(has(on_terminal("-u NO_COLOR"), "\x1b\\[1;36m +%Own"));
+  CHECK(on_terminal("NO_COLOR=1").find('\x1b') == std::string::npos);
+  CHECK(overview.find('\x1b') == std::string::npos);
   check_refused({raw, "-f", "raw"}, 2, "is already");
+  check_refused({raw, "-o", folder.path("jit.html.old")}, 2, "no format has the ending .old");
+  check_refused({raw, "--tree", "-o", folder.path("tree.svg")}, 2, "are text: let the name of the file end in .txt");
+  CHECK(report({raw, "-o", folder.path("it's.txt")}).empty());
+  CHECK(read_file(folder.path("it's.txt")) == report({raw}));
+  const Finished picture = luaspy({"report", raw, "-o", folder.path("it's.folded")});
+  CHECK(picture.err.find("next: flamegraph.pl '") != std::string::npos);
+  CHECK(picture.err.find("it'\\''s.folded'") != std::string::npos);
+  CHECK(report({raw, "-o", folder.path("jit.svg")}).empty());
+  CHECK(read_file(folder.path("jit.svg")).find("<svg ") != std::string::npos);
   check_refused({path}, 2, "no raw recording");
   check_refused({folder.path("none")}, 2, "Cannot read .*none");
   check_refused({raw, "--tree", "-f", "folded"}, 2, "excludes");

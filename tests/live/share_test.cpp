@@ -30,9 +30,9 @@ std::int64_t optional_number(const std::string& summary, const std::string& patt
 // the precision of their product.
 void check_summary(const std::string& summary, std::int64_t samples_written) {
   const double seconds = number(summary, "([0-9.]+) s, [0-9]+ samples of "),
-               rate = number(summary, ", ([0-9.]+) ticks a second");
-  const auto samples = static_cast<std::int64_t>(number(summary, " s, ([0-9]+) samples of 1 thread,"));
-  const auto idle = static_cast<std::int64_t>(number(summary, "thread asleep at ([0-9]+) ticks"));
+               rate = number(summary, "looked ([0-9.]+) times a second");
+  const auto samples = static_cast<std::int64_t>(number(summary, " s, ([0-9]+) samples? of 1 thread;"));
+  const auto idle = optional_number(summary, "asleep: at ([0-9]+) ticks?");
   std::int64_t lost = 0;
   for (const char* name : {"not stopped in time", "refused", "thread ended", "stack unreadable",
                            "woke while being read", "on another CPU", "not read whole"})

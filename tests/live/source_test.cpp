@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "attach/rooted_file.h"
-#include "dump/source_lines.h"
+#include "attach/source_lines.h"
 #include "support/harness.h"
 
 namespace luaspy::live {

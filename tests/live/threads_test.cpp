@@ -129,7 +129,7 @@ TEST_CASE("record of threads whose stacks lie side by side in one mapping", "[th
   INFO(version << "\n" << recorded.err << recorded.out);
   REQUIRE(recorded.status == 0);
   std::smatch complete;
-  REQUIRE(std::regex_search(recorded.err, complete, std::regex("native part complete ([0-9.]+) %")));
+  REQUIRE(std::regex_search(recorded.err, complete, std::regex("([0-9.]+) % reach")));
   CHECK(std::stod(complete[1]) >= 99.9);
   std::int64_t all = 0, with_lua = 0;
   for (const FoldedStack& stack : parse_folded(recorded.out)) {
@@ -245,7 +245,7 @@ TEST_CASE("a process whose first thread has ended", "[threads][leader]") {
       {"record", "-d", "1", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-", "--pid", pid});
   INFO(version << "\n" << recorded.err << recorded.out);
   CHECK(recorded.status == 0);
-  CHECK(recorded.err.find("native part complete 100.00 %") != std::string::npos);
+  CHECK(recorded.err.find("100.00 % reach") != std::string::npos);
   CHECK(recorded.out.find("body (worker:2)") != std::string::npos);
   const Finished top = luaspy(
       {"top", "--batch", "--interval", "0.8", "--count", "1", "--max-stopped", "100", "--pid", pid});
@@ -278,7 +278,7 @@ TEST_CASE("the first thread ends while it is recorded", "[threads][leader]") {
   const std::string errors = read_file(folder.path("errors")), profile = read_file(folder.path("profile"));
   INFO(version << "\n" << errors << profile);
   CHECK(status == 0);
-  CHECK(errors.find("native part complete 100.00 %") != std::string::npos);
+  CHECK(errors.find("100.00 % reach") != std::string::npos);
   CHECK(profile.find("body (worker:2)") != std::string::npos);
   CHECK(running.alive());
   const nlohmann::json json = dump(running.pid());

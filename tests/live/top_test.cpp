@@ -191,11 +191,32 @@ TEST_CASE("top: each key", "[top]") {
   terminal.await_match(fmt::format("lua5.4 +{}|lua.* {} +hot", busy.running.pid(), busy.running.pid()));
   terminal.press("t"), terminal.press("l"), terminal.press("w");
   terminal.await_text("% of all the time");
-  terminal.press("w"), terminal.press("-");
+  terminal.press("w"), terminal.press("+");
   terminal.await_text("every 0.5 s");
-  terminal.press("+"), terminal.press("+");
+  terminal.press("-"), terminal.press("-");
   terminal.await_text("every 2 s");
-  for (int i = 0; i < 3; ++i) terminal.press("-");
+  for (int i = 0; i < 3; ++i) terminal.press("+");
+  terminal.press("2");
+  terminal.await_match("TotalTime.*\n.*main \\(lua5.4\\)");
+  terminal.press("1"), terminal.press("Home");
+  terminal.await_match("TotalTime.*\n.*hot \\(");
+  terminal.press("d");
+  terminal.await_match(
+      "where it was seen last, innermost call first *\n +hot \\(.*busy.lua:3\\) *\n +> local function hot\\(\\)");
+  terminal.await_match("\n +spin \\(.*busy.lua:7\\) *\n +> repeat if is_hot");
+  terminal.press("v");
+  terminal.await("Lua only", [](const std::string& text) {
+    return text.find("Lua only") != std::string::npos && text.find(" main (lua5.4)") == std::string::npos &&
+           text.find("hot (") != std::string::npos;
+  });
+  terminal.press("v");
+  terminal.await("everything", [](const std::string& text) {
+    return text.find("everything") != std::string::npos && text.find("libc_start") != std::string::npos;
+  });
+  terminal.press("v");
+  terminal.await("C and Lua", [](const std::string& text) { return text.find("everything") == std::string::npos; });
+  terminal.press("d");
+  terminal.await("no stack", [](const std::string& text) { return text.find("seen last") == std::string::npos; });
   terminal.press("Home"), terminal.press("Enter");
   screen = terminal.await_text("(its own work)");
   CHECK(screen.find("spin (") != std::string::npos);
@@ -216,6 +237,55 @@ TEST_CASE("top: each key", "[top]") {
   terminal.press("End"), terminal.press("PPage"), terminal.press("NPage"), terminal.press("Down"), terminal.press("k");
   terminal.press("q");
   terminal.await_text("status 0");
+}
+
+TEST_CASE("top writes what it has seen", "[top]") {
+  const Busy busy;
+  Terminal terminal(100, 30);
+  terminal.type(busy.top() + "; echo sta''tus $?");
+  terminal.await_text("hot (");
+  terminal.press("o");
+  const std::string name = fmt::format("luaspy-lua5.4-{}.html", busy.running.pid());
+  terminal.await_text("write a profile to: " + name + "_");
+  terminal.press("Enter");
+  terminal.await_text("written: " + name);
+  terminal.press("o");
+  terminal.await_text(fmt::format("luaspy-lua5.4-{}-2.html_", busy.running.pid()));  // the first one is kept
+  for (int i = 0; i < 4; ++i) terminal.press("BSpace");
+  terminal.press("x"), terminal.press("Enter");
+  terminal.await_text("no format has the ending .x");
+  terminal.press("o");
+  for (int i = 0; i < 40; ++i) terminal.press("BSpace");
+  for (const char* const key : {"a", ".", "f", "o", "l", "d", "e", "d", "Enter"}) terminal.press(key);
+  terminal.await_text("written: a.folded");
+  terminal.press("q");
+  const std::string screen = terminal.await_text("status 0");
+  CHECK(screen.find("luaspy: written: " + name) != std::string::npos);
+  CHECK(screen.find("next: flamegraph.pl a.folded") != std::string::npos);
+  CHECK(read_file(terminal.folder.path(name)).find("hot (") != std::string::npos);
+  std::int64_t hot = 0, all = 0;
+  for (const FoldedStack& stack : parse_folded(read_file(terminal.folder.path("a.folded")))) {
+    all += stack.count;
+    if (stack.frames.back().starts_with("hot (")) hot += stack.count;
+  }
+  CHECK(all > 0);
+  CHECK(hot <= all);
+}
+
+TEST_CASE("top shows which process it is", "[top]") {
+  Terminal terminal(100, 30);
+  const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", program);
+  terminal.type(fmt::format("{0} top -- sh -c '{1} {2} one & {1} {2} two & wait'", LUASPY_PROGRAM, lua, script));
+  terminal.await_text("processes,");
+  terminal.press("P");
+  terminal.await_text("  Process ");
+  terminal.await("two rows of hot", [](const std::string& screen) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = screen.find(" hot (", at)) != std::string::npos; ++at) ++count;
+    return count == 2;
+  });
+  terminal.press("C-c");
+  terminal.await("the shell", [&](const std::string&) { return terminal.is_as_before(); });
 }
 
 TEST_CASE("top stays when the target ends", "[top]") {
@@ -293,6 +363,15 @@ TEST_CASE("top in terminals of other kinds", "[top]") {
     for (std::string line; std::getline(lines, line);) CHECK(width_of(line) <= 60);
     terminal.resize(100, 30);
     terminal.await_text("l lines");
+    terminal.press("q");
+  }
+  SECTION("40 columns") {
+    Terminal terminal(40, 16);
+    terminal.type(busy.top());
+    const std::string screen = terminal.await_match("%Own %Total  Function.*\n.*hot \\(");
+    std::istringstream lines(screen);
+    for (std::string line; std::getline(lines, line);) CHECK(width_of(line) <= 40);
+    CHECK(screen.find("? help") != std::string::npos);
     terminal.press("q");
   }
   SECTION("NO_COLOR") {

@@ -1,5 +1,6 @@
 // What sleeping threads wait for: programs/waits.c has one for each way to wait.
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 
 #include "attach/live_memory.h"
 #include "attach/waits/waiting.h"
+#include "base/file_descriptor.h"
 #include "support/harness.h"
 
 namespace luaspy::live {
@@ -98,6 +100,18 @@ TEST_CASE("what each thread waits for", "[waiting]") {
         std::vector<pid_t>{holder});
   looks.await("pause", R"(pause\(a signal\))");
   looks.await("cond", R"(futex\(wait at 0x[0-9a-f]+; (1 h 59 min|2 h).* left\))");
+}
+
+TEST_CASE("who has the other end of a named pipe", "[waiting]") {
+  const Folder folder;
+  const std::string path = folder.path("named");
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const FileDescriptor other(::open(path.c_str(), O_RDWR | O_CLOEXEC));  // so that nobody waits for a writer
+  REQUIRE(other);
+  Running running({"sh", "-c", fmt::format("exec cat '{}'", path)});
+  const auto dumped = [&] { return luaspy({"dump", "--mode", "native", "--pid", std::to_string(running.pid())}).out; };
+  const std::string expected = fmt::format("named pipe {}, written by {} ({})", path, ::getpid(), own_name());
+  running.await(expected, [&] { return dumped().find(expected) != std::string::npos; });
 }
 
 TEST_CASE("who holds the mutex that a thread waits for", "[waiting]") {

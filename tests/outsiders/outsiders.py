@@ -340,9 +340,9 @@ class Judge:
             stacks.append((stack.split(";"), int(count)))
         verdict.samples = total = sum(count for _, count in stacks)
         number = lambda pattern: float(match[1]) if (match := re.search(pattern, summary)) else -1.0
-        verdict.with_lua = number(r"([\d.]+) % with Lua")
-        verdict.complete = number(r"native part complete ([\d.]+) %")
-        verdict.lua = match[1] if (match := re.search(r"ticks a second; (.*)$", summary, re.M)) else "?"
+        verdict.with_lua = number(r"([\d.]+) % have Lua")
+        verdict.complete = number(r"([\d.]+) % reach")
+        verdict.lua = match[1] if (match := re.search(r"times a second; (.*)$", summary, re.M)) else "?"
         if total < 20:
             verdict.faults.append(f"{total} samples only")
             return

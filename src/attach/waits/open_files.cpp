@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "base/words.h"
@@ -81,28 +82,46 @@ OpenFile OpenFiles::describe(int fd) {
     file.what = printable(name);
     return file;
   }
-  file.what = (is_terminal_path(name) ? "terminal " : "") + printable(name);
+  struct stat status {};
+  const bool is_pipe = is_named_pipe(living_, fd, name, status);
+  file.what = (is_terminal_path(name) ? "terminal " : is_pipe ? "named pipe " : "") + printable(name);
   return file;
 }
 
+// A named pipe is a file; nobody opens it here, so looking at it never blocks.
+bool OpenFiles::is_named_pipe(pid_t pid, int fd, std::string_view name, struct stat& status) {
+  return name.starts_with('/') && ::stat(fd_path(pid, fd).c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
 // One pass over the open files of all processes that luaspy may look at: some 2 us per descriptor.
-void OpenFiles::find_pipes() {
+// It finds who holds unnamed pipes, and the named one `wanted`; others by that name in other places
+// have other numbers.
+void OpenFiles::find_pipes(const std::string& wanted, const struct stat& status) {
   constexpr int most_descriptors = 100'000;
-  pipes_found_ = true;
+  const bool is_named = wanted.starts_with('/');
   int left = most_descriptors;
   for (const pid_t pid : system::numeric_entries("/proc")) {
     for (const int fd : system::numeric_entries(fmt::format("/proc/{}/fd", pid))) {
       if (--left < 0) return;
       const std::optional<std::string> target = system::read_link(fd_path(pid, fd));
-      if (target && target->starts_with("pipe:[")) pipes_[*target].push_back({pid, fd});
+      if (!target) continue;
+      struct stat other {};
+      if (target->starts_with("pipe:[")) {
+        if (!is_named) pipes_[*target].push_back({pid, fd});
+      } else if (is_named && *target == wanted && is_named_pipe(pid, fd, *target, other) &&
+                 other.st_ino == status.st_ino && other.st_dev == status.st_dev) {
+        pipes_[wanted].push_back({pid, fd});
+      }
     }
   }
 }
 
 std::string OpenFiles::other_end(int fd, End own) {
   const std::string name = link(fd);
-  if (!name.starts_with("pipe:[")) return {};
-  if (!pipes_found_) find_pipes();
+  struct stat status {};
+  const bool is_named = is_named_pipe(living_, fd, name, status);
+  if (!is_named && !name.starts_with("pipe:[")) return {};
+  if (is_named ? !pipes_.contains(name) : !std::exchange(pipes_found_, true)) find_pipes(name, status);
   std::set<pid_t> others;
   bool this_process = false;
   for (const Holder& holder : pipes_[name]) {

@@ -1,6 +1,8 @@
 #pragma once
 // What the file descriptors of a process are, as /proc reports it. All text is printable.
 
+#include <sys/stat.h>
+
 #include <optional>
 #include <span>
 #include <string>
@@ -15,8 +17,8 @@ namespace luaspy {
 struct OpenFile {
   enum class Kind { listening, connection, other } kind = Kind::other;
   int fd = -1;
-  std::string what;  // "/var/log/app.log", "pipe:[12345]", "tcp 127.0.0.1:6379 listening", "eventfd"; "closed" if there
-                     // is no such descriptor
+  std::string what;  // "/var/log/app.log", "pipe:[12345]", "named pipe /run/in", "tcp 127.0.0.1:6379 listening",
+                     // "eventfd"; "closed" if there is no such descriptor
 };
 
 // Some files in one line: each one by name, except that several connections are shown as a number.
@@ -30,7 +32,7 @@ class OpenFiles {
   explicit OpenFiles(pid_t pid) : pid_(pid), living_(living_thread(pid)), sockets_(living_) {}
 
   OpenFile describe(int fd);
-  // Who has the other end of a pipe ("written by 4242 (bash)"); empty if it is not a pipe, or no
+  // Who has the other end of a pipe, named or not ("written by 4242 (bash)"); empty if it is none, or no
   // process that luaspy may look at has that end.
   enum class End { reading, writing };  // the end that the process itself has
   std::string other_end(int fd, End own);
@@ -44,13 +46,14 @@ class OpenFiles {
     pid_t pid;
     int fd;
   };
-  void find_pipes();
+  void find_pipes(const std::string& wanted, const struct stat& status);
+  static bool is_named_pipe(pid_t pid, int fd, std::string_view name, struct stat& status);
   std::string link(int fd) const;
 
   pid_t pid_, living_;  // living_: a thread whose /proc files are usable
   Sockets sockets_;
   bool pipes_found_ = false;
-  std::unordered_map<std::string, std::vector<Holder>> pipes_;  // by "pipe:[12345]"
+  std::unordered_map<std::string, std::vector<Holder>> pipes_;  // by "pipe:[12345]", or the path of a named one
 };
 
 }  // namespace luaspy

@@ -127,6 +127,7 @@ bool LuajitLua::situation(const Memory& memory, Address G, Address L, Situation&
   now.first = stack + slot * (layout_.gc64 ? 2 : 1);  // after the thread itself
   now.has_frames = base > now.first;
   now.has_values = top > base;
+  now.top = top;
   return true;
 }
 

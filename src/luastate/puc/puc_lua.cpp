@@ -79,6 +79,7 @@ bool PucLua::situation(const Memory& memory, Address G, Address L, Situation& no
   now.has_frames = ci != first_ci(memory, L);
   now.first = stack + slot_size();
   now.has_values = top > now.first;
+  now.top = top;
   return true;
 }
 

@@ -45,12 +45,13 @@ function kindOfSample(kind, stateClass) {
   return stateClass === 1 ? "gc" : stateClass === 3 || (stateClass === 2 && kind === "lua") ? "jit" : kind;
 }
 
-// The change of a node, -3 to 3. Samples are counts of chance events: a change of less than two standard deviations is shown as no change.
+// The change of a node, -3 to 3. Samples are counts of chance events: a change within `noise` standard deviations is shown as no change, so that the
+// picture never claims what `report --diff` does not say in text.
 function changeOf(data, sums, node) {
   const {columns} = data, {after, before} = compared(data, sums, node);
   const variance = after * after / Math.max(1, sums[columns.samples][node]) + before * before / Math.max(1, sums[columns.before][node]);
   const difference = after - before;
-  if (difference * difference < 4 * variance || difference === 0) return 0;
+  if (difference * difference < data.comparison.noise ** 2 * variance || difference === 0) return 0;
   const ratio = Math.abs(difference) / before;
   const strength = ratio >= 0.5 ? 3 : ratio >= 0.1 ? 2 : 1;
   return Math.sign(difference) * strength;

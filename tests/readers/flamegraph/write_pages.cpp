@@ -144,7 +144,7 @@ int main(int count, char** arguments) {
   write("objects", sample_profile(Unit::objects));
   const auto write_diff = [&](const char* name, const Profile& before, const Profile& after, Compared compared) {
     std::ofstream file(fmt::format("{}/{}.html", folder, name), std::ios::binary);
-    write_flamegraph_diff(before, after, compared, {}, file);
+    write_flamegraph_diff(before, after, compared, 2, {}, file);
   };
   write_diff("diff", version_of(false), version_of(true), Compared::shares);
   write_diff("diff-time", version_of(false), version_of(true), Compared::weights);

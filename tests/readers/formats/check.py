@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 
 def equal(found, expected, what):
@@ -273,6 +274,32 @@ def check_firefox(path, facts):
         assert count - without_stack <= of_categories[category] <= count, (category, count, of_categories)
 
 
+# ---------------------------------------------------------------- svg
+
+def check_svg(path, facts):
+    """Well-formed, without scripts and links; the boxes lie in each other, and are as wide as they say, but for a gap of half a pixel."""
+    svg = "{http://www.w3.org/2000/svg}"
+    root = xml.etree.ElementTree.parse(path).getroot()
+    for element in root.iter():
+        assert element.tag in {svg + name for name in ("svg", "g", "title", "rect", "text")}, element.tag
+        assert not any(name.startswith("on") or "href" in name or "url" in value for name, value in element.attrib.items()), element.attrib
+    rows, names, by_samples = collections.defaultdict(list), set(), facts["unit"] == "nanoseconds"
+    for box in root.findall(svg + "g"):
+        found = re.fullmatch(r"(.*): ([\d.]+) %, (.*?)(?: samples?)?; itself ([\d.]+) %", box.find(svg + "title").text)
+        rect = {name: float(box.find(svg + "rect").get(name)) for name in ("x", "y", "width")}
+        rows[rect["y"]].append((rect["x"], rect["x"] + rect["width"]))
+        assert abs(rect["width"] - 1180 * float(found[2]) / 100) < 1.2, (found[0], rect)
+        names.add(found[1])
+        if found[1] == "all":
+            equal((found[2], found[3]), ("100.0", str(facts["samples"]) if by_samples else found[3]), "the whole")
+    for above, below in zip(sorted(rows), sorted(rows)[1:]):
+        for left, right in rows[below]:
+            assert any(outer_left - 0.2 <= left and right <= outer_right + 0.7 for outer_left, outer_right in rows[above]), (left, right)
+    key = "total" if by_samples else "total_weight"
+    seen = {function["text"] for function in facts["functions"] if function[key] > facts["samples" if by_samples else "weight"] / 1000}
+    assert seen <= names and names <= {function["text"] for function in facts["functions"]} | {"all"}, seen ^ names
+
+
 def main():
     folder, proto, annotate, golden = map(pathlib.Path, sys.argv[1:])
     for name in ("sample", "sample.bytes", "sample.objects", "busy"):
@@ -282,6 +309,7 @@ def main():
         if facts["unit"] == "nanoseconds":
             check_chrometrace(folder / f"{name}.chrometrace", facts)
         check_firefox(folder / f"{name}.firefox", facts)
+        check_svg(folder / f"{name}.svg", facts)
         print(f"{name}: {facts['samples']} samples, {len(facts['functions'])} functions")
 
 

@@ -168,7 +168,7 @@ nlohmann::json facts(const Profile& profile) {
   return json;
 }
 
-constexpr std::array checked = {"pprof", "chrometrace", "callgrind", "firefox"};
+constexpr std::array checked = {"pprof", "chrometrace", "callgrind", "firefox", "svg"};
 
 void write(const Profile& profile, const std::string& path) {
   std::ofstream(path + ".facts") << facts(profile);

@@ -83,6 +83,50 @@ TEST_CASE("every format says what samples weigh, in bytes and in objects", "[uni
   }
 }
 
+TEST_CASE("the ending of a file chooses the format", "[unit]") {
+  const auto chosen = [](std::string_view file, std::string_view name = "") {
+    const Result<const Format*> format = choose_format(name, file, nullptr);
+    return !format ? "error" : *format == nullptr ? "none" : std::string((*format)->name);
+  };
+  for (const Format& format : formats()) {
+    CHECK(chosen("a" + std::string(format.extension)) == format.name);
+    CHECK(chosen("my.lua", format.name) == format.name);
+  }
+  CHECK(chosen("a.svg") == "svg");
+  CHECK(chosen("a.json") == "speedscope");
+  CHECK(chosen("a.trace.json") == "chrometrace");
+  CHECK(chosen("dir.lua/a.txt") == "folded");
+  for (const char* const file : {"", "-", "profile", "/dev/null", "some.where/profile", "..", ".hidden", "/a.b/"})
+    CHECK(chosen(file) == "none");
+  for (const char* const file : {"my.lua", "a.htm", "a.tar.gz", ".hidden.x"}) CHECK(chosen(file) == "error");
+  CHECK(choose_format("", "my.lua", nullptr).error().text ==
+        "my.lua: no format has the ending .lua. Those that there are: .html, .svg, .speedscope.json, .json, .luaspy, "
+        ".folded, .txt, .pb.gz, .trace.json, .callgrind, .firefox.json. With -f FORMAT a file may end as you like.");
+}
+
+TEST_CASE("the next step names the file, as a shell reads it", "[unit]") {
+  CHECK(next_step(*find_format("raw"), "my.luaspy") == "luaspy report my.luaspy");
+  CHECK(next_step(*find_format("callgrind"), "it's mine") ==
+        "kcachegrind 'it'\\''s mine', or callgrind_annotate 'it'\\''s mine'");
+  CHECK(next_step(*find_format("raw"), "-x") == "luaspy report ./-x");
+  for (const Format& format : formats()) CHECK(!has(next_step(format, "FILE"), "FILE FILE"));
+}
+
+TEST_CASE("a picture draws what can be seen, however deep and wide the stacks are", "[unit]") {
+  Profile profile;
+  Sample sample;
+  for (int i = 0; i < 1000; ++i) sample.stack.push_back({Frame::Kind::lua, "f", "a.lua", i, i});
+  for (int i = 0; i < 10'000; ++i) profile.add({1, "one"}, {i, 1}, sample);
+  sample.stack = {{Frame::Kind::lua, "rare", "b.lua", 1, 1}};
+  profile.add({1, "one"}, {10'000, 1}, sample);
+  std::ostringstream out;
+  find_format("svg")->write(profile, {}, out);
+  CHECK(has(out.str(), ">f (a.lua:398)<"));
+  CHECK(!has(out.str(), ">f (a.lua:399)<"));
+  CHECK(!has(out.str(), "rare"));
+  CHECK(has(out.str(), ">2 boxes are too small or too deep to be drawn<"));
+}
+
 TEST_CASE("what shows time only is not made of anything else", "[unit]") {
   for (const Format& format : formats()) {
     CHECK(!refusal(format, Unit::nanoseconds));

@@ -3,37 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include "profile/profile.h"
-#include "top/top_lines.h"
 #include "top/top_plain.h"
-#include "top/top_table.h"
-#include "top/top_view.h"
+#include "top/top_text.h"
+#include "top_samples.h"
 
 namespace luaspy {
 namespace {
-
-constexpr std::int64_t ms = 1'000'000, second = 1000 * ms;
-
-Frame lua(std::string name, std::string file, int defined, int line) {
-  return {Frame::Kind::lua, std::move(name), std::move(file), defined, line};
-}
-Frame native(std::string name) { return {Frame::Kind::native, std::move(name), "lua5.4", 0, 0}; }
-
-Sample sample_of(Stack stack, VmState vm_state = VmState::interpreting) {
-  Sample sample;
-  sample.stack = std::move(stack);
-  sample.vm_state = vm_state;
-  sample.stopped_ns = ms / 10;
-  return sample;
-}
-
-const TopTable::Thread first = {10, 10, "lua5.4"}, second_thread = {10, 11, "worker"};
-const Frame main_chunk = lua("main chunk", "a.lua", 0, 50), f = lua("f", "a.lua", 10, 12),
-            g = lua("g", "a.lua", 20, 21), gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0};
-
-void tick(TopTable& table, const Sample& sample, std::int64_t weight = 10 * ms) {
-  table.add(first, weight, sample);
-  table.end_tick(weight);
-}
 
 TopCounts::Times times_of(const TopCounts& counts, const std::string& text, TopGrouping grouping = {}) {
   for (const TopRow& row : top_rows(counts, grouping)) {
@@ -43,29 +18,12 @@ TopCounts::Times times_of(const TopCounts& counts, const std::string& text, TopG
   return {};
 }
 
-TopKey key(TopKey::Kind kind) { return {kind, {}}; }
-TopKey key(const char* text) { return {TopKey::Kind::character, text}; }
-
 std::vector<std::string> names(const TopView& view, const TopCounts& counts) {
   std::vector<std::string> all;
   for (const TopView::Item& item : view.items())
     all.push_back(item.can_be_chosen() ? frame_of(counts, item.row).name : '[' + item.text + ']');
   return all;
 }
-
-std::vector<std::string> drawn(TopView& view, const TopCounts& counts, const TopTarget& target, TopSize size) {
-  std::vector<std::string> lines;
-  for (const TopLine& line : draw_top(view, counts, target, size)) {
-    std::string text;
-    for (const TopSpan& span : line.spans) text += span.text;
-    CHECK(columns(text) <= size.width);
-    lines.push_back(text);
-  }
-  CHECK(lines.size() == static_cast<std::size_t>(size.height));
-  return lines;
-}
-
-using Strings = std::vector<std::string>;
 
 }  // namespace
 
@@ -224,13 +182,19 @@ TEST_CASE("keys: sorting, filter, lines, pages", "[top]") {
   view.press(key(TopKey::Kind::escape), counts);
   CHECK(view.filter().empty());
   CHECK(view.items().size() == 4);
+  for (const char* const letter : {"/", "^", "F", " ", "|", "g", "s", "u", "b", "$", "|", "["})
+    view.press(key(letter), counts);
+  CHECK(view.items().empty());  // no regular expression yet: it is searched for as it is
+  view.press(key(TopKey::Kind::backspace), counts), view.press(key(TopKey::Kind::backspace), counts);
+  CHECK(names(view, counts) == Strings{"f"});
+  view.press(key(TopKey::Kind::escape), counts);
   view.press(key("l"), counts);
   CHECK(describe(frame_of(counts, view.items()[1].row), true) == "f (a.lua:12)");
   view.press(key("l"), counts);
   CHECK(view.press(key("r"), counts) == TopView::Request::reset);
-  view.press(key("+"), counts);
+  view.press(key("-"), counts);
   CHECK(view.interval() == 2);
-  for (int i = 0; i < 20; ++i) view.press(key("-"), counts);
+  for (int i = 0; i < 20; ++i) view.press(key("+"), counts);
   CHECK(view.interval() == 0.1);
   view.press(key("p"), counts);
   CHECK(view.is_paused());

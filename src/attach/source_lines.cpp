@@ -1,4 +1,4 @@
-#include "dump/source_lines.h"
+#include "attach/source_lines.h"
 
 #include <utility>
 
