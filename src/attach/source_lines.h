@@ -20,7 +20,6 @@ struct SourceLine {
 class SourceLines {
  public:
   explicit SourceLines(SourceFiles files) : read_(files) {}
-  explicit SourceLines(pid_t pid) : read_(SourceFiles(pid)) {}
 
   // Line `line`, from 1, of a file named as in Frame::file. nullopt: there is no such file or line,
   // or the file cannot be read (SourceFiles::read).
