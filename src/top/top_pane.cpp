@@ -13,7 +13,7 @@ TopPane TopSources::pane_of(const std::optional<TopSeen>& seen) {
   for (std::size_t i = seen->stack.size(); i-- > 0;) {
     TopPane::Row& row = pane.rows.emplace_back(TopPane::Row{seen->stack[i], {}});
     if (row.frame.kind != Frame::Kind::lua || row.frame.line <= 0 || pane.rows.size() > most) continue;
-    SourceLines& lines = of_process_.try_emplace(seen->pid, seen->pid).first->second;
+    SourceLines& lines = of_process_.try_emplace(seen->pid, SourceFiles(seen->pid)).first->second;
     if (const std::optional<SourceLine> line = lines.line(row.frame.file, row.frame.line)) row.source = line->text;
   }
   return pane;
