@@ -31,9 +31,18 @@ std::int64_t start_of(pid_t pid) {
   return now_ns(CLOCK_REALTIME) - now_ns(CLOCK_BOOTTIME) + number<std::int64_t>(next_word(fields)) * tick_ns;
 }
 
+// proc(5): the files of a process belong to its effective user.
+uid_t user_of(pid_t pid) {
+  struct stat status {};
+  return ::stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 ? status.st_uid : ~uid_t{0};
+}
+
 }  // namespace
 
 SourceFiles::SourceFiles(pid_t pid) : SourceFiles(pid, start_of(pid)) {}
+
+SourceFiles::SourceFiles(pid_t pid, std::int64_t started_ns)
+    : pid_(pid), user_(user_of(pid)), started_ns_(started_ns) {}
 
 SourceFiles SourceFiles::of_core(std::int64_t known_until_ns) { return {::getpid(), known_until_ns}; }
 
@@ -57,6 +66,7 @@ std::optional<SourceFiles::File> SourceFiles::read(const std::string& name) cons
                                                       // file system
   file.changed = started_ns_ != 0 && status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec >
                                          started_ns_ + resolution_ns;
+  file.is_its_own = (status.st_mode & S_IROTH) != 0 || status.st_uid == user_;
   return file;
 }
 

@@ -20,8 +20,9 @@ class SourceFiles : public SourceTexts {
   static SourceFiles of_core(std::int64_t known_until_ns);
 
   struct File {
-    std::string text;      // without a byte order mark
-    bool changed = false;  // the file was written after the process started, so what runs may differ
+    std::string text;         // without a byte order mark
+    bool changed = false;     // the file was written after the process started, so what runs may differ
+    bool is_its_own = false;  // everybody may read the file, or it is of the process's user: luaspy may be allowed more
   };
   // A file named as in Frame::file. nullopt: it does not exist, cannot be read, is not a regular
   // file, is precompiled, empty, or larger than 4 MiB. May block as long as its file system does.
@@ -31,9 +32,10 @@ class SourceFiles : public SourceTexts {
   std::optional<std::string> text(const std::string& file) override;
 
  private:
-  SourceFiles(pid_t pid, std::int64_t started_ns) : pid_(pid), started_ns_(started_ns) {}
+  SourceFiles(pid_t pid, std::int64_t started_ns);
 
   pid_t pid_;
+  uid_t user_;
   std::int64_t started_ns_;  // of the real-time clock; 0 if unknown
   std::size_t bytes_left_ = std::size_t{256} << 20;
 };

@@ -171,14 +171,18 @@ void add_record(CLI::App& app, RecordOptions& options) {
   record.add_option("--every", options.every, "Also write the file this often while recording")
       ->check(number(0.1, 1e6))
       ->option_text("SECONDS");
+  record.add_flag("--no-source", options.no_source, "Leave the text of Lua files out of flame graph and raw files");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
 }
 
 void add_report(CLI::App& app, ReportOptions& options) {
-  CLI::App& report = *app.add_subcommand("report", "Show a raw recording, or convert it to another format");
+  CLI::App& report = *app.add_subcommand("report", "Show a recording, or convert it to another format");
   report.footer(report_notes);
-  CLI::Option* const file = report.add_option("file", options.file, "What record -f raw wrote")->option_text("FILE");
+  CLI::Option* const file = report
+                                .add_option("file", options.file,
+                                            "What record wrote: a flame graph page, or a raw file")
+                                ->option_text("FILE");
   CLI::Option* const diff = report
                                 .add_option("--diff", options.diff,
                                             "What became slower or faster, from BEFORE to AFTER")

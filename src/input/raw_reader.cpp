@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "base/varint.h"
+#include "input/page_recording.h"
 #include "profile/raw_format.h"
 
 namespace luaspy {
@@ -48,6 +49,7 @@ class Fields {
     return bytes;
   }
   std::string_view text() { return bytes(number(raw::longest_string)); }
+  std::string_view rest() { return bytes(bytes_.size()); }
 
  private:
   std::uint64_t bad() { return good_ = false, 0; }
@@ -128,6 +130,8 @@ class RawReader {
         return read_idle(fields);
       case raw::waiting:
         return read_waiting(fields);
+      case raw::source:
+        return read_source(fields);
       default:
         return true;
     }
@@ -302,6 +306,16 @@ class RawReader {
     return fields.good();
   }
 
+  bool read_source(Fields fields) {
+    const std::string file = printable(fields.text(), longest_name);
+    const std::uint64_t flags = fields.number();
+    const std::string_view text = fields.rest();
+    if (!fields.good() || text.size() > source_bytes_left_) return false;
+    source_bytes_left_ -= text.size();
+    profile_.sources[file] = {std::string(text), (flags & raw::is_changed) != 0};
+    return true;
+  }
+
   // Rejects a file whose numbers would overflow the sum.
   bool add_up(std::int64_t number) {
     sum_ += number;
@@ -329,6 +343,7 @@ class RawReader {
   std::vector<StackTable::StackId> nodes_{0};
   std::vector<KnownThread> threads_;
   std::size_t text_bytes_ = 0;  // of frames and threads
+  std::size_t source_bytes_left_ = raw::most_source;
   Tick tick_;
   std::int64_t ticks_ = 0, sum_ = 0;  // sum_: of stop times and weights
   Profile profile_;
@@ -342,13 +357,38 @@ std::uint32_t u32(const char* bytes) {
   return number;
 }
 
+constexpr const char* no_recording =
+    "This page carries no recording. Only a page of everything that was recorded does: neither of a comparison, nor of "
+    "a part (--from, --to, --thread, --only, --ignore).";
+
 }  // namespace
+
+std::string raw_bytes(std::istream& in, std::size_t most) {
+  std::string bytes(most + 1, '\0');
+  if (is_page(in)) {
+    PageRecording recording(in);
+    std::istream inside(&recording);
+    inside.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    bytes.resize(static_cast<std::size_t>(inside.gcount()));
+  } else {
+    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    bytes.resize(static_cast<std::size_t>(in.gcount()));
+  }
+  if (bytes.size() > most) bytes.clear();
+  return bytes;
+}
 
 Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window, bool keeps_order,
                          const std::function<void(std::int64_t)>& seen) {
+  if (is_page(in)) {
+    PageRecording recording(in);
+    if (!recording.found()) return Error{Cause::usage, no_recording};
+    std::istream inside(&recording);
+    return read_raw(inside, shape, window, keeps_order, seen);
+  }
   std::string head(raw::magic.size() + 1, '\0');
   if (!in.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(raw::magic)) {
-    return Error{Cause::usage, "This is no raw recording. luaspy record -f raw writes one."};
+    return Error{Cause::usage, "This is no raw recording and no flame graph page. luaspy record writes them."};
   }
   const auto version = static_cast<std::uint8_t>(head.back());
   if (version < raw::first_version || version > raw::version) {

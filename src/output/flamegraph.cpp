@@ -10,6 +10,7 @@
 
 #include "base/doubts.h"
 #include "output/flamegraph_page.h"
+#include "output/packed_recording.h"
 #include "profile/amount_text.h"
 
 namespace luaspy {
@@ -33,20 +34,29 @@ std::string_view unit_word(Unit unit) { return unit == Unit::nanoseconds ? "time
 
 using Numbers = std::vector<std::uint32_t>;
 
-// Frames and stacks of all sets, with their own numbers: frames with the same text are merged.
+// Frames and stacks of all sets, with their own numbers: frames with the same texts are merged.
 class Tables {
  public:
-  explicit Tables(const WriteOptions& options) : options_(options) { string(""); }
+  Tables() { string(""); }
 
+  std::uint32_t string(const std::string& text) {
+    const auto [place, added] = string_index_.emplace(text, static_cast<std::uint32_t>(strings_.size()));
+    if (added) strings_.push_back(json_text(text));
+    return place->second;
+  }
   std::uint32_t frame(const Frame& frame) {
-    const std::string text = describe(frame, options_.lines);
-    const auto [place, added] = frame_index_.emplace(text, static_cast<std::uint32_t>(kinds_.size()));
+    const std::string text = describe(frame, false), at = describe(frame, true);
+    const auto [place, added] = frame_index_.emplace(fmt::format("{}\n{}\n{}", text, at, static_cast<int>(frame.part)),
+                                                     static_cast<std::uint32_t>(kinds_.size()));
     if (added) {
+      const bool has_lines = frame.kind == Frame::Kind::lua;
       kinds_.push_back(static_cast<std::uint32_t>(frame.kind));
+      parts_.push_back(static_cast<std::uint32_t>(frame.part));
       texts_.push_back(string(text));
+      ats_.push_back(string(frame.line > 0 ? at : text));
       files_.push_back(string(frame.file));
-      const int line = options_.lines ? frame.line : frame.line_defined;
-      lines_.push_back(frame.kind == Frame::Kind::lua && line > 0 ? static_cast<std::uint32_t>(line) : 0);
+      lines_.push_back(has_lines ? std::max(frame.line_defined, 0) : 0);
+      currents_.push_back(has_lines && frame.line > 0 ? (frame.line_is_near ? -frame.line : frame.line) : 0);
     }
     return place->second;
   }
@@ -58,7 +68,9 @@ class Tables {
   }
   void write(std::ostream& out) const {
     out << fmt::format("\"frames\":{{\"kind\":[{}],\n\"text\":[{}],\n", fmt::join(kinds_, ","), fmt::join(texts_, ","));
-    out << fmt::format("\"file\":[{}],\n\"line\":[{}]}},\n", fmt::join(files_, ","), fmt::join(lines_, ","));
+    out << fmt::format("\"part\":[{}],\n", fmt::join(parts_, ","));
+    out << fmt::format("\"at\":[{}],\n\"file\":[{}],\n", fmt::join(ats_, ","), fmt::join(files_, ","));
+    out << fmt::format("\"line\":[{}],\n\"current\":[{}]}},\n", fmt::join(lines_, ","), fmt::join(currents_, ","));
     // The empty stack has no frame.
     out << fmt::format("\"nodes\":{{\"outer\":[{}],\n\"frame\":[-1{}{}]}},\n\"strings\":[", fmt::join(outer_, ","),
                        frame_.size() > 1 ? "," : "", fmt::join(frame_.begin() + 1, frame_.end(), ","));
@@ -67,16 +79,10 @@ class Tables {
   }
 
  private:
-  std::uint32_t string(const std::string& text) {
-    const auto [place, added] = string_index_.emplace(text, static_cast<std::uint32_t>(strings_.size()));
-    if (added) strings_.push_back(json_text(text));
-    return place->second;
-  }
-
-  WriteOptions options_;
   std::vector<std::string> strings_;
   std::unordered_map<std::string, std::uint32_t> string_index_, frame_index_;
-  Numbers kinds_, texts_, files_, lines_, outer_{0}, frame_{0};
+  Numbers kinds_, parts_, texts_, ats_, files_, outer_{0}, frame_{0};
+  std::vector<int> lines_, currents_;
   std::unordered_map<std::uint64_t, std::uint32_t> node_index_;
 };
 
@@ -203,12 +209,34 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
   out << "]}";
 }
 
+// Of files that are shown.
+void write_sources(const Profile& profile, Tables& tables, std::ostream& out) {
+  std::set<std::string_view> shown;
+  for (const Frame& frame : profile.frames()) {
+    if (frame.kind == Frame::Kind::lua) shown.insert(frame.file);
+  }
+  std::string_view separator = "\"sources\":[";
+  for (const auto& [file, source] : profile.sources) {
+    if (!shown.contains(file)) continue;
+    out << separator << "{\"file\":" << tables.string(file) << ",\"changed\":" << (source.changed ? "true" : "false")
+        << ",\"text\":" << json_text(source.text) << '}';
+    separator = ",\n";
+  }
+  if (separator.front() == ',') out << "],\n";
+}
+
 void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& sets, const std::string& comparison,
                 const WriteOptions& options, std::ostream& out) {
   const Unit unit = sets.front().second->about.unit;
   const bool in_order = comparison.empty() && unit == Unit::nanoseconds;
-  Tables tables(options);
-  out << flamegraph_head << "{\"version\":1,\n";
+  Tables tables;
+  out << flamegraph_head << "{\"version\":2,\n";
+  if (options.lines) out << "\"lines\":true,\n";
+  out << "\"mode\":" << json_text(name(options.mode)) << ",\n\"nothing\":{";
+  for (const Mode mode : {Mode::merged, Mode::lua}) {
+    out << (mode == Mode::merged ? "" : ",") << json_text(name(mode)) << ':' << tables.frame(nothing_shown(mode));
+  }
+  out << "},\n";
   if (unit != Unit::nanoseconds) out << "\"unit\":" << json_text(unit_word(unit)) << ",\n";
   out << "\"states\":[";
   for (std::size_t state = 0; state < vm_state_count; ++state)
@@ -219,8 +247,11 @@ void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& 
     write_set(*sets[i].second, tables, sets[i].first, in_order, out);
   }
   out << "],\n";
+  write_sources(*sets.back().second, tables, out);
   tables.write(out);
-  out << '}' << flamegraph_tail;
+  out << '}' << flamegraph_middle;
+  write_packed(options.recording, out);
+  out << flamegraph_tail;
 }
 
 }  // namespace

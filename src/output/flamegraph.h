@@ -3,9 +3,12 @@
 // flamegraph/. It contains the profile as JSON, which cannot end the element that it is in; the
 // page only makes text of it, never markup:
 //
-//   version       1
+//   version       2
+//   lines         true: boxes are lines at first, not functions; left out otherwise
+//   mode          what is shown at first, one of the names in base/mode.h; the frames of all are there
+//   nothing       by mode: the frame of a stack that has no other to show
 //   unit          "bytes" or "objects": the unit of weights; left out: time, in µs
-//   states        names of the states of the VM
+//   states        names of the states of the VM, by VmState (base/sample.h)
 //   sets          the profile; in a comparison there are two, before and after. Each has
 //                 label, target, facts (pairs of texts) and threads:
 //     tid, name, process ("" if there is only one), start (µs since the recording began), and
@@ -15,11 +18,19 @@
 //   comparison    only with two sets: by ("shares" of all; "time", "bytes" or "objects": amounts as
 //                 they were measured), scale, by which amounts of before are multiplied, and noise:
 //                 how many standard deviations of independent samples a change has to exceed
-//   frames        columns: kind (0 Lua, 1 C called by Lua, 2 other native, 3 no function), text and
-//                 file (strings by number), line (0: none). No two have the same text.
+//   frames        columns: kind (0 Lua, 1 C called by Lua, 2 other native, 3 no function); text of the
+//                 function, at: its text with the line being executed, and file (strings by
+//                 number); line where it is defined (0: none), current: the line being executed (0:
+//                 unknown; negative: the nearest one known); part: which part of the program it
+//                 is (Frame::Part). Frames with the same text are of the same function.
 //   nodes         columns: outer, frame. Stacks are a tree: a node is the node `outer`, which has a
 //                 smaller number, plus a frame. 0 is the empty stack.
+//   sources       of Lua files, if the recording has them: file (a string by number), text, and
+//                 changed: whether it was written after the process had started
 //   strings
+//
+// A page of everything that was recorded also carries the raw recording itself (raw_format.h), which
+// luaspy report reads.
 
 #include "output/format.h"
 

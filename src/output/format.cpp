@@ -26,7 +26,7 @@ std::optional<Error> refusal(const Format& format, Unit unit) {
 
 std::span<const Format> formats() {
   static constexpr std::array table = {
-      Format{"flamegraph", ".html", "", "open it in a browser", Shows::order, write_flamegraph},
+      Format{"flamegraph", ".html", "", "open it in a browser", Shows::order, write_flamegraph, true},
       Format{"svg", ".svg", "", "open it in a browser, or put it into a page: it is a picture", Shows::sums, write_svg},
       Format{"speedscope", ".speedscope.json", ".json",
              "open it at https://www.speedscope.app (nothing is uploaded), or: npx speedscope FILE", Shows::order,

@@ -8,15 +8,20 @@
 #include <string>
 #include <string_view>
 
+#include "base/mode.h"
 #include "base/result.h"
 #include "profile/profile.h"
 
 namespace luaspy {
 
 struct WriteOptions {
-  bool lines = false;    // Lua frames show the line being executed
-  bool threads = false;  // folded: a root frame for each thread
+  bool lines = false;        // Lua frames show the line being executed
+  bool threads = false;      // folded: a root frame for each thread
+  Mode mode = Mode::merged;  // flamegraph: what the page shows at first, if the profile has more (Shape::whole)
+  // flamegraph: the raw recording of the profile, which the page then carries; empty: none.
+  std::string_view recording = {};
 };
+inline constexpr std::size_t most_carried = std::size_t{64} << 20;  // bytes of a recording that a page carries
 
 enum class Shows : std::uint8_t {
   sums,   // total costs of stacks and functions
@@ -32,6 +37,8 @@ struct Format {
   Shows shows;
   void (*write)(const Profile&, const WriteOptions&, std::ostream&);  // nullptr: raw, which is written while recording
                                                                       // (raw.h)
+  bool carries_recording = false;  // then profiles have whole stacks, and WriteOptions a recording
+
   bool needs_order() const { return shows != Shows::sums; }
 };
 

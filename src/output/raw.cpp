@@ -157,6 +157,13 @@ void RawWriter::waiting(std::int64_t count) {
   add_record(raw::waiting, body_);
 }
 
+void RawWriter::source(const std::string& file, const Profile::Source& source) {
+  std::string body;
+  put(body, std::string_view(file));
+  put(body, std::uint64_t{source.changed ? raw::is_changed : 0});
+  add_record(raw::source, body + source.text);
+}
+
 void RawWriter::idle_is_over() {
   if (idle_ == 0) return;
   std::string body;

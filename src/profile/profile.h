@@ -124,6 +124,12 @@ class Profile {
   DoubtFacts doubt_facts() const;
 
   About about;
+  // The text of Lua files that the recording carries, by Frame::file.
+  struct Source {
+    std::string text;
+    bool changed = false;  // written after the process had started, so what ran may differ
+  };
+  std::map<std::string, Source> sources;
 
  private:
   // Kept per thread to make the next sample cheap: it is usually equal or similar to the last one.

@@ -1,6 +1,7 @@
 #pragma once
 // What the writer and the reader of raw recordings share; docs/raw-format.md explains it.
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -14,15 +15,24 @@ inline constexpr std::string_view unit_key = "unit";  // in an about record, bef
 
 inline constexpr std::size_t largest_block = 1 << 26;  // bytes of payload; writers never reach that size
 inline constexpr std::size_t longest_string = 1 << 16;
+inline constexpr std::size_t most_source = 1 << 21;  // bytes of source text in a recording
 
-enum Record : std::uint8_t { about = 1, string, frame, stack, thread, tick, sample, loss, idle, waiting };
+enum Record : std::uint8_t { about = 1, string, frame, stack, thread, tick, sample, loss, idle, waiting, source };
 
 // Sample records: bits of their flags; the VM state is above them.
 inline constexpr std::uint64_t asleep = 1, has_stop = 2, has_quality = 4, has_loss = 8;
 inline constexpr int vm_state_shift = 4;
 
+// Source records: their flags.
+inline constexpr std::uint64_t is_changed = 1;
+
 // Frame records.
 inline constexpr std::uint64_t line_is_near = 8;  // next to the kind, which takes the lower three bits
 inline constexpr int part_shift = 4;              // Frame::Part, two bits
+
+// A flame graph page carries its recording compressed (RFC 1952), in base64 (RFC 4648), between
+// page_mark and the next '<'.
+inline constexpr char page_begin = '<';  // a page's first byte, which is never that of a raw recording
+inline constexpr std::string_view page_mark = "<script type=\"application/x-luaspy\" id=\"recording\">";
 
 }  // namespace luaspy::raw

@@ -70,8 +70,8 @@ StackTable::FrameId Shaper::shaped_frame(StackTable::FrameId frame) {
   StackTable::FrameId& known = frames_[frame];
   if (known != not_yet) return known;
   Frame shown = source_.frames()[frame];
-  if (!shows(shape_.mode, shown)) return known = not_shown;
-  if (!shape_.lines) shown.line = 0, shown.line_is_near = false;
+  if (!shape_.whole && !shows(shape_.mode, shown)) return known = not_shown;
+  if (!shape_.lines && !shape_.whole) shown.line = 0, shown.line_is_near = false;
   return known = into_.intern(shown);
 }
 

@@ -13,7 +13,9 @@
 #include "base/version.h"
 #include "output/output_file.h"
 #include "output/summary.h"
+#include "record/carried_recording.h"
 #include "record/recording.h"
+#include "record/source_collector.h"
 #include "system/calls.h"
 #include "system/progress.h"
 #include "system/signals.h"
@@ -34,10 +36,11 @@ std::string progress_text(const Profile& profile, std::optional<double> duration
 class Recorder : public Recording {
  public:
   Recorder(const RecordOptions& options, Family& family, OutputFile& output)
-      : Recording(options.shape, !output.is_raw() && output.format().needs_order()),
+      : Recording(shape_of(options, output.format()), !output.is_raw() && output.format().needs_order()),
         options_(options),
         family_(family),
-        output_(output) {
+        output_(output),
+        sources_(family.target().target().process().pid(), family.target().launched()) {
     about_.luaspy = version;
     tell_program();
     about_.pid = family.target().target().process().pid();
@@ -51,10 +54,15 @@ class Recorder : public Recording {
     else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
     next_ns_ = every_ns_;
     if (output.is_raw()) write_raw(output.stream());
+    else if (output.format().carries_recording) write_raw(carried_);
   }
 
   void look(const LoopCounts& counts) override {
-    if (counts.duration_ns >= program_ns_) tell_program(), program_ns_ += 200'000'000;
+    if (counts.duration_ns >= program_ns_) {
+      tell_program();
+      if (has_sources()) sources_.collect(*this);
+      program_ns_ += 200'000'000;
+    }
     if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
       next_ns_ = counts.duration_ns + every_ns_;
       tell_all(counts, false);
@@ -72,16 +80,24 @@ class Recorder : public Recording {
 
   // `writes`: there is a profile that is worth a file.
   Result<void> finish(const LoopCounts& counts, bool writes) {
+    if (has_sources()) sources_.finish(*this);
     tell_all(counts, true);
     progress_.clear();
     return writes ? write() : Result<void>();
   }
 
  private:
+  static Shape shape_of(const RecordOptions& options, const Format& format) {
+    Shape shape = options.shape;
+    shape.whole = format.carries_recording;
+    return shape;
+  }
+  bool has_sources() const { return !options_.no_source && (output_.is_raw() || output_.format().carries_recording); }
   Result<void> write() {
     settle_names();
     if (output_.is_raw()) return output_.finish();
-    const WriteOptions write_options = {options_.shape.lines, options_.threads};
+    const WriteOptions write_options = {options_.shape.lines, options_.threads, options_.shape.mode,
+                                        carried_bytes_.bytes()};
     return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
   }
   // Called repeatedly, because a launched program may be a wrapper that executes another one.
@@ -107,6 +123,9 @@ class Recorder : public Recording {
   const RecordOptions& options_;
   Family& family_;
   OutputFile& output_;
+  CarriedRecording carried_bytes_;
+  std::ostream carried_{&carried_bytes_};
+  SourceCollector sources_;
   system::ProgressLine progress_;
   About about_;
   std::int64_t program_ns_ = 0;

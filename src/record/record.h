@@ -21,6 +21,7 @@ struct RecordOptions {
   Shape shape;
   bool threads = false;         // folded: a root frame for each thread
   std::optional<double> every;  // s: how often the file is rewritten; a raw recording is flushed instead
+  bool no_source = false;       // the recording carries no text of Lua files
   bool idle = false;            // sample sleeping threads too
   bool subprocesses = false;    // the target's descendants that run Lua, too; then shape.processes is set
 };

@@ -1,5 +1,7 @@
 #include "record/recording.h"
 
+#include <utility>
+
 namespace luaspy {
 
 Recording::Recording(const Shape& shape, bool keeps_order)
@@ -44,6 +46,11 @@ void Recording::add_loss(Loss loss, std::int64_t count) {
   if (count == 0) return;
   profile_.add_loss(loss, count);
   if (raw_) raw_->loss(loss, count);
+}
+
+void Recording::add_source(const std::string& file, Profile::Source source) {
+  if (raw_) raw_->source(file, source);
+  profile_.sources[file] = std::move(source);
 }
 
 void Recording::tell(const About& about) {

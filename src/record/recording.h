@@ -28,6 +28,8 @@ class Recording : public SampleSink {
 
   const Profile& profile() const { return profile_; }
   void settle_names() { profile_.settle_names(); }
+  // The text of a Lua file of the target.
+  void add_source(const std::string& file, Profile::Source source);
   // Sets what is known about the target by now, and flushes the raw recording.
   void tell(const About& about);
 

@@ -10,6 +10,7 @@
 
 #include "base/doubts.h"
 #include "base/say.h"
+#include "input/page_recording.h"
 #include "input/raw_reader.h"
 #include "output/flamegraph.h"
 #include "output/output_file.h"
@@ -106,22 +107,58 @@ TextStyle style_of(const ReportOptions& options, Unit unit) {
 
 // The recording's name without the usual extension.
 std::string stem_of(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  const std::string_view extension = find_format("raw")->extension;
-  return name.ends_with(extension) && name.size() > extension.size() ? name.substr(0, name.size() - extension.size())
-                                                                     : name;
+  std::string name = std::filesystem::path(path).filename().string();
+  for (const Format& format : formats()) {
+    const bool is_recording = format.write == nullptr || format.carries_recording;
+    if (is_recording && name.ends_with(format.extension) && name.size() > format.extension.size())
+      name.resize(name.size() - format.extension.size());
+  }
+  return name;
+}
+
+// A part of a recording, or not all of its samples, is shown.
+bool is_narrowed(const ReportOptions& options) {
+  return options.from || options.to || !options.thread.empty() || !options.shape.only.empty() ||
+         !options.shape.ignore.empty();
+}
+
+std::string carried(const ReportOptions& options, const Format& format) {
+  if (!format.carries_recording || is_narrowed(options)) return {};
+  std::ifstream in(options.file, std::ios::binary);
+  return raw_bytes(in, most_carried);
+}
+
+// Writes the raw recording that a page carries.
+Result<int> extract(const ReportOptions& options) {
+  std::ifstream in(options.file, std::ios::binary);
+  if (!is_page(in))
+    return Error{Cause::usage, "The recording is already in the raw format: report converts it to other formats."};
+  if (is_narrowed(options)) return Error{Cause::usage, "-f raw writes all that a page carries, not a part of it."};
+  const Result<Profile> profile = read_for(options, options.file, {}, false);
+  if (!profile) return profile.error();
+  const std::string recording = raw_bytes(in, most_carried);
+  Result<OutputFile> output = OutputFile::open({options.output, "raw", stem_of(options.file)});
+  if (!output) return output.error();
+  output->stream() << recording;
+  const Result<void> finished = output->finish();
+  if (!finished) return finished.error();
+  if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());
+  return 0;
 }
 
 Result<int> write_format(const ReportOptions& options, const Format& format) {
-  if (format.write == nullptr)
-    return Error{Cause::usage, "The recording is already in the raw format: report converts it to other formats."};
-  const Result<Profile> profile = read_for(options, options.file, options.shape, format.needs_order());
+  if (format.write == nullptr) return extract(options);
+  Shape shape = options.shape;
+  shape.whole = format.carries_recording;
+  const Result<Profile> profile = read_for(options, options.file, shape, format.needs_order());
   if (!profile) return profile.error();
   if (const std::optional<Error> refused = refusal(format, profile->about.unit)) return *refused;
+  const std::string recording = carried(options, format);
   // Opened after the recording was read, so that nothing is overwritten if that fails.
   Result<OutputFile> output = OutputFile::open({options.output, std::string(format.name), stem_of(options.file)});
   if (!output) return output.error();
-  const Result<void> written = output->write(*profile, {options.shape.lines, options.threads});
+  const Result<void> written = output->write(*profile,
+                                             {options.shape.lines, options.threads, options.shape.mode, recording});
   if (!written) return written.error();
   if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());
   return 0;
@@ -170,12 +207,18 @@ Result<std::string> source_view(const ReportOptions& options, const Profile& pro
   const std::string path = !options.source_path.empty()           ? options.source_path
                            : options.source.size() > file->size() ? options.source
                                                                   : *file;
-  bool younger = false;
-  const Result<std::string> text = read_source(path, profile.about.started_s, younger);
+  const auto carried = profile.sources.find(*file);
+  const bool is_carried = options.source_path.empty() && carried != profile.sources.end();
+  bool younger = is_carried && carried->second.changed;
+  const Result<std::string> text = is_carried ? carried->second.text
+                                              : read_source(path, profile.about.started_s, younger);
   if (!text) return text.error();
   std::string view = displayable(*file, style.charset) +
-                     (path != *file ? ", as in " + displayable(path, style.charset) : "") + "\n";
-  if (younger) view += "The file was written after the recording began: its lines may differ from those that ran.\n";
+                     (!is_carried && path != *file ? ", as in " + displayable(path, style.charset) : "") + "\n";
+  if (younger) {
+    view += fmt::format("The file was written after the {} began: its lines may differ from those that ran.\n",
+                        is_carried ? "program" : "recording");
+  }
   return view + source_listing(*text, line_costs(profile, *file, style.by), total_cost(profile, style.by), style);
 }
 
@@ -223,9 +266,11 @@ std::string doubts_text(const Profile& profile) {
 
 Result<int> write_diff(const ReportOptions& options, const Format* format) {
   const DiffBy by = options.by == "time" ? DiffBy::weight : options.by == "run" ? DiffBy::run : DiffBy::shares;
-  const Result<Profile> before = read_for(options, options.diff[0], options.shape, true);
+  Shape shape = options.shape;
+  shape.whole = format != nullptr && format->carries_recording;
+  const Result<Profile> before = read_for(options, options.diff[0], shape, true);
   if (!before) return before.error();
-  const Result<Profile> after = read_for(options, options.diff[1], options.shape, true);
+  const Result<Profile> after = read_for(options, options.diff[1], shape, true);
   if (!after) return after.error();
   if (before->about.unit != after->about.unit) {
     return Error{Cause::usage, fmt::format("{} counts {}, {} counts {}: they cannot be compared.", options.diff[0],
@@ -246,8 +291,8 @@ Result<int> write_diff(const ReportOptions& options, const Format* format) {
     const ProfileDiff diff = profile_diff(*before, *after, {by, options.total});
     constexpr double nothing_is_beyond = 1e6;
     write_flamegraph_diff(*before, *after, by == DiffBy::shares ? Compared::shares : Compared::weights,
-                          diff.can_tell ? diff.noise : nothing_is_beyond, {options.shape.lines, options.threads},
-                          output->stream());
+                          diff.can_tell ? diff.noise : nothing_is_beyond,
+                          {options.shape.lines, options.threads, options.shape.mode}, output->stream());
     const Result<void> finished = output->finish();
     if (!finished) return finished.error();
     if (!output->to_stdout()) say("luaspy: written: {}\n  next: {}\n", output->path(), output->next_step());

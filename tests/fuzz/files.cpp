@@ -17,6 +17,7 @@
 #include "input/raw_reader.h"
 #include "output/flamegraph.h"
 #include "output/format.h"
+#include "output/packed_recording.h"
 #include "output/summary.h"
 #include "profile/raw_format.h"
 #include "report/call_tree.h"
@@ -116,13 +117,17 @@ void raw(Bytes bytes) {
   if ((flags & 16) != 0) shape.ignore = "a(b|c)*";
   RawWindow window;
   if ((flags & 32) != 0) window.from_ns = more * 1'000'000, window.to_ns = more * 3'000'000;
-  std::istringstream file((flags & 64) != 0    ? std::string(records)
-                          : (flags & 128) != 0 ? recording_of(raw::version, counted(records, more), more * 16)
-                                               : recording_of(raw::first_version, records, more * 16));
+  const std::string recording = (flags & 64) != 0    ? std::string(records)
+                                : (flags & 128) != 0 ? recording_of(raw::version, counted(records, more), more * 16)
+                                                     : recording_of(raw::first_version, records, more * 16);
+  std::ostringstream page_of_it;
+  page_of_it << "<" << raw::page_mark;
+  write_packed(recording, page_of_it);
+  std::istringstream file((more & 64) != 0 && !recording.empty() ? page_of_it.str() : recording);
   Result<Profile> profile = read_raw(file, shape, window, true);
   if (!profile) return expect_printable(profile.error().text, 1000, "an error");
   profile->settle_names();
-  const WriteOptions options = {(more & 1) != 0, (more & 2) != 0};
+  const WriteOptions options = {(more & 1) != 0, (more & 2) != 0, (more & 4) != 0 ? recording : std::string_view()};
   for (const Format& format : formats()) {
     if (format.write != nullptr && !refusal(format, profile->about.unit)) check_format(format, *profile, options);
   }
@@ -132,8 +137,9 @@ void raw(Bytes bytes) {
   expect_plain(diff_text(profile_diff(*profile, *profile, {by, (more & 16) != 0}), {}),
                "differences have no control characters");
   expect_plain(diff_folded(*profile, *profile, by, true), "folded differences have no control characters");
-  std::ostringstream page;
-  write_flamegraph_diff(*profile, *profile, (more & 32) != 0 ? Compared::weights : Compared::shares, 4, options, page);
+  std::ostringstream compared;
+  write_flamegraph_diff(*profile, *profile, (more & 32) != 0 ? Compared::weights : Compared::shares, 4, options,
+                        compared);
 }
 
 // The file belongs to this process, and is read like a file of a target.

@@ -54,7 +54,17 @@ TEST_CASE("speedscope", "[golden]") {
 
 TEST_CASE("flame graph: what the page carries", "[golden]") {
   golden::check("sample.flamegraph.json", data_of(written("flamegraph", {})));
-  CHECK(nlohmann::json::parse(data_of(written("flamegraph", {.lines = true}))).at("frames").at("line").at(2) == 12);
+  const nlohmann::json of_lines = nlohmann::json::parse(data_of(written("flamegraph", {.lines = true})));
+  CHECK(of_lines.at("lines") == true);
+  CHECK(of_lines.at("frames").at("current").at(4) == 12);
+  Profile with_source = sample_profile();
+  with_source.sources = {{"app/main.lua", {"x = '</script>'\n", true}}, {"not/shown.lua", {"y = 1", false}}};
+  std::ostringstream page;
+  write_flamegraph(with_source, {}, page);
+  const nlohmann::json sources = nlohmann::json::parse(data_of(page.str())).at("sources");
+  REQUIRE(sources.size() == 1);
+  CHECK(sources.at(0).at("text") == "x = '</script>'\n");
+  CHECK(sources.at(0).at("changed") == true);
   std::ostringstream difference;
   write_flamegraph_diff(sample_profile(), sample_profile(), Compared::weights, 2, {}, difference);
   golden::check("sample.flamegraph_diff.json", data_of(difference.str()));

@@ -86,7 +86,7 @@ while true do
   routes.index()
   pcall(protected)
   inline()
-  for i = 1, 5 do for word in string.gmatch(words, "%a+") do end for word in words:gmatch("%a+") do end end
+  for i = 1, 20 do for word in string.gmatch(words, "%a+") do end for word in words:gmatch("%a+") do end end
   for i = 1, 5 do for line in io.lines(arg[1] .. "/lines.txt") do end end
 end
 )";

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 #include <regex>
 
 #include "support/harness.h"
@@ -115,6 +118,62 @@ TEST_CASE("two runs of a script do not differ, and one in which a function takes
   CHECK(has(report({"--diff", first, slower, "-f", "flamegraph", "-o", "-"}), "<html"));
 }
 
+TEST_CASE("a flame graph page is a recording, too", "[report]") {
+  const Folder folder;
+  const std::string raw = recorded(folder, "raw", script_of(10, 0.5)), page = folder.path("page.html");
+  report({raw, "-o", page});
+  const std::string again = folder.path("again.html");
+  report({page, "-o", again});
+  for (const Words& view : {Words{},
+                            {"--tree"},
+                            {"--function", "work"},
+                            {"--source", "script.lua"},
+                            {"--states"},
+                            {"--to", "0.3"},
+                            {"-f", "folded", "-o", "-"},
+                            {"-f", "speedscope", "-o", "-"},
+                            {"-f", "pprof", "-o", "-"},
+                            {"-f", "flamegraph", "-o", "-", "--only", "work"}}) {
+    const auto of = [&view](const std::string& file) {
+      Words words = {file};
+      words.insert(words.end(), view.begin(), view.end());
+      return report(words);
+    };
+    INFO(fmt::format("{}", fmt::join(view, " ")));
+    CHECK(of(page) == of(raw));
+    CHECK(of(again) == of(raw));
+  }
+  // The recording comes out as it went in.
+  const auto bytes_of = [](const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string extracted = folder.path("extracted.luaspy");
+  report({again, "-o", extracted});
+  CHECK(bytes_of(extracted) == bytes_of(raw));
+  check_refused({page, "-f", "raw", "--to", "0.3"}, 2, "not a part of it");
+  CHECK(report({"--diff", page, raw}).find("page.html") != std::string::npos);
+  const std::string part = folder.path("part.html");
+  report({raw, "-o", part, "--to", "0.3"});
+  check_refused({part}, 2, "carries no recording");
+  // As record writes it, with and without the source.
+  const std::string script = folder.write("again.lua", script_of(10, 0.4)), unread = folder.path("unread.html");
+  Words command = target("debian-lua5.4-bookworm").command;
+  command.push_back(script);
+  const auto record = [&](const std::string& file, const Words& options) {
+    Words words = {"record", "-o", file};
+    words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("--");
+    words.insert(words.end(), command.begin(), command.end());
+    REQUIRE(luaspy(words).status == 0);
+  };
+  record(page, {}), record(unread, {"--no-source"});
+  ::unlink(script.c_str());
+  CHECK(has(report({page}), "work \\(.*again.lua:7\\)"));
+  CHECK(has(report({page, "--source", "again.lua"}), "local function work"));
+  check_refused({unread, "--source", "again.lua"}, 2, "Cannot read .*again.lua: there is no such file");
+}
+
 TEST_CASE("a report has every view of a recording, and says why where it has none", "[report]") {
   const Folder folder;
   const std::string path = folder.write("jit.lua",
@@ -191,7 +250,7 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   check_refused({}, 2, "say which recording");
   check_refused({raw, "--by", "run"}, 2, "--by run needs --diff");
   ::unlink(path.c_str());
-  check_refused({raw, "--source", "jit.lua"}, 2, "Cannot read .*jit.lua: there is no such file. Use --source-path");
+  CHECK(has(report({raw, "--source", "jit.lua"}), "inner"));  // the recording carries it
   const std::string elsewhere = folder.write("elsewhere.lua", "x = 1\n");
   CHECK(has(report({raw, "--source", "jit.lua", "--source-path", elsewhere}), "The file is not the one that ran"));
 }

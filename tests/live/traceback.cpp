@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <regex>
 
 namespace luaspy::live {
@@ -56,6 +57,17 @@ bool same_name(const std::string& theirs, const std::string& ours) {
   return plain(theirs) == plain(ours);
 }
 
+// Tracebacks have the name that the caller uses, luaspy that of the definition: the line where the
+// function begins has it as a word.
+bool is_defined_as(const Line& ours) {
+  if (ours.kind != Line::Kind::lua || ours.defined <= 0) return false;
+  std::ifstream file(std::string(LUASPY_WORKLOADS) + "/" + ours.file);
+  std::string text;
+  for (int line = 0; line < ours.defined; ++line) std::getline(file, text);
+  const std::string word = ours.name.substr(ours.name.find_last_of(".:") + 1);
+  return !word.empty() && std::regex_search(text, std::regex("\\b" + word + "\\b"));
+}
+
 }  // namespace
 
 bool same(const Line& theirs, const Line& ours) {
@@ -64,7 +76,7 @@ bool same(const Line& theirs, const Line& ours) {
                                          (theirs.file != ours.file && theirs.file.find("...") == std::string::npos)))
     return false;
   if (theirs.defined != -1 && theirs.defined != ours.defined) return false;
-  return same_name(theirs.name, ours.name);
+  return same_name(theirs.name, ours.name) || is_defined_as(ours);
 }
 
 bool same_stack(const std::vector<Line>& theirs, const std::vector<Line>& ours) {

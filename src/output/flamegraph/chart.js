@@ -11,23 +11,34 @@ class Chart extends Graph {
     let down = null;
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
-      down = {x: event.clientX, from: this.from, to: this.to, moved: false};
+      // In the order of time, dragging chooses a range, and the axis moves; elsewhere, dragging moves.
+      const picks = this.layout.time && event.clientY - canvas.getBoundingClientRect().top > axisHeight && event.pointerType !== "touch";
+      down = {x: event.clientX, from: this.from, to: this.to, moved: false, picks};
       canvas.setPointerCapture(event.pointerId);
     });
     canvas.addEventListener("pointermove", (event) => {
       if (down && Math.abs(event.clientX - down.x) > 4) down.moved = true;
-      if (down?.moved) {
+      if (down?.moved && down.picks) this.pick(down.x, event.clientX);
+      else if (down?.moved) {
         const by = (down.x - event.clientX) * (down.to - down.from) / this.width;
         this.jump(down.from + by, down.to + by);
       } else this.point(this.hit(event), event);
     });
     canvas.addEventListener("pointerup", (event) => {
-      const click = down && !down.moved;
-      if (down?.moved) this.page.moved();
-      down = null;
+      const click = down && !down.moved, {picked} = this;
+      if (down?.moved && !down.picks) this.page.moved();
+      down = this.picked = null;
+      if (picked) this.page.set({range: picked});
       if (!click) return;
       const box = this.hit(event);
       if (box >= 0) event.shiftKey ? this.page.relate(this.layout.frame[box]) : this.page.zoom(box);
+    });
+    canvas.addEventListener("pointercancel", () => { down = this.picked = null; this.ask(); });
+    canvas.addEventListener("contextmenu", (event) => {
+      const box = this.hit(event);
+      if (box < 0 || this.layout.frame[box] < 0) return;
+      event.preventDefault();
+      this.page.menu.open(this.layout.frame[box], box, event.clientX, event.clientY);
     });
     canvas.addEventListener("pointerleave", () => this.point(-1));
     canvas.addEventListener("wheel", (event) => {
@@ -44,16 +55,26 @@ class Chart extends Graph {
     canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
+  // Chooses the times between two places, from the window's left edge.
+  pick(x, other) {
+    const {left} = this.canvas.getBoundingClientRect(), at = (place) => Math.min(this.to, Math.max(this.from, this.from + (place - left) / this.scale));
+    this.picked = [at(Math.min(x, other)), at(Math.max(x, other))].map(Math.round);
+    if (this.picked[0] === this.picked[1]) this.picked = null;
+    this.point(-1);
+    this.ask();
+  }
+
   jump(from, to) {
     this.moving = null;
-    const size = to - from;
-    this.from = Math.min(Math.max(0, from), this.layout.extent - size), this.to = this.from + size;
+    this.turn(from, to, 0);
     this.shown = {from: this.from, to: this.to};
+    this.page.windowed();
     this.ask();
   }
 
   magnify(by, x = this.width / 2) {
-    const size = Math.min(this.layout.extent, Math.max((this.to - this.from) * by, this.layout.time ? 10 : this.layout.extent / 1e9));
+    const all = this.layout.extent - this.layout.begin;
+    const size = Math.min(all, Math.max((this.to - this.from) * by, this.layout.time ? 10 : all / 1e9));
     const at = this.from + x / this.width * (this.to - this.from);
     this.jump(at - x / this.width * size, at + (1 - x / this.width) * size);
   }
@@ -95,6 +116,22 @@ class Chart extends Graph {
       if (box >= 0 && this.layout.outer[box] < 0) return box;
     }
     return this.widest(this.layout.rows.length - 1, 0, Infinity);
+  }
+
+  // From `box` to the widest box that it called, as long as that is wider than what it does itself.
+  hottest(box) {
+    const {layout} = this, by = layout.flipped ? -1 : 1;
+    for (;;) {
+      const row = layout.row[box] + by, boxes = layout.rows[row] ?? [], end = layout.x[box] + layout.width[box];
+      let own = layout.width[box], widest = -1;
+      for (let place = boxes.length ? layout.firstBehind(row, layout.x[box]) : 0; place < boxes.length && layout.x[boxes[place]] < end; ++place) {
+        if (layout.outer[boxes[place]] !== box) continue;
+        own -= layout.width[boxes[place]];
+        if (widest < 0 || layout.width[boxes[place]] > layout.width[widest]) widest = boxes[place];
+      }
+      if (widest < 0 || own > layout.width[widest]) return box;
+      box = widest;
+    }
   }
 
   beside(by) {

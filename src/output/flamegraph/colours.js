@@ -7,10 +7,10 @@ const kindColours = {
 const kindTexts = {
   lua: "Lua", c: "C called by Lua", native: "other native code", marker: "no function: waits, tail calls", gc: "garbage collector", jit: "JIT: machine code, compiler",
 };
-const stateColours = {
-  "no Lua": "#a9b4c0", "interpreter": "#f2b632", "machine code": "#1d9c74", "C function": "#6cbdf0", "garbage collector": "#e36a2e", "trace exit": "#f0e25a",
-  "recorder": "#d28bb4", "optimiser": "#b9a3ea", "assembler": "#8fd6c4", "asleep": "#dcdfe3",
-};
+// By VmState (base/sample.h), and asleep. The names come with the data.
+const stateColours = ["#a9b4c0", "#f2b632", "#1d9c74", "#6cbdf0", "#e36a2e", "#f0e25a", "#d28bb4", "#b9a3ea", "#8fd6c4", "#dcdfe3"];
+// What a state means for the colour of a function: 1 the collector, 2 machine code or functions that it called, 3 the JIT compiler.
+const stateClass = [0, 0, 2, 0, 1, 3, 3, 3, 3, 0];
 const manyColours = ["#f2b632", "#6cbdf0", "#2fb58a", "#f0e25a", "#d28bb4", "#e8895a", "#b9a3ea", "#8fd6c4", "#c2cf6b", "#f3b6a6", "#9bb7d9", "#cdb48a"];
 // Colours of a change: from much less to much more; the middle one is for changes that may be noise.
 const changeColours = ["#3f8fd2", "#7db8e8", "#bcdcf5", "#d9dce0", "#fbd9a8", "#f2ac4e", "#e07b1a"];
@@ -33,16 +33,18 @@ function hash(text) {
   return (sum ^ (sum >>> 15)) >>> 0;
 }
 
-// inState: amounts by state class.
-function kindOf(kind, inState, total) {
+// inState(state): the amount in that state.
+function kindOf(kind, states, inStateOf, total) {
+  const inState = [0, 0, 0, 0];
+  for (let state = 0; state < states; ++state) inState[stateClass[state]] += inStateOf(state);
   if (inState[1] * 2 > total) return "gc";
   if (inState[3] * 2 > total || (kind === "lua" && (inState[2] + inState[3]) * 2 > total)) return "jit";
   return kind;
 }
 
-// The kind of one sample. A function that a trace called keeps its own kind.
-function kindOfSample(kind, stateClass) {
-  return stateClass === 1 ? "gc" : stateClass === 3 || (stateClass === 2 && kind === "lua") ? "jit" : kind;
+// The kind of one sample, by the class of its state. A function that a trace called keeps its own kind.
+function kindOfSample(kind, of) {
+  return of === 1 ? "gc" : of === 3 || (of === 2 && kind === "lua") ? "jit" : kind;
 }
 
 // The change of a node, -3 to 3. Samples are counts of chance events: a change within `noise` standard deviations is shown as no change, so that the
@@ -59,28 +61,31 @@ function changeOf(data, sums, node) {
 
 // Returns fill(box), or segments(box, left, right) of pixels if one colour is not enough.
 function makePainter(mode, data, layout, graph) {
-  const {frames} = data, shades = new Map();
+  const {frames, columns} = data, states = data.states.length, shades = new Map();
+  const hashes = data.hashes ??= Uint32Array.from(frames.name, hash);
   const shaded = (colour, frame) => {
-    const key = colour + (hash(frames.text[frame]) & 3);
-    if (!shades.has(key)) shades.set(key, shade(colour, hash(frames.text[frame])));
+    const key = colour + (hashes[frame] & 3);
+    if (!shades.has(key)) shades.set(key, shade(colour, hashes[frame]));
     return shades.get(key);
   };
   const sums = (box) => layout.tree(box).total;
   const byFrame = (colourOf) => {
-    const known = frames.text.map((_, frame) => colourOf(frame));
+    const known = frames.name.map((_, frame) => colourOf(frame));
     return {fill: (box) => known[layout.frame[box]]};
   };
   switch (mode) {
-    case "state": return layout.time ? {segments: (box, left, right) => timeSegments(layout, graph, box, left, right)}
-      : {segments: (box, left, right) => shareSegments(data, sums(box), layout.item[box], left, right)};
-    case "function": return byFrame((frame) => shaded(manyColours[hash(frames.text[frame]) % manyColours.length], frame));
+    case "state": return !layout.time ? {segments: (box, left, right) => shareSegments(states, (state) => sums(box)[columns.state + state][layout.item[box]], left, right)}
+      : layout.column > 0 ? {segments: (box, left, right) => shareSegments(states, (state) => layout.inState[states * box + state], left, right)}
+      : {segments: (box, left, right) => timeSegments(layout, graph, box, left, right)};
+    case "function": return byFrame((frame) => shaded(manyColours[hashes[frame] % manyColours.length], frame));
     case "module": return byFrame((frame) => fileColour(data, fileKey(data, frame)));
     case "change": return {fill: (box) => changeColours[3 + changeOf(data, sums(box), layout.item[box])]};
     default: return {fill: (box) => {
       const frame = layout.frame[box], kind = frames.kind[frame];
-      if (layout.time) return shaded(kindColours[kindOf(kind, layout.inState.subarray(4 * box, 4 * box + 4), layout.samples[box])], frame);
+      if (layout.time) return shaded(kindColours[kindOf(kind, states, (state) => layout.inState[states * box + state], layout.samples[box])], frame);
       if (layout.inverted?.(box)) return shaded(kindColours[kind], frame);   // the states belong to the callees
-      return shaded(kindColours[kindOf(kind, classSums(data, sums(box), layout.item[box]), sums(box)[data.columns.counted][layout.item[box]])], frame);
+      const of = sums(box), node = layout.item[box];
+      return shaded(kindColours[kindOf(kind, states, (state) => of[columns.state + state][node], of[columns.counted][node])], frame);
     }};
   }
 }
@@ -98,20 +103,17 @@ function colourFiles(data, sums) {
 const fileKey = (data, frame) => (data.frames.file[frame] === "" ? "no function" : data.fileColours.has(data.frames.file[frame]) ? data.frames.file[frame] : otherFiles);
 const fileColour = (data, key) => data.fileColours.get(key) ?? (key === otherFiles ? kindColours.native : kindColours.marker);
 
-function classSums(data, sums, node) {
-  const inState = [0, 0, 0, 0];
-  data.states.forEach((_, state) => { inState[data.stateClass[state]] += sums[data.columns.state + state][node]; });
-  return inState;
-}
-
-function shareSegments(data, sums, node, left, right) {
-  const segments = [], all = sums[data.columns.counted][node];
+function shareSegments(states, inStateOf, left, right) {
+  const segments = [], amounts = [];
+  for (let state = 0; state < states; ++state) amounts.push(inStateOf(state));
+  const all = amounts.reduce((sum, amount) => sum + amount, 0);
   let from = left;
-  for (let state = 0; state < data.states.length && all > 0; ++state) {
-    const width = (right - left) * sums[data.columns.state + state][node] / all;
-    if (width > 0) segments.push([from, from + width, stateColours[data.states[state]]]);
+  amounts.forEach((amount, state) => {
+    if (amount <= 0) return;
+    const width = (right - left) * amount / all;
+    segments.push([from, from + width, stateColours[state]]);
     from += width;
-  }
+  });
   return segments;
 }
 
@@ -122,7 +124,7 @@ function timeSegments(layout, graph, box, left, right) {
   for (let x = Math.floor(left); x < right; ++x) {
     if (x + 1 < right && columns[x + 1] === columns[x]) continue;
     const end = Math.min(x + 1, right);
-    segments.push([from, end, stateColours[graph.data.states[columns[x] ?? 0]]]);
+    segments.push([from, end, stateColours[columns[x] ?? 0]]);
     from = end;
   }
   return segments;
@@ -137,12 +139,12 @@ function legendOf(mode, data, tree, sums) {
   if (mode === "state") data.states.forEach((name, state) => count(name, tree.total[columns.state + state][0]));
   else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(fileKey(data, frame), sums.own[columns.counted][frame]);
   else data.states.forEach((_, state) => {
-    const own = tree.own[columns.state + state], kindsOf = kinds.map((kind) => kindOfSample(kind, data.stateClass[state]));
+    const own = tree.own[columns.state + state], kindsOf = kinds.map((kind) => kindOfSample(kind, stateClass[state]));
     const number = frames.kind.map((kind) => kinds.indexOf(kind));
     const amounts = [0, 0, 0, 0];
     if (tree.total[columns.state + state][0] > 0) for (let node = 1; node < own.length; ++node) amounts[number[tree.frame[node]]] += own[node];
     amounts.forEach((amount, kind) => count(kindsOf[kind], amount));
   });
-  const colourOf = (key) => (mode === "state" ? stateColours[key] : mode === "kind" ? kindColours[key] : fileColour(data, key));
+  const colourOf = (key) => (mode === "state" ? stateColours[data.states.indexOf(key)] : mode === "kind" ? kindColours[key] : fileColour(data, key));
   return [...counts].map(([key, amount]) => ({colour: colourOf(key), text: mode === "kind" ? kindTexts[key] : key, amount}));
 }

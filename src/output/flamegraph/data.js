@@ -1,8 +1,6 @@
 // The data in the page, and the sums from which all views are made. flamegraph.h describes its form.
 
 const kinds = ["lua", "c", "native", "marker"];
-// What a state means for the colour: 1 the collector, 2 machine code or functions that it called, 3 the JIT compiler.
-const stateClasses = {"garbage collector": 1, "machine code": 2, "trace exit": 3, "recorder": 3, "optimiser": 3, "assembler": 3};
 const runWidth = 5;   // numbers of a run: node, 2 * state + asleep, samples, weight, µs without a sample before it
 
 // Control characters, and those that change the direction of text, could make a name look like another one.
@@ -16,11 +14,6 @@ function visible(text) {
 // counted amount, or the weight in a comparison of amounts as they were measured.
 function load(json) {
   const strings = json.strings.map(visible);
-  const of = (indices) => indices.map((i) => strings[i]);
-  const frames = {
-    count: json.frames.text.length, text: of(json.frames.text), file: of(json.frames.file), line: json.frames.line,
-    kind: json.frames.kind.map((k) => kinds[k]),
-  };
   const states = [...json.states, "asleep"];
   const sets = json.sets.map((set) => ({
     label: set.label, target: visible(set.target), facts: set.facts.map(([name, value]) => [visible(name), visible(value)]),
@@ -32,11 +25,28 @@ function load(json) {
   columns.counted = unit === "time" ? columns.samples : columns.weight;
   columns.width = comparison && comparison.by !== "shares" ? columns.weight : columns.counted;
   return {
-    frames, states, sets, comparison, columns, unit,
+    frames: loadFrames(json.frames, strings), states, sets, comparison, columns, unit,
     inOrder: comparison === null && unit === "time",   // the order of time can be shown
-    stateClass: states.map((name) => stateClasses[name] ?? 0),
+    lines: json.lines === true, mode: json.mode, nothing: json.nothing,
+    sources: new Map((json.sources ?? []).map(({file, text, changed}) => [strings[file], {text, changed}])),
     outer: Int32Array.from(json.nodes.outer), frame: Int32Array.from(json.nodes.frame),
   };
+}
+
+// A frame is a line of a function; fn[frame] is the number of the first frame of its function. text and line are what is shown: showLines() sets them.
+function loadFrames(json, strings) {
+  const of = (indices) => indices.map((i) => strings[i]), first = new Map();
+  const frames = {
+    count: json.text.length, kind: json.kind.map((k) => kinds[k]), file: of(json.file), name: of(json.text), nameAt: of(json.at), defined: json.line, part: json.part,
+    current: json.current.map(Math.abs), near: json.current.map((line) => line < 0),
+  };
+  frames.fn = Int32Array.from(json.text, (text, frame) => first.get(text) ?? (first.set(text, frame), frame));
+  return frames;
+}
+
+function showLines(frames, lines) {
+  frames.text = lines ? frames.nameAt : frames.name;
+  frames.line = lines ? frames.current : frames.defined;
 }
 
 // A tree of frames. Each node comes after its outer one; the root is first and has no frame. own[column][node], total[column][node].
@@ -62,31 +72,48 @@ function childrenOf(outer) {
 
 const zeroColumns = (data, length) => Array.from({length: data.columns.count}, () => new Float64Array(length));
 
+// Visits the thread's runs that are in `range` (µs from, to; null: all): see(node, state, samples, weight, from, to). Of a run that is partly in it, those
+// samples count whose ticks, at their ends, are.
+function eachRun(data, thread, range, see) {
+  const {runs} = thread;
+  let end = thread.start;
+  for (let i = 0; i < runs.length; i += runWidth) {
+    const samples = runs[i + 2], weight = runs[i + 3], begin = end + runs[i + 4], state = runs[i + 1];
+    if (data.inOrder) end = begin + weight;
+    const of = state & 1 ? data.states.length - 1 : state >> 1;
+    if (!range) { see(runs[i], of, samples, weight, begin, end); continue; }
+    const part = partOf(begin, end, samples, range);
+    if (part.to > part.from || part.samples > 0) see(runs[i], of, part.samples, samples > 0 ? weight * part.samples / samples : 0, part.from, part.to);
+  }
+}
+
+function partOf(begin, end, samples, [from, to]) {
+  const ticks = (at) => Math.min(samples, Math.max(0, Math.floor((at - begin) * samples / (end - begin || 1) + 1e-6)));
+  return {samples: ticks(to) - ticks(from), from: Math.max(begin, from), to: Math.min(end, to)};
+}
+
 // The tree of the threads' samples; `threads` are indices, null is all. A comparison uses all threads of both profiles.
-function sumThreads(data, threads) {
-  const own = zeroColumns(data, data.outer.length), {columns} = data;
-  const add = (runs, samples, weight, states) => {
-    for (let i = 0; i < runs.length; i += runWidth) {
-      const node = runs[i], state = stateOf(data, runs[i + 1]);
-      own[samples][node] += runs[i + 2];
-      own[weight][node] += runs[i + 3];
-      if (states) own[columns.state + state][node] += runs[i + 2 + columns.counted];
-    }
-  };
+function sumThreads(data, shaped, threads, range) {
+  const own = zeroColumns(data, shaped.outer.length), {columns} = data, {place} = shaped;
+  const add = (thread, samples, weight, states) => eachRun(data, thread, range, (from, state, n, amount) => {
+    const node = place[from];
+    if (node < 0) return;
+    own[samples][node] += n;
+    own[weight][node] += amount;
+    if (states) own[columns.state + state][node] += columns.counted === columns.samples ? n : amount;
+  });
   const now = data.sets[data.sets.length - 1];
-  now.threads.forEach((thread, i) => { if (!threads || threads.includes(i)) add(thread.runs, columns.samples, columns.weight, true); });
-  if (data.comparison) for (const thread of data.sets[0].threads) add(thread.runs, columns.before, columns.before + 1, false);
-  return makeTree(data, data.outer, data.frame, own);
+  now.threads.forEach((thread, i) => { if (!threads || threads.includes(i)) add(thread, columns.samples, columns.weight, true); });
+  if (data.comparison) for (const thread of data.sets[0].threads) add(thread, columns.before, columns.before + 1, false);
+  return makeTree(data, shaped.outer, shaped.frame, own);
 }
 
 // The counted amount of the thread.
-function countedOf(data, thread) {
+function countedOf(data, thread, range) {
   let sum = 0;
-  for (let i = 2 + data.columns.counted; i < thread.runs.length; i += runWidth) sum += thread.runs[i];
+  eachRun(data, thread, range, (_, state, samples, weight) => { sum += data.columns.counted === data.columns.samples ? samples : weight; });
   return sum;
 }
-
-function stateOf(data, number) { return number & 1 ? data.states.length - 1 : number >> 1; }
 
 // Visits the tree from the root; `see` returns whether to visit the node's children, after which `leave` is called.
 function walk(tree, see, leave = () => {}) {
@@ -100,71 +127,25 @@ function walk(tree, see, leave = () => {}) {
   }
 }
 
-// Sums by frame, each sample once however often the frame is on its stack. outermost[frame]: its nodes without an outer node of the same frame.
-function sumFrames(tree) {
-  const {frames} = tree.data, own = zeroColumns(tree.data, frames.count), total = zeroColumns(tree.data, frames.count);
-  const inside = new Int32Array(frames.count), outermost = Array.from({length: frames.count}, () => []);
-  const put = (sums, frame, from, node) => { for (let c = 0; c < sums.length; ++c) sums[c][frame] += from[c][node]; };
+// Sums by key, each sample once however often the key is on its stack. keyOf(frame): 0 to count - 1, or -1 for none. outermost[key]: its nodes without an
+// outer node of the same key.
+function sumKeys(tree, count, keyOf) {
+  const own = zeroColumns(tree.data, count), total = zeroColumns(tree.data, count);
+  const inside = new Int32Array(count), outermost = Array.from({length: count}, () => []);
+  const put = (sums, key, from, node) => { for (let c = 0; c < sums.length; ++c) sums[c][key] += from[c][node]; };
+  const of = (node) => (tree.frame[node] < 0 ? -1 : keyOf(tree.frame[node]));
   walk(tree, (node) => {
-    const frame = tree.frame[node];
-    if (frame >= 0) {
-      put(own, frame, tree.own, node);
-      if (inside[frame]++ === 0) put(total, frame, tree.total, node), outermost[frame].push(node);
+    const key = of(node);
+    if (key >= 0) {
+      put(own, key, tree.own, node);
+      if (inside[key]++ === 0) put(total, key, tree.total, node), outermost[key].push(node);
     }
     return true;
-  }, (node) => { if (tree.frame[node] >= 0) --inside[tree.frame[node]]; });
+  }, (node) => { if (of(node) >= 0) --inside[of(node)]; });
   return {own, total, outermost};
 }
 
-// A tree that is built from paths.
-class Merged {
-  constructor(data) {
-    this.data = data;
-    this.outer = [0];
-    this.frame = [-1];
-    this.known = new Map();
-    this.added = [];   // by turns a node, and the index of its own amounts in `sums`
-  }
-  child(node, frame) {
-    const key = node * this.data.frames.count + frame, known = this.known.get(key);
-    if (known !== undefined) return known;
-    this.known.set(key, this.outer.length);
-    this.outer.push(node);
-    this.frame.push(frame);
-    return this.outer.length - 1;
-  }
-  add(node, from) { this.added.push(node, from); }
-  tree(sums) {
-    const own = sums.map((column) => {
-      const sum = new Float64Array(this.outer.length);
-      if (column.some(Boolean)) for (let i = 0; i < this.added.length; i += 2) sum[this.added[i]] += column[this.added[i + 1]];
-      return sum;
-    });
-    return makeTree(this.data, Int32Array.from(this.outer), Int32Array.from(this.frame), own);
-  }
-}
-
-// The callees of the frame: the root's only child is the frame itself.
-function calleesOf(tree, nodes, frame) {
-  const merged = new Merged(tree.data), {start, list} = tree.children, open = nodes.map((node) => [node, merged.child(0, frame)]);
-  while (open.length) {
-    const [node, at] = open.pop();
-    merged.add(at, node);
-    for (let i = start[node]; i < start[node + 1]; ++i) open.push([list[i], merged.child(at, tree.frame[list[i]])]);
-  }
-  return merged.tree(tree.own);
-}
-
-// The callers of the frame, inverted: the root's only child is the frame, whose children are its callers.
-function callersOf(tree, nodes, frame) {
-  const merged = new Merged(tree.data);
-  for (const node of nodes) {
-    let at = merged.child(0, frame);
-    for (let outer = tree.outer[node]; outer !== 0; outer = tree.outer[outer]) at = merged.child(at, tree.frame[outer]);
-    merged.add(at, node);
-  }
-  return merged.tree(tree.total);
-}
+const sumFrames = (tree) => sumKeys(tree, tree.data.frames.count, (frame) => frame);
 
 // Samples with a frame that matches, each counted once, and their weight.
 function sumMatches(tree, matches) {

@@ -17,7 +17,7 @@ class Graph {
 
   show(layout, painter, flip) {
     Object.assign(this, {layout, painter, flip, focus: -1, hover: -1});
-    this.from = this.shown.from = 0, this.to = this.shown.to = layout.extent || 1;
+    this.from = this.shown.from = layout.begin, this.to = this.shown.to = layout.extent || 1;
     this.resize();
     this.scroller.scrollTop = layout.focusRow !== undefined ? (layout.focusRow + 1) * rowHeight - this.height / 2 : flip ? this.spacer.offsetHeight : 0;
   }
@@ -29,7 +29,13 @@ class Graph {
     this.canvas.width = Math.round(this.width * ratio), this.canvas.height = Math.round(this.height * ratio);
     this.canvas.style.height = this.height + "px";
     this.spacer.style.height = Math.max(0, this.layout.rows.length * rowHeight + this.head - this.height) + "px";
+    this.page.windowed();
     this.draw();
+  }
+
+  // Another layout of the same: the window and the rows stay.
+  replace(layout, painter) {
+    Object.assign(this, {layout, painter, hover: -1});
   }
 
   // Where the first row begins: below the axis, or such that flames start at the bottom.
@@ -46,9 +52,8 @@ class Graph {
 
   // Moves the window there with an animation, or at once if the user prefers no animations.
   look(from, to) {
-    const all = this.layout.extent || 1, least = this.layout.time ? 1 : all / 1e9;
-    const size = Math.min(all, Math.max(to - from, least));
-    this.from = Math.min(Math.max(0, from), all - size), this.to = this.from + size;
+    this.turn(from, to, this.layout.time ? 1 : this.layout.extent / 1e9);
+    this.page.windowed();
     const start = performance.now(), old = {...this.shown};
     const step = (now) => {
       const part = Math.min(1, (now - start) / 160), eased = part * (2 - part);
@@ -62,8 +67,14 @@ class Graph {
     if (!still) requestAnimationFrame(step);
   }
 
+  // Sets the window, within the layout and at least `least` wide.
+  turn(from, to, least) {
+    const {begin} = this.layout, all = (this.layout.extent || 1) - begin, size = Math.min(all, Math.max(to - from, least));
+    this.from = Math.min(Math.max(begin, from), begin + all - size), this.to = this.from + size;
+  }
+
   lookAt(box) { this.look(this.layout.x[box], this.layout.x[box] + this.layout.width[box]); }
-  isWhole() { return this.from <= 0 && this.to >= this.layout.extent; }
+  isWhole() { return this.from <= this.layout.begin && this.to >= this.layout.extent; }
 
   get scale() { return this.width / (this.shown.to - this.shown.from); }
 
@@ -84,7 +95,17 @@ class Graph {
     for (let row = first; row <= last; ++row) this.drawRow(row, row * rowHeight - top);
     for (const label of layout.labels) if (label.row >= first && label.row <= last) this.drawLabel(label.text, label.row * rowHeight - top);
     for (const box of new Set([this.hover, this.focus])) if (box >= 0) this.outline(box, top, box === this.focus);
+    if (this.picked) this.drawPicked();
     if (layout.time) this.drawAxis();
+  }
+
+  // What lies outside of the range that is being chosen is greyed.
+  drawPicked() {
+    const {pen, shown, scale} = this, [from, to] = this.picked.map((at) => (at - shown.from) * scale);
+    pen.globalAlpha = 0.7, pen.fillStyle = this.theme.paper;
+    pen.fillRect(0, 0, from, this.height), pen.fillRect(to, 0, this.width - to, this.height);
+    pen.globalAlpha = 1, pen.fillStyle = this.theme.accent;
+    pen.fillRect(from - 1, 0, 2, this.height), pen.fillRect(to - 1, 0, 2, this.height);
   }
 
   drawRow(row, y) {
@@ -120,8 +141,7 @@ class Graph {
   write(box, left, right, y) {
     const room = Math.floor((right - left - 8) / this.letter);
     if (room < 3) return;
-    const text = this.page.textOf(box), {pen} = this;
-    const fits = text.length <= room ? text : text.slice(0, room - 1) + "…";
+    const fits = fitting(this.page.textOf(box), room), {pen} = this;
     pen.fillStyle = this.layout.frame[box] < 0 ? this.theme.ink : this.page.matches && pen.globalAlpha < 1 ? this.theme.ink : inkOnColour;
     if (pen.globalAlpha < 1) pen.globalAlpha = 0.75;
     pen.fillText(fits, left + 4, y + rowHeight / 2, right - left - 6);
@@ -150,7 +170,7 @@ class Graph {
     const {pen, shown, scale, theme} = this;
     pen.fillStyle = theme.panel;
     pen.fillRect(0, 0, this.width, axisHeight - 1);
-    const least = 90 / scale, power = 10 ** Math.floor(Math.log10(least)), step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= least);
+    const step = roundUp(90 / scale);
     pen.fillStyle = theme.faint;
     for (let at = Math.ceil(shown.from / step) * step; at < shown.to; at += step) {
       const x = (at - shown.from) * scale;
@@ -162,15 +182,11 @@ class Graph {
   // The state of a thread at each pixel's column.
   stateColumns(index) {
     if (this.columns.has(index)) return this.columns.get(index);
-    const columns = new Uint8Array(Math.ceil(this.width) + 2), {start, runs} = this.data.sets[0].threads[index], {shown, scale} = this;
-    let now = start;
-    for (let i = 0; i < runs.length; i += runWidth) {
-      now += runs[i + 4];
-      const end = now + runs[i + 3];
-      const left = Math.max(0, Math.floor((now - shown.from) * scale)), right = Math.ceil((end - shown.from) * scale);
-      if (right > 0 && left < columns.length) columns.fill(stateOf(this.data, runs[i + 1]), left, right);
-      now = end;
-    }
+    const columns = new Uint8Array(Math.ceil(this.width) + 2), {shown, scale} = this;
+    eachRun(this.data, this.data.sets[0].threads[index], null, (node, state, samples, weight, from, to) => {
+      const left = Math.max(0, Math.floor((from - shown.from) * scale)), right = Math.ceil((to - shown.from) * scale);
+      if (right > 0 && left < columns.length) columns.fill(state, left, right);
+    });
     this.columns.set(index, columns);
     return columns;
   }

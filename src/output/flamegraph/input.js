@@ -16,10 +16,12 @@ function writeHash(page) {
 
 function writeHashNow(page) {
   const {state, chart, layout, zoomed} = page, words = new URLSearchParams();
-  const usual = {view: "left", thread: "all", colour: page.data.comparison ? "change" : "kind", flip: false, width: "after", query: ""};
+  const usual = {view: "left", thread: "all", colour: page.data.comparison ? "change" : "kind", flip: false, width: "after", query: "", mode: page.data.mode, fold: true, lines: page.data.lines, source: false};
   for (const [name, value] of Object.entries(usual)) if (state[name] !== value) words.set(name, state[name]);
+  if (state.edits.length > 0) words.set("edits", state.edits.map(({how, fn}) => `${how}.${fn}`).join("_"));
+  if (state.range) words.set("range", state.range.join("_"));
   if (state.view === "table") words.set("fn", state.fn);
-  else if (!chart.isWhole()) words.set("zoom", zoomed >= 0 && state.view === "left" ? String(layout.item[zoomed]) : `${chart.from},${chart.to}`);
+  else if (!chart.isWhole()) words.set("zoom", zoomed >= 0 && state.view !== "time" ? String(layout.item[zoomed]) : `${chart.from},${chart.to}`);
   const text = words.toString();
   if (text === location.hash.slice(1)) return;
   try { history.replaceState(null, "", "#" + text); } catch { /* an address that may not be changed, as in some frames */ }
@@ -31,11 +33,17 @@ const colours = () => [...byId("colour").options].map((option) => option.value);
 function readHash(page) {
   const words = new URLSearchParams(location.hash.slice(1)), {state, data} = page;
   const choose = (name, allowed) => { if (allowed.includes(words.get(name))) state[name] = words.get(name); };
-  choose("view", data.inOrder ? ["left", "time", "table"] : ["left", "table"]);
+  choose("view", ["left", "table", "bottom", ...(data.inOrder ? ["time"] : [])]);
   choose("thread", ["all", ...(data.comparison ? [] : page.now.threads.map((_, i) => String(i)))]);
   choose("colour", colours());
   choose("width", ["after", "before"]);
-  state.flip = words.get("flip") === "true";
+  if (data.mode !== "native") choose("mode", Object.keys(modeTexts));
+  for (const [name, usual] of [["flip", false], ["fold", true], ["lines", data.lines], ["source", false]]) state[name] = (words.get(name) ?? String(usual)) === "true";
+  state.source &&= data.sources.size > 0;
+  state.edits = (words.get("edits") ?? "").split("_").map((text) => text.split(".")).map(([how, fn]) => ({how, fn: Number(fn)}))
+    .filter(({how, fn}) => Object.hasOwn(editTexts, how) && data.frames.fn[fn] === fn);
+  const range = (words.get("range") ?? "").split("_").map(Number);
+  state.range = data.inOrder && range.length === 2 && range[0] >= 0 && range[0] < range[1] && range[1] < Infinity ? range : null;
   state.query = words.get("query") ?? "";
   const fn = Number(words.get("fn") ?? -1);
   if (Number.isInteger(fn) && fn < data.frames.count) state.fn = fn;
@@ -79,28 +87,52 @@ function nextMatch(page, by) {
   chart.move(boxes[(at < 0 ? (by > 0 ? 0 : -1) : at + by) % boxes.length] ?? boxes[boxes.length - 1]);
 }
 
-function nextColour(page) {
-  const all = colours();
-  page.set({colour: all[(all.indexOf(page.state.colour) + 1) % all.length]});
+// The choice after the one that the page has.
+function next(page, name) {
+  const all = [...byId(name).options].map((option) => option.value);
+  page.set({[name]: all[(all.indexOf(page.state[name]) + 1) % all.length]});
 }
 
-function relateTold(page) {
-  const box = page.chart.focus >= 0 ? page.chart.focus : page.chart.hover >= 0 ? page.chart.hover : page.zoomed;
-  if (box >= 0 && page.state.view !== "table") page.relate(page.layout.frame[box]);
+// Does something with the function that keys mean.
+const withTold = (act) => (page) => { if (page.toldFrame() >= 0) act(page, page.toldFrame()); };
+const editTold = (how) => withTold((page, frame) => page.edit(how, page.data.frames.fn[frame]));
+
+function openMenu(page) {
+  const box = page.toldBox(), {left, top} = byId("canvas").getBoundingClientRect(), {chart, layout} = page;
+  if (box < 0) return page.menu.open(page.toldFrame(), -1, left, top);
+  page.menu.open(layout.frame[box], box, left + Math.max(0, (layout.x[box] - chart.from) * chart.scale), chart.place(box) + rowHeight);
+}
+
+function switchSource(page) {
+  if (page.data.sources.size === 0) return;
+  const frame = page.toldFrame();
+  if (page.state.source && (frame < 0 || page.data.frames.fn[frame] === page.source.frame)) page.set({source: false});
+  else page.showSource(frame);
 }
 
 const keys = {
   "1": (page) => page.set({view: "left"}),
   "2": (page) => { if (page.data.inOrder) page.set({view: "time"}); },
   "3": (page) => page.set({view: "table"}),
+  "4": (page) => page.set({view: "bottom"}),
   "0": (page) => page.reset(),
   "/": () => byId("search").select(),
   "?": () => byId("help").showModal(),
   Escape: (page) => page.back(),
-  s: relateTold,
-  c: nextColour,
+  s: withTold((page, frame) => page.relate(frame)),
+  f: editTold("only"),
+  x: editTold("without"),
+  k: editTold("single"),
+  m: withTold(openMenu),
+  h: (page) => page.hottest(),
+  r: (page) => page.set({fold: !page.state.fold}),
+  t: (page) => { if (!byId("lines").hidden) page.set({lines: !page.state.lines}); },
+  l: switchSource,
+  c: (page) => next(page, "colour"),
+  v: (page) => { if (page.data.mode !== "native") next(page, "mode"); },
   i: (page) => { if (page.state.view !== "table") page.set({flip: !page.state.flip}); },
   d: switchTheme,
+  a: () => showFacts(byId("facts").hidden),
   n: (page) => nextMatch(page, 1),
   N: (page) => nextMatch(page, -1),
   "+": (page) => { page.chart.magnify(0.7); page.moved(); },
@@ -110,13 +142,16 @@ const keys = {
 function listen(page) {
   const canvas = byId("canvas"), search = byId("search");
   for (const button of document.querySelectorAll("[data-view]")) button.addEventListener("click", () => page.set({view: button.dataset.view}));
-  for (const id of ["thread", "colour", "width"]) byId(id).addEventListener("change", (event) => page.set({[id]: event.target.value}));
-  byId("flip").addEventListener("click", () => page.set({flip: !page.state.flip}));
+  for (const id of ["thread", "mode", "colour", "width"]) byId(id).addEventListener("change", (event) => page.set({[id]: event.target.value}));
+  for (const name of ["flip", "fold", "lines"]) byId(name).addEventListener("click", () => page.set({[name]: !page.state[name]}));
+  byId("source-open").addEventListener("click", () => page.set({source: !page.state.source}));
+  byId("hottest").addEventListener("click", () => page.hottest());
+  byId("about").addEventListener("click", keys.a);
   byId("theme").addEventListener("click", () => switchTheme(page));
   byId("help-open").addEventListener("click", () => byId("help").showModal());
   // Pressing it must not change the box that is described.
-  byId("relate").addEventListener("pointerdown", (event) => event.preventDefault());
-  byId("relate").addEventListener("click", () => relateTold(page));
+  byId("actions").addEventListener("pointerdown", (event) => event.preventDefault());
+  byId("actions").addEventListener("click", () => withTold(openMenu)(page));
   search.addEventListener("input", () => { page.state.query = search.value; page.search(); });
   search.addEventListener("keydown", (event) => {
     if (event.key === "Enter") nextMatch(page, 1);

@@ -1,7 +1,7 @@
 # Joins the parts of the flame graph page to one file and converts it to C++: SOURCE is the folder
 # of the parts, OUTPUT the file to write. The page may run only this script and use only this style,
 # identified by their hashes (https://www.w3.org/TR/CSP3/, hash-source).
-set(scripts data layout colours graph chart words table tip page input)
+set(scripts data views shape trees layout timelayout colours graph chart words head table tip menu source page input)
 
 function(hash_source text result)
   string(SHA256 rest "${text}")
@@ -35,15 +35,22 @@ foreach(name script_hash style_hash style script)
   string(TOUPPER @${name}@ place)
   string(REPLACE "${place}" "${${name}}" page "${page}")
 endforeach()
-string(FIND "${page}" @DATA@ data)
-string(SUBSTRING "${page}" 0 ${data} head)
-math(EXPR data "${data} + 6")
-string(SUBSTRING "${page}" ${data} -1 tail)
+# REGEX MATCH would take lists apart.
+macro(split_at place before after)
+  string(FIND "${page}" ${place} at)
+  string(SUBSTRING "${page}" 0 ${at} ${before})
+  string(LENGTH ${place} length)
+  math(EXPR at "${at} + ${length}")
+  string(SUBSTRING "${page}" ${at} -1 ${after})
+endmacro()
+split_at(@DATA@ head page)
+split_at(@RECORDING@ middle tail)
 file(WRITE ${OUTPUT} "#include \"output/flamegraph_page.h\"
 
 namespace luaspy {
 
 const std::string_view flamegraph_head = R\"luaspy(${head})luaspy\";
+const std::string_view flamegraph_middle = R\"luaspy(${middle})luaspy\";
 const std::string_view flamegraph_tail = R\"luaspy(${tail})luaspy\";
 
 }  // namespace luaspy

@@ -12,7 +12,7 @@ class Layout {
     this.item = new Int32Array(1024);     // its node
     this.rows = [];                       // boxes by row
     this.labels = [];                     // {row, text}: rows without boxes
-    this.extent = 0;
+    this.begin = 0, this.extent = 0;      // the x of its left and its right end
   }
   add(row, x, width, frame, outer, item) {
     const box = this.count++;
@@ -51,6 +51,14 @@ class Layout {
   at(row, x) {
     const boxes = this.rows[row] ?? [], place = boxes.length ? this.firstBehind(row, x) : 0;
     return place < boxes.length && this.x[boxes[place]] <= x ? boxes[place] : -1;
+  }
+  // The box that is for the same as `box` of `other`, a layout of the same tree; -1 if there is none.
+  sameAs(other, box) {
+    if (box < 0) return -1;
+    const row = other.row[box], boxes = this.rows[row] ?? [], end = other.x[box] + other.width[box];
+    for (let place = boxes.length ? this.firstBehind(row, other.x[box]) : 0; place < boxes.length && this.x[boxes[place]] < end; ++place)
+      if (this.item[boxes[place]] === other.item[box]) return boxes[place];
+    return -1;
   }
   // The outer boxes of `box`, the outermost first, and itself.
   path(box) {
@@ -92,7 +100,7 @@ function layTree(layout, tree, width, {top, flip, skipRoot, rows}) {
 }
 
 function layLeftHeavy(tree, width, flip) {
-  const layout = new Layout();
+  const layout = Object.assign(new Layout(), {flipped: flip});
   layout.extent = width[0];
   layTree(layout, tree, width, {top: 0, flip, rows: depthOf(tree, width).most + 1});
   layout.tree = () => tree;
@@ -114,59 +122,9 @@ function laySandwich(callers, callees, widths) {
   return layout.close();
 }
 
-// The threads one below the other. A box continues as long as the same calls are seen without a break.
-function layTime(data, threads, flip) {
-  const layout = new Layout();
-  const depth = depthOf(data, new Float64Array(data.outer.length).fill(1)).depth;
-  // inState: samples by state class, four for each box.
-  Object.assign(layout, {samples: new Int32Array(1024), own: new Int32Array(1024), thread: new Int32Array(1024), inState: new Int32Array(4096), time: true});
-  let top = 0;
-  for (const index of threads) {
-    const thread = data.sets[0].threads[index];
-    let rows = 1;
-    for (let i = 0; i < thread.runs.length; i += runWidth) rows = Math.max(rows, depth[thread.runs[i]]);
-    layout.labels.push({row: top, text: threadText(thread)});
-    layout.rows[top] = [];
-    layThread(layout, data, index, depth, flip ? (d) => top + 1 + rows - d : (d) => top + d);
-    top += rows + 2;
-  }
-  return layout.close();
+// The functions by their own cost, and on each its callers.
+function layBottomUp(tree, width, flip) {
+  const layout = Object.assign(layLeftHeavy(tree, width, flip), {bottomUp: true});
+  layout.inverted = (box) => layout.outer[box] >= 0 && layout.outer[layout.outer[box]] >= 0;
+  return layout;
 }
-
-// A box is created where its call begins; its amounts are the sums at its end minus the sums at its beginning.
-function layThread(layout, data, index, depth, rowOf) {
-  const {start, runs} = data.sets[0].threads[index], open = [-1], seen = [0, 0, 0, 0];   // open[d]: the box at depth d; seen: samples by state class
-  let now = start, last = 0, samples = 0;
-  const close = (down) => {
-    while (open.length > down + 1) {
-      const box = open.pop();
-      layout.width[box] = now - layout.x[box];
-      layout.samples[box] += samples;
-      for (let c = 0; c < 4; ++c) layout.inState[4 * box + c] += seen[c];
-    }
-  };
-  for (let i = 0; i < runs.length; i += runWidth) {
-    const node = runs[i], path = [];
-    let common = node, other = runs[i + 4] > 0 ? 0 : last;
-    while (common !== other) {
-      if (depth[common] >= depth[other]) path.push(common), common = data.outer[common];
-      else other = data.outer[other];
-    }
-    close(depth[common]);
-    now += runs[i + 4];
-    for (let n = path.length - 1; n >= 0; --n) {
-      const box = layout.add(rowOf(open.length), now, 0, data.frame[path[n]], open[open.length - 1], path[n]);
-      open.push(box);
-      layout.thread[box] = index, layout.samples[box] = -samples;
-      for (let c = 0; c < 4; ++c) layout.inState[4 * box + c] = -seen[c];
-    }
-    samples += runs[i + 2], seen[data.stateClass[stateOf(data, runs[i + 1])]] += runs[i + 2];
-    if (node !== 0) layout.own[open[open.length - 1]] += runs[i + 2];
-    now += runs[i + 3];
-    last = node;
-  }
-  close(0);
-  layout.extent = Math.max(layout.extent, now);
-}
-
-function threadText(thread) { return `${thread.process ? thread.process + ": " : ""}${thread.name} (thread ${thread.tid})`; }

@@ -5,15 +5,20 @@ const byId = (id) => document.getElementById(id);
 class Page {
   constructor(data) {
     this.data = data;
-    this.state = {view: "left", thread: "all", colour: data.comparison ? "change" : "kind", flip: false, width: "after", query: "", fn: -1};
-    this.trees = new Map();
+    this.state = {
+      view: "left", thread: "all", colour: data.comparison ? "change" : "kind", flip: false, width: "after", query: "", fn: -1,
+      mode: data.mode, fold: true, lines: data.lines, edits: [], range: null, source: false,
+    };
+    this.shapes = new Map(), this.trees = new Map();
     this.matches = null;
     this.history = [];
     this.zoomed = -1;
     this.now = data.sets[data.sets.length - 1];
-    this.header();
-    this.choices();
+    fillHeader(data);
+    fillChoices(data);
     this.table = new FunctionTable(data, this);
+    this.menu = new Menu(this);
+    this.source = new SourcePanel(data, this);
     this.chart = new Chart(data, byId("canvas"), byId("scroller"), byId("spacer"), this);
     const zoom = readHash(this);
     this.render();
@@ -21,56 +26,34 @@ class Page {
     restoreZoom(this, zoom);
   }
 
-  // The tree of all threads, on which shares of the total are based.
-  get whole() { return this.treeOf("all"); }
   get threads() { return this.state.thread === "all" ? null : [Number(this.state.thread)]; }
+  // Functions count calls as they were made.
+  get shape() { return {lines: this.state.lines, fold: this.state.fold && this.state.view !== "table"}; }
+  // The tree of all threads, on which shares of the total are based.
+  get whole() { return this.treeOf("all", this.shape).tree; }
+  get lineTree() { return this.treeOf(this.state.thread, {lines: true, fold: false}).tree; }
+  get treeKey() { return this.keyOf(this.state.thread, this.shape); }
 
-  treeOf(thread) {
-    if (!this.trees.has(thread)) {
-      const tree = sumThreads(this.data, thread === "all" ? null : [Number(thread)]);
-      this.trees.set(thread, {tree, frames: null});
-    }
-    return this.trees.get(thread).tree;
+  keyOf(...parts) { return JSON.stringify([...parts, this.state.mode, this.state.edits, this.state.range]); }
+
+  // The last few are kept.
+  kept(known, key, make) {
+    if (!known.has(key) && known.size >= 12) known.clear();
+    if (!known.has(key)) known.set(key, make());
+    return known.get(key);
+  }
+  shapedFor(shape) {
+    const {edits, mode} = this.state, {data} = this;
+    return this.kept(this.shapes, JSON.stringify([shape, mode, edits]),
+      () => shapeStacks(data, {...shape, edits, shows: shownFrames(data.frames, mode), nothing: data.nothing[mode]}));
+  }
+  treeOf(thread, shape) {
+    return this.kept(this.trees, this.keyOf(thread, shape),
+      () => ({tree: sumThreads(this.data, this.shapedFor(shape), thread === "all" ? null : [Number(thread)], this.state.range), frames: null, inverted: null}));
   }
   framesOf(thread) {
-    this.treeOf(thread);
-    return this.trees.get(thread).frames ??= sumFrames(this.trees.get(thread).tree);
-  }
-
-  header() {
-    const {data} = this;
-    const [first] = data.sets, targets = first.target === this.now.target ? first.target : `${first.target} → ${this.now.target}`;
-    byId("target").textContent = targets || "luaspy";
-    byId("target").title = byId("target").textContent;
-    document.title = `${byId("target").textContent} - luaspy`;
-    const fact = (name, value, className = "") => element("div", {className}, element("dt", {textContent: name}), element("dd", {textContent: value}));
-    if (data.comparison) {
-      const {by, scale} = data.comparison, of = columnName(data, data.columns.counted);
-      const how = by === "shares" ? `by share of ${of}: what was before counts ${scale.toPrecision(3)} times` : `by ${by}, as it was measured`;
-      byId("facts").append(element("div", {}, fact("Compared", how)));
-    }
-    for (const set of data.sets) {
-      const label = data.comparison ? [fact(set.label, "", "label")] : [];
-      for (const doubt of set.doubts) byId("doubts").append(element("li", {textContent: `doubtful: ${data.comparison ? `${set.label}: ` : ""}${doubt}`}));
-      byId("facts").append(element("div", {}, ...label, ...set.facts.map(([name, value]) => fact(name, value))));
-    }
-  }
-
-  choices() {
-    const {data} = this, {counted} = data.columns, option = (value, text) => element("option", {value, textContent: text});
-    const threads = this.now.threads.map((thread, i) => ({i, thread, amount: countedOf(data, thread)})).sort((a, b) => b.amount - a.amount);
-    this.threadOrder = threads.map(({i}) => i);
-    const all = threads.reduce((sum, t) => sum + t.amount, 0);
-    byId("thread").append(option("all", `all ${threads.length} (${columnText(data, counted, all)})`));
-    for (const {i, thread, amount} of threads) byId("thread").append(option(String(i), `${threadText(thread)}: ${percent(amount, all)}`));
-    byId("thread-field").hidden = threads.length < 2 || data.comparison !== null;
-    const colours = [["kind", "by kind"], ["state", "by what the VM did"], ["function", "by function"], ["module", "by file"]];
-    const offered = data.comparison ? [["change", "by change"], ...colours.filter(([value]) => value !== "state")] : colours;
-    for (const [value, text] of offered) byId("colour").append(option(value, text));
-    byId("width-field").hidden = data.comparison === null;
-    document.querySelector("[data-view=time]").hidden = !data.inOrder;
-    byId("weighed").hidden = counted === data.columns.samples;
-    byId("weighed").textContent = `Here samples count by the ${data.unit} that they stand for.`;
+    const of = this.treeOf(thread, this.shape);
+    return of.frames ??= sumFrames(of.tree);
   }
 
   widthOf(tree, sums = tree.total) {
@@ -98,34 +81,76 @@ class Page {
 
   // Renders everything from the state. The zoom is kept if the boxes do not change.
   render() {
-    const {state, data} = this, shape = JSON.stringify([state.view, state.thread, state.flip, state.width, state.view === "table" ? state.fn : 0]);
-    this.tree = this.treeOf(state.thread);
+    const {state, data} = this, drawn = this.keyOf(state.view, state.thread, state.flip, state.width, this.shape, state.view === "table" ? state.fn : 0);
+    showLines(data.frames, state.lines);
+    this.tree = this.treeOf(state.thread, this.shape).tree;
     this.all = this.widthOf(this.whole)[0];
-    const sums = state.view === "table" || state.colour === "module" ? this.framesOf(state.thread) : null;
+    this.threadOrder = fillThreads(data, this.now, state.range);
     byId("functions").hidden = byId("relations").hidden = state.view !== "table";
+    byId("source").hidden = !state.source;
+    const sums = state.view === "table" || state.colour === "module" ? this.framesOf(state.thread) : null;
     if (state.view === "table") this.relations(sums);
-    else if (shape !== this.shape) {
-      const order = this.threads ?? this.threadOrder;
-      this.layout = state.view === "time" ? layTime(data, order, state.flip) : layLeftHeavy(this.tree, this.widthOf(this.tree), state.flip);
-    }
+    else if (drawn !== this.drawn) this.layout = this.lay();
     if (state.colour === "module") colourFiles(data, this.framesOf("all"));
-    const painter = makePainter(state.colour, data, this.layout, this.chart);
-    if (shape === this.shape) this.chart.painter = painter, this.chart.draw();
+    const painter = this.painter();
+    if (drawn === this.drawn) this.chart.painter = painter, this.chart.draw();
     else {
       this.history = [], this.zoomed = -1;
       this.chart.show(this.layout, painter, state.flip && state.view === "left");
     }
-    this.shape = shape;
-    this.controls();
-    this.legend(sums);
-    this.crumbs();
+    this.drawn = drawn;
+    fillControls(this);
+    fillLegend(this, sums);
+    fillApplied(this);
+    fillCrumbs(this);
     this.tell(-1);
+    if (state.source) this.source.fill();
+  }
+
+  painter() { return makePainter(this.state.colour, this.data, this.layout, this.chart); }
+
+  lay() {
+    const {state, data} = this;
+    if (state.view === "time") {
+      this.timing ??= timesOf(data);
+      const [from, to] = state.range ?? [0, this.timing.end];
+      return this.layInTime(this.columnFor(from, to));
+    }
+    if (state.view === "left") return layLeftHeavy(this.tree, this.widthOf(this.tree), state.flip);
+    const of = this.treeOf(state.thread, this.shape);
+    of.inverted ??= bottomUp(of.tree, data.columns.width);
+    return layBottomUp(of.inverted, this.widthOf(of.inverted), state.flip);
+  }
+
+  layInTime(column) {
+    const {flip, range} = this.state;
+    return layTime(this.data, this.shapedFor(this.shape), this.tree, this.threads ?? this.threadOrder, {flip, range, column});
+  }
+
+  // The width of columns (µs) in which samples are summed if that much time is seen; 0: single samples are wide enough to be seen.
+  columnFor(from, to) {
+    const scale = byId("scroller").clientWidth / (to - from || 1), threads = this.threads ?? this.threadOrder;
+    const run = Math.min(...threads.map((thread) => this.timing.run[thread]));
+    return !(run * scale < 6) ? 0 : roundUp(50 / scale);
+  }
+
+  // The window has changed: in the order of time, samples may have to be summed in other columns.
+  windowed() {
+    const {chart, layout} = this;
+    if (!layout?.time || chart.layout !== layout) return;
+    const column = this.columnFor(chart.from, chart.to);
+    if (column === layout.column) return;
+    this.layout = this.layInTime(column);
+    this.zoomed = this.layout.sameAs(layout, this.zoomed);
+    for (const step of this.history) step.zoomed = -1;
+    chart.replace(this.layout, this.painter());
+    chart.focus = this.layout.sameAs(layout, chart.focus);
   }
 
   relations(sums) {
     const {state, data} = this;
     if (this.tabled !== sums) this.table.show(this.tree, sums, this.all), this.tabled = sums, this.related = null;
-    if (state.fn < 0 || !sums.outermost[state.fn]) state.fn = this.table.shown[0] ?? -1;
+    if (state.fn < 0 || !sums.outermost[state.fn]?.length) state.fn = this.table.shown[0] ?? -1;
     this.table.mark(state.fn);
     const key = JSON.stringify([state.fn, state.thread, state.width]);
     if (state.fn < 0 || this.related === key) return;
@@ -133,41 +158,41 @@ class Page {
     fillRelations(data, this, state.fn, {sums, callers, callees}, this.all);
     this.layout = laySandwich(callers, callees, [this.widthOf(callers), this.widthOf(callees)]);
     this.related = key;
-    this.shape = null;
+    this.drawn = null;
   }
 
-  controls() {
-    const {state} = this;
-    for (const button of document.querySelectorAll("[data-view]")) button.setAttribute("aria-pressed", button.dataset.view === state.view);
-    byId("thread").value = state.thread, byId("colour").value = state.colour, byId("width").value = state.width, byId("search").value = state.query;
-    byId("flip").setAttribute("aria-pressed", state.flip);
-    byId("flip").hidden = state.view === "table";
-    writeHash(this);
+  // How many calls of one stack the box stands for, at most.
+  timesOf(box) {
+    const {layout} = this;
+    return layout.frame[box] < 0 || this.state.view === "table" || layout.bottomUp ? 1 : this.shapedFor(this.shape).times[layout.item[box]];
   }
-
-  legend(sums) {
-    const items = legendOf(this.state.colour, this.data, this.tree, sums), all = this.tree.total[this.data.columns.counted][0];
-    if (this.state.colour !== "change") items.sort((a, b) => b.amount - a.amount);
-    byId("legend").replaceChildren(...items.map(({colour, text, amount}) => element("li", {}, swatch(colour), element("span", {textContent: text}),
-      ...(amount === null ? [] : [element("span", {className: "share", textContent: percent(amount, all)})]))));
-  }
-
   textOf(box) {
     const frame = this.layout.frame[box];
-    if (frame >= 0) return this.data.frames.text[frame];
+    if (frame >= 0) return this.data.frames.text[frame] + timesText(this.timesOf(box));
     return this.threads ? threadText(this.now.threads[this.threads[0]]) : this.now.threads.length === 1 ? "all" : "all threads";
   }
 
   set(change) {
+    // A line and its function have different numbers.
+    if ("lines" in change && this.state.fn >= 0) change.fn = this.data.frames.fn[this.state.fn];
     Object.assign(this.state, change);
     this.render();
-    if ("thread" in change) this.search();
+    if (["thread", "range", "edits", "lines", "mode"].some((name) => name in change)) this.search();
   }
-  relate(frame) { if (frame >= 0) this.set({view: "table", fn: frame}); }
-
+  relate(frame) {
+    if (frame < 0) return;
+    this.source.show(frame);
+    this.set({view: "table", fn: frame});
+  }
+  edit(how, fn) { this.set({edits: [...this.state.edits.filter((edit) => edit.fn !== fn), {how, fn}]}); }
+  showSource(frame) {
+    this.source.show(frame);
+    this.set({source: true});
+  }
   zoom(box) {
     this.history.push({from: this.chart.from, to: this.chart.to, zoomed: this.zoomed});
     this.zoomed = box;
+    this.source.showNearest(this.layout, box);
     this.chart.lookAt(box);
     this.moved(true);
   }
@@ -176,39 +201,41 @@ class Page {
     if (last) this.zoomed = last.zoomed, this.chart.look(last.from, last.to), this.moved(true);
     else if (!this.chart.isWhole()) this.reset();
     else if (this.state.query) this.state.query = "", this.search();
+    else if (this.state.edits.length > 0) this.set({edits: this.state.edits.slice(0, -1)});
+    else if (this.state.range) this.set({range: null});
+  }
+  hottest() {
+    const box = this.zoomed >= 0 ? this.zoomed : this.chart.start();
+    if (box < 0) return;
+    this.zoom(this.chart.hottest(box));
+    this.chart.move(this.zoomed);
   }
   reset() {
     this.history = [], this.zoomed = -1;
     this.chart.look(0, this.layout.extent);
     this.moved(true);
   }
+  // The function that keys mean: of the focus, of the box under the pointer, the one that was zoomed to, or the one chosen in the table.
+  toldBox() {
+    const {focus, hover, layout} = this.chart;
+    return [focus, hover, this.zoomed].find((box) => box >= 0 && layout.frame[box] >= 0) ?? -1;
+  }
+  toldFrame() {
+    const box = this.toldBox();
+    return box >= 0 ? this.layout.frame[box] : this.state.view === "table" ? this.state.fn : -1;
+  }
   // Call after the window has changed; unless that was by zooming to a box, no box is zoomed then.
   moved(byZoom = false) {
     if (!byZoom) this.zoomed = -1;
-    this.crumbs();
+    fillCrumbs(this);
     this.tell(-1);
     writeHash(this);
-  }
-
-  crumbs() {
-    const {layout, zoomed, chart} = this, nav = byId("crumbs");
-    nav.replaceChildren();
-    const path = zoomed < 0 ? [] : layout.path(zoomed).filter((box) => layout.frame[box] >= 0), shown = path.slice(-3);
-    const put = (text, go) => {
-      const button = element("button", {type: "button", textContent: text, title: text});
-      button.addEventListener("click", go);
-      nav.append(...(nav.childElementCount ? [element("span", {textContent: "›"})] : []), button);
-    };
-    put("all", () => this.reset());
-    if (shown.length < path.length) nav.append(element("span", {textContent: "› …"}));
-    for (const box of shown) put(this.textOf(box), () => this.zoom(box));
-    if (zoomed < 0 && !chart.isWhole()) nav.append(element("span", {textContent: "› a part of it"}));
   }
 
   tell(box, event = null) {
     const told = box >= 0 ? box : this.zoomed, tip = byId("tip"), chart = this.chart;
     byId("detail").textContent = told >= 0 ? boxLine(this, told) : "Click a box to zoom in. Press ? for help.";
-    byId("relate").hidden = this.state.view === "table" || (chart.focus < 0 && this.zoomed < 0);
+    byId("actions").hidden = this.toldFrame() < 0;
     tip.hidden = box < 0;
     if (box < 0) return;
     if (this.tipped !== box || this.tippedLayout !== this.layout) tip.replaceChildren(...tipOf(this, box));

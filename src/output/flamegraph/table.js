@@ -92,6 +92,7 @@ function nameButton(data, frame, page) {
   const text = data.frames.text[frame];
   const button = element("button", {type: "button", className: "name", title: text}, swatch(kindColours[data.frames.kind[frame]]), element("span", {textContent: text}));
   button.addEventListener("click", () => page.relate(frame));
+  button.addEventListener("contextmenu", (event) => { event.preventDefault(); page.menu.open(frame, -1, event.clientX, event.clientY); });
   return button;
 }
 

@@ -10,7 +10,7 @@ function boxLine(page, box) {
     return `${name}: ${amount(data, total.after, page.all)}, before ${amount(data, total.before, page.all)}, change ${changeText(data, total, page.all)}`;
   }
   const {samples, weight, counted} = data.columns, text = (column) => columnText(data, column, tree.total[column][node]);
-  const own = frame >= 0 && !layout.inverted?.(box) ? `own ${percent(tree.own[counted][node], page.all)}, ` : "";
+  const own = frame >= 0 && !layout.inverted?.(box) && !layout.bottomUp ? `own ${percent(tree.own[counted][node], page.all)}, ` : "";
   return `${name}: ${own}total ${percent(tree.total[counted][node], page.all)}, ${text(samples)}, ${text(weight)}`;
 }
 
@@ -18,8 +18,12 @@ function tipOf(page, box) {
   const {data, layout} = page, frame = layout.frame[box];
   const parts = [element("strong", {textContent: page.textOf(box)})];
   if (frame >= 0) parts.push(element("div", {className: "where", textContent: placeOf(data.frames, frame)}));
+  const note = (text) => parts.push(element("div", {className: "where", textContent: text}));
+  const times = page.timesOf(box);
+  if (times > 1) note(`calls of itself are folded: up to ${count(times)} on one stack`);
   const tell = layout.time ? timeNumbers : data.comparison ? changeNumbers : treeNumbers;
   parts.push(tell(page, box));
+  if (layout.bottomUp && layout.tree(box).cut.has(layout.item[box])) note("its callers are not shown: it is less than 1 of 20,000");
   if (!data.comparison) {
     const states = stateText(page, box);
     if (states) parts.push(element("div", {className: "states", textContent: states}));
@@ -39,12 +43,13 @@ function treeNumbers(page, box) {
   const ofThread = (amount) => (one ? [percent(amount, page.tree.total[counted][0])] : []);
   const row = (title, sums) => [title, cellText(data, counted, sums[counted][node]), percent(sums[counted][node], page.all), ...ofThread(sums[counted][node]),
     cellText(data, other, sums[other][node])];
+  if (page.layout.bottomUp && page.layout.frame[box] >= 0 && !page.layout.inverted(box)) return numbers(head, [row("own", tree.total)]);
   if (page.layout.inverted?.(box)) return numbers(head, [row("called from here", tree.total)]);
   return numbers(head, [...(page.layout.frame[box] >= 0 ? [row("own", tree.own)] : []), row("total", tree.total)]);
 }
 
 function timeNumbers(page, box) {
-  const {layout, data} = page, all = countedOf(data, data.sets[0].threads[layout.thread[box]]);
+  const {layout, data} = page, all = countedOf(data, data.sets[0].threads[layout.thread[box]], page.state.range);
   const row = (title, samples, time) => [title, count(samples), percent(samples, page.all), percent(samples, all), time];
   return numbers(["", "samples", "of all", "of the thread", "time"], [
     row("own", layout.own[box], ""), row("total", layout.samples[box], duration(layout.width[box])),
@@ -60,15 +65,22 @@ function changeNumbers(page, box) {
   };
   const samples = ["samples", count(tree.total[columns.samples][node]), count(tree.total[columns.before][node]), "", ""];
   return numbers(["", "after", "before", comparison.by === "shares" ? "points" : "change", ""],
-    [...(layout.frame[box] >= 0 && !layout.inverted?.(box) ? [row("own", tree.own)] : []), row("total", tree.total), samples]);
+    [...(layout.frame[box] >= 0 && !layout.inverted?.(box) && !layout.bottomUp ? [row("own", tree.own)] : []), row("total", tree.total), samples]);
 }
 
 function stateText(page, box) {
   const {data, layout} = page;
-  if (layout.time) return "";
+  if (layout.time) {
+    const states = data.states.length, inState = [...layout.inState.subarray(states * box, states * (box + 1))];
+    return sharesText(data.states, inState, layout.samples[box]);
+  }
   const tree = layout.tree(box), node = layout.item[box], all = tree.total[data.columns.counted][node];
-  return data.states.map((name, state) => [tree.total[data.columns.state + state][node], name]).filter(([amount]) => amount > 0)
-    .sort((a, b) => b[0] - a[0]).map(([amount, name]) => `${name} ${percent(amount, all)}`).join(" · ");
+  return sharesText(data.states, data.states.map((_, state) => tree.total[data.columns.state + state][node]), all);
+}
+
+function sharesText(names, amounts, all) {
+  return names.map((name, i) => [amounts[i], name]).filter(([amount]) => amount > 0).sort((a, b) => b[0] - a[0])
+    .map(([amount, name]) => `${name} ${percent(amount, all)}`).join(" · ");
 }
 
 // The tip of a box that was reached by keys is in a corner, so that the boxes around it stay visible.

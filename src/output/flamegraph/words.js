@@ -38,6 +38,18 @@ function bytes(n) {
   return `${n.toFixed(unit === 0 || Math.abs(n) >= 999.95 ? 0 : 1)} ${units[unit]}`;
 }
 
+const timesText = (times) => (times > 1 ? ` ×${times}` : "");
+
+// What of a box's text fits into `room` letters: all, without the folders of the file, the name alone, or its beginning. A function whose only name is
+// "function" is known by where it is.
+function fitting(text, room) {
+  if (text.length <= room) return text;
+  const [, name, folders, rest, times = ""] = /^(.*) \((.*\/)?([^/]*)\)( ×\d+)?$/u.exec(text) ?? [text, text, "", ""];
+  const shorter = name === "function" ? [`${rest}${times}`, rest, rest.slice(rest.lastIndexOf(":"))]
+    : folders ? [`${name} (${rest})${times}`, `${name}${times}`, name] : [`${name}${times}`, name];
+  return shorter.find((one) => one.length <= room) ?? (name === "function" ? rest : name).slice(0, room - 1) + "…";
+}
+
 // For the columns samples and weight: the name of what they count, an amount in a table whose head has that name, and an amount in a sentence.
 const columnName = (data, column) => (column === data.columns.samples ? "samples" : data.unit);
 const otherColumn = ({columns}) => columns.samples + columns.weight - columns.counted;

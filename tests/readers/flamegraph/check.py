@@ -213,12 +213,168 @@ def check_views(page, pictures):
     page.click("#theme")
 
 
+def check_folding(page, pictures):
+    page.settle()
+    page.browser.screenshot(pictures / "deep.png")
+    # main 100; even, odd 30 times each: 30; down 200 times: 30; function: 40.
+    texts = {"main": "main chunk (app/deep.lua)", "down": "down (app/deep.lua:2)", "unnamed": "function (app/deep.lua:7)"}
+    left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    at = lambda share, row: (left + width * share, top + ROW * (row + 0.5))
+    page.pointer(*at(0.5, 2))
+    contains("a folded box", page.text("#detail"), "down (app/deep.lua:2) ×200: own 10.0 %, total 30.0 %")
+    contains("its tip", page.text("#tip"), "up to 200 on one stack")
+    page.pointer(*at(0.45, 3))
+    contains("what it calls", page.text("#detail"), "leaf (app/deep.lua:9): own 20.0 %")
+    page.pointer(*at(0.9, 3))
+    contains("a cycle", page.text("#detail"), "odd (app/deep.lua:6) ×30: own 30.0 %")
+    page.pointer(*at(0.9, 2))
+    contains("its other function", page.text("#detail"), "even (app/deep.lua:5) ×30: own 0.0 %, total 30.0 %")
+    page.keys("body", "r")
+    page.settle()
+    page.pointer(*at(0.5, 2))
+    contains("unfolded", page.text("#detail"), "down (app/deep.lua:2): own 0.0 %, total 30.0 %")
+    page.script("await until(() => location.hash.includes('fold=false'))")
+    page.keys("body", "r")
+    page.keys("body", "h")
+    page.settle()
+    contains("the hottest", page.text("#detail"), "leaf (app/deep.lua:9): own 40.0 %")
+    equal("the way there", page.texts("#crumbs button"), ["all", texts["main"], texts["unnamed"], "leaf (app/deep.lua:9)"])
+    page.keys("body", "0")
+    page.keys("body", "4")
+    page.settle()
+    page.pointer(*at(0.1, 1))
+    contains("bottom up", page.text("#detail"), "leaf (app/deep.lua:9): total 60.0 %, 60 samples")
+    page.pointer(*at(0.1, 2))
+    contains("its caller", page.text("#detail"), "function (app/deep.lua:7): total 40.0 %")
+    contains("its caller", page.text("#tip"), "called from here4040.0 %")
+    page.keys("body", "1")
+
+
+def check_edits(page):
+    names = lambda: page.texts("#applied li > span")
+    page.script("const b = canvas.getBoundingClientRect(); canvas.dispatchEvent(new MouseEvent('contextmenu', {clientX: b.left + b.width / 10, clientY: b.top + 50, cancelable: true}))")
+    equal("menu", page.texts("#menu button span"), ["Zoom into it", "Callers and callees", "Only this and what it calls", "Leave its samples out",
+                                                    "As one, with all that it calls", "Its source", "Copy its name"])
+    page.click("#menu button:nth-of-type(3)")
+    equal("only", names(), ["only function (app/deep.lua:7) and what it calls", "40 samples"])
+    left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    page.pointer(left + width / 2, top + ROW * 1.5)
+    contains("the only one", page.text("#detail"), "function (app/deep.lua:7): own 0.0 %, total 100.0 %, 40 samples")
+    page.pointer(left + width / 2, top + ROW * 2.5)
+    page.keys("body", "x")
+    equal("without", names(), ["only function (app/deep.lua:7) and what it calls", "without leaf (app/deep.lua:9)", "0 samples"])
+    address = page.script("await until(() => location.hash.includes('without')); return location.hash")
+    page.open(address)
+    equal("by address", len(names()), 3)
+    page.keys("body", ESCAPE)
+    equal("after Escape", names(), ["only function (app/deep.lua:7) and what it calls", "40 samples"])
+    page.click("#applied button")
+    equal("taken back", names(), [])
+    page.open("#view=table&edits=single.999_only.-1_what.0&range=7_x&fold=maybe")   # what is not in this page is ignored
+    equal("nothing is applied", names(), [])
+    page.keys("#filter", "function (")
+    page.click("#table tbody .name")
+    page.keys("body", "k")
+    equal("as one", names()[0], "function (app/deep.lua:7) with all that it calls as one")
+    page.script("filter.value = ''; filter.dispatchEvent(new Event('input'))")
+    rows = {row[4]: row[:2] for row in page.script("return all('#table tbody tr').map(r => [...r.cells].map(c => c.textContent))")}
+    equal("it has what it calls", (rows["function (app/deep.lua:7)"], rows["leaf (app/deep.lua:9)"]), (["40.0 %", "40.0 %"], ["20.0 %", "20.0 %"]))
+    page.keys("body", ESCAPE)
+    page.keys("body", "1")
+
+
+def check_source(page, pictures):
+    page.open("#source=true")
+    lines = lambda: page.script("return all('#source-lines tr').map(r => [...r.cells].map(c => c.textContent))")
+    found = lines()
+    equal("lines", len(found), 13)
+    equal("a text", found[0], ["", "", "1", "-- </script><b>"])
+    equal("the deep line once", found[2], ["10.0 %", "30.0 %", "3", "  return (down(n - 1))"])
+    equal("own", (found[5][:2], found[8][:2], found[12][:2]), (["30.0 %", "30.0 %"], ["60.0 %", "60.0 %"], ["", "70.0 %"]))
+    page.browser.screenshot(pictures / "source.png")
+    page.keys("body", "t")   # lines: function (app/deep.lua:7) and :8 are two boxes
+    page.settle()
+    left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    page.pointer(left + width * 0.75, top + ROW * 1.5)
+    contains("a line's box", page.text("#detail"), "main chunk (app/deep.lua:12): own 0.0 %, total 30.0 %")
+    page.keys("body", "t")
+    page.script("all('[data-view=left]')[0].click()")
+    page.open(f"#source=true&edits=without.{page.data.texts.index('down (app/deep.lua:2)')}")
+    equal("costs are of what is shown", lines()[2][:2], ["", ""])
+
+
+def check_modes(page):
+    """What each mode shows is what base/mode.cpp says."""
+    rows = lambda: {row[4]: row[2:4] for row in page.script("return all('#table tbody tr').map(r => [...r.cells].map(c => c.textContent))")}
+    page.keys("body", "3")
+    lua = {"main chunk (parts.lua)": ["5", "15"], "work (parts.lua:3)": ["0", "10"]}
+    merged = {**lua, "string.gsub [C]": ["0", "10"], "main (lua5.4)": ["0", "17"], "match (lua5.4)": ["12", "12"], "[start of the process]": ["3", "3"]}
+    equal("C and Lua", rows(), merged)
+    page.keys("body", "v")
+    everything = {**merged, "main chunk (parts.lua)": ["0", "15"], "_start (lua5.4)": ["3", "20"], "pmain [C]": ["0", "15"], "luaV_execute (lua5.4)": ["5", "15"]}
+    del everything["[start of the process]"]
+    equal("everything", rows(), everything)
+    page.keys("body", "v")
+    equal("Lua only", rows(), {**lua, "string.gsub [C]": ["10", "10"], "[outside of Lua]": ["5", "5"]})
+    equal("said", page.script("return document.querySelector('#mode').selectedOptions[0].textContent"), "Lua only")
+    address = page.script("await until(() => location.hash.includes('mode=lua')); return location.hash")
+    page.open(address)
+    equal("by address", "match (lua5.4)" in rows(), False)
+    page.choose("mode", "merged")
+    equal("C and Lua again", rows(), merged)
+
+
+def check_range(page, pictures):
+    page.keys("body", "2")
+    page.settle()
+    page.browser.screenshot(pictures / "busy.png")
+    contains("summed", page.text("#crumbs"), "each 5.00 s summed")
+    left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    y = top + 22 + ROW * 1.5
+    page.pointer(left + 5, y + ROW)
+    contains("a sum", page.text("#detail"), "second (busy.lua:2): 125 samples, 1.25 s")
+    page.pointer(left + width / 2 - 5, y)
+    contains("one box over all columns", page.text("#detail"), "main chunk (busy.lua): 6,000 samples, 60.0 s")
+    drag = [{"type": "pointerMove", "duration": 0, "x": round(left + width / 2), "y": round(y)}, {"type": "pointerDown", "button": 0},
+            {"type": "pointerMove", "duration": 0, "x": round(left + width * 3 / 4), "y": round(y)}, {"type": "pointerUp", "button": 0}]
+    page.browser.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": drag}]})
+    page.settle()
+    [text, samples] = page.texts("#applied li > span")
+    equal("range", (bool(re.fullmatch(r"(29\.9|30\.\d) s to (44\.9|45\.\d) s", text)), bool(re.fullmatch(r"1,(49|50)\d samples", samples))), (True, True))
+    page.pointer(5, 5)
+    page.keys("body", "3")
+    rows = {row[4]: row[0] for row in page.script("return all('#table tbody tr').map(r => [...r.cells].map(c => c.textContent))")}
+    equal("functions of the range", rows, {"second (busy.lua:2)": "75.0 %", "first (busy.lua:1)": "25.0 %", "main chunk (busy.lua)": "0.0 %"})
+    page.open("#view=time&range=30000000_31000000&colour=state")
+    equal("by address", page.texts("#applied li > span"), ["30.0 s to 31.0 s", "100 samples"])
+    equal("legend of the range", page.texts("#legend .share"), ["100.0 %"])
+    equal("single samples", page.script("return all('.sums').length"), 0)
+    left, top = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top]")
+    page.pointer(left + 5, top + 22 + ROW * 2.5)
+    contains("one sample", page.text("#detail"), "first (busy.lua:1): 1 samples, 10 ms, from 30.0 s")
+    page.keys("body", ESCAPE)
+    equal("after Escape", page.texts("#applied li"), [])
+
+
+def check_small(page, pictures):
+    """The graph has most of a small window, and nothing is wider than it."""
+    for width, height in ((1000, 500), (420, 760), (1440, 900)):
+        page.browser.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride",
+                                                        "params": {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}})
+        page.open()
+        page.settle()
+        page.browser.screenshot(pictures / f"small-{width}.png")
+        seen = page.script("return [canvas.clientHeight, document.documentElement.scrollWidth]")
+        equal(f"at {width}x{height}", (seen[0] > height * 0.55, seen[1] <= width), (True, True))
+    page.browser.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}})
+
+
 def check_hostile(page):
-    for view in "123":
+    for view in "1243":
         page.keys("body", view)
     page.click("#table tbody .name")
     page.settle()
-    equal("owned", page.script("return [window.owned === undefined, document.images.length, document.scripts.length, document.querySelectorAll('b').length]"), [True, 0, 2, 0])
+    equal("owned", page.script("return [window.owned === undefined, document.images.length, document.scripts.length, document.querySelectorAll('b').length]"), [True, 0, 3, 0])
     names = page.texts("#table tbody .name")
     contains("names", names, "</script><script>window.owned=1</script> (</script><script>window.owned=1</script>:1)")
     contains("names", names, "__proto__ (__proto__:1)")
@@ -324,6 +480,18 @@ def check(args):
         check_search(page, "^leaf")
         check_functions(page, "walk (tree.lua:3)")
         page.browser.screenshot(work / "functions.png")
+        page.quiet()
+        page = Page(browser, work, "deep")
+        check_folding(page, work)
+        check_edits(page)
+        check_source(page, work)
+        check_small(page, work)
+        page.quiet()
+        page = Page(browser, work, "busy")
+        check_range(page, work)
+        page.quiet()
+        page = Page(browser, work, "parts")
+        check_modes(page)
         page.quiet()
         page = Page(browser, work, "hostile")
         check_hostile(page)

@@ -57,6 +57,64 @@ Profile recursive() {
   return std::move(writing.profile);
 }
 
+// 200 calls of `down`, 60 calls of two functions by turns, and two lines of one function; the text
+// of the file is carried, and the recording.
+Profile deep() {
+  Writing writing("deep.lua");
+  const auto at = [](Frame frame, int line) { return frame.line = line, frame; };
+  const Frame main = lua("main chunk", "app/deep.lua", 0), down = lua("down", "app/deep.lua", 2),
+              even = lua("even", "app/deep.lua", 5), odd = lua("odd", "app/deep.lua", 6),
+              unnamed = lua("function", "app/deep.lua", 7), leaf = lua("leaf", "app/deep.lua", 9);
+  Stack stack = {at(main, 12)};
+  stack.insert(stack.end(), 200, at(down, 3));
+  stack.push_back(at(leaf, 9));
+  writing.add(stack, 20);
+  stack.resize(51);
+  writing.add(stack, 10);
+  stack = {at(main, 13)};
+  for (int i = 0; i < 30; ++i) stack.push_back(at(even, 5)), stack.push_back(at(odd, 6));
+  writing.add(stack, 30, VmState::collecting);
+  writing.add({at(main, 13), at(unnamed, 7), at(leaf, 9)}, 25);
+  writing.add({at(main, 13), at(unnamed, 8), at(leaf, 9)}, 15);
+  writing.profile.sources["app/deep.lua"] = {
+      "-- </script><b>\nlocal function down(n)\n  return (down(n - 1))\nend\n"
+      "function even(n) return (odd(n - 1)) end\n"
+      "function odd(n) return (even(n - 1)) end\nhandlers[1] = function()\n"
+      "  leaf()\nfunction leaf() end\n\n\ndown(200)\neven(60)\n",
+      false};
+  return std::move(writing.profile);
+}
+
+// Frames of each kind and part; a thread that has not come to main(), and one that runs no Lua.
+Profile parts() {
+  Writing writing("parts.lua");
+  const auto native = [](std::string name, Frame::Part part) {
+    Frame frame = {Frame::Kind::native, std::move(name), "lua5.4", 0, 0};
+    frame.part = part;
+    return frame;
+  };
+  const Frame start = native("_start", Frame::Part::start), main = native("main", Frame::Part::program),
+              execute = native("luaV_execute", Frame::Part::vm), match = native("match", Frame::Part::program);
+  Frame launcher = {Frame::Kind::c, "pmain", "lua5.4", 0, 0};
+  launcher.part = Frame::Part::start;
+  const Frame gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0}, chunk = lua("main chunk", "parts.lua", 0);
+  writing.add({start, main, launcher, chunk, execute, lua("work", "parts.lua", 3), gsub, match}, 10);
+  writing.add({start, main, launcher, chunk, execute}, 5);
+  writing.add({start}, 3);
+  writing.add({start, main, match}, 2);
+  return std::move(writing.profile);
+}
+
+// 60 s at 100 Hz, in two functions by turns: the first half mostly in `first`, the second in
+// `second`.
+Profile busy() {
+  Writing writing("busy.lua");
+  const Frame main = lua("main chunk", "busy.lua", 0), first = lua("first", "busy.lua", 1),
+              second = lua("second", "busy.lua", 2);
+  for (int i = 0; i < 6000; ++i) writing.add({main, (i % 4 == 0) == (i < 3000) ? second : first}, 1);
+  return std::move(writing.profile);
+}
+
 // Names that would have an effect if they were interpreted as markup or script.
 Profile hostile() {
   constexpr std::string_view names[] = {"<img src=x onerror=\"window.owned=1\">",
@@ -139,6 +197,9 @@ int main(int count, char** arguments) {
   write("sample", sample_profile());
   write("recursive", recursive());
   write("hostile", hostile());
+  write("deep", deep());
+  write("busy", busy());
+  write("parts", parts());
   write("large", large());
   write("bytes", sample_profile(Unit::bytes));
   write("objects", sample_profile(Unit::objects));

@@ -14,7 +14,7 @@ class Reader:
         self.weight, self.unit = 0, None
 
     def record(self, kind, body):
-        fields = numbers(body) if kind not in (1, 2) else []
+        fields = numbers(body) if 3 <= kind <= 10 else []
         if kind == 1:
             key, rest = text(body)
             self.about[key] = text(rest)[0]

@@ -14,6 +14,7 @@
 #include "input/raw_reader.h"
 #include "output/format.h"
 #include "output/raw.h"
+#include "profile/raw_format.h"
 
 namespace luaspy {
 namespace {
@@ -363,6 +364,43 @@ TEST_CASE("whatever is in the blocks of a raw recording, what is read is a profi
     changed_samples += looked_through(read(file_of(bad))) != all;
   }
   CHECK(changed_samples > 500);
+}
+
+TEST_CASE("a format that leaves the choice to its reader gets whole stacks, of the same samples", "[unit]") {
+  Recorder recorder;
+  record_everything(recorder);
+  const Shape shape = {.mode = Mode::lua, .only = "main"};
+  Shape whole = shape, all = {.mode = Mode::all, .lines = true};
+  whole.whole = true;
+  const Result<Profile> narrow = read(recorder.file(), shape), kept = read(recorder.file(), whole),
+                        every = read(recorder.file(), all);
+  CHECK(kept->samples() == narrow->samples());
+  CHECK(kept->samples() < every->samples());
+  CHECK(kept->frames().size() > narrow->frames().size());
+  for (const Frame& frame : kept->frames()) CHECK(std::ranges::count(every->frames(), frame) == 1);
+  CHECK(std::ranges::any_of(kept->frames(), [](const Frame& frame) { return frame.kind == Frame::Kind::native; }));
+}
+
+TEST_CASE("a raw recording carries the text of files, up to a limit", "[unit]") {
+  const StackTable stacks;
+  const std::vector<Profile::Thread> threads;
+  std::ostringstream out;
+  RawWriter writer(stacks, threads, Unit::nanoseconds, out);
+  const std::string any("a\n\0\xff\x1b[31m", 9);
+  writer.source("app/main.lua", {any, true});
+  writer.source("\x1b.lua", {std::string(raw::most_source - any.size(), 'x'), false});
+  writer.about({});
+  writer.flush();
+  const Result<Profile> whole = read(out.str());
+  REQUIRE(whole);
+  REQUIRE(whole->sources.size() == 2);
+  CHECK(whole->sources.at("app/main.lua").text == any);
+  CHECK(whole->sources.at("app/main.lua").changed);
+  CHECK(whole->sources.at("\\x1b.lua").text.size() == raw::most_source - any.size());
+  CHECK(!whole->sources.at("\\x1b.lua").changed);
+  writer.source("more.lua", {"x", false});
+  writer.flush();
+  CHECK(read(out.str())->sources.size() == 2);
 }
 
 TEST_CASE("what is no raw recording is told so, and a later one", "[unit]") {

@@ -1,0 +1,43 @@
+#pragma once
+// The raw recording that a flame graph page carries (raw_format.h says where and how), read piece
+// by piece: a page takes no more memory than its recording would. Its bytes are not trusted.
+
+#include <array>
+#include <istream>
+#include <memory>
+#include <streambuf>
+#include <string>
+
+struct z_stream_s;
+
+namespace luaspy {
+
+// Whether `in`, which is at its beginning and stays there, is a page, not a raw recording.
+bool is_page(std::istream& in);
+
+// Ends where the page is damaged, and after 4 GiB. `page` must outlive it.
+class PageRecording : public std::streambuf {
+ public:
+  explicit PageRecording(std::istream& page);
+  ~PageRecording() override;
+  PageRecording(const PageRecording&) = delete;
+  PageRecording& operator=(const PageRecording&) = delete;
+
+  bool found() const { return found_; }
+
+ protected:
+  int_type underflow() override;
+
+ private:
+  bool find_mark();
+  void decode();
+
+  std::istream& page_;
+  bool found_ = false, ended_ = false;  // ended_: no more text
+  std::string packed_;                  // decoded, not inflated yet
+  std::array<char, 1 << 16> bytes_{};
+  std::uint64_t bytes_left_ = std::uint64_t{1} << 32;
+  std::unique_ptr<z_stream_s> stream_;
+};
+
+}  // namespace luaspy

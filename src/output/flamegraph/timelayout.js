@@ -1,0 +1,160 @@
+// The layout in the order of time: the threads one below the other.
+
+// A box continues as long as the same calls are seen without a break. With `column` (µs; 0: none), samples are summed in columns of that width, in each of
+// which boxes have the share of time that they were seen, always in the same order: the one with the highest total in `tree` first.
+function layTime(data, shaped, tree, threads, {flip, range, column}) {
+  const layout = new Layout(), states = data.states.length;
+  const depth = depthOf(shaped, new Float64Array(shaped.outer.length).fill(1)).depth;
+  Object.assign(layout, {
+    time: true, flipped: flip, column, samples: new Int32Array(1024), own: new Int32Array(1024), thread: new Int32Array(1024),
+    inState: new Int32Array(1024 * states),   // samples by state, as many for each box as there are states
+  });
+  let top = 0, end = 0;
+  for (const index of threads) {
+    const thread = data.sets[0].threads[index];
+    let rows = 1;
+    eachRun(data, thread, range, (node, state, samples, weight, from, to) => {
+      if (shaped.place[node] >= 0) rows = Math.max(rows, depth[shaped.place[node]]);
+      end = Math.max(end, to);
+    });
+    layout.labels.push({row: top, text: threadText(thread)});
+    layout.rows[top] = [];
+    const rowOf = flip ? (d) => top + 1 + rows - d : (d) => top + d;
+    if (column > 0) new ColumnLane(layout, data, index, shaped, tree, rowOf).lay(thread, range);
+    else layThread(layout, data, index, {shaped, depth, rowOf, range});
+    top += rows + 2;
+  }
+  layout.begin = range ? range[0] : 0, layout.extent = range ? range[1] : end;
+  layout.tree = () => tree;
+  return layout.close();
+}
+
+// A box is created where its call begins; its amounts are the sums at its end minus the sums at its beginning.
+function layThread(layout, data, index, {shaped, depth, rowOf, range}) {
+  const states = data.states.length, open = [-1], seen = new Int32Array(states);   // open[d]: the box at depth d; seen: samples by state
+  let now = 0, last = 0, samples = 0;
+  const close = (down) => {
+    while (open.length > down + 1) {
+      const box = open.pop();
+      layout.width[box] = now - layout.x[box];
+      layout.samples[box] += samples;
+      for (let c = 0; c < states; ++c) layout.inState[states * box + c] += seen[c];
+    }
+  };
+  eachRun(data, data.sets[0].threads[index], range, (stack, state, count, weight, from, to) => {
+    const node = Math.max(shaped.place[stack], 0), path = [];
+    let common = node, other = from > now ? 0 : last;
+    while (common !== other) {
+      if (depth[common] >= depth[other]) path.push(common), common = shaped.outer[common];
+      else other = shaped.outer[other];
+    }
+    close(depth[common]);
+    now = from;
+    for (let n = path.length - 1; n >= 0; --n) {
+      const box = layout.add(rowOf(open.length), now, 0, shaped.frame[path[n]], open[open.length - 1], path[n]);
+      open.push(box);
+      layout.thread[box] = index, layout.samples[box] = -samples;
+      for (let c = 0; c < states; ++c) layout.inState[states * box + c] = -seen[c];
+    }
+    samples += count, seen[state] += count;
+    if (node !== 0) layout.own[open[open.length - 1]] += count;
+    now = to;
+    last = node;
+  });
+  close(0);
+}
+
+// A thread's samples, summed in columns.
+class ColumnLane {
+  constructor(layout, data, index, shaped, tree, rowOf) {
+    Object.assign(this, {layout, data, index, shaped, tree, rowOf, states: data.states.length, nodes: new Map(), ends: []});
+  }
+
+  lay(thread, range) {
+    const {column} = this.layout;
+    let at = 0;   // the column that is being summed
+    eachRun(this.data, thread, range, (stack, state, samples, weight, from, to) => {
+      const node = this.shaped.place[stack];
+      if (node < 0) return;
+      for (let next = Math.floor(from / column); next === Math.floor(from / column) || next * column < to; ++next) {
+        if (next !== at) this.close(at * column, (at + 1) * column, range), at = next;
+        const part = partOf(from, to, samples, [Math.max(from, next * column), Math.min(to, (next + 1) * column)]);
+        if (part.to > part.from || part.samples > 0) this.count(node, state, part);
+      }
+    });
+    this.close(at * column, (at + 1) * column, range);
+  }
+
+  count(node, state, {samples, from, to}) {
+    const sum = this.sumOf(node);
+    sum.own += samples, sum.time += to - from;
+    sum.inState[state] += samples;
+  }
+  sumOf(node) {
+    if (!this.nodes.has(node)) this.nodes.set(node, {node, own: 0, samples: 0, time: 0, inState: new Int32Array(this.states), inside: []});
+    return this.nodes.get(node);
+  }
+
+  // Adds up, and puts the boxes from the column's beginning on.
+  close(begin, end, range) {
+    if (this.nodes.size === 0) return;
+    const {outer} = this.shaped, open = [...this.nodes.keys()];
+    while (open.length) {   // the outer ones, too
+      const from = outer[open.pop()];
+      if (!this.nodes.has(from)) this.sumOf(from), open.push(from);
+    }
+    const sums = [...this.nodes.values()].sort((a, b) => b.node - a.node);   // a node has a higher number than its outer one
+    for (const sum of sums) {
+      sum.samples += sum.own;
+      if (sum.node === 0) continue;
+      const to = this.sumOf(outer[sum.node]);
+      to.inside.push(sum), to.samples += sum.samples, to.time += sum.time;
+      sum.inState.forEach((n, state) => { to.inState[state] += n; });
+    }
+    this.put(this.sumOf(0), Math.max(begin, range ? range[0] : 0));
+    this.nodes.clear();
+  }
+
+  put(root, begin) {
+    const total = this.tree.total[this.data.columns.counted], open = [{sum: root, x: begin, depth: 0, outer: -1}];
+    while (open.length) {
+      const {sum, x, depth, outer} = open.pop(), box = sum === root ? -1 : this.box(sum, x, depth, outer);
+      sum.inside.sort((a, b) => total[b.node] - total[a.node] || a.node - b.node);
+      let at = x + sum.inside.reduce((all, inside) => all + inside.time, 0);
+      for (let i = sum.inside.length - 1; i >= 0; --i) {
+        at -= sum.inside[i].time;
+        open.push({sum: sum.inside[i], x: at, depth: depth + 1, outer: box});
+      }
+    }
+  }
+
+  // A new box, or the last one at this depth if it is of the same calls and ends at x: in the column before.
+  box(sum, x, depth, outer) {
+    const {layout, states} = this, before = this.ends[depth];
+    const goesOn = before !== undefined && layout.item[before] === sum.node && layout.outer[before] === outer && Math.abs(layout.x[before] + layout.width[before] - x) < 1;
+    const box = goesOn ? before : layout.add(this.rowOf(depth), x, 0, this.shaped.frame[sum.node], outer, sum.node);
+    layout.width[box] = x + sum.time - layout.x[box];
+    layout.thread[box] = this.index, layout.samples[box] += sum.samples, layout.own[box] += sum.own;
+    sum.inState.forEach((n, state) => { layout.inState[states * box + state] += n; });
+    return this.ends[depth] = box;
+  }
+}
+
+function threadText(thread) { return `${thread.process ? thread.process + ": " : ""}${thread.name} (thread ${thread.tid})`; }
+
+// When the last thread ends, and how long the runs of each thread are on average (µs).
+function timesOf(data) {
+  let last = 0;
+  const run = data.sets[0].threads.map((thread) => {
+    let runs = 0, sum = 0;
+    eachRun(data, thread, null, (node, state, samples, weight, from, to) => { ++runs, sum += to - from, last = Math.max(last, to); });
+    return runs === 0 ? Infinity : sum / runs;
+  });
+  return {end: last, run};
+}
+
+// The next number of the kind 1, 2, 5, 10.
+function roundUp(number) {
+  const power = 10 ** Math.floor(Math.log10(number));
+  return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= number);
+}
