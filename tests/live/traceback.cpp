@@ -58,14 +58,17 @@ bool same_name(const std::string& theirs, const std::string& ours) {
 }
 
 // Tracebacks have the name that the caller uses, luaspy that of the definition: the line where the
-// function begins has it as a word.
+// function begins has it as a word. A chunk that is a string is somewhere in states.lua.
 bool is_defined_as(const Line& ours) {
   if (ours.kind != Line::Kind::lua || ours.defined <= 0) return false;
-  std::ifstream file(std::string(LUASPY_WORKLOADS) + "/" + ours.file);
+  const bool is_file = !ours.file.starts_with("[string");
+  std::ifstream file(std::string(LUASPY_WORKLOADS) + "/" + (is_file ? ours.file : "states.lua"));
   std::string text;
-  for (int line = 0; line < ours.defined; ++line) std::getline(file, text);
+  if (is_file)
+    for (int line = 0; line < ours.defined; ++line) std::getline(file, text);
+  else text.assign(std::istreambuf_iterator<char>(file), {});
   const std::string word = ours.name.substr(ours.name.find_last_of(".:") + 1);
-  return !word.empty() && std::regex_search(text, std::regex("\\b" + word + "\\b"));
+  return !word.empty() && std::regex_search(text, std::regex(is_file ? "\\b" + word + "\\b" : "local function " + word + "\\b"));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ void check(const TargetSpec& spec, Words command, const std::string& script, con
   REQUIRE(!theirs.empty());
   // The target printed its stack at `rest`; the frames inside that are io.read, leaf, or still
   // report, which said READY.
-  const nlohmann::json json = dump(running.pid(), {"--mode", "lua"});
+  const nlohmann::json json = dump(running.pid(), {"--mode", "all"});
   std::vector<Line> ours = parse_dump(json.at("threads").at(0));
   while (!ours.empty() &&
          (ours.front().kind == Line::Kind::c || ours.front().name == "leaf" || ours.front().name == "report"))

@@ -66,11 +66,12 @@ std::optional<TableParts> PucLua::table_parts(const Memory& memory, TableForm fo
   constexpr std::uint8_t not_the_size = 0x80;  // lobject.h of 5.4, BITRAS
   std::array<std::byte, 80> object;
   const auto fields = std::span(object).first(std::max({form.array, form.metatable, form.sizearray}) + sizeof(Address));
-  if (!plausible_pointer(table) || !memory.read(table, fields) ||
-      (load<std::uint8_t>(fields, object_tt) & 0x3f) != tag_table)
-    return std::nullopt;
+  if (!plausible_pointer(table)) return std::nullopt;
   std::optional<TableParts> read = read_nodes(memory, form, table);
   if (!read) return std::nullopt;
+  // A saved stop may have no more of a table than was read when it was made.
+  if (!memory.read(table, fields)) return read;
+  if ((load<std::uint8_t>(fields, object_tt) & 0x3f) != tag_table) return std::nullopt;
   TableParts& parts = *read;
   parts.array = load<Address>(fields, form.array);
   const bool is_limited = layout_.array_form == ArrayForm::limited;
