@@ -48,10 +48,8 @@ void mark_start(Stack& stack) {
     stack[at].part = Frame::Part::start;
   }
   if (!is_process) return;
-  // What __libc_start_main calls in its own library may have no symbol either.
-  for (; at != 0 && at < stack.size() && is_native(stack[at]) && is_place(stack[at]) &&
-         stack[at].file == stack[at - 1].file && stack[0].file != stack[at].file;
-       ++at)
+  // What these call in their library, before main() in the program, may have no symbol either.
+  for (; at < stack.size() && is_native(stack[at]) && is_place(stack[at]) && stack[at].file != stack[0].file; ++at)
     stack[at].part = Frame::Part::start;
   if (at == stack.size() || !is_native(stack[at])) return;
   if (is_place(stack[at])) stack[at].name = "main";

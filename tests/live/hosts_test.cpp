@@ -63,7 +63,8 @@ std::vector<std::string> names(const nlohmann::json& thread, const std::string& 
 bool in_order(const std::vector<std::string>& all, const std::vector<std::string>& wanted) {
   auto from = all.begin();
   for (const std::string& name : wanted) {
-    from = std::find(from, all.end(), name);
+    from = std::find_if(from, all.end(),
+                        [&](const std::string& one) { return one == name || one.ends_with('.' + name); });
     if (from == all.end()) return false;
     ++from;
   }
@@ -153,7 +154,7 @@ TEST_CASE("redis runs a script", "[hosts]") {
                         "loop()\n"
                         "return 1",
                         "1", "key"}));
-  check(redis, {"loop"}, "call");  // redis.call, as debug.getinfo of 5.1 names it
+  check(redis, {"loop"}, "redis.call");
 }
 
 TEST_CASE("haproxy runs a task and an action", "[hosts]") {
@@ -223,10 +224,10 @@ TEST_CASE("nginx runs a timer and a request", "[luajit_hosts]") {
   const Folder folder;
   Running nginx(Words{"/usr/bin/env", "-C", folder.path()} + host("nginx") + Words{"-p", folder.path()});
   nginx.read_until("READY");
-  check(nginx, {"middle", "outer", "host-nginx.lua:7"}, {}, Runs::in_slices);
+  check(nginx, {"middle", "work", "in_coroutine"}, {}, Runs::in_slices);
   const Connection connection(nginx, folder.path("socket"));
   connection.send("GET /?rounds=1000000000 HTTP/1.0\r\n\r\n");
-  check(nginx, {"middle", "outer", "serve"}, {}, Runs::by_turns);
+  check(nginx, {"middle", "work", "serve"}, {}, Runs::by_turns);
 }
 
 TEST_CASE("neovim runs a script", "[luajit_hosts]") {
@@ -237,7 +238,7 @@ TEST_CASE("neovim runs a script", "[luajit_hosts]") {
   Running neovim(command +
                  Words{"--headless", "-u", "NONE", "-i", "NONE", "-n", "-S", workload("luajit/host-neovim.lua")});
   neovim.read_until("READY");
-  check(neovim, {"middle", "with_buffer", "main chunk"}, "nvim_buf_call");
+  check(neovim, {"middle", "with_buffer", "main chunk"}, "vim.api.nvim_buf_call");
 }
 
 TEST_CASE("tarantool runs fibers", "[luajit_hosts]") {
@@ -245,7 +246,7 @@ TEST_CASE("tarantool runs fibers", "[luajit_hosts]") {
   Running tarantool(Words{"/usr/bin/env", "-C", folder.path()} + host("tarantool") +
                     Words{workload("luajit/host-tarantool.lua")});
   tarantool.read_until("READY");
-  check(tarantool, {"middle", "outer", "host-tarantool.lua:5"}, {}, Runs::by_turns);
+  check(tarantool, {"middle", "outer", "first_fiber"}, {}, Runs::by_turns);
   check(tarantool, {"middle", "outer", "second_fiber", "main chunk"}, {}, Runs::by_turns);
 }
 
@@ -253,7 +254,7 @@ TEST_CASE("dnsdist runs a function of its configuration", "[luajit_hosts]") {
   Running dnsdist(host("dnsdist") +
                   Words{"--supervised", "--disable-syslog", "-C", workload("luajit/host-dnsdist.lua")});
   dnsdist.read_until("READY");
-  check(dnsdist, {"middle", "outer", "maintenance"}, {}, Runs::in_slices);
+  check(dnsdist, {"middle", "work", "maintenance"}, {}, Runs::in_slices);
 }
 
 TEST_CASE("texluajit runs a script", "[luajit_hosts]") {

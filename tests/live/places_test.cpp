@@ -97,7 +97,8 @@ Finished dump_as(const Words& who, pid_t pid) {
 void check_stack(const Finished& finished) {
   INFO(finished.status << "\n" << finished.out << finished.err);
   CHECK(finished.status == 0);
-  for (const char* const name : {"rest (", "by_upvalue (", "inner (", "method (", "by_global (", "main chunk ("})
+  for (const char* const name :
+       {"rest (", "by_upvalue (", "by_local (", "object:method (", "by_global (", "main chunk ("})
     CHECK(finished.out.find(name) != std::string::npos);
 }
 
@@ -123,7 +124,8 @@ void check_recorded(const Finished& finished) {
     std::string names;
     for (const std::string& frame : stack.frames) names += frame.substr(0, frame.find(' ')) + ';';
     all += stack.count;
-    if (names.find("main;") != names.npos && names.find("by_global;method;call;inner;by_upvalue;rest;") != names.npos)
+    if (names.find("main;") != names.npos &&
+        names.find("by_global;object:method;object.field.call;by_local;by_upvalue;rest;") != names.npos)
       right += stack.count;
   }
   CHECK(all > 0);  // more if the machine is not busy

@@ -50,6 +50,7 @@ namespace {
 // through. 5.4.0 to 5.4.2 call __lt "order".
 bool same_name(const std::string& theirs, const std::string& ours) {
   if (theirs.empty() || theirs == "?" || theirs == "order" || ours == "main chunk") return true;
+  if (theirs.find("for generator") != theirs.npos || theirs == "for iterator") return ours == "for iterator";
   const auto last = [](const std::string& name) { return name.substr(name.find_last_of(".:") + 1); };
   const auto plain = [&](std::string name) {
     return name = last(name), name.starts_with("__") ? name.substr(2) : name;
@@ -68,7 +69,8 @@ bool is_defined_as(const Line& ours) {
     for (int line = 0; line < ours.defined; ++line) std::getline(file, text);
   else text.assign(std::istreambuf_iterator<char>(file), {});
   const std::string word = ours.name.substr(ours.name.find_last_of(".:") + 1);
-  return !word.empty() && std::regex_search(text, std::regex(is_file ? "\\b" + word + "\\b" : "local function " + word + "\\b"));
+  return !word.empty() &&
+         std::regex_search(text, std::regex(is_file ? "\\b" + word + "\\b" : "local function " + word + "\\b"));
 }
 
 }  // namespace

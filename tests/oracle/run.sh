@@ -10,7 +10,7 @@ mkdir -p "$work"
 one() {
   local version=$1 headers=$2 lua=$3
   shift 3
-  "$cxx" -std=c++20 -O1 -I"$source/src" -I"$source/tests" -isystem "$headers" "$source/tests/oracle/oracle.cpp" "$@" "$lua" -lm -ldl -lfmt \
+  "$cxx" -std=c++20 -O1 -I"$source/src" -I"$source/tests" -isystem "$headers" "$source/tests/oracle/oracle.cpp" "$@" "$lua" -lm -ldl -lfmt -lre2 \
     -o "$work/oracle-$version" && "$work/oracle-$version"
 }
 

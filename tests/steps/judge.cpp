@@ -34,6 +34,7 @@ Look look_of(const StackReader& reader, const Sample& sample, const std::string&
   const auto& labelled = reader.joined().calls;
   for (std::size_t i = 0; i < sample.stack.size(); ++i) {
     const Frame& frame = sample.stack[i];
+    if (frame.part == Frame::Part::vm) continue;
     if (frame.kind == Frame::Kind::marker) {
       tail |= frame.name == "(...tail calls...)";
       look.lost |= frame.name != "(...tail calls...)";

@@ -46,6 +46,11 @@ TEST_CASE("the start of a process is one frame", "[unit]") {
     stripped[5].name = "lua5.4+0x8060";
     CHECK(shown(stripped) == "main (lua5.4); main chunk (a.lua); f (a.lua:3)");
   }
+  SECTION("musl's, whose functions have no symbols, or which is the dynamic linker") {
+    Stack musl = interpreter;
+    musl[1] = native("ld-musl-x86_64.so.1+0x1c0f0", "ld-musl-x86_64.so.1"), musl.erase(musl.begin() + 2);
+    CHECK(shown(musl) == "main (lua5.4); main chunk (a.lua); f (a.lua:3)");
+  }
   SECTION("a C function of the program that calls a Lua function is no start") {
     Stack host = interpreter;
     host[5].name = "run_scripts";
