@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "attach/source_files.h"
@@ -19,7 +20,7 @@ struct SourceLine {
 // A read may block as long as the target's file system does.
 class SourceLines {
  public:
-  explicit SourceLines(SourceFiles files) : read_(files) {}
+  explicit SourceLines(SourceFiles files) : read_(std::move(files)) {}
 
   // Line `line`, from 1, of a file named as in Frame::file. nullopt: there is no such file or line,
   // or the file cannot be read (SourceFiles::read).

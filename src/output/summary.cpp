@@ -100,10 +100,10 @@ void add_quality(const Quality& quality, Text out) {
 
 }  // namespace
 
-std::string hottest_text(const Profile& profile) {
+std::string hottest_text(const Profile& profile, Mode mode) {
   constexpr std::size_t most = 10;
   if (profile.samples() == 0) return {};
-  const FunctionTable functions = functions_of(profile, false);
+  const FunctionTable functions = functions_of(profile, false, mode);
   const By by = usual_by(profile.about.unit);
   const std::vector<Cost> all = costs(profile, functions, by);
   const std::int64_t whole = total_cost(profile, by);

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/mode.h"
 #include "profile/profile.h"
 
 namespace luaspy {
@@ -12,6 +13,6 @@ namespace luaspy {
 std::string summary_text(const Profile& profile);
 
 // The functions that cost the most themselves, as a table; "" if there are no samples.
-std::string hottest_text(const Profile& profile);
+std::string hottest_text(const Profile& profile, Mode mode = Mode::all);
 
 }  // namespace luaspy

@@ -8,10 +8,10 @@
 
 namespace luaspy {
 
-FunctionTable functions_of(const Profile& profile, bool lines) {
+FunctionTable functions_of(const Profile& profile, bool lines, Mode mode) {
   FunctionTable table;
   std::unordered_map<std::string, std::uint32_t> known;
-  for (const Frame& frame : profile.frames()) {
+  const auto add = [&](const Frame& frame) {
     std::string text = describe(frame, lines);
     const auto [place, added] = known.emplace(text, static_cast<std::uint32_t>(table.functions.size()));
     if (added) {
@@ -19,8 +19,12 @@ FunctionTable functions_of(const Profile& profile, bool lines) {
       if (!lines) table.functions.back().line = 0, table.functions.back().line_is_near = false;
       table.texts.push_back(std::move(text));
     }
-    table.of_frame.push_back(place->second);
-  }
+    return place->second;
+  };
+  for (const Frame& frame : profile.frames())
+    table.of_frame.push_back(shows(mode, frame) ? add(frame) : FunctionTable::not_shown);
+  if (std::ranges::find(table.of_frame, FunctionTable::not_shown) != table.of_frame.end())
+    table.nothing = add(nothing_shown(mode));
   return table;
 }
 
@@ -33,11 +37,17 @@ std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, 
     ++number;
     const std::int64_t of_stack = cost(amount, by);
     const std::vector<Profile::FrameId> frames = profile.stack(id);
-    for (const Profile::FrameId frame : frames) {
-      const std::uint32_t function = functions.of_frame[frame];
+    std::uint32_t innermost = FunctionTable::not_shown;
+    const auto count = [&](std::uint32_t function) {
+      innermost = function;
       if (std::exchange(counted[function], number) != number) costs[function].total += of_stack;
+    };
+    for (const Profile::FrameId frame : frames) {
+      if (functions.of_frame[frame] != FunctionTable::not_shown) count(functions.of_frame[frame]);
     }
-    if (!frames.empty()) costs[functions.of_frame[frames.back()]].own += of_stack;
+    if (frames.empty()) continue;
+    if (innermost == FunctionTable::not_shown) count(functions.nothing);
+    costs[innermost].own += of_stack;
   }
   return costs;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mode.h"
 #include "profile/profile.h"
 
 namespace luaspy {
@@ -15,9 +16,13 @@ namespace luaspy {
 struct FunctionTable {
   std::vector<Frame> functions;         // in the order in which they were first seen; line: 0 without `lines`
   std::vector<std::string> texts;       // from describe()
-  std::vector<std::uint32_t> of_frame;  // by Profile::FrameId
+  std::vector<std::uint32_t> of_frame;  // by Profile::FrameId; not_shown: it is left out
+  static constexpr std::uint32_t not_shown = ~std::uint32_t{0};
+  std::uint32_t nothing = not_shown;  // the function that stands for a stack of which nothing is shown
 };
-FunctionTable functions_of(const Profile& profile, bool lines);
+// `mode`: of a profile that has all frames, as it is made for a flame graph page, only what this mode
+// shows.
+FunctionTable functions_of(const Profile& profile, bool lines, Mode mode = Mode::all);
 
 enum class By : std::uint8_t { samples, weight };
 // What is counted by default. Samples of time all have about the same weight, so they are counted.

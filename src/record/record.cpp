@@ -136,8 +136,9 @@ class Recorder : public Recording {
 
 constexpr std::int64_t soon_ns = 500'000'000;  // too short a time to tell much about a program
 
-void print_end(const Profile& profile, const OutputFile& output, bool target_ended, bool written) {
-  if (const std::string hottest = hottest_text(profile); !hottest.empty()) say("\n{}\n", hottest);
+// The profile may have more than `mode` shows: a page has everything.
+void print_end(const Profile& profile, Mode mode, const OutputFile& output, bool target_ended, bool written) {
+  if (const std::string hottest = hottest_text(profile, mode); !hottest.empty()) say("\n{}\n", hottest);
   constexpr int further_in = 2;
   say("{}", wrapped("luaspy: " + summary_text(profile), system::terminal_of(2).width, further_in));
   if (target_ended) say("  the target has ended\n");
@@ -210,7 +211,7 @@ Result<int> record(const RecordOptions& options) {
   const bool refused = recorder.profile().losses(Loss::refused) != 0;
   const Error cause = refused ? explain_no_stop(process.pid()) : Error{};
   if (shows || refused || !counts.target_ended || counts.duration_ns >= soon_ns)
-    print_end(recorder.profile(), *output, counts.target_ended, shows && written.has_value());
+    print_end(recorder.profile(), options.shape.mode, *output, counts.target_ended, shows && written.has_value());
   if (!shows) output->discard();
   system::hold_end_at_once(false);
   const int status = family.wait_for_exit();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "output/output_file.h"
+#include "top/top_view.h"
 
 namespace luaspy {
 namespace {

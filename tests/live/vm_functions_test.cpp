@@ -130,6 +130,14 @@ TEST_CASE("recognised functions are marked", "[identity][identity_symbols]") {
       {"record", "--mode", "all", "-d", "1", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())});
   INFO(all.err << all.out);
   CHECK(all.out.find(";~luaV_execute (lua5.4);") != std::string::npos);
+  // A page has all frames; the table that is printed shows what the mode shows.
+  const Folder folder;
+  const Finished page = luaspy(
+      {"record", "-d", "1", "-o", folder.path("page.html"), "--pid", std::to_string(running.pid())});
+  INFO(page.err);
+  CHECK(read_file(folder.path("page.html")).find("~luaV_execute") != std::string::npos);
+  CHECK(page.err.find("leaf (") != std::string::npos);
+  CHECK(page.err.find("~lua") == std::string::npos);
 }
 
 }  // namespace luaspy::live

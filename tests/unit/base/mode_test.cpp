@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "profile/function_table.h"
 #include "profile/shape.h"
 
 namespace luaspy {
@@ -50,6 +51,35 @@ TEST_CASE("what each view shows", "[unit]") {
       shaped.push_back(kept.frames()[id]);
     CHECK(shaped == shown);
   }
+}
+
+TEST_CASE("costs of a profile that has all frames, as a view shows them", "[unit]") {
+  Profile profile;
+  const std::uint32_t thread = profile.index_of({1, "lua", 1, "lua"});
+  const auto add = [&](const Stack& found) {
+    std::vector<StackTable::StackId> ids;
+    profile.stacks().intern(found, ids);
+    profile.add(thread, {1, 1}, Sample{}, ids.back());
+  };
+  add({stack.begin(), stack.begin() + 5});  // in luaV_concat, called by f
+  add({stack.begin(), stack.begin() + 1});  // in _start
+  const auto cost_of = [&](Mode mode, const std::string& function) {
+    const FunctionTable table = functions_of(profile, false, mode);
+    const std::vector<Cost> all = costs(profile, table, By::samples);
+    const auto found = std::ranges::find(table.functions, function, &Frame::name);
+    return found == table.functions.end()
+               ? std::pair<std::int64_t, std::int64_t>(-1, -1)
+               : std::pair(all[static_cast<std::size_t>(found - table.functions.begin())].own,
+                           all[static_cast<std::size_t>(found - table.functions.begin())].total);
+  };
+  using Both = std::pair<std::int64_t, std::int64_t>;
+  CHECK(cost_of(Mode::merged, "f") == Both(1, 1));
+  CHECK(cost_of(Mode::merged, "main") == Both(0, 1));
+  CHECK(cost_of(Mode::merged, "luaV_concat") == Both(-1, -1));
+  CHECK(cost_of(Mode::merged, "[start of the process]") == Both(1, 1));
+  CHECK(cost_of(Mode::lua, "main") == Both(-1, -1));
+  CHECK(cost_of(Mode::all, "luaV_concat") == Both(1, 1));
+  CHECK(cost_of(Mode::all, "_start") == Both(1, 2));
 }
 
 TEST_CASE("patterns see what is shown", "[unit]") {
