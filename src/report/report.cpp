@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "base/doubts.h"
 #include "base/say.h"
@@ -180,8 +181,9 @@ Result<void> write_text(const ReportOptions& options, const std::string& text, i
 }
 
 std::string head(const ReportOptions& options, const Profile& profile, const TextStyle& style) {
-  std::string text = fmt::format("{}: {}", displayable(profile.about.command, style.charset), summary_text(profile));
-  if (style.charset == Charset::ascii) text = displayable(text, Charset::ascii, text.size());
+  std::string text = displayable(profile.about.command, style.charset) + ": ";
+  std::istringstream summary(summary_text(profile));
+  for (std::string line; std::getline(summary, line);) text += displayable(line, style.charset, line.size()) + '\n';
   if (!profile.about.complete) text += "  the recording was cut off; this is what had been written by then\n";
   constexpr int further_in = 2;
   return is_to_stdout(options) ? wrapped(text, system::terminal_of(1).width, further_in) : text;

@@ -188,6 +188,13 @@ TEST_CASE("a report has every view of a recording, and says why where it has non
   const std::string overview = report({raw});
   INFO(overview);
   CHECK(has(overview, "samples of 1 thread"));
+  CHECK(has(overview, "\n  spent in: "));
+  for (const char* const locale : {"C", "C.UTF-8"}) {
+    const Finished plain = run({"/usr/bin/env", std::string("LC_ALL=") + locale, LUASPY_PROGRAM, "report", raw});
+    INFO(plain.out);
+    CHECK(has(plain.out, "\n  spent in: "));
+    CHECK(plain.out.find("\\x0a") == std::string::npos);
+  }
   CHECK(has(overview, "inner \\(.*jit.lua:1\\)"));
   CHECK(has(overview, "inner \\(.*jit.lua:~?3\\)"));
   CHECK(has(report({raw, "--function", "inner"}), "Callers\n.*outer \\(.*jit.lua:6\\)"));
