@@ -72,7 +72,7 @@ function routes.index() WORK end
 local pair = {one = function() WORK end, two = function() WORK end}
 local function dispatch(name) return handlers[name]() end
 local function protected() WORK end
-local words = ("word "):rep(600)
+local words, long = ("word "):rep(600), ("a"):rep(300)
 local account, savings, animal, number = bank.Account.new(), bank.make(), zoo.animal(), zoo.number()
 local keys = {"one", "two"}
 io.stdout:write("READY\n") io.stdout:flush()
@@ -86,7 +86,8 @@ while true do
   routes.index()
   pcall(protected)
   inline()
-  for i = 1, 20 do for word in string.gmatch(words, "%a+") do end for word in words:gmatch("%a+") do end end
+  for i = 1, 3 do for word in string.gmatch(words, "%a+") do end for word in words:gmatch("%a+") do end end
+  for word in string.gmatch(long, "a*b") do end for word in long:gmatch("a*b") do end
   for i = 1, 5 do for line in io.lines(arg[1] .. "/lines.txt") do end end
 end
 )";

@@ -93,11 +93,15 @@ TEST_CASE("two runs of a script do not differ, and one in which a function takes
   std::string first, slower;
   std::int64_t samples = 0;
   double seconds = seconds_for(tried, samples_in(again));
-  for (int attempt = 0; attempt < 3 && samples < 8500; ++attempt) {
+  const std::string slower_work = "slower \\+[0-9]+ % +work \\(.*script.lua:7\\)";
+  // On a busy machine, samples that come together tell less, and more are needed.
+  bool is_seen = false;
+  for (int attempt = 0; attempt < 4 && (samples < 8500 || !is_seen); ++attempt) {
     first = recorded(folder, "first", script_of(10, seconds)),
     slower = recorded(folder, "slower", script_of(12, seconds));
     samples = std::min(samples_in(first), samples_in(slower));
-    seconds = seconds_for(seconds, samples);
+    is_seen = has(report({"--diff", first, slower}), slower_work);
+    seconds = samples < 8500 ? seconds_for(seconds, samples) : std::min(2 * seconds, 40.0);
   }
   REQUIRE(samples >= 8500);
   const std::string same = report({"--diff", first, again});
@@ -105,7 +109,7 @@ TEST_CASE("two runs of a script do not differ, and one in which a function takes
   CHECK(has(same, "no significant difference"));
   const std::string different = report({"--diff", first, slower});
   INFO(different);
-  CHECK(has(different, "slower \\+[0-9]+ % +work \\(.*script.lua:7\\)"));
+  CHECK(has(different, slower_work));
   CHECK(!has(different, "slower.* play|slower.* count|faster.* work"));
   CHECK(has(report({"--diff", slower, first}), "faster -[0-9]+ % +work "));
   const std::vector<FoldedStack> stacks = parse_folded(report({first, "-f", "folded", "-o", "-"}));
