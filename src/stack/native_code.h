@@ -56,11 +56,13 @@ class NativeCode : public NativeFunctions {
 
  private:
   const CoreImage* core_of(Address address) const;
-  void find_executes(CoreImage& core, const Module& module, std::size_t count);
-  void find_collectors(CoreImage& core, const Module& module, const std::vector<const Lua*>& rows);
+  using Functions = std::vector<Unwinder::Range>;  // of a module, ascending
+  void find_executes(CoreImage& core, const Module& module, const Functions& functions, std::size_t count);
+  void find_collectors(CoreImage& core, const Module& module, const Functions& functions,
+                       const std::vector<const Lua*>& rows);
   void find_vm(CoreImage& core, const Module& module);
-  void find_own(CoreImage& core, const Module& module);
-  void recognise(CoreImage& core, const Module& module, const std::vector<const Lua*>& rows);
+  void find_own(CoreImage& core, const Module& module, const Functions& functions);
+  void recognise(CoreImage& core, const Module& module, const Functions& all, const std::vector<const Lua*>& rows);
   std::string_view recognised_name(const NativeFrame& frame) const;  // ""
 
   const Modules& modules_;

@@ -8,12 +8,10 @@ namespace {
 
 // glibc's and musl's functions that call main(), or the function of a thread.
 bool starts_something(std::string_view name) {
-  static constexpr std::string_view names[] = {"_start",           "_start_c",     "libc_start_main_stage2",
-                                               "start_thread",     "__clone",      "clone",
-                                               "__clone3",         "clone3",       "__clone_internal",
-                                               "__thread_start",   "thread_start", "__libc_start_call_main",
-                                               "__libc_start_main"};
-  // Also __libc_start_main_impl, __libc_start_main@@GLIBC_2.34.
+  static constexpr std::string_view names[] = {
+      "_start",   "_start_c", "libc_start_main_stage2", "start_thread",   "__clone",      "clone",
+      "__clone3", "clone3",   "__clone_internal",       "__thread_start", "thread_start", "__libc_start_call_main"};
+  // __libc_start_main, __libc_start_main_impl, __libc_start_main@@GLIBC_2.34.
   return name.starts_with("__libc_start_main") || std::ranges::find(names, name) != std::end(names);
 }
 
