@@ -143,8 +143,7 @@ std::string Names::c_name(const Context& context, const LuaCall& call, const Lua
 // in the same file of Lua as the functions that made them (lstrlib.c, gmatch_aux; liolib.c,
 // io_readline; lib_string.c and lib_io.c of LuaJIT), and hold the string and the pattern, or the file.
 //
-// The closure may have been collected since the stop, so what was found once holds for all closures
-// of that function.
+// What was found once holds for all closures of that function.
 std::string Names::iterator_of(const Context& context, const LuaCall& call, const std::string& called) {
   constexpr Address near = 64 << 10, beside = 1 << 10;  // bytes
   if (const auto known = iterators_.find(call.key); known != iterators_.end()) return std::string(known->second);
@@ -156,15 +155,36 @@ std::string Names::iterator_of(const Context& context, const LuaCall& call, cons
   // It holds nothing that shows it, but stands right beside ipairs (lbaselib.c, ipairsaux;
   // lib_base.c), and a loop calls it.
   if (called == iterator_name && is_near("", "ipairs", beside)) return keep("ipairs iterator");
-  if (call.closure == 0 || context.lua.upvalue_count(memory_, call.closure) == 0) return {};
-  const auto upvalue_is = [&](std::size_t index, Value::Type type) {
-    const auto value = context.lua.read_value(memory_, context.lua.c_upvalue_slot(call.closure, index));
-    return value && value->type == type;
-  };
-  if (is_near("string", "gmatch", near) && upvalue_is(0, Value::Type::string) && upvalue_is(1, Value::Type::string))
+  const bool near_gmatch = is_near("string", "gmatch", near), near_lines = is_near("io", "lines", near);
+  if (call.closure == 0 || (!near_gmatch && !near_lines)) return {};
+  const auto [first, second] = first_upvalues(context, call);
+  if (near_gmatch && first == Value::Type::string && second == Value::Type::string)
     return keep("string.gmatch iterator");
-  if (is_near("io", "lines", near) && upvalue_is(0, Value::Type::userdata)) return keep("io.lines iterator");
+  if (near_lines && first == Value::Type::userdata) return keep("io.lines iterator");
   return {};
+}
+
+// The types of the first two upvalues of a C function; nil if it has none, or if it is not known.
+// The stop read its closure if it was new. If not, the closure may have been collected, and another
+// one made in its place: it has to be one of that function before and after its upvalues are read.
+std::pair<Value::Type, Value::Type> Names::first_upvalues(const Context& context, const LuaCall& call) const {
+  constexpr Value::Type none = Value::Type::nil;
+  for (const Memory* const memory : {&context.stopped, &memory_}) {
+    const auto is_there = [&] {
+      const auto function = context.lua.function(*memory, context.G, call.closure);
+      return function && function->key == call.key;
+    };
+    if (!is_there()) continue;
+    const std::size_t count = context.lua.upvalue_count(*memory, call.closure);
+    const auto type_of = [&](std::size_t index) {
+      if (index >= count) return none;
+      const auto value = context.lua.read_value(*memory, context.lua.c_upvalue_slot(call.closure, index));
+      return value ? value->type : none;
+    };
+    const std::pair types = {type_of(0), type_of(1)};
+    if (types.first != none && is_there()) return types;
+  }
+  return {none, none};
 }
 
 Address Names::ffi_function(const Context& context, const LuaCall& call, const LuaCall* caller) {

@@ -6,11 +6,13 @@
 #include <chrono>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "base/frame.h"
 #include "luastate/known_definitions.h"
 #include "luastate/loaded_functions.h"
 #include "luastate/prototype.h"
+#include "luastate/value.h"
 #include "luastate/value_path.h"
 #include "luastate/walk.h"
 
@@ -85,6 +87,7 @@ class Names {
   std::string lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller);
   std::string c_name(const Context& context, const LuaCall& call, const LuaCall* caller);
   std::string iterator_of(const Context& context, const LuaCall& call, const std::string& called);
+  std::pair<Value::Type, Value::Type> first_upvalues(const Context& context, const LuaCall& call) const;
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
   bool may_read_loaded(const Context& context, bool is_new);
