@@ -165,7 +165,7 @@ class Watching {
     pane_ = row ? sources_.pane_of(feed_.latest(*row)) : TopPane{};
   }
   void write() {
-    const Result<std::string> next = feed_.write(view_.file_name());
+    const Result<std::string> next = write_recording(feed_.recording(), feed_.shown(), view_.file_name());
     view_.tell(next ? "written: " + view_.file_name() : next.error().text);
     if (next) written_.push_back(fmt::format("luaspy: written: {}\n  next: {}\n", view_.file_name(), *next));
   }

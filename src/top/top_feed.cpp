@@ -1,10 +1,7 @@
 #include "top/top_feed.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
-#include "output/output_file.h"
 #include "top/top_view.h"
 
 namespace luaspy {
@@ -17,11 +14,7 @@ TopTable::Thread name_of(Session& session, const Thread& thread) {
 }  // namespace
 
 TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode)
-    : family_(family),
-      recording_(Shape{.mode = mode}, true),
-      about_(std::move(about)),
-      target_(std::move(target)),
-      shown_(mode) {
+    : family_(family), about_(std::move(about)), history_(about_), target_(std::move(target)), shown_(mode) {
   const auto window_ns = static_cast<std::int64_t>(target_.window * 1e9);
   if (mode == Mode::native) tables_.emplace(mode, window_ns);
   else
@@ -31,7 +24,11 @@ TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode)
 // Each table keeps what its mode shows, so that the modes can be switched at any time.
 void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
   const std::lock_guard lock(mutex_);
-  recording_.add(of, thread, tick, sample);
+  if (!history_.knows(thread.tid())) {
+    const Process& process = of.target().process();
+    history_.know({thread.tid(), thread.name(), process.pid(), process.command()});
+  }
+  history_.add(thread.tid(), tick, sample);
   const TopTable::Thread name = name_of(of, thread);
   for (auto& [mode, table] : tables_) {
     Sample shown = sample;
@@ -40,15 +37,15 @@ void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& s
   }
 }
 
-void TopFeed::add_idle(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) {
+void TopFeed::add_idle(Session& of, const Thread& thread, const Tick&, std::int64_t count) {
   const std::lock_guard lock(mutex_);
-  recording_.add_idle(of, thread, tick, count);
+  history_.add_idle(count);
   for (auto& [mode, table] : tables_) table.add_idle(name_of(of, thread));
 }
 
-void TopFeed::add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) {
+void TopFeed::add_waiting(Session& of, const Thread& thread, const Tick&, std::int64_t count) {
   const std::lock_guard lock(mutex_);
-  recording_.add_waiting(of, thread, tick, count);
+  history_.add_waiting(count);
   for (auto& [mode, table] : tables_) table.add_waiting(name_of(of, thread), count);
 }
 
@@ -56,7 +53,7 @@ void TopFeed::add_loss(Loss loss, std::int64_t count) {
   if (count == 0) return;
   const std::lock_guard lock(mutex_);
   for (auto& [mode, table] : tables_) table.add_loss(loss, count);
-  recording_.add_loss(loss, count);
+  history_.add_loss(loss, count);
 }
 
 void TopFeed::look(const LoopCounts& counts) {
@@ -64,7 +61,7 @@ void TopFeed::look(const LoopCounts& counts) {
     const std::lock_guard lock(mutex_);
     for (auto& [mode, table] : tables_) table.end_tick(counts.duration_ns - duration_ns_, counts.ticks - ticks_);
     ticks_ = counts.ticks, duration_ns_ = counts.duration_ns;
-    about_.ticks = ticks_, about_.duration_ns = duration_ns_, about_.system_share = counts.system_share;
+    history_.advance(ticks_, duration_ns_, counts.system_share);
   }
   constexpr std::chrono::milliseconds ask_again(250);
   if (system::Clock::now() - luas_asked_ > ask_again) ask_luas();
@@ -86,6 +83,7 @@ void TopFeed::ask_luas() {
   if (!command.empty() && family_.target().target().process().alive()) target_.command = std::move(command);
   target_.processes = family_.sessions().size();
   about_.luas = target_.luas, about_.lua_mapped = target_.lua_mapped, about_.command = target_.command;
+  history_.tell_target(about_);
 }
 
 void TopFeed::end(const LoopCounts& counts) {
@@ -112,6 +110,7 @@ void TopFeed::show(Mode mode) {
 void TopFeed::reset() {
   const std::lock_guard lock(mutex_);
   for (auto& [mode, table] : tables_) table.reset();
+  history_.begin_anew();
 }
 
 std::optional<TopSeen> TopFeed::latest(const TopRow& row) {
@@ -119,21 +118,9 @@ std::optional<TopSeen> TopFeed::latest(const TopRow& row) {
   return tables_.at(shown_).latest(row);
 }
 
-Result<std::string> TopFeed::write(const std::string& path) {
-  if (path == "-") return Error{Cause::usage, "The screen is on standard output: name a file."};
-  const Result<const Format*> format = choose_format("", path, &formats().front());
-  if (!format) return format.error();
-  if ((*format)->write == nullptr)
-    return Error{Cause::usage, fmt::format("{}: only record writes this format, from the start.", path)};
+std::string TopFeed::recording() {
   const std::lock_guard lock(mutex_);
-  if (recording_.profile().samples() == 0) return Error{Cause::no_samples, "There is no sample yet."};
-  Result<OutputFile> output = OutputFile::open({path, std::string((*format)->name), ""});
-  if (!output) return output.error();
-  about_.complete = true;
-  recording_.tell(about_);
-  recording_.settle_names();
-  if (const Result<void> written = output->write(recording_.profile(), {}); !written) return written.error();
-  return output->next_step();
+  return history_.recording();
 }
 
 void TopFeed::wait_for_end(std::chrono::nanoseconds patience) {

@@ -1,6 +1,6 @@
 #pragma once
 // Connects the thread that samples and the one that draws: neither waits for the other longer than
-// it takes to copy the counts.
+// it takes to copy the counts, or the recording.
 
 #include <atomic>
 #include <chrono>
@@ -8,9 +8,9 @@
 #include <map>
 #include <mutex>
 
-#include "record/recording.h"
 #include "sampling/sampling_loop.h"
 #include "system/calls.h"
+#include "top/top_history.h"
 #include "top/top_table.h"
 
 namespace luaspy {
@@ -39,9 +39,9 @@ class TopFeed : public SampleSink {
   void show(Mode mode);
   void reset();
   std::optional<TopSeen> latest(const TopRow& row);
-  // Writes everything that was seen since the start, in the format that the path's ending chooses;
-  // sampling waits meanwhile. Returns what to do with the file.
-  Result<std::string> write(const std::string& path);
+  // Everything since the start or reset(), as a raw recording.
+  std::string recording();
+  Mode shown() const { return shown_; }
   void want_no_more() { enough_ = true; }
   bool is_over() const { return over_; }
   // Waits until sampling is over, or for `patience`.
@@ -57,12 +57,12 @@ class TopFeed : public SampleSink {
   void ask_luas();
 
   Family& family_;
-  std::mutex mutex_;  // protects tables_, shown_, recording_, about_ and target_
+  std::mutex mutex_;  // protects tables_, history_, about_ and target_
   std::map<Mode, TopTable> tables_;
-  Recording recording_;
   About about_;
+  TopHistory history_;
   TopTarget target_;
-  Mode shown_;
+  Mode shown_;  // used by the drawing side only
   // Used by the sampling side only.
   std::int64_t ticks_ = 0, duration_ns_ = 0;
   system::Clock::time_point luas_asked_{};

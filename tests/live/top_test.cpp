@@ -258,6 +258,12 @@ TEST_CASE("top writes what it has seen", "[top]") {
   for (int i = 0; i < 40; ++i) terminal.press("BSpace");
   for (const char* const key : {"a", ".", "f", "o", "l", "d", "e", "d", "Enter"}) terminal.press(key);
   terminal.await_text("written: a.folded");
+  terminal.press("v");
+  terminal.await_text("Lua only");
+  terminal.press("o");
+  for (int i = 0; i < 40; ++i) terminal.press("BSpace");
+  for (const char* const key : {"b", ".", "f", "o", "l", "d", "e", "d", "Enter"}) terminal.press(key);
+  terminal.await_text("written: b.folded");
   terminal.press("q");
   const std::string screen = terminal.await_text("status 0");
   CHECK(screen.find("luaspy: written: " + name) != std::string::npos);
@@ -270,6 +276,11 @@ TEST_CASE("top writes what it has seen", "[top]") {
   }
   CHECK(all > 0);
   CHECK(hot <= all);
+  // What the screen shows.
+  CHECK(read_file(terminal.folder.path("a.folded")).find("main (lua5.4)") != std::string::npos);
+  const std::string lua_only = read_file(terminal.folder.path("b.folded"));
+  CHECK(lua_only.find("main (lua5.4)") == std::string::npos);
+  CHECK(lua_only.find("hot (") != std::string::npos);
 }
 
 TEST_CASE("top shows which process it is", "[top]") {

@@ -1,0 +1,122 @@
+#include "top/top_history.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <sstream>
+#include <utility>
+
+#include "input/raw_reader.h"
+#include "output/output_file.h"
+
+namespace luaspy {
+namespace {
+
+std::int64_t now_s() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
+}
+
+}  // namespace
+
+TopHistory::TopHistory(About about, Limits limits) : about_(std::move(about)), limits_(limits) { open(); }
+
+void TopHistory::open() {
+  raw_.reset();  // before what it refers to
+  stacks_ = std::make_unique<StackTable>();
+  threads_.clear();
+  bytes_ = std::make_unique<CarriedRecording>();
+  stream_ = std::make_unique<std::ostream>(bytes_.get());
+  raw_ = std::make_unique<RawWriter>(*stacks_, threads_, about_.unit, *stream_);
+}
+
+void TopHistory::know(const Profile::Thread& thread) {
+  const auto [place, added] = thread_index_.try_emplace(thread.tid);
+  if (!added) return;
+  place->second.index = static_cast<std::uint32_t>(threads_.size());
+  threads_.push_back(thread);
+}
+
+void TopHistory::add(int tid, const Tick& tick, const Sample& sample) {
+  const bool is_full = bytes_->bytes().size() > limits_.bytes || stacks_->nodes().size() > limits_.stacks ||
+                       threads_.size() > limits_.threads;
+  if (is_full) {
+    const Profile::Thread thread = threads_[thread_index_.at(tid).index];
+    begin_anew();
+    know(thread);
+  }
+  Known& known = thread_index_.at(tid);
+  const Tick since_begun = {tick.at_ns - duration_before_, tick.weight};
+  if (sample.loss == Loss::none) {
+    const Sample& facts = known.last.take(sample, *stacks_);
+    return raw_->sample(known.index, since_begun, facts, known.last.stack());
+  }
+  Sample lost;
+  lost.loss = sample.loss;
+  lost.stopped_ns = sample.stopped_ns;
+  raw_->sample(known.index, since_begun, lost, 0);
+}
+
+void TopHistory::advance(std::int64_t ticks, std::int64_t duration_ns, double system_share) {
+  ticks_ = ticks, duration_ns_ = duration_ns;
+  about_.ticks = ticks - ticks_before_;
+  about_.duration_ns = duration_ns - duration_before_;
+  // It is the share since the start.
+  about_.system_share = duration_before_ == 0 ? system_share : -1;
+}
+
+void TopHistory::tell_target(const About& target) {
+  about_.luas = target.luas;
+  about_.lua_mapped = target.lua_mapped;
+  about_.command = target.command;
+}
+
+// Samples of a thread that sleeps on only say so (Sample::again), so they need the last one.
+void TopHistory::begin_anew() {
+  const std::unique_ptr<StackTable> before = std::move(stacks_);
+  const std::vector<Profile::Thread> threads = threads_;
+  open();
+  for (auto& [tid, known] : std::exchange(thread_index_, {})) {
+    Sample again;
+    again.again = true;
+    Sample last = known.last.take(again, *before);
+    if (last.state == Sample::State::running) continue;
+    for (const StackTable::FrameId frame : before->stack(known.last.stack()))
+      last.stack.push_back(before->frames()[frame]);
+    know(threads[known.index]);
+    thread_index_.at(tid).last.take(last, *stacks_);
+  }
+  ticks_before_ = ticks_, duration_before_ = duration_ns_;
+  about_.started_s = now_s();
+  advance(ticks_, duration_ns_, -1);
+}
+
+std::string TopHistory::recording() {
+  About until_now = about_;
+  until_now.complete = true;
+  raw_->about(until_now);
+  raw_->flush();
+  return std::string(bytes_->bytes());
+}
+
+Result<std::string> write_recording(const std::string& recording, Mode mode, const std::string& path) {
+  if (path == "-") return Error{Cause::usage, "The screen is on standard output: name a file."};
+  const Result<const Format*> format = choose_format("", path, &formats().front());
+  if (!format) return format.error();
+  std::istringstream in(recording);
+  Shape shape = {.mode = mode};
+  shape.whole = (*format)->carries_recording;
+  Result<Profile> profile = read_raw(in, shape, {}, (*format)->needs_order());
+  if (!profile) return profile.error();
+  if (profile->samples() == 0) return Error{Cause::no_samples, "There is no sample yet."};
+  Result<OutputFile> output = OutputFile::open({path, std::string((*format)->name), ""});
+  if (!output) return output.error();
+  profile->settle_names();
+  if (output->is_raw()) output->stream() << recording;
+  const Result<void> written = output->is_raw() ? output->finish()
+                                                : output->write(*profile, {.mode = mode, .recording = recording});
+  if (!written) return written.error();
+  return output->next_step();
+}
+
+}  // namespace luaspy

@@ -1,0 +1,106 @@
+// What the key `o` of top writes, and that it does not grow without end.
+
+#include "top/top_history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "input/raw_reader.h"
+#include "top_samples.h"
+
+namespace luaspy {
+namespace {
+
+constexpr int worker = 7, sleeper = 8;
+
+Tick tick_at(std::int64_t number) { return {number * 10 * ms, 10 * ms}; }
+
+Sample of_function(std::int64_t number) { return sample_of({lua(fmt::format("f{}", number), "many.lua", 1, 1)}); }
+
+void begin(TopHistory& history) {
+  history.know({worker, "worker", 1, "lua"});
+  history.know({sleeper, "sleeper", 1, "lua"});
+}
+
+Profile read(TopHistory& history) {
+  std::istringstream in(history.recording());
+  Result<Profile> profile = read_raw(in, Shape());
+  REQUIRE(profile);
+  return std::move(*profile);
+}
+
+std::vector<std::string> innermost_names(const Profile& profile) {
+  std::vector<std::string> names;
+  for (const auto& [stack, amount] : profile.stack_counts())
+    names.push_back(profile.frames()[profile.stack(stack).back()].name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("the history of top has every sample", "[top]") {
+  TopHistory history(About{});
+  begin(history);
+  for (int i = 1; i <= 100; ++i)
+    history.add(worker, tick_at(i), of_function(i % 3)), history.advance(i, i * 10 * ms, 0);
+  history.add_idle(5);
+  const Profile profile = read(history);
+  CHECK(profile.samples() == 100);
+  CHECK(profile.idle() == 5);
+  CHECK(profile.about.ticks == 100);
+  CHECK(profile.about.duration_ns == 1000 * ms);
+  CHECK(innermost_names(profile).size() == 3);
+  CHECK(read(history).samples() == 100);  // asked again, it has them still
+}
+
+TEST_CASE("the history of top begins anew and keeps what sleeping threads wait in", "[top]") {
+  TopHistory history(About{});
+  begin(history);
+  Sample asleep = of_function(1000);
+  asleep.state = Sample::State::sleeping;
+  history.add(sleeper, tick_at(1), asleep);
+  history.add(worker, tick_at(1), of_function(1));
+  history.advance(1, 10 * ms, 0);
+  history.begin_anew();
+  Sample again;
+  again.state = Sample::State::sleeping;
+  again.again = true;
+  history.add(sleeper, tick_at(2), again);
+  REQUIRE_FALSE(history.knows(worker));
+  history.know({worker, "worker", 1, "lua"});
+  history.add(worker, tick_at(2), of_function(2));
+  history.advance(2, 20 * ms, 0);
+  const Profile profile = read(history);
+  CHECK(profile.samples() == 2);
+  CHECK(profile.about.ticks == 1);
+  CHECK(profile.about.duration_ns == 10 * ms);
+  std::vector<std::string> names = innermost_names(profile);
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{"f1000", "f2"});
+  std::int64_t first = -1;
+  profile.timeline(0).for_each([&](const Timeline::Run& run) { first = run.start_ns; });
+  CHECK(first == 0);  // not where the first history began
+}
+
+TEST_CASE("the history of top does not grow without end", "[top]") {
+  const auto limits = GENERATE(TopHistory::Limits{.bytes = 1 << 18}, TopHistory::Limits{.stacks = 1000});
+  TopHistory history(About{}, limits);
+  std::size_t most = 0;
+  for (int i = 1; i <= 50'000; ++i) {
+    if (!history.knows(worker)) begin(history);
+    history.add(worker, tick_at(i), of_function(i));
+    history.advance(i, i * 10 * ms, 0);
+    if (i % 500 == 0) most = std::max(most, history.recording().size());
+  }
+  CHECK(most < 600'000);  // all of them take 2 MB
+  const Profile profile = read(history);
+  CHECK(profile.samples() > 0);
+  CHECK(profile.samples() < 50'000);
+  CHECK(profile.about.ticks == profile.samples());
+  CHECK(innermost_names(profile).size() == static_cast<std::size_t>(profile.samples()));
+}
+
+}  // namespace luaspy
