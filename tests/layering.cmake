@@ -71,7 +71,7 @@ only_in("libdw or libelf" "#include <(elfutils/|gelf|libelf)" unwind/symbol_tabl
 only_in("RE2" "#include <re2/" base/pattern.cpp)
 only_in("std::regex, which takes exponential time and recurses" "#include <regex>|std::regex")
 only_in("curses" "#include <(n?curses|term)[./w]" top/top_screen.cpp)
-only_in("CLI11" "#include <CLI/" cli/options.cpp cli/values.h cli/wrong_usage.h)
+only_in("CLI11" "#include <CLI/" cli/commands.h cli/options.cpp cli/shared_options.h cli/values.h cli/wrong_usage.h)
 
 # What a processor is called and what it does is known in its folder of arch/, and where Lua's own machine code is read.
 file(GLOB of_x86_64 RELATIVE ${SOURCE}/src ${SOURCE}/src/arch/x86_64/* ${SOURCE}/src/luastate/*/x86_64/*)

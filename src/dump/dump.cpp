@@ -10,6 +10,7 @@
 #include "dump/dump_json.h"
 #include "dump/dump_text.h"
 #include "dump/inspection.h"
+#include "sampling/debuginfod.h"
 #include "sampling/family.h"
 #include "system/calls.h"
 #include "system/signals.h"
@@ -91,6 +92,9 @@ std::vector<Looks> look_at_all(Family& family, const DumpOptions& options) {
 
 // Dumps a core file.
 Result<int> dump_core(const DumpOptions& options) {
+  if (options.target.debuginfod) {
+    if (const Result<void> used = use_debuginfod(); !used) return used.error();
+  }
   const Result<std::unique_ptr<CoreFile>> core = CoreFile::open({options.core, options.executable, options.root});
   if (!core) return core.error();
   CoreLookOptions look_options;

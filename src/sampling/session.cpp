@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "sampling/debuginfod.h"
 #include "system/calls.h"
 #include "system/launch.h"
 
@@ -34,9 +35,13 @@ bool is_file(const std::string& path) {
 
 Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, const SamplerOptions& sampler,
                                                const BeforeStart& before_start) {
+  if (options.debuginfod) {
+    if (const Result<void> used = use_debuginfod(); !used) return used.error();
+  }
   if (options.pid != 0) {
     Result<Process> process = Process::open(options.pid);
     if (!process) return process.error();
+    if (options.debuginfod) fetch_debug_files(*process);
     return std::unique_ptr<Session>(new Session(std::move(*process), sampler, false));
   }
   system::Launch child(options.command);

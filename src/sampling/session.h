@@ -20,6 +20,7 @@ struct TargetOptions {
   // (choose_target.h) before a command sees them.
   bool any = false;
   std::string name;
+  bool debuginfod = false;  // fetch the debug files of its programs (debuginfod.h)
 };
 
 class Session {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,36 @@ Failure Launch::start() {
   if (count != sizeof code) return {};
   ::waitpid(pid_, nullptr, 0);
   return {code};
+}
+
+std::optional<std::string> output_of(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+  const FileDescriptor read_end(ends[0]);
+  FileDescriptor write_end(ends[1]);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, write_end.number(), 1);
+  ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  pid_t pid = -1;
+  const bool started = ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ) == 0;
+  ::posix_spawn_file_actions_destroy(&actions);
+  { const FileDescriptor closed(std::move(write_end)); }
+  if (!started) return std::nullopt;
+  std::string output;
+  std::array<char, 4096> bytes;
+  for (ssize_t count = 0; (count = ::read(read_end.number(), bytes.data(), bytes.size())) != 0;) {
+    if (count > 0) output.append(bytes.data(), static_cast<std::size_t>(count));
+    else if (errno != EINTR) break;
+  }
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? std::optional(output) : std::nullopt;
 }
 
 }  // namespace luaspy::system

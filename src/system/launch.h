@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,9 @@ class Launch {
   Failure failure_;
   FileDescriptor go_, answer_;
 };
+
+// Runs a program to its end, without input. What it wrote to its standard output; nullopt if it could
+// not be started or failed. The rest of what it writes is discarded.
+std::optional<std::string> output_of(const std::vector<std::string>& command);
 
 }  // namespace luaspy::system

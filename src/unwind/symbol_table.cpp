@@ -2,6 +2,8 @@
 
 #include <elf.h>
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gelf.h>
 #include <unistd.h>
 
@@ -48,9 +50,23 @@ bool is_bounded(int file) {
   return bounded;
 }
 
+DebugFileServer debug_file_server = nullptr;
+
+// A descriptor, or -1.
+int ask_server(Dwfl_Module* module) {
+  const unsigned char* id = nullptr;
+  GElf_Addr unused = 0;
+  const int size = debug_file_server != nullptr ? dwfl_module_build_id(module, &id, &unused) : 0;
+  std::string build_id;
+  for (int i = 0; i < size; ++i) build_id += fmt::format("{:02x}", id[i]);
+  const std::string path = build_id.empty() ? "" : debug_file_server(build_id);
+  return path.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+}
+
 int find_debug_file(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, const char* file_name,
                     const char* link, GElf_Word crc, char** found_name) {
-  const int file = dwfl_build_id_find_debuginfo(module, user, name, base, file_name, link, crc, found_name);
+  int file = dwfl_build_id_find_debuginfo(module, user, name, base, file_name, link, crc, found_name);
+  if (file < 0) file = ask_server(module);
   if (file < 0 || is_bounded(file)) return file;
   ::close(file);
   return -1;
@@ -182,6 +198,8 @@ class SymbolTable::Sweep {
   const Entry* label_ = nullptr;  // at reach_
   std::int64_t work_left_;
 };
+
+void ask_for_debug_files(DebugFileServer server) { debug_file_server = server; }
 
 SymbolTable::SymbolTable(int file, const std::string& path, Address bias) {
   static char* debug_path = nullptr;

@@ -22,6 +22,11 @@ struct Symbol {
   Address start = 0;  // in the target
 };
 
+// Finds a debug file that is not installed, by its build-id in hexadecimal; "": there is none. It may
+// take seconds. Set it before the first SymbolTable is made; without it nobody is asked.
+using DebugFileServer = std::string (*)(const std::string& build_id);
+void ask_for_debug_files(DebugFileServer server);
+
 class SymbolTable {
  public:
   // `file`: a descriptor, which stays the caller's. `bias`: the bias of the file's addresses in the

@@ -1,0 +1,250 @@
+#include "cli/commands.h"
+
+#include <map>
+
+#include "cli/shared_options.h"
+#include "cli/values.h"
+#include "doctor/version_text.h"
+#include "output/format.h"
+
+namespace luaspy {
+
+const char* const examples =
+    "Examples:\n"
+    "  luaspy record --pid 1234 -d 30                 30 seconds of a running program, as a flame graph\n"
+    "  luaspy record -o my.luaspy -- lua5.4 my.lua    start a program, record everything about it\n"
+    "  luaspy report my.luaspy                        what was hot; callers, lines, other formats\n"
+    "  luaspy top --pid 1234                          which functions take the time, live\n"
+    "  luaspy dump --pid 1234                         what is every thread doing right now?\n"
+    "  luaspy ps                                      which processes run Lua?\n"
+    "  luaspy doctor --pid 1234                       a report about it, to send us when luaspy is wrong\n"
+    "\n"
+    "Exit status: 0 success, or the status of the launched command; on failure 1 internal error, 2 wrong\n"
+    "usage, 3 no such process, 4 no permission, 5 no Lua in the process, 6 Lua not initialised,\n"
+    "7 not supported (32-bit, kernel thread, unknown Lua), 8 output cannot be written, 9 already traced,\n"
+    "10 target ended first, 11 no samples, 126 or 127 command cannot be started.";
+
+namespace {
+
+constexpr const char* dump_examples =
+    "Examples:\n"
+    "  luaspy dump --pid 1234                what is every thread doing, and what does it wait for?\n"
+    "  luaspy dump --pid 1234 --count 5      is it hung, or working?\n"
+    "  luaspy dump --name nginx -s --locals  with variables; nginx's workers, too\n"
+    "  luaspy dump --core core.1234          what it was doing when it crashed, or when gcore ran";
+
+constexpr const char* report_notes =
+    "Without an option that selects a view: how it was recorded, and the hottest functions and lines.\n"
+    "--diff reports differences that are larger than chance would produce. Shares (--by samples) are of\n"
+    "all samples: if one function gets slower, the shares of all others shrink. --by time compares\n"
+    "seconds per second of recording (same load), --by run total seconds (same work, start to end).\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy record -f raw -o a.luaspy -- lua5.4 my.lua\n"
+    "  luaspy report a.luaspy\n"
+    "  luaspy report a.luaspy --function discount     who calls it, and what does it call?\n"
+    "  luaspy report a.luaspy --source my.lua         what does each line take?\n"
+    "  luaspy report a.luaspy -f speedscope --from 10 --to -5\n"
+    "  luaspy report --diff a.luaspy b.luaspy         what became slower?";
+
+constexpr const char* top_notes =
+    "Keys: q quit, ? help, Enter callers and callees, d stack, / filter, 1-5 sort, o write a file.\n"
+    "%Own and %Total are of the last 5 s (key w: of all time); 100 % is one thread all the time. When the\n"
+    "target ends, the screen stays until q. If no screen can be shown, top works as with --batch.\n"
+    "A command after -- gets neither the screen nor the keys: what it writes to the terminal goes to a\n"
+    "file, and to the terminal once you quit. It is not ended then; luaspy exits with its exit status.\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy top --pid 1234                              what is it doing?\n"
+    "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
+    "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
+
+void add_record(CLI::App& app, RecordOptions& options) {
+  CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
+  record.footer(examples);
+  add_target(record, options.target);
+  add_rate(record, options.rate);
+  record.add_option("-d,--duration", options.duration, "Seconds to record (until Ctrl-C or its end)")
+      ->check(positive())
+      ->option_text("SECONDS");
+  add_max_stopped(record, options.max_stopped);
+  add_always_stop(record, options.always_stop);
+  add_output(record, options.output, options.format, std::string(formats().front().name));
+  add_subprocesses(record, options.subprocesses);
+  add_mode(record, options.shape.mode);
+  add_shape(record, options.shape, options.threads);
+  record.add_option("--every", options.every, "Also write the file this often while recording")
+      ->check(number(0.1, 1e6))
+      ->option_text("SECONDS");
+  add_debuginfod(record, options.target);
+  record.add_flag("--no-source", options.no_source, "Leave the text of Lua files out of flame graph and raw files");
+  record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
+}
+
+void add_report(CLI::App& app, ReportOptions& options) {
+  CLI::App& report = *app.add_subcommand("report", "Show a recording, or convert it to another format");
+  report.footer(report_notes);
+  CLI::Option* const file = report
+                                .add_option("file", options.file,
+                                            "What record wrote: a flame graph page, or a raw file")
+                                ->option_text("FILE");
+  CLI::Option* const diff = report
+                                .add_option("--diff", options.diff,
+                                            "What became slower or faster, from BEFORE to AFTER")
+                                ->expected(2)
+                                ->option_text("BEFORE AFTER");
+  file->excludes(diff);
+  add_output(report, options.output, options.format, "text");
+  std::vector<CLI::Option*> views = {
+      report
+          .add_option("--function", options.function,
+                      "Callers and callees of a function: its name, or a regular expression")
+          ->option_text("NAME"),
+      report.add_flag("--tree", options.tree, "The calls as a tree")->option_text(" "),
+      report
+          .add_option("--source", options.source, "A Lua file and what each line took; the end of its path is enough")
+          ->option_text("FILE"),
+      report.add_flag("--states", options.states, "What the VM was doing, and in which functions")->option_text(" "),
+      report.add_flag("--by-thread", options.by_thread, "What each thread took")->option_text(" ")};
+  for (CLI::Option* const view : views) view->excludes(diff)->excludes(report.get_option("--format"));
+  report.add_option("--min", options.least, "With --tree: only branches with at least this share (1)")
+      ->check(number(0, 100))
+      ->option_text("PERCENT")
+      ->needs(views[1]);
+  report.add_option("--source-path", options.source_path, "Where that Lua file is now")
+      ->option_text("PATH")
+      ->needs(views[2]);
+  report.add_option("--top", options.top, "Rows of a table (20)")->check(number(1, 1e6))->option_text("N");
+  report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")
+      ->check(CLI::IsMember({"samples", "time", "run"}))
+      ->option_text("samples|time");
+  report.add_flag("--total", options.total, "With --diff: functions including all that they call")
+      ->needs(diff)
+      ->option_text(" ");
+  report.add_option("--thread", options.thread, "Only one thread: its number, or part of its name")
+      ->option_text("THREAD");
+  report.add_option("--from", options.from, "From this many seconds after the start; -5: 5 s before the end")
+      ->option_text("SECONDS");
+  report.add_option("--to", options.to, "Up to this many seconds after the start; negative: before the end")
+      ->option_text("SECONDS");
+  add_mode_of_recording(report, options.shape.mode);
+  add_shape(report, options.shape, options.threads);
+  report.add_flag("--processes", options.shape.processes, "A root frame for each process");
+}
+
+void add_top(CLI::App& app, TopOptions& options) {
+  CLI::App& top = *app.add_subcommand("top", "Watch live which functions take the time");
+  top.footer(top_notes);
+  add_target(top, options.target);
+  add_rate(top, options.rate);
+  top.add_option("-d,--duration", options.duration, "End after this many seconds")
+      ->check(positive())
+      ->option_text("SECONDS");
+  top.add_option("--interval", options.interval, "Time between refreshes (1), or between tables (2)")
+      ->check(number(0.1, 1e6))
+      ->option_text("SECONDS");
+  CLI::Option* const batch = top.add_flag("--batch", options.batch, "Print plain tables, one per interval");
+  top.add_option("--count", options.count, "With --batch: end after this many tables")
+      ->check(positive())
+      ->option_text("N")
+      ->needs(batch);
+  add_subprocesses(top, options.subprocesses);
+  add_mode(top, options.mode);
+  top.add_flag("--idle", options.idle, "Sleeping threads too, by what they wait in; they are read, not stopped");
+  add_max_stopped(top, options.max_stopped);
+  add_always_stop(top, options.always_stop);
+  add_debuginfod(top, options.target);
+}
+
+void add_dump(CLI::App& app, DumpOptions& options) {
+  CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
+  dump.footer(dump_examples);
+  const auto [pid, name] = add_running(dump, options.target);
+  CLI::Option* const core = dump.add_option("--core", options.core,
+                                            "A core file, of a crash or of gcore, instead of a live process")
+                                ->option_text("FILE");
+  dump.add_option("--exe", options.executable, "Where the program of the core file is now")
+      ->option_text("PATH")
+      ->needs(core);
+  dump.add_option("--sysroot", options.root, "The directory under which its libraries are (/)")
+      ->option_text("DIRECTORY")
+      ->needs(core);
+  add_mode(dump, options.mode);
+  dump.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  dump.add_flag("--locals", options.locals, "Names and values of parameters, locals, varargs and upvalues");
+  dump.add_flag("-v,--verbose", options.verbose,
+                "Longer values: strings to 1000 bytes, tables to 100 entries, two deep");
+  dump.add_flag("--coroutines", options.coroutines, "All coroutines of all Lua states, and where each of them waits");
+  add_subprocesses(dump, options.subprocesses);
+  dump.add_option("--count", options.count, "Look this many times, and report what moved: is it a hang?")
+      ->check(number(1, 10000))
+      ->option_text("N");
+  dump.add_option("--interval", options.interval, "Seconds between looks (1)")
+      ->check(number(0, 86400))
+      ->option_text("SECONDS");
+  add_debuginfod(dump, options.target);
+  dump.add_flag("--json", options.json, "Print a JSON object");
+  for (CLI::Option* const live : {pid, name, dump.get_option("--subprocesses"), dump.get_option("--count")})
+    core->excludes(live);
+}
+
+constexpr const char* doctor_notes =
+    "For a bug report: what luaspy found in a process and what it did not, and why. The report contains\n"
+    "file names, names of native functions, addresses, sizes and counts, but no command arguments, no\n"
+    "environment, and no names or values of the Lua program. Read it before you send it. Running threads\n"
+    "are stopped for some µs each, sleeping ones are not. The file that --save writes is different: it\n"
+    "contains registers and parts of the stack and heap of one thread, with whatever data is in them.\n"
+    "Send it only to somebody who may see all data of the program.\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy doctor --pid 1234 -o report.txt\n"
+    "  luaspy doctor --name redis-server --save stop.txt";
+
+void add_doctor(CLI::App& app, DoctorOptions& options) {
+  CLI::App& doctor = *app.add_subcommand("doctor", "Write a report about a process, for a bug report");
+  doctor.footer(doctor_notes);
+  add_running(doctor, options.target);
+  doctor.add_option("-o,--output", options.output, "File to write the report to; - is standard output")
+      ->option_text("FILE");
+  doctor.add_option("--save", options.save, "Also save one stopped thread, with contents of its memory, to FILE")
+      ->option_text("FILE");
+}
+
+void add_ps(CLI::App& app, PsOptions& options) {
+  CLI::App& ps = *app.add_subcommand("ps", "List the processes that run Lua");
+  ps.add_flag("--states", options.states, "Also count their Lua states: reads up to 256 MiB of each");
+  ps.add_flag("--json", options.json, "Print a JSON object");
+}
+
+void add_help(CLI::App& app, Options& options) {
+  static const std::map<std::string, Shell> shells = {
+      {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+  CLI::App& completion = *app.add_subcommand("completion", "Print a completion script for a shell");
+  completion.footer(
+      "Examples:\n  source <(luaspy completion bash)\n  luaspy completion fish > "
+      "~/.config/fish/completions/luaspy.fish");
+  completion.add_option("shell", options.completion.shell, "bash, zsh or fish")
+      ->transform(one_of(shells, {"bash", "zsh", "fish"}))
+      ->option_text(" ")
+      ->required();
+  app.add_subcommand("manual", "Print the manual page")->footer("Example:\n  luaspy manual | man -l -");
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, Options& options) {
+  app.get_formatter()->column_width(26);
+  app.footer(examples);
+  app.set_version_flag("--version", version_text);
+  app.require_subcommand(1);
+  add_record(app, options.record);
+  add_report(app, options.report);
+  add_top(app, options.top);
+  add_dump(app, options.dump);
+  add_ps(app, options.ps);
+  add_doctor(app, options.doctor);
+  add_help(app, options);
+}
+
+}  // namespace luaspy

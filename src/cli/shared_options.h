@@ -1,0 +1,30 @@
+#pragma once
+// Options that several commands have.
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <utility>
+
+#include "base/mode.h"
+#include "profile/shape.h"
+#include "sampling/session.h"
+
+namespace luaspy {
+
+// Options for a target that is already running. Returns both, because other options exclude them.
+std::pair<CLI::Option*, CLI::Option*> add_running(CLI::App& command, TargetOptions& target);
+void add_target(CLI::App& command, TargetOptions& target);
+void add_debuginfod(CLI::App& command, TargetOptions& target);
+void add_subprocesses(CLI::App& command, bool& subprocesses);
+void add_rate(CLI::App& command, double& rate);
+void add_max_stopped(CLI::App& command, double& max_stopped);
+void add_always_stop(CLI::App& command, bool& always_stop);
+void add_mode(CLI::App& command, Mode& mode);
+// The same for a recording. Whether it has Lua was decided when it was made, so there is no native.
+void add_mode_of_recording(CLI::App& command, Mode& mode);
+void add_patterns(CLI::App& command, std::string& only, std::string& ignore);
+void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise);
+void add_shape(CLI::App& command, Shape& shape, bool& threads);
+
+}  // namespace luaspy

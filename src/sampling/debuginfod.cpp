@@ -1,0 +1,58 @@
+#include "sampling/debuginfod.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "system/launch.h"
+#include "system/progress.h"
+#include "unwind/symbol_table.h"
+
+namespace luaspy {
+namespace {
+
+constexpr const char* client = "debuginfod-find";
+
+// Each file is asked for once: a server that does not answer costs its timeout.
+std::string fetch(const std::string& build_id) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known;
+  const std::lock_guard lock(mutex);
+  const auto [place, added] = known.try_emplace(build_id);
+  if (!added) return place->second;
+  std::string path = system::output_of({client, "debuginfo", build_id}).value_or("");
+  while (path.ends_with('\n')) path.pop_back();
+  return place->second = path;
+}
+
+}  // namespace
+
+Result<void> use_debuginfod() {
+  const char* const servers = std::getenv("DEBUGINFOD_URLS");
+  if (servers == nullptr || *servers == '\0')
+    return Error{Cause::usage, "--debuginfod asks the servers in DEBUGINFOD_URLS, but it names none."};
+  if (!system::output_of({client, "--version"}))
+    return Error{Cause::usage,
+                 fmt::format("--debuginfod needs elfutils' program {} (Debian: package debuginfod).", client)};
+  ask_for_debug_files(fetch);
+  return {};
+}
+
+void fetch_debug_files(const Process& process) {
+  system::ProgressLine progress;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+  const AddressSpace space = process.address_space();
+  for (const Mapping& mapping : space.mappings()) {
+    if (!mapping.executable || mapping.inode == 0 || !seen.emplace(mapping.device, mapping.inode).second) continue;
+    progress.show(fmt::format("debug files: {}", std::filesystem::path(mapping.path).filename().string()));
+    const FileDescriptor file = process.open_mapped(mapping);
+    const SymbolTable symbols(file.number(), mapping.path, 0);
+  }
+  progress.clear();
+}
+
+}  // namespace luaspy
