@@ -45,7 +45,7 @@ class Image54 : public Memory {
 
   Address object(std::size_t size, std::uint8_t tt) {
     const Address at = base + bytes_.size();
-    bytes_.resize(bytes_.size() + (size + 15) / 16 * 16);
+    bytes_.resize(bytes_.size() + (size + 16) / 16 * 16);
     put(at + object_tt, tt);
     return at;
   }
