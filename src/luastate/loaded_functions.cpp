@@ -114,25 +114,37 @@ class LoadedFunctions::Reading {
   }
 
   void read_table(const Found& table, Level level, std::uint64_t most) {
-    std::string_view name = table.name;
-    const Address metatable = visit(table.table, most, [&](const std::string& key, const Value& value) {
+    std::vector<std::pair<std::string, Value>> entries;
+    const Address metatable = visit(
+        table.table, most, [&](const std::string& key, const Value& value) { entries.emplace_back(key, value); });
+    const std::string_view name = level == Level::module && !table.name.empty() ? own_name(entries, table.name)
+                                                                                : table.name;
+    for (const auto& [key, value] : entries) {
       const bool is_meta = key.starts_with("__");
-      // A class that is a module by itself may know its name.
-      if (level == Level::module && key == "__name" && value.type == Value::Type::string && !name.empty()) {
-        if (const auto own = read_string(memory_, lua_, value.word); own && is_name(*own))
-          name = into_.kept(printable(*own, longest));
-      }
-      if (table.is_metatable && !is_meta) return;
-      if (value.type != Value::Type::table) return take(value, name, key, level);
-      if (table.is_metatable || level == Level::part) return;
-      if (is_meta && (level != Level::module || !table.name.empty())) {
-        if (!is_other_class(key)) parts_.push_back({name, value.word});
-      } else if (level == Level::module) {
-        const std::string shown = printable(key, longest);
-        tables_.push_back({into_.kept(name.empty() ? shown : std::string(name) + '.' + shown), value.word});
-      }
-    });
+      if (table.is_metatable && !is_meta) continue;
+      if (value.type != Value::Type::table) take(value, name, key, level);
+      else if (!table.is_metatable && level != Level::part) note_table(key, value.word, name, level);
+    }
     if (metatable != 0 && level < Level::part) parts_.push_back({name, metatable, true});
+  }
+
+  // A class that is a module by itself may know its name.
+  std::string_view own_name(const std::vector<std::pair<std::string, Value>>& entries, std::string_view name) {
+    const auto found = std::ranges::find_if(
+        entries, [](const auto& entry) { return entry.first == "__name" && entry.second.type == Value::Type::string; });
+    if (found == entries.end()) return name;
+    const std::optional<std::string> own = read_string(memory_, lua_, found->second.word);
+    return own && is_name(*own) ? into_.kept(printable(*own, longest)) : name;
+  }
+
+  // The table in the field `key` of the one that is called `name`.
+  void note_table(const std::string& key, Address table, std::string_view name, Level level) {
+    if (key.starts_with("__") && (level != Level::module || !name.empty())) {
+      if (!is_other_class(key)) parts_.push_back({name, table});
+    } else if (level == Level::module) {
+      const std::string shown = printable(key, longest);
+      tables_.push_back({into_.kept(name.empty() ? shown : std::string(name) + '.' + shown), table});
+    }
   }
 
   bool is_metatable(Address table) {

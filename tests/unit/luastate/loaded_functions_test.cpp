@@ -62,6 +62,18 @@ TEST_CASE("functions are named by the module, the class and the part that have t
   CHECK(loaded.name(protos[0]) == "none");
 }
 
+TEST_CASE("a module that is a class and knows its name has it, wherever in the table that is", "[loaded_functions]") {
+  for (const bool is_first : {false, true}) {
+    Loaded loaded;
+    Image54& image = loaded.image;
+    const Address proto = image.proto(1);
+    std::vector<std::pair<std::string, Image54::Tagged>> fields = {{"f", image.closure(proto)}};
+    fields.insert(is_first ? fields.begin() : fields.end(), {"__name", image.string("Account")});
+    loaded.read(image.state({{"bank.account", image.fields(fields)}}));
+    CHECK(loaded.name(proto) == "Account|f");
+  }
+}
+
 TEST_CASE("two states: reading one forgets nothing of the other", "[loaded_functions]") {
   Loaded loaded;
   Image54& image = loaded.image;
