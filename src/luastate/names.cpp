@@ -56,7 +56,8 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
   const auto [known, is_new] = from->callees.try_emplace(pc);
   Called& called = known->second;
   if (is_new) {
-    called.name = printable(called_name(*from->prototype, pc));
+    const std::optional<CallName> name = callee_name(*from->prototype, pc);
+    called.name = name ? printable(name->name) : std::string();
     called.path = callee_path(*from->prototype, pc);
     called.is_general = called.name == iterator_name || called.name.starts_with("__");
   }

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "luastate/known_definitions.h"
+#include "luastate/tokens.h"
 
 namespace luaspy {
 namespace {
@@ -169,6 +170,16 @@ TEST_CASE("a path is the table and the key", "[definitions]") {
   CHECK(name_in_table("a", "__add", true) == "a.__add");
   CHECK(name_in_table("a", "GET /", false) == "a[\"GET /\"]");
   CHECK(name_in_table("", "b", true) == "b");
+  CHECK(name_in_table("a", "goto", false) == "a[\"goto\"]");
+}
+
+TEST_CASE("what can be a name in every Lua", "[definitions]") {
+  for (const char* const name : {"a", "_", "_G", "a1", "global", "End", "gotos"}) CHECK(is_name(name));
+  for (const char* const other : {"", "1", "1a", "a b", "a.b", "end", "goto", "local", "nil",
+                                  "\x9b"
+                                  "a",
+                                  "\xc3\xa4"})
+    CHECK_FALSE(is_name(other));
 }
 
 TEST_CASE("a function is found among the definitions of its line by its lines, parameters and order", "[definitions]") {
