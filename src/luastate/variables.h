@@ -54,9 +54,9 @@ class VariableReader {
   // The variables of walk.calls[call]. `pc`: its next instruction, if it is a Lua function.
   CallVariables variables(std::size_t call, Address pc);
   // What a coroutine that waits has passed to coroutine.yield, its innermost call, if a Lua function
-  // called that. coroutine.resume has moved the values away (lcorolib.c, auxresume), but the caller's
-  // registers still have them: the collector clears what is above the top before it frees it (lgc.c,
-  // GCSatomic).
+  // called that. coroutine.resume has moved the values away (lcorolib.c, auxresume; vm_x64.dasc,
+  // coroutine_resume_wrap), but they are still where they were: the collector clears what is above
+  // the top before it frees it (lgc.c, lj_gc.c, GCSatomic).
   CallVariables yielded();
 
  private:
