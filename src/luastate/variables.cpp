@@ -9,14 +9,14 @@
 
 namespace luaspy {
 VariableReader::VariableReader(const Memory& memory, const Lua& lua, Address G, Address L, const LuaWalk& walk,
-                               Names& names, const ValueLimits& limits)
+                               Names& names, const ValueLimits& limits, CountingRoom& room)
     : memory_(memory),
       lua_(lua),
       L_(L),
       walk_(walk),
       names_(names),
       limits_(limits),
-      values_(memory, lua, G, L, names, limits) {
+      values_(memory, lua, G, L, names, limits, room) {
   for (const LuaCall& call : walk.calls) {
     if (call.on_trace) trace_base_ = call.ci;
   }
