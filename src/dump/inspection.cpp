@@ -10,7 +10,7 @@
 
 namespace luaspy {
 
-std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits) {
+std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits, CountingRoom& room) {
   std::map<const LuaWalk*, VariableReader> of_states;
   std::vector<FrameDetail> details;
   for (const StackCall& frame : reader.joined().calls) {
@@ -18,7 +18,7 @@ std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& 
     if (frame.state == nullptr) continue;
     const Activation& state = *frame.state;
     const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), *state.lua, state.G, state.L,
-                                                           *frame.walk, reader.lua().names(), limits);
+                                                           *frame.walk, reader.lua().names(), limits, room);
     detail.variables = variables->second.variables(frame.call, frame.pc);
   }
   return details;
@@ -39,16 +39,10 @@ namespace {
 
 void keep_shown(Mode mode, ThreadLook& thread) {
   Stack& stack = thread.sample.stack;
-  if (stack.empty()) return;
   thread.details.resize(stack.size());
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < stack.size(); ++i) {
-    if (!shows(mode, stack[i])) continue;
-    if (kept != i) stack[kept] = std::move(stack[i]), thread.details[kept] = std::move(thread.details[i]);
-    ++kept;
-  }
-  stack.resize(kept), thread.details.resize(kept);
-  if (stack.empty()) stack.push_back(nothing_shown(mode));
+  std::size_t at = 0;
+  std::erase_if(thread.details, [&](const FrameDetail&) { return !shows(mode, stack[at++]); });
+  keep_shown(mode, stack);
 }
 
 void add_sources(SourceLines& sources, ThreadLook& thread) {
@@ -70,16 +64,13 @@ void add_sources(SourceLines& sources, const Stack& stack, ProcessLook& look) {
 
 }  // namespace
 
-// 30 handlers that wait in one function are told apart; of tables in them, fewer entries are counted,
-// because the program may stand still meanwhile.
+// 30 handlers that wait in one function are told apart.
 CoroutineLimits coroutine_limits(const InspectOptions& options) {
   CoroutineLimits limits;
   if (!options.locals) return limits;
   constexpr std::size_t of_a_group = 40;
-  constexpr std::uint64_t counted = 1 << 12;
   limits.detailed = of_a_group;
   limits.values = options.values;
-  limits.values.counted = counted;
   return limits;
 }
 
@@ -225,6 +216,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     standstill = std::make_unique<Standstill>(session_.target());
   }
   std::vector<std::vector<Activation>> active;
+  CountingRoom room;
   sampler.reader().name_later(true);
   sampler.reader().lua().names().stand_still(true);
   for (const Standstill::Member& member : standstill->members()) {
@@ -233,7 +225,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     thread->sample = sampler.look(member);
     if (thread->sample.loss != Loss::none) continue;  // the reader still holds the previous thread
     active.push_back(sampler.reader().active());
-    if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values);
+    if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values, room);
     unnamed_.emplace(thread->tid, sampler.reader().take_unnamed());
   }
   sampler.reader().name_later(false);

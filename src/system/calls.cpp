@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/user.h>
@@ -85,6 +85,15 @@ std::optional<std::string> read_link(const std::string& path) {
   const ssize_t count = ::readlink(path.c_str(), buffer.data(), buffer.size());
   if (count < 0) return std::nullopt;
   return std::string(buffer.data(), static_cast<std::size_t>(count));
+}
+
+std::optional<FileIdentity> file_identity(const std::string& path) {
+  constexpr unsigned device_bits = 32, wanted = STATX_TYPE | STATX_INO;
+  struct statx status {};
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, wanted, &status) != 0 || (status.stx_mask & wanted) != wanted)
+    return std::nullopt;
+  return FileIdentity{static_cast<std::uint32_t>(status.stx_mode & S_IFMT),
+                      std::uint64_t{status.stx_dev_major} << device_bits | status.stx_dev_minor, status.stx_ino};
 }
 
 std::vector<pid_t> numeric_entries(const std::string& directory, Failure* failure) {
@@ -219,10 +228,5 @@ bool sleep_until(Clock::time_point deadline) {
 }
 
 bool is_terminal(int file_descriptor) { return ::isatty(file_descriptor) == 1; }
-
-std::size_t terminal_width(int file_descriptor) {
-  winsize size{};
-  return ::ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
 
 }  // namespace luaspy::system
