@@ -33,8 +33,9 @@ const LoadedFunctions::Name& best_name(const std::vector<LoadedFunctions::Name>&
 
 FunctionName function_name(const LoadedFunctions::Function* loaded, const LoadedFunctions::Name* own,
                            std::string_view definition, bool takes_self) {
-  const bool is_shared = loaded == nullptr || loaded->is_shared || loaded->names.empty();
-  if (is_shared && (own == nullptr || !definition.empty())) return {std::string(definition), false};
+  const bool is_known = loaded != nullptr && !loaded->names.empty(), is_shared = !is_known || loaded->is_shared;
+  if (is_shared && (own == nullptr || !definition.empty()))
+    return {std::string(definition), is_known && !definition.empty()};
   const PathParts parts = path_parts(definition);
   const LoadedFunctions::Name& name = is_shared ? *own : best_name(loaded->names, parts);
   const std::string_view word = last_word(parts.table);

@@ -23,7 +23,7 @@ namespace luaspy {
 // 1 and 2.
 struct FunctionName {
   std::string text;     // empty if there is neither
-  bool is_own = false;  // it is known where the function lives (Frame::own_name)
+  bool is_own = false;  // it is known where the function lives (Frame::own_name); of a wrapper: in several places
 };
 // `own`: the name of this closure if it is known; `definition`: empty if it is not known.
 FunctionName function_name(const LoadedFunctions::Function* loaded, const LoadedFunctions::Name* own,

@@ -58,8 +58,10 @@ TEST_CASE("closures with different names have their own, unless the source has o
   CHECK(function_name(&shared, &own, "", false).text == "second");
   CHECK(function_name(&shared, &own, "", false).is_own);
   CHECK(function_name(&shared, &own, "wrapper", false).text == "wrapper");
-  CHECK_FALSE(function_name(&shared, &own, "wrapper", false).is_own);
+  CHECK(function_name(&shared, &own, "wrapper", false).is_own);
   CHECK(function_name(&shared, nullptr, "", false).text.empty());
+  CHECK_FALSE(function_name(&shared, nullptr, "", false).is_own);
+  CHECK_FALSE(function_name(nullptr, nullptr, "wrapper", false).is_own);
   shared.is_shared = false;
   CHECK(function_name(&shared, nullptr, "wrapper", false).is_own);
   CHECK(function_name(&shared, nullptr, "Class:first", false).text == "Class:first");
