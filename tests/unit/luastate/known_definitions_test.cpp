@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "image54.h"
+#include "luastate/names.h"
 
 namespace luaspy {
 namespace {
@@ -24,8 +25,9 @@ class Files : public SourceTexts {
  public:
   std::optional<std::string> text(const std::string& file) override {
     ++reads;
-    return file == "a.lua" ? std::optional<std::string>("function in_file() end") : std::nullopt;
+    return file == "a.lua" ? std::optional(content) : std::nullopt;
   }
+  std::string content = "function in_file() end";
   int reads = 0;
 };
 
@@ -107,6 +109,41 @@ TEST_CASE("functions of one line are known by their place, as long as they are t
     CHECK(twin->siblings.count == 3);
     CHECK(twins.find(children[child], identity + 1) == nullptr);
   }
+}
+
+TEST_CASE("what is first named while the target stands still is looked for afterwards", "[known_definitions]") {
+  const PucLua& lua = Image54::lua();
+  Image54 image;
+  Files files;
+  files.content = "t = {f = function() end, g = function() end}";
+  Names names(image);
+  names.use_sources(&files);
+  const Address source = image.string("@a.lua").word;
+  const std::vector<Address> children = {image.proto(1, source), image.proto(1, source)};
+  const Address chunk = image.proto(0, source, children), loaded = image.proto(9, source);
+  const Address G = image.state({{"module", image.fields({{"h", image.closure(loaded)}})}});
+  const auto named = [&](Address proto) {
+    LuaCall call;
+    call.is_lua = true, call.proto = proto, call.mark = lua.mark(image, proto);
+    return names.frame({lua, G, image}, call, nullptr, 0);
+  };
+  const auto text = [&] {
+    std::string all;
+    for (const Address proto : {chunk, children[0], children[1], loaded}) all += named(proto).name + ' ';
+    return all;
+  };
+  names.stand_still(true);
+  for (int i = 0; i < 2; ++i) CHECK(text() == "main chunk function function function ");
+  CHECK(files.reads == 0);
+  const std::uint32_t first = named(children[0]).prototype, second = named(children[1]).prototype;
+  CHECK(second == first + 1);
+  names.stand_still(false);
+  CHECK(text() == "main chunk t.f t.g module.h ");
+  CHECK(files.reads == 1);
+  CHECK(named(children[0]).prototype == first);
+  CHECK(named(children[1]).prototype == second);
+  CHECK_FALSE(named(children[0]).own_name);
+  CHECK(named(loaded).own_name);
 }
 
 }  // namespace luaspy
