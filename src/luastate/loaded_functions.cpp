@@ -201,7 +201,7 @@ void LoadedFunctions::read(const Lua& lua, const Memory& memory, Address G) {
 void LoadedFunctions::add(Name name, Address key, std::uint64_t mark, Address closure, bool is_lua) {
   constexpr int most_aliases = 3;
   if (key == 0) return;
-  const bool is_base = name.table.empty() && name.key == "ipairs";
+  const bool is_base = name.table.empty() && (name.key == "ipairs" || name.key == "next");
   if (!is_lua && (name.table == "string" || name.table == "io" || is_base))
     library_[std::string(name.table) + '.' + name.key] = key;
   Known& known = functions_[key];
