@@ -240,7 +240,7 @@ bool LoadedFunctions::read_for_miss(const Lua& lua, const Memory& memory, Addres
 void LoadedFunctions::add(Name name, Address key, std::uint64_t mark, Address closure, bool is_lua) {
   constexpr int most_aliases = 3;
   if (key == 0) return;
-  const bool is_base = name.table.empty() && name.key == "ipairs";
+  const bool is_base = name.table.empty() && (name.key == "ipairs" || name.key == "next");
   if (!is_lua && (name.table == "string" || name.table == "io" || is_base))
     state(reading_G_).library[std::string(name.table) + '.' + name.key] = key;
   Known& known = functions_[key];

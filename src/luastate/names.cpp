@@ -140,7 +140,7 @@ std::string Names::c_name(const Context& context, const LuaCall& call, const Lua
 //
 // What was found once holds for all closures of that function.
 std::string Names::iterator_of(const Context& context, const LuaCall& call, const std::string& called) {
-  constexpr Address near = 64 << 10, beside = 1 << 10;  // bytes
+  constexpr Address near = 64 << 10, beside = 4 << 10;  // bytes
   if (const auto known = iterators_.find(call.key); known != iterators_.end()) return std::string(known->second);
   const auto is_near = [&](const char* table, const char* key, Address most) {
     const Address maker = loaded_.c_function_named(context.G, table, key);
@@ -148,8 +148,10 @@ std::string Names::iterator_of(const Context& context, const LuaCall& call, cons
   };
   const auto keep = [&](std::string_view name) { return std::string(iterators_[call.key] = name); };
   // It holds nothing that shows it, but stands right beside ipairs (lbaselib.c, ipairsaux;
-  // lib_base.c), and a loop calls it.
-  if (called == iterator_name && is_near("", "ipairs", beside)) return keep("ipairs iterator");
+  // lib_base.c), and a loop calls it. So does `next`, which is only known from it while it is a global:
+  // some sandboxes remove it.
+  if (called == iterator_name && is_near("", "ipairs", beside) && is_near("", "next", beside))
+    return keep("ipairs iterator");
   const bool near_gmatch = is_near("string", "gmatch", near), near_lines = is_near("io", "lines", near);
   if (call.closure == 0 || (!near_gmatch && !near_lines)) return {};
   const auto [first, second] = first_upvalues(context, call);

@@ -10,10 +10,12 @@ namespace luaspy::live {
 // Some of all PUC Luas, and LuaJIT with its compiler on and off.
 std::vector<Words> interpreters();
 
-// The stacks of a recording of a running program, searched by a part of a frame's text.
+// The stacks of a recording of a running program.
 struct NamedStacks {
   std::vector<FoldedStack> stacks;
+  // The number of samples with a frame whose whole text is this.
   std::int64_t with(const std::string& frame) const;
+  // The frames whose text contains this.
   std::set<std::string> frames_at(const std::string& place) const;
   std::set<std::string> frames() const { return frames_at({}); }
 };

@@ -206,6 +206,38 @@ TEST_CASE("a source file that was changed since the start names nothing", "[name
   }
 }
 
+// `next` and what ipairs returns lie side by side, and neither holds anything. A sandbox may have
+// removed `next`.
+TEST_CASE("what ipairs returns has its name, and pairs' `next` never has", "[names][iterators]") {
+  const Folder folder;
+  const std::string fill = "local t = {} for i = 1, 3000 do t[i] = i end ";
+  const std::string with_ipairs = folder.write("ipairs.lua",
+                                               fill + say_ready + "while true do for i, v in ipairs(t) do end end\n");
+  const std::string without_next = folder.write(
+      "pairs.lua", fill + "next = nil " + say_ready + "while true do for k, v in pairs(t) do end end\n");
+  for (const Words& interpreter : interpreters()) {
+    INFO(Catch::StringMaker<Words>::convert(interpreter));
+    {
+      Running running(interpreter + Words{with_ipairs});
+      running.read_until("READY");
+      const NamedStacks recorded = record_names(running, folder, 200);
+      INFO(fmt::format("{}", fmt::join(recorded.frames(), "\n")));
+      // LuaJIT's has no frame while it runs.
+      const bool has_frame = std::ranges::any_of(
+          recorded.stacks, [](const FoldedStack& stack) { return stack.frames.back().ends_with(" [C]"); });
+      const bool is_luajit = fmt::format("{}", fmt::join(interpreter, " ")).find("luajit") != std::string::npos;
+      CHECK((has_frame || is_luajit));
+      CHECK(recorded.with("for iterator [C]") == 0);
+      if (has_frame) CHECK(recorded.with("ipairs iterator [C]") > 0);
+    }
+    Running running(interpreter + Words{without_next});
+    running.read_until("READY");
+    const NamedStacks recorded = record_names(running, folder, 200);
+    INFO(fmt::format("{}", fmt::join(recorded.frames(), "\n")));
+    CHECK(recorded.frames_at("ipairs iterator") == std::set<std::string>{});
+  }
+}
+
 TEST_CASE("a call through LuaJIT's FFI has the name of the C function", "[names]") {
   const Folder folder;
   const std::string script = folder.write(

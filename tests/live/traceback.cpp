@@ -58,8 +58,13 @@ bool same_name(const std::string& theirs, const std::string& ours) {
   return plain(theirs) == plain(ours);
 }
 
+std::string escaped(const std::string& name) {
+  static const std::regex special(R"([.^$|()\[\]{}*+?\\])");
+  return std::regex_replace(name, special, R"(\$&)");
+}
+
 // Tracebacks have the name that the caller uses, luaspy that of the definition: the line where the
-// function begins has it as a word. A chunk that is a string is somewhere in states.lua.
+// function begins defines it. A chunk that is a string is somewhere in states.lua.
 bool is_defined_as(const Line& ours) {
   if (ours.kind != Line::Kind::lua || ours.defined <= 0) return false;
   const bool is_file = !ours.file.starts_with("[string");
@@ -68,9 +73,10 @@ bool is_defined_as(const Line& ours) {
   if (is_file)
     for (int line = 0; line < ours.defined; ++line) std::getline(file, text);
   else text.assign(std::istreambuf_iterator<char>(file), {});
-  const std::string word = ours.name.substr(ours.name.find_last_of(".:") + 1);
-  return !word.empty() &&
-         std::regex_search(text, std::regex(is_file ? "\\b" + word + "\\b" : "local function " + word + "\\b"));
+  const std::string name = escaped(ours.name.substr(ours.name.find_last_of(".:") + 1));
+  return !name.empty() &&
+         std::regex_search(
+             text, std::regex(fmt::format(R"(\bfunction\s+([\w.]*[.:])?{0}\s*\(|\b{0}\s*=\s*function\b)", name)));
 }
 
 }  // namespace

@@ -102,6 +102,26 @@ TEST_CASE("what each thread waits for", "[waiting]") {
   looks.await("cond", R"(futex\(wait at 0x[0-9a-f]+; (1 h 59 min|2 h).* left\))");
 }
 
+TEST_CASE("a file system that does not answer does not block dump", "[waiting]") {
+  const Folder folder;
+  const std::string program = compile(folder, "silent"), mount = folder.path("mount");
+  REQUIRE(::mkdir(mount.c_str(), 0755) == 0);
+  if (::geteuid() != 0 || ::access("/dev/fuse", R_OK | W_OK) != 0) {
+    INFO("only root can mount file systems, and only where there is /dev/fuse; elsewhere the program says so");
+    CHECK(run({program, mount}).status != 0);
+    return;
+  }
+  Running running({program, mount});
+  running.read_until("READY");
+  const Finished dumped = run({"timeout", "-s", "KILL", "60", LUASPY_PROGRAM, "dump", "--mode", "native", "--pid",
+                               std::to_string(running.pid())});
+  INFO(dumped.err << dumped.out);
+  CHECK(dumped.status == 0);
+  CHECK(dumped.out.find("waits in read(fd 3: " + mount + "/file)") != std::string::npos);
+  running.close_input();
+  running.wait();
+}
+
 TEST_CASE("who has the other end of a named pipe", "[waiting]") {
   const Folder folder;
   const std::string path = folder.path("named");
