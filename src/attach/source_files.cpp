@@ -31,20 +31,31 @@ std::int64_t start_of(pid_t pid) {
   return now_ns(CLOCK_REALTIME) - now_ns(CLOCK_BOOTTIME) + number<std::int64_t>(next_word(fields)) * tick_ns;
 }
 
-// proc(5): the files of a process belong to its effective user.
-uid_t user_of(pid_t pid) {
-  struct stat status {};
-  return ::stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 ? status.st_uid : ~uid_t{0};
-}
-
 }  // namespace
 
 SourceFiles::SourceFiles(pid_t pid) : SourceFiles(pid, start_of(pid)) {}
 
-SourceFiles::SourceFiles(pid_t pid, std::int64_t started_ns)
-    : pid_(pid), user_(user_of(pid)), started_ns_(started_ns) {}
+SourceFiles::SourceFiles(pid_t pid, std::int64_t started_ns) : pid_(pid), started_ns_(started_ns) {}
 
 SourceFiles SourceFiles::of_core(std::int64_t known_until_ns) { return {::getpid(), known_until_ns}; }
+
+SourceFiles SourceFiles::after_end() const {
+  SourceFiles files(::getpid(), started_ns_);
+  files.owner_ = owner_;
+  // Without root's rights luaspy has those that it gave to what it started.
+  if (!owner_ && ::geteuid() != 0) files.owner_ = credentials_of(::getpid());
+  files.has_ended_ = true;
+  return files;
+}
+
+void SourceFiles::see_owner() {
+  if (has_ended_) return;
+  if (std::optional<Credentials> now = credentials_of(pid_)) owner_ = std::move(now);
+}
+
+bool SourceFiles::is_its_own(const std::string& name, const File& file) const {
+  return may_read(owner_.value_or(Credentials()), pid_, name, file.id);
+}
 
 std::optional<SourceFiles::File> SourceFiles::read(const std::string& name) const {
   constexpr std::size_t most_bytes = 4 << 20;
@@ -66,7 +77,7 @@ std::optional<SourceFiles::File> SourceFiles::read(const std::string& name) cons
                                                       // file system
   file.changed = started_ns_ != 0 && status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec >
                                          started_ns_ + resolution_ns;
-  file.is_its_own = (status.st_mode & S_IROTH) != 0 || status.st_uid == user_;
+  file.id = {status.st_dev, status.st_ino};
   return file;
 }
 

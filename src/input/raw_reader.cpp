@@ -312,7 +312,8 @@ class RawReader {
     const std::string_view text = fields.rest();
     if (!fields.good() || text.size() > source_bytes_left_) return false;
     source_bytes_left_ -= text.size();
-    profile_.sources[file] = {std::string(text), (flags & raw::is_changed) != 0};
+    if (text.empty()) profile_.sources.erase(file);
+    else profile_.sources[file] = {std::string(text), (flags & raw::is_changed) != 0};
     return true;
   }
 
