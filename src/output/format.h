@@ -21,7 +21,6 @@ struct WriteOptions {
   // flamegraph: the raw recording of the profile, which the page then carries; empty: none.
   std::string_view recording = {};
 };
-inline constexpr std::size_t most_carried = std::size_t{64} << 20;  // bytes of a recording that a page carries
 
 enum class Shows : std::uint8_t {
   sums,   // total costs of stacks and functions

@@ -11,6 +11,7 @@
 #include "output/packed_recording.h"
 #include "profile/raw_format.h"
 #include "support/dice.h"
+#include "support/raw_file.h"
 #include "support/sample_profile.h"
 
 namespace luaspy {
@@ -45,6 +46,41 @@ TEST_CASE("a page carries the bytes of its recording", "[unit]") {
   CHECK(carried_by(page_with(even)) == even);
   std::istringstream in(page_with(even));
   CHECK(raw_bytes(in, 4'999'999).empty());
+}
+
+TEST_CASE("the recording in a page ends after as much as its reader takes", "[unit]") {
+  const std::string even(1'000'000, 'x');
+  for (const std::size_t most : {std::size_t{0}, std::size_t{1}, std::size_t{65'536}, std::size_t{999'999}}) {
+    std::istringstream page(page_with(even));
+    PageRecording recording(page, most);
+    REQUIRE(recording.found());
+    std::istream inside(&recording);
+    std::ostringstream out;
+    out << inside.rdbuf();
+    CHECK(out.str() == even.substr(0, most));
+    CHECK(recording.read() <= static_cast<std::int64_t>(page.view().size()));
+  }
+}
+
+// 64 MiB are the most that luaspy writes, and the most that it reads.
+TEST_CASE("a page with more than 64 MiB of recording is not read to its end, and not taken out", "[unit]") {
+  const auto bytes_of = [](std::size_t size) {
+    std::istringstream page(page_with(std::string(size, 'x')));
+    return raw_bytes(page, raw::most_carried).size();
+  };
+  CHECK(bytes_of(raw::most_carried) == raw::most_carried);
+  CHECK(bytes_of(raw::most_carried + 1) == 0);
+  // Records that a reader skips, without an end.
+  std::string recording = sample_recording(Unit::nanoseconds);
+  const std::string block = raw_block(raw_record(0x7f, std::string(1 << 20, '\0')));
+  while (recording.size() <= raw::most_carried) recording += block;
+  std::istringstream page(page_with(recording)), raw(recording);
+  const Result<Profile> in_page = read_raw(page, {}), alone = read_raw(raw, {});
+  REQUIRE(in_page);
+  REQUIRE(alone);
+  CHECK(in_page->samples() == sample_profile().samples());
+  CHECK(alone->about.complete);
+  CHECK(!in_page->about.complete);
 }
 
 TEST_CASE("the recording in a page is read like a raw recording", "[unit]") {
