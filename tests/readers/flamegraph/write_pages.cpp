@@ -210,6 +210,8 @@ int main(int count, char** arguments) {
   };
   write_diff("diff", version_of(false), version_of(true), Compared::shares);
   write_diff("diff-time", version_of(false), version_of(true), Compared::weights);
+  write_diff("diff-small", version_of(false), version_of(true), Compared::shares, 0.09);
+  write_diff("diff-alike", version_of(false), version_of(true), Compared::shares, 0, 0.19);
   write_diff("diff-bytes", grown(false), grown(true), Compared::shares);
   write_diff("diff-bytes-measured", grown(false), grown(true), Compared::weights);
 }
