@@ -16,7 +16,7 @@ namespace luaspy {
 
 struct WriteOptions {
   bool lines = false;        // Lua frames show the line being executed
-  bool threads = false;      // folded: a root frame for each thread
+  bool threads = false;      // folded, svg: a root frame for each thread
   Mode mode = Mode::merged;  // flamegraph: what the page shows at first, if the profile has more (Shape::whole)
   // flamegraph: the raw recording of the profile, which the page then carries; empty: none.
   std::string_view recording = {};
