@@ -3,6 +3,7 @@
 
 #include "input/page_recording.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <sstream>
 
@@ -60,6 +61,20 @@ TEST_CASE("the recording in a page ends after as much as its reader takes", "[un
     CHECK(out.str() == even.substr(0, most));
     CHECK(recording.read() <= static_cast<std::int64_t>(page.view().size()));
   }
+}
+
+TEST_CASE("of a page, it is told how much of its file is read", "[unit]") {
+  std::string recording = sample_recording(Unit::nanoseconds);
+  for (int i = 0; i < 20; ++i) recording += raw_block(raw_record(0x7f, random_bytes(20'000)));
+  std::istringstream page(page_with(recording));
+  const auto size = static_cast<std::int64_t>(page.view().size());
+  std::vector<std::int64_t> told;
+  REQUIRE(read_raw(page, {}, {}, true, [&](std::int64_t bytes) { told.push_back(bytes); }));
+  REQUIRE(told.size() >= 20);
+  CHECK(std::ranges::is_sorted(told));
+  CHECK(told.front() < size / 2);
+  CHECK(told.back() > size / 2);
+  CHECK(told.back() <= size);
 }
 
 // 64 MiB are the most that luaspy writes, and the most that it reads.

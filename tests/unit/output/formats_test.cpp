@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>

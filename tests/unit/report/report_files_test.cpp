@@ -115,7 +115,7 @@ TEST_CASE("the page of a difference shows as a change what the text may call one
   CHECK(comparison.at("least_ratio") == least_ratio);
   const auto shown = [](const std::string& file) {
     std::ifstream in(file, std::ios::binary);
-    return *read_raw(in, {});
+    return std::move(*read_raw(in, {}));
   };
   const ProfileDiff diff = profile_diff(shown(before), shown(after), {});
   CHECK(diff.rows.size() >= 2);
