@@ -102,6 +102,15 @@ std::string displayable(std::string_view text, Charset charset, std::size_t limi
   return result;
 }
 
+std::string without_invisible(std::string_view text) {
+  std::string result;
+  for (const Character& character : characters(text)) {
+    if (is_invisible(character.code)) result += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(character.code));
+    else result += character.bytes;
+  }
+  return result;
+}
+
 int columns(std::string_view text) {
   int sum = 0;
   for (const Character& character : characters(text)) sum += std::max(character.width, 0);

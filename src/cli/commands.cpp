@@ -115,7 +115,7 @@ void add_report(CLI::App& app, ReportOptions& options) {
   report.add_option("--source-path", options.source_path, "Where that Lua file is now")
       ->option_text("PATH")
       ->needs(views[2]);
-  report.add_option("--top", options.top, "Rows of a table (20)")->check(number(1, 1e6))->option_text("N");
+  report.add_option("--top", options.top, "Rows of a table (20)")->check(whole_number(1, 1'000'000))->option_text("N");
   report.add_option("--by", options.by, "Shares of samples or of time; --diff: also run")
       ->check(CLI::IsMember({"samples", "time", "run"}))
       ->option_text("samples|time");
@@ -125,8 +125,10 @@ void add_report(CLI::App& app, ReportOptions& options) {
   report.add_option("--thread", options.thread, "Only one thread: its number, or part of its name")
       ->option_text("THREAD");
   report.add_option("--from", options.from, "From this many seconds after the start; -5: 5 s before the end")
+      ->check(number(-1e9, 1e9))
       ->option_text("SECONDS");
   report.add_option("--to", options.to, "Up to this many seconds after the start; negative: before the end")
+      ->check(number(-1e9, 1e9))
       ->option_text("SECONDS");
   add_mode_of_recording(report, options.shape.mode);
   add_shape(report, options.shape, options.threads);
@@ -146,7 +148,7 @@ void add_top(CLI::App& app, TopOptions& options) {
       ->option_text("SECONDS");
   CLI::Option* const batch = top.add_flag("--batch", options.batch, "Print plain tables, one per interval");
   top.add_option("--count", options.count, "With --batch: end after this many tables")
-      ->check(positive())
+      ->check(whole_number(1, 1'000'000'000))
       ->option_text("N")
       ->needs(batch);
   add_subprocesses(top, options.subprocesses);
@@ -178,7 +180,7 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   dump.add_flag("--coroutines", options.coroutines, "All coroutines of all Lua states, and where each of them waits");
   add_subprocesses(dump, options.subprocesses);
   dump.add_option("--count", options.count, "Look this many times, and report what moved: is it a hang?")
-      ->check(number(1, 10000))
+      ->check(whole_number(1, 10000))
       ->option_text("N");
   dump.add_option("--interval", options.interval, "Seconds between looks (1)")
       ->check(number(0, 86400))

@@ -23,6 +23,19 @@ CLI::Validator number(double least, double most, bool above) {
       "");
 }
 
+CLI::Validator whole_number(int least, int most) {
+  return CLI::Validator(
+      [=](const std::string& word) {
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+        if (error == std::errc::result_out_of_range || (error == std::errc() && (value < least || value > most)))
+          return fmt::format("it has to be from {} to {}", least, most);
+        const bool is_whole = error == std::errc() && end == word.data() + word.size();
+        return is_whole ? std::string() : fmt::format("{} is not a whole number", word);
+      },
+      "");
+}
+
 CLI::Validator positive() {
   constexpr double most = 1e9;
   return number(0, most, true);

@@ -14,6 +14,7 @@ namespace luaspy {
 
 // A number from `least` to `most`. `above`: more than `least`.
 CLI::Validator number(double least, double most, bool above = false);
+CLI::Validator whole_number(int least, int most);
 CLI::Validator positive();  // up to 1e9
 
 CLI::Validator process_number();  // or "auto"

@@ -14,8 +14,11 @@ bool is_number(std::string_view word) {
   return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+// Whether the value of `word`, which begins with "-", is the next word: of letters together (-sd),
+// the last one may have one.
 bool takes_value(const CLI::App& command, const std::string& word) {
-  const CLI::Option* const option = command.get_option_no_throw(word);
+  const bool is_letters = word.size() > 2 && word[1] != '-';
+  const CLI::Option* const option = command.get_option_no_throw(is_letters ? std::string("-") + word.back() : word);
   return option != nullptr && option->get_items_expected_max() > 0;
 }
 

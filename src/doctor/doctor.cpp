@@ -188,9 +188,10 @@ std::string mappings_text(const AddressSpace& space) {
 // The files with code: what they are, and whether their functions can be unwound.
 std::string modules_text(const StackReader& reader) {
   std::string text;
+  const std::set<std::string> images = images_in(reader.space());
   std::set<std::string> told;
   for (const Mapping& mapping : reader.space().mappings()) {
-    if (!images_in(reader.space()).contains(mapping.path) || !told.insert(mapping.path).second) continue;
+    if (!images.contains(mapping.path) || !told.insert(mapping.path).second) continue;
     const Module* const module = reader.modules().find(mapping.start);
     text += fmt::format("{}{} at {:#x}, build-id {}\n  ", printable(mapping.path, 4096),
                         mapping.deleted ? " (deleted)" : "", mapping.start,

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "attach/refusal.h"
+#include "base/display_text.h"
 #include "dump/core_look.h"
 #include "dump/dump_json.h"
 #include "dump/dump_text.h"
@@ -23,7 +24,10 @@ namespace {
 void print(const std::string& text) { std::cout << text << std::flush; }
 
 // Text for people: as wide as the terminal is.
-void print_text(const std::string& text) { print(wrapped(text, system::terminal_of(1).width)); }
+void print_text(const std::string& text) {
+  const system::Terminal terminal = system::terminal_of(1);
+  print(terminal.is_one ? wrapped(without_invisible(text), terminal.width) : text);
+}
 
 // Signals end the sleep early: an alarm comes ten times a second (see system::watch_signals). In
 // between, threads that did not stop in time are released.

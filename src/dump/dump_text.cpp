@@ -36,8 +36,7 @@ void print_frame(Out out, const Frame& frame, const FrameDetail* detail) {
   fmt::format_to(out.to, "    {}\n", frame_text(frame, out.paint));
   if (detail == nullptr) return;
   if (detail->source && !detail->source->text.empty())
-    fmt::format_to(out.to, "        > {}{}\n", detail->source->text,
-                   detail->source->changed ? "   (the file has changed since the process started)" : "");
+    fmt::format_to(out.to, "        > {}\n", detail->source->shown());
   if (detail->variables) print_variables(out, *detail->variables);
 }
 

@@ -39,16 +39,10 @@ namespace {
 
 void keep_shown(Mode mode, ThreadLook& thread) {
   Stack& stack = thread.sample.stack;
-  if (stack.empty()) return;
   thread.details.resize(stack.size());
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < stack.size(); ++i) {
-    if (!shows(mode, stack[i])) continue;
-    if (kept != i) stack[kept] = std::move(stack[i]), thread.details[kept] = std::move(thread.details[i]);
-    ++kept;
-  }
-  stack.resize(kept), thread.details.resize(kept);
-  if (stack.empty()) stack.push_back(nothing_shown(mode));
+  std::size_t at = 0;
+  std::erase_if(thread.details, [&](const FrameDetail&) { return !shows(mode, stack[at++]); });
+  keep_shown(mode, stack);
 }
 
 void add_sources(SourceLines& sources, ThreadLook& thread) {

@@ -11,6 +11,7 @@
 #include "base/words.h"
 #include "ps/lua_processes.h"
 #include "system/calls.h"
+#include "system/terminal.h"
 
 namespace luaspy {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 // Error texts end without a line break.
 std::string listed(std::string text, const LuaProcesses& found, std::vector<LuaProcess> processes) {
   measure_cpu(processes);
-  if (!processes.empty()) text += "\n" + table_of(processes, system::terminal_width(2));
+  if (!processes.empty()) text += "\n" + table_of(processes, system::terminal_of(2).width);
   else text += "\n";
   text += unseen_text(found.unseen);
   text.pop_back();

@@ -51,7 +51,7 @@ void measure_cpu(std::vector<LuaProcess>& processes);
 
 // A table for people, with lines of at most `width` columns if possible (0: no bound), and the text
 // about unseen processes.
-std::string table_of(const std::vector<LuaProcess>& processes, std::size_t width);
+std::string table_of(const std::vector<LuaProcess>& processes, int width);
 std::string unseen_text(const std::vector<Unseen>& unseen);
 
 // Whether this is a luaspy process, this one or another.

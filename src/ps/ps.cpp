@@ -9,10 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "attach/refusal.h"
+#include "base/display_text.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "ps/lua_processes.h"
 #include "system/calls.h"
+#include "system/terminal.h"
 
 namespace luaspy {
 namespace {
@@ -78,20 +80,21 @@ std::string to_json(const LuaProcesses& found, bool states) {
 
 }  // namespace
 
-std::string table_of(const std::vector<LuaProcess>& processes, std::size_t width) {
+std::string table_of(const std::vector<LuaProcess>& processes, int width) {
   const bool with_states = std::ranges::any_of(processes,
                                                [](const LuaProcess& process) { return process.states.has_value(); });
   std::vector<std::array<std::string, 8>> rows = {
       {"PID", "USER", "CPU %", "THREADS", "STATES", "LUA", "FOUND IN", "COMMAND"}};
-  constexpr std::size_t states_column = 4, command_column = 7, shortest_command = 20;
+  constexpr std::size_t states_column = 4, command_column = 7;
+  constexpr int shortest_command = 20;
   constexpr std::size_t most_command = 1000;
   for (const LuaProcess& process : processes)
-    rows.push_back({std::to_string(process.pid), printable(process.user, 32),
+    rows.push_back({std::to_string(process.pid), displayable(process.user, Charset::utf8, 32),
                     fmt::format("{:.1f}", process.cpu_percent), std::to_string(process.threads), states_text(process),
-                    versions(process), files(process), printable(process.command, most_command)});
-  std::array<std::size_t, 8> widths{};
+                    versions(process), files(process), displayable(process.command, Charset::utf8, most_command)});
+  std::array<int, 8> widths{};
   for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
   }
   std::string text;
   for (const auto& row : rows) {
@@ -99,13 +102,12 @@ std::string table_of(const std::vector<LuaProcess>& processes, std::size_t width
     for (std::size_t i = 0; i < command_column; ++i) {
       if (i == states_column && !with_states) continue;
       const bool is_number = i == 0 || (i >= 2 && i <= states_column);
-      line += is_number ? fmt::format("{:>{}}  ", row[i], widths[i]) : fmt::format("{:<{}}  ", row[i], widths[i]);
+      const std::string blanks(static_cast<std::size_t>(widths[i] - columns(row[i])), ' ');
+      line += (is_number ? blanks + row[i] : row[i] + blanks) + "  ";
     }
-    constexpr std::size_t dots = 3;
-    const std::size_t room = width == 0 ? most_command + dots
-                                        : std::max(width - std::min(width, line.size()), shortest_command);
-    line += row[command_column].size() <= room ? row[command_column] : printable(row[command_column], room - dots);
-    text += line + '\n';
+    const int room = std::max(width - columns(line), shortest_command);
+    text += line + (width == 0 ? row[command_column] : fit(row[command_column], room, Cut::right, Charset::ascii)) +
+            '\n';
   }
   return text;
 }
@@ -132,7 +134,7 @@ Result<int> ps(const PsOptions& options) {
     std::cout << to_json(found, options.states) << std::flush;
   } else {
     if (found.processes.empty()) notes = "No process runs Lua.\n" + notes;
-    else std::cout << table_of(found.processes, system::terminal_width(1)) << std::flush;
+    else std::cout << table_of(found.processes, system::terminal_of(1).width) << std::flush;
     say("{}{}", refusals, notes);
   }
   if (!std::cout) return Error{Cause::output, "Cannot write all of the list: no space, or closed by its reader."};

@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "output/output_file.h"
 #include "output/summary.h"
+#include "record/about.h"
 #include "record/carried_recording.h"
 #include "record/recording.h"
 #include "record/source_collector.h"
@@ -40,16 +41,8 @@ class Recorder : public Recording {
         options_(options),
         family_(family),
         output_(output),
-        sources_(family.target().launched() ? family.target().target().process().pid() : 0) {
-    about_.luaspy = version;
-    tell_program();
-    about_.pid = family.target().target().process().pid();
-    about_.mode = name(options.shape.mode);
-    about_.rate = options.rate;
-    about_.max_stopped = options.max_stopped;
-    about_.started_s = std::chrono::duration_cast<std::chrono::seconds>(
-                           std::chrono::system_clock::now().time_since_epoch())
-                           .count();
+        sources_(family.target().launched() ? family.target().target().process().pid() : 0),
+        about_(about_recording(family, options.shape.mode, options.rate, options.max_stopped)) {
     if (options.every) every_ns_ = static_cast<std::int64_t>(*options.every * 1e9);
     else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
     next_ns_ = every_ns_;
@@ -60,7 +53,7 @@ class Recorder : public Recording {
   void look(const LoopCounts& counts) override {
     if (has_sources()) sources_.collect(*this);  // at once: a subprocess may end soon
     if (counts.duration_ns >= program_ns_) {
-      tell_program();
+      tell_program(family_, about_);
       program_ns_ += 200'000'000;
     }
     if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
@@ -103,20 +96,10 @@ class Recorder : public Recording {
                                         carried_bytes_.bytes()};
     return options_.every ? output_.rewrite(profile(), write_options) : output_.write(profile(), write_options);
   }
-  // Called repeatedly, because a launched program may be a wrapper that executes another one.
-  // Nothing can be read of one that has ended.
-  void tell_program() {
-    const Process& process = family_.target().target().process();
-    const std::string command = process.command(), executable = process.executable();
-    if (!executable.starts_with('/')) return;
-    about_.command = command;
-    about_.executable = executable;
-  }
   void tell_all(const LoopCounts& counts, bool complete) {
-    about_.luas = family_.rows();
+    tell_luas(family_, about_);
     about_.duration_ns = counts.duration_ns;
     about_.ticks = counts.ticks;
-    about_.lua_mapped = family_.has_lua();
     about_.system_share = counts.system_share;
     about_.complete = complete;
     tell(about_);

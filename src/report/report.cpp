@@ -1,9 +1,7 @@
 #include "report/report.h"
 
 #include <fmt/format.h>
-#include <langinfo.h>
 
-#include <clocale>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -108,11 +106,9 @@ Result<Profile> read_for(const ReportOptions& options, RecordingFile& file, cons
 bool is_to_stdout(const ReportOptions& options) { return options.output.empty() || options.output == "-"; }
 
 TextStyle style_of(const ReportOptions& options, Unit unit) {
-  std::setlocale(LC_CTYPE, "");
-  const bool utf8 = std::string_view(nl_langinfo(CODESET)) == "UTF-8";
   const By by = options.by.empty() ? usual_by(unit) : options.by == "samples" ? By::samples : By::weight;
   const bool coloured = is_to_stdout(options) && system::terminal_of(1).colours;
-  return {by, options.top, utf8 ? Charset::utf8 : Charset::ascii, unit, Paint(coloured)};
+  return {by, options.top, system::charset_of_locale(), unit, Paint(coloured)};
 }
 
 // The recording's name without the usual extension.

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -219,10 +218,5 @@ bool sleep_until(Clock::time_point deadline) {
 }
 
 bool is_terminal(int file_descriptor) { return ::isatty(file_descriptor) == 1; }
-
-std::size_t terminal_width(int file_descriptor) {
-  winsize size{};
-  return ::ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
 
 }  // namespace luaspy::system

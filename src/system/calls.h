@@ -107,6 +107,5 @@ class Alarm {
 bool sleep_until(Clock::time_point deadline);
 
 bool is_terminal(int file_descriptor);
-std::size_t terminal_width(int file_descriptor);  // columns; 0 if it is not a terminal
 
 }  // namespace luaspy::system

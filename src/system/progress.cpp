@@ -4,8 +4,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/display_text.h"
 #include "base/say.h"
-#include "system/calls.h"
+#include "system/terminal.h"
 
 namespace luaspy::system {
 namespace {
@@ -14,14 +15,17 @@ constexpr std::chrono::milliseconds pause_between(500);
 
 }  // namespace
 
-ProgressLine::ProgressLine() : shown_(is_terminal(2)), next_(std::chrono::steady_clock::now() + pause_between) {}
+ProgressLine::ProgressLine()
+    : shown_(terminal_of(2).rewrites_lines), next_(std::chrono::steady_clock::now() + pause_between) {}
 
 bool ProgressLine::is_due() { return shown_ && std::chrono::steady_clock::now() >= next_; }
 
 void ProgressLine::show(const std::string& text) {
   if (!shown_) return;
   next_ = std::chrono::steady_clock::now() + pause_between;
-  say("\r{}\x1b[K", text);
+  // A line that wraps could not be erased.
+  const int width = terminal_of(2).width;
+  say("\r{}\x1b[K", width > 1 ? fit(text, width - 1, Cut::right, Charset::ascii) : text);
   std::fflush(stderr);
   is_there_ = true;
 }

@@ -13,8 +13,8 @@
 #include "attach/halt.h"
 #include "attach/refusal.h"
 #include "base/say.h"
-#include "base/version.h"
 #include "output/output_file.h"
+#include "record/about.h"
 #include "system/calls.h"
 #include "system/signals.h"
 #include "top/command_output.h"
@@ -68,9 +68,8 @@ void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCou
   if (failure) std::rethrow_exception(failure);
 }
 
-// Copies what to show. If nothing ran in the window, checks in /proc whether anything could run.
-void copy(TopFeed& feed, TopCounts& counts, TopTarget& target) {
-  feed.copy(counts, target);
+// If nothing ran in the window, checks in /proc whether anything could run.
+void tell_still(const TopCounts& counts, TopTarget& target) {
   const bool nothing_ran = std::ranges::all_of(counts.activity,
                                                [](const TopCounts::Span& span) { return span.recent == 0; });
   if (nothing_ran && counts.elapsed.recent > 0 && !target.ended && target.processes == 1)
@@ -80,11 +79,9 @@ void copy(TopFeed& feed, TopCounts& counts, TopTarget& target) {
 // Serves the user until `q`.
 class Watching {
  public:
-  // `written` receives a line for each file, to be told when the screen is left. `stem`: what files
-  // are called by default.
-  Watching(TopFeed& feed, TopScreen& screen, double interval, Mode mode, std::string stem,
-           std::vector<std::string>& written)
-      : feed_(feed), screen_(screen), view_(interval, screen.charset()), stem_(std::move(stem)), written_(written) {
+  // `written` receives a line for each file, to be told when the screen is left.
+  Watching(TopFeed& feed, TopScreen& screen, double interval, Mode mode, std::vector<std::string>& written)
+      : feed_(feed), screen_(screen), view_(interval, screen.charset()), written_(written) {
     view_.begin_with(mode);
   }
 
@@ -138,13 +135,16 @@ class Watching {
       case TopView::Request::none:
         break;
     }
-    if (view_.is_naming_file() && !was_naming) view_.propose_file(unused_name(stem_, formats().front().extension));
+    if (view_.is_naming_file() && !was_naming) {
+      const std::string stem = default_stem(feed_.executable(), target_.pid);
+      view_.propose_file(unused_name(stem, formats().front().extension));
+    }
     if (view_.mode() != was) {
       feed_.show(view_.mode());
       counts_ = {};  // even if the display is paused
       look();
     }
-    look_closer();
+    if (const std::optional<TopRow> row = pane_row(); !view_.is_paused() || !is_same(row, pane_of_)) look_closer();
     if (was_paused && !view_.is_paused() && !frozen_) look();
     look_at_ = std::min(look_at_, Clock::now() + pause());
     return true;
@@ -154,15 +154,21 @@ class Watching {
     // The target's state is always updated; the counts stay as they are while the display is
     // paused.
     TopCounts fresh;
-    copy(feed_, fresh, target_);
+    feed_.copy(fresh, target_);
+    tell_still(fresh, target_);
     if (!view_.is_paused() || counts_.entries.empty()) counts_ = std::move(fresh);
     view_.show(counts_);
-    look_closer();
+    if (!view_.is_paused()) look_closer();
     look_at_ = Clock::now() + pause();
   }
+  // The row whose stack is shown.
+  std::optional<TopRow> pane_row() const { return view_.shows_pane() ? view_.selected() : std::nullopt; }
+  static bool is_same(const std::optional<TopRow>& a, const std::optional<TopRow>& b) {
+    return a.has_value() == b.has_value() && (!a || a->is_same(*b));
+  }
   void look_closer() {
-    const std::optional<TopRow> row = view_.shows_pane() ? view_.selected() : std::nullopt;
-    pane_ = row ? sources_.pane_of(feed_.latest(*row)) : TopPane{};
+    pane_of_ = pane_row();
+    pane_ = pane_of_ ? sources_.pane_of(feed_.latest(*pane_of_)) : TopPane{};
   }
   void write() {
     const Result<std::string> next = write_recording(feed_.recording(), feed_.shown(), view_.file_name());
@@ -195,7 +201,7 @@ class Watching {
   TopTarget target_;
   TopSources sources_;
   TopPane pane_;
-  std::string stem_;
+  std::optional<TopRow> pane_of_;
   std::vector<std::string>& written_;
   Clock::time_point look_at_{};
   bool frozen_ = false;
@@ -206,10 +212,9 @@ bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
   const auto step = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval));
   TopCounts counts;
   TopTarget target;
-  std::int64_t printed_at = 0;
   const auto print = [&] {
-    copy(feed, counts, target);
-    printed_at = counts.elapsed.all;
+    feed.take(counts, target);
+    tell_still(counts, target);
     std::cout << plain_table(counts, target) << std::flush;
     return static_cast<bool>(std::cout);
   };
@@ -224,7 +229,7 @@ bool print_tables(TopFeed& feed, double interval, std::optional<int> count) {
     if (feed.is_over()) {
       // Prints the rest since the last table, unless it is very short.
       feed.copy(counts, target);
-      return counts.elapsed.all - printed_at < 100'000'000 && done != 0 ? true : print();
+      return counts.elapsed.recent < 100'000'000 && done != 0 ? true : print();
     }
     if (!print()) return false;
   }
@@ -245,22 +250,6 @@ int wait_for_command(Family& family, CommandOutput* output) {
   }
   if (output != nullptr) output->pour();
   return family.wait_for_exit();
-}
-
-About about_of(const TopOptions& options, Family& family) {
-  const Process& process = family.target().target().process();
-  About about;
-  about.luaspy = version;
-  about.command = process.command();
-  about.executable = process.executable();
-  about.pid = process.pid();
-  about.mode = name(options.mode);
-  about.rate = options.rate;
-  about.max_stopped = options.max_stopped;
-  about.started_s = std::chrono::duration_cast<std::chrono::seconds>(
-                        std::chrono::system_clock::now().time_since_epoch())
-                        .count();
-  return about;
 }
 
 Result<Family> open(const TopOptions& options) {
@@ -298,7 +287,8 @@ Result<int> top(const TopOptions& options) {
   target.rate = options.rate;
   target.window = plain ? interval : window;
   if (output) target.output = output->path();
-  TopFeed feed(family, target, about_of(options, family), options.mode);
+  TopFeed feed(family, target, about_recording(family, options.mode, options.rate, options.max_stopped), options.mode,
+               plain ? TopFeed::Output::plain : TopFeed::Output::screen);
   LoopCounts counts;
   const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop};
   bool taken = true;
@@ -309,8 +299,7 @@ Result<int> top(const TopOptions& options) {
     const std::unique_ptr<TopScreen> screen = TopScreen::open();
     if (screen == nullptr) return Error{Cause::usage, "There is no terminal to read keys from. --batch needs none."};
     system::before_end_at_once(TopScreen::leave_at_once);
-    const std::string stem = default_stem(family.target().target().process().executable(), target.pid);
-    run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval, options.mode, stem, written).run(); });
+    run_both(family, loop, feed, counts, [&] { Watching(feed, *screen, interval, options.mode, written).run(); });
   }
   for (const std::string& line : written) say("{}", line);
   system::before_end_at_once(nullptr);

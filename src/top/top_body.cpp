@@ -140,7 +140,7 @@ class Table {
     const std::string text = describe(frame, with_line);
     const Label whole = {scene_.clean(text.substr(0, frame.name.size()), 1000),
                          scene_.clean(text.substr(frame.name.size()), 1000)};
-    const Label label = fit(whole, std::max(scene_.size.width - width_of(line), 0), scene_.view.charset());
+    const Label label = fit(whole, std::max(scene_.size.width - line.width(), 0), scene_.view.charset());
     line.spans.push_back({label.name, style_of_kind(frame.kind)});
     line.spans.push_back({label.place, TopStyle::dim});
   }
@@ -155,16 +155,17 @@ class Table {
          TopStyle::key);
     for (std::size_t i = 0; i < pane.rows.size(); ++i) {
       const TopPane::Row& row = pane.rows[i];
-      const std::size_t needs = row.source.empty() ? 1 : 2, left = room / 2 - pane_.size();
-      const bool is_last = i + 1 == pane.rows.size();
-      if (left < needs + (is_last ? 0 : 1)) {
-        line(fmt::format("{}  {} more", edge, pane.rows.size() - i), TopStyle::dim);
-        break;
+      const bool has_source = row.source && !row.source->text.empty();
+      const std::size_t needs = has_source ? 2 : 1, left = room / 2 - pane_.size(), further = pane.rows.size() - i;
+      if (left < needs + (further + pane.more == 1 ? 0 : 1)) {
+        line(fmt::format("{}  {} more", edge, further + pane.more), TopStyle::dim);
+        return;
       }
       TopLine& one = pane_.emplace_back(TopLine{{{edge + "  "}}});
       frame(one, row.frame, row.frame.line > 0);
-      if (!row.source.empty()) line(edge + "      > " + scene_.clean(row.source, 200), TopStyle::plain);
+      if (has_source) line(edge + "      > " + scene_.clean(row.source->shown(), 200), TopStyle::plain);
     }
+    if (pane.more != 0) line(fmt::format("{}  {} more", edge, pane.more), TopStyle::dim);
   }
 
   const TopScene& scene_;

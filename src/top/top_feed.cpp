@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "top/top_view.h"
+#include "record/about.h"
 
 namespace luaspy {
 namespace {
@@ -13,8 +13,13 @@ TopTable::Thread name_of(Session& session, const Thread& thread) {
 
 }  // namespace
 
-TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode)
-    : family_(family), about_(std::move(about)), history_(about_), target_(std::move(target)), shown_(mode) {
+TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode, Output output)
+    : family_(family), about_(std::move(about)), target_(std::move(target)), shown_(mode) {
+  if (output == Output::plain) {
+    tables_.emplace(mode, std::nullopt);
+    return;
+  }
+  history_.emplace(about_);
   const auto window_ns = static_cast<std::int64_t>(target_.window * 1e9);
   if (mode == Mode::native) tables_.emplace(mode, window_ns);
   else
@@ -24,11 +29,13 @@ TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode)
 // Each table keeps what its mode shows, so that the modes can be switched at any time.
 void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
   const std::lock_guard lock(mutex_);
-  if (!history_.knows(thread.tid())) {
-    const Process& process = of.target().process();
-    history_.know({thread.tid(), thread.name(), process.pid(), process.command()});
+  if (history_) {
+    if (!history_->knows(thread.tid())) {
+      const Process& process = of.target().process();
+      history_->know({thread.tid(), thread.name(), process.pid(), process.command()});
+    }
+    history_->add(thread.tid(), tick, sample);
   }
-  history_.add(thread.tid(), tick, sample);
   const TopTable::Thread name = name_of(of, thread);
   for (auto& [mode, table] : tables_) {
     Sample shown = sample;
@@ -39,13 +46,13 @@ void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& s
 
 void TopFeed::add_idle(Session& of, const Thread& thread, const Tick&, std::int64_t count) {
   const std::lock_guard lock(mutex_);
-  history_.add_idle(count);
+  if (history_) history_->add_idle(count);
   for (auto& [mode, table] : tables_) table.add_idle(name_of(of, thread));
 }
 
 void TopFeed::add_waiting(Session& of, const Thread& thread, const Tick&, std::int64_t count) {
   const std::lock_guard lock(mutex_);
-  history_.add_waiting(count);
+  if (history_) history_->add_waiting(count);
   for (auto& [mode, table] : tables_) table.add_waiting(name_of(of, thread), count);
 }
 
@@ -53,7 +60,7 @@ void TopFeed::add_loss(Loss loss, std::int64_t count) {
   if (count == 0) return;
   const std::lock_guard lock(mutex_);
   for (auto& [mode, table] : tables_) table.add_loss(loss, count);
-  history_.add_loss(loss, count);
+  if (history_) history_->add_loss(loss, count);
 }
 
 void TopFeed::look(const LoopCounts& counts) {
@@ -61,7 +68,7 @@ void TopFeed::look(const LoopCounts& counts) {
     const std::lock_guard lock(mutex_);
     for (auto& [mode, table] : tables_) table.end_tick(counts.duration_ns - duration_ns_, counts.ticks - ticks_);
     ticks_ = counts.ticks, duration_ns_ = counts.duration_ns;
-    history_.advance(ticks_, duration_ns_, counts.system_share);
+    if (history_) history_->advance(ticks_, duration_ns_, counts.system_share);
   }
   constexpr std::chrono::milliseconds ask_again(250);
   if (system::Clock::now() - luas_asked_ > ask_again) ask_luas();
@@ -69,21 +76,21 @@ void TopFeed::look(const LoopCounts& counts) {
 
 void TopFeed::ask_luas() {
   luas_asked_ = system::Clock::now();
-  std::vector<std::string> luas = family_.rows();
-  std::string command = family_.target().target().process().command();  // before its exec, a launched target has
-                                                                        // another command
-  const bool lua_mapped = family_.has_lua();
+  About now = about_;  // only this side changes it
+  tell_program(family_, now);
+  tell_luas(family_, now);
   const std::lock_guard lock(mutex_);
-  target_.lua_mapped |= lua_mapped;
-  for (const std::string& lua : luas) {
+  if (now.luas.empty()) now.luas = about_.luas;
+  about_ = std::move(now);
+  for (const std::string& lua : about_.luas) {
     if (!lua.starts_with("LuaJIT")) continue;
     for (auto& [mode, table] : tables_) table.know_luajit();
   }
-  if (!luas.empty()) target_.luas = std::move(luas);
-  if (!command.empty() && family_.target().target().process().alive()) target_.command = std::move(command);
+  target_.luas = about_.luas;
+  target_.lua_mapped |= about_.lua_mapped;
+  target_.command = about_.command;
   target_.processes = family_.sessions().size();
-  about_.luas = target_.luas, about_.lua_mapped = target_.lua_mapped, about_.command = target_.command;
-  history_.tell_target(about_);
+  if (history_) history_->tell_target(about_);
 }
 
 void TopFeed::end(const LoopCounts& counts) {
@@ -102,6 +109,18 @@ void TopFeed::copy(TopCounts& counts, TopTarget& target) {
   target = target_;
 }
 
+void TopFeed::take(TopCounts& counts, TopTarget& target) {
+  const std::lock_guard lock(mutex_);
+  counts = tables_.at(shown_).counts();
+  target = target_;
+  for (auto& [mode, table] : tables_) table.begin_window();
+}
+
+std::string TopFeed::executable() {
+  const std::lock_guard lock(mutex_);
+  return about_.executable;
+}
+
 void TopFeed::show(Mode mode) {
   const std::lock_guard lock(mutex_);
   if (tables_.contains(mode)) shown_ = mode;
@@ -110,7 +129,7 @@ void TopFeed::show(Mode mode) {
 void TopFeed::reset() {
   const std::lock_guard lock(mutex_);
   for (auto& [mode, table] : tables_) table.reset();
-  history_.begin_anew();
+  if (history_) history_->begin_anew();
 }
 
 std::optional<TopSeen> TopFeed::latest(const TopRow& row) {
@@ -120,7 +139,7 @@ std::optional<TopSeen> TopFeed::latest(const TopRow& row) {
 
 std::string TopFeed::recording() {
   const std::lock_guard lock(mutex_);
-  return history_.recording();
+  return history_ ? history_->recording() : "";
 }
 
 void TopFeed::wait_for_end(std::chrono::nanoseconds patience) {

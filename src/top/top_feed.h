@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "sampling/sampling_loop.h"
 #include "system/calls.h"
@@ -17,9 +18,12 @@ namespace luaspy {
 
 class TopFeed : public SampleSink {
  public:
+  // plain: one table after another, and nothing else: there are no other modes, no stacks and no
+  // recording.
+  enum class Output { screen, plain };
   // `family` has to outlive it. `about`: what is known of the recording before it begins. `mode`:
   // which frames are shown.
-  TopFeed(Family& family, TopTarget target, About about, Mode mode);
+  TopFeed(Family& family, TopTarget target, About about, Mode mode, Output output);
 
   // The sampling side.
   void add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) override;
@@ -35,6 +39,10 @@ class TopFeed : public SampleSink {
 
   // The drawing side.
   void copy(TopCounts& counts, TopTarget& target);
+  // The same, and nothing of it is recent any more.
+  void take(TopCounts& counts, TopTarget& target);
+  // The path of the program, which may have executed another one.
+  std::string executable();
   // From now on copy() gives what this mode shows, of all samples.
   void show(Mode mode);
   void reset();
@@ -57,10 +65,10 @@ class TopFeed : public SampleSink {
   void ask_luas();
 
   Family& family_;
-  std::mutex mutex_;  // protects tables_, history_, about_ and target_
+  std::mutex mutex_;  // protects tables_, about_, history_ and target_
   std::map<Mode, TopTable> tables_;
   About about_;
-  TopHistory history_;
+  std::optional<TopHistory> history_;
   TopTarget target_;
   Mode shown_;  // used by the drawing side only
   // Used by the sampling side only.

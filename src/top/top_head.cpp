@@ -124,12 +124,12 @@ class Head {
       std::vector<TopLine> lines;
       for (const TopLine& part : parts) {
         const bool begins = line.spans.size() == 1;
-        if (!begins && pressed == 2 && width_of(line) + 1 + width_of(part) > scene_.size.width)
+        if (!begins && pressed == 2 && line.width() + 1 + part.width() > scene_.size.width)
           lines.push_back(std::exchange(line, TopLine{{{scene_.margin()}}}));
         else if (!begins) line.spans.push_back({gap});
         line.spans.insert(line.spans.end(), part.spans.begin(), part.spans.end());
       }
-      if (width_of(line) > scene_.size.width && pressed < 2) continue;
+      if (line.width() > scene_.size.width && pressed < 2) continue;
       lines.push_back(std::move(line));
       for (TopLine& one : lines) lines_.push_back(std::move(one));
       return;

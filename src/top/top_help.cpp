@@ -41,7 +41,7 @@ TopLine footer_line(const TopScene& scene) {
   const TopView& view = scene.view;
   TopLine line;
   const auto key = [&](const char* keys, const char* what) {
-    if (width_of(line) + columns(keys) + columns(what) + 3 > scene.size.width) return;
+    if (line.width() + columns(keys) + columns(what) + 3 > scene.size.width) return;
     line.spans.push_back({line.spans.empty() ? scene.margin() : "  "});
     line.spans.push_back({keys, TopStyle::key});
     line.spans.push_back({std::string(" ") + what, TopStyle::dim});

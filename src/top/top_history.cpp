@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <sstream>
 #include <utility>
 
@@ -46,15 +47,15 @@ void TopHistory::add(int tid, const Tick& tick, const Sample& sample) {
     know(thread);
   }
   Known& known = thread_index_.at(tid);
+  known.seen_ns = tick.at_ns;
   const Tick since_begun = {tick.at_ns - duration_before_, tick.weight};
-  if (sample.loss == Loss::none) {
-    const Sample& facts = known.last.take(sample, *stacks_);
-    return raw_->sample(known.index, since_begun, facts, known.last.stack());
-  }
   Sample lost;
-  lost.loss = sample.loss;
+  lost.loss = sample.again && !known.has_last ? Loss::left_out : sample.loss;
   lost.stopped_ns = sample.stopped_ns;
-  raw_->sample(known.index, since_begun, lost, 0);
+  if (lost.loss != Loss::none) return raw_->sample(known.index, since_begun, lost, 0);
+  known.has_last = true;
+  const Sample& facts = known.last.take(sample, *stacks_);
+  raw_->sample(known.index, since_begun, facts, known.last.stack());
 }
 
 void TopHistory::advance(std::int64_t ticks, std::int64_t duration_ns, double system_share) {
@@ -69,14 +70,18 @@ void TopHistory::tell_target(const About& target) {
   about_.luas = target.luas;
   about_.lua_mapped = target.lua_mapped;
   about_.command = target.command;
+  about_.executable = target.executable;
 }
 
-// Samples of a thread that sleeps on only say so (Sample::again), so they need the last one.
+// Samples of a thread that sleeps on only say so (Sample::again), so they need the last one. A thread
+// that was not seen lately has probably ended.
 void TopHistory::begin_anew() {
+  constexpr std::int64_t lately_ns = 10'000'000'000;
   const std::unique_ptr<StackTable> before = std::move(stacks_);
   const std::vector<Profile::Thread> threads = threads_;
   open();
   for (auto& [tid, known] : std::exchange(thread_index_, {})) {
+    if (!known.has_last || known.seen_ns < duration_ns_ - lately_ns || threads_.size() >= limits_.threads / 2) continue;
     Sample again;
     again.again = true;
     Sample last = known.last.take(again, *before);
@@ -84,7 +89,9 @@ void TopHistory::begin_anew() {
     for (const StackTable::FrameId frame : before->stack(known.last.stack()))
       last.stack.push_back(before->frames()[frame]);
     know(threads[known.index]);
-    thread_index_.at(tid).last.take(last, *stacks_);
+    Known& kept = thread_index_.at(tid);
+    kept.last.take(last, *stacks_);
+    kept.has_last = true, kept.seen_ns = known.seen_ns;
   }
   ticks_before_ = ticks_, duration_before_ = duration_ns_;
   about_.started_s = now_s();
@@ -109,6 +116,10 @@ Result<std::string> write_recording(const std::string& recording, Mode mode, con
   Result<Profile> profile = read_raw(in, shape, {}, (*format)->needs_order());
   if (!profile) return profile.error();
   if (profile->samples() == 0) return Error{Cause::no_samples, "There is no sample yet."};
+  // A pipe would wait for its reader, and the keys with it.
+  std::error_code unused;
+  if (std::filesystem::exists(path, unused) && !std::filesystem::is_regular_file(path, unused))
+    return Error{Cause::usage, "That is not a file."};
   Result<OutputFile> output = OutputFile::open({path, std::string((*format)->name), ""});
   if (!output) return output.error();
   profile->settle_names();

@@ -50,6 +50,8 @@ class TopHistory {
   struct Known {
     std::uint32_t index = 0;  // in threads_
     LastSample last;
+    bool has_last = false;
+    std::int64_t seen_ns = 0;  // Tick::at_ns
   };
   void open();
 

@@ -19,9 +19,9 @@ void cut(TopLine& line, int width, Charset charset) {
 
 }  // namespace
 
-int width_of(const TopLine& line) {
+int TopLine::width() const {
   int width = 0;
-  for (const TopSpan& span : line.spans) width += columns(span.text);
+  for (const TopSpan& span : spans) width += columns(span.text);
   return width;
 }
 

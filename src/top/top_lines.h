@@ -39,6 +39,8 @@ struct TopSpan {
 struct TopLine {
   std::vector<TopSpan> spans;
   bool selected = false;  // the cursor is here
+
+  int width() const;  // columns
 };
 
 struct TopSize {

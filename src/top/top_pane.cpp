@@ -1,6 +1,6 @@
 #include "top/top_pane.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace luaspy {
 
@@ -10,12 +10,15 @@ TopPane TopSources::pane_of(const std::optional<TopSeen>& seen) {
   pane.open = true;
   pane.seen = seen.has_value();
   if (!seen) return pane;
-  for (std::size_t i = seen->stack.size(); i-- > 0;) {
+  if (!lines_ || std::exchange(pid_, seen->pid) != seen->pid) lines_.emplace(SourceFiles(seen->pid));
+  std::size_t i = seen->stack.size();
+  while (i > 0 && pane.rows.size() < most) {
+    --i;
     TopPane::Row& row = pane.rows.emplace_back(TopPane::Row{seen->stack[i], {}});
-    if (row.frame.kind != Frame::Kind::lua || row.frame.line <= 0 || pane.rows.size() > most) continue;
-    SourceLines& lines = of_process_.try_emplace(seen->pid, SourceFiles(seen->pid)).first->second;
-    if (const std::optional<SourceLine> line = lines.line(row.frame.file, row.frame.line)) row.source = line->text;
+    if (row.frame.kind == Frame::Kind::lua && row.frame.line > 0)
+      row.source = lines_->line(row.frame.file, row.frame.line);
   }
+  pane.more = i;
   return pane;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // The pane below the table: the latest stack in which the selected row was seen, with source lines.
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,20 +19,22 @@ struct TopSeen {
 struct TopPane {
   struct Row {
     Frame frame;
-    std::string source;  // the text of its line; "": not known
+    std::optional<SourceLine> source;
   };
   bool open = false;
   bool seen = false;      // within the window
   std::vector<Row> rows;  // innermost first
+  std::size_t more = 0;   // further out
 };
 
-// Reads the target's files, each once.
+// Reads the target's files, each once, as long as it is asked for the same process.
 class TopSources {
  public:
   TopPane pane_of(const std::optional<TopSeen>& seen);
 
  private:
-  std::map<int, SourceLines> of_process_;
+  int pid_ = 0;
+  std::optional<SourceLines> lines_;
 };
 
 }  // namespace luaspy

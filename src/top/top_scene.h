@@ -1,6 +1,7 @@
 #pragma once
-// What a screen of top is drawn from, and the parts of the screen. Pure: the same scene gives the
-// same lines.
+// What a screen of top is drawn from, and the parts of the screen: top_head.cpp, top_body.cpp,
+// top_help.cpp. The same scene gives the same lines. Of the view they change only how far it is
+// scrolled.
 
 #include <string>
 #include <vector>
@@ -26,8 +27,6 @@ struct TopScene {
   }
   std::int64_t elapsed() const { return view.part(counts.elapsed); }
 };
-
-int width_of(const TopLine& line);
 
 // Above the table: the target, doubts, facts, what threads do, what is shown.
 std::vector<TopLine> head_lines(const TopScene& scene);

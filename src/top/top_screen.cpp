@@ -1,7 +1,6 @@
 #include "top/top_screen.h"
 
 #include <fcntl.h>
-#include <langinfo.h>
 #include <poll.h>
 #include <termios.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include <array>
 #include <atomic>
 #include <climits>
-#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -201,8 +199,7 @@ bool TopScreen::is_possible() {
 
 std::unique_ptr<TopScreen> TopScreen::open() {
   auto state = std::make_unique<State>();
-  std::setlocale(LC_CTYPE, "");
-  state->charset = std::string_view(nl_langinfo(CODESET)) == "UTF-8" ? Charset::utf8 : Charset::ascii;
+  state->charset = system::charset_of_locale();
   if (isatty(0) != 1) state->keys = std::fopen("/dev/tty", "re");
   if (isatty(0) != 1 && state->keys == nullptr) return nullptr;
   restore = {};

@@ -29,7 +29,7 @@ std::size_t hash_of_function(const Frame& frame) {
 
 }  // namespace
 
-TopTable::TopTable(std::int64_t window_ns) : window_(window_ns) {
+TopTable::TopTable(std::optional<std::int64_t> window_ns) : window_(window_ns) {
   counts_.entries.emplace_back();
   counts_.functions.push_back({Frame::Kind::marker, "[more functions than are kept apart]", {}, 0, 0});
   names_.emplace_back();
@@ -116,10 +116,11 @@ TopTable::Index TopTable::entry_of(TopCounts::Entry::Kind kind, Index a, Index b
 std::shared_ptr<const TopTable::Path> TopTable::path_of(Index thread, const Stack& stack) {
   using Kind = TopCounts::Entry::Kind;
   auto path = std::make_shared<Path>();
-  path->stack = stack;
+  path->calls.reserve(stack.size());
   Index caller = 0;
   for (std::size_t depth = 0; depth < stack.size(); ++depth) {
     const Index function = function_of(stack[depth]);
+    path->calls.push_back({function, stack[depth].line, stack[depth].line_is_near});
     path->own_function = entry_of(Kind::function, thread, function);
     // Lines, like functions, are counted separately as long as there is room for them.
     path->own_line = counts_.lines.size() < most_entries ? entry_of(Kind::line, thread, line_of(function, stack[depth]))
@@ -164,7 +165,10 @@ void TopTable::add(const Thread& thread, std::int64_t passed_ns, const Sample& s
       memo.activity = activity_of(sample.vm_state);
       memo.quality = sample.quality;
       learn_from(memo.activity);
-      if (memo.path == nullptr || memo.path->stack != sample.stack) memo.path = path_of(index, sample.stack);
+      if (memo.path == nullptr || memo.stack != sample.stack) {
+        memo.stack = sample.stack;
+        memo.path = path_of(index, sample.stack);
+      }
     }
     counts_.quality += memo.quality;
     ++counts_.samples;
@@ -176,6 +180,16 @@ void TopTable::add(const Thread& thread, std::int64_t passed_ns, const Sample& s
   waiting_ += sample.state == Sample::State::waiting;
   count(look, &TopCounts::Span::recent, 1);
   count(look, &TopCounts::Span::all, 1);
+  if (window_) keep(std::move(look));
+}
+
+void TopTable::keep(Look look) {
+  if (look.path != nullptr) {
+    latest_.resize(counts_.entries.size());
+    for (const Index entry : look.path->totals) latest_[entry].total = look_;
+    latest_[look.path->own_function].own = latest_[look.path->own_line].own = look_;
+  }
+  ++look_;
   looks_.push_back(std::move(look));
 }
 
@@ -203,20 +217,22 @@ bool TopTable::is_of(Index index, const TopRow& row) const {
 }
 
 std::optional<TopSeen> TopTable::latest(const TopRow& row) const {
-  const Look* found = nullptr;
-  const Path* before = nullptr;
-  for (auto look = looks_.rbegin(); look != looks_.rend(); ++look) {
-    const Path* const path = look->path.get();
-    if (path == nullptr || path == before) continue;
-    before = path;
-    const bool innermost = is_of(path->own_function, row) || is_of(path->own_line, row);
-    if (!innermost && (found != nullptr || std::ranges::none_of(path->totals, [&](Index i) { return is_of(i, row); })))
-      continue;
-    found = &*look;
-    if (innermost) break;
+  Latest latest;
+  for (std::size_t entry = 0; entry < latest_.size(); ++entry) {
+    if (!is_of(static_cast<Index>(entry), row)) continue;
+    latest.own = std::max(latest.own, latest_[entry].own);
+    latest.total = std::max(latest.total, latest_[entry].total);
   }
-  if (found == nullptr) return {};
-  return TopSeen{counts_.threads[found->thread].pid, found->path->stack};
+  const std::uint64_t oldest = look_ - looks_.size(), number = latest.own >= oldest ? latest.own : latest.total;
+  if (number < oldest) return {};
+  const Look& look = looks_[number - oldest];
+  TopSeen seen = {counts_.threads[look.thread].pid, {}};
+  for (const Path::Call& call : look.path->calls) {
+    Frame& frame = seen.stack.emplace_back(counts_.functions[call.function]);
+    frame.line = call.line;
+    frame.line_is_near = call.is_near;
+  }
+  return seen;
 }
 
 void TopTable::end_tick(std::int64_t passed_ns, std::int64_t ticks) {
@@ -230,15 +246,28 @@ void TopTable::end_tick(std::int64_t passed_ns, std::int64_t ticks) {
   const Tick tick = {clock_, passed_ns, !ran_ && waiting_ == 0, ticks, std::exchange(waiting_, 0)};
   count_tick(tick, &TopCounts::Span::recent, 1);
   count_tick(tick, &TopCounts::Span::all, 1);
-  ticks_.push_back(tick);
-  for (; !looks_.empty() && looks_.front().end <= clock_ - window_; looks_.pop_front())
-    count(looks_.front(), &TopCounts::Span::recent, -1);
-  for (; !ticks_.empty() && ticks_.front().end <= clock_ - window_; ticks_.pop_front())
-    count_tick(ticks_.front(), &TopCounts::Span::recent, -1);
+  if (window_) {
+    ticks_.push_back(tick);
+    for (; !looks_.empty() && looks_.front().end <= clock_ - *window_; looks_.pop_front())
+      count(looks_.front(), &TopCounts::Span::recent, -1);
+    for (; !ticks_.empty() && ticks_.front().end <= clock_ - *window_; ticks_.pop_front())
+      count_tick(ticks_.front(), &TopCounts::Span::recent, -1);
+  }
   counts_.threads_now = seen_;
   seen_ = 0;
   ran_ = false;
   ++tick_;
+}
+
+void TopTable::begin_window() {
+  looks_.clear();
+  ticks_.clear();
+  for (TopCounts::Entry& entry : counts_.entries) entry.times.own.recent = entry.times.total.recent = 0;
+  for (TopCounts::ThreadName& thread : counts_.threads) thread.ran.recent = 0;
+  for (TopCounts::Span& span : counts_.activity) span.recent = 0;
+  for (TopCounts::Span* const span :
+       {&counts_.elapsed, &counts_.ticks, &counts_.idle, &counts_.waiting, &counts_.stopped})
+    span->recent = 0;
 }
 
 void TopTable::reset() {

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "top/top_counts.h"
@@ -13,8 +14,9 @@ namespace luaspy {
 
 class TopTable {
  public:
-  // `window_ns`: what counts as recent.
-  explicit TopTable(std::int64_t window_ns);
+  // `window_ns`: what counts as recent. Without it, that is everything since the last begin_window(),
+  // and latest() knows nothing.
+  explicit TopTable(std::optional<std::int64_t> window_ns);
 
   struct Thread {
     int pid = 0, tid = 0;
@@ -31,6 +33,8 @@ class TopTable {
   void end_tick(std::int64_t passed_ns, std::int64_t ticks = 1);
   // The target's VM is LuaJIT, which reports its state.
   void know_luajit() { counts_.luajit = counts_.sees_collector = true; }
+  // Nothing is recent now.
+  void begin_window();
   // Starts again, as if nothing had been sampled.
   void reset();
 
@@ -44,7 +48,12 @@ class TopTable {
   // A stack and the entries that it counts for. Successive looks at a thread that has not moved
   // share it.
   struct Path {
-    Stack stack;
+    struct Call {
+      Index function = 0;
+      int line = 0;
+      bool is_near = false;
+    };
+    std::vector<Call> calls;    // outermost first
     std::vector<Index> totals;  // each once
     Index own_function = 0, own_line = 0;
   };
@@ -62,7 +71,8 @@ class TopTable {
     std::int64_t count = 1, waiting = 0;  // number of ticks; number of ticks, over all threads, without a CPU
   };
   struct PerThread {
-    std::shared_ptr<const Path> path;
+    Stack stack;
+    std::shared_ptr<const Path> path;  // of that stack
     Activity activity = Activity::lua;
     Quality quality{};
     std::uint64_t seen = 0;  // the number of the tick
@@ -78,12 +88,18 @@ class TopTable {
   void note_name(Index function, const std::string& name);
   void tell_apart(Index function);
   void count(const Look& look, Member span, std::int64_t sign);
+  void keep(Look look);
   void see(Index thread);
   bool is_of(Index entry, const TopRow& row) const;
 
-  std::int64_t window_;
+  std::optional<std::int64_t> window_;
   TopCounts counts_;
   std::deque<Look> looks_;  // of the window
+  std::uint64_t look_ = 1;  // the number of the next look
+  struct Latest {
+    std::uint64_t own = 0, total = 0;  // the numbers of looks; 0: none
+  };
+  std::vector<Latest> latest_;  // by entry
   std::deque<Tick> ticks_;
   std::deque<PerThread> threads_;  // parallel to counts_.threads
   std::int64_t clock_ = 0;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/doubts.h"
+#include "base/paint.h"
 
 namespace luaspy {
 
@@ -21,11 +22,11 @@ std::string share_text(double percent) {
 }
 
 TopStyle style_of_share(double percent) {
-  constexpr double hot = 20, warm = 5;
-  return percent >= hot    ? TopStyle::hot
-         : percent >= warm ? TopStyle::warm
-         : percent < 0.05  ? TopStyle::dim
-                           : TopStyle::plain;
+  const Ink ink = Paint::of_share(percent);
+  return ink == Ink::hot    ? TopStyle::hot
+         : ink == Ink::warm ? TopStyle::warm
+         : percent < 0.05   ? TopStyle::dim
+                            : TopStyle::plain;
 }
 
 TopStyle style_of_kind(Frame::Kind kind) {

@@ -171,6 +171,15 @@ TEST_CASE("wrong usage", "[commands]") {
   check_usage({"record", "--mode", "java", "--pid", self},
               "--mode: java is not one of: merged, lua, native, all (luaspy record --help)");
   check_usage({"record", "-d", "nan", "--pid", self}, "--duration: nan is not a number (luaspy record --help)");
+  for (const char* const number : {"inf", "1e300"})
+    check_usage({"report", "a.luaspy", "--from", number},
+                "--from: it has to be from -1000000000 to 1000000000 (luaspy report --help)");
+  check_usage({"report", "a.luaspy", "--to", "nan"}, "--to: nan is not a number (luaspy report --help)");
+  check_usage({"dump", "--count", "2.5", "--pid", self}, "--count: 2.5 is not a whole number (luaspy dump --help)");
+  check_usage({"top", "--batch", "--count", "1e9", "--pid", self},
+              "--count: 1e9 is not a whole number (luaspy top --help)");
+  check_usage({"report", "a.luaspy", "--top", "99999999999999999999"},
+              "--top: it has to be from 1 to 1000000 (luaspy report --help)");
   check_usage({"completion", "tcsh"}, "shell: tcsh is not one of: bash, zsh, fish (luaspy completion --help)");
   check_usage({"record", "--nonsense", "--pid", self}, "luaspy record has no option --nonsense (luaspy record --help)");
   check_usage({"dump", "--lcoals", "--pid", self}, "luaspy dump has no option --lcoals. Did you mean --locals?");
@@ -188,6 +197,8 @@ TEST_CASE("a number alone is a process", "[commands]") {
   check(luaspy({"dump", "--count", "3", nobody}), 3, "no process " + nobody);
   check(luaspy({"record", "-d", "1", nobody}), 3, "no process " + nobody);
   check(luaspy({"top", "--batch", nobody}), 3, "no process " + nobody);
+  check(luaspy({"record", "-sd", "1", "--pid", nobody}), 3, "no process " + nobody);
+  check(luaspy({"record", "-sd", "1", nobody}), 3, "no process " + nobody);
   const Finished help = luaspy({"help", "top"}), same = luaspy({"top", "--help"});
   CHECK(help.status == 0);
   CHECK(help.out == same.out);

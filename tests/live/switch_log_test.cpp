@@ -65,23 +65,29 @@ TEST_CASE("a thread whose switches the kernel tells is read without a stop, and 
   target.read_until("READY");
   const bool is_allowed = SwitchLog::open(target.pid()) != nullptr;
   CAPTURE(is_allowed);
-  const Switches first = switches_of(target.pid());
-  const Recorded without = record_adding(target, {});
+  Recorded without;
+  long stops = 0;
+  // luaspy closes the log of a thread that others switch 1,000 times in half a second, because the
+  // log costs more than stops there (Stoppers::close_costly_logs). A busy machine may do that now
+  // and then. luaspy itself switches it at each tick.
+  bool may_be_costly = true;
+  for (int tries = 0; tries < 8 && may_be_costly; ++tries) {
+    const Switches first = switches_of(target.pid());
+    without = record_adding(target, {});
+    const Switches then = switches_of(target.pid());
+    stops = then.asleep - first.asleep;
+    constexpr long by_luaspy = 3 * 500;
+    may_be_costly = is_allowed && then.preempted - first.preempted > by_luaspy + 1000;
+  }
+  REQUIRE_FALSE(may_be_costly);
   const Switches then = switches_of(target.pid());
   const Recorded with = record_adding(target, {"--always-stop"});
   const Switches last = switches_of(target.pid());
   REQUIRE((without.samples > 100 && with.samples > 100));
-  const long stops = then.asleep - first.asleep;
   CHECK(last.asleep - then.asleep >= with.samples);
-  // luaspy closes the log of a thread that others switch 1,000 times in half a second, because the
-  // log costs more than stops there (Stoppers::close_costly_logs). A busy machine may do that.
-  // luaspy itself switches it at each tick.
-  const long preempted = then.preempted - first.preempted, by_luaspy = 3 * 500;
-  const bool may_be_costly = preempted > by_luaspy + 1000;
-  CAPTURE(stops, preempted);
+  CAPTURE(stops);
   if (!is_allowed) CHECK(stops >= without.samples);
-  else if (!may_be_costly)
-    CHECK(stops < without.samples / 10);  // those of the search for Lua, and of the first looks at a big stack
+  else CHECK(stops < without.samples / 10);  // those of the search for Lua, and of the first looks at a big stack
   // A quarter of the time, 25 ± 2.4 of 300 samples.
   CHECK(without.add == Approx(25).margin(10));
   CHECK(with.add == Approx(25).margin(10));

@@ -7,123 +7,10 @@
 #include <regex>
 #include <sstream>
 
-#include "support/harness.h"
+#include "terminal.h"
 
 namespace luaspy::live {
 namespace {
-
-// `hot` takes 70 % of its CPU time and `cold` the rest, by its own clock, which it reads rarely.
-const char* const program = R"(
-local clock, rounds = os.clock, jit and 5000000 or 500000   -- some ms
-local function hot() local n = 0 for i = 1, rounds do n = n + i * 0.5 end return n end
-local function cold() local n = 0 for i = 1, rounds do n = n + i * 0.5 end return n end
-local function spin(seconds, is_hot)
-  local stop = clock() + seconds
-  repeat if is_hot then hot() else cold() end until clock() >= stop
-end
-io.write(arg[1] or 'READY', '\n') io.flush()
-local stop = clock() + tonumber(arg[2] or 60)
-while clock() < stop do spin(0.07, true) spin(0.03, false) end
-io.stderr:write(arg[3] or '', '\n')
-os.exit(tonumber(arg[4] or 0))
-)";
-
-std::string joined(const Words& words) { return fmt::format("{}", fmt::join(words, " ")); }
-
-// A shell in a terminal.
-class Terminal {
- public:
-  Terminal(int width, int height, const std::string& environment = {}) {
-    run_tmux({"new-session", "-d", "-c", folder.path(), "-x", std::to_string(width), "-y", std::to_string(height),
-              fmt::format("env -u NO_COLOR LC_ALL=C.UTF-8 TERM=screen-256color TMPDIR='{}' {} PS1='$ ' sh -i",
-                          folder.path(), environment)});
-    await("the shell", [](const std::string& screen) { return screen.starts_with("$"); });
-    shell_ = std::stoi(run_tmux({"display-message", "-p", "#{pane_pid}"}));
-  }
-  Terminal(const Terminal&) = delete;
-  Terminal& operator=(const Terminal&) = delete;
-  ~Terminal() { tmux({"kill-server"}); }
-
-  void type(const std::string& line) {
-    run_tmux({"send-keys", "-l", line});
-    press("Enter");
-  }
-  void press(const std::string& key) { run_tmux({"send-keys", key}); }
-  void resize(int width, int height) {
-    run_tmux({"resize-window", "-x", std::to_string(width), "-y", std::to_string(height)});
-  }
-  std::string screen(bool styled = false) {
-    return run_tmux(styled ? Words{"capture-pane", "-p", "-e"} : Words{"capture-pane", "-p"});
-  }
-  // Whether a program's screen (the alternate one) is shown, and the cursor is hidden.
-  bool is_taken() { return run_tmux({"display-message", "-p", "#{alternate_on} #{cursor_flag}"}) == "1 0\n"; }
-  bool is_as_before() { return run_tmux({"display-message", "-p", "#{alternate_on} #{cursor_flag}"}) == "0 1\n"; }
-
-  // Waits until the screen shows what is wanted, and returns it.
-  std::string await(const std::string& what, const std::function<bool(const std::string&)>& holds) {
-    std::string last;
-    Running patience({"sleep", "30"});
-    patience.await(what, [&] { return holds(last = screen()); });
-    return last;
-  }
-  std::string await_text(const std::string& text) {
-    return await(text, [&](const std::string& screen) { return screen.find(text) != std::string::npos; });
-  }
-  std::string await_match(const std::string& pattern) {
-    return await(pattern, [&](const std::string& screen) { return std::regex_search(screen, std::regex(pattern)); });
-  }
-  // The shell's first child that is a luaspy.
-  pid_t luaspy_pid() const {
-    std::istringstream children(read_file(fmt::format("/proc/{0}/task/{0}/children", shell_)));
-    for (pid_t child = 0; children >> child;) {
-      if (read_file(fmt::format("/proc/{}/comm", child)) == "luaspy\n") return child;
-    }
-    FAIL("no luaspy runs in the shell");
-    return 0;
-  }
-
-  Folder folder;
-
- private:
-  Finished tmux(const Words& arguments) const {
-    Words command = {"env", "-u", "TMUX", "LC_ALL=C.UTF-8", "tmux", "-u", "-S", folder.path("tmux"), "-f", "/dev/null"};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    return run(command);
-  }
-  std::string run_tmux(const Words& arguments) const {
-    const Finished finished = tmux(arguments);
-    INFO(joined(arguments) << ": " << finished.err);
-    REQUIRE(finished.status == 0);
-    return finished.out;
-  }
-  pid_t shell_ = 0;
-};
-
-// A Lua program that works until it is ended, or for some seconds of CPU time.
-struct Busy {
-  explicit Busy(const char* name = lua54, const std::string& seconds = "60")
-      : running([&] {
-          Words command = target(name).command;
-          command.insert(command.end(), {folder.write("busy.lua", program), "READY", seconds});
-          return command;
-        }()) {
-    running.read_until("READY");
-  }
-  std::string top(const std::string& options = "-r 200") const {
-    return fmt::format("{} top --max-stopped 100 {} --pid {}", LUASPY_PROGRAM, options, running.pid());
-  }
-
-  Folder folder;
-  Running running;
-};
-
-std::string line_with(const std::string& screen, const std::string& text) {
-  std::istringstream lines(screen);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find(text) != std::string::npos) return line;
-  }
-  return {};
-}
 
 // The share of `hot` in both. On a busy machine other processes also take time, so only their ratio
 // is reliable; some hundred samples give it within a tenth.
@@ -239,53 +126,9 @@ TEST_CASE("top: each key", "[top]") {
   terminal.await_text("status 0");
 }
 
-TEST_CASE("top writes what it has seen", "[top]") {
-  const Busy busy;
-  Terminal terminal(100, 30);
-  terminal.type(busy.top() + "; echo sta''tus $?");
-  terminal.await_text("hot (");
-  terminal.press("o");
-  const std::string name = fmt::format("luaspy-lua5.4-{}.html", busy.running.pid());
-  terminal.await_text("write a profile to: " + name + "_");
-  terminal.press("Enter");
-  terminal.await_text("written: " + name);
-  terminal.press("o");
-  terminal.await_text(fmt::format("luaspy-lua5.4-{}-2.html_", busy.running.pid()));  // the first one is kept
-  for (int i = 0; i < 4; ++i) terminal.press("BSpace");
-  terminal.press("x"), terminal.press("Enter");
-  terminal.await_text("no format has the ending .x");
-  terminal.press("o");
-  for (int i = 0; i < 40; ++i) terminal.press("BSpace");
-  for (const char* const key : {"a", ".", "f", "o", "l", "d", "e", "d", "Enter"}) terminal.press(key);
-  terminal.await_text("written: a.folded");
-  terminal.press("v");
-  terminal.await_text("Lua only");
-  terminal.press("o");
-  for (int i = 0; i < 40; ++i) terminal.press("BSpace");
-  for (const char* const key : {"b", ".", "f", "o", "l", "d", "e", "d", "Enter"}) terminal.press(key);
-  terminal.await_text("written: b.folded");
-  terminal.press("q");
-  const std::string screen = terminal.await_text("status 0");
-  CHECK(screen.find("luaspy: written: " + name) != std::string::npos);
-  CHECK(screen.find("next: flamegraph.pl a.folded") != std::string::npos);
-  CHECK(read_file(terminal.folder.path(name)).find("hot (") != std::string::npos);
-  std::int64_t hot = 0, all = 0;
-  for (const FoldedStack& stack : parse_folded(read_file(terminal.folder.path("a.folded")))) {
-    all += stack.count;
-    if (stack.frames.back().starts_with("hot (")) hot += stack.count;
-  }
-  CHECK(all > 0);
-  CHECK(hot <= all);
-  // What the screen shows.
-  CHECK(read_file(terminal.folder.path("a.folded")).find("main (lua5.4)") != std::string::npos);
-  const std::string lua_only = read_file(terminal.folder.path("b.folded"));
-  CHECK(lua_only.find("main (lua5.4)") == std::string::npos);
-  CHECK(lua_only.find("hot (") != std::string::npos);
-}
-
 TEST_CASE("top shows which process it is", "[top]") {
   Terminal terminal(100, 30);
-  const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", program);
+  const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", hot_and_cold);
   terminal.type(fmt::format("{0} top -- sh -c '{1} {2} one & {1} {2} two & wait'", LUASPY_PROGRAM, lua, script));
   terminal.await_text("processes,");
   terminal.press("P");
@@ -413,7 +256,7 @@ TEST_CASE("top in terminals of other kinds", "[top]") {
 
 TEST_CASE("a command that top has started: its output comes after the screen, its exit status is luaspy's", "[top]") {
   Terminal terminal(100, 30);
-  const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", program);
+  const std::string lua = joined(target(lua54).command), script = terminal.folder.write("busy.lua", hot_and_cold);
   terminal.type(
       fmt::format("{} top -- {} {} 'to stdout' 0.3 'to stderr' 7; echo sta''tus $?", LUASPY_PROGRAM, lua, script));
   const std::string screen = terminal.await_text("the target has ended");

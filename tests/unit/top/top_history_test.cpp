@@ -86,19 +86,25 @@ TEST_CASE("the history of top begins anew and keeps what sleeping threads wait i
 }
 
 TEST_CASE("the history of top does not grow without end", "[top]") {
-  const auto limits = GENERATE(TopHistory::Limits{.bytes = 1 << 18}, TopHistory::Limits{.stacks = 1000});
+  const auto limits = GENERATE(TopHistory::Limits{.bytes = 1 << 18}, TopHistory::Limits{.stacks = 1000},
+                               TopHistory::Limits{.threads = 4});
   TopHistory history(About{}, limits);
   std::size_t most = 0;
-  for (int i = 1; i <= 50'000; ++i) {
-    if (!history.knows(worker)) begin(history);
-    history.add(worker, tick_at(i), of_function(i));
+  const int count = 50'000;
+  for (int i = 1; i <= count; ++i) {
+    const int tid = 7 + i / 1000;  // threads that end asleep
+    if (!history.knows(tid)) history.know({tid, "worker", 1, "lua"});
+    Sample sample = of_function(i);
+    sample.state = Sample::State::sleeping;
+    history.add(tid, tick_at(i), sample);
     history.advance(i, i * 10 * ms, 0);
     if (i % 500 == 0) most = std::max(most, history.recording().size());
   }
   CHECK(most < 600'000);  // all of them take 2 MB
   const Profile profile = read(history);
+  CHECK(most > 30'000);           // it does not begin anew all the time
   CHECK(profile.samples() > 0);
-  CHECK(profile.samples() < 50'000);
+  CHECK(profile.samples() < count);
   CHECK(profile.about.ticks == profile.samples());
   CHECK(innermost_names(profile).size() == static_cast<std::size_t>(profile.samples()));
 }
