@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "attach/process.h"
+
 namespace luaspy {
 
 SourceCollector::SourceCollector(pid_t launched) : launched_(launched) {
@@ -9,10 +11,7 @@ SourceCollector::SourceCollector(pid_t launched) : launched_(launched) {
 }
 
 void SourceCollector::add(pid_t pid, StackTable::StackId stack) {
-  Of& of = processes_.try_emplace(pid, pid).first->second;
-  if (of.seen.contains(stack)) return;
-  of.files.see_owner();
-  fresh_.emplace_back(pid, stack);
+  if (!processes_.try_emplace(pid, pid).first->second.seen.contains(stack)) fresh_.emplace_back(pid, stack);
 }
 
 void SourceCollector::collect(Recording& recording) {
@@ -23,6 +22,7 @@ void SourceCollector::collect(Recording& recording) {
          stack = stacks.nodes()[stack].outer) {
       const Frame& frame = stacks.frames()[stacks.nodes()[stack].frame];
       if (frame.kind != Frame::Kind::lua || !of.names.insert(frame.file).second) continue;
+      of.files.see_owner();
       if (!read(of.files, frame.file, recording) && pid == launched_) missing_.insert(frame.file);
     }
   }
@@ -31,7 +31,9 @@ void SourceCollector::collect(Recording& recording) {
 void SourceCollector::finish(Recording& recording) {
   collect(recording);
   if (missing_.empty()) return;
-  const SourceFiles files = processes_.at(launched_).files.after_end();
+  const SourceFiles& own = processes_.at(launched_).files;
+  const bool lives = executable_of(launched_) != "?";
+  const SourceFiles files = lives ? own : own.after_end();
   for (const std::string& name : std::exchange(missing_, {})) (void)read(files, name, recording);
 }
 
