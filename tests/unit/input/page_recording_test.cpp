@@ -65,7 +65,8 @@ TEST_CASE("the recording in a page ends after as much as its reader takes", "[un
 
 TEST_CASE("of a page, it is told how much of its file is read", "[unit]") {
   std::string recording = sample_recording(Unit::nanoseconds);
-  for (int i = 0; i < 20; ++i) recording += raw_block(raw_record(0x7f, random_bytes(20'000)));
+  const std::string noise = random_bytes(1'000'000);
+  for (std::size_t i = 0; i < 20; ++i) recording += raw_block(raw_record(0x7f, noise.substr(50'000 * i, 50'000)));
   std::istringstream page(page_with(recording));
   const auto size = static_cast<std::int64_t>(page.view().size());
   std::vector<std::int64_t> told;
