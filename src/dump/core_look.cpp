@@ -78,7 +78,7 @@ class CoreLook {
     }
     reader_.finish(sample, predicted);
     active_.push_back(reader_.active());
-    if (options_.inspect.locals) look.details = read_variables(reader_, options_.inspect.values);
+    if (options_.inspect.locals) look.details = read_variables(reader_, options_.inspect.values, room_);
     if (sleeps) sample.stack.push_back({Frame::Kind::marker, system_call_name(thread.system_call), {}, 0, 0});
     look.wait = wait_of(core_, thread);
     return look;
@@ -108,6 +108,7 @@ class CoreLook {
 
   const CoreFile& core_;
   const CoreLookOptions& options_;
+  CountingRoom room_{1 << 20};  // nothing stands still
   SourceFiles sources_;
   StackReader reader_;
   std::vector<std::vector<Activation>> active_;

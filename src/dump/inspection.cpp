@@ -10,7 +10,7 @@
 
 namespace luaspy {
 
-std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits) {
+std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& limits, CountingRoom& room) {
   std::map<const LuaWalk*, VariableReader> of_states;
   std::vector<FrameDetail> details;
   for (const StackCall& frame : reader.joined().calls) {
@@ -18,7 +18,7 @@ std::vector<FrameDetail> read_variables(StackReader& reader, const ValueLimits& 
     if (frame.state == nullptr) continue;
     const Activation& state = *frame.state;
     const auto [variables, unused] = of_states.try_emplace(frame.walk, reader.snapshot(), *state.lua, state.G, state.L,
-                                                           *frame.walk, reader.lua().names(), limits);
+                                                           *frame.walk, reader.lua().names(), limits, room);
     detail.variables = variables->second.variables(frame.call, frame.pc);
   }
   return details;
@@ -64,16 +64,13 @@ void add_sources(SourceLines& sources, const Stack& stack, ProcessLook& look) {
 
 }  // namespace
 
-// 30 handlers that wait in one function are told apart; of tables in them, fewer entries are counted,
-// because the program may stand still meanwhile.
+// 30 handlers that wait in one function are told apart.
 CoroutineLimits coroutine_limits(const InspectOptions& options) {
   CoroutineLimits limits;
   if (!options.locals) return limits;
   constexpr std::size_t of_a_group = 40;
-  constexpr std::uint64_t counted = 1 << 12;
   limits.detailed = of_a_group;
   limits.values = options.values;
-  limits.values.counted = counted;
   return limits;
 }
 
@@ -219,6 +216,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     standstill = std::make_unique<Standstill>(session_.target());
   }
   std::vector<std::vector<Activation>> active;
+  CountingRoom room;
   sampler.reader().name_later(true);
   sampler.reader().lua().names().stand_still(true);
   for (const Standstill::Member& member : standstill->members()) {
@@ -227,7 +225,7 @@ bool Inspector::try_standstill(ProcessLook& look, Coroutines& coroutines, int tr
     thread->sample = sampler.look(member);
     if (thread->sample.loss != Loss::none) continue;  // the reader still holds the previous thread
     active.push_back(sampler.reader().active());
-    if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values);
+    if (options_.locals) thread->details = read_variables(sampler.reader(), options_.values, room);
     unnamed_.emplace(thread->tid, sampler.reader().take_unnamed());
   }
   sampler.reader().name_later(false);

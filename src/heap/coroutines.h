@@ -73,6 +73,7 @@ struct CoroutineLimits {
   // Variables of how many coroutines of a group, and of all, are read; 0: of none.
   std::size_t detailed = 0, detailed_of_all = 200;
   ValueLimits values{};
+  CountingRoom room{1 << 10};  // of each of them, because the program may stand still meanwhile
 };
 
 class Coroutines {

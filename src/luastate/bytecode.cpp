@@ -440,9 +440,12 @@ std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction)
 }
 
 std::optional<int> passed_arguments(Bytecode bytecode, std::uint32_t instruction) {
-  if (is_luajit(bytecode) || !is_call(bytecode, instruction)) return std::nullopt;
-  const int b = encoding_of(bytecode).b.of(instruction);
-  return b > 0 ? std::optional(b - 1) : std::nullopt;
+  const Encoding& encoding = encoding_of(bytecode);
+  if (calls_of(encoding, instruction) != Calls::value) return std::nullopt;
+  const auto opcode = static_cast<std::size_t>(encoding.opcode.of(instruction));
+  if (encoding.opcodes[opcode].name != "CALL") return std::nullopt;
+  const int count = (is_luajit(bytecode) ? encoding.c : encoding.b).of(instruction);
+  return count > 0 ? std::optional(count - 1) : std::nullopt;
 }
 
 }  // namespace luaspy

@@ -37,8 +37,8 @@ ValuePath callee_path(const Prototype& caller, int pc);
 // any other instruction.
 std::optional<int> called_register(Bytecode bytecode, std::uint32_t instruction);
 
-// PUC: how many arguments such an instruction passes (its B, minus 1); nullopt if that depends on what
-// came before it (B is 0), and for LuaJIT, where yielded values stay on the stack.
+// How many arguments an instruction passes that is no tail call: its B (LuaJIT: its C), minus 1.
+// nullopt for other instructions, and if it depends on what came before it (B is 0; CALLM).
 std::optional<int> passed_arguments(Bytecode bytecode, std::uint32_t instruction);
 
 // Is `instruction` an OP_CALL or OP_TAILCALL (LuaJIT: BC_CALL and its variants)? If it calls a Lua

@@ -176,6 +176,10 @@ class Lua {
   virtual bool prepares_parameters(const LuaCall& call) const = 0;
   virtual Address first_local(const Memory& memory, const LuaCall& call) const = 0;  // 0: not known
   virtual Slots varargs(const Memory& memory, const LuaCall& call, std::uint64_t parameters) const = 0;
+  // Where the first argument of `call` is, which an instruction of `caller` called in this register;
+  // 0: not known.
+  virtual Address first_argument(const Memory& memory, const LuaCall& caller, int called_register,
+                                 const LuaCall& call) const = 0;
   // What a C function has on its part of the stack: walk.calls[index].
   virtual Slots c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const = 0;
   std::size_t upvalue_count(const Memory& memory, Address closure) const {

@@ -8,6 +8,7 @@
 
 #include "base/frame.h"
 #include "base/memory.h"
+#include "luastate/lua.h"
 
 namespace luaspy {
 
@@ -20,9 +21,14 @@ struct TraceExit {
 
 // If two Luas are linked into one program, the symbols of one have a prefix: mud_lua_pcallk.
 std::string_view without_prefix(std::string_view symbol);
-// Whether it is a global function of Lua's sources, PUC's or LuaJIT's, by how these are named: lua_,
-// luaL_, luaV_, luaopen_, lj_.
-bool is_lua_name(std::string_view symbol);
+// Whether a symbol is a function of Lua's sources by its name: of the documented API and the standard
+// libraries (lua_pcallk, luaL_ref, luaopen_string), or internal (PUC: luaV_execute; LuaJIT:
+// lj_gc_step). Suffixes of compilers (.cold) do not matter. Other functions that begin with lua_ or
+// luaL_ are their program's.
+bool is_lua_name(std::string_view symbol, LuaKind kind);
+// Whether it is a source file of Lua's core or of its standard libraries (lstrlib.c, lj_gc.c), by its
+// name. The interpreter lua is a program that uses them.
+bool is_lua_source(std::string_view file);
 
 class NativeFunctions {
  public:

@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::size_t name_bytes = 60;         // limit for a metatable's name
 constexpr std::uint64_t most_named = 1 << 13;  // slots of the registry that are visited for names of metatables
-constexpr std::uint64_t most_peeked = 64;      // slots visited to see that a table is empty
-constexpr std::uint64_t most_slots = 1 << 18;  // for all tables that a value leads to
+constexpr std::uint64_t most_peeked = 64;      // slots visited to see that a table is empty, and at least of any other
 
 bool is_identifier(std::string_view text) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", digits = "0123456789";
@@ -33,15 +32,14 @@ bool is_identifier(std::string_view text) {
 }  // namespace
 
 ValueText::ValueText(const Memory& memory, const Lua& lua, Address G, Address L, Names& names,
-                     const ValueLimits& limits)
-    : memory_(memory), lua_(lua), G_(G), L_(L), names_(names), limits_(limits), form_{} {
+                     const ValueLimits& limits, CountingRoom& room)
+    : memory_(memory), lua_(lua), G_(G), L_(L), names_(names), limits_(limits), form_{}, room_(room) {
   form_ = lua.find_table_form(memory, G).value_or(lua.stock_table_form());
   globals_ = lua.globals_table(memory, form_, G, L);
 }
 
 std::string ValueText::text(const Value& value) {
   std::string text;
-  slots_left_ = most_slots;
   append(text, value, 0);
   return text;
 }
@@ -124,8 +122,9 @@ void ValueText::append_table(std::string& text, Address table, int depth) {
 
 void ValueText::append_entries(std::string& text, const TableParts& parts, int depth) {
   std::uint64_t shown = 0, more = 0, next_index = 1;
-  const std::uint64_t slots = std::min({parts.slots(), limits_.counted, slots_left_, all_left_});
-  slots_left_ -= slots, all_left_ -= slots;
+  const std::uint64_t least = std::max<std::uint64_t>(most_peeked, limits_.entries);
+  const std::uint64_t slots = std::min(parts.slots(), std::max(least, room_.slots));
+  room_.slots -= std::min(slots, room_.slots);
   text += '{';
   const bool readable = lua_.visit_entries(memory_, parts, slots, [&](const Value& key, const Value& value) {
     if (shown == limits_.entries || text.size() >= limits_.text_bytes) {
@@ -139,6 +138,7 @@ void ValueText::append_entries(std::string& text, const TableParts& parts, int d
   });
   const std::string_view separator = shown != 0 ? ", " : "";
   if (!readable) text += fmt::format("{}…(unreadable)", separator);
+  else if (parts.slots() > slots && more == 0) text += fmt::format("{}…(not counted)", separator);
   else if (parts.slots() > slots) text += fmt::format("{}…({} more counted, but not all)", separator, more);
   else if (more != 0) text += fmt::format("{}…({} more)", separator, more);
   text += '}';

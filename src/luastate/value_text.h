@@ -12,22 +12,29 @@
 namespace luaspy {
 
 struct ValueLimits {
-  std::size_t string_bytes = 64;    // bytes shown of a string
-  std::size_t entries = 8;          // entries shown of a table, and of varargs; the others are counted
-  int depth = 1;                    // levels of nested tables; deeper ones are shown as {…}
-  std::size_t text_bytes = 2000;    // length of a value's text: a table that is longer is cut there
-  std::size_t variables = 250;      // variables shown of a call
-  std::uint64_t counted = 1 << 17;  // slots of a table that are visited to count its entries
+  std::size_t string_bytes = 64;  // bytes shown of a string
+  std::size_t entries = 8;        // entries shown of a table, and of varargs; the others are counted
+  int depth = 1;                  // levels of nested tables; deeper ones are shown as {…}
+  std::size_t text_bytes = 2000;  // length of a value's text: a table that is longer is cut there
+  std::size_t variables = 250;    // variables shown of a call
 };
 inline constexpr ValueLimits verbose_limits = {
     .string_bytes = 1000, .entries = 100, .depth = 2, .text_bytes = 64 << 10};
+
+// The slots that may still be visited to count the entries of tables, 0.1 µs each: one of these for
+// all values that are read while the program stands still. Where it is used up, the first slots of a
+// table are visited all the same.
+struct CountingRoom {
+  std::uint64_t slots = 80'000;
+};
 
 // Shows values of one lua_State in one stop. What it learns of tables and metatables is valid while
 // `memory` does not change.
 class ValueText {
  public:
   // All arguments must outlive it.
-  ValueText(const Memory& memory, const Lua& lua, Address G, Address L, Names& names, const ValueLimits& limits);
+  ValueText(const Memory& memory, const Lua& lua, Address G, Address L, Names& names, const ValueLimits& limits,
+            CountingRoom& room);
 
   // Valid UTF-8 without control characters, of bounded length. Steps and depth are bounded too,
   // even if values refer to each other in circles.
@@ -55,9 +62,7 @@ class ValueText {
   ValueLimits limits_;
   TableForm form_;
   Address globals_ = 0;
-  // Slots of tables that may still be looked at, for the current value and for all: the program may
-  // stand still meanwhile.
-  std::uint64_t slots_left_ = 0, all_left_ = 1 << 20;
+  CountingRoom& room_;
   // Names of the tables in the registry: luaL_newmetatable.
   std::optional<std::unordered_map<Address, std::string>> registered_;
 };

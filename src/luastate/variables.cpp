@@ -9,14 +9,14 @@
 
 namespace luaspy {
 VariableReader::VariableReader(const Memory& memory, const Lua& lua, Address G, Address L, const LuaWalk& walk,
-                               Names& names, const ValueLimits& limits)
+                               Names& names, const ValueLimits& limits, CountingRoom& room)
     : memory_(memory),
       lua_(lua),
       L_(L),
       walk_(walk),
       names_(names),
       limits_(limits),
-      values_(memory, lua, G, L, names, limits) {
+      values_(memory, lua, G, L, names, limits, room) {
   for (const LuaCall& call : walk.calls) {
     if (call.on_trace) trace_base_ = call.ci;
   }
@@ -47,11 +47,10 @@ CallVariables VariableReader::yielded() {
   if (prototype == nullptr || pc >= prototype->code.size()) return result;
   const std::optional<int> called = called_register(prototype->bytecode, prototype->code[pc]),
                            passed = passed_arguments(prototype->bytecode, prototype->code[pc]);
-  const Address base = lua_.first_local(memory_, *caller);
-  if (!called || !passed || base == 0) return result;
-  add_slots(Variable::Kind::argument, "(C argument)",
-            {base + static_cast<std::uint64_t>(*called + 1) * lua_.slot_size(), static_cast<std::uint64_t>(*passed)},
-            result);
+  if (!called || !passed) return result;
+  const Address first = lua_.first_argument(memory_, *caller, *called, walk_.calls[0]);
+  if (first == 0) return result;
+  add_slots(Variable::Kind::argument, "(C argument)", {first, static_cast<std::uint64_t>(*passed)}, result);
   // A collection has cleared them since, or they were nil.
   std::erase_if(result.variables, [](const Variable& variable) { return variable.value == "nil"; });
   return result;

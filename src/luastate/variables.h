@@ -49,14 +49,14 @@ class VariableReader {
   // `walk` belongs to `L`. While this is used, `memory` must not change: the thread is stopped, or
   // it is a copy. `names` must read the same target; all arguments must outlive it.
   VariableReader(const Memory& memory, const Lua& lua, Address G, Address L, const LuaWalk& walk, Names& names,
-                 const ValueLimits& limits);
+                 const ValueLimits& limits, CountingRoom& room);
 
   // The variables of walk.calls[call]. `pc`: its next instruction, if it is a Lua function.
   CallVariables variables(std::size_t call, Address pc);
   // What a coroutine that waits has passed to coroutine.yield, its innermost call, if a Lua function
-  // called that. coroutine.resume has moved the values away (lcorolib.c, auxresume), but the caller's
-  // registers still have them: the collector clears what is above the top before it frees it (lgc.c,
-  // GCSatomic).
+  // called that. coroutine.resume has moved the values away (lcorolib.c, auxresume; vm_x64.dasc,
+  // coroutine_resume_wrap), but they are still where they were: the collector clears what is above
+  // the top before it frees it (lgc.c, lj_gc.c, GCSatomic).
   CallVariables yielded();
 
  private:

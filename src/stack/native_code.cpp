@@ -16,7 +16,7 @@ void NativeCode::update(const std::vector<LuaImage>& images) {
   for (const LuaImage& image : images) {
     if (image.rows.empty() || std::ranges::find(seen, image.start) != seen.end()) continue;
     seen.push_back(image.start);
-    CoreImage core{image.start, image.end, {}, {}, {}, {}, {}};
+    CoreImage core{image.start, image.end, {}, {}, {}, {}, {}, {}};
     std::size_t count = 0;
     std::vector<const Lua*> rows;
     bool has_luajit = false;
@@ -115,16 +115,58 @@ void NativeCode::find_vm(CoreImage& core, const Module& module) {
   }
 }
 
-// From luaV_execute, or LuaJIT's virtual machine, outwards, as long as the next function with a name
-// of Lua's is not far: objects of Lua have static functions too, which need not have a symbol.
+// Whether a function with a symbol is Lua's. A local one need not have a name of Lua's: its source
+// file decides, or, if that is not known, where it lies (maybe).
+NativeFunctions::LuaCode NativeCode::owner(const CoreImage& core, const Symbol& symbol) const {
+  const std::string whole = demangled(symbol.name);
+  const auto has_name = [&](std::string_view name) {
+    return (core.vm && is_lua_name(name, LuaKind::luajit)) ||
+           (!core.executes.empty() && is_lua_name(name, LuaKind::puc));
+  };
+  if (has_name(whole) || std::ranges::any_of(core.prefixes, [&](const std::string& prefix) {
+        return whole.starts_with(prefix) && has_name(std::string_view(whole).substr(prefix.size()));
+      }))
+    return LuaCode::yes;
+  if (!symbol.is_local) return LuaCode::no;
+  // The linker's optimisation of the whole program leaves names as "<artificial>" and "lto.o".
+  if (symbol.source.empty() || symbol.source.starts_with('<') || symbol.source.ends_with(".o")) return LuaCode::maybe;
+  return is_lua_source(symbol.source) ? LuaCode::yes : LuaCode::no;
+}
+
+// From luaV_execute, or LuaJIT's virtual machine, outwards, as long as the next function that is
+// Lua's by its symbol is not far: objects of Lua have static functions too, which need not have a
+// symbol. If the module exports nothing but Lua, all between these functions is Lua's, and all of a
+// shared library.
 void NativeCode::find_own(CoreImage& core, const Module& module, const Functions& functions) {
   // Between two of Lua's names there are at most 18 KB in PUC's releases from 5.1.4 to 5.5.1, by gcc
-  // 12 at -O2 with what is exported; in LuaJIT of 2026-08, with all symbols, 39 KB.
-  constexpr Address farthest = 64 << 10;
+  // 12 at -O2 with what is exported; in LuaJIT of 2026-08, with all symbols, 39 KB; in a stripped one
+  // of Debian 94 KB.
+  constexpr Address far = 64 << 10;
+  constexpr std::size_t api = 64;  // every Lua has more functions in its API
+  for (const Unwinder::Range& execute : core.executes) {
+    const std::optional<Symbol> symbol = module.symbol(execute.start);
+    if (!symbol || symbol->start != execute.start) continue;
+    const std::string name = demangled(symbol->name);
+    if (const std::size_t at = name.find("luaV_execute"); at != name.npos && at != 0)
+      core.prefixes.push_back(name.substr(0, at));
+  }
   const auto is_own = [&](Address function) {
     const std::optional<Symbol> symbol = module.symbol(function);
-    return symbol && symbol->start == function && is_lua_name(demangled(symbol->name));
+    return symbol && symbol->start == function && owner(core, *symbol) == LuaCode::yes;
   };
+  std::size_t own_names = 0, other_names = 0;
+  for (const Unwinder::Range& function : functions) {
+    const std::optional<Symbol> symbol = module.symbol(function.start);
+    if (!symbol || symbol->start != function.start || symbol->name == "main" || symbol->name == "_start") continue;
+    ++(owner(core, *symbol) == LuaCode::yes ? own_names : other_names);
+    if (other_names != 0) break;
+  }
+  const bool nothing_else = other_names == 0 && own_names >= api, is_library = module.entry() == 0;
+  if (nothing_else && is_library) {
+    core.own.push_back({core.start, core.end});
+    return;
+  }
+  const Address farthest = nothing_else ? ~Address{0} : far;
   std::vector<Address> seeds;
   for (const Unwinder::Range& execute : core.executes) seeds.push_back(execute.start);
   if (core.vm) seeds.push_back(core.vm->start);
@@ -256,11 +298,11 @@ bool NativeCode::in_core_module(const NativeFrame& frame) const { return core_of
 NativeFunctions::LuaCode NativeCode::lua_code(const NativeFrame& frame) const {
   const CoreImage* const core = core_of(frame.lookup);
   if (core == nullptr) return LuaCode::no;
+  const Described& found = described(frame);
+  if (found.owner != LuaCode::maybe) return found.owner;
   const auto contains = [&](const Unwinder::Range& own) { return frame.lookup >= own.start && frame.lookup < own.end; };
   if (std::ranges::any_of(core->own, contains)) return LuaCode::yes;
-  const Described& found = described(frame);
-  if (!found.has_symbol) return LuaCode::maybe;
-  return found.is_lua ? LuaCode::yes : LuaCode::no;
+  return found.has_symbol ? LuaCode::no : LuaCode::maybe;
 }
 
 std::vector<std::byte> NativeCode::code(const NativeFrame& frame) const {
@@ -294,8 +336,13 @@ const NativeCode::Described& NativeCode::described(const NativeFrame& frame) con
   const std::string_view recognised = result.has_symbol ? std::string_view() : recognised_name(frame);
   if (!recognised.empty()) result.frame.name = recognised, result.has_symbol = true;
   result.executes = is_execute(name), result.collects = is_collector(name), result.carries = is_carrier(name);
-  if (!recognised.empty()) result.is_lua = true, result.frame.name.insert(0, "~");
-  else result.is_lua = result.has_symbol && is_lua_name(name);
+  if (!recognised.empty()) {
+    result.owner = LuaCode::yes;
+    result.frame.name.insert(0, "~");
+  } else if (const CoreImage* const core = result.has_symbol ? core_of(frame.lookup) : nullptr) {
+    const Module* const module = modules_.find(frame.lookup);
+    if (const std::optional<Symbol> symbol = module->symbol(frame.lookup)) result.owner = owner(*core, *symbol);
+  }
   return result;
 }
 

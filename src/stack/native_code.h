@@ -20,10 +20,12 @@ class NativeCode : public NativeFunctions {
   // The code of one Lua core, as far as it was found.
   struct CoreImage {
     Address start, end;
-    // Where all functions are Lua's own, as far as symbols show: a linker puts Lua's objects next to
-    // each other.
+    // Where functions are Lua's own, unless a symbol says something else: a linker puts Lua's objects
+    // next to each other.
     std::vector<Unwinder::Range> own;
     std::vector<Unwinder::Range> executes;  // luaV_execute of each PUC Lua that is linked into it
+    // What luaV_execute has before its name, if several Luas are linked into one program: "mud_".
+    std::vector<std::string> prefixes;
     std::vector<CollectorCode> collectors;  // PUC
     std::optional<VmCode> vm;
     // Functions without a symbol that were recognised; by their starts.
@@ -62,6 +64,7 @@ class NativeCode : public NativeFunctions {
                        const std::vector<const Lua*>& rows);
   void find_vm(CoreImage& core, const Module& module);
   void find_own(CoreImage& core, const Module& module, const Functions& functions);
+  LuaCode owner(const CoreImage& core, const Symbol& symbol) const;
   void recognise(CoreImage& core, const Module& module, const Functions& all, const std::vector<const Lua*>& rows);
   std::string_view recognised_name(const NativeFrame& frame) const;  // ""
 
@@ -72,8 +75,8 @@ class NativeCode : public NativeFunctions {
   struct Described {
     Frame frame;
     bool executes = false, collects = false, carries = false;
-    bool has_symbol = false;  // or was recognised
-    bool is_lua = false;      // it is a function of Lua's sources
+    bool has_symbol = false;         // or was recognised
+    LuaCode owner = LuaCode::maybe;  // by its symbol
   };
   const Described& described(const NativeFrame& frame) const;
   mutable std::unordered_map<Address, Described> described_;  // by function start, or lookup address

@@ -16,6 +16,13 @@ bool starts_something(std::string_view name) {
 }
 
 bool is_native(const Frame& frame) { return frame.kind == Frame::Kind::native; }
+bool is_nameless(const Frame& frame) { return is_native(frame) && is_place(frame); }
+
+// By the names of glibc's files, before and since 2.34, and of musl's.
+bool is_in_c_library(const Frame& frame) {
+  static constexpr std::string_view files[] = {"libc.so", "libc-2.", "libpthread.so", "libpthread-2.", "ld-musl-"};
+  return std::ranges::any_of(files, [&](std::string_view file) { return frame.file.starts_with(file); });
+}
 
 // lua.c and luajit.c run the script in pmain, a C function that main() calls. The frames between
 // are the VM's.
@@ -37,20 +44,33 @@ void mark_interpreter(Stack& stack, std::size_t at) {
 void mark_start(Stack& stack) {
   const auto is_start = [](const Frame& frame) { return is_native(frame) && starts_something(frame.name); };
   std::size_t at = 0;
-  // _start may have no symbol.
-  if (stack.size() > 1 && is_native(stack[0]) && is_place(stack[0]) && stack[1].name.starts_with("__libc_start_main"))
-    stack[at++].part = Frame::Part::start;
-  bool is_process = at != 0;
+  bool is_process = false;
+  if (stack.size() > 1 && is_nameless(stack[0])) {
+    const Frame& next = stack[1];
+    is_process = next.name.starts_with("__libc_start_main") ||
+                 (is_nameless(next) && is_in_c_library(next) && !is_in_c_library(stack[0]));
+    // _start may have no symbol, and glibc's clone3 has none.
+    if (is_process || (next.name == "start_thread" && next.file == stack[0].file))
+      stack[at++].part = Frame::Part::start;
+  }
   for (; at < stack.size() && is_start(stack[at]); ++at) {
     is_process |= stack[at].name.starts_with("_start") || stack[at].name.starts_with("__libc_start_main");
     stack[at].part = Frame::Part::start;
   }
+  // What these call in their library, before main() or the thread's function in the program, may have
+  // no symbol either.
+  std::size_t end = at;
+  const auto in_their_library = [&](const Frame& frame) {
+    if (!is_nameless(frame)) return false;
+    if (!is_process || end == 0 || stack[end - 1].file == stack[0].file) return is_in_c_library(frame);
+    return frame.file == stack[end - 1].file;
+  };
+  while (end < stack.size() && in_their_library(stack[end])) ++end;
+  if (!is_process && (end == stack.size() || is_in_c_library(stack[end]))) return;
+  for (; at < end; ++at) stack[at].part = Frame::Part::start;
   if (!is_process) return;
-  // What these call in their library, before main() in the program, may have no symbol either.
-  for (; at < stack.size() && is_native(stack[at]) && is_place(stack[at]) && stack[at].file != stack[0].file; ++at)
-    stack[at].part = Frame::Part::start;
   if (at == stack.size() || !is_native(stack[at])) return;
-  if (is_place(stack[at])) stack[at].name = "main";
+  if (is_place(stack[at]) && (stack[at].file == stack[0].file || is_in_c_library(stack[0]))) stack[at].name = "main";
   if (stack[at].name == "main") mark_interpreter(stack, at + 1);
 }
 

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/user.h>
@@ -84,6 +85,15 @@ std::optional<std::string> read_link(const std::string& path) {
   const ssize_t count = ::readlink(path.c_str(), buffer.data(), buffer.size());
   if (count < 0) return std::nullopt;
   return std::string(buffer.data(), static_cast<std::size_t>(count));
+}
+
+std::optional<FileIdentity> file_identity(const std::string& path) {
+  constexpr unsigned device_bits = 32, wanted = STATX_TYPE | STATX_INO;
+  struct statx status {};
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, wanted, &status) != 0 || (status.stx_mask & wanted) != wanted)
+    return std::nullopt;
+  return FileIdentity{static_cast<std::uint32_t>(status.stx_mode & S_IFMT),
+                      std::uint64_t{status.stx_dev_major} << device_bits | status.stx_dev_minor, status.stx_ino};
 }
 
 std::vector<pid_t> numeric_entries(const std::string& directory, Failure* failure) {

@@ -41,6 +41,15 @@ std::optional<std::string> read_file(const std::string& path);
 // failure.
 std::string_view reread(const FileDescriptor& file, std::span<char> buffer);
 std::optional<std::string> read_link(const std::string& path);
+// Which file a path leads to, and of what type (S_IFMT), as far as the kernel knows without asking
+// the file system: one that does not answer, of a server that is gone, would block (statx(2),
+// AT_STATX_DONT_SYNC). nullopt if that is not known.
+struct FileIdentity {
+  std::uint32_t type = 0;
+  std::uint64_t device = 0, inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+std::optional<FileIdentity> file_identity(const std::string& path);
 // Names in a directory that are numbers, ascending.
 std::vector<pid_t> numeric_entries(const std::string& directory, Failure* failure = nullptr);
 

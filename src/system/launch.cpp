@@ -81,7 +81,7 @@ std::optional<std::string> output_of(const std::vector<std::string>& command) {
     if (count > 0) output.append(bytes.data(), static_cast<std::size_t>(count));
     else if (errno != EINTR) break;
   }
-  int status = 0;
+  int status = 0;  // stays so if another thread, which waits for any child, has received it
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? std::optional(output) : std::nullopt;

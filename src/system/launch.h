@@ -33,7 +33,7 @@ class Launch {
 };
 
 // Runs a program to its end, without input. What it wrote to its standard output; nullopt if it could
-// not be started or failed. The rest of what it writes is discarded.
+// not be started, or is known to have failed. The rest of what it writes is discarded.
 std::optional<std::string> output_of(const std::vector<std::string>& command);
 
 }  // namespace luaspy::system

@@ -224,17 +224,19 @@ SymbolTable::~SymbolTable() {
   if (dwfl_ != nullptr) dwfl_end(dwfl_);
 }
 
-std::vector<SymbolTable::Entry> SymbolTable::read_entries() const {
+std::vector<SymbolTable::Entry> SymbolTable::read_entries() {
   std::vector<Entry> entries;
   const int count = std::min(dwfl_module_getsymtab(module_), most_symbols);
   const int first_global = dwfl_module_getsymtab_first_global(module_);
+  first_global_ = static_cast<std::uint32_t>(std::max(first_global, 0));
   for (int i = 1; i < count && first_global >= 0; ++i) {
     GElf_Sym symbol;
     GElf_Addr value = 0;
     GElf_Word section = SHN_UNDEF;
     const char* const name = dwfl_module_getsym_info(module_, i, &symbol, &value, &section, nullptr, nullptr);
-    if (name == nullptr || *name == '\0' || symbol.st_shndx == SHN_UNDEF || value + symbol.st_size < value) continue;
     const unsigned type = GELF_ST_TYPE(symbol.st_info);
+    if (type == STT_FILE && i < first_global) sources_.push_back(static_cast<std::uint32_t>(i));
+    if (name == nullptr || *name == '\0' || symbol.st_shndx == SHN_UNDEF || value + symbol.st_size < value) continue;
     if (type == STT_SECTION || type == STT_FILE || type == STT_TLS) continue;
     entries.push_back({value, value + symbol.st_size, static_cast<std::uint32_t>(i),
                        static_cast<std::uint8_t>(strength(symbol)), i >= first_global, section >= SHN_LORESERVE});
@@ -253,7 +255,18 @@ std::optional<Symbol> SymbolTable::find(Address address) const {
                                                    nullptr);
   if (name == nullptr || !may_be_function(symbol)) return std::nullopt;
   if (symbol.st_size == 0 && value != address && !same_section(address, value)) return std::nullopt;
-  return Symbol{name, value};
+  const bool is_local = number < first_global_;
+  return Symbol{name, value, is_local, is_local ? source_of(number) : std::string()};
+}
+
+std::string SymbolTable::source_of(std::uint32_t number) const {
+  const auto next = std::ranges::upper_bound(sources_, number);
+  if (next == sources_.begin()) return {};
+  GElf_Sym symbol;
+  GElf_Addr value = 0;
+  const char* const name = dwfl_module_getsym_info(module_, static_cast<int>(*std::prev(next)), &symbol, &value,
+                                                   nullptr, nullptr, nullptr);
+  return name != nullptr ? name : "";
 }
 
 bool SymbolTable::same_section(Address a, Address b) const {

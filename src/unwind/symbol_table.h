@@ -20,6 +20,10 @@ namespace luaspy {
 struct Symbol {
   std::string name;
   Address start = 0;  // in the target
+  bool is_local = false;
+  // The source file of the object that a local symbol comes from (STT_FILE, without directories as a
+  // rule); "" if no symbol says it.
+  std::string source;
 };
 
 // Finds a debug file that is not installed, by its build-id in hexadecimal; "": there is none. It may
@@ -46,7 +50,8 @@ class SymbolTable {
  private:
   struct Entry;
   class Sweep;
-  std::vector<Entry> read_entries() const;
+  std::vector<Entry> read_entries();
+  std::string source_of(std::uint32_t number) const;
   bool same_section(Address a, Address b) const;
 
   Dwfl* dwfl_ = nullptr;
@@ -54,6 +59,10 @@ class SymbolTable {
   // From starts_[i] to starts_[i + 1] the chosen symbol has libdwfl's number symbols_[i]; 0: none.
   std::vector<Address> starts_;
   std::vector<std::uint32_t> symbols_;
+  // libdwfl's numbers of the symbols that name source files, ascending: the local symbols after one
+  // belong to it.
+  std::vector<std::uint32_t> sources_;
+  std::uint32_t first_global_ = 0;  // libdwfl's number
 };
 
 }  // namespace luaspy

@@ -91,6 +91,7 @@ void locals(Bytes bytes) {
   Look look(image, input);
   const ValueLimits values = verbose ? verbose_limits : ValueLimits{};
   const LuaWalk* walk = nullptr;
+  CountingRoom room;
   std::optional<VariableReader> variables;
   int calls = 0;
   for (const StackCall& labelled : look.joined.calls) {
@@ -98,7 +99,7 @@ void locals(Bytes bytes) {
     if (labelled.walk != walk) {
       walk = labelled.walk;
       variables.emplace(look.memory, *labelled.state->lua, labelled.state->G, labelled.state->L, *walk,
-                        look.reader.names(), values);
+                        look.reader.names(), values, room);
     }
     look.memory.bounded("variables", 2'000'000, 256 << 20, [&] {
       const CallVariables found = variables->variables(labelled.call, labelled.pc);

@@ -78,6 +78,7 @@ class Looker {
     StackReader::Prediction none;
     if (!reader_.read(registers, none, false) || !reader_.finish(sample, none)) return std::nullopt;
     Look look;
+    CountingRoom room;
     const auto& frames = reader_.joined().calls;
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
       if (frame->state == nullptr) continue;
@@ -87,7 +88,7 @@ class Looker {
       added.is_lua = call.is_lua;
       if (const auto place = state.lua->place(target_.memory(), call.proto))
         added.place = fmt::format("{}:{}", chunk_name(place->source), place->line_defined);
-      VariableReader variables(target_.memory(), *state.lua, state.G, state.L, *frame->walk, names_, limits);
+      VariableReader variables(target_.memory(), *state.lua, state.G, state.L, *frame->walk, names_, limits, room);
       added.has = variables.variables(frame->call, frame->pc);
     }
     return look;

@@ -119,6 +119,42 @@ TEST_CASE("record --threads gives every thread its own root", "[threads]") {
   CHECK(all.size() == thread_count);
 }
 
+// The C library as it is installed, and without any symbols but those that it exports: Debian's clone3
+// has none, and other functions only where a debug file is installed.
+TEST_CASE("a thread's stack begins with its own function", "[threads][start_frames]") {
+  const std::string version = source_version(GENERATE(from_range(versions)));
+  const bool stripped = GENERATE(false, true);
+  const Folder folder;
+  const std::string program = compile(folder, "threads", version);
+  Words command = {program, "own"};
+  if (stripped) {
+    const std::string libc = run({"sh", "-c",
+                                  "ldd \"$1\" | sed -n 's/.* => \\(.*libc\\.so\\.6\\) .*/\\1/p' | tr -d '\\n'", "sh",
+                                  program})
+                                 .out;
+    REQUIRE(run({"objcopy", "--strip-all", "--remove-section=.note.gnu.build-id", "--remove-section=.gnu_debuglink",
+                 libc, folder.path("libc.so.6")})
+                .status == 0);
+    command = Words{"/usr/bin/env", "LD_LIBRARY_PATH=" + folder.path()} + command;
+  }
+  Running running(command);
+  running.read_until("READY");
+  REQUIRE((read_file(fmt::format("/proc/{}/maps", running.pid())).find(folder.path("libc.so.6")) !=
+           std::string::npos) == stripped);
+  const Finished recorded = luaspy({"record", "-d", "2", "-r", "200", "--max-stopped", "100", "-f", "folded", "-o", "-",
+                                    "--pid", std::to_string(running.pid())});
+  INFO(recorded.err << recorded.out);
+  REQUIRE(recorded.status == 0);
+  std::int64_t threads = 0;
+  for (const FoldedStack& stack : parse_folded(recorded.out)) {
+    const std::string& first = stack.frames.front();
+    CHECK(first.find("start_thread") == std::string::npos);
+    CHECK(!first.starts_with("libc.so"));
+    threads += first.starts_with("main (") ? 0 : stack.count;
+  }
+  CHECK(threads > 20);
+}
+
 TEST_CASE("record of threads whose stacks lie side by side in one mapping", "[threads]") {
   const std::string version = source_version(GENERATE(from_range(versions)));
   const Folder folder;

@@ -61,7 +61,7 @@ class Reference {
     if (name == nullptr || *name == '\0' || (symbol.st_size != 0 && offset >= symbol.st_size)) return std::nullopt;
     const unsigned type = GELF_ST_TYPE(symbol.st_info);
     if (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC) return std::nullopt;
-    return Symbol{name, address - offset};
+    return Symbol{name, address - offset, false, {}};
   }
 
  private:

@@ -82,34 +82,32 @@ OpenFile OpenFiles::describe(int fd) {
     file.what = printable(name);
     return file;
   }
-  struct stat status {};
-  const bool is_pipe = is_named_pipe(living_, fd, name, status);
-  file.what = (is_terminal_path(name) ? "terminal " : is_pipe ? "named pipe " : "") + printable(name);
+  const bool is_terminal = is_terminal_path(name), is_pipe = !is_terminal && named_pipe(living_, fd, name);
+  file.what = (is_terminal ? "terminal " : is_pipe ? "named pipe " : "") + printable(name);
   return file;
 }
 
 // A named pipe is a file; nobody opens it here, so looking at it never blocks.
-bool OpenFiles::is_named_pipe(pid_t pid, int fd, std::string_view name, struct stat& status) {
-  return name.starts_with('/') && ::stat(fd_path(pid, fd).c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+std::optional<system::FileIdentity> OpenFiles::named_pipe(pid_t pid, int fd, std::string_view name) {
+  if (!name.starts_with('/')) return std::nullopt;
+  const std::optional<system::FileIdentity> file = system::file_identity(fd_path(pid, fd));
+  return file && S_ISFIFO(file->type) ? file : std::nullopt;
 }
 
 // One pass over the open files of all processes that luaspy may look at: some 2 us per descriptor.
 // It finds who holds unnamed pipes, and the named one `wanted`; others by that name in other places
 // have other numbers.
-void OpenFiles::find_pipes(const std::string& wanted, const struct stat& status) {
+void OpenFiles::find_pipes(const std::string& wanted, const std::optional<system::FileIdentity>& named) {
   constexpr int most_descriptors = 100'000;
-  const bool is_named = wanted.starts_with('/');
   int left = most_descriptors;
   for (const pid_t pid : system::numeric_entries("/proc")) {
     for (const int fd : system::numeric_entries(fmt::format("/proc/{}/fd", pid))) {
       if (--left < 0) return;
       const std::optional<std::string> target = system::read_link(fd_path(pid, fd));
       if (!target) continue;
-      struct stat other {};
       if (target->starts_with("pipe:[")) {
-        if (!is_named) pipes_[*target].push_back({pid, fd});
-      } else if (is_named && *target == wanted && is_named_pipe(pid, fd, *target, other) &&
-                 other.st_ino == status.st_ino && other.st_dev == status.st_dev) {
+        if (!named) pipes_[*target].push_back({pid, fd});
+      } else if (named && *target == wanted && named_pipe(pid, fd, *target) == named) {
         pipes_[wanted].push_back({pid, fd});
       }
     }
@@ -118,10 +116,9 @@ void OpenFiles::find_pipes(const std::string& wanted, const struct stat& status)
 
 std::string OpenFiles::other_end(int fd, End own) {
   const std::string name = link(fd);
-  struct stat status {};
-  const bool is_named = is_named_pipe(living_, fd, name, status);
-  if (!is_named && !name.starts_with("pipe:[")) return {};
-  if (is_named ? !pipes_.contains(name) : !std::exchange(pipes_found_, true)) find_pipes(name, status);
+  const std::optional<system::FileIdentity> named = named_pipe(living_, fd, name);
+  if (!named && !name.starts_with("pipe:[")) return {};
+  if (named ? !pipes_.contains(name) : !std::exchange(pipes_found_, true)) find_pipes(name, named);
   std::set<pid_t> others;
   bool this_process = false;
   for (const Holder& holder : pipes_[name]) {
@@ -142,8 +139,8 @@ std::string OpenFiles::other_end(int fd, End own) {
 // proc(5), /proc/locks: "1: FLOCK ADVISORY WRITE 812 08:01:4711 0 EOF"; the line of a waiter has
 // the number of the lock it waits for, followed by "->".
 std::string OpenFiles::lock_holder(int fd) const {
-  struct stat status {};
-  if (::stat(fd_path(living_, fd).c_str(), &status) != 0) return {};
+  const std::optional<system::FileIdentity> locked = system::file_identity(fd_path(living_, fd));
+  if (!locked) return {};
   const std::string locks = system::read_file("/proc/locks").value_or("");
   std::string_view lines = locks, holder_number;
   pid_t holder = 0;
@@ -161,7 +158,7 @@ std::string OpenFiles::lock_holder(int fd) const {
       continue;
     }
     const std::string_view inode = file.substr(std::min(file.rfind(':') + 1, file.size()));
-    if (lock == holder_number && pid == pid_ && number<ino_t>(inode) == status.st_ino && holder > 0)
+    if (lock == holder_number && pid == pid_ && number<std::uint64_t>(inode) == locked->inode && holder > 0)
       return "held by " + describe_process(holder);
   }
   return {};

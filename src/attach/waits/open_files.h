@@ -1,8 +1,6 @@
 #pragma once
 // What the file descriptors of a process are, as /proc reports it. All text is printable.
 
-#include <sys/stat.h>
-
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "attach/process.h"
 #include "attach/waits/sockets.h"
+#include "system/calls.h"
 
 namespace luaspy {
 
@@ -46,8 +45,9 @@ class OpenFiles {
     pid_t pid;
     int fd;
   };
-  void find_pipes(const std::string& wanted, const struct stat& status);
-  static bool is_named_pipe(pid_t pid, int fd, std::string_view name, struct stat& status);
+  void find_pipes(const std::string& wanted, const std::optional<system::FileIdentity>& named);
+  // Which file it is, if it is a pipe with a name in a file system.
+  static std::optional<system::FileIdentity> named_pipe(pid_t pid, int fd, std::string_view name);
   std::string link(int fd) const;
 
   pid_t pid_, living_;  // living_: a thread whose /proc files are usable

@@ -336,6 +336,10 @@ Slots LuajitLua::varargs(const Memory& memory, const LuaCall& call, std::uint64_
 
 // lj_debug.c, debug_localname: they end at L->top, or where the next function begins. Fast
 // functions in assembler do not set L->top.
+Address LuajitLua::first_argument(const Memory&, const LuaCall&, int, const LuaCall& call) const {
+  return call.ci != 0 ? call.ci + slot : 0;
+}
+
 Slots LuajitLua::c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const {
   constexpr std::uint8_t ffid_c = 1;  // lj_obj.h, FF_C
   const LuaCall& call = walk.calls[index];

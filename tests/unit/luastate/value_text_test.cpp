@@ -127,7 +127,8 @@ TEST_CASE("values in memory that is full of anything are shown in bounded steps 
       const Anything memory(seed);
       Names names(memory);
       for (const ValueLimits& limits : {ValueLimits{}, verbose_limits}) {
-        ValueText values(memory, *lua, 0x100000, 0x200000, names, limits);
+        CountingRoom room;
+        ValueText values(memory, *lua, 0x100000, 0x200000, names, limits, room);
         for (std::uint8_t type = 0; type <= static_cast<std::uint8_t>(Value::Type::other); ++type) {
           const std::uint64_t before = memory.bytes;
           const std::string text = values.text({static_cast<Value::Type>(type), 0x300000 + 4096 * seed});
@@ -153,7 +154,8 @@ TEST_CASE("variables in memory that is full of anything are bounded", "[unit]") 
         call.size_code = 100;
         walk.calls.push_back(call);
       }
-      VariableReader variables(memory, *lua, 0x100000, 0x200000, walk, names, {});
+      CountingRoom room;
+      VariableReader variables(memory, *lua, 0x100000, 0x200000, walk, names, {}, room);
       for (std::size_t i = 0; i < walk.calls.size(); ++i) {
         const CallVariables has = variables.variables(i, 0x700008);
         CHECK(has.variables.size() <= 600);
@@ -175,9 +177,10 @@ TEST_CASE("tables are cut, one that has itself ends, and a size that cannot be i
     image.zeros(array + 16 * i, 16);
   }
   Names names(image);
-  ValueText values(image, lua, 0x1000, 0x2000, names, {});
+  CountingRoom room;
+  ValueText values(image, lua, 0x1000, 0x2000, names, {}, room);
   CHECK(values.text({Value::Type::table, table}) == "{0, {…}, 2, 3, 4, 5, 6, 7, …(12 more)}");
-  ValueText verbose(image, lua, 0x1000, 0x2000, names, verbose_limits);
+  ValueText verbose(image, lua, 0x1000, 0x2000, names, verbose_limits, room);
   const std::string inner = ", 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}";
   CHECK(verbose.text({Value::Type::table, table}) == "{0, {0, {…}" + inner + inner);
   image.put(table + layout.table_sizearray, std::uint32_t{0x40000000});
@@ -187,11 +190,47 @@ TEST_CASE("tables are cut, one that has itself ends, and a size that cannot be i
   CHECK(values.text({Value::Type::function, 0x666000}) == "function ?");
 }
 
+// A program whose tables have a million slots.
+class BigTables : public Image {
+ public:
+  static constexpr Address slots = 0x1000'0000;  // everything above are integers
+  static constexpr std::size_t slot_size = 16;
+  bool read(Address address, std::span<std::byte> into) const override {
+    if (address < slots) return Image::read(address, into);
+    slots_read += into.size() / slot_size;
+    for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::byte((address + i) % slot_size == 8 ? 3 : 0);
+    return true;
+  }
+  mutable std::uint64_t slots_read = 0;
+};
+
+TEST_CASE("the slots that are visited to count entries are bounded for all tables of a look", "[unit]") {
+  const Layout& layout = row("5.4.3-5.4.9");
+  const Lua& lua = puc_lua(layout);
+  BigTables image;
+  constexpr std::uint32_t tables = 16, size = 1 << 20;
+  const auto table = [](Address i) { return 0x10000 + 0x1000 * i; };
+  for (std::uint32_t i = 0; i < tables; ++i)
+    put_table(image, layout, table(i), BigTables::slots + Address{16} * size * i, i == 0 ? 100 : size);
+  Names names(image);
+  CountingRoom room;
+  std::vector<std::string> texts;
+  for (std::uint32_t i = 0; i < tables; ++i)  // as of several threads and states
+    texts.push_back(ValueText(image, lua, 0x1000, 0x2000, names, {}, room).text({Value::Type::table, table(i)}));
+  const std::string first = "{0, 0, 0, 0, 0, 0, 0, 0, …";
+  CHECK(texts[1] == first + "(79891 more counted, but not all)}");
+  CHECK(texts[0] == first + "(92 more)}");
+  CHECK(texts[2] == first + "(56 more counted, but not all)}");
+  CHECK(texts[tables - 1] == texts[2]);
+  CHECK(image.slots_read <= CountingRoom().slots + 100 + 64 * tables);
+}
+
 TEST_CASE("numbers are written as each Lua writes them", "[unit]") {
   const Image image;
   Names names(image);
   const auto text = [&](std::string_view name, double number) {
-    return ValueText(image, puc_lua(row(name)), 0x1000, 0x2000, names, {})
+    CountingRoom room;
+    return ValueText(image, puc_lua(row(name)), 0x1000, 0x2000, names, {}, room)
         .text({Value::Type::number, std::bit_cast<std::uint64_t>(number)});
   };
   CHECK(text("5.1.0-5.1.5", 3) == "3");

@@ -50,6 +50,24 @@ TEST_CASE("the start of a process is one frame", "[unit]") {
     Stack musl = interpreter;
     musl[1] = native("ld-musl-x86_64.so.1+0x1c0f0", "ld-musl-x86_64.so.1"), musl.erase(musl.begin() + 2);
     CHECK(shown(musl) == "main (lua5.4); main chunk (a.lua); f (a.lua:3)");
+    musl[0].name = "lua5.4+0x7720", musl[2].name = "lua5.4+0x7650", musl[4].name = "lua5.4+0x8060";
+    CHECK(shown(musl) == "main (lua5.4); main chunk (a.lua); f (a.lua:3)");
+  }
+  SECTION("without _start, where the stack is cut") {
+    Stack cut(interpreter.begin() + 1, interpreter.end());
+    cut[1].name = "libc.so.6+0x271ca";
+    CHECK(shown(cut) == "main (lua5.4); main chunk (a.lua); f (a.lua:3)");
+  }
+  SECTION("a static program's main() is in the file of what calls it") {
+    Stack whole = interpreter;
+    for (Frame& frame : whole) frame.file = "lua5.4";
+    whole.erase(whole.begin() + 2), whole[2].name = "lua5.4+0x7650";
+    CHECK(shown(whole).starts_with("main (lua5.4); main chunk"));
+  }
+  SECTION("what is in another library than __libc_start_main is no start") {
+    Stack library = interpreter;
+    library[2] = native("libloader.so+0x10", "libloader.so");
+    CHECK(shown(library) == "libloader.so+0x10; main (lua5.4); pmain [C]; main chunk (a.lua); f (a.lua:3)");
   }
   SECTION("a C function of the program that calls a Lua function is no start") {
     Stack host = interpreter;
@@ -66,6 +84,28 @@ TEST_CASE("so is the start of a thread, without its own frame", "[unit]") {
   // Not the start of a process: what comes next is not main.
   CHECK(shown({native("__clone3", "libc.so.6"), native("start_thread", "libc.so.6"), native("host+0x70", "host")}) ==
         "host+0x70");
+  const Stack work = {native("worker", "host"), lua("f", 3)};
+  const auto started_by = [&](Stack stack) {
+    stack.insert(stack.end(), work.begin(), work.end());
+    return shown(stack);
+  };
+  const Frame nameless = native("libc.so.6+0x1098e1", "libc.so.6");
+  CHECK(started_by({nameless, native("start_thread", "libc.so.6")}) == "worker (host); f (a.lua:3)");
+  CHECK(started_by({native("host+0x98e1", "host"), native("start_thread", "host")}) == "worker (host); f (a.lua:3)");
+  SECTION("in a C library without symbols") {
+    CHECK(started_by({nameless, nameless}) == "worker (host); f (a.lua:3)");
+    CHECK(started_by({native("clone", "libc-2.31.so"), native("libpthread-2.31.so+0x7ea7", "libpthread-2.31.so")}) ==
+          "worker (host); f (a.lua:3)");
+    CHECK(shown({nameless, nameless, native("host+0x70", "host")}) == "host+0x70");
+    // Nothing shows where the start ends.
+    CHECK(shown({nameless, nameless}) == "libc.so.6+0x1098e1; libc.so.6+0x1098e1");
+  }
+  SECTION("frames of other libraries are none") {
+    const Frame other = native("libcoro.so+0x10", "libcoro.so");
+    CHECK(started_by({other, other}) == "libcoro.so+0x10; libcoro.so+0x10; worker (host); f (a.lua:3)");
+    CHECK(started_by({other, native("start_thread", "libc.so.6")}) ==
+          "libcoro.so+0x10; start_thread (libc.so.6); worker (host); f (a.lua:3)");
+  }
 }
 
 TEST_CASE("frames of the program are left alone", "[unit]") {
