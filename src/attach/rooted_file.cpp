@@ -38,21 +38,23 @@ std::string working_directory(pid_t pid, const FileDescriptor& root) {
   if (!directory || !path.starts_with('/')) return {};
   if (prefix != "/" && path.starts_with(prefix)) path = '/' + path.substr(prefix.size());
   const FileDescriptor found = open_in_root(root, path);
-  return found && id_of(found) == id_of(directory) ? path : "";
+  const std::optional<system::FileIdentity> identity = identity_of(directory);
+  return found && identity && identity_of(found) == identity ? path : "";
 }
 
+std::string path_of(const FileDescriptor& file) { return fmt::format("/proc/self/fd/{}", file.number()); }
+
 FileDescriptor open_again(const FileDescriptor& file) {
-  return system::open_file(fmt::format("/proc/self/fd/{}", file.number()), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  return system::open_file(path_of(file), O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
 }  // namespace
 
-FileId id_of(const FileDescriptor& file) {
-  struct stat status {};
-  return ::fstat(file.number(), &status) == 0 ? FileId{status.st_dev, status.st_ino} : FileId{};
+std::optional<system::FileIdentity> identity_of(const FileDescriptor& file) {
+  return system::file_identity(path_of(file));
 }
 
-bool may_read(const Credentials& who, pid_t pid, const std::string& path, FileId file) {
+bool may_read(const Credentials& who, pid_t pid, const std::string& path, const system::FileIdentity& file) {
   // A process can use its working directory even if it could not reach it by its path.
   const bool from_root = path.starts_with('/');
   const FileDescriptor from = system::open_file(
@@ -62,7 +64,7 @@ bool may_read(const Credentials& who, pid_t pid, const std::string& path, FileId
   const bool done = act_as(who, [&] {
     const FileDescriptor found = from_root ? open_in_root(from, path)
                                            : FileDescriptor(::openat(from.number(), path.c_str(), O_PATH | O_CLOEXEC));
-    may = found && id_of(found) == file && open_again(found);
+    may = found && identity_of(found) == file && open_again(found);
   });
   return done ? may : who.user == ::geteuid();
 }

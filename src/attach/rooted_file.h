@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "attach/credentials.h"
@@ -16,18 +17,13 @@ namespace luaspy {
 // absolute, or relative to the current working directory of the process.
 FileDescriptor open_file_of(pid_t pid, const std::string& path);
 
-// Which file it is, whatever its name.
-struct FileId {
-  dev_t device = 0;
-  ino_t inode = 0;
-  bool operator==(const FileId&) const = default;
-};
-FileId id_of(const FileDescriptor& file);
+// Which file is open there; nullopt as for system::file_identity.
+std::optional<system::FileIdentity> identity_of(const FileDescriptor& file);
 
 // Whether a process with these rights, and with the root and working directory of `pid`, can open
 // the file of that path for reading, and whether it is this file. luaspy itself may be allowed more.
 // If luaspy cannot take these rights on, its own have to be those of that user.
-bool may_read(const Credentials& who, pid_t pid, const std::string& path, FileId file);
+bool may_read(const Credentials& who, pid_t pid, const std::string& path, const system::FileIdentity& file);
 
 // Does what openat2(2) does with RESOLVE_IN_ROOT and O_PATH, for kernels and sandboxes that lack
 // that call.

@@ -54,7 +54,7 @@ void SourceFiles::see_owner() {
 }
 
 bool SourceFiles::is_its_own(const std::string& name, const File& file) const {
-  return may_read(owner_.value_or(Credentials()), pid_, name, file.id);
+  return may_read(owner_.value_or(Credentials()), pid_, name, file.identity);
 }
 
 std::optional<SourceFiles::File> SourceFiles::read(const std::string& name) const {
@@ -77,7 +77,7 @@ std::optional<SourceFiles::File> SourceFiles::read(const std::string& name) cons
                                                       // file system
   file.changed = started_ns_ != 0 && status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec >
                                          started_ns_ + resolution_ns;
-  file.id = {status.st_dev, status.st_ino};
+  file.identity = identity_of(opened).value_or(system::FileIdentity());
   return file;
 }
 

@@ -27,7 +27,7 @@ class SourceFiles : public SourceTexts {
   struct File {
     std::string text;      // without a byte order mark
     bool changed = false;  // the file was written after the process started, so what runs may differ
-    FileId id;
+    system::FileIdentity identity;
   };
   // A file named as in Frame::file. nullopt: it does not exist, cannot be read, is not a regular
   // file, is precompiled, empty, or larger than 4 MiB. May block as long as its file system does.

@@ -40,8 +40,9 @@ void SourceCollector::finish(Recording& recording) {
 bool SourceCollector::read(const SourceFiles& files, const std::string& name, Recording& recording) {
   std::optional<SourceFiles::File> file = files.read(name);
   if (!file) return false;
-  Found& found = found_.try_emplace(name, Found{file->id}).first->second;
-  if (found.id != file->id && !std::exchange(found.several, true) && found.added) recording.drop_source(name);
+  Found& found = found_.try_emplace(name, Found{file->identity}).first->second;
+  if (found.identity != file->identity && !std::exchange(found.several, true) && found.added)
+    recording.drop_source(name);
   if (found.several || found.added || file->text.size() > bytes_left_ || !files.is_its_own(name, *file)) return true;
   found.added = true;
   bytes_left_ -= file->text.size();

@@ -41,7 +41,7 @@ class SourceCollector {
     std::set<std::string> names;
   };
   struct Found {
-    FileId id;
+    system::FileIdentity identity;
     bool added = false, several = false;
   };
   // False: there is no such file now.
