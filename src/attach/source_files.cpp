@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <span>
 
 #include "attach/rooted_file.h"
@@ -14,10 +15,12 @@
 namespace luaspy {
 namespace {
 
+std::int64_t ns_of(const timespec& time) { return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec; }
+
 std::int64_t now_ns(clockid_t clock) {
   timespec time{};
   ::clock_gettime(clock, &time);
-  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+  return ns_of(time);
 }
 
 // proc(5): (22) starttime, in ticks since boot. Field 3 is the first after the name.
@@ -33,14 +36,15 @@ std::int64_t start_of(pid_t pid) {
 
 }  // namespace
 
-SourceFiles::SourceFiles(pid_t pid) : SourceFiles(pid, start_of(pid)) {}
+SourceFiles::SourceFiles(pid_t pid) : SourceFiles(pid, start_of(pid), false) {}
 
-SourceFiles::SourceFiles(pid_t pid, std::int64_t started_ns) : pid_(pid), started_ns_(started_ns) {}
+SourceFiles::SourceFiles(pid_t pid, std::int64_t started_ns, bool may_be_copies)
+    : pid_(pid), started_ns_(started_ns), may_be_copies_(may_be_copies) {}
 
-SourceFiles SourceFiles::of_core(std::int64_t known_until_ns) { return {::getpid(), known_until_ns}; }
+SourceFiles SourceFiles::of_core(std::int64_t known_until_ns) { return {::getpid(), known_until_ns, true}; }
 
 SourceFiles SourceFiles::after_end() const {
-  SourceFiles files(::getpid(), started_ns_);
+  SourceFiles files(::getpid(), started_ns_, false);
   files.owner_ = owner_;
   // Without root's rights luaspy has those that it gave to what it started.
   if (!owner_ && ::geteuid() != 0) files.owner_ = credentials_of(::getpid());
@@ -75,8 +79,9 @@ std::optional<SourceFiles::File> SourceFiles::read(const std::string& name) cons
   if (file.text.empty()) return std::nullopt;
   constexpr std::int64_t resolution_ns = 20'000'000;  // of both times: a clock tick of 10 ms, and the resolution of the
                                                       // file system
-  file.changed = started_ns_ != 0 && status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec >
-                                         started_ns_ + resolution_ns;
+  const std::int64_t written_ns = ns_of(status.st_mtim);
+  const std::int64_t changed_ns = may_be_copies_ ? written_ns : std::max(written_ns, ns_of(status.st_ctim));
+  file.changed = started_ns_ != 0 && changed_ns - resolution_ns > started_ns_;
   file.identity = identity_of(opened).value_or(system::FileIdentity());
   return file;
 }

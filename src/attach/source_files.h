@@ -15,9 +15,13 @@ namespace luaspy {
 
 class SourceFiles : public SourceTexts {
  public:
+  // Those of a process. A file counts as changed if its contents were written after the process
+  // started, or its inode was changed (st_ctim): a package manager, `cp -p` and `rsync -t` give a new
+  // file the time of an old one. So a file counts as changed, too, after chmod or a new hard link.
   explicit SourceFiles(pid_t pid);
-  // Files as luaspy itself finds them; those written after `known_until_ns` (real-time clock) count
-  // as changed.
+  // Files as luaspy itself finds them, for a core file. Those whose contents were written after
+  // `known_until_ns` (real-time clock) count as changed. They may be copies on another machine,
+  // which say no more than that.
   static SourceFiles of_core(std::int64_t known_until_ns);
 
   // The same files as luaspy itself finds them: of a process that luaspy started in its own working
@@ -26,7 +30,7 @@ class SourceFiles : public SourceTexts {
 
   struct File {
     std::string text;      // without a byte order mark
-    bool changed = false;  // the file was written after the process started, so what runs may differ
+    bool changed = false;  // since the process started, so what runs may differ
     system::FileIdentity identity;
   };
   // A file named as in Frame::file. nullopt: it does not exist, cannot be read, is not a regular
@@ -44,10 +48,11 @@ class SourceFiles : public SourceTexts {
   std::optional<std::string> text(const std::string& file) override;
 
  private:
-  SourceFiles(pid_t pid, std::int64_t started_ns);
+  SourceFiles(pid_t pid, std::int64_t started_ns, bool may_be_copies);
 
   pid_t pid_;
   std::int64_t started_ns_;  // of the real-time clock; 0 if unknown
+  bool may_be_copies_;       // their inodes are of another time
   std::optional<Credentials> owner_;
   bool has_ended_ = false;
   std::size_t bytes_left_ = std::size_t{256} << 20;

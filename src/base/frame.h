@@ -55,6 +55,8 @@ struct Frame {
     start,  // what runs before main(), or before the function of a thread; and lua.c's frames before its script
   };
   Part part = Part::program;
+  bool own_name = false;  // lua: it is known where the function lives (luastate/function_name.h), so this is its name,
+                          // whatever others of the same source are called; false: what the source or the caller says
   int twin = 0;  // lua: its number, from 2 on, among functions that begin on the same line and have the same name; 0
                  // for the first or only one
 

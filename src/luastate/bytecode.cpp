@@ -38,8 +38,6 @@ class NameSearch {
   int argument_a(int pc) const { return encoding_.a.of(code(pc)); }
   int argument_c(int pc) const { return encoding_.c.of(code(pc)); }
 
-  std::string event_name(std::string_view event) const { return std::string(encoding_.event_prefix).append(event); }
-
   // ldebug.c, getobjname: what register `reg` holds just before instruction `pc`.
   std::optional<CallName> value(int pc, int reg) {
     Variable variable = find(pc, reg);
@@ -369,6 +367,9 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
   NameSearch search(caller);
   if (!search.contains(pc)) return std::nullopt;
   const Opcode& opcode = search.opcode(pc);
+  const auto metamethod = [](std::string_view event) {
+    return CallName{"metamethod", std::string("__").append(event)};
+  };
   switch (opcode.calls) {
     case Calls::nobody:
       return std::nullopt;
@@ -376,44 +377,17 @@ std::optional<CallName> callee_name(const Prototype& caller, int pc) {
     case Calls::tail_value:
       return search.value(pc, search.argument_a(pc));
     case Calls::generator:
-      return search.value(pc, search.argument_a(pc) - encoding_of(caller.bytecode).generator_below);
     case Calls::iterator:
-      return CallName{iterator_name, iterator_name.data()};
+      return CallName{iterator_name, std::string(iterator_name)};
     case Calls::event:
-      return CallName{"metamethod", search.event_name(opcode.event)};
+      return metamethod(opcode.event);
     case Calls::event_in_c: {
       const auto number = static_cast<std::size_t>(search.argument_c(pc));
       const auto events = encoding_of(caller.bytecode).events;
-      if (number >= events.size()) return std::nullopt;
-      return CallName{"metamethod", search.event_name(events[number])};
+      return number < events.size() ? std::optional(metamethod(events[number])) : std::nullopt;
     }
   }
   return std::nullopt;
-}
-
-std::string called_name(const Prototype& caller, int pc) {
-  NameSearch search(caller);
-  if (!search.contains(pc)) return {};
-  const Opcode& opcode = search.opcode(pc);
-  const auto metamethod = [](std::string_view event) { return "__" + std::string(event); };
-  switch (opcode.calls) {
-    case Calls::generator:
-    case Calls::iterator:
-      return std::string(iterator_name);
-    case Calls::event_in_c: {
-      const auto number = static_cast<std::size_t>(search.argument_c(pc));
-      const auto events = encoding_of(caller.bytecode).events;
-      return number < events.size() ? metamethod(events[number]) : std::string();
-    }
-    case Calls::nobody:
-    case Calls::event:
-      return opcode.event.empty() ? std::string() : metamethod(opcode.event);
-    case Calls::value:
-    case Calls::tail_value:
-      break;
-  }
-  std::optional<CallName> name = callee_name(caller, pc);
-  return name ? std::move(name->name) : std::string();
 }
 
 namespace {

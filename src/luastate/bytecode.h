@@ -17,17 +17,14 @@ struct CallName {
   std::string name;
 };
 
-// The name of the function that instruction `pc` of `caller` is calling; nullopt where ldebug.c or
-// lj_debug.c finds none. `pc` is an index into caller.code; anything out of range is nullopt.
-// Bounded work on any bytecode.
-std::optional<CallName> callee_name(const Prototype& caller, int pc);
-
 inline constexpr std::string_view iterator_name = "for iterator";
 
-// The same as names show it, which is the same in every Lua: a metamethod is `__add`, and what a
-// `for` calls is `for iterator`. 5.1 does not name metamethods; here the instruction does. Empty if
-// there is none.
-std::string called_name(const Prototype& caller, int pc);
+// The name of the function that instruction `pc` of `caller` is calling; nullopt where ldebug.c or
+// lj_debug.c finds none. What they call differently is the same here in every Lua: a metamethod is
+// `__add` (5.1 does not name it, 5.4 calls it `add`), and what a `for` calls is `for iterator` (5.1
+// and LuaJIT call it like any value). `pc` is an index into caller.code; anything out of range is
+// nullopt. Bounded work on any bytecode.
+std::optional<CallName> callee_name(const Prototype& caller, int pc);
 
 // LuaJIT: the path to what instruction `pc` of `caller` calls, found by the same instructions that
 // callee_name() follows. For other bytecode the root is unknown.

@@ -11,7 +11,20 @@ namespace {
 
 constexpr std::size_t most_depth = 200;  // llimits.h, LUAI_MAXCCALLS: of nested constructs
 constexpr std::size_t most_definitions = 1 << 16;
-constexpr std::size_t longest_name = 120, longest_key = 40;
+constexpr std::size_t longest_key = 40;  // bytes, in brackets
+
+// Names are paths: `a.b`, `a["b c"].d`. One that cannot be shown, or would be longer than a name may
+// be, is empty, and so is what would follow it. So the names of all definitions take a bounded
+// multiple of the source's size.
+void extend(std::string& path, std::string_view separator, std::string_view key) {
+  if (path.empty()) return;
+  if (key.empty() || path.size() + separator.size() + key.size() > longest_definition) path.clear();
+  else path.append(separator).append(key);
+}
+
+std::string new_path(std::string_view name) {
+  return name.size() <= longest_definition ? std::string(name) : std::string();
+}
 
 // An expression or a list of them that a name waits for, and the names that were read since.
 //
@@ -198,10 +211,10 @@ class Finder {
 
   // Of a key as it is written in a table constructor: `name`, or `["…"]`.
   static std::string joined(std::string_view table, std::string_view key) {
-    if (table.empty()) return std::string(key);
+    if (table.empty()) return new_path(key);
     std::string whole(table);
-    if (!key.starts_with('[')) whole += '.';
-    return whole.append(key);
+    extend(whole, key.starts_with('[') ? "" : ".", key);
+    return whole;
   }
 
   bool is_after_path() const { return previous_.kind == Token::Kind::name || previous_.is("]"); }
@@ -214,13 +227,11 @@ class Finder {
     Scope& now = scope();
     if (previous_.is("<") && (token_.text == "const" || token_.text == "close")) return;
     if (previous_.is(".") || previous_.is(":")) {
-      if (!now.list.empty() && !now.list.back().empty() && now.list.back().size() < longest_name)
-        now.list.back().append(previous_.text).append(token_.text);
-      else spoil_path();
+      if (!now.list.empty()) extend(now.list.back(), previous_.text, token_.text);
       return;
     }
     if (!previous_.is(",") || now.kind == Scope::Kind::table) now.list.clear();
-    if (token_.text.size() <= longest_name) now.list.emplace_back(token_.text);
+    now.list.push_back(new_path(token_.text));
     now.path_is_value = now.at_value;
     now.at_value = false;
   }
@@ -265,8 +276,7 @@ class Finder {
     else if (!brackets.content.empty()) key = fmt::format("[{}]", brackets.content);
     const bool begins = now.kind == Scope::Kind::table && now.targets.empty() && now.list.empty();
     if (begins) now.list = {key};
-    else if (!now.list.empty() && (key.empty() || now.list.back().empty() || now.list.back().size() > longest_name))
-      spoil_path();
+    else if (!now.list.empty() && (key.empty() || now.list.back().empty())) spoil_path();
     else if (!now.list.empty()) now.list.back() = joined(now.list.back(), key);
     return true;
   }
@@ -283,9 +293,13 @@ class Finder {
     bool has_self = false;
     if (is_statement) {
       outer.forget();
-      for (; token_.kind == Token::Kind::name || token_.is(".") || token_.is(":"); token_ = tokens_.next()) {
+      definition.name = new_path(token_.text);
+      for (token_ = tokens_.next(); token_.is(".") || token_.is(":"); token_ = tokens_.next()) {
         has_self |= token_.is(":");
-        if (definition.name.size() < longest_name) definition.name.append(token_.text);
+        const std::string_view separator = token_.text;
+        token_ = tokens_.next();
+        if (token_.kind != Token::Kind::name) return false;
+        extend(definition.name, separator, token_.text);
       }
     } else if (outer.at_value) {
       definition.name = outer.target();

@@ -1,13 +1,16 @@
 #pragma once
 // The functions of a Lua source text, with the names that the text itself gives them. A pure
-// function of the text, which may be anything: the work is linear in its size, and nesting is
-// bounded.
+// function of the text, which may be anything: work and memory are linear in its size, and nesting
+// is bounded.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace luaspy {
+
+inline constexpr std::size_t longest_definition = 120;  // bytes of a name
 
 struct Definition {
   // As the compiler counts them (lparser.c, body; lj_parse.c, parse_body): `line` is that of
@@ -15,7 +18,8 @@ struct Definition {
   int line = 0, last_line = 0;
   int parameters = 0;  // with the self of a method, without varargs
   int parent = -1;     // the definition around it; -1: the main chunk
-  // "f", "M.f", "Account:audit", "handlers[\"GET /\"].run"; empty: the text gives it no name.
+  // "f", "M.f", "Account:audit", "handlers[\"GET /\"].run"; empty: the text gives it no name, or one
+  // of more than longest_definition bytes.
   std::string name;
 };
 

@@ -31,22 +31,23 @@ const LoadedFunctions::Name& best_name(const std::vector<LoadedFunctions::Name>&
 
 }  // namespace
 
-std::string function_name(const LoadedFunctions::Function* loaded, const LoadedFunctions::Name* own,
-                          std::string_view definition, bool takes_self) {
-  const bool is_shared = loaded == nullptr || loaded->is_shared || loaded->names.empty();
-  if (is_shared && (own == nullptr || !definition.empty())) return std::string(definition);
+FunctionName function_name(const LoadedFunctions::Function* loaded, const LoadedFunctions::Name* own,
+                           std::string_view definition, bool takes_self) {
+  const bool is_known = loaded != nullptr && !loaded->names.empty(), is_shared = !is_known || loaded->is_shared;
+  if (is_shared && (own == nullptr || !definition.empty()))
+    return {std::string(definition), is_known && !definition.empty()};
   const PathParts parts = path_parts(definition);
   const LoadedFunctions::Name& name = is_shared ? *own : best_name(loaded->names, parts);
   const std::string_view word = last_word(parts.table);
-  if (names_a_class(word) && (word == parts.table || word != last_word(name.table))) return std::string(definition);
-  return name_in_table(name.table, name.key, takes_self || definition.find(':') != definition.npos);
+  if (names_a_class(word) && (word == parts.table || word != last_word(name.table)))
+    return {std::string(definition), true};
+  return {name_in_table(name.table, name.key, takes_self || definition.find(':') != definition.npos), true};
 }
 
 std::string c_function_name(const LoadedFunctions::Function* loaded) {
   if (loaded == nullptr || loaded->is_shared || loaded->names.empty()) return {};
   const LoadedFunctions::Name& name = loaded->names.front();
-  constexpr int of_objects = 3;  // loaded_functions.h
-  return name_in_table(name.table, name.key, name.level == of_objects);
+  return name_in_table(name.table, name.key, name.level == LoadedFunctions::Level::object);
 }
 
 }  // namespace luaspy

@@ -20,10 +20,14 @@
 
 namespace luaspy {
 
-// 1 and 2. Empty if there is neither. `own`: the name of this closure if it is known; `definition`:
-// empty if it is not known.
-std::string function_name(const LoadedFunctions::Function* loaded, const LoadedFunctions::Name* own,
-                          std::string_view definition, bool takes_self);
+// 1 and 2.
+struct FunctionName {
+  std::string text;     // empty if there is neither
+  bool is_own = false;  // it is known where the function lives (Frame::own_name); of a wrapper: in several places
+};
+// `own`: the name of this closure if it is known; `definition`: empty if it is not known.
+FunctionName function_name(const LoadedFunctions::Function* loaded, const LoadedFunctions::Name* own,
+                           std::string_view definition, bool takes_self);
 
 // The same for a C function.
 std::string c_function_name(const LoadedFunctions::Function* loaded);

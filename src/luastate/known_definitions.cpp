@@ -1,6 +1,8 @@
 #include "luastate/known_definitions.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 namespace luaspy {
 namespace {
@@ -14,30 +16,47 @@ bool fits(const Definition& definition, const Prototype& prototype) {
 
 }  // namespace
 
-std::vector<Definition> KnownDefinitions::read(const Prototype& prototype, const Lua& lua, const Memory& memory) {
+std::span<const Definition> KnownDefinitions::in_text_of(const Prototype& prototype, std::uint64_t mark, const Lua& lua,
+                                                         const Memory& memory) {
   const std::string& source = prototype.source;
-  if (source.starts_with('@')) {
-    const auto text = files_ != nullptr ? files_->text(source.substr(1)) : std::nullopt;
-    return text ? definitions(*text) : std::vector<Definition>();
-  }
+  if (source.starts_with('@')) return in_file(source.substr(1));
   if (source.starts_with('=') || prototype.source_string == 0) return {};
-  if (source.size() < string_limit) return definitions(source);
+  if (source.size() < string_limit) return in_text(source);  // this is all of it
+  // Another string may be at that address since the Proto was read.
   const auto text = read_string(memory, lua, prototype.source_string, most_text_bytes);
-  return text ? definitions(*text) : std::vector<Definition>();
+  if (!text || !text->starts_with(source) || lua.mark(memory, prototype.address) != mark) return {};
+  return in_text(*text);
 }
 
-const std::vector<Definition>& KnownDefinitions::in_text_of(const Prototype& prototype, const Lua& lua,
-                                                            const Memory& memory) {
-  std::string key = prototype.source;
-  if (!key.starts_with('@')) key += '\0' + std::to_string(prototype.source_string);
-  if (const auto known = texts_.find(key); known != texts_.end()) return known->second;
-  if (texts_.size() >= most_texts || kept_ >= most_definitions_kept) texts_.clear(), kept_ = 0;
-  const std::vector<Definition>& found = texts_[key] = read(prototype, lua, memory);
+std::span<const Definition> KnownDefinitions::in_file(const std::string& name) {
+  if (files_ == nullptr) return {};
+  if (const auto known = by_file_.find(name); known != by_file_.end()) return known->second;
+  const std::optional<std::string> text = files_->text(name);
+  std::vector<Definition> found = text ? definitions(*text) : std::vector<Definition>();
+  make_room();
+  return keep(by_file_[name], std::move(found));
+}
+
+std::span<const Definition> KnownDefinitions::in_text(std::string_view text) {
+  const std::size_t hash = std::hash<std::string_view>()(text);
+  if (const auto known = by_text_.find(hash); known != by_text_.end()) return known->second;
+  make_room();
+  return keep(by_text_[hash], definitions(text));
+}
+
+void KnownDefinitions::make_room() {
+  if (by_file_.size() + by_text_.size() < most_texts && kept_ < most_definitions_kept) return;
+  by_file_.clear(), by_text_.clear();
+  kept_ = 0;
+}
+
+std::span<const Definition> KnownDefinitions::keep(std::vector<Definition>& place, std::vector<Definition> found) {
   kept_ += found.size();
-  return found;
+  place = std::move(found);
+  return place;
 }
 
-int find_definition(const std::vector<Definition>& all, const Prototype& prototype, const Siblings* siblings) {
+int find_definition(std::span<const Definition> all, const Prototype& prototype, const Siblings* siblings) {
   const auto number_of = [&](const Definition& definition) { return static_cast<int>(&definition - all.data()); };
   const Definition* only = nullptr;
   int count = 0;

@@ -1,13 +1,10 @@
 #include "luastate/names.h"
 
 #include <algorithm>
-#include <bit>
-#include <map>
 #include <utility>
 
 #include "base/text.h"
 #include "luastate/bytecode.h"
-#include "luastate/function_name.h"
 #include "luastate/lua.h"
 
 namespace luaspy {
@@ -59,7 +56,8 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
   const auto [known, is_new] = from->callees.try_emplace(pc);
   Called& called = known->second;
   if (is_new) {
-    called.name = printable(called_name(*from->prototype, pc));
+    const std::optional<CallName> name = callee_name(*from->prototype, pc);
+    called.name = name ? printable(name->name) : std::string();
     called.path = callee_path(*from->prototype, pc);
     called.is_general = called.name == iterator_name || called.name.starts_with("__");
   }
@@ -110,25 +108,22 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
     frame.file = known->file;
     frame.line_defined = proto.line_defined;
     frame.line = proto.line(call.index_of(pc));
-    settle_identity(context.lua, *known);
+    settle(context.lua, *known);
     if (!proto.is_main() && proto.line_defined != 0) frame.prototype = known->identity;
-    frame.name = proto.is_main() ? "main chunk" : lua_name(context, *known, call, caller);
+    FunctionName name = proto.is_main() ? FunctionName{"main chunk"} : lua_name(context, *known, call, caller);
+    frame.name = std::move(name.text), frame.own_name = name.is_own;
   }
   if (frame.name.empty() || frame.name == "?") frame.name = "function";
   return frame;
 }
 
-std::string Names::lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller) {
-  const auto where_it_lives = [&] {
-    const LoadedFunctions::Function* const loaded = loaded_.lua_function(call.proto, call.mark);
-    return function_name(loaded, loaded_.closure(call.closure, call.proto, call.mark), entry.defined_as,
-                         entry.prototype->takes_self());
-  };
-  if (loaded_.lua_function(call.proto, call.mark) == nullptr &&
-      may_read_loaded(context, !std::exchange(entry.was_missed, true)))
-    read_loaded(context.lua, context.G);
-  std::string name = where_it_lives();
-  return !name.empty() ? name : called_as(context, call, caller);
+FunctionName Names::lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller) {
+  const auto known = [&] { return loaded_.lua_function(call.proto, call.mark); };
+  if (!stands_still_ && known() == nullptr)
+    loaded_.read_for_miss(context.lua, memory_, context.G, !std::exchange(entry.was_missed, true));
+  FunctionName name = function_name(known(), loaded_.closure(call.closure, call.proto, call.mark), entry.defined_as,
+                                    entry.prototype->takes_self());
+  return !name.text.empty() ? std::move(name) : FunctionName{called_as(context, call, caller)};
 }
 
 std::string Names::c_name(const Context& context, const LuaCall& call, const LuaCall* caller) {
@@ -148,7 +143,7 @@ std::string Names::iterator_of(const Context& context, const LuaCall& call, cons
   constexpr Address near = 64 << 10, beside = 1 << 10;  // bytes
   if (const auto known = iterators_.find(call.key); known != iterators_.end()) return std::string(known->second);
   const auto is_near = [&](const char* table, const char* key, Address most) {
-    const Address maker = loaded_.c_function_named(table, key);
+    const Address maker = loaded_.c_function_named(context.G, table, key);
     return maker != 0 && call.key - maker + most <= 2 * most;
   };
   const auto keep = [&](std::string_view name) { return std::string(iterators_[call.key] = name); };
@@ -204,85 +199,30 @@ std::string Names::loaded_name(const Context& context, Address key_or_proto) {
     return found;
   };
   const LoadedFunctions::Function* found = known();
-  if (found == nullptr && may_read_loaded(context, false)) {
-    read_loaded(context.lua, context.G);
+  if (found == nullptr && !stands_still_ && loaded_.read_for_miss(context.lua, memory_, context.G, false))
     found = known();
-  }
   return c_function_name(found);
-}
-
-// A module may have been loaded since. So all is read again if a function is not there that is seen
-// for the first time, but in no more than 1 % of the time. And tables may change: it is read ever
-// more rarely for functions that were not there before, after 1, 4, 16, 64 … misses.
-bool Names::may_read_loaded(const Context& context, bool is_new) {
-  constexpr std::size_t most_states = 256;
-  constexpr int one_percent = 100;
-  if (stands_still_) return false;
-  if (misses_.size() >= most_states && !misses_.contains(context.G)) misses_.clear();
-  const unsigned misses = ++misses_[context.G];
-  news_ |= is_new;
-  if (news_ && Clock::now() - read_at_ >= one_percent * read_for_) return true;
-  if (reads_left_ == 0 || !std::has_single_bit(misses) || std::countr_zero(misses) % 2 != 0) return false;
-  --reads_left_;
-  return true;
-}
-
-void Names::read_loaded(const Lua& lua, Address G) {
-  const Clock::time_point start = Clock::now();
-  loaded_.read(lua, memory_, G);
-  read_at_ = Clock::now();
-  read_for_ = read_at_ - start;
-  news_ = false;
 }
 
 // The functions inside this one are numbered before the first of them is asked for, if this one is
 // named first. So callers must be named before their callees.
-void Names::settle_identity(const Lua& lua, Entry& entry) {
+void Names::settle(const Lua& lua, Entry& entry) {
+  if (entry.is_settled || (stands_still_ && entry.identity != 0)) return;
   Prototype& prototype = *entry.prototype;
-  const int definition = stands_still_ || entry.is_defined ? Siblings::unknown : find_definition_of(lua, entry);
-  if (entry.identity != 0) return;
-  tell_children_apart(lua, prototype, prototype.is_main() ? -1 : definition);
+  const std::uint32_t identity = prototype.identity();
+  const Twins::Twin* const twin = twins_.find(prototype.address, identity);
+  // Functions of one line may have the same code, too.
+  entry.identity = std::max(identity + (twin != nullptr ? twin->number : 0), std::uint32_t{1});
+  int definition = prototype.is_main() ? Siblings::main_chunk : Siblings::unknown;
+  if (!stands_still_ && !prototype.is_main() && prototype.line_defined != 0) {
+    const std::span<const Definition> all = definitions_.in_text_of(prototype, entry.mark, lua, memory_);
+    definition = find_definition(all, prototype, twin != nullptr ? &twin->siblings : nullptr);
+    if (definition >= 0) entry.defined_as = printable(all[static_cast<std::size_t>(definition)].name);
+  }
+  twins_.read_children(lua, memory_, prototype, entry.mark, definition);
+  if (stands_still_) return;
+  entry.is_settled = true;
   prototype.children.clear();
-  entry.identity = prototype.identity();
-  const auto twin = twins_.find(prototype.address);
-  if (twin != twins_.end() && twin->second.identity == entry.identity)
-    entry.identity = std::max(entry.identity + twin->second.number, std::uint32_t{1});
-}
-
-int Names::find_definition_of(const Lua& lua, Entry& entry) {
-  const Prototype& prototype = *entry.prototype;
-  entry.is_defined = true;
-  if (prototype.is_main() || prototype.line_defined == 0) return Siblings::unknown;
-  const std::vector<Definition>& all = definitions_.in_text_of(prototype, lua, memory_);
-  const auto twin = twins_.find(prototype.address);
-  const int found = find_definition(all, prototype, twin != twins_.end() ? &twin->second.siblings : nullptr);
-  if (found >= 0) entry.defined_as = printable(all[static_cast<std::size_t>(found)].name);
-  return found;
-}
-
-// Functions on one line may also have the same code. Then only their order in the source
-// distinguishes them.
-void Names::tell_children_apart(const Lua& lua, const Prototype& parent, int definition) {
-  constexpr std::size_t most_read = 512, most_twins = 1 << 14;
-  if (parent.children.size() < 2 || twins_.size() >= most_twins) return;
-  std::vector<std::int32_t> lines;
-  std::unordered_map<std::int32_t, int> on_line;
-  for (const Address child : parent.children) {
-    lines.push_back(lua.line_defined(memory_, child).value_or(-1));
-    ++on_line[lines.back()];
-  }
-  std::map<std::pair<std::int32_t, std::uint32_t>, std::uint32_t> same;  // by line and identity
-  std::unordered_map<std::int32_t, int> before;                          // by line
-  std::size_t read = 0;
-  for (std::size_t i = 0; i < lines.size() && read < most_read; ++i) {
-    if (lines[i] < 0 || on_line[lines[i]] < 2) continue;
-    ++read;
-    const int number = before[lines[i]]++;
-    const std::optional<Prototype> child = lua.prototype(memory_, parent.children[i]);
-    if (!child) continue;
-    const std::uint32_t identity = child->identity();
-    twins_[child->address] = {identity, same[{lines[i], identity}]++, {definition, number, on_line[lines[i]]}};
-  }
 }
 
 }  // namespace luaspy

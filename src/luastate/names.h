@@ -3,15 +3,16 @@
 // memory, which may have changed since. So everything is cached by address, checked against what the
 // stop saw, and read again if it differs.
 
-#include <chrono>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "base/frame.h"
+#include "luastate/function_name.h"
 #include "luastate/known_definitions.h"
 #include "luastate/loaded_functions.h"
 #include "luastate/prototype.h"
+#include "luastate/twins.h"
 #include "luastate/value.h"
 #include "luastate/value_path.h"
 #include "luastate/walk.h"
@@ -37,7 +38,8 @@ class Names {
   };
 
   // The Lua function of `call`; nullptr if its Proto no longer exists, since the collector may free
-  // it once the function has returned. Valid until the next call of prototype().
+  // it once the function has returned. Valid until the next call of any other function of this, and
+  // without its `children` if frame() was called for it before.
   const Prototype* prototype(const Lua& lua, const LuaCall& call);
 
   // `call` as a frame. `caller` is the call outside of it in the same coroutine, nullptr if there
@@ -56,9 +58,12 @@ class Names {
   // if it is not there.
   std::string loaded_name(const Context& context, Address key_or_proto);
 
-  // Reading package.loaded takes milliseconds, so it is not read while a thread is stopped, and
-  // neither are source files: call this before the stop.
-  void read_loaded(const Lua& lua, Address G);
+  // Reads package.loaded now, which takes milliseconds. Needed only before stand_still(true): else
+  // it is read when a function is asked for that is not known.
+  void read_loaded(const Lua& lua, Address G) { loaded_.read(lua, memory_, G); }
+  // Does the whole target stand still from now on, waiting for luaspy? As long as it does, neither
+  // package.loaded nor source texts are read: names are made of what is known. A function that is
+  // first seen then is looked for when it is next named. Call with false when the target runs again.
   void stand_still(bool still) { stands_still_ = still; }
 
  private:
@@ -80,40 +85,24 @@ class Names {
     std::uint32_t identity = 0;               // Frame.prototype; 0: not computed yet
     std::string file;                         // chunk_name() of its source
     std::string defined_as;                   // the name in its Definition
-    bool is_defined = false;                  // its Definition was searched
+    bool is_settled = false;                  // its Definition was searched, and its functions were told apart
     bool was_missed = false;                  // it was not in package.loaded when it was first looked for
   };
   Entry* entry(const Lua& lua, const LuaCall& call);
-  std::string lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller);
+  FunctionName lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller);
   std::string c_name(const Context& context, const LuaCall& call, const LuaCall* caller);
   std::string iterator_of(const Context& context, const LuaCall& call, const std::string& called);
   std::pair<Value::Type, Value::Type> first_upvalues(const Context& context, const LuaCall& call) const;
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
-  bool may_read_loaded(const Context& context, bool is_new);
-  void settle_identity(const Lua& lua, Entry& entry);
-  int find_definition_of(const Lua& lua, Entry& entry);
-  void tell_children_apart(const Lua& lua, const Prototype& parent, int definition);
+  void settle(const Lua& lua, Entry& entry);
 
   const Memory& memory_;
   std::unordered_map<Address, Entry> prototypes_;  // by Proto
   LoadedFunctions loaded_;
   KnownDefinitions definitions_;
   std::unordered_map<Address, std::string_view> iterators_;  // by LuaCall.key: a few, near functions of Lua's library
-  // Functions that begin on the same line of one parent. Those that have the same code, too, are
-  // numbered: the second one gets 1.
-  struct Twin {
-    std::uint32_t identity = 0, number = 0;
-    Siblings siblings;
-  };
-  std::unordered_map<Address, Twin> twins_;  // by Proto
-  // package.loaded is read again for functions that are not in it, but not without end.
-  using Clock = std::chrono::steady_clock;
-  std::unordered_map<Address, unsigned> misses_;  // by global_State
-  int reads_left_ = 256;
-  bool news_ = false;  // a function that was not in it was seen for the first time since it was read
-  Clock::time_point read_at_{};
-  Clock::duration read_for_{};
+  Twins twins_;
   bool stands_still_ = false;
 };
 

@@ -58,7 +58,7 @@ enum class Calls : std::uint8_t {
   nobody,
   value,       // what is in A; a Lua function then runs in the same luaV_execute (lvm.c)
   tail_value,  // the same, but the callee replaces the caller
-  generator,   // 5.1, LuaJIT: the iterator, named like any value
+  generator,   // 5.1, LuaJIT: the iterator, which is in a register
   iterator,    // 5.2 and later: named "for iterator"
   event,       // a metamethod, if it calls anything
   event_in_c,  // the metamethod whose number (ltm.h, TMS) is in C
@@ -119,7 +119,6 @@ struct Encoding {
   bool takes_jumps;
   // 5.1: the active locals are those at the call, not those where the register was set.
   bool names_at_call;
-  std::string_view event_prefix;
   std::span<const std::string_view> events{};  // for Calls::event_in_c, by number
   // LuaJIT: the instruction that set a register is searched backwards from the call, ignoring
   // jumps.
@@ -152,11 +151,6 @@ constexpr Opcode flows(std::string_view name, Flow flow, Sets changed = Sets::no
 // The same opcode, marked as one that may call a metamethod.
 constexpr Opcode event(std::string_view event_name, Opcode opcode) {
   opcode.calls = Calls::event;
-  opcode.event = event_name;
-  return opcode;
-}
-// The same in a Lua whose ldebug.c does not name metamethods.
-constexpr Opcode unnamed_event(std::string_view event_name, Opcode opcode) {
   opcode.event = event_name;
   return opcode;
 }

@@ -20,9 +20,11 @@ constexpr bool is_letter(char c) {
 }  // namespace
 
 bool is_name(std::string_view text) {
-  return !text.empty() && is_letter(text[0]) &&
-         std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); }) &&
-         std::ranges::find(keywords, text) == keywords.end();
+  constexpr std::string_view keyword_since_52 = "goto";
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  return !text.empty() && !is_digit(text[0]) &&
+         std::ranges::all_of(text, [&](char c) { return is_ascii(c) && (is_letter(c) || is_digit(c)); }) &&
+         std::ranges::find(keywords, text) == keywords.end() && text != keyword_since_52;
 }
 
 Tokens::Tokens(std::string_view source) : source_(source) {

@@ -40,8 +40,9 @@ class Tokens {
   int line_ = 1;
 };
 
-// Not a keyword of 5.1 to 5.5, and made of letters, digits and underscores (also of bytes above
-// 127, as LuaJIT has it).
+// Can `text` be a name in every Lua? It is made of letters, digits and underscores of ASCII (LuaJIT
+// takes bytes above 127 as well), and no keyword of 5.1 to 5.5. (`global` is a name in 5.5, too, as
+// it is built by default.)
 bool is_name(std::string_view text);
 
 }  // namespace luaspy

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
 #include "base/text.h"
 #include "luastate/strings.h"
+#include "luastate/tokens.h"
 
 namespace luaspy {
 namespace {
@@ -16,18 +16,6 @@ namespace {
 constexpr std::size_t name_bytes = 60;         // limit for a metatable's name
 constexpr std::uint64_t most_named = 1 << 13;  // slots of the registry that are visited for names of metatables
 constexpr std::uint64_t most_peeked = 64;      // slots visited to see that a table is empty, and at least of any other
-
-bool is_identifier(std::string_view text) {
-  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", digits = "0123456789";
-  constexpr std::array keywords = {"and",      "break",  "do",   "else", "elseif", "end",  "false", "for",
-                                   "function", "goto",   "if",   "in",   "local",  "nil",  "not",   "or",
-                                   "repeat",   "return", "then", "true", "until",  "while"};
-  if (text.empty() || digits.find(text[0]) != std::string_view::npos) return false;
-  for (const std::string_view keyword : keywords) {
-    if (text == keyword) return false;
-  }
-  return text.find_first_not_of(std::string(letters) + std::string(digits)) == std::string_view::npos;
-}
 
 }  // namespace
 
@@ -155,7 +143,7 @@ void ValueText::append_key(std::string& text, const Value& key, std::uint64_t& n
   }
   if (key.type == Value::Type::string) {
     const std::optional<std::string> name = read_string(memory_, lua_, key.word, name_bytes);
-    if (name && is_identifier(*name) && string_length(memory_, lua_, key.word) == name->size()) {
+    if (name && is_name(*name) && string_length(memory_, lua_, key.word) == name->size()) {
       text += *name + " = ";
       return;
     }

@@ -88,7 +88,8 @@ void RawWriter::catch_up() {
     put(body_, file);
     put(body_, static_cast<std::uint64_t>(std::max(frame.line_defined, 0)));
     put(body_, static_cast<std::uint64_t>(std::max(frame.line, 0)));
-    if (frame.prototype != 0) put(body_, std::uint64_t{frame.prototype});
+    if (frame.prototype != 0 || frame.own_name) put(body_, std::uint64_t{frame.prototype});
+    if (frame.own_name) put(body_, raw::own_name);
     add_record(raw::frame, body_);
   }
   for (; nodes_ < stacks_.nodes().size(); ++nodes_) {

@@ -70,45 +70,48 @@ std::int64_t Profile::weight() const {
 std::int64_t Profile::total_losses() const { return std::accumulate(losses_.begin(), losses_.end(), std::int64_t{0}); }
 
 void Profile::settle_names() {
-  using Function = std::tuple<Frame::Kind, std::string, int, std::uint32_t>;
-  const auto is_named_by_callers = [](const Frame& frame) {
+  using Function = std::tuple<std::string, int, std::uint32_t>;  // file, line_defined and prototype
+  struct Names {
+    std::map<std::string, std::int64_t> given;  // by the source and by callers; with their points
+    std::map<std::string, int> shown;           // with their twins; the own ones first, then all
+    std::string given_name;                     // the one for all frames without their own
+  };
+  const auto may_be_given_a_name = [](const Frame& frame) {
     return frame.kind == Frame::Kind::lua && frame.line_defined != 0;
   };
-  const auto function_of = [](const Frame& frame) {
-    return Function(frame.kind, frame.file, frame.line_defined, frame.prototype);
-  };
+  const auto function_of = [](const Frame& frame) { return Function(frame.file, frame.line_defined, frame.prototype); };
   const std::vector<Frame>& frames = stacks_.frames();
   std::vector<std::int64_t> seen(frames.size());
   for (const auto& [id, amount] : stack_counts()) {
     for (const FrameId frame : stack(id)) seen[frame] += amount.samples;
   }
-  std::map<Function, std::map<std::string, std::int64_t>> names;
+  std::map<Function, Names> functions;
   for (FrameId id = 0; id < frames.size(); ++id) {
     const Frame& frame = frames[id];
+    if (!may_be_given_a_name(frame)) continue;
+    Names& names = functions[function_of(frame)];
     // A real name replaces "function" and the generic names of iterators and metamethods.
-    if (is_named_by_callers(frame))
-      names[function_of(frame)][frame.name] += frame.name == "function"       ? 0
-                                               : frame.name == "for iterator" ? 1
-                                                                              : 2 * seen[id];
+    if (frame.own_name) names.shown.try_emplace(frame.name);
+    else names.given[frame.name] += frame.name == "function" ? 0 : frame.name == "for iterator" ? 1 : 2 * seen[id];
   }
-  struct Settled {
-    std::string name;
-    int twin = 0;
-  };
-  std::map<Function, Settled> settled;
   std::map<std::tuple<std::string, int, std::string>, int> same;  // by file, line and name: how many functions
-  for (const auto& [function, candidates] : names) {
-    const std::string& name = std::ranges::max_element(candidates, {}, [](const auto& candidate) {
-                                return candidate.second;
-                              })->first;
-    const int count = ++same[{std::get<1>(function), std::get<2>(function), name}];
-    settled[function] = {name, count > 1 ? count : 0};
+  for (auto& [function, names] : functions) {
+    const auto& [file, line, prototype] = function;
+    if (names.shown.size() == 1) names.given_name = names.shown.begin()->first;
+    else if (!names.given.empty())
+      names.given_name = std::ranges::max_element(names.given, {}, [](const auto& each) { return each.second; })->first;
+    if (!names.given.empty()) names.shown.try_emplace(names.given_name);
+    for (auto& [name, twin] : names.shown) {
+      const int count = ++same[{file, line, name}];
+      twin = count > 1 ? count : 0;
+    }
   }
   settled_ = frames;
   for (Frame& frame : settled_) {
-    if (!is_named_by_callers(frame)) continue;
-    const Settled& as = settled.at(function_of(frame));
-    frame.name = as.name, frame.twin = as.twin;
+    if (!may_be_given_a_name(frame)) continue;
+    const Names& names = functions.at(function_of(frame));
+    if (!frame.own_name) frame.name = names.given_name;
+    frame.twin = names.shown.at(frame.name);
   }
 }
 

@@ -116,8 +116,10 @@ class Profile {
   const StopTimes& stops() const { return stops_; }
 
   // A Lua function is called by different names in different places (a global here, a local there).
-  // In a profile it has one name, the most frequent one. Functions that begin on the same line and
-  // have the same name are numbered. Call before writing.
+  // In a profile it has one name: where it lives (Frame::own_name), else the most frequent one.
+  // Several functions that live in different places may be of one prototype; each keeps its name
+  // then. Functions that begin on the same line and have the same name are numbered. Call before
+  // writing.
   void settle_names();
 
   // The facts from which doubts are derived (doubts.h).

@@ -31,6 +31,7 @@ inline constexpr std::uint64_t is_changed = 1;
 // Frame records.
 inline constexpr std::uint64_t line_is_near = 8;  // next to the kind, which takes the lower three bits
 inline constexpr int part_shift = 4;              // Frame::Part, two bits
+inline constexpr std::uint64_t own_name = 1;      // in the flags, the last field, which may be missing
 
 // A flame graph page carries its recording compressed (RFC 1952), in base64 (RFC 4648), between
 // page_mark and the next '<'.

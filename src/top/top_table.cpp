@@ -13,15 +13,16 @@ constexpr std::size_t most_functions = 50'000, most_entries = 500'000, most_thre
 std::uint64_t pair_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
 
 // A Lua function can have different names in different callers.
-bool is_named_by_callers(const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; }
+bool may_be_given_a_name(const Frame& frame) { return frame.kind == Frame::Kind::lua && frame.line_defined != 0; }
 
-bool is_same_function(const Frame& a, const Frame& b) {
+// Of one prototype, or the same C function.
+bool is_same_code(const Frame& a, const Frame& b) {
   return a.kind == b.kind && a.line_defined == b.line_defined && a.prototype == b.prototype && a.file == b.file &&
-         (is_named_by_callers(a) || a.name == b.name);
+         (may_be_given_a_name(a) || a.name == b.name);
 }
 
 std::size_t hash_of_function(const Frame& frame) {
-  std::size_t hash = std::hash<std::string>()(is_named_by_callers(frame) ? frame.file : frame.name);
+  std::size_t hash = std::hash<std::string>()(may_be_given_a_name(frame) ? frame.file : frame.name);
   hash = hash * 31 + static_cast<std::size_t>(frame.line_defined);
   hash = hash * 31 + frame.prototype;
   return hash * 31 + static_cast<std::size_t>(frame.kind);
@@ -51,11 +52,9 @@ TopTable::Index TopTable::index_of(const Thread& thread) {
 
 TopTable::Index TopTable::function_of(const Frame& frame) {
   const std::size_t hash = hash_of_function(frame);
-  const auto [first, last] = function_index_.equal_range(hash);
-  for (auto known = first; known != last; ++known) {
-    if (!is_same_function(counts_.functions[known->second], frame)) continue;
-    if (is_named_by_callers(frame)) note_name(known->second, frame.name);
-    return known->second;
+  if (const std::optional<Index> known = find_function(hash, frame)) {
+    if (may_be_given_a_name(frame)) note_name(*known, frame);
+    return *known;
   }
   if (counts_.functions.size() >= most_functions) return 0;
   const auto index = static_cast<Index>(counts_.functions.size());
@@ -64,8 +63,27 @@ TopTable::Index TopTable::function_of(const Frame& frame) {
   counts_.functions.back().line_is_near = false;
   names_.emplace_back();
   function_index_.emplace(hash, index);
-  if (is_named_by_callers(frame)) note_name(index, frame.name), tell_apart(index);
+  if (may_be_given_a_name(frame)) note_name(index, frame), tell_apart(index);
+  if (frame.own_name) ++own_names_;
   return index;
+}
+
+// As Profile::settle_names() does it: functions of one prototype that live in different places are
+// different ones. While only one such place is known, the function is that one.
+std::optional<TopTable::Index> TopTable::find_function(std::size_t hash, const Frame& frame) const {
+  std::optional<Index> given, own;  // the function without an own name, and the last one with such a name
+  int owners = 0;
+  const auto [first, last] = function_index_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    const Frame& other = counts_.functions[known->second];
+    if (!is_same_code(other, frame)) continue;
+    if (!may_be_given_a_name(frame) || (frame.own_name && other.own_name && frame.name == other.name))
+      return known->second;
+    if (other.own_name) own = known->second, ++owners;
+    else given = known->second;
+  }
+  if (!frame.own_name) return given || owners != 1 ? given : own;
+  return owners == 0 ? given : std::nullopt;
 }
 
 // Functions that begin on the same line and have the same name are numbered.
@@ -76,9 +94,17 @@ void TopTable::tell_apart(Index function) {
   frame.twin = count > 1 ? count : 0;
 }
 
-// Shows a function under its most frequent name. "function" and the generic names of iterators are
-// replaced by a real name.
-void TopTable::note_name(Index function, const std::string& name) {
+// Shows a function under its own name, else under its most frequent one. "function" and the generic
+// names of iterators are replaced by a real name.
+void TopTable::note_name(Index function, const Frame& frame) {
+  const std::string& name = frame.name;
+  Frame& its = counts_.functions[function];
+  if (frame.own_name && !its.own_name) {
+    const bool is_other = its.name != name;
+    its.own_name = true, its.name = name;
+    if (is_other) tell_apart(function);
+  }
+  if (its.own_name) return;
   auto& seen = names_[function].seen;
   auto known = std::ranges::find(seen, name, &std::pair<std::string, std::int64_t>::first);
   if (known == seen.end()) {
@@ -88,7 +114,7 @@ void TopTable::note_name(Index function, const std::string& name) {
   if (name == "function") return;
   if (name == "for iterator") known->second = 1;
   else known->second += 2;
-  std::string& shown = counts_.functions[function].name;
+  std::string& shown = its.name;
   if (shown == name) return;
   const auto best = std::ranges::find(seen, shown, &std::pair<std::string, std::int64_t>::first);
   if (best == seen.end() || best->second < known->second) shown = name, tell_apart(function);
@@ -116,6 +142,7 @@ TopTable::Index TopTable::entry_of(TopCounts::Entry::Kind kind, Index a, Index b
 std::shared_ptr<const TopTable::Path> TopTable::path_of(Index thread, const Stack& stack) {
   using Kind = TopCounts::Entry::Kind;
   auto path = std::make_shared<Path>();
+  path->own_names = own_names_;
   path->calls.reserve(stack.size());
   Index caller = 0;
   for (std::size_t depth = 0; depth < stack.size(); ++depth) {
@@ -165,7 +192,7 @@ void TopTable::add(const Thread& thread, std::int64_t passed_ns, const Sample& s
       memo.activity = activity_of(sample.vm_state);
       memo.quality = sample.quality;
       learn_from(memo.activity);
-      if (memo.path == nullptr || memo.stack != sample.stack) {
+      if (memo.path == nullptr || memo.path->own_names != own_names_ || memo.stack != sample.stack) {
         memo.stack = sample.stack;
         memo.path = path_of(index, sample.stack);
       }

@@ -56,6 +56,7 @@ class TopTable {
     std::vector<Call> calls;    // outermost first
     std::vector<Index> totals;  // each once
     Index own_function = 0, own_line = 0;
+    std::size_t own_names = 0;  // own_names_ when it was made
   };
   struct Look {
     std::int64_t end = 0, weight = 0;  // ns; end: on the clock of all ticks
@@ -81,11 +82,12 @@ class TopTable {
 
   Index index_of(const Thread& thread);
   Index function_of(const Frame& frame);
+  std::optional<Index> find_function(std::size_t hash, const Frame& frame) const;
   Index line_of(Index function, const Frame& frame);
   Index entry_of(TopCounts::Entry::Kind kind, Index a, Index b);
   std::shared_ptr<const Path> path_of(Index thread, const Stack& stack);
   void learn_from(Activity activity);
-  void note_name(Index function, const std::string& name);
+  void note_name(Index function, const Frame& frame);
   void tell_apart(Index function);
   void count(const Look& look, Member span, std::int64_t sign);
   void keep(Look look);
@@ -105,9 +107,10 @@ class TopTable {
   std::int64_t clock_ = 0;
   std::uint64_t tick_ = 1;
   std::size_t seen_ = 0;
-  bool ran_ = false;                                                     // some thread ran in the current tick
-  std::int64_t waiting_ = 0;                                             // Tick::waiting of the current tick
-  std::unordered_multimap<std::size_t, Index> function_index_;           // by hash
+  bool ran_ = false;                                            // some thread ran in the current tick
+  std::int64_t waiting_ = 0;                                    // Tick::waiting of the current tick
+  std::unordered_multimap<std::size_t, Index> function_index_;  // by hash
+  std::size_t own_names_ = 0;  // functions with an own name: a new one may change what another path counts for
   std::unordered_map<std::uint64_t, Index> line_index_;                  // by function and line
   std::array<std::unordered_map<std::uint64_t, Index>, 4> entry_index_;  // by kind, then by both numbers
   std::unordered_map<std::uint64_t, Index> thread_index_;                // by pid and tid

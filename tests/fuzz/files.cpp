@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "fuzz.h"
 #include "input/raw_reader.h"
+#include "luastate/definitions.h"
 #include "output/flamegraph.h"
 #include "output/format.h"
 #include "output/packed_recording.h"
@@ -153,6 +154,11 @@ void source(Bytes bytes) {
   }
   const std::map<int, LineCost> costs = {{line, {{1, 1}, false}}, {1, {{0, 1}, true}}};
   expect_plain(source_listing(text, costs, 2, {}), "listings have no control characters");
+  const std::vector<Definition> all = definitions(text);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    expect(all[i].name.size() <= longest_definition, "names of definitions are short");
+    expect(all[i].parent < static_cast<int>(i), "a function is defined in one that begins before it");
+  }
 }
 
 }  // namespace luaspy::fuzz

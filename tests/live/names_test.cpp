@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "attach/source_files.h"
 #include "named_stacks.h"
 #include "support/harness.h"
 
@@ -181,12 +182,22 @@ TEST_CASE("a source file that was changed since the start names nothing", "[name
   const std::string script = folder.write(
       "changed.lua", with_work("local run = {function() WORK end}\nlocal function named() WORK end\n") + say_ready +
                          "local all = {run[1], named} while true do for i = 1, 2 do pcall(all[i]) end end\n");
-  for (const bool changed : {false, true}) {
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const char* const how : {"not", "replaced", "written"}) {
+    INFO(how);
+    const bool changed = how != std::string("not");
     Running running(target(luajit).command + Words{script});
     running.read_until("READY");
-    if (changed) {
-      std::filesystem::last_write_time(script, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(2));
+    if (how == std::string("replaced")) {
+      running.await("the new file is younger than the process", [&] {
+        std::filesystem::copy_file(script, folder.path("new.lua"));
+        std::filesystem::last_write_time(folder.path("new.lua"), long_ago);
+        std::filesystem::rename(folder.path("new.lua"), script);
+        return SourceFiles(running.pid()).read(script)->changed;
+      });
     }
+    if (how == std::string("written"))
+      std::filesystem::last_write_time(script, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(2));
     const NamedStacks recorded = record_names(running, folder);
     INFO(fmt::format("{}", fmt::join(recorded.frames(), "\n")));
     CHECK(recorded.with("function (" + script + ":1)") > 0);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
 
 #include "attach/rooted_file.h"
@@ -69,6 +70,29 @@ TEST_CASE("the text of a line", "[source]") {
   SourceLines lines{SourceFiles(pid)};
   CHECK(lines.line("a.lua", 1)->changed);
   CHECK(lines.line("a.lua", 1)->text == "other");
+}
+
+// As package managers replace files: the new one has the time of its package.
+TEST_CASE("a file that was replaced by one with an older time has changed, but a core's has not", "[source]") {
+  const Folder folder;
+  const std::string file = folder.write("a.lua", "one\n"), other = folder.path("other.lua");
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(100);
+  std::filesystem::last_write_time(file, long_ago);
+  Running running({"/bin/sh", "-c", "echo READY; read x"});
+  running.read_until("READY");
+  const auto changed = [&](const SourceFiles& files) { return SourceLines(files).line(file, 1)->changed; };
+  CHECK_FALSE(changed(SourceFiles(running.pid())));
+  running.await("the new file is younger than the process", [&] {
+    folder.write("other.lua", "two\n");
+    std::filesystem::last_write_time(other, long_ago);
+    std::filesystem::rename(other, file);
+    return changed(SourceFiles(running.pid()));
+  });
+  const std::int64_t now_s = std::chrono::duration_cast<std::chrono::seconds>(
+                                 std::chrono::system_clock::now().time_since_epoch())
+                                 .count();
+  CHECK_FALSE(changed(SourceFiles::of_core((now_s - 3600) * 1'000'000'000)));
+  CHECK(changed(SourceFiles::of_core((now_s - 1000 * 3600) * 1'000'000'000)));
 }
 
 // Both the kernel with RESOLVE_IN_ROOT, and luaspy itself where openat2 does not exist, must never

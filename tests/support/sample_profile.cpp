@@ -42,7 +42,9 @@ std::vector<Taken> samples_of(Unit unit) {
        {3400, 1, 120, 2000, 700, 5}}};
   const Frame main = native("main", "lua5.4"), chunk = lua("main chunk", "app/main.lua", 0, 30),
               unknown = native("lua5.4+0x17920", "lua5.4");
-  const Frame work = lua("work", "app/main.lua", 10, 12), same_work = lua("function", "app/main.lua", 10, 14);
+  Frame work = lua("work", "app/main.lua", 10, 12);
+  const Frame same_work = lua("function", "app/main.lua", 10, 14);
+  work.own_name = true;
   const Frame gsub = {Frame::Kind::c, "string.gsub", "lua5.4", 0, 0},
               tail = {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0};
   const Frame hostile = lua("a;b<script>alert(1)</script>\\x1b[31m", "[string \"x;y...\"]", 1, 2),

@@ -128,7 +128,6 @@ inline constexpr Encoding luajit_gc64_encoding = {.opcode = {0, 8},
                                                   .environment = Environment::none,
                                                   .takes_jumps = false,
                                                   .names_at_call = false,
-                                                  .event_prefix = "__",
                                                   .backwards = true,
                                                   .generator_below = 3,
                                                   .object_above = 2};

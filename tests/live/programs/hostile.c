@@ -123,7 +123,9 @@ static void run(void) {
                  "'\n"
                  "local function outer(arg, ...) local copy = {[hostile] = hostile, hostile} return (t['" ESCAPES
                  "'](arg, copy, ...)) end\n"
-                 "local co = coroutine.wrap(function(x) return (outer(x, hostile)) end)\n"
+                 "local module = {__name = '\\x9b31mEVIL\\xff', field = function(x) return (outer(x, hostile)) end}\n"
+                 "package.loaded.module = module\n"
+                 "local co = coroutine.wrap(module.field)\n"
                  "co(hostile)";
   static const char chunk[] =
       "@a;b\n\x1b[31m\x1b]0;owned\x07\xff\xc2\x9b"

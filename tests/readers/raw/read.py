@@ -27,7 +27,8 @@ class Reader:
         elif kind == 3:
             near = fields[0] & 8 != 0
             prototype = fields[5] if len(fields) > 5 else 0
-            self.frames.append([fields[0] & 7, self.strings[fields[1]], self.strings[fields[2]], fields[3], fields[4], near, prototype])
+            own = len(fields) > 6 and fields[6] & 1 != 0
+            self.frames.append([fields[0] & 7, self.strings[fields[1]], self.strings[fields[2]], fields[3], fields[4], near, prototype, own])
         elif kind == 4:
             self.stacks.append(self.stacks[fields[0]] + (fields[1],))
         elif kind == 5:
@@ -63,22 +64,36 @@ class Reader:
         for stack, count in self.counts.items():
             for frame in self.stacks[stack]:
                 seen[frame] = seen.get(frame, 0) + count
-        points = {}
-        for index, (kind, name, file, defined, _, _, prototype) in enumerate(self.frames):
-            if kind == LUA and defined:
+        points, owners = {}, {}
+        for index, (kind, name, file, defined, _, _, prototype, own) in enumerate(self.frames):
+            if kind == LUA and defined and own:
+                owners.setdefault((file, defined, prototype), set()).add(name)
+            elif kind == LUA and defined:
                 names = points.setdefault((file, defined, prototype), {})
                 names[name] = names.get(name, 0) + (0 if name == "function" else 1 if name == "for iterator" else 2 * seen.get(index, 0))
-        settled, same = {}, {}
-        for file, defined, prototype in sorted(points, key=lambda function: (function[0].encode(), *function[1:])):
-            names = points[file, defined, prototype]
-            most = max(names.values())
-            name = min((name for name in names if names[name] == most), key=lambda name: name.encode())
-            count = same[file, defined, name] = same.get((file, defined, name), 0) + 1
-            settled[file, defined, prototype] = name, f"#{count}" if count > 1 else ""
+        given, twins, same = {}, {}, {}
+        for function in sorted({*points, *owners}, key=lambda function: (function[0].encode(), *function[1:])):
+            names, shown = points.get(function, {}), set(owners.get(function, ()))
+            if len(shown) == 1:
+                given[function] = min(shown)
+            elif names:
+                most = max(names.values())
+                given[function] = min((name for name in names if names[name] == most), key=lambda name: name.encode())
+            if names:
+                shown.add(given[function])
+            for name in shown:
+                place = function[0], function[1], name
+                count = same[place] = same.get(place, 0) + 1
+                twins[function, name] = f"#{count}" if count > 1 else ""
         for frame in self.frames:
             twin = ""
             if frame[0] == LUA and frame[3]:
-                frame[1], twin = settled[frame[2], frame[3], frame[6]]
+                function = frame[2], frame[3], frame[6]
+                if not frame.pop():
+                    frame[1] = given[function]
+                twin = twins[function, frame[1]]
+            else:
+                frame.pop()
             frame[6] = twin
 
 

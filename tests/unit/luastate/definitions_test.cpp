@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "luastate/known_definitions.h"
+#include "luastate/tokens.h"
 
 namespace luaspy {
 namespace {
@@ -134,7 +135,28 @@ TEST_CASE("a text that is no Lua ends it without harm", "[definitions]") {
   std::string path = "a";
   for (int i = 0; i < 100'000; ++i) path += ".b";
   CHECK(definitions(path + " = function() end").size() == 1);
-  CHECK(definitions("function " + path + "() end")[0].name.size() < 300);
+  CHECK(definitions("function " + path + "() end")[0].name.empty());
+}
+
+TEST_CASE("a name that is too long to show is no name, and is not copied into others", "[definitions]") {
+  const std::string longest(longest_definition, 'a'), longer = longest + "a", huge(100'000, 'a');
+  CHECK(found("function " + longest + "() end") == Texts{"1-1 " + longest + "/0"});
+  CHECK(found("function " + longer + "() end") == Texts{"1-1 -/0"});
+  CHECK(found("x." + longest + " = function() end") == Texts{"1-1 -/0"});
+  CHECK(found("function x." + longest + ".b() end") == Texts{"1-1 -/0"});
+  CHECK(found("function x" + longest + ".b:c() end") == Texts{"1-1 -/1"});
+  CHECK(found("a, " + longer + ".b = function() end, function() end") == Texts{"1-1 a/0", "1-1 -/0"});
+  CHECK(found("x = {" + longest + " = function() end}") == Texts{"1-1 -/0"});
+  CHECK(found("x = {y = {b = function() end}, " + longer + " = function() end}") == Texts{"1-1 x.y.b/0", "1-1 -/0"});
+  CHECK(found("x['b'][1]." + longest + ".c = {d = function() end}") == Texts{"1-1 d/0"});
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "f = function() end,";
+  for (const std::string& text : {"x." + huge + " = {" + many + "}", "x = {" + huge + " = {" + many + "}}",
+                                  "function x." + huge + "() end x = {" + many + "}", huge + " = {" + many + "}"}) {
+    const std::vector<Definition> all = definitions(text);
+    CHECK(all.size() >= 1000);
+    for (const Definition& each : all) CHECK(each.name.size() <= longest_definition);
+  }
 }
 
 TEST_CASE("a path is the table and the key", "[definitions]") {
@@ -148,6 +170,16 @@ TEST_CASE("a path is the table and the key", "[definitions]") {
   CHECK(name_in_table("a", "__add", true) == "a.__add");
   CHECK(name_in_table("a", "GET /", false) == "a[\"GET /\"]");
   CHECK(name_in_table("", "b", true) == "b");
+  CHECK(name_in_table("a", "goto", false) == "a[\"goto\"]");
+}
+
+TEST_CASE("what can be a name in every Lua", "[definitions]") {
+  for (const char* const name : {"a", "_", "_G", "a1", "global", "End", "gotos"}) CHECK(is_name(name));
+  for (const char* const other : {"", "1", "1a", "a b", "a.b", "end", "goto", "local", "nil",
+                                  "\x9b"
+                                  "a",
+                                  "\xc3\xa4"})
+    CHECK_FALSE(is_name(other));
 }
 
 TEST_CASE("a function is found among the definitions of its line by its lines, parameters and order", "[definitions]") {

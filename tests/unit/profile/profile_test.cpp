@@ -248,4 +248,36 @@ TEST_CASE("functions that begin on the same line are told apart by their prototy
   CHECK(describe(profile.frames().back(), true) == "function (a.lua:1)");
 }
 
+TEST_CASE("a function keeps the name where it lives, and what callers call it does not count then", "[unit]") {
+  Profile profile;
+  const auto function = [](const char* name, bool own, std::uint32_t prototype = 7) {
+    Frame frame = {Frame::Kind::lua, name, "a.lua", 1, 1};
+    frame.prototype = prototype;
+    frame.own_name = own;
+    return frame;
+  };
+  const auto texts = [&] {
+    profile.settle_names();
+    std::vector<std::string> all;
+    for (const Frame& frame : profile.frames()) all.push_back(describe(frame, false));
+    return all;
+  };
+  using Texts = std::vector<std::string>;
+  Adder add(profile);
+  for (int i = 0; i < 5; ++i) add({1, "lua"}, sample_of({function("f", false)}));
+  add({1, "lua"}, sample_of({function("callback", false)}));
+  CHECK(texts() == Texts{"f (a.lua:1)", "f (a.lua:1)"});
+  add({1, "lua"}, sample_of({function("shop.buy", true)}));
+  CHECK(texts() == Texts{"shop.buy (a.lua:1)", "shop.buy (a.lua:1)", "shop.buy (a.lua:1)"});
+  add({1, "lua"}, sample_of({function("shop.sell", true)}));
+  CHECK(texts() == Texts{"f (a.lua:1)", "f (a.lua:1)", "shop.buy (a.lua:1)", "shop.sell (a.lua:1)"});
+  // Another prototype of that line; and a name that a caller uses, too.
+  add({1, "lua"}, sample_of({function("shop.sell", true, 9)}));
+  for (int i = 0; i < 9; ++i) add({1, "lua"}, sample_of({function("shop.buy", false)}));
+  CHECK(texts() == Texts{"shop.buy (a.lua:1)", "shop.buy (a.lua:1)", "shop.buy (a.lua:1)", "shop.sell (a.lua:1)",
+                         "shop.sell (a.lua:1#2)", "shop.buy (a.lua:1)"});
+  const FunctionTable table = functions_of(profile, false);
+  CHECK(costs(profile, table, By::samples)[0].own == 16);
+}
+
 }  // namespace luaspy

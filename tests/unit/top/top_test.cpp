@@ -111,6 +111,31 @@ TEST_CASE("a function has the name that it is called by most", "[top]") {
   CHECK(times_of(table.counts(), "other (a.lua:10)").own.all == 80 * ms);
 }
 
+// As in a profile (profile_test.cpp).
+TEST_CASE("a function keeps the name where it lives, and functions that live elsewhere are others", "[top]") {
+  TopTable table(second);
+  const auto function = [](const char* name, bool own) {
+    Frame frame = {Frame::Kind::lua, name, "a.lua", 10, 10};
+    frame.own_name = own;
+    return sample_of({main_chunk, frame});
+  };
+  const auto rows = [&] { return top_rows(table.counts(), {}).size() - 1; };  // without the main chunk
+  for (int i = 0; i < 3; ++i) tick(table, function("f", false));
+  CHECK(times_of(table.counts(), "f (a.lua:10)").own.all == 30 * ms);
+  tick(table, function("shop.buy", true));
+  tick(table, function("f", false));
+  CHECK(rows() == 1);
+  CHECK(times_of(table.counts(), "shop.buy (a.lua:10)").own.all == 50 * ms);
+  // The thread's last stack counted for shop.buy: that is not known any more.
+  table.add({1, 2, "two"}, 10 * ms, function("shop.sell", true));
+  for (int i = 0; i < 2; ++i) tick(table, function("f", false));
+  tick(table, function("shop.buy", true));
+  CHECK(rows() == 3);
+  CHECK(times_of(table.counts(), "shop.buy (a.lua:10)").own.all == 60 * ms);
+  CHECK(times_of(table.counts(), "shop.sell (a.lua:10)").own.all == 10 * ms);
+  CHECK(times_of(table.counts(), "f (a.lua:10)").own.all == 20 * ms);
+}
+
 TEST_CASE("the collector is told where it is known, and else not claimed", "[top]") {
   TopTable table(second);
   tick(table, sample_of({main_chunk, f, native("lua5.4+0x100")}));

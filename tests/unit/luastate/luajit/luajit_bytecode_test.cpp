@@ -99,7 +99,7 @@ TEST_CASE("LuaJIT: names of called values") {
     CHECK(last_name(made({{"UGET", {.a = 9, .d = 1}}, {"MOV", {.a = 4, .d = 9}}, {"CALLM", {.a = 4}}})) ==
           "upvalue up");
     CHECK(last_name(made({{"UGET", {.a = 1, .d = 1}}, {"CALLT", {.a = 1}}})) == "upvalue up");
-    CHECK(last_name(made({{"UGET", {.a = 1, .d = 1}}, {"ITERC", {.a = 4}}})) == "upvalue up");
+    CHECK(last_name(made({{"UGET", {.a = 1, .d = 1}}, {"ITERC", {.a = 4}}})) == "for iterator for iterator");
     CHECK(last_name(made({{"UGET", {.a = 4, .d = 1}}, {"KNIL", {.a = 3, .d = 5}}, {"CALL", {.a = 4}}})) == "nothing");
     CHECK(last_name(made({{"UGET", {.a = 4, .d = 1}}, {"KNIL", {.a = 5, .d = 6}}, {"CALL", {.a = 4}}})) ==
           "upvalue up");
