@@ -14,13 +14,6 @@
 namespace luaspy {
 namespace {
 
-bool is_same_file(const FileDescriptor& one, const FileDescriptor& other) {
-  struct stat first {
-  }, second{};
-  return ::fstat(one.number(), &first) == 0 && ::fstat(other.number(), &second) == 0 && first.st_dev == second.st_dev &&
-         first.st_ino == second.st_ino;
-}
-
 mode_t kind_of(const FileDescriptor& file) {
   struct stat status {};
   return file && ::fstat(file.number(), &status) == 0 ? status.st_mode & S_IFMT : 0;
@@ -45,10 +38,36 @@ std::string working_directory(pid_t pid, const FileDescriptor& root) {
   if (!directory || !path.starts_with('/')) return {};
   if (prefix != "/" && path.starts_with(prefix)) path = '/' + path.substr(prefix.size());
   const FileDescriptor found = open_in_root(root, path);
-  return found && is_same_file(found, directory) ? path : "";
+  const std::optional<system::FileIdentity> identity = identity_of(directory);
+  return found && identity && identity_of(found) == identity ? path : "";
+}
+
+std::string path_of(const FileDescriptor& file) { return fmt::format("/proc/self/fd/{}", file.number()); }
+
+FileDescriptor open_again(const FileDescriptor& file) {
+  return system::open_file(path_of(file), O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
 }  // namespace
+
+std::optional<system::FileIdentity> identity_of(const FileDescriptor& file) {
+  return system::file_identity(path_of(file));
+}
+
+bool may_read(const Credentials& who, pid_t pid, const std::string& path, const system::FileIdentity& file) {
+  // A process can use its working directory even if it could not reach it by its path.
+  const bool from_root = path.starts_with('/');
+  const FileDescriptor from = system::open_file(
+      fmt::format("/proc/{}/{}", living_thread(pid), from_root ? "root" : "cwd"), O_PATH | O_DIRECTORY);
+  if (!from) return false;
+  bool may = false;
+  const bool done = act_as(who, [&] {
+    const FileDescriptor found = from_root ? open_in_root(from, path)
+                                           : FileDescriptor(::openat(from.number(), path.c_str(), O_PATH | O_CLOEXEC));
+    may = found && identity_of(found) == file && open_again(found);
+  });
+  return done ? may : who.user == ::geteuid();
+}
 
 FileDescriptor open_in_root_stepwise(const FileDescriptor& root, const std::string& path) {
   constexpr int most_steps = 1000, most_links = 40;  // path_resolution(7)
@@ -101,7 +120,7 @@ FileDescriptor open_file_of(pid_t pid, const std::string& path) {
   }
   const FileDescriptor file = open_in_root(root, whole);
   if (kind_of(file) != S_IFREG) return {};
-  return system::open_file(fmt::format("/proc/self/fd/{}", file.number()), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  return open_again(file);
 }
 
 }  // namespace luaspy

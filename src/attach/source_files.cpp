@@ -34,20 +34,32 @@ std::int64_t start_of(pid_t pid) {
   return now_ns(CLOCK_REALTIME) - now_ns(CLOCK_BOOTTIME) + number<std::int64_t>(next_word(fields)) * tick_ns;
 }
 
-// proc(5): the files of a process belong to its effective user.
-uid_t user_of(pid_t pid) {
-  struct stat status {};
-  return ::stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 ? status.st_uid : ~uid_t{0};
-}
-
 }  // namespace
 
 SourceFiles::SourceFiles(pid_t pid) : SourceFiles(pid, start_of(pid), false) {}
 
 SourceFiles::SourceFiles(pid_t pid, std::int64_t started_ns, bool may_be_copies)
-    : pid_(pid), user_(user_of(pid)), started_ns_(started_ns), may_be_copies_(may_be_copies) {}
+    : pid_(pid), started_ns_(started_ns), may_be_copies_(may_be_copies) {}
 
 SourceFiles SourceFiles::of_core(std::int64_t known_until_ns) { return {::getpid(), known_until_ns, true}; }
+
+SourceFiles SourceFiles::after_end() const {
+  SourceFiles files(::getpid(), started_ns_, false);
+  files.owner_ = owner_;
+  // Without root's rights luaspy has those that it gave to what it started.
+  if (!owner_ && ::geteuid() != 0) files.owner_ = credentials_of(::getpid());
+  files.has_ended_ = true;
+  return files;
+}
+
+void SourceFiles::see_owner() {
+  if (has_ended_) return;
+  if (std::optional<Credentials> now = credentials_of(pid_)) owner_ = std::move(now);
+}
+
+bool SourceFiles::is_its_own(const std::string& name, const File& file) const {
+  return may_read(owner_.value_or(Credentials()), pid_, name, file.identity);
+}
 
 std::optional<SourceFiles::File> SourceFiles::read(const std::string& name) const {
   constexpr std::size_t most_bytes = 4 << 20;
@@ -70,7 +82,7 @@ std::optional<SourceFiles::File> SourceFiles::read(const std::string& name) cons
   const std::int64_t written_ns = ns_of(status.st_mtim);
   const std::int64_t changed_ns = may_be_copies_ ? written_ns : std::max(written_ns, ns_of(status.st_ctim));
   file.changed = started_ns_ != 0 && changed_ns - resolution_ns > started_ns_;
-  file.is_its_own = (status.st_mode & S_IROTH) != 0 || status.st_uid == user_;
+  file.identity = identity_of(opened).value_or(system::FileIdentity());
   return file;
 }
 

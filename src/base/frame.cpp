@@ -4,9 +4,15 @@
 
 #include <utility>
 
+#include "base/sample.h"
+
 namespace luaspy {
 
 Frame marker(std::string text) { return {Frame::Kind::marker, std::move(text), {}, 0, 0}; }
+
+Frame state_marker(VmState state) { return marker(fmt::format("[{}]", name(state))); }
+
+bool is_state_marker(const Frame& frame, VmState state) { return frame == state_marker(state); }
 
 bool is_place(const Frame& frame) {
   return frame.name.starts_with(frame.file) &&

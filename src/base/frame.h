@@ -68,6 +68,10 @@ bool is_place(const Frame& frame);
 
 // A frame that is not a function.
 Frame marker(std::string text);
+// The marker of a state of the VM, "[garbage collector]", and whether a frame is one.
+enum class VmState : std::uint8_t;
+Frame state_marker(VmState state);
+bool is_state_marker(const Frame& frame, VmState state);
 
 // How frames read in text: "name (file:line)" for Lua, "name (file)" for a main chunk, "name [C]"
 // for a C function that Lua called, "name (module)" for other native ones. "name (file:line#2)" is

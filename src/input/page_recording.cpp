@@ -23,8 +23,8 @@ int digit_of(char c) {
 
 bool is_page(std::istream& in) { return in.peek() == raw::page_begin; }
 
-PageRecording::PageRecording(std::istream& page)
-    : page_(page), found_(find_mark()), stream_(std::make_unique<z_stream_s>()) {
+PageRecording::PageRecording(std::istream& page, std::size_t most)
+    : page_(page), found_(find_mark()), bytes_left_(most), stream_(std::make_unique<z_stream_s>()) {
   if (found_ && ::inflateInit2(stream_.get(), gzip_window) != Z_OK) found_ = false;
 }
 
@@ -35,6 +35,7 @@ PageRecording::~PageRecording() { ::inflateEnd(stream_.get()); }
 bool PageRecording::find_mark() {
   std::size_t matched = 0;
   for (int c = page_.get(); c != std::istream::traits_type::eof(); c = page_.get()) {
+    ++read_;
     if (static_cast<char>(c) == raw::page_mark[matched]) ++matched;
     else matched = static_cast<char>(c) == raw::page_mark[0] ? 1 : 0;
     if (matched == raw::page_mark.size()) return page_.peek() != '<';
@@ -47,6 +48,7 @@ void PageRecording::decode() {
   std::string text(piece, '\0');
   page_.read(text.data(), piece);
   text.resize(static_cast<std::size_t>(page_.gcount()));
+  read_ += page_.gcount();
   unsigned bits = 0;
   std::size_t digits = 0;
   for (const char c : text) {
@@ -65,13 +67,13 @@ void PageRecording::decode() {
 }
 
 PageRecording::int_type PageRecording::underflow() {
-  if (!found_) return traits_type::eof();
   for (;;) {
+    if (!found_ || bytes_left_ == 0) return traits_type::eof();
     if (packed_.empty() && !ended_) decode();
     stream_->next_in = reinterpret_cast<Bytef*>(packed_.data());
     stream_->avail_in = static_cast<uInt>(packed_.size());
     stream_->next_out = reinterpret_cast<Bytef*>(bytes_.data());
-    stream_->avail_out = static_cast<uInt>(std::min<std::uint64_t>(bytes_.size(), bytes_left_));
+    stream_->avail_out = static_cast<uInt>(std::min(bytes_.size(), bytes_left_));
     const std::size_t room = stream_->avail_out;
     const int state = ::inflate(stream_.get(), Z_NO_FLUSH);
     packed_.erase(0, packed_.size() - stream_->avail_in);

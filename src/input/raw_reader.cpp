@@ -19,6 +19,8 @@ namespace {
 constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max() / 4;  // leaves room for sums of a few
 constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
 
+constexpr std::int64_t last_second = 253'402'300'799;  // of the year 9999: later ones have no date
+
 constexpr std::size_t longest_name = 1 << 12;  // bytes, of a frame
 constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
 
@@ -152,7 +154,7 @@ class RawReader {
     else if (key == "executable") about.executable = text;
     else if (key == "mode") about.mode = text;
     else if (key == "pid") about.pid = number();
-    else if (key == "started_s") about.started_s = number();
+    else if (key == "started_s") about.started_s = std::min(number(), last_second);
     else if (key == "duration_ns") about.duration_ns = number();
     else if (key == "ticks") about.ticks = number();
     else if (key == "complete") about.complete = number() != 0;
@@ -200,7 +202,7 @@ class RawReader {
   bool read_string(std::string_view text) {
     if (text.size() > raw::longest_string) return false;
     strings_.push_back(printable(text, raw::longest_string));
-    return true;
+    return has_room_for(sizeof(std::string) + strings_.back().size());
   }
 
   bool read_frame(Fields fields) {
@@ -311,9 +313,11 @@ class RawReader {
     const std::string file = printable(fields.text(), longest_name);
     const std::uint64_t flags = fields.number();
     const std::string_view text = fields.rest();
-    if (!fields.good() || text.size() > source_bytes_left_) return false;
+    if (!fields.good() || text.size() > source_bytes_left_ || !has_room_for(sizeof(Profile::Source) + file.size()))
+      return false;
     source_bytes_left_ -= text.size();
-    profile_.sources[file] = {std::string(text), (flags & raw::is_changed) != 0};
+    if (text.empty()) profile_.sources.erase(file);
+    else profile_.sources[file] = {std::string(text), (flags & raw::is_changed) != 0};
     return true;
   }
 
@@ -343,7 +347,7 @@ class RawReader {
   std::vector<StackTable::FrameId> frames_;  // by number in the file
   std::vector<StackTable::StackId> nodes_{0};
   std::vector<KnownThread> threads_;
-  std::size_t text_bytes_ = 0;  // of frames and threads
+  std::size_t text_bytes_ = 0;  // of strings, frames, threads and names of files
   std::size_t source_bytes_left_ = raw::most_source;
   Tick tick_;
   std::int64_t ticks_ = 0, sum_ = 0;  // sum_: of stop times and weights
@@ -359,15 +363,15 @@ std::uint32_t u32(const char* bytes) {
 }
 
 constexpr const char* no_recording =
-    "This page carries no recording. Only a page of everything that was recorded does: neither of a comparison, nor of "
-    "a part (--from, --to, --thread, --only, --ignore).";
+    "This page carries no recording. A page does if it shows everything that was recorded, and that is at most 64 MiB: "
+    "not a comparison, nor a part that report made (--from, --to, --thread, --only, --ignore).";
 
 }  // namespace
 
 std::string raw_bytes(std::istream& in, std::size_t most) {
   std::string bytes(most + 1, '\0');
   if (is_page(in)) {
-    PageRecording recording(in);
+    PageRecording recording(in, most + 1);
     std::istream inside(&recording);
     inside.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     bytes.resize(static_cast<std::size_t>(inside.gcount()));
@@ -382,10 +386,12 @@ std::string raw_bytes(std::istream& in, std::size_t most) {
 Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window, bool keeps_order,
                          const std::function<void(std::int64_t)>& seen) {
   if (is_page(in)) {
-    PageRecording recording(in);
+    PageRecording recording(in, raw::most_carried);
     if (!recording.found()) return Error{Cause::usage, no_recording};
     std::istream inside(&recording);
-    return read_raw(inside, shape, window, keeps_order, seen);
+    const auto seen_of_page = [&](std::int64_t) { seen(recording.read()); };
+    return read_raw(inside, shape, window, keeps_order,
+                    seen ? std::function<void(std::int64_t)>(seen_of_page) : nullptr);
   }
   std::string head(raw::magic.size() + 1, '\0');
   if (!in.read(head.data(), static_cast<std::streamsize>(head.size())) || !head.starts_with(raw::magic)) {

@@ -23,7 +23,7 @@ struct RawWindow {
 // Reads a raw recording, or the one that a flame graph page carries, as a profile; its bytes are not
 // trusted. Everything after a damaged or unfinished block is left out, and `about.complete` is false
 // then. Returns an error if it is not a raw recording, or its version or unit is unknown. `seen`, if
-// set, is called now and then with how many bytes have been read.
+// set, is called now and then with how many bytes of the file have been read.
 Result<Profile> read_raw(std::istream& in, const Shape& shape, const RawWindow& window = {}, bool keeps_order = true,
                          const std::function<void(std::int64_t)>& seen = {});
 

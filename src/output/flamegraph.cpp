@@ -5,11 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/doubts.h"
 #include "output/flamegraph_page.h"
+#include "output/json_text.h"
 #include "output/packed_recording.h"
 #include "profile/amount_text.h"
 
@@ -17,11 +17,9 @@ namespace luaspy {
 namespace {
 
 // JSON without characters that are special in HTML, and in ASCII only.
-std::string json_text(std::string_view text) {
-  const std::string json = nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+std::string json_in_html(std::string_view text) {
   std::string safe;
-  safe.reserve(json.size());
-  for (const char c : json) {
+  for (const char c : json_text(text, true)) {
     if (c == '<' || c == '>' || c == '&') safe += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     else safe += c;
   }
@@ -41,7 +39,7 @@ class Tables {
 
   std::uint32_t string(const std::string& text) {
     const auto [place, added] = string_index_.emplace(text, static_cast<std::uint32_t>(strings_.size()));
-    if (added) strings_.push_back(json_text(text));
+    if (added) strings_.push_back(json_in_html(text));
     return place->second;
   }
   std::uint32_t frame(const Frame& frame) {
@@ -181,26 +179,28 @@ Facts facts_of(const Profile& profile) {
 
 void write_set(const Profile& profile, Tables& tables, std::string_view label, bool in_order, std::ostream& out) {
   const Set set(profile, tables);
-  out << "{\"label\":" << json_text(label) << ",\"target\":" << json_text(profile.about.command) << ",\"facts\":[";
+  out << "{\"label\":" << json_in_html(label) << ",\"target\":" << json_in_html(profile.about.command)
+      << ",\"facts\":[";
   std::string_view separator;
   for (const auto& [name, value] : facts_of(profile)) {
-    out << separator << '[' << json_text(name) << ',' << json_text(value) << ']';
+    out << separator << '[' << json_in_html(name) << ',' << json_in_html(value) << ']';
     separator = ",";
   }
   out << ']';
   const std::vector<std::string> doubtful = doubts(profile.doubt_facts());
-  for (std::size_t i = 0; i < doubtful.size(); ++i) out << (i == 0 ? ",\"doubts\":[" : ",") << json_text(doubtful[i]);
+  for (std::size_t i = 0; i < doubtful.size(); ++i)
+    out << (i == 0 ? ",\"doubts\":[" : ",") << json_in_html(doubtful[i]);
   if (!doubtful.empty()) out << ']';
   std::set<int> processes;
   for (const Profile::Thread& thread : profile.threads()) processes.insert(thread.pid);
   out << ",\n\"threads\":[";
   for (std::size_t i = 0; i < profile.threads().size(); ++i) {
     const Profile::Thread& thread = profile.threads()[i];
-    out << (i == 0 ? "\n" : ",\n") << "{\"tid\":" << thread.tid << ",\"name\":" << json_text(thread.name)
+    out << (i == 0 ? "\n" : ",\n") << "{\"tid\":" << thread.tid << ",\"name\":" << json_in_html(thread.name)
         << ",\"process\":"
-        << json_text(processes.size() < 2
-                         ? ""
-                         : fmt::format("{} {}", thread.pid == 0 ? profile.about.pid : thread.pid, thread.process))
+        << json_in_html(processes.size() < 2
+                            ? ""
+                            : fmt::format("{} {}", thread.pid == 0 ? profile.about.pid : thread.pid, thread.process))
         << ',';
     if (in_order) set.write_in_order(i, out);
     else set.write_counts(i, out);
@@ -219,7 +219,7 @@ void write_sources(const Profile& profile, Tables& tables, std::ostream& out) {
   for (const auto& [file, source] : profile.sources) {
     if (!shown.contains(file)) continue;
     out << separator << "{\"file\":" << tables.string(file) << ",\"changed\":" << (source.changed ? "true" : "false")
-        << ",\"text\":" << json_text(source.text) << '}';
+        << ",\"text\":" << json_in_html(source.text) << '}';
     separator = ",\n";
   }
   if (separator.front() == ',') out << "],\n";
@@ -232,15 +232,15 @@ void write_page(const std::vector<std::pair<std::string_view, const Profile*>>& 
   Tables tables;
   out << flamegraph_head << "{\"version\":2,\n";
   if (options.lines) out << "\"lines\":true,\n";
-  out << "\"mode\":" << json_text(name(options.mode)) << ",\n\"nothing\":{";
+  out << "\"mode\":" << json_in_html(name(options.mode)) << ",\n\"nothing\":{";
   for (const Mode mode : {Mode::merged, Mode::lua}) {
-    out << (mode == Mode::merged ? "" : ",") << json_text(name(mode)) << ':' << tables.frame(nothing_shown(mode));
+    out << (mode == Mode::merged ? "" : ",") << json_in_html(name(mode)) << ':' << tables.frame(nothing_shown(mode));
   }
   out << "},\n";
-  if (unit != Unit::nanoseconds) out << "\"unit\":" << json_text(unit_word(unit)) << ",\n";
+  if (unit != Unit::nanoseconds) out << "\"unit\":" << json_in_html(unit_word(unit)) << ",\n";
   out << "\"states\":[";
   for (std::size_t state = 0; state < vm_state_count; ++state)
-    out << (state == 0 ? "" : ",") << json_text(name(static_cast<VmState>(state)));
+    out << (state == 0 ? "" : ",") << json_in_html(name(static_cast<VmState>(state)));
   out << "],\n" << comparison << "\"sets\":[";
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (i != 0) out << ",\n";
@@ -260,14 +260,16 @@ void write_flamegraph(const Profile& profile, const WriteOptions& options, std::
   write_page({{"", &profile}}, "", options, out);
 }
 
-void write_flamegraph_diff(const Profile& before, const Profile& after, Compared compared, double noise,
+void write_flamegraph_diff(const Profile& before, const Profile& after, const Comparison& comparison,
                            const WriteOptions& options, std::ostream& out) {
   const Unit unit = after.about.unit;
   const auto whole = [&](const Profile& profile) { return static_cast<double>(total_cost(profile, usual_by(unit))); };
-  const double scale = compared == Compared::weights || whole(before) == 0 ? 1 : whole(after) / whole(before);
+  const double scale = comparison.by == Compared::weights || whole(before) == 0 ? 1 : whole(after) / whole(before);
   write_page({{"before", &before}, {"after", &after}},
-             fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{},\"noise\":{:.3g}}},\n",
-                         compared == Compared::weights ? unit_word(unit) : "shares", scale, noise),
+             fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{},\"noise\":{:.3g},\"least_difference\":{},"
+                         "\"least_ratio\":{}}},\n",
+                         comparison.by == Compared::weights ? unit_word(unit) : "shares", scale, comparison.noise,
+                         comparison.least_difference, comparison.least_ratio),
              options, out);
 }
 

@@ -17,7 +17,8 @@
 //                 in units other than time, they have no order, and the last number is 0.
 //   comparison    only with two sets: by ("shares" of all; "time", "bytes" or "objects": amounts as
 //                 they were measured), scale, by which amounts of before are multiplied, and noise:
-//                 how many standard deviations of independent samples a change has to exceed
+//                 how many standard deviations of independent samples a change has to exceed. It also
+//                 has to be at least least_difference of the whole, and least_ratio of the box
 //   frames        columns: kind (0 Lua, 1 C called by Lua, 2 other native, 3 no function); text of the
 //                 function, at: its text with the line being executed, and file (strings by
 //                 number); line where it is defined (0: none), current: the line being executed (0:
@@ -42,9 +43,13 @@ enum class Compared : std::uint8_t {
   shares,  // `before` is scaled, so that both profiles have equally many samples, bytes or objects
   weights  // as they were measured
 };
+// What is shown as a change: names and meanings as in the page's data.
+struct Comparison {
+  Compared by = Compared::shares;
+  double noise = 0, least_difference = 0, least_ratio = 0;
+};
 // The differences between two profiles of the same unit. Frames are the same if their texts are.
-// `noise`: as in the page's data.
-void write_flamegraph_diff(const Profile& before, const Profile& after, Compared compared, double noise,
+void write_flamegraph_diff(const Profile& before, const Profile& after, const Comparison& comparison,
                            const WriteOptions& options, std::ostream& out);
 
 }  // namespace luaspy

@@ -16,12 +16,11 @@ namespace luaspy {
 
 struct WriteOptions {
   bool lines = false;        // Lua frames show the line being executed
-  bool threads = false;      // folded: a root frame for each thread
+  bool threads = false;      // folded, svg: a root frame for each thread
   Mode mode = Mode::merged;  // flamegraph: what the page shows at first, if the profile has more (Shape::whole)
   // flamegraph: the raw recording of the profile, which the page then carries; empty: none.
   std::string_view recording = {};
 };
-inline constexpr std::size_t most_carried = std::size_t{64} << 20;  // bytes of a recording that a page carries
 
 enum class Shows : std::uint8_t {
   sums,   // total costs of stacks and functions

@@ -4,8 +4,8 @@
 
 namespace luaspy {
 
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string json_text(std::string_view text, bool in_ascii) {
+  return nlohmann::json(text).dump(-1, ' ', in_ascii, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace luaspy

@@ -6,7 +6,8 @@
 
 namespace luaspy {
 
-// In double quotes, escaped; bytes that are not UTF-8 become U+FFFD.
-std::string json_text(std::string_view text);
+// In double quotes, escaped; bytes that are not UTF-8 become U+FFFD. `in_ascii`: so are characters
+// that are not ASCII.
+std::string json_text(std::string_view text, bool in_ascii = false);
 
 }  // namespace luaspy

@@ -38,7 +38,7 @@ std::string escaped(std::string_view text) {
 
 // The same colours as in the page (flamegraph/colours.js).
 std::string_view colour_of(const Frame& frame) {
-  if (frame.name == "[garbage collector]") return "#e36a2e";
+  if (is_state_marker(frame, VmState::collecting)) return "#e36a2e";
   switch (frame.kind) {
     case Frame::Kind::lua:
       return "#f2b632";
@@ -57,6 +57,7 @@ struct Tree {
   struct Node {
     std::uint32_t outer = 0, frame = 0;  // frame: a number of `texts`
     std::int64_t own = 0, total = 0;
+    std::size_t count = 1;             // of nodes: itself and those within it
     std::vector<std::uint32_t> inner;  // the most expensive first
   };
   std::vector<Node> nodes{1};
@@ -88,6 +89,7 @@ class TreeBuilder {
       node.total += node.own;
       if (i == 0) break;
       tree_.nodes[node.outer].total += node.total;
+      tree_.nodes[node.outer].count += node.count;
       tree_.nodes[node.outer].inner.push_back(static_cast<std::uint32_t>(i));
     }
     for (Tree::Node& node : tree_.nodes) {
@@ -108,7 +110,7 @@ class TreeBuilder {
   std::uint32_t inside(std::uint32_t outer, std::uint32_t frame) {
     const auto [place, added] = index_.emplace(std::uint64_t{outer} << 32 | frame,
                                                static_cast<std::uint32_t>(tree_.nodes.size()));
-    if (added) tree_.nodes.push_back({outer, frame, 0, 0, {}});
+    if (added) tree_.nodes.push_back({outer, frame, 0, 0, 1, {}});
     return place->second;
   }
 
@@ -144,7 +146,7 @@ Boxes boxes_of(const Tree& tree) {
     double x = box.x;
     for (const std::uint32_t node : tree.nodes[box.node].inner) {
       const double width = static_cast<double>(tree.nodes[node].total) * scale;
-      if (width < least_width || box.row + 1 == most_rows) ++boxes.left_out;
+      if (width < least_width || box.row + 1 == most_rows) boxes.left_out += tree.nodes[node].count;
       else open.push_back({node, box.row + 1, x, width});
       x += width;
     }

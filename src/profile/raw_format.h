@@ -15,6 +15,8 @@ inline constexpr std::string_view unit_key = "unit";  // in an about record, bef
 
 inline constexpr std::size_t largest_block = 1 << 26;  // bytes of payload; writers never reach that size
 inline constexpr std::size_t longest_string = 1 << 16;
+// A page carries no more, and its reader reads no more: text that was compressed may become anything.
+inline constexpr std::size_t most_carried = 1 << 26;
 inline constexpr std::size_t most_source = 1 << 21;  // bytes of source text in a recording
 
 enum Record : std::uint8_t { about = 1, string, frame, stack, thread, tick, sample, loss, idle, waiting, source };

@@ -10,8 +10,6 @@ std::optional<Pattern> compiled(const std::string& pattern) {
   return Pattern::compile(pattern).value();
 }
 
-Frame state_marker(VmState state) { return marker(fmt::format("[{}]", name(state))); }
-
 }  // namespace
 
 Shaper::Shaper(const Shape& shape, const StackTable& source, StackTable& into)

@@ -5,20 +5,21 @@
 #include <string>
 #include <string_view>
 
-#include "output/format.h"
+#include "profile/raw_format.h"
 
 namespace luaspy {
 
-// Keeps up to most_carried bytes; if there are more, it keeps none.
+// Keeps up to raw::most_carried bytes; if there are more, it keeps none.
 class CarriedRecording : public std::streambuf {
  public:
+  explicit CarriedRecording(std::size_t most = raw::most_carried) : most_(most) {}
   std::string_view bytes() const { return bytes_; }
 
  protected:
   std::streamsize xsputn(const char* bytes, std::streamsize count) override {
     if (too_many_) return count;
     bytes_.append(bytes, static_cast<std::size_t>(count));
-    too_many_ = bytes_.size() > most_carried;
+    too_many_ = bytes_.size() > most_;
     if (too_many_) bytes_ = std::string();
     return count;
   }
@@ -29,6 +30,7 @@ class CarriedRecording : public std::streambuf {
   }
 
  private:
+  std::size_t most_;
   std::string bytes_;
   bool too_many_ = false;
 };

@@ -41,7 +41,7 @@ class Recorder : public Recording {
         options_(options),
         family_(family),
         output_(output),
-        sources_(family.target().target().process().pid(), family.target().launched()),
+        sources_(family.target().launched() ? family.target().target().process().pid() : 0),
         about_(about_recording(family, options.shape.mode, options.rate, options.max_stopped)) {
     if (options.every) every_ns_ = static_cast<std::int64_t>(*options.every * 1e9);
     else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
@@ -51,9 +51,9 @@ class Recorder : public Recording {
   }
 
   void look(const LoopCounts& counts) override {
+    if (has_sources()) sources_.collect(*this);  // at once: a subprocess may end soon
     if (counts.duration_ns >= program_ns_) {
       tell_program(family_, about_);
-      if (has_sources()) sources_.collect(*this);
       program_ns_ += 200'000'000;
     }
     if (every_ns_ != 0 && counts.duration_ns >= next_ns_) {
@@ -67,6 +67,9 @@ class Recorder : public Recording {
       say("{}", unheard_text);
     }
     if (progress_.is_due()) progress_.show(progress_text(profile(), options_.duration, counts.duration_ns));
+  }
+  void counted(const Profile::Thread& thread, StackTable::StackId stack) override {
+    if (has_sources()) sources_.add(thread.pid, stack);
   }
   bool has_enough() override { return !failed_.has_value(); }
   void before_suspend() override { progress_.clear(); }

@@ -19,7 +19,7 @@ struct RecordOptions {
   std::string format;              // "": from output's ending, else the first of formats()
   bool traces = false;             // LuaJIT: frames of its machine code
   Shape shape;
-  bool threads = false;         // folded: a root frame for each thread
+  bool threads = false;         // folded, svg: a root frame for each thread
   std::optional<double> every;  // s: how often the file is rewritten; a raw recording is flushed instead
   bool no_source = false;       // the recording carries no text of Lua files
   bool idle = false;            // sample sleeping threads too

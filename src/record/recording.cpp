@@ -20,7 +20,10 @@ void Recording::add(Session& of, const luaspy::Thread& thread, const Tick& tick,
     LastSample& last = known_[index].last;
     const Sample& facts = last.take(sample, stacks_);
     const std::optional<StackTable::StackId> shaped = shaper_.shaped(last.stack(), facts.vm_state, threads_[index]);
-    if (shaped) return count(index, tick, facts, last.stack(), *shaped);
+    if (shaped) {
+      count(index, tick, facts, last.stack(), *shaped);
+      return counted(threads_[index], *shaped);
+    }
     lost.loss = Loss::left_out;
   }
   count(index, tick, lost, 0, 0);
@@ -51,6 +54,11 @@ void Recording::add_loss(Loss loss, std::int64_t count) {
 void Recording::add_source(const std::string& file, Profile::Source source) {
   if (raw_) raw_->source(file, source);
   profile_.sources[file] = std::move(source);
+}
+
+void Recording::drop_source(const std::string& file) {
+  if (raw_) raw_->source(file, {});
+  profile_.sources.erase(file);
 }
 
 void Recording::tell(const About& about) {

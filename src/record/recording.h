@@ -30,8 +30,14 @@ class Recording : public SampleSink {
   void settle_names() { profile_.settle_names(); }
   // The text of a Lua file of the target.
   void add_source(const std::string& file, Profile::Source source);
+  // Withdraws it.
+  void drop_source(const std::string& file);
   // Sets what is known about the target by now, and flushes the raw recording.
   void tell(const About& about);
+
+ protected:
+  // A sample of a thread was counted, with a stack of the profile.
+  virtual void counted(const Profile::Thread&, StackTable::StackId) {}
 
  private:
   struct KnownThread {

@@ -5,8 +5,12 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "attach/source_files.h"
 #include "profile/raw_format.h"
@@ -16,24 +20,38 @@ namespace luaspy {
 
 class SourceCollector {
  public:
-  // `launched`: luaspy has started the process, in its own working directory.
-  SourceCollector(pid_t pid, bool launched) : files_(pid), launched_(launched) {}
+  // `launched`: the process that luaspy has started, in its own working directory; 0: none.
+  explicit SourceCollector(pid_t launched);
 
-  // Reads the files of functions that are new since the last call, as the process finds them. All
-  // together are not more than raw::most_source bytes; a larger file is left out, and so is one that
-  // only luaspy may read: what a process names its code is not to be believed.
+  // A stack of a process: of the recording's profile.
+  void add(pid_t pid, StackTable::StackId stack);
+  // Reads the files of functions that are new since the last call, as the process that ran them
+  // finds them. All together are not more than raw::most_source bytes; a larger file is left out, and
+  // so is one that the process may not read: what a process names its code is not to be believed. If
+  // two processes have different files of one name, neither is shown.
   void collect(Recording& recording);
-  // The same for what could not be read before: files of a process that has ended.
+  // The same for what could not be read before of the launched process, if it has ended.
   void finish(Recording& recording);
 
  private:
-  void read(const SourceFiles& files, const std::string& file, Recording& recording);
+  struct Of {
+    explicit Of(pid_t pid) : files(pid) {}
+    SourceFiles files;
+    std::unordered_set<StackTable::StackId> seen;  // all of their files are in names
+    std::set<std::string> names;
+  };
+  struct Found {
+    system::FileIdentity identity;
+    bool added = false, several = false;
+  };
+  // False: there is no such file now.
+  bool read(const SourceFiles& files, const std::string& name, Recording& recording);
 
-  SourceFiles files_;
-  bool launched_;
-  std::size_t seen_ = 0;           // frames
-  std::set<std::string> missing_;  // not read
-  std::set<std::string> known_;
+  pid_t launched_;
+  std::map<pid_t, Of> processes_;
+  std::vector<std::pair<pid_t, StackTable::StackId>> fresh_;
+  std::map<std::string, Found> found_;  // by name
+  std::set<std::string> missing_;       // of the launched process, not read
   std::size_t bytes_left_ = raw::most_source;
 };
 

@@ -20,8 +20,6 @@ constexpr double chance = 0.001;       // probability that chance alone makes a 
 constexpr double less_sure = 0.05;     // the same for Verdict::perhaps
 constexpr double least_share = 0.002;  // functions that cost less, in both recordings, are not compared
 constexpr double least_samples = 5;
-constexpr double least_difference = 0.003;  // of the total; smaller ones do not matter
-constexpr double least_ratio = 0.03;        // of the function; smaller ones come from where memory happens to be
 
 using Slices = std::vector<double>;  // an amount in each slice of time
 
@@ -241,11 +239,14 @@ ProfileDiff::Verdict verdict(const ProfileDiff::Row& row, double whole, double o
   if (std::abs(difference) <= perhaps * row.interval || std::abs(difference) < least_difference * whole ||
       std::abs(difference) < least_ratio * std::max(row.before, row.after))
     return Verdict::none;
-  if (std::abs(difference) <= row.interval) return Verdict::perhaps;
+  const auto is_like_others = [&](double interval) {
+    return (others - 1) * difference > 0 && std::abs(row.after - others * row.before) <= interval;
+  };
+  if (std::abs(difference) <= row.interval)
+    return is_like_others(perhaps * row.interval) ? Verdict::none : Verdict::perhaps;
   if (row.before == 0) return Verdict::appeared;
   if (row.after == 0) return Verdict::vanished;
-  if ((others - 1) * difference > 0 && std::abs(row.after - others * row.before) <= row.interval)
-    return Verdict::like_others;
+  if (is_like_others(row.interval)) return Verdict::like_others;
   return row.after > others * row.before ? Verdict::slower : Verdict::faster;
 }
 
@@ -294,7 +295,7 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   const int freedom = std::max(used - 1, 1);
   const double many = quantile(chance / compared, freedom), fewer = quantile(less_sure / compared, freedom);
   for (ProfileDiff::Row& row : diff.rows) row.interval *= many;
-  diff.noise *= many;
+  diff.noise = many * std::max(diff.noise, 1.0);
   if (options.by == DiffBy::shares) diff.others = change_of_most(diff.rows);
   const auto whole_in_unit = [&](const ProfileDiff::Whole& whole) {
     const double amount = amount_of(whole.weight, diff.unit);
@@ -306,11 +307,12 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   const double whole = std::max(whole_in_unit(diff.before), whole_in_unit(diff.after));
   for (ProfileDiff::Row& row : diff.rows) {
     row.verdict = diff.can_tell ? verdict(row, whole, diff.others, fewer / many) : ProfileDiff::Verdict::none;
-    // The interval shrinks with the root of the number of samples.
+    // The interval shrinks with the root of the number of samples. Variances add up: two recordings of
+    // different sizes tell as much as two of their harmonic mean.
     const double ratio = row.interval / row.difference();
+    const double samples = 2 / (1 / cut_before.samples + 1 / cut_after.samples);
     if (row.verdict == ProfileDiff::Verdict::perhaps)
-      row.needed = static_cast<std::int64_t>(
-          std::ceil(ratio * ratio * std::max(cut_before.samples, cut_after.samples)));
+      row.needed = static_cast<std::int64_t>(std::ceil(ratio * ratio * samples));
   }
   std::ranges::stable_sort(diff.rows, std::greater(),
                            [](const ProfileDiff::Row& row) { return std::abs(row.difference()); });

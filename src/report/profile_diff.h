@@ -24,6 +24,10 @@ enum class DiffBy : std::uint8_t {
   run,     // total seconds: for runs of the same work from start to end
 };
 
+// What a difference has to be at least.
+inline constexpr double least_difference = 0.003;  // of the total; smaller ones do not matter
+inline constexpr double least_ratio = 0.03;        // of the function; smaller ones come from where memory happens to be
+
 struct DiffOptions {
   DiffBy by = DiffBy::shares;
   bool total = false;  // functions including all that they call

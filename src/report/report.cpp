@@ -14,9 +14,11 @@
 #include "output/flamegraph.h"
 #include "output/output_file.h"
 #include "output/summary.h"
+#include "profile/raw_format.h"
 #include "report/call_tree.h"
 #include "report/function_view.h"
 #include "report/profile_diff.h"
+#include "report/recording_file.h"
 #include "report/report_text.h"
 #include "report/source_listing.h"
 #include "system/calls.h"
@@ -26,20 +28,26 @@
 namespace luaspy {
 namespace {
 
-Result<Profile> read_file(const std::string& path, const Shape& shape, const RawWindow& window, bool keeps_order) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path))
-    return Error{Cause::usage, fmt::format("Cannot read {}: no such file, or no permission.", path)};
-  std::error_code unknown;
-  const auto size = std::filesystem::file_size(path, unknown);
+Result<Profile> read_file(RecordingFile& file, const Shape& shape, const RawWindow& window, bool keeps_order) {
+  const std::string& path = file.path();
+  std::istream* const in = file.open();
+  if (in == nullptr && file.is_used_up())
+    return Error{Cause::usage,
+                 fmt::format("{} is a pipe with more than {} MiB, and has to be read twice for this: save "
+                             "it in a file first.",
+                             path, raw::most_carried >> 20)};
+  if (in == nullptr) return Error{Cause::usage, fmt::format("Cannot read {}: no such file, or no permission.", path)};
+  const std::int64_t size = file.size();
   system::ProgressLine progress;
   const auto seen = [&](std::int64_t bytes) {
     if (!progress.is_due()) return;
-    const double part = unknown || size == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(size);
-    progress.show(fmt::format("{}reading {}: {:.0f} of {:.0f} MB", system::progress_bar(part), path,
-                              static_cast<double>(bytes) / 1e6, unknown ? 0 : static_cast<double>(size) / 1e6));
+    const double done = static_cast<double>(bytes), all = static_cast<double>(size);
+    if (size == 0) progress.show(fmt::format("reading {}: {:.0f} MB", path, done / 1e6));
+    else
+      progress.show(fmt::format("{}reading {}: {:.0f} of {:.0f} MB", system::progress_bar(done / all), path, done / 1e6,
+                                all / 1e6));
   };
-  Result<Profile> profile = read_raw(in, shape, window, keeps_order, seen);
+  Result<Profile> profile = read_raw(*in, shape, window, keeps_order, seen);
   progress.clear();
   if (!profile) return Error{profile.error().cause, fmt::format("{}: {}", path, profile.error().text)};
   profile->settle_names();
@@ -47,12 +55,12 @@ Result<Profile> read_file(const std::string& path, const Shape& shape, const Raw
 }
 
 // Options are seconds from the start; negative ones are from the end.
-Result<RawWindow> window_of(const ReportOptions& options, const std::string& path) {
+Result<RawWindow> window_of(const ReportOptions& options, RecordingFile& file) {
   RawWindow window;
   window.thread = options.thread;
   std::int64_t duration_ns = 0;
   if (options.from.value_or(0) < 0 || options.to.value_or(0) < 0) {
-    const Result<Profile> whole = read_file(path, {}, {}, false);
+    const Result<Profile> whole = read_file(file, {}, {}, false);
     if (!whole) return whole.error();
     duration_ns = whole->about.duration_ns;
   }
@@ -66,10 +74,11 @@ Result<RawWindow> window_of(const ReportOptions& options, const std::string& pat
 }
 
 // Why there is nothing to report.
-Error nothing(const ReportOptions& options, const std::string& path, const Profile& profile) {
+Error nothing(const ReportOptions& options, RecordingFile& file, const Profile& profile) {
+  const std::string& path = file.path();
   if (profile.losses(Loss::left_out) != 0)
     return {Cause::no_samples, fmt::format("{}: --only and --ignore leave no sample.", path)};
-  const Result<Profile> whole = read_file(path, {}, {}, false);
+  const Result<Profile> whole = read_file(file, {}, {}, false);
   if (!whole || whole->samples() == 0)
     return {Cause::no_samples,
             fmt::format("{} has no samples: the target was idle all the time, or the recording was cut off right away.",
@@ -86,11 +95,11 @@ Error nothing(const ReportOptions& options, const std::string& path, const Profi
                                          displayable(options.thread, Charset::ascii), names)};
 }
 
-Result<Profile> read_for(const ReportOptions& options, const std::string& path, const Shape& shape, bool keeps_order) {
-  const Result<RawWindow> window = window_of(options, path);
+Result<Profile> read_for(const ReportOptions& options, RecordingFile& file, const Shape& shape, bool keeps_order) {
+  const Result<RawWindow> window = window_of(options, file);
   if (!window) return window.error();
-  Result<Profile> profile = read_file(path, shape, *window, keeps_order);
-  if (profile && profile->samples() == 0) return nothing(options, path, *profile);
+  Result<Profile> profile = read_file(file, shape, *window, keeps_order);
+  if (profile && profile->samples() == 0) return nothing(options, file, *profile);
   return profile;
 }
 
@@ -119,21 +128,26 @@ bool is_narrowed(const ReportOptions& options) {
          !options.shape.ignore.empty();
 }
 
-std::string carried(const ReportOptions& options, const Format& format) {
+std::string carried(const ReportOptions& options, RecordingFile& file, const Format& format) {
   if (!format.carries_recording || is_narrowed(options)) return {};
-  std::ifstream in(options.file, std::ios::binary);
-  return raw_bytes(in, most_carried);
+  std::istream* const in = file.open();
+  return in != nullptr ? raw_bytes(*in, raw::most_carried) : std::string();
 }
 
 // Writes the raw recording that a page carries.
 Result<int> extract(const ReportOptions& options) {
-  std::ifstream in(options.file, std::ios::binary);
-  if (!is_page(in))
-    return Error{Cause::usage, "The recording is already in the raw format: report converts it to other formats."};
   if (is_narrowed(options)) return Error{Cause::usage, "-f raw writes all that a page carries, not a part of it."};
-  const Result<Profile> profile = read_for(options, options.file, {}, false);
+  RecordingFile file(options.file);
+  const Result<Profile> profile = read_for(options, file, {}, false);
   if (!profile) return profile.error();
-  const std::string recording = raw_bytes(in, most_carried);
+  std::istream* const in = file.open();
+  if (in != nullptr && !is_page(*in))
+    return Error{Cause::usage, "The recording is already in the raw format: report converts it to other formats."};
+  const std::string recording = in != nullptr ? raw_bytes(*in, raw::most_carried) : std::string();
+  if (recording.empty())
+    return Error{Cause::usage, fmt::format("{}: the recording in this page is larger than {} MiB, which luaspy never "
+                                           "writes. It is not taken out.",
+                                           options.file, raw::most_carried >> 20)};
   Result<OutputFile> output = OutputFile::open({options.output, "raw", stem_of(options.file)});
   if (!output) return output.error();
   output->stream() << recording;
@@ -147,10 +161,11 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
   if (format.write == nullptr) return extract(options);
   Shape shape = options.shape;
   shape.whole = format.carries_recording;
-  const Result<Profile> profile = read_for(options, options.file, shape, format.needs_order());
+  RecordingFile file(options.file);
+  const Result<Profile> profile = read_for(options, file, shape, format.needs_order());
   if (!profile) return profile.error();
   if (const std::optional<Error> refused = refusal(format, profile->about.unit)) return *refused;
-  const std::string recording = carried(options, format);
+  const std::string recording = carried(options, file, format);
   // Opened after the recording was read, so that nothing is overwritten if that fails.
   Result<OutputFile> output = OutputFile::open({options.output, std::string(format.name), stem_of(options.file)});
   if (!output) return output.error();
@@ -228,7 +243,8 @@ std::string tree_view(const ReportOptions& options, const Profile& profile, cons
 Result<int> write_views(const ReportOptions& options) {
   Shape shape = options.shape;
   shape.lines = true;
-  const Result<Profile> profile = read_for(options, options.file, shape, false);
+  RecordingFile file(options.file);
+  const Result<Profile> profile = read_for(options, file, shape, false);
   if (!profile) return profile.error();
   const TextStyle style = style_of(options, profile->about.unit);
   std::string text;
@@ -264,11 +280,10 @@ std::string doubts_text(const Profile& profile) {
 
 Result<int> write_diff(const ReportOptions& options, const Format* format) {
   const DiffBy by = options.by == "time" ? DiffBy::weight : options.by == "run" ? DiffBy::run : DiffBy::shares;
-  Shape shape = options.shape;
-  shape.whole = format != nullptr && format->carries_recording;
-  const Result<Profile> before = read_for(options, options.diff[0], shape, true);
+  RecordingFile file_before(options.diff[0]), file_after(options.diff[1]);
+  const Result<Profile> before = read_for(options, file_before, options.shape, true);
   if (!before) return before.error();
-  const Result<Profile> after = read_for(options, options.diff[1], shape, true);
+  const Result<Profile> after = read_for(options, file_after, options.shape, true);
   if (!after) return after.error();
   if (before->about.unit != after->about.unit) {
     return Error{Cause::usage, fmt::format("{} counts {}, {} counts {}: they cannot be compared.", options.diff[0],
@@ -283,13 +298,21 @@ Result<int> write_diff(const ReportOptions& options, const Format* format) {
   } else if (format->name == "folded") {
     text = diff_folded(*before, *after, by, options.shape.lines);
   } else if (format->name == "flamegraph") {
+    // The page has all frames, so that it can show any of them; what is chance is known of what the text has.
+    Shape shape = options.shape;
+    shape.whole = true;
+    const Result<Profile> all_before = read_for(options, file_before, shape, false);
+    if (!all_before) return all_before.error();
+    const Result<Profile> all_after = read_for(options, file_after, shape, false);
+    if (!all_after) return all_after.error();
     Result<OutputFile> output = OutputFile::open(
         {options.output, "flamegraph", stem_of(options.diff[0]) + "-" + stem_of(options.diff[1])});
     if (!output) return output.error();
     const ProfileDiff diff = profile_diff(*before, *after, {by, options.total});
     constexpr double nothing_is_beyond = 1e6;
-    write_flamegraph_diff(*before, *after, by == DiffBy::shares ? Compared::shares : Compared::weights,
-                          diff.can_tell ? diff.noise : nothing_is_beyond,
+    write_flamegraph_diff(*all_before, *all_after,
+                          {by == DiffBy::shares ? Compared::shares : Compared::weights,
+                           diff.can_tell ? diff.noise : nothing_is_beyond, least_difference, least_ratio},
                           {options.shape.lines, options.threads, options.shape.mode}, output->stream());
     const Result<void> finished = output->finish();
     if (!finished) return finished.error();

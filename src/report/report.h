@@ -17,7 +17,7 @@ struct ReportOptions {
   std::string output;             // "-" or "": standard output for text; else as RecordOptions::output
   std::string format;             // "": as output ends (.txt: text), else text
   Shape shape;
-  bool threads = false;            // folded: a root frame for each thread
+  bool threads = false;            // folded, svg: a root frame for each thread
   std::string thread;              // its number or a part of its name; "": all
   std::optional<double> from, to;  // s since the start; negative: before the end
   std::string function;            // callers and callees of it

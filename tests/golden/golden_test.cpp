@@ -66,7 +66,7 @@ TEST_CASE("flame graph: what the page carries", "[golden]") {
   CHECK(sources.at(0).at("text") == "x = '</script>'\n");
   CHECK(sources.at(0).at("changed") == true);
   std::ostringstream difference;
-  write_flamegraph_diff(sample_profile(), sample_profile(), Compared::weights, 2, {}, difference);
+  write_flamegraph_diff(sample_profile(), sample_profile(), {Compared::weights, 2, 0.003, 0.03}, {}, difference);
   golden::check("sample.flamegraph_diff.json", data_of(difference.str()));
 }
 
@@ -90,7 +90,8 @@ TEST_CASE("a profile of bytes in each format", "[golden]") {
   check("firefox", "sample.bytes.firefox.json");
   golden::check("sample.bytes.flamegraph.json", data_of(written("flamegraph", {}, Unit::bytes)));
   std::ostringstream difference;
-  write_flamegraph_diff(sample_profile(Unit::bytes), sample_profile(Unit::bytes), Compared::shares, 2, {}, difference);
+  write_flamegraph_diff(sample_profile(Unit::bytes), sample_profile(Unit::bytes), {Compared::shares, 2, 0.003, 0.03},
+                        {}, difference);
   golden::check("sample.bytes.flamegraph_diff.json", data_of(difference.str()));
 }
 

@@ -101,6 +101,34 @@ TEST_CASE("a file that is written while recording is whole whenever it is read",
   CHECK(!std::filesystem::exists(path + ".part"));
 }
 
+TEST_CASE("a page that is written while recording carries what was recorded until then", "[record]") {
+  const TwoFunctions target(lua54);
+  const Folder folder;
+  const std::string path = folder.path("page.html");
+  Running luaspy({LUASPY_PROGRAM, "record", "--every", "0.2", "--only", "add", "-o", path, "--pid", target.pid()});
+  std::int64_t samples = 0;
+  int versions = 0;
+  const auto look = [&] {
+    std::istringstream page(read_file(path));
+    if (page.view().empty()) return;  // not written yet
+    const Result<Profile> profile = read_raw(page, {});
+    REQUIRE(profile);
+    CHECK(profile->samples() >= samples);
+    versions += profile->samples() > samples;
+    samples = profile->samples();
+  };
+  luaspy.await("three versions", [&] { return look(), versions >= 3; });
+  ::kill(luaspy.pid(), SIGTERM);
+  CHECK(luaspy.wait() == 0);
+  look();
+  std::istringstream page(read_file(path));
+  const Result<Profile> profile = read_raw(page, {});
+  REQUIRE(profile);
+  CHECK(profile->about.complete);
+  CHECK(profile->losses(Loss::left_out) != 0);
+  for (const Frame& frame : profile->frames()) CHECK(frame.name != "join");
+}
+
 TEST_CASE("samples that were not asked for are left out, and told", "[record]") {
   const TwoFunctions target(lua54);
   const auto recorded = [&](const Words& options) {

@@ -83,27 +83,29 @@ bool has(const std::string& text, const std::string& pattern) { return std::rege
 
 TEST_CASE("two runs of a script do not differ, and one in which a function takes 20 % longer does", "[report]") {
   const Folder folder;
-  // To detect a difference of 4.5 % of all samples, about 9,000 are needed: how long that takes
-  // depends on how much CPU time luaspy gets.
-  constexpr double enough = 10000, tried = 2;
+  // The difference is 4.5 % of all samples. The interval of the report is about four standard deviations
+  // wide, so one of 2.2 % leaves four more. That takes some 16,000 samples, and more on a busy machine,
+  // where samples that come together tell less.
+  constexpr double enough = 20'000, tried = 2, narrow = 2.2;
   const std::string again = recorded(folder, "again", script_of(10, tried));
   const auto seconds_for = [&](double seconds, std::int64_t samples) {
     return std::clamp(enough * seconds / static_cast<double>(std::max<std::int64_t>(samples, 1)), tried, 40.0);
   };
   std::string first, slower;
-  std::int64_t samples = 0;
-  double seconds = seconds_for(tried, samples_in(again));
   const std::string slower_work = "slower \\+[0-9]+ % +work \\(.*script.lua:7\\)";
-  // On a busy machine, samples that come together tell less, and more are needed.
-  bool is_seen = false;
-  for (int attempt = 0; attempt < 4 && (samples < 8500 || !is_seen); ++attempt) {
+  double seconds = seconds_for(tried, samples_in(again)), interval = 100;
+  // The interval alone decides how long: what is found is judged once.
+  for (int attempt = 0; attempt < 4 && interval > narrow; ++attempt) {
     first = recorded(folder, "first", script_of(10, seconds)),
     slower = recorded(folder, "slower", script_of(12, seconds));
-    samples = std::min(samples_in(first), samples_in(slower));
-    is_seen = has(report({"--diff", first, slower}), slower_work);
-    seconds = samples < 8500 ? seconds_for(seconds, samples) : std::min(2 * seconds, 40.0);
+    const std::string text = report({"--diff", first, slower});
+    INFO(text);
+    std::smatch match;
+    REQUIRE(std::regex_search(text, match, std::regex("(?:±|\\+-)([0-9.]+) [^\n]* work \\(")));
+    interval = std::stod(match[1]);
+    seconds = std::clamp(1.2 * seconds * interval * interval / (narrow * narrow), tried, 40.0);
   }
-  REQUIRE(samples >= 8500);
+  REQUIRE(interval <= narrow);
   const std::string same = report({"--diff", first, again});
   INFO(same);
   CHECK(has(same, "no significant difference"));

@@ -155,7 +155,7 @@ class Chart extends Graph {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const {focus} = this, arrows = {ArrowUp: () => this.upright(-1), ArrowDown: () => this.upright(1), ArrowLeft: () => this.beside(-1), ArrowRight: () => this.beside(1)};
     if (arrows[event.key]) this.move(focus < 0 ? this.start() : arrows[event.key]());
-    else if (event.key === "Enter" && focus >= 0) this.page.zoom(focus), this.move(focus);
+    else if (event.key === "Enter" && focus >= 0) this.page.zoom(focus), this.move(this.page.zoomed);   // it may have another layout now
     else if (event.key === "Home") this.move(this.start());
     else return;
     event.preventDefault();

@@ -47,13 +47,14 @@ function kindOfSample(kind, of) {
   return of === 1 ? "gc" : of === 3 || (of === 2 && kind === "lua") ? "jit" : kind;
 }
 
-// The change of a node, -3 to 3. Samples are counts of chance events: a change within `noise` standard deviations is shown as no change, so that the
-// picture never claims what `report --diff` does not say in text.
+// The change of a node, -3 to 3. Samples are counts of chance events: a change within `noise` standard deviations is shown as no change, and so is one
+// that is too small for `report --diff` to call it one. The text judges functions, by slices of time; boxes are judged by their samples alone.
 function changeOf(data, sums, node) {
-  const {columns} = data, {after, before} = compared(data, sums, node);
+  const {columns, comparison} = data, {after, before} = compared(data, sums, node);
   const variance = after * after / Math.max(1, sums[columns.samples][node]) + before * before / Math.max(1, sums[columns.before][node]);
   const difference = after - before;
-  if (difference * difference < data.comparison.noise ** 2 * variance || difference === 0) return 0;
+  if (difference * difference < comparison.noise ** 2 * variance || difference === 0) return 0;
+  if (Math.abs(difference) < Math.max(comparison.least_difference * comparison.whole, comparison.least_ratio * Math.max(before, after))) return 0;
   const ratio = Math.abs(difference) / before;
   const strength = ratio >= 0.5 ? 3 : ratio >= 0.1 ? 2 : 1;
   return Math.sign(difference) * strength;

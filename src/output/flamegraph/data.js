@@ -20,10 +20,14 @@ function load(json) {
     doubts: (set.doubts ?? []).map(visible),
     threads: set.threads.map((t) => ({tid: t.tid, name: visible(t.name), process: visible(t.process), start: t.start, runs: Float64Array.from(t.runs)})),
   }));
-  const comparison = json.comparison ?? null, unit = json.unit ?? "time";   // {by: "shares" | unit, scale}
+  const unit = json.unit ?? "time", comparison = json.comparison ? {...json.comparison} : null;   // as in flamegraph.h, and whole, in the units of widths
   const columns = {samples: 0, weight: 1, state: 2, before: 2 + states.length, count: 2 + states.length + (comparison ? 2 : 0)};
   columns.counted = unit === "time" ? columns.samples : columns.weight;
   columns.width = comparison && comparison.by !== "shares" ? columns.weight : columns.counted;
+  if (comparison) {
+    const [before, after] = sets.map((set) => wholeOf(set, columns.width === columns.weight ? 3 : 2));
+    comparison.whole = Math.max(before * comparison.scale, after);
+  }
   return {
     frames: loadFrames(json.frames, strings), states, sets, comparison, columns, unit,
     inOrder: comparison === null && unit === "time",   // the order of time can be shown
@@ -31,6 +35,13 @@ function load(json) {
     sources: new Map((json.sources ?? []).map(({file, text, changed}) => [strings[file], {text, changed}])),
     outer: Int32Array.from(json.nodes.outer), frame: Int32Array.from(json.nodes.frame),
   };
+}
+
+// The sum of one of the numbers of all runs.
+function wholeOf(set, number) {
+  let sum = 0;
+  for (const {runs} of set.threads) for (let i = number; i < runs.length; i += runWidth) sum += runs[i];
+  return sum;
 }
 
 // A frame is a line of a function; fn[frame] is the number of the first frame of its function. text and line are what is shown: showLines() sets them.

@@ -73,7 +73,7 @@ class Graph {
     this.from = Math.min(Math.max(begin, from), begin + all - size), this.to = this.from + size;
   }
 
-  lookAt(box) { this.look(this.layout.x[box], this.layout.x[box] + this.layout.width[box]); }
+  lookAt(box) { this.look(...this.layout.span(box)); }
   isWhole() { return this.from <= this.layout.begin && this.to >= this.layout.extent; }
 
   get scale() { return this.width / (this.shown.to - this.shown.from); }

@@ -52,11 +52,16 @@ class Layout {
     const boxes = this.rows[row] ?? [], place = boxes.length ? this.firstBehind(row, x) : 0;
     return place < boxes.length && this.x[boxes[place]] <= x ? boxes[place] : -1;
   }
-  // The box that is for the same as `box` of `other`, a layout of the same tree; -1 if there is none.
+  // Where the box is seen, from and to. A box that is a share of columns may have been at any time in these.
+  span(box) {
+    const {column} = this, from = this.x[box], to = from + this.width[box];
+    return column > 0 ? [Math.floor((from + 1e-3) / column) * column, Math.ceil((to - 1e-3) / column) * column] : [from, to];
+  }
+  // The first box that is for the same as `box` of `other`, a layout of the same tree; -1 if there is none.
   sameAs(other, box) {
     if (box < 0) return -1;
-    const row = other.row[box], boxes = this.rows[row] ?? [], end = other.x[box] + other.width[box];
-    for (let place = boxes.length ? this.firstBehind(row, other.x[box]) : 0; place < boxes.length && this.x[boxes[place]] < end; ++place)
+    const row = other.row[box], boxes = this.rows[row] ?? [], [from, end] = other.span(box);
+    for (let place = boxes.length ? this.firstBehind(row, from) : 0; place < boxes.length && this.x[boxes[place]] < end; ++place)
       if (this.item[boxes[place]] === other.item[box]) return boxes[place];
     return -1;
   }

@@ -153,12 +153,17 @@ class Page {
     if (state.fn < 0 || !sums.outermost[state.fn]?.length) state.fn = this.table.shown[0] ?? -1;
     this.table.mark(state.fn);
     const key = JSON.stringify([state.fn, state.thread, state.width]);
-    if (state.fn < 0 || this.related === key) return;
+    if (this.related === key) return;
+    this.related = key;
+    this.drawn = null;
+    if (state.fn < 0) {   // nothing is left of what was recorded
+      fillNoRelations();
+      this.layout = new Layout();
+      return;
+    }
     const nodes = sums.outermost[state.fn], callers = callersOf(this.tree, nodes, state.fn), callees = calleesOf(this.tree, nodes, state.fn);
     fillRelations(data, this, state.fn, {sums, callers, callees}, this.all);
     this.layout = laySandwich(callers, callees, [this.widthOf(callers), this.widthOf(callees)]);
-    this.related = key;
-    this.drawn = null;
   }
 
   // How many calls of one stack the box stands for, at most.

@@ -330,6 +330,19 @@ def check_range(page, pictures):
     page.browser.screenshot(pictures / "busy.png")
     contains("summed", page.text("#crumbs"), "each 5.00 s summed")
     left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    page.script("document.getElementById('canvas').focus({focusVisible: true})")
+    page.keys("#canvas", DOWN + RIGHT)
+    focused = page.text("#detail")
+    page.keys("#canvas", ENTER)
+    page.settle()
+    # The box is a share of a column of 5 s; the samples in it are somewhere in these.
+    equal("zoomed by key", (page.texts("#crumbs button")[-1], page.text("#detail").split(":")[:2]), (focused.split(": ")[0], focused.split(":")[:2]))
+    if "each 5.00 s summed" in page.text("#crumbs"):
+        raise Failure("Enter has not zoomed")
+    page.script("await until(() => location.hash.includes('zoom'))")
+    page.keys("#canvas", ESCAPE)
+    page.keys("body", "0")
+    page.settle()
     y = top + 22 + ROW * 1.5
     page.pointer(left + 5, y + ROW)
     contains("a sum", page.text("#detail"), "second (busy.lua:2): 125 samples, 1.25 s")
@@ -354,6 +367,14 @@ def check_range(page, pictures):
     contains("one sample", page.text("#detail"), "first (busy.lua:1): 1 samples, 10 ms, from 30.0 s")
     page.keys("body", ESCAPE)
     equal("after Escape", page.texts("#applied li"), [])
+    for view in ("table", "left", "time", "bottom"):
+        page.open(f"#view={view}&range=1_2")   # before the first sample ends: nothing of it
+        page.keys("body", "hx0")
+        page.quiet()
+    page.open("#view=table&range=1_2")
+    equal("nothing", (page.texts("#table tbody tr"), page.text("#chosen"), page.texts("#callers li"), page.texts("#callees li")), ([], "no samples", [], []))
+    page.keys("body", ESCAPE)
+    equal("all again", len(page.texts("#table tbody tr")), 3)
 
 
 def check_small(page, pictures):
@@ -504,6 +525,13 @@ def check(args):
         contains("doubt", doubt, "doubtful: after: Lua is in the process, but no sample has Lua")
         equal("the doubt is seen", page.script("const b = document.querySelector('#doubts li').getBoundingClientRect(); return b.width > 0 && b.height > 0 && b.bottom < 200"), True)
         check_difference(page, work)
+        # `slower` has 10 % of the whole more, and a fifth of its own; `steady` has 8.3 % less, and a sixth.
+        for name, seen in (("diff-small", ("slower (versions.lua:4)",)), ("diff-alike", ("slower (versions.lua:4)",))):
+            page = Page(browser, work, name)
+            page.settle()
+            for function in ("slower (versions.lua:4)", "steady (versions.lua:2)"):
+                red, _, blue = page.colour(("main chunk (versions.lua)", function))
+                equal(f"{name}: {function}", abs(red - blue) > 40, function in seen)
         page = Page(browser, work, "diff-time")
         page.point(("main chunk (versions.lua)", "steady (versions.lua:2)"))
         contains("by time", page.text("#tip"), "total5.00 s5.00 s0 µs")

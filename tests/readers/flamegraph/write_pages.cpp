@@ -203,12 +203,15 @@ int main(int count, char** arguments) {
   write("large", large());
   write("bytes", sample_profile(Unit::bytes));
   write("objects", sample_profile(Unit::objects));
-  const auto write_diff = [&](const char* name, const Profile& before, const Profile& after, Compared compared) {
+  const auto write_diff = [&](const char* name, const Profile& before, const Profile& after, Compared compared,
+                              double least_difference = 0, double least_ratio = 0) {
     std::ofstream file(fmt::format("{}/{}.html", folder, name), std::ios::binary);
-    write_flamegraph_diff(before, after, compared, 2, {}, file);
+    write_flamegraph_diff(before, after, {compared, 2, least_difference, least_ratio}, {}, file);
   };
   write_diff("diff", version_of(false), version_of(true), Compared::shares);
   write_diff("diff-time", version_of(false), version_of(true), Compared::weights);
+  write_diff("diff-small", version_of(false), version_of(true), Compared::shares, 0.09);
+  write_diff("diff-alike", version_of(false), version_of(true), Compared::shares, 0, 0.19);
   write_diff("diff-bytes", grown(false), grown(true), Compared::shares);
   write_diff("diff-bytes-measured", grown(false), grown(true), Compared::weights);
 }

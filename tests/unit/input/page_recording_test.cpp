@@ -3,6 +3,7 @@
 
 #include "input/page_recording.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <sstream>
 
@@ -11,6 +12,7 @@
 #include "output/packed_recording.h"
 #include "profile/raw_format.h"
 #include "support/dice.h"
+#include "support/raw_file.h"
 #include "support/sample_profile.h"
 
 namespace luaspy {
@@ -45,6 +47,57 @@ TEST_CASE("a page carries the bytes of its recording", "[unit]") {
   CHECK(carried_by(page_with(even)) == even);
   std::istringstream in(page_with(even));
   CHECK(raw_bytes(in, 4'999'999).empty());
+}
+
+TEST_CASE("the recording in a page ends after as much as its reader takes", "[unit]") {
+  // What does not compress: there is more to read in the page, too.
+  const std::string noise = random_bytes(1'000'000);
+  for (const std::size_t most : {std::size_t{0}, std::size_t{1}, std::size_t{65'536}, std::size_t{999'999}}) {
+    std::istringstream page(page_with(noise));
+    PageRecording recording(page, most);
+    REQUIRE(recording.found());
+    std::istream inside(&recording);
+    std::ostringstream out;
+    out << inside.rdbuf();
+    CHECK(out.str() == noise.substr(0, most));
+    CHECK(recording.read() <= static_cast<std::int64_t>(page.view().size()));
+  }
+}
+
+TEST_CASE("of a page, it is told how much of its file is read", "[unit]") {
+  std::string recording = sample_recording(Unit::nanoseconds);
+  const std::string noise = random_bytes(1'000'000);
+  for (std::size_t i = 0; i < 20; ++i) recording += raw_block(raw_record(0x7f, noise.substr(50'000 * i, 50'000)));
+  std::istringstream page(page_with(recording));
+  const auto size = static_cast<std::int64_t>(page.view().size());
+  std::vector<std::int64_t> told;
+  REQUIRE(read_raw(page, {}, {}, true, [&](std::int64_t bytes) { told.push_back(bytes); }));
+  REQUIRE(told.size() >= 20);
+  CHECK(std::ranges::is_sorted(told));
+  CHECK(told.front() < size / 2);
+  CHECK(told.back() > size / 2);
+  CHECK(told.back() <= size);
+}
+
+// 64 MiB are the most that luaspy writes, and the most that it reads.
+TEST_CASE("a page with more than 64 MiB of recording is not read to its end, and not taken out", "[unit]") {
+  const auto bytes_of = [](std::size_t size) {
+    std::istringstream page(page_with(std::string(size, 'x')));
+    return raw_bytes(page, raw::most_carried).size();
+  };
+  CHECK(bytes_of(raw::most_carried) == raw::most_carried);
+  CHECK(bytes_of(raw::most_carried + 1) == 0);
+  // Records that a reader skips, without an end.
+  std::string recording = sample_recording(Unit::nanoseconds);
+  const std::string block = raw_block(raw_record(0x7f, std::string(1 << 20, '\0')));
+  while (recording.size() <= raw::most_carried) recording += block;
+  std::istringstream page(page_with(recording)), raw(recording);
+  const Result<Profile> in_page = read_raw(page, {}), alone = read_raw(raw, {});
+  REQUIRE(in_page);
+  REQUIRE(alone);
+  CHECK(in_page->samples() == sample_profile().samples());
+  CHECK(alone->about.complete);
+  CHECK(!in_page->about.complete);
 }
 
 TEST_CASE("the recording in a page is read like a raw recording", "[unit]") {

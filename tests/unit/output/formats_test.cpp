@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -124,7 +125,40 @@ TEST_CASE("a picture draws what can be seen, however deep and wide the stacks ar
   CHECK(has(out.str(), ">f (a.lua:398)<"));
   CHECK(!has(out.str(), ">f (a.lua:399)<"));
   CHECK(!has(out.str(), "rare"));
-  CHECK(has(out.str(), ">2 boxes are too small or too deep to be drawn<"));
+  CHECK(has(out.str(), ">602 boxes are too small or too deep to be drawn<"));
+}
+
+TEST_CASE("a picture and a page have the same colours", "[unit]") {
+  Profile profile{false};
+  Sample sample;
+  sample.stack = {{Frame::Kind::lua, "of_lua", "a.lua", 1, 1},
+                  {Frame::Kind::c, "of_c", "lua", 0, 0},
+                  {Frame::Kind::native, "of_native", "lua", 0, 0},
+                  marker("of_marker"),
+                  state_marker(VmState::collecting)};
+  profile.add({1, "one"}, {1, 1}, sample);
+  const auto text = [&](const char* format) {
+    std::ostringstream out;
+    find_format(format)->write(profile, {}, out);
+    return out.str();
+  };
+  const std::string picture = text("svg"), page = text("flamegraph");
+  const auto after = [](const std::string& in, const std::string& mark, std::size_t from = 0) {
+    const std::size_t at = in.find(mark, from);
+    REQUIRE(at != std::string::npos);
+    return in.substr(at + mark.size(), 7);
+  };
+  const std::size_t colours = page.find("const kindColours = {");
+  for (const auto& [box, kind] : {std::pair{"of_lua", "lua"},
+                                  {"of_c", "c"},
+                                  {"of_native", "native"},
+                                  {"of_marker", "marker"},
+                                  {"[garbage collector]", "gc"}}) {
+    INFO(kind);
+    const std::string colour = after(page, fmt::format("{}: \"", kind), colours);
+    CHECK(colour.starts_with('#'));
+    CHECK(after(picture, "fill=\"", picture.find(fmt::format("<title>{}", box))) == colour);
+  }
 }
 
 TEST_CASE("what shows time only is not made of anything else", "[unit]") {

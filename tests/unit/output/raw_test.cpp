@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
-#include <zlib.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include "output/format.h"
 #include "output/raw.h"
 #include "profile/raw_format.h"
+#include "support/raw_file.h"
 
 namespace luaspy {
 namespace {
@@ -148,16 +148,6 @@ std::string written(const Profile& profile, const Format& format, const WriteOpt
   return out.str();
 }
 
-std::string u32(std::size_t number) {
-  std::string bytes;
-  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift & 0xff);
-  return bytes;
-}
-
-std::size_t crc(const std::string& payload) {
-  return crc32(0, reinterpret_cast<const Bytef*>(payload.data()), static_cast<uInt>(payload.size()));
-}
-
 std::vector<std::string> payloads(const std::string& file) {
   std::vector<std::string> payloads;
   for (std::size_t at = 8; at < file.size();) {
@@ -169,9 +159,9 @@ std::vector<std::string> payloads(const std::string& file) {
   return payloads;
 }
 
-std::string file_of(const std::vector<std::string>& payloads, char version = 2) {
-  std::string file = std::string("LUASPY\x1a") + version;
-  for (const std::string& payload : payloads) file += u32(payload.size()) + u32(crc(payload)) + payload;
+std::string file_of(const std::vector<std::string>& payloads, std::uint8_t version = 2) {
+  std::string file = raw_head(version);
+  for (const std::string& payload : payloads) file += raw_block(payload);
   return file;
 }
 
@@ -402,6 +392,21 @@ TEST_CASE("a raw recording carries the text of files, up to a limit", "[unit]") 
   writer.source("more.lua", {"x", false});
   writer.flush();
   CHECK(read(out.str())->sources.size() == 2);
+}
+
+TEST_CASE("an empty text withdraws the text of a file", "[unit]") {
+  const StackTable stacks;
+  const std::vector<Profile::Thread> threads;
+  std::ostringstream out;
+  RawWriter writer(stacks, threads, Unit::nanoseconds, out);
+  writer.source("a.lua", {"one", false});
+  writer.source("b.lua", {"two", false});
+  writer.source("a.lua", {});
+  writer.flush();
+  const Result<Profile> read_again = read(out.str());
+  REQUIRE(read_again);
+  CHECK(read_again->sources.size() == 1);
+  CHECK(read_again->sources.contains("b.lua"));
 }
 
 TEST_CASE("what is no raw recording is told so, and a later one", "[unit]") {

@@ -1,0 +1,34 @@
+#pragma once
+// A file that report reads: a raw recording or a page, by its name.
+
+#include <cstdint>
+#include <istream>
+#include <memory>
+#include <streambuf>
+#include <string>
+
+namespace luaspy {
+
+// Can be read several times, each time from its beginning, even if it is a pipe, which gives its
+// bytes only once: of a pipe up to raw::most_carried bytes are kept.
+class RecordingFile {
+ public:
+  explicit RecordingFile(std::string path);
+  ~RecordingFile();
+
+  const std::string& path() const { return path_; }
+  std::int64_t size() const;  // bytes; 0 if it is not known
+  // Valid until the next call. nullptr: there is no such file, no permission, or it is a pipe that
+  // was read before and had more bytes than are kept.
+  std::istream* open();
+  // Whether the latter is why.
+  bool is_used_up() const;
+
+ private:
+  class Pipe;
+  std::string path_;
+  std::unique_ptr<Pipe> pipe_;
+  std::unique_ptr<std::istream> in_;
+};
+
+}  // namespace luaspy

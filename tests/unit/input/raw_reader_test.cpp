@@ -1,0 +1,80 @@
+// Limits of what a raw recording is believed.
+
+#include "input/raw_reader.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "output/format.h"
+#include "support/raw_file.h"
+
+namespace luaspy {
+namespace {
+
+Result<Profile> read(const std::string& records) {
+  std::istringstream in(raw_head() + raw_block(records));
+  return read_raw(in, {});
+}
+
+std::string unit() { return raw_record(raw::about, raw_text(raw::unit_key) + raw_text("nanoseconds")); }
+
+std::size_t allocated() { return ::mallinfo2().uordblks + ::mallinfo2().hblkhd; }
+
+}  // namespace
+
+// Records that compress well, and which take more memory than file.
+TEST_CASE("a raw recording does not become much larger in memory", "[unit]") {
+  constexpr std::size_t most = 400 << 20;
+  // Strings that no frame uses: empty ones, and long ones.
+  for (const std::size_t length : {std::size_t{0}, std::size_t{20}, std::size_t{60'000}}) {
+    const std::string one = raw_record(raw::string, std::string(length, '\x1b'));
+    std::string records;
+    while (records.size() < std::size_t{1} << 20) records += one;
+    const std::string block = raw_block(records);
+    std::string file = raw_head();
+    while (file.size() + block.size() < raw::most_carried) file += block;
+    std::istringstream in(std::move(file));
+    const std::size_t before = allocated();
+    std::size_t during = 0;
+    const Result<Profile> profile = read_raw(in, {}, {}, true,
+                                             [&](std::int64_t) { during = std::max(during, allocated()); });
+    REQUIRE(profile);
+    INFO(length << ": " << static_cast<double>(during - before) / 1e6 << " MB");
+    CHECK(!profile->about.complete);
+    CHECK(during - before < most);
+  }
+  // Files of one byte, with long names.
+  std::string records;
+  for (int i = 0; i < 64'000; ++i)
+    records += raw_record(raw::source,
+                          raw_text(fmt::format("{:05}{}", i, std::string(1010, '\x1b'))) + std::string("\0x", 2));
+  const std::size_t before = allocated();
+  const Result<Profile> profile = read(records);
+  REQUIRE(profile);
+  INFO(static_cast<double>(allocated() - before) / 1e6 << " MB");
+  CHECK(!profile->sources.empty());
+  CHECK(!profile->about.complete);
+  CHECK(allocated() - before < most / 2);
+}
+
+TEST_CASE("no time of the beginning is beyond a date", "[unit]") {
+  for (const char* const text :
+       {"1152921504606846976", "144115188075855872", "253402300800", "99999999999999999999", "-1", "253402300799"}) {
+    const Result<Profile> profile = read(unit() + raw_record(raw::about, raw_text("started_s") + raw_text(text)));
+    REQUIRE(profile);
+    INFO(text);
+    CHECK(profile->about.started_s >= 0);
+    CHECK(profile->about.started_s <= 253'402'300'799);
+    for (const Format& format : formats()) {
+      if (format.write == nullptr) continue;
+      std::ostringstream out;
+      format.write(*profile, {}, out);
+      if (format.name == "flamegraph") CHECK(out.str().find("Recorded") != std::string::npos);
+    }
+  }
+}
+
+}  // namespace luaspy

@@ -1,0 +1,188 @@
+// report from end to end: which files it reads and writes.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "input/raw_reader.h"
+#include "output/flamegraph.h"
+#include "output/raw.h"
+#include "report/profile_diff.h"
+#include "report/report.h"
+#include "support/raw_file.h"
+#include "support/sample_profile.h"
+
+namespace luaspy {
+namespace {
+
+class Folder {
+ public:
+  Folder() { REQUIRE(::mkdtemp(path_.data()) != nullptr); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string path(const std::string& name) const { return path_ + "/" + name; }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path(name), std::ios::binary) << bytes;
+    return path(name);
+  }
+
+ private:
+  std::string path_ = "/tmp/luaspy-test-XXXXXX";
+};
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  if (in.peek() != std::ifstream::traits_type::eof()) out << in.rdbuf();
+  return out.str();
+}
+
+std::string carried_by(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return raw_bytes(in, raw::most_carried);
+}
+
+std::string error_of(const ReportOptions& options) {
+  const Result<int> done = report(options);
+  return done ? "" : done.error().text;
+}
+
+// A recording of 4,000 samples, all of them in luaV_execute, `share` percent of these in `work`.
+std::string interpreted(unsigned share) {
+  StackTable stacks;
+  const std::vector<Profile::Thread> threads = {{1, "main", 1, "lua"}};
+  std::ostringstream out;
+  Frame execute = native("luaV_execute", "lua5.4");
+  execute.part = Frame::Part::vm;
+  std::vector<StackTable::StackId> ids;
+  RawWriter writer(stacks, threads, Unit::nanoseconds, out);
+  const StackTable::StackId chunk = stacks.intern({0, stacks.intern(lua("main chunk", "a.lua", 0, 9))});
+  for (const char* const name : {"work", "play"}) {
+    const StackTable::StackId function = stacks.intern({chunk, stacks.intern(lua(name, "a.lua", name[0] % 5 + 1, 9))});
+    ids.push_back(stacks.intern({function, stacks.intern(execute)}));
+  }
+  for (std::int64_t i = 1; i <= 4000; ++i) {
+    Sample sample;
+    sample.quality.stacks = 1;
+    writer.sample(0, {i * 1'000'000, 1'000'000}, sample, ids[static_cast<unsigned>(i * 37 % 100) < share ? 0 : 1]);
+  }
+  About about;
+  about.duration_ns = 4'000'000'000, about.complete = true;
+  writer.about(about);
+  writer.flush();
+  return out.str();
+}
+
+// Writes the bytes into a pipe while `read` reads it.
+template <typename Read>
+void through_pipe(const std::string& path, const std::string& bytes, const Read& read) {
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  std::thread writer([&] { std::ofstream(path, std::ios::binary) << bytes; });
+  read();
+  writer.join();
+  ::unlink(path.c_str());
+}
+
+}  // namespace
+
+TEST_CASE("the page of a difference shows as a change what the text may call one", "[unit]") {
+  const Folder folder;
+  const std::string before = folder.write("before.luaspy", interpreted(50)),
+                    after = folder.write("after.luaspy", interpreted(52)), page = folder.path("diff.html");
+  ReportOptions options;
+  options.diff = {before, after};
+  options.output = page;
+  REQUIRE(report(options));
+  const std::string text = bytes_of(page);
+  const std::size_t at = text.find("\"comparison\":");
+  REQUIRE(at != std::string::npos);
+  const nlohmann::json comparison = nlohmann::json::parse(text.substr(at + 13, text.find('}', at) - at - 12));
+  INFO(comparison.dump());
+  CHECK(comparison.at("noise").get<double>() > 3);
+  CHECK(comparison.at("least_difference") == least_difference);
+  CHECK(comparison.at("least_ratio") == least_ratio);
+  const auto shown = [](const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return std::move(*read_raw(in, {}));
+  };
+  const ProfileDiff diff = profile_diff(shown(before), shown(after), {});
+  CHECK(diff.rows.size() >= 2);
+  CHECK(std::abs(comparison.at("noise").get<double>() - diff.noise) < 0.01 * diff.noise);
+  // All frames are in the page, nevertheless.
+  CHECK(text.find("luaV_execute") != std::string::npos);
+}
+
+TEST_CASE("what cannot be taken out of a page is told", "[unit]") {
+  const Folder folder;
+  ReportOptions options;
+  options.format = "raw";
+  options.output = folder.path("out.luaspy");
+  options.file = folder.path("nope.luaspy");
+  CHECK(error_of(options).find("Cannot read " + options.file) == 0);
+  options.file = folder.write("raw.luaspy", sample_recording(Unit::nanoseconds));
+  CHECK(error_of(options).find("already in the raw format") != std::string::npos);
+  // More than luaspy puts into a page, in records that it skips.
+  std::string recording = sample_recording(Unit::nanoseconds);
+  const std::string block = raw_block(raw_record(0x7f, std::string(1 << 20, '\0')));
+  while (recording.size() <= raw::most_carried) recording += block;
+  options.file = folder.path("large.html");
+  {
+    std::ofstream page(options.file, std::ios::binary);
+    write_flamegraph(sample_profile(), {.recording = recording}, page);
+  }
+  CHECK(error_of(options).find("larger than 64 MiB") != std::string::npos);
+  CHECK(!std::filesystem::exists(options.output));
+}
+
+TEST_CASE("a page of a recording carries it up to 64 MiB", "[unit]") {
+  const Folder folder;
+  const std::string small = sample_recording(Unit::nanoseconds);
+  const std::string block = raw_block(raw_record(0x7f, std::string(1 << 20, '\0')));
+  std::string large = small;
+  while (large.size() <= raw::most_carried) large += block;
+  ReportOptions options;
+  options.output = folder.path("page.html");
+  options.file = folder.write("small.luaspy", small);
+  REQUIRE(report(options));
+  CHECK(carried_by(options.output) == small);
+  options.file = folder.write("large.luaspy", large);
+  REQUIRE(report(options));
+  CHECK(carried_by(options.output).empty());
+}
+
+TEST_CASE("a recording that comes through a pipe is kept as far as it is needed again", "[unit]") {
+  const Folder folder;
+  const std::string recording = sample_recording(Unit::nanoseconds);
+  ReportOptions options;
+  options.file = folder.path("pipe");
+  options.output = folder.path("page.html");
+  through_pipe(options.file, recording, [&] { REQUIRE(report(options)); });
+  CHECK(carried_by(options.output) == recording);
+  // With what comes after an end that report does not read beyond.
+  const std::string damaged = recording + raw_block("x") + std::string(300'000, 'y');
+  through_pipe(options.file, damaged, [&] { REQUIRE(report(options)); });
+  CHECK(carried_by(options.output) == damaged);
+  // A time before the end is known only when the end was read.
+  options.from = -0.01;
+  options.output = folder.path("part.txt");
+  through_pipe(options.file, recording, [&] { CHECK(error_of(options).empty()); });
+  std::string large = recording;
+  while (large.size() <= raw::most_carried) large += raw_block(raw_record(0x7f, std::string(1 << 20, '\0')));
+  through_pipe(options.file, large, [&] { CHECK(error_of(options).find("save it in a file") != std::string::npos); });
+  options.from.reset();
+  through_pipe(options.file, large, [&] { CHECK(error_of(options).empty()); });
+}
+
+}  // namespace luaspy
