@@ -33,8 +33,7 @@ void add_target(CLI::App& command, TargetOptions& target) {
 }
 
 void add_debuginfod(CLI::App& command, TargetOptions& target) {
-  command.add_flag("--debuginfod", target.debuginfod,
-                   "Fetch missing symbols from the servers in DEBUGINFOD_URLS; else nothing is fetched");
+  command.add_flag("--debuginfod", target.debuginfod, "Fetch missing symbols from the servers in DEBUGINFOD_URLS");
 }
 
 void add_subprocesses(CLI::App& command, bool& subprocesses) {

@@ -1,6 +1,7 @@
 #include "luastate/frame_owners.h"
 
 #include <algorithm>
+#include <array>
 
 namespace luaspy {
 namespace {
@@ -27,6 +28,7 @@ class FrameOwners {
 
   bool parts_are_settled();
   std::vector<Claim> claims(const Memory& stack);
+  bool is_state(Address address, const Memory& memory) const;
   std::size_t region_of(const NativeFrame& native) const;
   std::size_t owner_by_entry(const NativeFrame& native) const;
   void make_parts(const std::vector<Claim>& claims);
@@ -36,6 +38,7 @@ class FrameOwners {
   StatePlaces& places_;
   const std::vector<NativeFrame>& natives_;
   const NativeFunctions& functions_;
+  bool has_another_ = false;  // a frame belongs to a state that was not found
 };
 
 void FrameOwners::settle(const Memory& stack) {
@@ -43,10 +46,12 @@ void FrameOwners::settle(const Memory& stack) {
   if (natives_.empty() || parts_are_settled()) return;
   std::vector<Claim> all = claims(stack);
   if (all.empty()) {
-    // No frame shows a state. A state that is only guessed needs at least frames of the core.
+    // No frame shows a state. A state that is only guessed needs at least frames of the core, and no
+    // frame of another state: one that returns from its last call no longer looks as if it ran.
     const bool none = walked_.running != 0 && !walked_.states[0].anchored &&
-                      std::ranges::none_of(natives_,
-                                           [&](const NativeFrame& frame) { return functions_.in_core_module(frame); });
+                      (has_another_ || std::ranges::none_of(natives_, [&](const NativeFrame& frame) {
+                         return functions_.in_core_module(frame);
+                       }));
     if (none) walked_.parts.clear(), walked_.running = 0;
     else if (walked_.running != 0) walked_.unclaimed = false;
     return;
@@ -100,6 +105,17 @@ std::size_t FrameOwners::owner_by_entry(const NativeFrame& native) const {
   return tells ? owner : no_frame;
 }
 
+// Whether there is a lua_State of the kind of those that were walked.
+bool FrameOwners::is_state(Address address, const Memory& memory) const {
+  std::array<std::byte, state_head_size> head;
+  if (!plausible_pointer(address) || walked_.walked == 0 || !memory.read(address, head)) return false;
+  const Lua& lua = *walked_.states[0].activation.lua;
+  const Address G = lua.state().global_of(head);
+  if (load<std::uint8_t>(head, lua.state().tt) != lua.state().tag || !plausible_pointer(G)) return false;
+  const Address main = lua.main_thread(memory, G);
+  return main != 0 && Locator::is_state(memory, {main, G, &lua, 0});
+}
+
 std::vector<FrameOwners::Claim> FrameOwners::claims(const Memory& stack) {
   std::vector<Claim> claims;
   std::vector<Address> states;
@@ -124,7 +140,7 @@ std::vector<FrameOwners::Claim> FrameOwners::claims(const Memory& stack) {
                           (owner.certain || owner.state == region || !walked_.states[owner.state].anchored);
     if (believed) claims.push_back({native.sp, owner.state, n});
     else if (region != no_frame) claims.push_back({native.sp, region, n});
-    else walked_.unclaimed = true;
+    else walked_.unclaimed = true, has_another_ |= is_state(owner.another, stack);
   }
   for (std::size_t i = 0; i < walked_.walked; ++i) {
     const Address boundary = walked_.states[i].activation.boundary;

@@ -14,10 +14,17 @@ StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<cons
   const std::span<const std::uint8_t> callee_saved = machine_.callee_saved;
   const std::size_t registers = callee_saved.size();
   std::size_t place_of_expected = none;  // the first one
+  const auto nearly_always = [&](std::size_t place) {
+    return evidence.hits[place] >= enough_frames &&
+           10 * std::uint64_t{evidence.hits[place]} >= 9 * std::uint64_t{evidence.frames};
+  };
+  Address another = 0;  // what the place has that nearly always held one of the states, if that is none of them
   const auto look_at = [&](std::size_t place, Address value) {
-    if (value == 0) return;
-    const auto found = std::ranges::find(states, value);
-    if (found == states.end()) return;
+    const auto found = value != 0 ? std::ranges::find(states, value) : states.end();
+    if (found == states.end()) {
+      if (nearly_always(place)) another = value;
+      return;
+    }
     const auto state = static_cast<std::size_t>(found - states.begin());
     if (state == expected && place_of_expected == none) place_of_expected = place;
     ++evidence.hits[place];
@@ -34,17 +41,17 @@ StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<cons
   if (stack.read(execute.cfa - 8 * count, std::as_writable_bytes(std::span(slots).first(count)))) {
     for (std::size_t i = 0; i < count; ++i) look_at(registers + i, slots[count - 1 - i]);
   }
+  if (another != 0 && (best == none || !nearly_always(best))) return {.another = another};
   if (best == none) return {};
   if (++evidence.frames >= most_frames) {
     for (std::uint32_t& hits : evidence.hits) hits /= 2;
     evidence.frames /= 2;
   }
-  const bool certain = evidence.hits[best] >= enough_frames &&
-                       10 * std::uint64_t{evidence.hits[best]} >= 9 * std::uint64_t{evidence.frames};
+  const bool certain = nearly_always(best);
   // A register's value is in use; a slot may contain the leftover of an earlier call.
   const bool mentions_expected = place_of_expected != none && (place_of_expected < registers || best >= registers);
   if (!certain && mentions_expected) best_state = expected;
-  return {best_state, certain};
+  return {.state = best_state, .certain = certain};
 }
 
 }  // namespace luaspy

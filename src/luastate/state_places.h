@@ -23,6 +23,9 @@ class StatePlaces {
   struct Owner {
     std::size_t state = none;  // index into the states given
     bool certain = false;      // found at a place that nearly always held a running state
+    // What that place has, if it is none of the states given: either the frame belongs to another
+    // state, or it has just begun. 0: not so.
+    Address another = 0;
   };
 
   // The state, of those that run, to which the frame belongs. `expected`, an index or `none`, is
