@@ -127,7 +127,8 @@ TEST_CASE("top: the stack of a row", "[golden]") {
   press(view, "d");
   TopPane pane = {true, true, {}};
   for (int i = 20; i > 0; --i)
-    pane.rows.push_back({lua("fib", "/srv/shop/app/math/numbers.lua", 3, 4), SourceLine{"return fib(n - 1) + fib(n - 2)"}});
+    pane.rows.push_back(
+        {lua("fib", "/srv/shop/app/math/numbers.lua", 3, 4), SourceLine{"return fib(n - 1) + fib(n - 2)"}});
   golden::check("top.pane.txt", text_of(view, sample_target(), {80, 24}, false, pane));
 }
 

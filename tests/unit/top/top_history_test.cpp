@@ -102,7 +102,7 @@ TEST_CASE("the history of top does not grow without end", "[top]") {
   }
   CHECK(most < 600'000);  // all of them take 2 MB
   const Profile profile = read(history);
-  CHECK(most > 30'000);           // it does not begin anew all the time
+  CHECK(most > 30'000);  // it does not begin anew all the time
   CHECK(profile.samples() > 0);
   CHECK(profile.samples() < count);
   CHECK(profile.about.ticks == profile.samples());
