@@ -28,7 +28,7 @@ class RecordingFile::Pipe : public std::streambuf {
  protected:
   int_type underflow() override {
     is_read_ = true;
-    file_.read(piece_.data(), piece_.size());
+    file_.read(piece_.data(), static_cast<std::streamsize>(piece_.size()));
     const auto size = static_cast<std::size_t>(file_.gcount());
     if (size == 0) return traits_type::eof();
     setg(piece_.data(), piece_.data(), piece_.data() + size);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "record/about.h"
+#include "top/top_view.h"
 
 namespace luaspy {
 namespace {
