@@ -225,7 +225,7 @@ TEST_CASE("a terminal sees how far the recording is", "[record]") {
   const TwoFunctions target(lua54);
   const Folder folder;
   const Finished finished = run(
-      {"script", "-qec",
+      {"env", "TERM=xterm", "script", "-qec",
        fmt::format("'{}' record -d 2 -o '{}' --pid {}", LUASPY_PROGRAM, folder.path("profile.folded"), target.pid()),
        "/dev/null"});
   CHECK(finished.status == 0);
