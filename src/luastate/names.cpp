@@ -191,6 +191,9 @@ Address Names::ffi_function(const Context& context, const LuaCall& call, const L
   const auto pc = static_cast<std::size_t>(caller->index_of(caller->saved_pc));
   const Prototype& prototype = *from->prototype;
   if (pc >= prototype.code.size() || !is_call(prototype.bytecode, prototype.code[pc])) return 0;
+  // ffi.gc and tostring may have a cdata, too. What calls one is __call of its metatable.
+  const std::string known = loaded_name(context, call.key);
+  if (!known.empty() && !known.ends_with("__call")) return 0;
   return context.lua.ffi_function(memory_, context.stopped, call);
 }
 
