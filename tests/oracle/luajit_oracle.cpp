@@ -533,7 +533,7 @@ void compare_layout() {
   const OwnMemory memory;
   LuajitLayout found = inside.gc64 != 0 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32;
   const Address G = inside_globals(L);
-  expect_at("globals are found", 1, find_globals(memory, reinterpret_cast<Address>(L), found), 0, 0);
+  expect_at("globals are found", 1, find_globals(memory, reinterpret_cast<Address>(L), G, found), 0, 0);
   // No trace yet; then two, one of them with a function inlined.
   expect_at("traces are found where there are none", 0, find_traces(memory, G, found), 0, 0);
   if (luaL_dostring(L,
@@ -550,9 +550,18 @@ void compare_layout() {
   }
   // The other row is rejected, and so is a state that is unknown to its global state.
   LuajitLayout other = inside.gc64 != 0 ? layout_rows::luajit_gc32 : layout_rows::luajit_gc64;
-  expect_at("the other row fits", 0, find_globals(memory, reinterpret_cast<Address>(L), other), 0, 0);
+  expect_at("the other row fits", 0, find_globals(memory, reinterpret_cast<Address>(L), G, other), 0, 0);
   LuajitLayout shifted = found;
-  expect_at("a state that is none", 0, find_globals(memory, reinterpret_cast<Address>(L) + 8, shifted), 0, 0);
+  expect_at("a state that is none", 0, find_globals(memory, reinterpret_cast<Address>(L) + 8, G, shifted), 0, 0);
+  // find_states() reads memory in large chunks. When it looks again, there may be a coroutine whose
+  // stack lies where a global_State would be.
+  const LuajitLua lua(found);
+  const Address main = reinterpret_cast<Address>(L), coroutine = reinterpret_cast<Address>(lua_newthread(L));
+  expect_at("the main thread is recognised", 1, lua.recognise_main(memory, main, G) != nullptr, 0, 0);
+  expect_at("the state is open", 1, lua.is_open(memory, main, G), 0, 0);
+  const Address no_G = coroutine + found.main_L_below;
+  expect_at("a coroutine is a main thread", 0, lua.recognise_main(memory, coroutine, no_G) != nullptr, 0, 0);
+  expect_at("what lies above a coroutine is an open state", 0, lua.is_open(memory, coroutine, no_G), 0, 0);
   lua_close(L);
 }
 

@@ -159,8 +159,7 @@ bool is_thread_of(const Memory& memory, const LuajitLayout& layout, Address L, A
          read_ref(memory, layout, L + layout.L_glref) == G;
 }
 
-bool find_globals(const Memory& memory, Address L, LuajitLayout& layout) {
-  const Address G = read_ref(memory, layout, L + layout.L_glref).value_or(0);
+bool find_globals(const Memory& memory, Address L, Address G, LuajitLayout& layout) {
   std::array<std::byte, globals_size> globals;
   if (!plausible_pointer(G) || !is_thread_of(memory, layout, L, G) || !memory.read(G, globals)) return false;
   const std::optional<Address> main = main_thread_below(memory, layout, G);

@@ -87,10 +87,10 @@ inline constexpr std::uint8_t gct_string = 4, gct_upvalue = 5, gct_thread = 6, g
 
 bool is_thread_of(const Memory& memory, const LuajitLayout& layout, Address L, Address G);
 
-// Finds the offsets in the global_State of `L`. On entry, `layout` has the row of its pointer size;
-// the part "Found in the live process" is filled in. False if `L` is not a thread of such a LuaJIT.
-// Reads some 2 KiB.
-bool find_globals(const Memory& memory, Address L, LuajitLayout& layout);
+// Finds the offsets in `G`, the global_State of `L`. On entry, `layout` has the row of its pointer
+// size; the part "Found in the live process" is filled in. False if `L` is not a thread of `G` in
+// such a LuaJIT: the memory may have changed since `G` was read from it. Reads some 2 KiB.
+bool find_globals(const Memory& memory, Address L, Address G, LuajitLayout& layout);
 
 // The same for jit_State and GCtrace. False until there is a trace to find them with.
 bool find_traces(const Memory& memory, Address G, LuajitLayout& layout);

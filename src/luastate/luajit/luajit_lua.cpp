@@ -82,7 +82,7 @@ const char* LuajitLua::misfit(const Memory& memory, Address L) const {
   const Address G = read_ref(memory, layout_, L + layout_.L_glref).value_or(0);
   if (!plausible_pointer(G)) return "its glref is not an address";
   LuajitLayout found = layout_;
-  if (find_globals(memory, L, found)) return nullptr;
+  if (find_globals(memory, L, G, found)) return nullptr;
   for (Address below = nearest_G; below <= farthest_G; below += 8) {
     if (luaspy::is_thread_of(memory, layout_, G - below, G))
       return "the fields of its global_State are not where any known LuaJIT has them";
@@ -90,20 +90,20 @@ const char* LuajitLua::misfit(const Memory& memory, Address L) const {
   return "there is no main thread right below its global_State";
 }
 
-const Lua* LuajitLua::recognise(const Memory& memory, Address L, std::span<const std::byte>) const {
+const Lua* LuajitLua::recognise(const Memory& memory, Address L, std::span<const std::byte> head) const {
   LuajitLayout found = layout_;
-  return find_globals(memory, L, found) ? &luajit_lua(found) : nullptr;
+  return find_globals(memory, L, state().global_of(head), found) ? &luajit_lua(found) : nullptr;
 }
 
 const Lua* LuajitLua::recognise_main(const Memory& memory, Address L, Address G) const {
   LuajitLayout found = layout_;
-  if (!find_globals(memory, L, found) || found.main_L_below != G - L) return nullptr;
+  if (!find_globals(memory, L, G, found) || found.main_L_below != G - L) return nullptr;
   return &luajit_lua(found);
 }
 
-bool LuajitLua::is_open(const Memory& memory, Address L, Address) const {
+bool LuajitLua::is_open(const Memory& memory, Address L, Address G) const {
   LuajitLayout now = layout_.gc64 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32;
-  return find_globals(memory, L, now) && now == layout_ && layout_.G_gc != no_field;
+  return find_globals(memory, L, G, now) && now == layout_ && layout_.G_gc != no_field;
 }
 
 bool LuajitLua::is_unprotected(const Memory&, Address) const { return false; }
@@ -334,12 +334,13 @@ Slots LuajitLua::varargs(const Memory& memory, const LuaCall& call, std::uint64_
   return between > taken ? Slots{outer + slot * (1 + parameters), between - taken} : Slots{};
 }
 
-// lj_debug.c, debug_localname: they end at L->top, or where the next function begins. Fast
-// functions in assembler do not set L->top.
+// lj_frame.h: a frame's base is the slot above it.
 Address LuajitLua::first_argument(const Memory&, const LuaCall&, int, const LuaCall& call) const {
   return call.ci != 0 ? call.ci + slot : 0;
 }
 
+// lj_debug.c, debug_localname: they end at L->top, or where the next function begins. Fast
+// functions in assembler do not set L->top.
 Slots LuajitLua::c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const {
   constexpr std::uint8_t ffid_c = 1;  // lj_obj.h, FF_C
   const LuaCall& call = walk.calls[index];
