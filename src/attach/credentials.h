@@ -15,10 +15,11 @@ struct Credentials {
   uid_t user = 65534;
   gid_t group = 65534;
   std::vector<gid_t> groups;
-  std::uint64_t capabilities = 0;  // effective ones of root, bits as in capabilities(7); of other users none counts
+  // Effective ones of root, bits as in capabilities(7). Those of other users do not count.
+  std::uint64_t capabilities = 0;
 };
 
-// Of the process as it is now (proc(5), /proc/PID/status). A stranger's, if it is running with rights that
+// Of the process as it is now (proc(5), /proc/PID/status). A stranger's, if it runs with rights that
 // are not those of the user who started it (set-user-ID). nullopt: there is no such process.
 std::optional<Credentials> credentials_of(pid_t pid);
 

@@ -363,8 +363,8 @@ std::uint32_t u32(const char* bytes) {
 }
 
 constexpr const char* no_recording =
-    "This page carries no recording. A page does if it shows everything that was recorded, and that is at most 64 MiB: "
-    "not a comparison, nor a part that report made (--from, --to, --thread, --only, --ignore).";
+    "This page carries no recording. Pages carry one unless it has more than 64 MiB, or they show a comparison, or a "
+    "part that report was asked for (--from, --to, --thread, --only, --ignore).";
 
 }  // namespace
 

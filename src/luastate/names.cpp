@@ -148,8 +148,8 @@ std::string Names::iterator_of(const Context& context, const LuaCall& call, cons
   };
   const auto keep = [&](std::string_view name) { return std::string(iterators_[call.key] = name); };
   // It holds nothing that shows it, but stands right beside ipairs (lbaselib.c, ipairsaux;
-  // lib_base.c), and a loop calls it. So does `next`, which is only known from it while it is a global:
-  // some sandboxes remove it.
+  // lib_base.c), and a loop calls it. The same is true of `next`, which has a name as long as it is a
+  // global. Some sandboxes remove it: then neither can be told from the other.
   if (called == iterator_name && is_near("", "ipairs", beside) && is_near("", "next", beside))
     return keep("ipairs iterator");
   const bool near_gmatch = is_near("string", "gmatch", near), near_lines = is_near("io", "lines", near);
@@ -192,7 +192,7 @@ Address Names::ffi_function(const Context& context, const LuaCall& call, const L
   const Prototype& prototype = *from->prototype;
   if (pc >= prototype.code.size() || !is_call(prototype.bytecode, prototype.code[pc])) return 0;
   // ffi.gc and tostring may have a cdata, too. What calls one is __call of its metatable.
-  const std::string known = loaded_name(context, call.key);
+  const std::string known = c_function_name(loaded_.c_function(call.key));
   if (!known.empty() && !known.ends_with("__call")) return 0;
   return context.lua.ffi_function(memory_, context.stopped, call);
 }

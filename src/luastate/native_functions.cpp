@@ -5,7 +5,8 @@
 namespace luaspy {
 namespace {
 
-// Words with a space before and after each. lua.h, from 5.1 to 5.5 and of LuaJIT and Tarantool: what begins with lua_.
+// Words with a space before and after each. lua.h, from 5.1 to 5.5 and of LuaJIT and Tarantool: what
+// begins with lua_.
 constexpr std::string_view lua_functions =
     " absindex arith atpanic call callk checkstack close closeslot closethread compare concat copy cpcall"
     " createtable dump equal error gc getallocf getctx getexdata getexdata2 getfenv getfield getglobal"

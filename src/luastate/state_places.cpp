@@ -41,13 +41,13 @@ StatePlaces::Owner StatePlaces::owner(const NativeFrame& execute, std::span<cons
   if (stack.read(execute.cfa - 8 * count, std::as_writable_bytes(std::span(slots).first(count)))) {
     for (std::size_t i = 0; i < count; ++i) look_at(registers + i, slots[count - 1 - i]);
   }
-  if (another != 0 && (best == none || !nearly_always(best))) return {.another = another};
-  if (best == none) return {};
-  if (++evidence.frames >= most_frames) {
+  if (best != none && ++evidence.frames >= most_frames) {
     for (std::uint32_t& hits : evidence.hits) hits /= 2;
     evidence.frames /= 2;
   }
-  const bool certain = nearly_always(best);
+  const bool certain = best != none && nearly_always(best);
+  if (another != 0 && !certain) return {.another = another};
+  if (best == none) return {};
   // A register's value is in use; a slot may contain the leftover of an earlier call.
   const bool mentions_expected = place_of_expected != none && (place_of_expected < registers || best >= registers);
   if (!certain && mentions_expected) best_state = expected;

@@ -23,8 +23,8 @@ class RawWriter {
   void loss(Loss loss, std::int64_t count);
   void idle(std::int64_t count);
   void waiting(std::int64_t count);
-  // The text of a Lua file; not more than raw::most_source of all together. An
-  // empty text withdraws an earlier one.
+  // The text of a Lua file; not more than raw::most_source of all together. An empty text withdraws
+  // an earlier one.
   void source(const std::string& file, const Profile::Source& source);
   // Writes what has changed since the last call; the unit never changes.
   void about(const About& about);

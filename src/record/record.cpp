@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
 #include <utility>
 
@@ -10,7 +9,6 @@
 #include "attach/refusal.h"
 #include "base/paint.h"
 #include "base/say.h"
-#include "base/version.h"
 #include "output/output_file.h"
 #include "output/summary.h"
 #include "record/about.h"

@@ -24,7 +24,7 @@ enum class DiffBy : std::uint8_t {
   run,     // total seconds: for runs of the same work from start to end
 };
 
-// What a difference has to be at least.
+// How large a difference has to be to count.
 inline constexpr double least_difference = 0.003;  // of the total; smaller ones do not matter
 inline constexpr double least_ratio = 0.03;        // of the function; smaller ones come from where memory happens to be
 

@@ -145,8 +145,8 @@ Result<int> extract(const ReportOptions& options) {
     return Error{Cause::usage, "The recording is already in the raw format: report converts it to other formats."};
   const std::string recording = in != nullptr ? raw_bytes(*in, raw::most_carried) : std::string();
   if (recording.empty())
-    return Error{Cause::usage, fmt::format("{}: the recording in this page is larger than {} MiB, which luaspy never "
-                                           "writes. It is not taken out.",
+    return Error{Cause::usage, fmt::format("{}: the recording in this page has more than {} MiB, more than luaspy ever "
+                                           "writes. It was not extracted.",
                                            options.file, raw::most_carried >> 20)};
   Result<OutputFile> output = OutputFile::open({options.output, "raw", stem_of(options.file)});
   if (!output) return output.error();

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
 
+#include "base/display_text.h"
+#include "base/text.h"
 #include "system/launch.h"
 #include "system/progress.h"
 #include "unwind/symbol_table.h"
@@ -48,9 +49,9 @@ void fetch_debug_files(const Process& process) {
   const AddressSpace space = process.address_space();
   for (const Mapping& mapping : space.mappings()) {
     if (!mapping.executable || mapping.inode == 0 || !seen.emplace(mapping.device, mapping.inode).second) continue;
-    progress.show(fmt::format("debug files: {}", std::filesystem::path(mapping.path).filename().string()));
+    progress.show("debug files: " + displayable(base_name(mapping.path), Charset::ascii));
     const FileDescriptor file = process.open_mapped(mapping);
-    const SymbolTable symbols(file.number(), mapping.path, 0);
+    const SymbolTable symbols(file.number(), mapping.path, 0);  // making it asks for the debug file
   }
   progress.clear();
 }

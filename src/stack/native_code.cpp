@@ -154,14 +154,15 @@ void NativeCode::find_own(CoreImage& core, const Module& module, const Functions
     const std::optional<Symbol> symbol = module.symbol(function);
     return symbol && symbol->start == function && owner(core, *symbol) == LuaCode::yes;
   };
-  std::size_t own_names = 0, other_names = 0;
-  for (const Unwinder::Range& function : functions) {
+  std::size_t own_names = 0;
+  const bool has_others = std::ranges::any_of(functions, [&](const Unwinder::Range& function) {
     const std::optional<Symbol> symbol = module.symbol(function.start);
-    if (!symbol || symbol->start != function.start || symbol->name == "main" || symbol->name == "_start") continue;
-    ++(owner(core, *symbol) == LuaCode::yes ? own_names : other_names);
-    if (other_names != 0) break;
-  }
-  const bool nothing_else = other_names == 0 && own_names >= api, is_library = module.entry() == 0;
+    if (!symbol || symbol->start != function.start || symbol->name == "main" || symbol->name == "_start") return false;
+    const bool is_lua = owner(core, *symbol) == LuaCode::yes;
+    own_names += is_lua;
+    return !is_lua;
+  });
+  const bool nothing_else = !has_others && own_names >= api, is_library = module.entry() == 0;
   if (nothing_else && is_library) {
     core.own.push_back({core.start, core.end});
     return;
@@ -341,7 +342,8 @@ const NativeCode::Described& NativeCode::described(const NativeFrame& frame) con
     result.frame.name.insert(0, "~");
   } else if (const CoreImage* const core = result.has_symbol ? core_of(frame.lookup) : nullptr) {
     const Module* const module = modules_.find(frame.lookup);
-    if (const std::optional<Symbol> symbol = module->symbol(frame.lookup)) result.owner = owner(*core, *symbol);
+    const std::optional<Symbol> symbol = module != nullptr ? module->symbol(frame.lookup) : std::nullopt;
+    if (symbol) result.owner = owner(*core, *symbol);
   }
   return result;
 }

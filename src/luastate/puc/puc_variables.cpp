@@ -42,14 +42,14 @@ Address PucLua::call_place(const Memory& memory, const LuaCall& call) const {
   return call.func - slot * (1 + parameters + varargs(memory, call, parameters).count);
 }
 
-// ldebug.c, luaG_findlocal: a C function's part of the stack ends at L->top, or where the next
-// function begins.
 // The slot of the function of a call that has yielded is lost in 5.2 and 5.3 (ldo.c, lua_yieldk).
 Address PucLua::first_argument(const Memory& memory, const LuaCall& caller, int called_register, const LuaCall&) const {
   const Address base = first_local(memory, caller);
   return base != 0 ? base + static_cast<std::uint64_t>(called_register + 1) * slot_size() : 0;
 }
 
+// ldebug.c, luaG_findlocal: a C function's part of the stack ends at L->top, or where the next
+// function begins.
 Slots PucLua::c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const {
   const Address first = walk.calls[index].func + slot;
   const Address end = index == 0 ? memory.get<Address>(L + layout_.L_top).value_or(0)

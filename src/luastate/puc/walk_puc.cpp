@@ -49,7 +49,7 @@ class Walker {
     func = settle(load<Address>(fields, layout_.ci_func));
     const Address closure = closure_in(func);
     if (closure == 0 || known.has(closure)) return true;
-    constexpr std::size_t two_upvalues = 32;  // Names tells iterators apart by them
+    constexpr std::size_t two_upvalues = 32;  // bytes; Names tells iterators apart by them
     memory_.touch(closure, layout_.cclosure_f + 8 + two_upvalues);
     const Address proto = memory_.get<Address>(closure + layout_.lclosure_p).value_or(0);
     if (plausible_pointer(proto)) memory_.touch(proto, layout_.p_size);

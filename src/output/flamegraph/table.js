@@ -96,12 +96,12 @@ function nameButton(data, frame, page) {
   return button;
 }
 
-// The direct callers and callees of the frame. The root of each tree has one child: the frame.
 function fillNoRelations() {
   byId("chosen").textContent = "no samples";
   for (const id of ["callers", "callees"]) byId(id).replaceChildren();
 }
 
+// The direct callers and callees of the frame. The root of each tree has one child: the frame.
 function fillRelations(data, page, frame, {sums, callers, callees}, all) {
   const of = page.widthOf(callees)[1] ?? 0, size = (amount) => cellText(data, data.columns.width, amount);
   const item = (amount, what) => element("li", {}, element("span", {className: "share", textContent: `${size(amount)} · ${percent(amount, of)}`}), what);
