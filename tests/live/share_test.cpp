@@ -28,7 +28,7 @@ std::int64_t optional_number(const std::string& summary, const std::string& patt
 
 // ticks is printed as a rate with one digit and a number of seconds with one digit, which limits
 // the precision of their product.
-void check_summary(const std::string& summary, std::int64_t samples_written) {
+void check_summary(const std::string& summary, std::int64_t samples_written, double asked_rate) {
   const double seconds = number(summary, "([0-9.]+) s, [0-9]+ samples of "),
                rate = number(summary, "looked ([0-9.]+) times a second");
   const auto samples = static_cast<std::int64_t>(number(summary, " s, ([0-9]+) samples? of 1 thread;"));
@@ -41,14 +41,11 @@ void check_summary(const std::string& summary, std::int64_t samples_written) {
                      late = optional_number(summary, "([0-9]+) late ticks");
   INFO(summary);
   CHECK(samples == samples_written);
-  const double ticks = rate * seconds, uncertain = 0.051 * rate + 0.051 * seconds + 1, end = 0.025 * rate;  // luaspy
-                                                                                                            // may see
-                                                                                                            // the
-                                                                                                            // program's
-                                                                                                            // end 20 ms
-                                                                                                            // late
-  // A tick that is late on one CPU may have been made on another one.
-  CHECK(static_cast<double>(samples + idle + lost + waiting) <= ticks + uncertain);
+  const double ticks = rate * seconds, uncertain = 0.051 * rate + 0.051 * seconds + 1;
+  const double end = 0.1 * rate;  // luaspy sees the program's end 20 ms late, on a busy machine more
+  // Where luaspy had no CPU it passed over ticks: they are not looks, but the thread slept or waited
+  // at them all the same. A tick that is late on one CPU may have been made on another one.
+  CHECK(static_cast<double>(samples + idle + lost + waiting) <= asked_rate * seconds + uncertain);
   CHECK(static_cast<double>(samples + idle + lost + waiting + late) >= ticks - uncertain - end);
 }
 
@@ -103,7 +100,7 @@ void check(const Share& share) {
   // the run.
   CHECK(std::abs(static_cast<double>(heavy) / samples - expected) <
         5 * std::sqrt(expected * (1 - expected) / samples) + 0.01);
-  check_summary(recorded.err, all);
+  check_summary(recorded.err, all, std::stod(share.rate));
   if (share.library.empty()) return;
   CHECK(payload_elsewhere == 0);
   CHECK(static_cast<double>(payload) >= 0.9 * static_cast<double>(heavy));  // the rest of heavy only calls it

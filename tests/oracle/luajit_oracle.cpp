@@ -555,7 +555,9 @@ void compare_layout() {
   expect_at("a state that is none", 0, find_globals(memory, reinterpret_cast<Address>(L) + 8, G, shifted), 0, 0);
   // find_states() reads memory in large chunks. When it looks again, there may be a coroutine whose
   // stack lies where a global_State would be.
-  const LuajitLua lua(found);
+  LuajitLayout without_traces = inside.gc64 != 0 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32;
+  (void)find_globals(memory, reinterpret_cast<Address>(L), G, without_traces);
+  const LuajitLua lua(without_traces);
   const Address main = reinterpret_cast<Address>(L), coroutine = reinterpret_cast<Address>(lua_newthread(L));
   expect_at("the main thread is recognised", 1, lua.recognise_main(memory, main, G) != nullptr, 0, 0);
   expect_at("the state is open", 1, lua.is_open(memory, main, G), 0, 0);

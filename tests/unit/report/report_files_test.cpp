@@ -142,7 +142,7 @@ TEST_CASE("what cannot be taken out of a page is told", "[unit]") {
     std::ofstream page(options.file, std::ios::binary);
     write_flamegraph(sample_profile(), {.recording = recording}, page);
   }
-  CHECK(error_of(options).find("larger than 64 MiB") != std::string::npos);
+  CHECK(error_of(options).find("more than 64 MiB") != std::string::npos);
   CHECK(!std::filesystem::exists(options.output));
 }
 
