@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "support/harness.h"
 
@@ -125,9 +126,12 @@ TEST_CASE("several Luas in one program", "[finding]") {
   const std::int64_t first = count(recorded, {"(part_0:2)", "(part_0:1)"}),
                      second = count(recorded, {"(part_1:2)", "(part_1:1)"});
   const std::int64_t inside = count(recorded, {"(part_0:3)", "inside", "(part_1:2)", "(part_1:1)"});
-  CHECK(static_cast<double>(first) > 0.2 * static_cast<double>(recorded.all));
-  CHECK(static_cast<double>(second - inside) > 0.2 * static_cast<double>(recorded.all));
-  CHECK(static_cast<double>(inside) > 0.2 * static_cast<double>(recorded.all));
+  // A third each. On a busy machine there may be 100 samples only: 5 sigma.
+  const auto samples = static_cast<double>(recorded.all);
+  const double least = std::min(0.2 * samples, samples / 3 - 5 * std::sqrt(samples * 2 / 9));
+  CHECK(static_cast<double>(first) > least);
+  CHECK(static_cast<double>(second - inside) > least);
+  CHECK(static_cast<double>(inside) > least);
   CHECK(static_cast<double>(first + second) > 0.9 * static_cast<double>(recorded.all));
   const Finished listed = luaspy({"ps"});
   CHECK(listed.out.find(std::to_string(running.pid()) + " ") != std::string::npos);
