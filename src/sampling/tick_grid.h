@@ -1,7 +1,8 @@
 #pragma once
-// When ticks are: at the requested rate, with a little jitter so that nothing periodic stays
-// hidden. The time of a tick depends only on its number, so threads on several CPUs have the same
-// ticks without communicating.
+// When ticks are: one in each interval, anywhere in it with the same probability. So a program that
+// repeats itself as often as ticks come has right shares, too; with less jitter, all ticks would
+// fall on one part of what it repeats. The time of a tick depends only on its number, so threads on several CPUs have
+// the same ticks without communicating.
 
 #include <chrono>
 #include <cstdint>
@@ -17,17 +18,18 @@ class TickGrid {
       : interval_(static_cast<std::int64_t>(1e9 / rate)), start_(start), seed_(seed) {}
 
   std::chrono::nanoseconds interval() const { return interval_; }
-  // With a jitter of up to a quarter of an interval.
+  // Up to half an interval before or after its place. Later than that of the tick before.
   Clock::time_point time_of(std::int64_t tick) const {
     const std::int64_t jitter = static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(tick) ^ seed_) >> 40) -
                                 (1 << 23);  // of 2^24
-    return start_ + interval_ * tick + std::chrono::nanoseconds(interval_.count() * jitter >> 25);
+    constexpr std::int64_t apart = 1;       // ns, as rounding could make two ticks one
+    return start_ + interval_ * tick + std::chrono::nanoseconds((interval_.count() - apart) * jitter >> 24);
   }
-  // The first tick that is later than `time`, whatever its jitter.
+  // The first tick that is later than `time`.
   std::int64_t after(Clock::time_point time) const {
-    constexpr std::chrono::nanoseconds rounded(1);  // the quarter for the jitter was rounded down, and so is this
-                                                    // division
-    return (time - start_ + interval_ / 4 + rounded) / interval_ + 1;
+    std::int64_t tick = (time - start_) / interval_ - 1;
+    while (time_of(tick) <= time) ++tick;
+    return tick;
   }
 
  private:

@@ -96,7 +96,7 @@ void check(const Share& share) {
                                                       // machine
   const double expected = heavy_seconds / (heavy_seconds + light_seconds);
   CHECK(std::abs(expected - share.percent / 100.0) < 0.05);  // else the workload is broken
-  // Ticks are jittered, so their variance is at most binomial: 5 sigma, plus 1 % for the ends of
+  // Each tick is anywhere in its interval, so their variance is at most binomial: 5 sigma, plus 1 % for the ends of
   // the run.
   CHECK(std::abs(static_cast<double>(heavy) / samples - expected) <
         5 * std::sqrt(expected * (1 - expected) / samples) + 0.01);
