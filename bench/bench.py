@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 
+import heap
 import others
 import recording
 import slowdown
@@ -23,6 +24,7 @@ SECTIONS = {
     "idle": recording.measure_idle,
     "first": recording.measure_first,
     "memory": recording.measure_memory,
+    "heap": heap.measure,
     "others": others.measure,
 }
 

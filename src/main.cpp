@@ -3,11 +3,15 @@
 #include <clocale>
 #include <cstdio>
 #include <exception>
+#include <new>
 
+#include "alloc/alloc.h"
+#include "alloc/record_allocations.h"
 #include "base/say.h"
 #include "cli/options.h"
 #include "doctor/doctor.h"
 #include "dump/dump.h"
+#include "heapreport/heap.h"
 #include "ps/choose_target.h"
 #include "ps/ps.h"
 #include "record/record.h"
@@ -33,20 +37,25 @@ luaspy::Result<void> choose(luaspy::TargetOptions& target) {
 }
 
 luaspy::Result<int> run_command(luaspy::Options& options) {
-  for (luaspy::TargetOptions* const target :
-       {&options.record.target, &options.top.target, &options.dump.target, &options.doctor.target}) {
+  for (luaspy::TargetOptions* const target : {&options.record.target, &options.top.target, &options.dump.target,
+                                              &options.heap.target, &options.alloc.target, &options.doctor.target}) {
     if (const luaspy::Result<void> chosen = choose(*target); !chosen) return chosen.error();
   }
 
   switch (options.command) {
     case luaspy::Options::Command::record:
-      return luaspy::record(options.record);
+      return options.record.allocations ? luaspy::record_with_allocations(options.record)
+                                        : luaspy::record(options.record);
     case luaspy::Options::Command::report:
       return luaspy::report(options.report);
     case luaspy::Options::Command::top:
       return luaspy::top(options.top);
     case luaspy::Options::Command::dump:
       return luaspy::dump(options.dump);
+    case luaspy::Options::Command::heap:
+      return luaspy::heap(options.heap);
+    case luaspy::Options::Command::alloc:
+      return luaspy::alloc(options.alloc);
     case luaspy::Options::Command::ps:
       return luaspy::ps(options.ps);
     case luaspy::Options::Command::doctor:
@@ -75,6 +84,9 @@ int main(int argc, char** argv) {
   luaspy::system::outlive_shorter_files();
   try {
     return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    luaspy::say("luaspy: There is not enough memory.\n");
+    return static_cast<int>(luaspy::Cause::internal);
   } catch (const std::exception& error) {
     luaspy::say("luaspy: internal error: {}\n", error.what());
     return static_cast<int>(luaspy::Cause::internal);

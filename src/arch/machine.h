@@ -28,8 +28,11 @@ struct Machine {
   // sp; at most most_callee_saved.
   std::span<const std::uint8_t> callee_saved;
   std::size_t frame_pointer_place;              // which of callee_saved may be the frame pointer
-  std::array<std::uint8_t, 2> first_arguments;  // the registers of a function's first two arguments
-  std::size_t red_zone;                         // bytes below sp that a function may use
+  std::array<std::uint8_t, 4> first_arguments;  // the registers of a function's first arguments
+  std::uint8_t result;                          // the register of a function's result
+  // The register that has the return address when a function is entered; no_register: it is at sp.
+  std::uint8_t return_address;
+  std::size_t red_zone;  // bytes below sp that a function may use
 
   // LuaJIT's interpreter ("Fixed register assignments for the interpreter" in its vm_*.dasc).
   struct Luajit {

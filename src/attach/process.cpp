@@ -146,6 +146,16 @@ Thread::Schedule Thread::schedule() const {
   return schedule;
 }
 
+// proc(5), /proc/pid/status.
+std::int64_t Thread::voluntary_switches() const {
+  const std::string status = system::read_file(fmt::format("/proc/{}/task/{}/status", pid_, tid_)).value_or("");
+  constexpr std::string_view key = "\nvoluntary_ctxt_switches:";
+  const std::size_t at = status.find(key);
+  if (at == status.npos) return -1;
+  std::string_view rest = std::string_view(status).substr(at + key.size());
+  return number<std::int64_t>(next_word(rest));
+}
+
 Thread::Times Thread::times() const {
   const Schedule now = schedule();
   return {now.on_cpu, now.waited_for_cpu};

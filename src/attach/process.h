@@ -48,6 +48,8 @@ class Thread {
     std::uint64_t runs = 0;                       // how often it was given a CPU; 0 if the kernel does not report it
   };
   Schedule schedule() const;
+  // How often it gave its CPU away by itself, to wait for something; -1: not known. Takes 15 µs.
+  std::int64_t voluntary_switches() const;
   std::uint64_t run_count() const { return schedule().runs; }
   // Its state letter and the CPU that it is on, or was on last, in one read that takes 3 µs.
   struct Place {

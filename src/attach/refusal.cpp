@@ -57,8 +57,8 @@ TraceCase trace_case_of(pid_t pid) {
   found.pid = pid;
   const std::string own = system::read_file("/proc/self/status").value_or("");
   found.luaspy = rights_in(own, ::getpid());
-  std::string_view filters = field(own, "\nSeccomp:"), no_new = field(own, "\nNoNewPrivs:");
-  found.filtered = next_word(filters) == "2";  // SECCOMP_MODE_FILTER
+  std::string_view no_new = field(own, "\nNoNewPrivs:");
+  found.filtered = is_filtered();
   found.no_new_privileges = next_word(no_new) == "1";
   found.contained = is_contained();
   const std::string scope = system::read_file("/proc/sys/kernel/yama/ptrace_scope").value_or("");
@@ -135,6 +135,12 @@ std::string why_refused(const TraceCase& of) {
 Error explain_refusal(pid_t pid) {
   return {Cause::permission,
           fmt::format("No permission to trace process {}: {}", pid, why_refused(trace_case_of(pid)))};
+}
+
+bool is_filtered() {
+  const std::string own = system::read_file("/proc/self/status").value_or("");
+  std::string_view filters = field(own, "\nSeccomp:");
+  return next_word(filters) == "2";  // SECCOMP_MODE_FILTER
 }
 
 bool has_own_proc() { return system::read_link("/proc/self").value_or("") == std::to_string(::getpid()); }

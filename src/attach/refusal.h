@@ -37,6 +37,9 @@ struct TraceCase {
 // One sentence or two: "it belongs to user 0, luaspy runs as user 1000; run luaspy with sudo."
 std::string why_refused(const TraceCase& trace_case);
 
+// Whether luaspy runs under a seccomp filter.
+bool is_filtered();
+
 // For a process that luaspy may not look at.
 Error explain_refusal(pid_t pid);
 

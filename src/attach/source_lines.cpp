@@ -7,7 +7,7 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_kept = 64 << 20, most_shown = 120;
+constexpr std::size_t most_kept = 64 << 20, most_of_line = 120;
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n\f\v";
@@ -41,7 +41,7 @@ std::optional<SourceLine> SourceLines::line(const std::string& name, int line) {
   const std::size_t start = file.lines[index],
                     end = index + 1 < file.lines.size() ? file.lines[index + 1] : file.text.size();
   if (start == file.text.size()) return std::nullopt;  // what follows the last line break is not a line
-  return SourceLine{printable(trimmed(std::string_view(file.text).substr(start, end - start)), most_shown),
+  return SourceLine{printable(trimmed(std::string_view(file.text).substr(start, end - start)), most_of_line),
                     file.changed};
 }
 

@@ -47,6 +47,11 @@ Stop::Stop(Tracer& tracer, Target& target, pid_t tid, Later)
   if (begin()) outcome_ = Outcome::pending;
 }
 
+Stop::Stop(Tracer& tracer, Target& target, pid_t tid, AtSignal at)
+    : tracer_(tracer), process_(target.traced_), tid_(tid), own_signal_(at.signal), requested_(system::Clock::now()) {
+  if (seize()) outcome_ = Outcome::pending;
+}
+
 void Stop::arrive(const system::WaitStatus& status) {
   const pid_t asked = tid_;
   outcome_ = take(status);
@@ -74,11 +79,14 @@ void Stop::settle(pid_t asked) {
   }
 }
 
+bool Stop::seize() {
+  const system::Failure failure = system::seize(tid_);
+  if (failure) outcome_ = failure.no_such_process() ? Outcome::ended : Outcome::refused;
+  return !failure;
+}
+
 bool Stop::begin() {
-  if (const system::Failure failure = system::seize(tid_)) {
-    outcome_ = failure.no_such_process() ? Outcome::ended : Outcome::refused;
-    return false;
-  }
+  if (!seize()) return false;
   // Fails only if the thread is gone; the wait then says how it ended.
   (void)system::interrupt(tid_);
   return true;
@@ -87,6 +95,7 @@ bool Stop::begin() {
 // A thread that was in exec when it was interrupted has become the leader, and is stopped under the
 // leader's number (ptrace, section 2: "execve(2) under ptrace"). It is another program by now.
 void Stop::follow_exec() {
+  if (own_signal_ != 0) return;  // it was not interrupted
   const pid_t leader = process_->pid;
   if (tid_ == leader || std::ranges::find(tracer_.held_, leader) != tracer_.held_.end() || system::interrupt(leader))
     return;
@@ -111,7 +120,9 @@ Stop::Outcome Stop::wait(bool block) {
 Stop::Outcome Stop::take(const system::WaitStatus& status) {
   switch (status.kind) {
     case system::WaitStatus::Kind::stopped:
-      signal_ = status.signal;
+      by_own_signal_ = own_signal_ != 0 && status.signal == own_signal_ && system::is_from_file(tid_);
+      signal_ = by_own_signal_ ? 0 : status.signal;
+      stays_stopped_ = status.stays_stopped;
       return Outcome::stopped;
     case system::WaitStatus::Kind::ended:
       if (tid_ == process_->pid) process_->exit_status = status.exit_status.value_or(-1);
@@ -121,6 +132,14 @@ Stop::Outcome Stop::take(const system::WaitStatus& status) {
       break;
   }
   return Outcome::pending;
+}
+
+// PTRACE_CONT would let a thread run that is stopped with its process (ptrace(2), "Group-stop").
+bool Stop::go_on() {
+  if (outcome_ != Outcome::stopped || stays_stopped_ || signal_ != 0 || system::resume(tid_)) return false;
+  std::erase(tracer_.held_, tid_);
+  outcome_ = Outcome::pending;
+  return true;
 }
 
 std::chrono::nanoseconds Stop::resume() {

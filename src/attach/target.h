@@ -74,7 +74,14 @@ class Stop {
   // Only requests the stop: outcome() is `pending` until arrive(), or says why the request failed.
   struct Later {};
   Stop(Tracer& tracer, Target& target, pid_t tid, Later);
-  // Takes what system::wait_for_any() has reported about the thread.
+  // Only traces the thread: it runs until a signal stops it, and outcome() is `pending` until
+  // arrive(). `signal` is luaspy's own, and is not delivered. A thread that stays traced when this
+  // object ends is released when the luaspy thread ends that has begun to trace it.
+  struct AtSignal {
+    int signal;
+  };
+  Stop(Tracer& tracer, Target& target, pid_t tid, AtSignal at);
+  // Takes what system::wait_for() or system::wait_for_any() has reported about the thread.
   void arrive(const system::WaitStatus& status);
   // True if the thread is stopped although no wait has reported it. Then the report went to
   // somebody else (another thread's waitpid(2) can take it), and nobody would resume the thread: it
@@ -89,12 +96,20 @@ class Stop {
   // is released when it does.
   Outcome outcome() const { return outcome_; }
   const Registers& registers() const { return registers_; }
+  // AtSignal: whether it was luaspy's own signal that has stopped it.
+  bool by_own_signal() const { return by_own_signal_; }
+  // Whether it stands still with all of its process, until SIGCONT comes.
+  bool stays_stopped() const { return stays_stopped_; }
   // Whether it stopped at the return from a system call.
   bool at_system_call() const { return at_system_call_; }
 
   system::Clock::time_point requested() const { return requested_; }
   pid_t tid() const { return tid_; }
 
+  // AtSignal: resumes the thread, which stays traced: outcome() is `pending` again until arrive(). False
+  // if that is not possible: it was killed, or has stopped for a signal of its own, which resume()
+  // delivers.
+  bool go_on();
   // Resumes the thread. Returns how long it stood still, from the request to the return of the
   // resuming call.
   std::chrono::nanoseconds resume();
@@ -102,6 +117,7 @@ class Stop {
  private:
   Outcome wait(bool block);
   Outcome take(const system::WaitStatus& status);
+  bool seize();
   bool begin();
   void settle(pid_t asked);
   void follow_exec();
@@ -110,7 +126,10 @@ class Stop {
   const std::shared_ptr<TracedProcess> process_;
   pid_t tid_;
   Outcome outcome_ = Outcome::ended;
-  int signal_ = 0;
+  int signal_ = 0;      // to deliver
+  int own_signal_ = 0;  // not to deliver
+  bool by_own_signal_ = false;
+  bool stays_stopped_ = false;  // with all of its process
   bool at_system_call_ = false;
   Registers registers_;
   system::Clock::time_point requested_;

@@ -67,4 +67,14 @@ const Mapping* AddressSpace::find(Address address) const {
   return mapping.contains(address) ? &mapping : nullptr;
 }
 
+bool AddressSpace::is_writable(const AddressRange& range) const {
+  if (range.start >= range.end) return false;
+  for (Address from = range.start; from < range.end;) {
+    const Mapping* const mapping = find(from);
+    if (mapping == nullptr || !mapping->readable || !mapping->writable) return false;
+    from = mapping->end;
+  }
+  return true;
+}
+
 }  // namespace luaspy

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/address_range.h"
 #include "base/memory.h"
 
 namespace luaspy {
@@ -19,6 +20,9 @@ struct Mapping {
   bool deleted = false;
 
   bool contains(Address address) const { return address >= start && address < end; }
+  // Private, of no file, and not one that the kernel has given a purpose ([heap], [stack], [vdso]).
+  // It has a name if the program gave it one (prctl(2), PR_SET_VMA_ANON_NAME).
+  bool is_anonymous() const { return inode == 0 && !shared && (path.empty() || path.starts_with("[anon:")); }
 };
 
 class AddressSpace {
@@ -30,6 +34,8 @@ class AddressSpace {
   static AddressSpace parse(std::string_view text);
 
   const Mapping* find(Address address) const;
+  // Can all of it be read and written? False for an empty range.
+  bool is_writable(const AddressRange& range) const;
   const std::vector<Mapping>& mappings() const { return mappings_; }
 
  private:

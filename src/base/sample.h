@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/frame.h"
+#include "base/heap_reading.h"
 
 namespace luaspy {
 
@@ -156,6 +158,7 @@ struct Sample {
   VmState vm_state = VmState::none;
   std::int64_t stopped_ns = 0;  // how long the thread stood still
   Quality quality;
+  std::vector<HeapReading> heaps;  // of the Luas that run on the thread; none if it sleeps, or with a loss
 };
 
 constexpr std::string_view name(Sample::State state) {

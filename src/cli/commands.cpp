@@ -2,9 +2,12 @@
 
 #include <map>
 
+#include "alloc/allocation_trace.h"
+#include "alloc/memprof.h"
 #include "cli/shared_options.h"
 #include "cli/values.h"
 #include "doctor/version_text.h"
+#include "heapreport/heap_output.h"
 #include "output/format.h"
 
 namespace luaspy {
@@ -25,6 +28,16 @@ const char* const examples =
     "10 target ended first, 11 no samples, 126 or 127 command cannot be started.";
 
 namespace {
+
+constexpr const char* heap_examples =
+    "Examples:\n"
+    "  luaspy heap --pid 1234                      what holds the memory\n"
+    "  luaspy heap --pid 1234 --every 5 --count 3  what grows: a leak\n"
+    "  luaspy heap --pid 1234 -o now.luaheap       keep it, to ask more later:\n"
+    "  luaspy heap now.luaheap --class Account     who holds the objects of a class\n"
+    "  luaspy heap --diff before.luaheap now.luaheap\n"
+    "  luaspy heap --pid 1234 -o heap.html         a page: who holds what, classes, paths\n"
+    "  luaspy heap --pid 1234 -o my.heapsnapshot   for Chrome's DevTools";
 
 constexpr const char* dump_examples =
     "Examples:\n"
@@ -59,6 +72,8 @@ constexpr const char* top_notes =
     "  luaspy top -- lua5.4 my.lua                        start a program and watch it\n"
     "  luaspy top --pid 1234 --batch --count 1 --interval 10   one table of the next 10 seconds";
 
+const std::map<std::string, Unit> allocation_units = {{"bytes", Unit::bytes}, {"objects", Unit::objects}};
+
 void add_record(CLI::App& app, RecordOptions& options) {
   CLI::App& record = *app.add_subcommand("record", "Sample a program and write a profile");
   record.footer(examples);
@@ -79,6 +94,12 @@ void add_record(CLI::App& app, RecordOptions& options) {
   add_debuginfod(record, options.target);
   record.add_flag("--no-source", options.no_source, "Leave the text of Lua files out of flame graph and raw files");
   record.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
+  CLI::Option* const alloc = record.add_flag("--alloc", options.allocations,
+                                             "Also sample who allocates: what the collector costs because of whom");
+  record.add_option("--max-cost", options.max_cost, "With --alloc: how much of the program's time that may take (3)")
+      ->check(number(0.1, 50))
+      ->option_text("PERCENT")
+      ->needs(alloc);
   record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
 }
 
@@ -106,6 +127,10 @@ void add_report(CLI::App& app, ReportOptions& options) {
           .add_option("--source", options.source, "A Lua file and what each line took; the end of its path is enough")
           ->option_text("FILE"),
       report.add_flag("--states", options.states, "What the VM was doing, and in which functions")->option_text(" "),
+      report
+          .add_flag("--collector", options.collector,
+                    "What the garbage collector costs, by who allocates (record --alloc)")
+          ->option_text(" "),
       report.add_flag("--by-thread", options.by_thread, "What each thread took")->option_text(" ")};
   for (CLI::Option* const view : views) view->excludes(diff)->excludes(report.get_option("--format"));
   report.add_option("--min", options.least, "With --tree: only branches with at least this share (1)")
@@ -122,6 +147,9 @@ void add_report(CLI::App& app, ReportOptions& options) {
   report.add_flag("--total", options.total, "With --diff: functions including all that they call")
       ->needs(diff)
       ->option_text(" ");
+  report.add_option("--unit", options.unit, "The allocations of a recording (record --alloc): bytes or objects")
+      ->transform(one_of(allocation_units, {"bytes", "objects"}))
+      ->option_text("UNIT");
   report.add_option("--thread", options.thread, "Only one thread: its number, or part of its name")
       ->option_text("THREAD");
   report.add_option("--from", options.from, "From this many seconds after the start; -5: 5 s before the end")
@@ -163,15 +191,7 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   CLI::App& dump = *app.add_subcommand("dump", "Print what every thread is doing, once");
   dump.footer(dump_examples);
   const auto [pid, name] = add_running(dump, options.target);
-  CLI::Option* const core = dump.add_option("--core", options.core,
-                                            "A core file, of a crash or of gcore, instead of a live process")
-                                ->option_text("FILE");
-  dump.add_option("--exe", options.executable, "Where the program of the core file is now")
-      ->option_text("PATH")
-      ->needs(core);
-  dump.add_option("--sysroot", options.root, "The directory under which its libraries are (/)")
-      ->option_text("DIRECTORY")
-      ->needs(core);
+  CLI::Option* const core = add_core(dump, options.core, options.executable, options.root);
   add_mode(dump, options.mode);
   dump.add_flag("--traces", options.traces, "LuaJIT: a frame for each trace, by number and first line");
   dump.add_flag("--locals", options.locals, "Names and values of parameters, locals, varargs and upvalues");
@@ -189,6 +209,96 @@ void add_dump(CLI::App& app, DumpOptions& options) {
   dump.add_flag("--json", options.json, "Print a JSON object");
   for (CLI::Option* const live : {pid, name, dump.get_option("--subprocesses"), dump.get_option("--count")})
     core->excludes(live);
+}
+
+void add_heap(CLI::App& app, HeapOptions& options) {
+  CLI::App& heap = *app.add_subcommand("heap", "What holds the memory, and what has grown");
+  heap.footer(heap_examples);
+  CLI::Option* const files = heap.add_option("files", options.files,
+                                             "Snapshots that -o has kept: one, or with --diff two")
+                                 ->option_text("FILE...")
+                                 ->expected(0, 2);
+  const auto [pid, name] = add_running(heap, options.target);
+  add_subprocesses(heap, options.subprocesses);
+  CLI::Option* const subprocesses = heap.get_option("--subprocesses");
+  CLI::Option* const core = add_core(heap, options.core, options.executable, options.root);
+  CLI::Option* const
+      output = heap.add_option("-o,--output", options.output,
+                               "Write a page (.html), the snapshot (.luaheap) or other formats; - is standard output")
+                   ->option_text("FILE");
+  const std::vector<std::string_view> formats = heap_format_names();
+  heap.add_option("-f,--format", options.format,
+                  fmt::format("One of these; by default as FILE ends:\n{}", fmt::join(formats, " ")))
+      ->check(one_of({formats.begin(), formats.end()}))
+      ->option_text("FORMAT")
+      ->needs(output);
+  heap.add_option("--path", options.questions.path,
+                  "How the program reaches an object (0x...), or the largest of a class")
+      ->option_text("OBJECT|CLASS");
+  heap.add_option("--retained-by", options.questions.retained_by, "What would become free with an object, or a class")
+      ->option_text("OBJECT|CLASS");
+  heap.add_option("--class", options.questions.of_class, "The objects of a class, and who holds them")
+      ->option_text("CLASS");
+  heap.add_option("--object", options.questions.object, "What an object contains, and what refers to it")
+      ->option_text("ADDRESS");
+  CLI::Option* const diff = heap.add_flag("--diff", options.diff, "What has grown between two snapshots")
+                                ->option_text(" ")
+                                ->needs(files);
+  CLI::Option* const every = heap.add_option(
+                                     "--every", options.every,
+                                     "Take a snapshot every so many seconds, and say what has grown since the first")
+                                 ->check(number(0.01, 86400))
+                                 ->option_text("SECONDS");
+  heap.add_option("--count", options.count, "With --every: this many snapshots (2)")
+      ->check(whole_number(2, 1'000'000))
+      ->option_text("N")
+      ->needs(every);
+  CLI::Option* const rss = heap.add_flag("--rss", options.rss, "Also where the resident memory of the process is")
+                               ->option_text(" ");
+  for (CLI::Option* const other : {files, core, every, diff}) rss->excludes(other);  // only of a process, once
+  heap.add_flag("--json", options.json, "Print JSON");
+  heap.add_option("--lines", options.lines, "Rows of each table (10)")
+      ->check(whole_number(1, 100000))
+      ->option_text("N");
+  subprocesses->excludes(output);  // it is of one process
+  for (CLI::Option* const live : {pid, name, every, subprocesses}) {
+    core->excludes(live);
+    files->excludes(live);
+  }
+  files->excludes(core);
+  diff->excludes(every);
+}
+
+constexpr const char* alloc_notes =
+    "Allocations are trapped by a debug register, some in a row, at random; nothing of the program is\n"
+    "changed. This needs perf events and ptrace, and slows the program as --max-cost says.\n"
+    "\n"
+    "Examples:\n"
+    "  luaspy alloc --pid 1234 -d 30               which functions allocate, and what\n"
+    "  luaspy alloc -o alloc.html -- lua5.4 app.lua";
+
+void add_alloc(CLI::App& app, AllocOptions& options) {
+  CLI::App& alloc = *app.add_subcommand("alloc", "Who allocates memory: objects and bytes, by stack");
+  alloc.footer(alloc_notes);
+  add_target(alloc, options.target);
+  alloc.add_option("-d,--duration", options.duration, "Seconds to record (until Ctrl-C or its end)")
+      ->check(positive())
+      ->option_text("SECONDS");
+  alloc.add_option("--max-cost", options.max_cost, "How much of the program's time this may take (3)")
+      ->check(number(0.1, 50))
+      ->option_text("PERCENT");
+  add_output(alloc, options.output, options.format, std::string(formats().front().name),
+             {std::string(memprof_format.name), std::string(allocation_trace_format.name)});
+  alloc.get_option("--format")->needs(alloc.get_option("--output"));
+  alloc.add_option("--unit", options.unit, "What the file counts: bytes (default) or objects")
+      ->transform(one_of(allocation_units, {"bytes", "objects"}))
+      ->option_text("UNIT");
+  alloc.add_flag("--live", options.live, "Also what is still in use at the end; the file counts only that");
+  alloc.add_flag("--types", options.types, "An innermost frame for what is allocated: [table], [string], ...");
+  add_subprocesses(alloc, options.subprocesses);
+  add_mode(alloc, options.shape.mode);
+  add_shape(alloc, options.shape, options.threads);
+  add_debuginfod(alloc, options.target);
 }
 
 constexpr const char* doctor_notes =
@@ -244,6 +354,8 @@ void add_commands(CLI::App& app, Options& options) {
   add_report(app, options.report);
   add_top(app, options.top);
   add_dump(app, options.dump);
+  add_heap(app, options.heap);
+  add_alloc(app, options.alloc);
   add_ps(app, options.ps);
   add_doctor(app, options.doctor);
   add_help(app, options);

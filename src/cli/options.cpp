@@ -33,6 +33,19 @@ bool lacks_target(const Options& options) {
       return lacks(options.top.target, or_command);
     case Options::Command::dump:
       return options.dump.core.empty() && lacks(options.dump.target, ", or --core FILE");
+    case Options::Command::heap:
+      if (options.heap.diff && options.heap.files.size() != 2) {
+        fmt::print(stderr, "luaspy: --diff needs two snapshots: luaspy heap --diff BEFORE AFTER\n");
+        return true;
+      }
+      if (options.heap.rss && options.heap.output == "-") {
+        fmt::print(stderr, "luaspy: --rss prints its report where -o - writes to: name a file\n");
+        return true;
+      }
+      return options.heap.core.empty() && options.heap.files.empty() &&
+             lacks(options.heap.target, ", --core FILE, or the name of a snapshot");
+    case Options::Command::alloc:
+      return lacks(options.alloc.target, or_command);
     case Options::Command::doctor:
       return lacks(options.doctor.target, "");
     case Options::Command::report:
@@ -116,6 +129,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
                                                                    {"report", Options::Command::report},
                                                                    {"top", Options::Command::top},
                                                                    {"dump", Options::Command::dump},
+                                                                   {"heap", Options::Command::heap},
+                                                                   {"alloc", Options::Command::alloc},
                                                                    {"ps", Options::Command::ps},
                                                                    {"doctor", Options::Command::doctor},
                                                                    {"completion", Options::Command::completion},

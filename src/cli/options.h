@@ -3,9 +3,11 @@
 
 #include <optional>
 
+#include "alloc/alloc.h"
 #include "cli/usage.h"
 #include "doctor/doctor.h"
 #include "dump/dump.h"
+#include "heapreport/heap.h"
 #include "ps/ps.h"
 #include "record/record.h"
 #include "report/report.h"
@@ -18,11 +20,24 @@ struct CompletionOptions {
 };
 
 struct Options {
-  enum class Command { record, report, top, dump, ps, doctor, completion, manual } command = Command::record;
+  enum class Command {
+    record,
+    report,
+    top,
+    dump,
+    heap,
+    alloc,
+    ps,
+    doctor,
+    completion,
+    manual
+  } command = Command::record;
   RecordOptions record;
   ReportOptions report;
   TopOptions top;
   DumpOptions dump;
+  HeapOptions heap;
+  AllocOptions alloc;
   PsOptions ps;
   DoctorOptions doctor;
   CompletionOptions completion;

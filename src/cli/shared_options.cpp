@@ -1,6 +1,7 @@
 #include "cli/shared_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 
@@ -32,13 +33,29 @@ void add_target(CLI::App& command, TargetOptions& target) {
   for (CLI::Option* const running : {pid, name}) running->excludes(words), words->excludes(running);
 }
 
+CLI::Option* add_core(CLI::App& command, std::string& core, std::string& executable, std::string& root) {
+  CLI::Option* const option = command
+                                  .add_option("--core", core,
+                                              "A core file, of a crash or of gcore, instead of a live process")
+                                  ->option_text("FILE");
+  command.add_option("--exe", executable, "Where the program of the core file is now")
+      ->option_text("PATH")
+      ->needs(option);
+  command.add_option("--sysroot", root, "The directory under which its libraries are (/)")
+      ->option_text("DIRECTORY")
+      ->needs(option);
+  return option;
+}
+
 void add_debuginfod(CLI::App& command, TargetOptions& target) {
   command.add_flag("--debuginfod", target.debuginfod, "Fetch missing symbols from the servers in DEBUGINFOD_URLS");
 }
 
 void add_subprocesses(CLI::App& command, bool& subprocesses) {
-  command.add_flag("-s,--subprocesses", subprocesses,
-                   "Also the processes that it has started, if they run Lua (always, after --)");
+  command
+      .add_flag("-s,--subprocesses", subprocesses,
+                "Also the processes that it has started, if they run Lua (always, after --)")
+      ->option_text(" ");  // what it excludes is said when it is used
 }
 
 void add_rate(CLI::App& command, double& rate) {
@@ -80,12 +97,14 @@ void add_patterns(CLI::App& command, std::string& only, std::string& ignore) {
       ->option_text("PATTERN");
 }
 
-void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise) {
+void add_output(CLI::App& command, std::string& output, std::string& format, const std::string& otherwise,
+                const std::vector<std::string>& more) {
   command.add_option("-o,--output", output, "File to write; - is standard output")->option_text("FILE");
   command
       .add_option("-f,--format", format,
-                  fmt::format("One of these; by default as FILE ends, or {}:\n{}", otherwise, format_names(" ")))
-      ->check(format_name())
+                  fmt::format("One of these; by default as FILE ends, or {}:\n{}", otherwise,
+                              fmt::join(format_names(more), " ")))
+      ->check(format_name(more))
       ->option_text("FORMAT");
 }
 

@@ -1,8 +1,10 @@
 #include "cli/values.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "alloc/memprof.h"
 #include "base/pattern.h"
 #include "cli/suggestion.h"
 #include "output/format.h"
@@ -63,20 +65,31 @@ CLI::Validator regular_expression() {
       "");
 }
 
-std::string format_names(std::string_view separator) {
-  std::vector<std::string_view> names;
-  for (const Format& format : formats()) names.push_back(format.name);
-  return fmt::format("{}", fmt::join(names, separator));
+std::vector<std::string> format_names(const std::vector<std::string>& more) {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) names.emplace_back(format.name);
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
 }
 
-CLI::Validator format_name() {
+CLI::Validator format_name(const std::vector<std::string>& more) {
+  const std::vector<std::string> names = format_names(more);
   return CLI::Validator(
-      [](const std::string& name) {
-        std::vector<std::string> names;
-        for (const Format& format : formats()) names.emplace_back(format.name);
-        return find_format(name) != nullptr ? std::string() : not_one_of(name, names);
+      [names](const std::string& word) {
+        if (std::ranges::find(names, word) != names.end()) return std::string();
+        if (word == memprof_format.name)
+          return fmt::format("only luaspy alloc writes {}: it shows what was allocated, and nothing else", word);
+        return not_one_of(word, names);
       },
-      fmt::format("{{{}}}", format_names(",")));
+      fmt::format("{{{}}}", fmt::join(names, ",")));
+}
+
+CLI::Validator one_of(const std::vector<std::string>& choices) {
+  return CLI::Validator(
+      [choices](const std::string& word) {
+        return std::ranges::find(choices, word) != choices.end() ? std::string() : not_one_of(word, choices);
+      },
+      fmt::format("{{{}}}", fmt::join(choices, ",")));
 }
 
 std::string not_one_of(const std::string& word, const std::vector<std::string>& choices) {

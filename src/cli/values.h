@@ -19,8 +19,11 @@ CLI::Validator positive();  // up to 1e9
 
 CLI::Validator process_number();  // or "auto"
 CLI::Validator regular_expression();
-CLI::Validator format_name();                          // of a profile
-std::string format_names(std::string_view separator);  // all of them
+// The formats of a profile, and those that only one command has.
+std::vector<std::string> format_names(const std::vector<std::string>& more = {});
+CLI::Validator format_name(const std::vector<std::string>& more = {});
+
+CLI::Validator one_of(const std::vector<std::string>& choices);  // one of these words
 
 // What to say of a word that is none of `choices`.
 std::string not_one_of(const std::string& word, const std::vector<std::string>& choices);

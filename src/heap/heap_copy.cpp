@@ -32,8 +32,7 @@ void HeapCopy::refresh(Address address) {
   }
 }
 
-void HeapCopy::copy() {
-  constexpr std::size_t most_filled = 512;
+void HeapCopy::copy(std::size_t most_filled) {
   mode_ = Mode::filling;
   pages_to_fill_ = most_filled;
   missing_ = 0;
@@ -101,6 +100,18 @@ bool HeapCopy::read(Address address, std::span<std::byte> into) const {
     into = into.subspan(size);
   }
   return true;
+}
+
+std::vector<AddressRange> HeapCopy::ranges() const {
+  std::vector<AddressRange> ranges;
+  for (const Piece& piece : pieces_) {
+    for (unsigned page = 0; page < pages_per_piece; ++page) {
+      const Address start = piece.start + page * page_size;
+      if ((piece.used & piece.valid) >> page & 1) ranges.push_back({start, start + page_size});
+    }
+  }
+  sort_and_join(ranges);
+  return ranges;
 }
 
 // Fetches `page` and what is mapped around it in the piece; if that cannot be read at once, only

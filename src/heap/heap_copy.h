@@ -33,14 +33,19 @@ class HeapCopy : public Memory {
   void learn(bool forget_pages);
   // The next read of this page fetches it again.
   void refresh(Address address);
-  void copy();
+  // `most_filled`: pages that may be fetched after it.
+  void copy(std::size_t most_filled = 512);
   void seal() { mode_ = Mode::sealed; }
 
   bool read(Address address, std::span<std::byte> into) const override;
 
+  // What was used and can be read, page by page: ascending and disjoint.
+  std::vector<AddressRange> ranges() const;
+
   std::size_t used_bytes() const { return used_pages_ * page_size; }  // what copy() reads
   std::size_t copied_bytes() const { return copied_bytes_; }          // what it has read
   std::size_t kept_bytes() const { return pieces_.size() * piece_size; }
+  bool has_filled_all() const { return pages_to_fill_ == 0; }  // more pages were needed, or might have been
   // Reads that failed because the stop had not read the memory; while learning, reads beyond
   // most_bytes.
   std::int64_t missing() const { return missing_; }

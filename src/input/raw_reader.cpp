@@ -7,58 +7,20 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/text.h"
-#include "base/varint.h"
 #include "input/page_recording.h"
+#include "input/raw_fields.h"
 #include "profile/raw_format.h"
 
 namespace luaspy {
 namespace {
 
-constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max() / 4;  // leaves room for sums of a few
-constexpr std::uint64_t any_int = std::numeric_limits<int>::max();
-
 constexpr std::int64_t last_second = 253'402'300'799;  // of the year 9999: later ones have no date
 
 constexpr std::size_t longest_name = 1 << 12;  // bytes, of a frame
 constexpr std::size_t most_text = 1 << 27, most_threads = 1 << 17;
-
-// The fields of a record. After a number that is missing or too large, good() stays false.
-class Fields {
- public:
-  explicit Fields(std::string_view bytes) : bytes_(bytes) {}
-
-  bool good() const { return good_; }
-  bool empty() const { return bytes_.empty(); }
-  std::uint64_t number(std::uint64_t most = any_number) {
-    if (!good_) return 0;
-    auto next = bytes_.begin();
-    const std::optional<std::uint64_t> number = take_varint(next, bytes_.end());
-    bytes_.remove_prefix(static_cast<std::size_t>(next - bytes_.begin()));
-    return number && *number <= most ? *number : bad();
-  }
-  std::int64_t signed_number() { return static_cast<std::int64_t>(number()); }
-  int small_number() { return static_cast<int>(number(any_int)); }
-  // An index into something of size `size`.
-  std::uint32_t index(std::size_t size) {
-    return size == 0 ? static_cast<std::uint32_t>(bad()) : static_cast<std::uint32_t>(number(size - 1));
-  }
-  std::string_view bytes(std::size_t count) {
-    if (!good_ || count > bytes_.size()) return bad(), std::string_view();
-    const std::string_view bytes = bytes_.substr(0, count);
-    bytes_.remove_prefix(count);
-    return bytes;
-  }
-  std::string_view text() { return bytes(number(raw::longest_string)); }
-  std::string_view rest() { return bytes(bytes_.size()); }
-
- private:
-  std::uint64_t bad() { return good_ = false, 0; }
-
-  std::string_view bytes_;
-  bool good_ = true;
-};
 
 class RawReader {
  public:
@@ -83,17 +45,25 @@ class RawReader {
   const std::optional<Error>& refused() const { return refused_; }
 
   Profile finish(bool whole) {
+    begin_window();
     About& about = profile_.about;
     about.duration_ns = std::max(about.duration_ns, tick_.at_ns);
     about.ticks = std::max(about.ticks, ticks_);
+    about.sampled_ns = std::min(about.sampled_ns, about.duration_ns);
+    if (takes_allocations_) {
+      about.ticks = std::exchange(about.allocations, 0);
+      about.sampled_ns = about.duration_ns - about.looked_ns();
+    }
     if (window_.from_ns > 0 || window_.to_ns) {
       // The file does not list ticks at which all threads slept: they are assumed to be evenly
       // distributed.
       const std::int64_t all_ns = about.duration_ns;
       about.duration_ns = std::max<std::int64_t>(std::min(window_.to_ns.value_or(all_ns), all_ns) - window_.from_ns, 0);
-      if (all_ns > 0)
-        about.ticks = static_cast<std::int64_t>(std::llround(
-            static_cast<double>(about.ticks) * static_cast<double>(about.duration_ns) / static_cast<double>(all_ns)));
+      if (all_ns > 0) {
+        const double part = static_cast<double>(about.duration_ns) / static_cast<double>(all_ns);
+        for (std::int64_t* const number : {&about.ticks, &about.sampled_ns, &about.allocations})
+          *number = static_cast<std::int64_t>(std::llround(static_cast<double>(*number) * part));
+      }
     }
     about.complete = about.complete && whole;
     if (about.mode != name(Mode::native)) about.mode = name(mode_);
@@ -106,7 +76,14 @@ class RawReader {
     std::uint32_t index = 0;  // in the profile
     bool asked_for = false;
     bool known = false;  // to the profile
-    Quality quality;
+    Quality quality, of_allocations;
+  };
+  // A global_State. What was before the window is shown at its beginning.
+  struct KnownHeap {
+    HeapChanges::State state;
+    std::optional<std::uint32_t> index;  // in the profile
+    std::optional<HeapChange> before;
+    std::int64_t bytes = 0;
   };
 
   bool read_record(std::uint64_t type, std::string_view body) {
@@ -134,6 +111,12 @@ class RawReader {
         return read_waiting(fields);
       case raw::source:
         return read_source(fields);
+      case raw::state:
+        return read_state(fields);
+      case raw::heap:
+        return knows_unit() && read_heap(fields);
+      case raw::allocation:
+        return knows_unit() && read_allocation(fields);
       default:
         return true;
     }
@@ -157,6 +140,8 @@ class RawReader {
     else if (key == "started_s") about.started_s = std::min(number(), last_second);
     else if (key == "duration_ns") about.duration_ns = number();
     else if (key == "ticks") about.ticks = number();
+    else if (key == "allocations") about.allocations = number();
+    else if (key == "sampled_ns") about.sampled_ns = number();
     else if (key == "complete") about.complete = number() != 0;
     else if (key == "rate_hz") read_fraction(value, 1e9, about.rate);
     else if (key == "max_stopped_percent") read_fraction(value, 100, about.max_stopped);
@@ -171,10 +156,12 @@ class RawReader {
 
   // The unit never changes: earlier counts would change their meaning.
   bool read_unit(std::string_view value) {
-    if (unit_known_) return value == name(profile_.about.unit);
+    if (unit_known_) return value == name(unit_);
     for (std::size_t i = 0; i < unit_count; ++i) {
       if (name(static_cast<Unit>(i)) != value) continue;
-      profile_.about.unit = static_cast<Unit>(i);
+      unit_ = static_cast<Unit>(i);
+      takes_allocations_ = window_.allocations && unit_ == Unit::nanoseconds;
+      profile_.about.unit = takes_allocations_ ? *window_.allocations : unit_;
       return unit_known_ = true;
     }
     refused_ = Error{Cause::unsupported,
@@ -252,7 +239,7 @@ class RawReader {
     tick_.at_ns += passed;
     // In bytes and objects, samples of one tick have different weights, and each has its own tick
     // record.
-    ticks_ += passed != 0 || profile_.about.unit == Unit::nanoseconds;
+    ticks_ += passed != 0 || unit_ == Unit::nanoseconds;
     return true;
   }
 
@@ -270,19 +257,43 @@ class RawReader {
     if ((flags & raw::has_stop) != 0) facts.stopped_ns = fields.signed_number();
     if (!add_up(facts.stopped_ns) || !add_up(tick_.weight)) return false;
     KnownThread& known = threads_[thread];
-    if ((flags & raw::has_quality) != 0) {
-      for (std::size_t i = 0; i < quality_numbers.size(); ++i)
-        known.quality.*quality_numbers[i] = i >= first_quality_numbers && fields.empty() ? 0 : fields.small_number();
-    }
+    if ((flags & raw::has_quality) != 0) read_quality(fields, known.quality);
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;
-    if (known.asked_for && is_in_window()) add(known, facts, has_loss ? 0 : nodes_[what]);
+    if (!takes_allocations_ && known.asked_for && is_in_window()) add(known, tick_, facts, has_loss ? 0 : nodes_[what]);
     return true;
   }
 
-  void add(KnownThread& known, Sample& facts, StackTable::StackId stack) {
+  static void read_quality(Fields& fields, Quality& quality) {
+    for (std::size_t i = 0; i < quality_numbers.size(); ++i)
+      quality.*quality_numbers[i] = i >= first_quality_numbers && fields.empty() ? 0 : fields.small_number();
+  }
+
+  bool read_allocation(Fields fields) {
+    const std::uint32_t thread = fields.index(threads_.size());
+    const std::uint64_t flags = fields.number(), vm_state = flags >> raw::vm_state_shift;
+    const std::uint32_t stack = fields.index(nodes_.size());
+    const std::int64_t passed = fields.signed_number(), bytes = fields.signed_number(),
+                       objects = fields.signed_number();
+    if (!fields.good() || vm_state >= vm_state_count || static_cast<std::uint64_t>(tick_.at_ns + passed) > any_number)
+      return false;
+    Sample facts;
+    facts.vm_state = static_cast<VmState>(vm_state);
+    if ((flags & raw::has_stop) != 0) facts.stopped_ns = fields.signed_number();
+    KnownThread& known = threads_[thread];
+    if ((flags & raw::has_quality) != 0) read_quality(fields, known.of_allocations);
+    if (!fields.good()) return false;
+    facts.quality = known.of_allocations;
+    if (!takes_allocations_) return true;
+    const Tick tick = {tick_.at_ns + passed, profile_.about.unit == Unit::objects ? objects : bytes};
+    if (!add_up(facts.stopped_ns) || !add_up(tick.weight)) return false;
+    if (known.asked_for && is_in_window(tick.at_ns)) add(known, tick, facts, nodes_[stack]);
+    return true;
+  }
+
+  void add(KnownThread& known, const Tick& at, Sample& facts, StackTable::StackId stack) {
     if (!known.known) known.index = profile_.index_of(known.thread), known.known = true;
-    const Tick tick = {tick_.at_ns - window_.from_ns, tick_.weight};
+    const Tick tick = {at.at_ns - window_.from_ns, at.weight};
     if (facts.loss != Loss::none) return profile_.add(known.index, tick, facts, 0);
     const std::optional<StackTable::StackId> shaped = shaper_.shaped(stack, facts.vm_state, known.thread);
     if (!shaped) facts.loss = Loss::left_out;
@@ -293,20 +304,58 @@ class RawReader {
     const std::uint32_t loss = fields.index(loss_count);
     const int count = fields.small_number();
     if (!fields.good() || loss == 0) return false;
-    if (is_in_window()) profile_.add_loss(static_cast<Loss>(loss), count);
+    if (counts()) profile_.add_loss(static_cast<Loss>(loss), count);
     return true;
   }
 
   bool read_idle(Fields fields) {
     const int count = fields.small_number();
-    if (fields.good() && is_in_window()) profile_.add_idle(count);
+    if (fields.good() && counts()) profile_.add_idle(count);
     return fields.good();
   }
 
   bool read_waiting(Fields fields) {
     const int count = fields.small_number();
-    if (fields.good() && is_in_window()) profile_.add_waiting(count);
+    if (fields.good() && counts()) profile_.add_waiting(count);
     return fields.good();
+  }
+
+  bool read_state(Fields fields) {
+    KnownHeap known;
+    known.state.pid = fields.small_number();
+    known.state.G = fields.number();
+    if (!fields.good() || heaps_.size() == HeapChanges::most_states) return false;
+    heaps_.push_back(known);
+    return true;
+  }
+
+  bool read_heap(Fields fields) {
+    const std::uint32_t state = fields.index(heaps_.size());
+    const std::uint64_t flags = fields.number(), phase = flags & raw::phase_bits;
+    const std::int64_t change = fields.signed_number();
+    if (!fields.good() || phase >= collector_phase_count) return false;
+    KnownHeap& known = heaps_[state];
+    known.bytes += (flags & raw::has_shrunk) != 0 ? -change : change;
+    if (known.bytes < 0 || known.bytes > HeapReading::most_bytes) return false;
+    const HeapChange now = {state, known.bytes, static_cast<CollectorPhase>(phase), (flags & raw::has_collected) != 0};
+    if (tick_.at_ns < window_.from_ns) known.before = now;
+    else if (is_in_window()) begin_window(), add(known, tick_.at_ns - window_.from_ns, now);
+    return true;
+  }
+
+  // The heaps begin with the sizes that they had before.
+  void begin_window() {
+    for (KnownHeap& known : heaps_) {
+      if (!known.before) continue;
+      HeapChange before = *std::exchange(known.before, {});
+      before.collected = false;
+      if (before.bytes != 0) add(known, 0, before);
+    }
+  }
+  void add(KnownHeap& known, std::int64_t at_ns, HeapChange change) {
+    if (!known.index) known.index = profile_.heaps.add_state(known.state);
+    change.state = *known.index;
+    profile_.heaps.add(at_ns, change);
   }
 
   bool read_source(Fields fields) {
@@ -329,9 +378,12 @@ class RawReader {
   // A few bytes in the file can refer to a long string: the result must not be much larger than the
   // file.
   bool has_room_for(std::size_t bytes) { return (text_bytes_ += bytes) <= most_text; }
-  bool is_in_window() const {
-    return tick_.at_ns >= window_.from_ns && (!window_.to_ns || tick_.at_ns <= *window_.to_ns);
+  bool is_in_window() const { return is_in_window(tick_.at_ns); }
+  bool is_in_window(std::int64_t at_ns) const {
+    return at_ns >= window_.from_ns && (!window_.to_ns || at_ns <= *window_.to_ns);
   }
+  // What was counted at this tick is asked for.
+  bool counts() const { return !takes_allocations_ && is_in_window(); }
   const std::string& string(Fields& fields) {
     static const std::string none;
     const std::uint32_t index = fields.index(strings_.size());
@@ -339,7 +391,8 @@ class RawReader {
   }
 
   std::uint8_t version_;
-  bool unit_known_ = false;
+  Unit unit_ = Unit::nanoseconds;  // of the file
+  bool unit_known_ = false, takes_allocations_ = false;
   std::optional<Error> refused_;
   const RawWindow& window_;
   std::vector<std::string> strings_;
@@ -347,6 +400,7 @@ class RawReader {
   std::vector<StackTable::FrameId> frames_;  // by number in the file
   std::vector<StackTable::StackId> nodes_{0};
   std::vector<KnownThread> threads_;
+  std::vector<KnownHeap> heaps_;
   std::size_t text_bytes_ = 0;  // of strings, frames, threads and names of files
   std::size_t source_bytes_left_ = raw::most_source;
   Tick tick_;
@@ -363,8 +417,9 @@ std::uint32_t u32(const char* bytes) {
 }
 
 constexpr const char* no_recording =
-    "This page carries no recording. Pages carry one unless it has more than 64 MiB, or they show a comparison, or a "
-    "part that report was asked for (--from, --to, --thread, --only, --ignore).";
+    "This page carries no recording. Pages carry one unless it has more than 64 MiB, or they show a comparison, a "
+    "heap, or a "
+    "part that report was asked for (--from, --to, --thread, --only, --ignore, --unit).";
 
 }  // namespace
 

@@ -18,6 +18,9 @@ struct RawWindow {
   std::int64_t from_ns = 0;
   std::optional<std::int64_t> to_ns;
   std::string thread;  // its number, or a part of its name; "": all
+  // Of a recording of time: the allocations that it has besides, instead of the samples of time.
+  // bytes or objects.
+  std::optional<Unit> allocations{};
 };
 
 // Reads a raw recording, or the one that a flame graph page carries, as a profile; its bytes are not

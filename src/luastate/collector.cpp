@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "luastate/lua.h"
 
@@ -29,7 +30,22 @@ class Trail {
   std::int64_t count_ = 0;
 };
 
+CollectorPhase phase_of(std::string_view name) {
+  if (name == "GCSpause") return CollectorPhase::pause;
+  if (name == "GCSpropagate") return CollectorPhase::marking;
+  if (name == "GCSenteratomic" || name == "GCSatomic") return CollectorPhase::atomic;
+  if (name == "GCSfinalize" || name == "GCScallfin") return CollectorPhase::finalizing;
+  return CollectorPhase::sweeping;
+}
+
 }  // namespace
+
+std::optional<HeapReading> read_heap(const Memory& memory, const Lua& lua, Address G) {
+  const CollectorState collector = lua.collector(memory, G);
+  const bool one_white = std::has_single_bit(collector.dead_white);  // both: the state is being closed
+  if (!collector.known || collector.bytes < 0 || collector.bytes > HeapReading::most_bytes || !one_white) return {};
+  return HeapReading{G, collector.bytes, phase_of(collector.phase), collector.dead_white};
+}
 
 void list_threads(const Memory& memory, const Lua& lua, Address G, Address object, const ListWalk& how,
                   ThreadList& list) {

@@ -11,10 +11,12 @@
 // main thread is in no list; in the others it is the last object that is not a userdata.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/heap_reading.h"
 #include "base/memory.h"
 
 namespace luaspy {
@@ -22,22 +24,33 @@ namespace luaspy {
 class Lua;
 
 struct CollectorState {
-  bool known = false;
+  bool known = false;      // all that follows could be read
   std::string_view phase;  // as in lgc.h and lj_gc.h: "GCSpropagate"
   std::string_view mode;   // "incremental", "generational", "emergency", "generational, major"
   std::int64_t bytes = 0;  // in use: the value of collectgarbage("count"), times 1024
   // An object with this bit in `marked` is dead: the current sweep will free it.
   std::uint8_t dead_white = 0;
+  std::uint8_t new_white = 0;  // what new objects have instead
 
   bool is_dead(std::uint8_t marked) const { return (marked & dead_white) != 0; }
+  // `is_new`: an object that the collector has not come to yet.
+  bool may_be_alive(std::uint8_t marked, bool is_new) const {
+    return known && !is_dead(marked) && (!is_new || (marked & new_white) != 0);
+  }
   // From the fields of a global_State. `whites`: the bits of `marked` that are colours (WHITEBITS).
   void set(std::span<const std::string_view> phases, std::uint8_t gcstate, std::uint8_t currentwhite,
            std::uint8_t whites) {
     known = gcstate < phases.size();
     if (known) phase = phases[gcstate];
     dead_white = static_cast<std::uint8_t>(~currentwhite & whites);  // lgc.h, otherwhite
+    new_white = currentwhite & whites;
   }
 };
+
+// The size of the heap of `G` and what its collector is doing; nullopt if `memory` does not have all
+// of it, or it makes no sense. While PUC moves bytes between totalbytes and GCdebt (lgc.c,
+// luaE_setdebt), two instructions long, the size may be wrong.
+std::optional<HeapReading> read_heap(const Memory& memory, const Lua& lua, Address G);
 
 // The header of every object.
 struct ObjectHead {

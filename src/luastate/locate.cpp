@@ -248,7 +248,8 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
     if (registers.knows(number)) consider(registers[number], [] { return false; });
   };
   std::ranges::for_each(machine_.callee_saved, consider_register);
-  std::ranges::for_each(machine_.first_arguments, consider_register);
+  // Functions of the VM get L as their first argument, some callbacks as their second.
+  std::ranges::for_each(std::span(machine_.first_arguments).first(2), consider_register);
   collect(memory, unknown);
   Address from = stack.start;  // start of the innermost frames not yet given to a state
   std::size_t at = 0;          // bytes of the stack already scanned

@@ -99,12 +99,13 @@ class Locator {
   static bool is_state(const Memory& memory, const Activation& state);
 
   // A main thread anywhere in the target's writable memory, 0 if there is none. Finds states that
-  // no stack mentions. Reads up to 1 GiB of live memory, which takes some 100 ms.
+  // no stack mentions. Reads up to most_searched bytes of live memory, which takes some 300 ms.
   Address find_main_thread(const Memory& memory, const AddressSpace& space) const;
   // Adds all of them to global_states(): a process may have many Luas, some of them idle. A closed
   // global_State may look valid until its memory is used again, so those that are not open
-  // (Lua::is_open) are left out.
-  void find_states(const Memory& memory, const AddressSpace& space);
+  // (Lua::is_open) are left out. `most`: bytes that are looked at.
+  void find_states(const Memory& memory, const AddressSpace& space, std::uint64_t most);
+  static constexpr std::uint64_t most_searched = 1 << 30;  // where a second more would be too long
   const std::unordered_map<Address, const Lua*>& global_states() const { return known_; }
   // Forgets which row each global state has: after an exec, or when walks fail.
   void forget();
@@ -126,7 +127,7 @@ class Locator {
     const Lua* lua;
   };
   // Calls `visit` for what looks like a main thread, until it returns false.
-  void visit_main_threads(const Memory& memory, const AddressSpace& space,
+  void visit_main_threads(const Memory& memory, const AddressSpace& space, std::uint64_t most,
                           const std::function<bool(const MainThread&)>& visit) const;
   bool meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
   void collect(const Memory& memory, Unknown unknown);

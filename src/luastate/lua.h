@@ -9,14 +9,19 @@
 // to it, and threads may share it.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "base/address_range.h"
 #include "base/memory.h"
+#include "base/resident_memory.h"
+#include "luastate/allocator.h"
 #include "luastate/collector.h"
 #include "luastate/coroutine.h"
+#include "luastate/heap_reader.h"
 #include "luastate/offset.h"
 #include "luastate/prototype.h"
 #include "luastate/strings.h"
@@ -121,6 +126,36 @@ class Lua {
   virtual Address first_object(const Memory& memory, Address G) const = 0;  // 0: none, or unreadable
   // False if there is no object that could be in a collector's list.
   virtual bool read_head(const Memory& memory, Address object, ObjectHead& head) const = 0;
+
+  // ---- Allocations
+  // The function with which it allocates, moves and frees everything (lua.h, lua_Alloc); 0: not
+  // known.
+  virtual Address allocation_function(const Memory& memory, Address G) const = 0;
+  // The fields that count the bytes in use, next to each other: one read has them as they were at
+  // one instant. At most largest_counter bytes; empty: not known.
+  virtual AddressRange heap_counter(Address G) const = 0;
+  // The bytes in use, as CollectorState.bytes.
+  virtual std::int64_t heap_bytes(std::span<const std::byte> counter) const = 0;
+  static constexpr std::size_t largest_counter = 16;
+  // What a new block is for, by the `osize` that lua_Alloc gets with it. nullopt: a part of an
+  // object, such as a table's array, or this Lua does not say it.
+  virtual std::optional<ObjectType> type_of_new(std::uint64_t osize) const = 0;
+
+  // ---- The heap
+  // Every object of `G`. `memory` must outlive it. nullptr: its lists are not known.
+  virtual std::unique_ptr<HeapReader> heap_reader(const Memory& memory, Address G) const = 0;
+
+  // ---- Its memory
+  // What its own allocator has, which serves this one global_State. nullopt: the program has given
+  // it another one, such as malloc; PUC's luaL_newstate always does. `space` bounds what is walked.
+  virtual std::optional<AllocatorMemory> allocator(const Memory&, const AddressSpace&, Address) const {
+    return std::nullopt;
+  }
+  // What allocators and JIT compilers of this Lua have mapped alone, in the whole process. `taken`:
+  // memory that is known to be something else, ascending and disjoint.
+  virtual SharedLuaMemory shared_memory(const Memory&, const ResidentMemory&, std::span<const AddressRange>) const {
+    return {};
+  }
 
   // ---- Functions
   virtual std::optional<Prototype> prototype(const Memory& memory, Address proto) const = 0;

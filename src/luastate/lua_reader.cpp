@@ -1,6 +1,7 @@
 #include "luastate/lua_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "luastate/frame_owners.h"
 #include "luastate/luas.h"
@@ -36,6 +37,17 @@ void LuaReader::locate(const Memory& memory, const Registers& registers, const L
   }
   located.guessed = locator_.guessed();
   touch(memory, registers, stack, located, all ? nullptr : &known_functions_);
+  touch_heaps(memory, located);
+}
+
+// The states of a thread are nearly always of one global_State.
+void LuaReader::touch_heaps(const Memory& memory, const Located& located) {
+  Address last = 0;
+  for (const std::vector<Activation>* const states : {&located.active, &located.unprotected}) {
+    for (const Activation& state : *states) {
+      if (std::exchange(last, state.G) != state.G) (void)read_heap(memory, *state.lua, state.G);
+    }
+  }
 }
 
 void LuaReader::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
@@ -120,6 +132,16 @@ VmState LuaReader::vm_state(const Walked& walked, const std::vector<NativeFrame>
                             const NativeFunctions& functions) const {
   if (walked.running == 0) return VmState::none;
   return reader_of(walked.states[0].activation).vm_state(walked.states[0], natives, functions);
+}
+
+std::vector<HeapReading> LuaReader::heaps(const Walked& walked, const Memory& stopped) {
+  std::vector<HeapReading> heaps;
+  for (const RunningState& state : walked.on_thread()) {
+    const Address G = state.activation.G;
+    if (std::ranges::find(heaps, G, &HeapReading::G) != heaps.end()) continue;
+    if (const std::optional<HeapReading> heap = read_heap(stopped, *state.activation.lua, G)) heaps.push_back(*heap);
+  }
+  return heaps;
 }
 
 std::vector<std::string> LuaReader::rows() const {

@@ -31,10 +31,10 @@ class LuaReader {
   // The currently known mappings of the target, which say where a lua_State can be.
   void know(const AddressSpace& space) { locator_.know(space); }
 
-  // In the stop: finds the states, and touches what their walks will need. `memory` is the
-  // snapshot; `stack` is the thread's stack in it. `before`, `mentions`: the stack and its mentions
-  // at the previous look, if there was one. `all`: nothing is deferred. Only one thread at a time
-  // may call this, but another thread may run the steps after a stop meanwhile.
+  // In the stop: finds the states, and touches what their walks and heaps() will need. `memory` is
+  // the snapshot; `stack` is the thread's stack in it. `before`, `mentions`: the stack and its
+  // mentions at the previous look, if there was one. `all`: nothing is deferred. Only one thread at
+  // a time may call this, but another thread may run the steps after a stop meanwhile.
   void locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
               const Locator::ThreadStack& before, bool all, Located& located,
               const Locator::Mentions* mentions = nullptr);
@@ -70,6 +70,10 @@ class LuaReader {
   VmState vm_state(const Walked& walked, const std::vector<NativeFrame>& natives,
                    const NativeFunctions& functions) const;
 
+  // The heaps of the states on the thread, one for each global_State: what `stopped`, the memory that
+  // was read in the stop, has of them.
+  static std::vector<HeapReading> heaps(const Walked& walked, const Memory& stopped);
+
   // How the implementation reads a state.
   StateReader& reader_of(const Activation& state) const {
     return *readers_[static_cast<std::size_t>(state.lua->kind())];
@@ -79,7 +83,9 @@ class LuaReader {
   // looked at, and after find_states() those that no stack mentions. Do not call while another
   // thread may be in locate().
   const std::unordered_map<Address, const Lua*>& global_states() const { return locator_.global_states(); }
-  void find_states(const AddressSpace& space) { locator_.find_states(names_.memory(), space); }
+  void find_states(const AddressSpace& space, std::uint64_t most = Locator::most_searched) {
+    locator_.find_states(names_.memory(), space, most);
+  }
   Names& names() { return names_; }
   bool counts_left_out() const { return limits_.count_left_out; }
   bool saw_state() const { return !seen_.empty(); }
@@ -91,6 +97,7 @@ class LuaReader {
   WalkLimits limits_of(std::size_t state) const;  // `state` counts from the innermost
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
              const Located& located, const KnownFunctions* known) const;
+  static void touch_heaps(const Memory& memory, const Located& located);
   void add_state(Walked& walked, const LookMemory& look, const Activation& activation, bool anchored) const;
 
   Locator locator_;                               // changed by locate()

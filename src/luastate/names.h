@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/frame.h"
+#include "luastate/code_names.h"
 #include "luastate/function_name.h"
 #include "luastate/known_definitions.h"
 #include "luastate/loaded_functions.h"
@@ -29,6 +30,10 @@ class Names {
   // Where the texts of Lua files come from; without it they are not looked at. `files` must outlive
   // this.
   void use_sources(SourceTexts* files) { definitions_.use(files); }
+  // Where the symbols of C functions come from; without it they have none. `code` must outlive this.
+  void use_code(CodeNames* code) { code_ = code; }
+  // The symbol of a C function; "" if it is not known.
+  std::string symbol(Address entry) const { return code_ != nullptr ? code_->name(entry) : ""; }
 
   // Where the calls of a walk were found.
   struct Context {
@@ -103,6 +108,7 @@ class Names {
   KnownDefinitions definitions_;
   std::unordered_map<Address, std::string_view> iterators_;  // by LuaCall.key: a few, near functions of Lua's library
   Twins twins_;
+  CodeNames* code_ = nullptr;
   bool stands_still_ = false;
 };
 

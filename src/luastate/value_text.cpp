@@ -161,7 +161,9 @@ std::string ValueText::function_text(Address closure) {
 
 std::string ValueText::c_function_text(Address key, Address shown) {
   const std::string name = names_.loaded_name({lua_, G_, memory_}, key);
-  return !name.empty() ? fmt::format("function {} [C]", name) : fmt::format("C function {:#x}", shown);
+  if (!name.empty()) return fmt::format("function {} [C]", name);
+  const std::string symbol = names_.symbol(key);
+  return !symbol.empty() ? "C function " + symbol : fmt::format("C function {:#x}", shown);
 }
 
 // Shows a function by its place, as in frames: it does not know its own name. LuaJIT's own

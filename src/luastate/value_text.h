@@ -39,6 +39,8 @@ class ValueText {
   // Valid UTF-8 without control characters, of bounded length. Steps and depth are bounded too,
   // even if values refer to each other in circles.
   std::string text(const Value& value);
+  // What a metatable says that its objects are: its __name, or its name in the registry.
+  std::optional<std::string> metatable_name(Address metatable);
 
  private:
   void append(std::string& text, const Value& value, int depth);
@@ -52,7 +54,6 @@ class ValueText {
   std::string userdata_text(Address userdata);
   std::string file_text(Address memory) const;
   std::string thread_text(Address thread) const;
-  std::optional<std::string> metatable_name(Address metatable);
   const std::unordered_map<Address, std::string>& registered();
 
   const Memory& memory_;

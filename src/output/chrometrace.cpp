@@ -10,6 +10,7 @@
 
 #include "output/json_text.h"
 #include "profile/function_table.h"
+#include "profile/heap_text.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
@@ -49,6 +50,7 @@ class Writer {
       track(pid, first_state_track + of.tid, fmt::format("{} ({}): state", of.name, of.tid), 2 * thread + 1);
       states(thread, pid, first_state_track + of.tid);
     }
+    for (std::size_t state = 0; state < profile_.heaps.states().size(); ++state) heap(state);
     out_ << "]}\n";
   }
 
@@ -118,6 +120,22 @@ class Writer {
       end = run.end_ns;
     });
     close();
+  }
+
+  // A counter belongs to a process. Those of one process have different names.
+  void heap(std::size_t state) {
+    const auto& [of, track] = profile_.heaps.states()[state];
+    const std::string name = heap_name(profile_.heaps, state);
+    const auto counter = [&, pid = of.pid](std::int64_t at_ns, const std::string& what, std::string_view unit,
+                                           std::int64_t value) {
+      slice('C', pid, pid, at_ns, fmt::format("\"name\":\"{}\",\"args\":{{\"{}\":{}}}", what, unit, value));
+    };
+    track.for_each_value([&](std::int64_t at_ns, std::int64_t bytes) { counter(at_ns, name, "bytes", bytes); });
+    std::int64_t cycles = -1;
+    for (const HeapTrack::Point& point : track.points()) {
+      if (std::exchange(cycles, point.cycles) != point.cycles)
+        counter(point.end_ns, name + ": collector cycles", "at least", point.cycles);
+    }
   }
 
   const Profile& profile_;

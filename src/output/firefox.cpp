@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 
 #include "output/json_text.h"
 #include "profile/function_table.h"
+#include "profile/heap_text.h"
 #include "profile/recorded.h"
 
 namespace luaspy {
@@ -251,6 +253,33 @@ void write_thread(const Profile& profile, std::size_t thread, const FunctionTabl
   out << '}';
 }
 
+// The thread below which the site shows a counter: the first one of the process.
+std::size_t thread_of(const Profile& profile, int pid) {
+  const auto& threads = profile.threads();
+  const auto found = std::ranges::find_if(
+      threads, [&](const Profile::Thread& thread) { return process_of(profile, thread) == pid; });
+  return found != threads.end() ? static_cast<std::size_t>(found - threads.begin()) : 0;
+}
+
+// A counter's `count` is what has come since its sample before. The site shows the sums of the
+// category "Memory" as they are, from the least to the most.
+void write_heap(const Profile& profile, std::size_t state, std::ostream& out) {
+  const auto& [of, track] = profile.heaps.states()[state];
+  std::string times, counts;
+  std::size_t length = 0;
+  std::int64_t before = 0;
+  track.for_each_value([&](std::int64_t at_ns, std::int64_t bytes) {
+    times += (length == 0 ? "" : ",") + milliseconds(at_ns);
+    counts += fmt::format("{}{}", length == 0 ? "" : ",", bytes - std::exchange(before, bytes));
+    ++length;
+  });
+  fmt::print(out,
+             "{{\"name\":\"{}\",\"category\":\"Memory\",\"description\":\"bytes in use, as Lua counts them\","
+             "\"color\":\"orange\",\"pid\":\"{}\",\"mainThreadIndex\":{},\n"
+             "\"samples\":{{\"time\":[{}],\n\"count\":[{}],\n\"length\":{}}}}}",
+             heap_name(profile.heaps, state), of.pid, thread_of(profile, of.pid), times, counts, length);
+}
+
 void write_meta(const Profile& profile, std::ostream& out) {
   const About& about = profile.about;
   const double interval_ms = about.rate > 0 ? 1000 / about.rate : 1;
@@ -285,7 +314,14 @@ void write_firefox(const Profile& profile, const WriteOptions&, std::ostream& ou
     out << (thread == 0 ? "\n" : ",\n");
     write_thread(profile, thread, functions, strings, out);
   }
-  out << "],\n\"shared\":{\"stringArray\":[";
+  out << ']';
+  // A counter refers to a thread.
+  const std::size_t heaps = profile.threads().empty() ? 0 : profile.heaps.states().size();
+  for (std::size_t state = 0; state < heaps; ++state) {
+    out << (state == 0 ? ",\n\"counters\":[\n" : ",\n");
+    write_heap(profile, state, out);
+  }
+  out << (heaps == 0 ? "" : "]") << ",\n\"shared\":{\"stringArray\":[";
   std::string_view separator = "\n";
   for (const std::string* text : strings.all()) out << std::exchange(separator, ",\n") << json_text(*text);
   out << "]}}\n";

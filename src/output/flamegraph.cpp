@@ -6,25 +6,17 @@
 
 #include <ctime>
 #include <set>
+#include <utility>
 
 #include "base/doubts.h"
 #include "output/flamegraph_page.h"
 #include "output/json_text.h"
 #include "output/packed_recording.h"
 #include "profile/amount_text.h"
+#include "profile/heap_text.h"
 
 namespace luaspy {
 namespace {
-
-// JSON without characters that are special in HTML, and in ASCII only.
-std::string json_in_html(std::string_view text) {
-  std::string safe;
-  for (const char c : json_text(text, true)) {
-    if (c == '<' || c == '>' || c == '&') safe += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else safe += c;
-  }
-  return safe;
-}
 
 // Weights in the page's units: time is in µs.
 std::int64_t shown_weight(std::int64_t weight, Unit unit) { return unit == Unit::nanoseconds ? weight / 1000 : weight; }
@@ -141,6 +133,11 @@ class Set {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
+// Nothing of an instant, as a heap is one.
+std::string duration_text(double seconds) {
+  return seconds > 0 ? fmt::format(", {:.{}f} s", seconds, seconds < 10 ? 2 : 1) : "";
+}
+
 Facts facts_of(const Profile& profile) {
   const About& about = profile.about;
   const StopTimes& stops = profile.stops();
@@ -150,17 +147,20 @@ Facts facts_of(const Profile& profile) {
   facts.emplace_back("Process", fmt::format("{}{}{}{}", about.pid, about.executable.empty() ? "" : " (",
                                             about.executable, about.executable.empty() ? "" : ")"));
   if (!about.luas.empty()) facts.emplace_back("Lua", fmt::format("{}", fmt::join(about.luas, ", ")));
-  facts.emplace_back("Recorded",
-                     fmt::format("{:%Y-%m-%d %H:%M} UTC, {:.{}f} s{}, by luaspy {}",
-                                 fmt::gmtime(static_cast<std::time_t>(about.started_s)), seconds, seconds < 10 ? 2 : 1,
-                                 about.complete ? "" : ", until it was cut off", about.luaspy));
+  facts.emplace_back(
+      "Recorded",
+      fmt::format("{:%Y-%m-%d %H:%M} UTC{}{}, by luaspy {}", fmt::gmtime(static_cast<std::time_t>(about.started_s)),
+                  duration_text(seconds), about.complete ? "" : ", until it was cut off", about.luaspy));
   facts.emplace_back("Samples",
                      fmt::format("{} of {} thread{}{}", profile.samples(), profile.threads().size(),
                                  profile.threads().size() == 1 ? "" : "s",
                                  profile.idle() == 0 ? "" : fmt::format("; asleep at {} ticks", profile.idle())));
   if (about.unit != Unit::nanoseconds) facts.emplace_back("Total", amount_text(profile.weight(), about.unit));
-  facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for",
-                                         seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0, about.rate));
+  if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
+    facts.emplace_back("Lua heap", heap);
+  if (about.rate > 0)  // a heap has none
+    facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for",
+                                           seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0, about.rate));
   if (stops.count() != 0) {
     facts.emplace_back("Stood still",
                        fmt::format("{:.0f} µs median, {:.0f} µs at the 99th percentile, {:.2f} % of the time",
@@ -175,6 +175,39 @@ Facts facts_of(const Profile& profile) {
   facts.emplace_back("Lost", losses_text(profile.losses()));
   if (about.mode != "merged") facts.emplace_back("Mode", about.mode);
   return facts;
+}
+
+// Each heap has its own picture if they are few; else there is one of all together.
+void write_heaps(const HeapTracks& heaps, std::ostream& out) {
+  constexpr std::size_t most_pictures = 4;
+  std::string_view separator = ",\n\"heaps\":[";
+  const auto write = [&](const std::string& name, const HeapTrack& track) {
+    out << std::exchange(separator, ",\n") << "{\"name\":" << json_in_html(name) << ",\"points\":[";
+    std::string_view comma;
+    for (const HeapTrack::Point& point : track.points())
+      out << std::exchange(comma, ",")
+          << fmt::format("{},{},{},{},{},{}", point.start_ns / 1000, point.end_ns / 1000, point.last,
+                         point.last - point.least, point.most - point.last,
+                         8 * point.cycles + static_cast<int>(point.phase));
+    out << "]}";
+  };
+  const std::size_t states = heaps.states().size();
+  std::set<int> processes;
+  for (const HeapTracks::Of& heap : heaps.states()) processes.insert(heap.state.pid);
+  if (states > most_pictures) {
+    write(fmt::format("Lua heap, {} states together", states), heaps.total());
+  } else {
+    for (std::size_t state = 0; state < states; ++state) {
+      const HeapTracks::Of& heap = heaps.states()[state];
+      write(heap_name(heaps, state) + (processes.size() > 1 ? fmt::format(" of process {}", heap.state.pid) : ""),
+            heap.track);
+    }
+  }
+  if (states == 0) return;
+  out << "],\"phases\":[";
+  for (std::size_t phase = 0; phase < collector_phase_count; ++phase)
+    out << (phase == 0 ? "" : ",") << json_in_html(name(static_cast<CollectorPhase>(phase)));
+  out << ']';
 }
 
 void write_set(const Profile& profile, Tables& tables, std::string_view label, bool in_order, std::ostream& out) {
@@ -206,7 +239,9 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
     else set.write_counts(i, out);
     out << '}';
   }
-  out << "]}";
+  out << ']';
+  if (in_order) write_heaps(profile.heaps, out);
+  out << '}';
 }
 
 // Of files that are shown.

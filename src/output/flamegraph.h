@@ -15,6 +15,11 @@
 //     runs        five numbers each, in the order of time: node, 2 * state (+ 1 if asleep),
 //                 samples, their weight, µs without a sample before them. In a comparison, and
 //                 in units other than time, they have no order, and the last number is 0.
+//     heaps       of Lua, in a profile of time: each has a name, and points: six numbers each, in the
+//                 order of time: start (µs since the recording began), end, and then bytes: the last,
+//                 how much the least is below it and the most above it; 8 * collections up to here (at
+//                 least) + CollectorPhase. Left out: none
+//     phases      with heaps: the names by CollectorPhase
 //   comparison    only with two sets: by ("shares" of all; "time", "bytes" or "objects": amounts as
 //                 they were measured), scale, by which amounts of before are multiplied, and noise:
 //                 how many standard deviations of independent samples a change has to exceed. It also

@@ -13,10 +13,9 @@ constexpr int gzip_window = MAX_WBITS + 16;  // zlib.h: with 16 more, a gzip hea
 
 }  // namespace
 
-Gzip::Gzip(std::ostream& out) : out_(out), stream_(new z_stream{}) {
+Gzip::Gzip(std::ostream& out, int level) : out_(out), stream_(new z_stream{}) {
   constexpr int memory_level = 8;  // zlib's default
-  if (::deflateInit2(stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, memory_level, Z_DEFAULT_STRATEGY) == Z_OK)
-    return;
+  if (::deflateInit2(stream_, level, Z_DEFLATED, gzip_window, memory_level, Z_DEFAULT_STRATEGY) == Z_OK) return;
   delete stream_;
   throw std::bad_alloc();  // its only failure with these arguments
 }

@@ -11,7 +11,8 @@ namespace luaspy {
 
 class Gzip {
  public:
-  explicit Gzip(std::ostream& out);
+  // `level`: from 1, the fastest, to 9, the smallest.
+  explicit Gzip(std::ostream& out, int level = 6);
   // Writes the end.
   ~Gzip();
   Gzip(const Gzip&) = delete;

@@ -25,11 +25,15 @@ std::string unused_name(const std::string& stem, std::string_view extension) {
 }
 
 Result<OutputFile> OutputFile::open(const Wanted& wanted) {
-  OutputFile output;
   const Result<const Format*> format = choose_format(wanted.format, wanted.path, &formats().front());
   if (!format) return format.error();
-  output.format_ = *format;
-  output.path_ = wanted.path.empty() ? unused_name(wanted.stem, output.format_->extension) : wanted.path;
+  return open(wanted.path.empty() ? unused_name(wanted.stem, (*format)->extension) : wanted.path, **format);
+}
+
+Result<OutputFile> OutputFile::open(const std::string& path, const Format& format) {
+  OutputFile output;
+  output.format_ = &format;
+  output.path_ = path;
   if (output.to_stdout()) return output;
   std::error_code unused;
   output.is_new_ = !std::filesystem::exists(output.path_, unused);
@@ -44,7 +48,7 @@ Result<OutputFile> OutputFile::open(const Wanted& wanted) {
 void OutputFile::discard() {
   std::error_code unused;
   file_.close();
-  if (is_new_ && is_file()) std::filesystem::remove(path_, unused);
+  if (is_new_ && !begun_ && is_file()) std::filesystem::remove(path_, unused);
 }
 
 bool OutputFile::is_file() const { return !to_stdout() && std::filesystem::is_regular_file(path_); }

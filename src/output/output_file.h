@@ -27,9 +27,11 @@ class OutputFile {
     std::string stem;    // without the extension
   };
   static Result<OutputFile> open(const Wanted& wanted);
+  // `format` must outlive it.
+  static Result<OutputFile> open(const std::string& path, const Format& format);
 
   std::ostream& stream();
-  // There is nothing to write: removes the file, unless it was there before.
+  // There is nothing to write: removes the file, unless it was there before or has been written.
   void discard();
   // Atomically replaces the file: readers see either the old or the new content.
   Result<void> rewrite(const Profile& profile, const WriteOptions& options);

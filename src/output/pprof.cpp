@@ -89,7 +89,10 @@ constexpr WeightName weight_name(Unit unit) {
 
 class Writer {
  public:
-  Writer(const Profile& profile, std::ostream& out) : profile_(profile), out_(out) { string(""); }
+  Writer(const Profile& profile, std::span<const SampleValues> values, std::ostream& out)
+      : profile_(profile), values_(values), out_(out) {
+    string("");
+  }
 
   void write() {
     header();
@@ -125,10 +128,13 @@ class Writer {
   }
 
   void header() {
-    put(field::sample_type, value_type("samples", "count"));
     const About& about = profile_.about;
     const auto [type, unit] = weight_name(about.unit);
-    put(field::sample_type, value_type(type, unit));
+    if (values_.empty()) {
+      put(field::sample_type, value_type("samples", "count"));
+      put(field::sample_type, value_type(type, unit));
+    }
+    for (const SampleValues& each : values_) put(field::sample_type, value_type(each.type, each.unit));
     put(field::period_type, value_type(type, unit));
     Message rest;
     // The period is in the unit of the weights. In bytes and objects, weights have no fixed period.
@@ -136,7 +142,7 @@ class Writer {
       rest.add(field::period, static_cast<std::int64_t>(std::llround(1e9 / about.rate)));
     rest.add(field::time_nanos, about.started_s * 1'000'000'000);
     rest.add(field::duration_nanos, about.duration_ns);
-    rest.add(field::default_sample_type, string(type));
+    rest.add(field::default_sample_type, string(values_.empty() ? type : values_.back().type));
     for (const auto& [name, value] : recorded(profile_)) rest.add(field::comment, string(name + ": " + value));
     out_.add(rest.bytes());
     mapping(about.executable);  // the first one is what pprof calls the main binary
@@ -196,8 +202,7 @@ class Writer {
       innermost_first.push_back(std::uint64_t{*frame} + 1);
     Message message;
     message.add(field::location_id, innermost_first);
-    message.add(field::value, std::vector<std::uint64_t>{static_cast<std::uint64_t>(amount.samples),
-                                                         static_cast<std::uint64_t>(amount.weight)});
+    message.add(field::value, values(of, amount));
     const auto label = [&](std::string_view key, std::string_view value) {
       Message text;
       text.add(field::key, string(key));
@@ -213,7 +218,18 @@ class Writer {
     put(field::sample, message);
   }
 
+  std::vector<std::uint64_t> values(const Profile::ThreadSituation& of, const Profile::Amount& amount) const {
+    if (values_.empty()) return {static_cast<std::uint64_t>(amount.samples), static_cast<std::uint64_t>(amount.weight)};
+    std::vector<std::uint64_t> values;
+    for (const SampleValues& each : values_) {
+      const auto value = each.values.find(of);
+      values.push_back(value != each.values.end() ? static_cast<std::uint64_t>(value->second) : 0);
+    }
+    return values;
+  }
+
   const Profile& profile_;
+  std::span<const SampleValues> values_;
   Gzip out_;
   FunctionTable functions_ = functions_of(profile_, false);
   std::unordered_map<std::string, std::int64_t> strings_;
@@ -222,6 +238,8 @@ class Writer {
 
 }  // namespace
 
-void write_pprof(const Profile& profile, const WriteOptions&, std::ostream& out) { Writer(profile, out).write(); }
+void write_pprof(const Profile& profile, const WriteOptions& options, std::ostream& out) {
+  Writer(profile, options.values, out).write();
+}
 
 }  // namespace luaspy

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "base/varint.h"
@@ -42,6 +43,8 @@ std::map<std::string, std::string> words(const About& about) {
                                               {"duration_ns", std::to_string(about.duration_ns)},
                                               {"ticks", std::to_string(about.ticks)},
                                               {"complete", about.complete ? "1" : "0"}};
+  if (about.allocations != 0) words.emplace("allocations", std::to_string(about.allocations));
+  if (about.sampled_ns != 0) words.emplace("sampled_ns", std::to_string(about.sampled_ns));
   if (about.system_share >= 0) words.emplace("system_share", fmt::format("{:.4f}", about.system_share));
   return words;
 }
@@ -107,7 +110,7 @@ void RawWriter::catch_up() {
     put(body_, name);
     put(body_, process);
     add_record(raw::thread, body_);
-    qualities_.emplace_back();
+    qualities_.emplace_back(), of_allocations_.emplace_back();
   }
 }
 
@@ -134,12 +137,34 @@ void RawWriter::sample(std::uint32_t thread, const Tick& at, const Sample& facts
                  static_cast<std::uint64_t>(facts.vm_state) << raw::vm_state_shift);
   if (is_stack) put(body_, std::uint64_t{stack});
   else put(body_, static_cast<std::uint64_t>(facts.loss));
-  if (facts.stopped_ns != 0) put(body_, facts.stopped_ns);
-  if (new_quality) {
-    for (const auto number : quality_numbers) put(body_, facts.quality.*number);
-    qualities_[thread] = facts.quality;
-  }
+  if (new_quality) qualities_[thread] = facts.quality;
+  put_facts(facts, new_quality);
   add_record(raw::sample, body_);
+}
+
+// It has its own time: a tick record would be one of the samples of time.
+void RawWriter::allocation(std::uint32_t thread, const Allocation& allocation, const Sample& facts,
+                           StackTable::StackId stack) {
+  catch_up();
+  const bool new_quality = facts.quality != of_allocations_[thread];
+  of_allocations_[thread] = facts.quality;
+  body_.clear();
+  put(body_, std::uint64_t{thread});
+  put(body_, (facts.stopped_ns != 0 ? raw::has_stop : 0) | (new_quality ? raw::has_quality : 0) |
+                 static_cast<std::uint64_t>(facts.vm_state) << raw::vm_state_shift);
+  put(body_, std::uint64_t{stack});
+  put(body_, std::max(allocation.at_ns - tick_.at_ns, std::int64_t{0}));
+  put(body_, allocation.bytes);
+  put(body_, allocation.objects);
+  put_facts(facts, new_quality);
+  add_record(raw::allocation, body_);
+}
+
+// As the flags have announced.
+void RawWriter::put_facts(const Sample& facts, bool has_quality) {
+  if (facts.stopped_ns != 0) put(body_, facts.stopped_ns);
+  if (!has_quality) return;
+  for (const auto number : quality_numbers) put(body_, facts.quality.*number);
 }
 
 void RawWriter::loss(Loss loss, std::int64_t count) {
@@ -156,6 +181,25 @@ void RawWriter::waiting(std::int64_t count) {
   body_.clear();
   put(body_, count);
   add_record(raw::waiting, body_);
+}
+
+void RawWriter::state(const HeapChanges::State& state) {
+  body_.clear();
+  put(body_, std::int64_t{state.pid});
+  put(body_, std::uint64_t{state.G});
+  add_record(raw::state, body_);
+  heap_bytes_.push_back(0);
+}
+
+void RawWriter::heap(const Tick& at, const HeapChange& change) {
+  tick(at);
+  const std::int64_t grown = change.bytes - std::exchange(heap_bytes_[change.state], change.bytes);
+  body_.clear();
+  put(body_, std::uint64_t{change.state});
+  put(body_, static_cast<std::uint64_t>(change.phase) | (change.collected ? raw::has_collected : 0) |
+                 (grown < 0 ? raw::has_shrunk : 0));
+  put(body_, std::abs(grown));
+  add_record(raw::heap, body_);
 }
 
 void RawWriter::source(const std::string& file, const Profile::Source& source) {

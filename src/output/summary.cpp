@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <tuple>
 
 #include "base/doubts.h"
 #include "profile/amount_text.h"
+#include "profile/heap_text.h"
+#include "profile/share.h"
 
 namespace luaspy {
 namespace {
@@ -113,20 +116,54 @@ std::string hottest_text(const Profile& profile, Mode mode) {
     return std::tie(all[b].own, all[b].total, functions.texts[a]) <
            std::tie(all[a].own, all[a].total, functions.texts[b]);
   });
-  std::string text = "   %Own  %Total  Function\n";
+  // Samples of time have no weights of their own, and come at all places alike.
+  const bool has_intervals = profile.about.unit != Unit::nanoseconds;
+  Weights everything{static_cast<double>(whole), 0};
+  for (const auto& [at, amount] : profile.counts()) everything.squares += amount.squares;
+  const auto points = [&](std::int64_t part, double squares) {
+    return has_intervals
+               ? fmt::format(" \u00b1{:4.1f}", share_of({static_cast<double>(part), squares}, everything).points)
+               : std::string();
+  };
+  std::string text = has_intervals ? "   %Own        %Total        Function\n" : "   %Own  %Total  Function\n";
   for (std::size_t i = 0; i < std::min(order.size(), most); ++i) {
     const Cost& of = all[order[i]];
     if (of.own == 0) break;
-    text += fmt::format("  {:5.1f}   {:5.1f}  {}\n", percent(of.own, whole), percent(of.total, whole),
-                        functions.texts[order[i]]);
+    text += fmt::format("  {:5.1f}{}   {:5.1f}{}  {}\n", percent(of.own, whole), points(of.own, of.own_squares),
+                        percent(of.total, whole), points(of.total, of.total_squares), functions.texts[order[i]]);
   }
+  return text;
+}
+
+std::string collector_text(const CollectorCost& cost, int rows, Charset charset) {
+  const double part = cost.collecting / 100;
+  const double points = cost.looks == 0 ? 100 : 196 * std::sqrt(part * (1 - part) / static_cast<double>(cost.looks));
+  std::string text = fmt::format(
+      "The garbage collector takes {:.1f} % of the time ({}{:.1f} by chance, 95 %). Who causes that, by bytes "
+      "allocated:\n"
+      "   %Own  %Total  %OwnBytes  %TotalBytes  Function\n",
+      cost.collecting, charset == Charset::utf8 ? "±" : "+-", points);
+  int shown = 0;
+  for (const CollectorCost::Row& row : cost.rows) {
+    if (shown == rows) {
+      text += fmt::format("{:41}{} more\n", "", cost.rows.size() - static_cast<std::size_t>(rows));
+      break;
+    }
+    ++shown;
+    text += fmt::format("  {:5.1f}   {:5.1f}      {:5.1f}        {:5.1f}  {}\n", row.own_time, row.total_time,
+                        row.own_bytes, row.total_bytes, displayable(cost.functions.texts[row.function], charset));
+  }
+  if (cost.without_site > 0)
+    text += fmt::format("  {:5.1f}   {:5.1f}          -            -  (processes of which no allocation was sampled)\n",
+                        cost.without_site, cost.without_site);
   return text;
 }
 
 std::string summary_text(const Profile& profile) {
   const About& about = profile.about;
   const double seconds = static_cast<double>(about.duration_ns) / 1e9;
-  const double ticks_a_second = seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0;
+  const double looked_s = static_cast<double>(about.looked_ns()) / 1e9;
+  const double ticks_a_second = looked_s > 0 ? static_cast<double>(about.ticks) / looked_s : 0;
   std::string text;
   const Text out(text);
   for (const std::string& doubt : doubts(profile.doubt_facts())) fmt::format_to(out, "doubtful: {}\n  ", doubt);
@@ -135,8 +172,15 @@ std::string summary_text(const Profile& profile) {
                  of_time ? "" : amount_text(profile.weight(), about.unit), of_time ? "" : " in ", profile.samples(),
                  profile.samples() == 1 ? "" : "s", profile.threads().size(), profile.threads().size() == 1 ? "" : "s",
                  ticks_a_second, about.luas.empty() ? "" : "; ", fmt::join(about.luas, ", "));
+  if (about.allocations != 0)
+    fmt::format_to(out,
+                   "  {} samples of allocations, too, in turns: {:.1f} s for these, {:.1f} s for the samples of time\n",
+                   about.allocations, seconds - looked_s, looked_s);
   add_stops(profile, ticks_a_second, out);
-  if (profile.quality().stacks != 0) add_vm_states(profile, out), add_quality(profile.quality(), out);
+  if (profile.quality().stacks != 0) add_vm_states(profile, out);
+  if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
+    fmt::format_to(out, "  Lua heap: {}\n", heap);
+  if (profile.quality().stacks != 0) add_quality(profile.quality(), out);
   add_losses(profile, out);
   if (profile.idle() != 0)
     fmt::format_to(out, "  asleep: at {} tick{} a thread slept, which is no sample (--idle makes it one)\n",

@@ -4,7 +4,9 @@
 
 #include <string>
 
+#include "base/display_text.h"
 #include "base/mode.h"
+#include "profile/collector_cost.h"
 #include "profile/profile.h"
 
 namespace luaspy {
@@ -12,7 +14,12 @@ namespace luaspy {
 // Duration, samples, achieved rate, stop times, VM states, quality of the stacks, losses.
 std::string summary_text(const Profile& profile);
 
-// The functions that cost the most themselves, as a table; "" if there are no samples.
+// The functions that cost the most themselves, as a table; "" if there are no samples. Shares of bytes
+// and objects, whose samples have weights, have how far they are off by chance at most, in points (95 %,
+// share.h).
 std::string hottest_text(const Profile& profile, Mode mode = Mode::all);
+
+// What the garbage collector costs, by who allocates, as a table of so many rows.
+std::string collector_text(const CollectorCost& cost, int rows, Charset charset = Charset::utf8);
 
 }  // namespace luaspy

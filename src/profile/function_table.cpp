@@ -36,11 +36,15 @@ std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, 
   for (const auto& [id, amount] : profile.stack_counts(thread)) {
     ++number;
     const std::int64_t of_stack = cost(amount, by);
+    const double squares = amount.squares;
     const std::vector<Profile::FrameId> frames = profile.stack(id);
     std::uint32_t innermost = FunctionTable::not_shown;
     const auto count = [&](std::uint32_t function) {
       innermost = function;
-      if (std::exchange(counted[function], number) != number) costs[function].total += of_stack;
+      if (std::exchange(counted[function], number) != number) {
+        costs[function].total += of_stack;
+        costs[function].total_squares += squares;
+      }
     };
     for (const Profile::FrameId frame : frames) {
       if (functions.of_frame[frame] != FunctionTable::not_shown) count(functions.of_frame[frame]);
@@ -48,6 +52,7 @@ std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, 
     if (frames.empty()) continue;
     if (innermost == FunctionTable::not_shown) count(functions.nothing);
     costs[innermost].own += of_stack;
+    costs[innermost].own_squares += squares;
   }
   return costs;
 }

@@ -33,6 +33,7 @@ constexpr By usual_by(Unit unit) { return unit == Unit::nanoseconds ? By::sample
 // function is on its stack.
 struct Cost {
   std::int64_t own = 0, total = 0;
+  double own_squares = 0, total_squares = 0;  // Profile::Amount::squares of the same samples
 };
 // By function; of one thread (its index) or all.
 std::vector<Cost> costs(const Profile& profile, const FunctionTable& functions, By by,

@@ -9,7 +9,7 @@
 namespace luaspy {
 
 Profile::Amount& Profile::Amount::operator+=(const Amount& other) {
-  samples += other.samples, weight += other.weight;
+  samples += other.samples, weight += other.weight, squares += other.squares;
   return *this;
 }
 
@@ -34,7 +34,9 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
     track.at = {thread, intern(situation)};
     track.amount = &counts_[track.at];
   }
-  *track.amount += {1, tick.weight};
+  const auto weight = static_cast<double>(tick.weight);
+  *track.amount += {1, tick.weight, weight * weight};
+  last_ = track.at;
   if (!keeps_order_) return;
   // The duration of a sample of time is its weight; other samples are moments.
   const std::int64_t lasted_ns = about.unit == Unit::nanoseconds ? tick.weight : 0;

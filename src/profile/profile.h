@@ -2,7 +2,8 @@
 // A recording: samples counted by thread and stack, optionally also in the order of time, with
 // interned stacks and frames; and the losses by name. Its size in memory depends on the number of
 // different stacks, not on its duration, except that the order of time takes a few bytes per
-// sample. It is a value: writers are functions of it.
+// sample. Heaps are not of a thread, so no choice of samples leaves them out. It is a value:
+// writers are functions of it.
 
 #include <array>
 #include <compare>
@@ -15,6 +16,7 @@
 
 #include "base/doubts.h"
 #include "base/sample.h"
+#include "profile/heap_track.h"
 #include "profile/last_sample.h"
 #include "profile/stack_table.h"
 #include "profile/stop_times.h"
@@ -40,6 +42,10 @@ struct About {
   double system_share = -1;  // share of the sampled threads' CPU time that was spent in the kernel: 0 to 1; negative:
                              // unknown
   Unit unit = Unit::nanoseconds;  // of all weights; set before the first sample is added
+  std::int64_t allocations = 0;   // samples of these that the recording has besides those of time
+  std::int64_t sampled_ns = 0;    // how long it took samples of this unit; 0: all of duration_ns
+
+  std::int64_t looked_ns() const { return sampled_ns != 0 ? sampled_ns : duration_ns; }
 };
 
 class Profile {
@@ -68,6 +74,7 @@ class Profile {
   };
   struct Amount {
     std::int64_t samples = 0, weight = 0;  // weight: in about.unit
+    double squares = 0;                    // the sum of the squares of the samples' weights
     Amount& operator+=(const Amount& other);
   };
 
@@ -100,6 +107,8 @@ class Profile {
   std::int64_t samples() const { return samples_; }
   std::int64_t weight() const;  // of all samples, in about.unit
   const std::map<ThreadSituation, Amount>& counts() const { return counts_; }
+  // Under which the last sample was counted.
+  const ThreadSituation& last() const { return last_; }
   // The same by stack only, of one thread (its index) or all.
   std::map<StackId, Amount> stack_counts(std::optional<std::uint32_t> thread = {}) const;
   // The timeline of the thread with this index; empty if the profile does not keep the order.
@@ -132,6 +141,7 @@ class Profile {
     bool changed = false;  // written after the process had started, so what ran may differ
   };
   std::map<std::string, Source> sources;
+  HeapTracks heaps;
 
  private:
   // Kept per thread to make the next sample cheap: it is usually equal or similar to the last one.
@@ -153,6 +163,7 @@ class Profile {
   std::deque<Track> tracks_;                             // parallel to threads_
   std::unordered_map<int, std::uint32_t> thread_index_;  // by tid
   std::map<ThreadSituation, Amount> counts_;
+  ThreadSituation last_;
   std::int64_t samples_ = 0;
   LossCounts losses_{};
   std::array<std::int64_t, vm_state_count> vm_states_{};

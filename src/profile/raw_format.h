@@ -19,11 +19,29 @@ inline constexpr std::size_t longest_string = 1 << 16;
 inline constexpr std::size_t most_carried = 1 << 26;
 inline constexpr std::size_t most_source = 1 << 21;  // bytes of source text in a recording
 
-enum Record : std::uint8_t { about = 1, string, frame, stack, thread, tick, sample, loss, idle, waiting, source };
+enum Record : std::uint8_t {
+  about = 1,
+  string,
+  frame,
+  stack,
+  thread,
+  tick,
+  sample,
+  loss,
+  idle,
+  waiting,
+  source,
+  state,
+  heap,
+  allocation
+};
 
 // Sample records: bits of their flags; the VM state is above them.
 inline constexpr std::uint64_t asleep = 1, has_stop = 2, has_quality = 4, has_loss = 8;
 inline constexpr int vm_state_shift = 4;
+
+// Heap records: their flags; the lower three bits are the CollectorPhase.
+inline constexpr std::uint64_t phase_bits = 7, has_collected = 8, has_shrunk = 16;
 
 // Source records: their flags.
 inline constexpr std::uint64_t is_changed = 1;

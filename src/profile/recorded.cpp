@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "profile/amount_text.h"
+#include "profile/heap_text.h"
 
 namespace luaspy {
 
@@ -18,6 +19,8 @@ std::vector<std::pair<std::string, std::string>> recorded(const Profile& profile
                                              about.complete ? "" : ", cut off"));
   facts.emplace_back("samples", std::to_string(profile.samples()));
   if (about.unit != Unit::nanoseconds) facts.emplace_back("total", amount_text(profile.weight(), about.unit));
+  if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())
+    facts.emplace_back("Lua heap", heap);
   for (std::size_t i = 1; i < loss_count; ++i) {
     const auto loss = static_cast<Loss>(i);
     if (profile.losses(loss) != 0) facts.emplace_back(name(loss), std::to_string(profile.losses(loss)));

@@ -44,6 +44,7 @@ class Recorder : public Recording {
     if (options.every) every_ns_ = static_cast<std::int64_t>(*options.every * 1e9);
     else if (output.is_raw()) every_ns_ = static_cast<std::int64_t>(raw_flush_s * 1e9);
     next_ns_ = every_ns_;
+    if (options.allocations) keep_allocations(shape_of(options, output.format()));
     if (output.is_raw()) write_raw(output.stream());
     else if (output.format().carries_recording) write_raw(carried_);
   }
@@ -98,6 +99,7 @@ class Recorder : public Recording {
     tell_luas(family_, about_);
     about_.duration_ns = counts.duration_ns;
     about_.ticks = counts.ticks;
+    if (options_.allocations) about_.sampled_ns = counts.sampled_ns;
     about_.system_share = counts.system_share;
     about_.complete = complete;
     tell(about_);
@@ -121,8 +123,10 @@ class Recorder : public Recording {
 constexpr std::int64_t soon_ns = 500'000'000;  // too short a time to tell much about a program
 
 // The profile may have more than `mode` shows: a page has everything.
-void print_end(const Profile& profile, Mode mode, const OutputFile& output, bool target_ended, bool written) {
+void print_end(const Profile& profile, Mode mode, const OutputFile& output, bool target_ended, bool written,
+               const std::string& more) {
   if (const std::string hottest = hottest_text(profile, mode); !hottest.empty()) say("\n{}\n", hottest);
+  if (!more.empty()) say("{}\n", more);
   constexpr int further_in = 2;
   say("{}", wrapped("luaspy: " + summary_text(profile), system::terminal_of(2).width, further_in));
   if (target_ended) say("  the target has ended\n");
@@ -154,7 +158,7 @@ Error why_nothing(const RecordOptions& options, Family& family, const Profile& p
 
 }  // namespace
 
-Result<int> record(const RecordOptions& options) {
+Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   if (const Result<const Format*> format = choose_format(options.format, options.output, nullptr); !format)
     return format.error();
   SamplerOptions sampler_options;
@@ -188,17 +192,22 @@ Result<int> record(const RecordOptions& options) {
 
   Recorder recorder(options, family, *output);
   LoopCounts counts;
-  run_loop(family, {options.rate, options.duration, options.max_stopped, options.always_stop}, recorder, counts);
-  const Error nothing = why_nothing(options, family, recorder.profile(), counts);
+  const LoopOptions loop_options = {options.rate, options.duration, options.max_stopped, options.always_stop};
+  Result<void> ran;
+  if (alongside != nullptr) ran = alongside->run(family, loop_options, recorder, counts);
+  else run_loop(family, loop_options, recorder, counts);
+  const Error nothing = ran ? why_nothing(options, family, recorder.profile(), counts) : ran.error();
   const bool shows = nothing.text.empty();
   const Result<void> written = recorder.finish(counts, shows);
   const bool refused = recorder.profile().losses(Loss::refused) != 0;
   const Error cause = refused ? explain_no_stop(process.pid()) : Error{};
-  if (shows || refused || !counts.target_ended || counts.duration_ns >= soon_ns)
-    print_end(recorder.profile(), options.shape.mode, *output, counts.target_ended, shows && written.has_value());
+  if (ran && (shows || refused || !counts.target_ended || counts.duration_ns >= soon_ns))
+    print_end(recorder.profile(), options.shape.mode, *output, counts.target_ended, shows && written.has_value(),
+              shows && alongside != nullptr ? alongside->text(recorder) : std::string());
   if (!shows) output->discard();
   system::hold_end_at_once(false);
   const int status = family.wait_for_exit();
+  if (!ran) return ran.error();
   if (!written) return written.error();
   const Error& why = refused ? cause : nothing;
   if (!shows && status == 0) return why;

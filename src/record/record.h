@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "profile/shape.h"
+#include "record/recording.h"
 #include "sampling/session.h"
 
 namespace luaspy {
@@ -24,11 +26,21 @@ struct RecordOptions {
   bool no_source = false;       // the recording carries no text of Lua files
   bool idle = false;            // sample sleeping threads too
   bool subprocesses = false;    // the target's descendants that run Lua, too; then shape.processes is set
+  bool allocations = false;     // sample who allocates, too
+  double max_cost = 3;          // % of the program's time that this may take
+};
+
+// What else is recorded, by another part of luaspy.
+struct Alongside {
+  // In place of run_loop(). An Error: there will be no file.
+  std::function<Result<void>(Family&, const LoopOptions&, Recording&, LoopCounts&)> run;
+  // What there is to say of it at the end.
+  std::function<std::string(const Recording&)> text;
 };
 
 // Samples the target until it ends, the duration is over, or a signal asks luaspy to end. Writes
 // the profile, and a summary to standard error. Returns the exit status: 0, or that of a launched
 // command.
-Result<int> record(const RecordOptions& options);
+Result<int> record(const RecordOptions& options, const Alongside* alongside = nullptr);
 
 }  // namespace luaspy

@@ -13,6 +13,41 @@ void Recording::write_raw(std::ostream& out) {
 
 void Recording::add(Session& of, const luaspy::Thread& thread, const Tick& tick, Sample& sample) {
   const std::uint32_t index = index_of(of, thread);
+  count(index, tick, sample);
+  for (const HeapReading& heap : sample.heaps) {
+    if (const std::optional<HeapChange> change = heaps_.take(threads_[index].pid, heap)) count_heap(tick, *change);
+  }
+}
+
+void Recording::add(const Profile::Thread& thread, const Tick& tick, const Sample& sample) {
+  const auto known = thread_index_.find(thread.tid);
+  count(known != thread_index_.end() ? known->second : add_thread(thread), tick, sample);
+}
+
+void Recording::keep_allocations(const Shape& shape) {
+  allocated_ = std::make_unique<Allocated>(shape, stacks_);
+  allocated_->profile.about.unit = Unit::bytes;
+}
+
+void Recording::add_allocation(Session& of, const luaspy::Thread& thread, const RawWriter::Allocation& allocation,
+                               const Sample& sample) {
+  const std::uint32_t index = index_of(of, thread);
+  LastSample& last = known_[index].last_allocation;
+  const Sample& facts = last.take(sample, stacks_);
+  const std::optional<StackTable::StackId> shaped = allocated_->shaper.shaped(last.stack(), facts.vm_state,
+                                                                              threads_[index]);
+  if (!shaped) return;
+  Profile& profile = allocated_->profile;
+  profile.add(profile.index_of(threads_[index]), {allocation.at_ns, allocation.bytes}, facts, *shaped);
+  if (raw_) raw_->allocation(index, allocation, facts, last.stack());
+}
+
+void Recording::settle_names() {
+  profile_.settle_names();
+  if (allocated_) allocated_->profile.settle_names();
+}
+
+void Recording::count(std::uint32_t index, const Tick& tick, const Sample& sample) {
   Sample lost;
   lost.loss = sample.loss;
   lost.stopped_ns = sample.stopped_ns;
@@ -33,6 +68,20 @@ void Recording::count(std::uint32_t thread, const Tick& tick, const Sample& fact
                       StackTable::StackId shaped) {
   profile_.add(known_[thread].index, tick, facts, shaped);
   if (raw_) raw_->sample(thread, tick, facts, stack);
+}
+
+void Recording::count_heap(const Tick& tick, const HeapChange& change) {
+  if (change.state == profile_.heaps.states().size()) {
+    const HeapChanges::State& state = heaps_.states()[change.state];
+    profile_.heaps.add_state(state);
+    if (raw_) raw_->state(state);
+  }
+  profile_.heaps.add(tick.at_ns, change);
+  if (raw_) raw_->heap(tick, change);
+}
+
+void Recording::end(Session& session, const Tick& tick) {
+  for (const HeapChange& change : heaps_.end(session.target().process().pid())) count_heap(tick, change);
 }
 
 void Recording::add_idle(Session&, const luaspy::Thread&, const Tick&, std::int64_t count) {
@@ -63,19 +112,29 @@ void Recording::drop_source(const std::string& file) {
 
 void Recording::tell(const About& about) {
   profile_.about = about;
+  if (allocated_) {
+    profile_.about.allocations = allocated_->profile.samples();
+    allocated_->profile.about = about;
+    allocated_->profile.about.unit = Unit::bytes;
+  }
   if (!raw_) return;
-  raw_->about(about);
+  raw_->about(profile_.about);
   raw_->flush();
 }
 
 std::uint32_t Recording::index_of(Session& of, const luaspy::Thread& thread) {
-  const auto [place, added] = thread_index_.emplace(thread.tid(), static_cast<std::uint32_t>(threads_.size()));
-  if (added) {
-    const Process& process = of.target().process();
-    threads_.push_back({thread.tid(), thread.name(), process.pid(), process.command()});
-    known_.emplace_back().index = profile_.index_of(threads_.back());
-  }
-  return place->second;
+  const auto known = thread_index_.find(thread.tid());
+  if (known != thread_index_.end()) return known->second;
+  const Process& process = of.target().process();
+  return add_thread({thread.tid(), thread.name(), process.pid(), process.command()});
+}
+
+std::uint32_t Recording::add_thread(const Profile::Thread& thread) {
+  const auto index = static_cast<std::uint32_t>(threads_.size());
+  thread_index_.emplace(thread.tid, index);
+  threads_.push_back(thread);
+  known_.emplace_back().index = profile_.index_of(thread);
+  return index;
 }
 
 }  // namespace luaspy

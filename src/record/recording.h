@@ -22,12 +22,22 @@ class Recording : public SampleSink {
   void write_raw(std::ostream& out);
 
   void add(Session& of, const luaspy::Thread& thread, const Tick& tick, Sample& sample) override;
+  // The same for a thread that need not exist any more.
+  void add(const Profile::Thread& thread, const Tick& tick, const Sample& sample);
   void add_idle(Session& of, const luaspy::Thread& thread, const Tick& tick, std::int64_t count) override;
   void add_waiting(Session& of, const luaspy::Thread& thread, const Tick& tick, std::int64_t count) override;
   void add_loss(Loss loss, std::int64_t count) override;
+  void end(Session& session, const Tick& tick) override;
+
+  // Allocations can be added from now on, to a recording of time. They make a profile of bytes of
+  // their own, in that shape, and are in the raw recording.
+  void keep_allocations(const Shape& shape);
+  void add_allocation(Session& of, const luaspy::Thread& thread, const RawWriter::Allocation& allocation,
+                      const Sample& sample);
+  const Profile* allocations() const { return allocated_ ? &allocated_->profile : nullptr; }
 
   const Profile& profile() const { return profile_; }
-  void settle_names() { profile_.settle_names(); }
+  void settle_names();
   // The text of a Lua file of the target.
   void add_source(const std::string& file, Profile::Source source);
   // Withdraws it.
@@ -42,13 +52,22 @@ class Recording : public SampleSink {
  private:
   struct KnownThread {
     std::uint32_t index = 0;  // in the profile
-    LastSample last;
+    LastSample last, last_allocation;
+  };
+  struct Allocated {
+    Allocated(const Shape& shape, const StackTable& stacks) : shaper(shape, stacks, profile.stacks()) {}
+    Profile profile{false};
+    Shaper shaper;
   };
 
   std::uint32_t index_of(Session& of, const luaspy::Thread& thread);
+  std::uint32_t add_thread(const Profile::Thread& thread);
+  void count(std::uint32_t thread, const Tick& tick, const Sample& sample);
   // `stack` is the stack as it was found, `shaped` that of the profile.
   void count(std::uint32_t thread, const Tick& tick, const Sample& facts, StackTable::StackId stack,
              StackTable::StackId shaped);
+
+  void count_heap(const Tick& tick, const HeapChange& change);
 
   StackTable stacks_;  // as found
   std::vector<Profile::Thread> threads_;
@@ -56,6 +75,8 @@ class Recording : public SampleSink {
   std::unordered_map<int, std::uint32_t> thread_index_;  // by tid
   Profile profile_;
   Shaper shaper_;
+  HeapChanges heaps_;
+  std::unique_ptr<Allocated> allocated_;
   std::unique_ptr<RawWriter> raw_;
 };
 

@@ -257,7 +257,7 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   diff.options = options;
   diff.unit = after.about.unit;
   const auto whole_of = [](const Profile& profile) {
-    return ProfileDiff::Whole{profile.samples(), static_cast<double>(profile.about.duration_ns) / 1e9,
+    return ProfileDiff::Whole{profile.samples(), static_cast<double>(profile.about.looked_ns()) / 1e9,
                               profile.weight()};
   };
   diff.before = whole_of(before), diff.after = whole_of(after);
@@ -342,7 +342,7 @@ std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, 
   };
   const double scale = by == DiffBy::shares
                            ? ratio(total_cost(after, usual_by(unit)), total_cost(before, usual_by(unit)))
-                       : by == DiffBy::weight ? ratio(after.about.duration_ns, before.about.duration_ns)
+                       : by == DiffBy::weight ? ratio(after.about.looked_ns(), before.about.looked_ns())
                                               : 1.0;
   add(before, scale, &std::pair<double, double>::first);
   add(after, 1, &std::pair<double, double>::second);

@@ -54,10 +54,22 @@ Result<Profile> read_file(RecordingFile& file, const Shape& shape, const RawWind
   return profile;
 }
 
+// A part of a recording, or not all of its samples, is shown.
+bool is_narrowed(const ReportOptions& options) {
+  return options.from || options.to || !options.thread.empty() || !options.shape.only.empty() ||
+         !options.shape.ignore.empty();
+}
+
+Error no_allocations(const std::string& path) {
+  return {Cause::no_samples,
+          fmt::format("{} has no samples of allocations. `luaspy record --alloc` takes them.", path)};
+}
+
 // Options are seconds from the start; negative ones are from the end.
 Result<RawWindow> window_of(const ReportOptions& options, RecordingFile& file) {
   RawWindow window;
   window.thread = options.thread;
+  window.allocations = options.unit;
   std::int64_t duration_ns = 0;
   if (options.from.value_or(0) < 0 || options.to.value_or(0) < 0) {
     const Result<Profile> whole = read_file(file, {}, {}, false);
@@ -99,6 +111,10 @@ Result<Profile> read_for(const ReportOptions& options, RecordingFile& file, cons
   const Result<RawWindow> window = window_of(options, file);
   if (!window) return window.error();
   Result<Profile> profile = read_file(file, shape, *window, keeps_order);
+  if (profile && options.unit && profile->about.unit != *options.unit)
+    return Error{Cause::usage,
+                 fmt::format("{} counts {}, and not {}.", file.path(), name(profile->about.unit), name(*options.unit))};
+  if (profile && options.unit && profile->samples() == 0 && !is_narrowed(options)) return no_allocations(file.path());
   if (profile && profile->samples() == 0) return nothing(options, file, *profile);
   return profile;
 }
@@ -122,14 +138,8 @@ std::string stem_of(const std::string& path) {
   return name;
 }
 
-// A part of a recording, or not all of its samples, is shown.
-bool is_narrowed(const ReportOptions& options) {
-  return options.from || options.to || !options.thread.empty() || !options.shape.only.empty() ||
-         !options.shape.ignore.empty();
-}
-
 std::string carried(const ReportOptions& options, RecordingFile& file, const Format& format) {
-  if (!format.carries_recording || is_narrowed(options)) return {};
+  if (!format.carries_recording || is_narrowed(options) || options.unit) return {};
   std::istream* const in = file.open();
   return in != nullptr ? raw_bytes(*in, raw::most_carried) : std::string();
 }
@@ -240,6 +250,16 @@ std::string tree_view(const ReportOptions& options, const Profile& profile, cons
   return call_tree_text(call_tree(profile, functions, style.by), functions, options.least, style);
 }
 
+Result<std::string> collector_view(const ReportOptions& options, RecordingFile& file, const Profile& time,
+                                   const TextStyle& style) {
+  if (time.about.unit != Unit::nanoseconds) return no_allocations(file.path());
+  ReportOptions of_bytes = options;
+  of_bytes.unit = Unit::bytes;
+  const Result<Profile> bytes = read_for(of_bytes, file, options.shape, false);
+  if (!bytes) return bytes.error();
+  return collector_text(collector_cost(time, *bytes, style.by), style.top, style.charset);
+}
+
 Result<int> write_views(const ReportOptions& options) {
   Shape shape = options.shape;
   shape.lines = true;
@@ -259,11 +279,17 @@ Result<int> write_views(const ReportOptions& options) {
     if (!view) return view.error();
     add(*view);
   }
+  if (options.collector) {
+    const Result<std::string> view = collector_view(options, file, *profile, style);
+    if (!view) return view.error();
+    add(*view);
+  }
   if (options.tree) add(tree_view(options, *profile, style));
   if (options.states) add(states_text(*profile, style));
   if (options.by_thread) add(threads_text(*profile, style));
   if (text.empty()) {
     add(head(options, *profile, style));
+    if (const std::string heaps = heaps_text(*profile, style); !heaps.empty()) add(heaps);
     add(functions_text(*profile, style));
     add(lines_text(*profile, style));
   }
@@ -335,11 +361,12 @@ Result<int> report(const ReportOptions& options) {
   if (!format) return format.error();
   if (!options.diff.empty()) return write_diff(options, *format);
   const bool has_view = !options.function.empty() || options.tree || !options.source.empty() || options.states ||
-                        options.by_thread;
+                        options.by_thread || options.collector;
   if (*format != nullptr && has_view)
-    return Error{Cause::usage, fmt::format("--function, --tree, --source, --states and --by-thread are text: let the "
-                                           "name of the file end in {}, or leave the option out.",
-                                           text_ending)};
+    return Error{Cause::usage,
+                 fmt::format("--function, --tree, --source, --states, --collector and --by-thread are text: let the "
+                             "name of the file end in {}, or leave the option out.",
+                             text_ending)};
   return *format != nullptr ? write_format(options, **format) : write_views(options);
 }
 

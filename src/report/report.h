@@ -25,9 +25,11 @@ struct ReportOptions {
   double least = 1;                 // %: smaller branches of the tree are only counted
   std::string source, source_path;  // a Lua file as the profile names it; where it is on disk
   bool states = false, by_thread = false;
-  int top = 20;        // rows
-  std::string by;      // samples; time: what they weigh; for differences also run; "": usual_by()
-  bool total = false;  // differences of functions including all that they call
+  bool collector = false;    // what the collector costs, by who allocates
+  std::optional<Unit> unit;  // bytes, objects: the allocations of a recording of time
+  int top = 20;              // rows
+  std::string by;            // samples; time: what they weigh; for differences also run; "": usual_by()
+  bool total = false;        // differences of functions including all that they call
 };
 
 // Returns the exit status, or why there is no report.

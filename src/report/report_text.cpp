@@ -7,6 +7,10 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <span>
+
+#include "profile/amount_text.h"
+#include "profile/heap_text.h"
 
 namespace luaspy {
 namespace {
@@ -100,6 +104,34 @@ std::string states_text(const Profile& profile, const TextStyle& style) {
       text += doings[doing.index] == 0 ? "       -" : fmt::format(" {:7.1f}", percent(doings[doing.index], whole));
     text += "  " + shown(functions.texts[function], style) + "\n";
   }
+  return text;
+}
+
+std::string heaps_text(const Profile& profile, const TextStyle& style) {
+  struct Row {
+    const HeapTracks::Of* of = nullptr;
+    std::size_t number = 0;
+    HeapSummary summary;
+  };
+  std::vector<Row> rows;
+  for (const HeapTracks::Of& heap : profile.heaps.states()) {
+    if (const std::optional<HeapSummary> summary = heap.track.summary(profile.about.duration_ns))
+      rows.push_back({&heap, rows.size(), *summary});
+  }
+  if (rows.size() < 2) return {};
+  std::ranges::stable_sort(rows, std::greater(), [](const Row& row) { return row.summary.last; });
+  const auto bytes = [](std::int64_t amount) { return amount_text(amount, Unit::bytes); };
+  std::string text = heading("     At end      Least       Most       Growth  Cycles/s  Lua heap; cycles: at least",
+                             style);
+  const std::size_t shown_rows = std::min(rows.size(), static_cast<std::size_t>(style.top));
+  for (const Row& row : std::span(rows).first(shown_rows)) {
+    const HeapSummary& heap = row.summary;
+    text += fmt::format(" {:>10} {:>10} {:>10} {:>12} {:>9}  {} of process {}\n", bytes(heap.last), bytes(heap.least),
+                        bytes(heap.most), heap.growth ? growth_text(*heap.growth) : "-",
+                        heap.cycles ? fmt::format("{:.2f}", *heap.cycles) : "-", heap_name(profile.heaps, row.number),
+                        row.of->state.pid);
+  }
+  if (rows.size() > shown_rows) text += fmt::format("{:59}{} more (--top)\n", "", rows.size() - shown_rows);
   return text;
 }
 

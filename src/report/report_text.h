@@ -12,6 +12,9 @@ std::string lines_text(const Profile& profile, const TextStyle& style);
 // What the VM was doing, overall and in each function.
 std::string states_text(const Profile& profile, const TextStyle& style);
 // Each thread, with its most expensive functions.
+// A row for each Lua, the largest heap first; "" if there is only one, of which the summary tells
+// all.
+std::string heaps_text(const Profile& profile, const TextStyle& style);
 std::string threads_text(const Profile& profile, const TextStyle& style);
 
 }  // namespace luaspy

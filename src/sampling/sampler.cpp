@@ -106,6 +106,7 @@ Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
   }
   sample.quality.at_system_call = !sleeps && look.at_system_call;
   if (!sleeps) return sample;
+  sample.heaps.clear();  // nothing has changed, unless by another thread, which may be writing
   const bool halted = look.halt != Halt::Kind::none;
   sample.stack.push_back({Frame::Kind::marker,
                           halted ? fmt::format("[{}]", name(look.halt)) : system_call_name(look.state.system_call),
@@ -118,20 +119,19 @@ Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
 // Most threads sleep most of the time, and a thread that was not given a CPU since it was seen
 // asleep is still asleep: reading one small file shows that. The run count is read first, so it can
 // only be stale, never too new.
-std::optional<Sample> Sampler::sample(Thread& thread) {
+std::optional<Sample> Sampler::sample(Thread& thread, bool idle) {
   PerThread& memo = threads_[thread.tid()];
   const std::uint64_t run_count = memo.slept ? thread.run_count() : 0;
-  if (run_count != 0 && run_count == memo.run_count)
-    return options_.idle ? std::optional(asleep_again()) : std::nullopt;
+  if (run_count != 0 && run_count == memo.run_count) return idle ? std::optional(asleep_again()) : std::nullopt;
   const ThreadState state = thread.state();
   memo.slept = state.kind == ThreadState::Kind::sleeping;
   memo.awake = memo.slept ? 0 : memo.awake + 1;
   memo.run_count = 0;
   switch (state.kind) {
     case ThreadState::Kind::running:
-      return look_at_running(thread, memo);
+      return look_at_running(thread, memo, idle);
     case ThreadState::Kind::sleeping:
-      if (options_.idle) return look_at_sleeping(thread, state, memo);
+      if (idle) return look_at_sleeping(thread, state, memo);
       memo.run_count = run_count;
       return std::nullopt;
     case ThreadState::Kind::ended:
@@ -146,13 +146,14 @@ std::optional<Sample> Sampler::sample(Thread& thread) {
 
 // If a thread falls asleep before it is stopped, the stop interrupts its system call. So its state
 // is checked again right before the stop, except for a thread that is never seen asleep.
-std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) {
+std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo, bool idle) {
   constexpr int awake_for_long = 1000;
   std::int64_t stopped_ns = 0;
   Sample sample;
   do {
     const bool may_sleep = memo.awake < awake_for_long || stopped_ns != 0;
-    if (may_sleep && thread.state().kind == ThreadState::Kind::sleeping) return fell_asleep(thread, memo, stopped_ns);
+    if (may_sleep && thread.state().kind == ThreadState::Kind::sleeping)
+      return fell_asleep(thread, memo, stopped_ns, idle);
     Stop stop(target_, thread.tid());
     const Loss loss = read_stopped(stop, thread, memo.predicted, look_);
     stopped_ns += look_.stopped_ns;
@@ -164,12 +165,12 @@ std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo) 
   return sample;
 }
 
-std::optional<Sample> Sampler::fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns) {
+std::optional<Sample> Sampler::fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns, bool idle) {
   memo.slept = true;
   memo.awake = 0;
-  if (!options_.idle && stopped_ns == 0) return std::nullopt;
+  if (!idle && stopped_ns == 0) return std::nullopt;
   Sample sample;
-  if (options_.idle) sample = look_at_sleeping(thread, thread.state(), memo);
+  if (idle) sample = look_at_sleeping(thread, thread.state(), memo);
   else sample.loss = Loss::moved;  // after a first stop
   sample.stopped_ns = stopped_ns;
   return sample;

@@ -56,8 +56,9 @@ class Sampler {
 
   // A complete look. nullopt: the thread sleeps, and sleeping threads were not requested. A running
   // thread is stopped, a sleeping one is read as it is. A sleeping thread's stack is reported once;
-  // while it stays asleep, later samples only set `again`.
-  std::optional<Sample> sample(Thread& thread);
+  // while it stays asleep, later samples only set `again`. `idle`: instead of that of the options.
+  std::optional<Sample> sample(Thread& thread) { return sample(thread, options_.idle); }
+  std::optional<Sample> sample(Thread& thread, bool idle);
 
   // A look at a thread in a standstill. What it reads, and everything else read through
   // reader().snapshot(), is of the same instant until the standstill ends. It also settles
@@ -80,8 +81,8 @@ class Sampler {
                                   // same; 0: unknown
   };
 
-  std::optional<Sample> look_at_running(Thread& thread, PerThread& memo);
-  std::optional<Sample> fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns);
+  std::optional<Sample> look_at_running(Thread& thread, PerThread& memo, bool idle);
+  std::optional<Sample> fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns, bool idle);
   Sample look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
 
   Target& target_;

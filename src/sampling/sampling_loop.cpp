@@ -1,5 +1,6 @@
 #include "sampling/sampling_loop.h"
 
+#include <map>
 #include <random>
 #include <utility>
 
@@ -8,13 +9,12 @@
 #include "system/calls.h"
 
 namespace luaspy {
-namespace {
 
 using Clock = system::Clock;
 using system::to_ns;
 using namespace std::chrono_literals;
 
-class Loop {
+class SamplingLoop::Loop {
  public:
   Loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts)
       : family_(family),
@@ -24,34 +24,54 @@ class Loop {
         grid_(options.rate, Clock::now(), std::random_device{}()),
         start_(grid_.time_of(0)) {}
 
-  void run() {
+  void run_until(Clock::time_point until) {
+    until_ = until;
     come_soon();  // what the stoppers have read must be evaluated before their ring buffers are full
-    family_.before_drop([&](Session& session) { forget(session); });
-    while (!ends()) {
+    while (!is_over()) {
       begin();
-      while (!ends() && !system::suspend_requested()) {
+      while (!is_over() && !system::suspend_requested()) {
         (void)system::sleep_until(next_look());
         look();
       }
       end();
-      if (!ends() && system::suspend_requested()) suspend();
+      if (!ended() && system::suspend_requested()) suspend();
     }
-    family_.before_drop({});
     counts_.duration_ns = duration_ns();
   }
 
- private:
-  bool ends() const {
+  bool ended() const {
     return counts_.target_ended || system::end_requested() != 0 || sink_.has_enough() ||
            (options_.duration && duration_ns() >= static_cast<std::int64_t>(*options_.duration * 1e9));
   }
+  Clock::time_point start() const { return start_; }
+
+  void forget(Session& session) {
+    const Clock::time_point now = Clock::now();
+    if (stoppers_ != nullptr) {
+      for (const auto& left : stoppers_->watch(family_.sessions(), &session)) count(*left, now);
+      take(now);
+    }
+    if (family_.sessions().size() > 1) sink_.end(session, {to_ns(now - start_), 0});
+  }
+
+ private:
+  bool is_over() const { return ended() || Clock::now() >= until_; }
   std::int64_t duration_ns() const { return to_ns(Clock::now() - start_); }
 
   void begin() {
+    begun_ = Clock::now();
     stoppers_ = std::make_unique<Stoppers>(grid_, options_.max_stopped, family_.target().sampler().options().idle,
                                            options_.always_stop);
     skipped_ = 0, ticks_before_ = counts_.ticks, unheard_before_ = counts_.unheard;
     stoppers_->watch(family_.sessions());
+    // What the looks before the pause have shown of each thread.
+    for (const auto& watch : stoppers_->watched()) {
+      const auto known = predictions_.find(watch->thread->tid());
+      if (known == predictions_.end()) continue;
+      const std::lock_guard lock(watch->prediction_lock);
+      watch->prediction = std::move(known->second);
+    }
+    predictions_.clear();
   }
 
   // Soon after a tick, so that the next one can use what this one has read. At high rates, several
@@ -67,7 +87,7 @@ class Loop {
                                       ? most_often
                                       : std::clamp<Clock::duration>(grid_.interval() * 16, most_often, often_enough);
     const Clock::time_point next = std::max(grid_.time_of(grid_.after(now)) + behind, now + pause);
-    Clock::time_point end = now + least_often;
+    Clock::time_point end = std::min(now + least_often, until_);
     if (options_.duration)
       end = std::min(end, start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(*options_.duration * 1e9)));
     return std::min(next, end);
@@ -90,16 +110,11 @@ class Loop {
   void end() {
     ask_cpu_time();
     stoppers_->stop();
+    counts_.sampled_ns += to_ns(Clock::now() - begun_);
     take(Clock::now());
+    for (const auto& watch : stoppers_->watched()) predictions_[watch->thread->tid()] = watch->prediction;
     stoppers_ = nullptr;
     sink_.look(counts_);
-  }
-
-  // A session is about to be dropped: takes what was found about it first.
-  void forget(const Session& session) {
-    if (stoppers_ == nullptr) return;
-    for (const auto& left : stoppers_->watch(family_.sessions(), &session)) count(*left, Clock::now());
-    take(Clock::now());
   }
 
   void ask_cpu_time() {
@@ -194,7 +209,9 @@ class Loop {
   LoopCounts& counts_;
   TickGrid grid_;
   const Clock::time_point start_;
-  std::unique_ptr<Stoppers> stoppers_;
+  Clock::time_point until_ = Clock::time_point::max(), begun_{};                 // begun_: this run
+  std::unique_ptr<Stoppers> stoppers_;                                           // nullptr: it pauses
+  std::map<pid_t, std::shared_ptr<const StackReader::Prediction>> predictions_;  // by thread, while it pauses
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
   std::int64_t user_time_ = 0, system_time_ = 0;  // clock ticks of all threads
   Clock::time_point asked_ = start_, cpu_time_asked_ = start_;
@@ -202,10 +219,20 @@ class Loop {
   bool command_ended_ = false;
 };
 
-}  // namespace
+SamplingLoop::SamplingLoop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts)
+    : loop_(std::make_unique<Loop>(family, options, sink, counts)) {}
+SamplingLoop::~SamplingLoop() = default;
+
+void SamplingLoop::run_until(Clock::time_point until) { loop_->run_until(until); }
+bool SamplingLoop::ended() const { return loop_->ended(); }
+Clock::time_point SamplingLoop::start() const { return loop_->start(); }
+void SamplingLoop::forget(Session& session) { loop_->forget(session); }
 
 void run_loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts) {
-  Loop(family, options, sink, counts).run();
+  SamplingLoop loop(family, options, sink, counts);
+  family.before_drop([&](Session& session) { loop.forget(session); });
+  loop.run_until(Clock::time_point::max());
+  family.before_drop({});
 }
 
 }  // namespace luaspy

@@ -1,9 +1,11 @@
 #pragma once
 // Looks at every thread of a target at a given rate: the part that record and top share.
 
+#include <memory>
 #include <optional>
 
 #include "sampling/family.h"
+#include "system/calls.h"
 #include "system/signals.h"
 
 namespace luaspy {
@@ -20,6 +22,7 @@ struct LoopOptions {
 struct LoopCounts {
   std::int64_t ticks = 0;
   std::int64_t duration_ns = 0;  // up to the last tick
+  std::int64_t sampled_ns = 0;   // of these: outside of pauses
   bool target_ended = false;
   std::int64_t unheard = 0;  // Stoppers::unheard()
   double system_share = -1;  // About::system_share, up to now
@@ -42,6 +45,8 @@ class SampleSink {
   virtual void add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) = 0;
   // Ticks without a result.
   virtual void add_loss(Loss loss, std::int64_t count) = 0;
+  // A process is no longer sampled, while others are: it has ended, or executed another program.
+  virtual void end(Session&, const Tick&) {}
   // After each tick, and ten times a second.
   virtual void look(const LoopCounts&) {}
   virtual bool has_enough() { return false; }
@@ -51,8 +56,31 @@ class SampleSink {
   virtual void after_suspend() {}
 };
 
-// Call system::watch_signals() before, and call this in the thread that handles signals: all others
-// block them.
+// Call system::watch_signals() before, and use it in the thread that handles signals: all others
+// block them. It can pause: outside of run_until(), no thread of the target is looked at or stopped,
+// and ticks are not counted.
+class SamplingLoop {
+ public:
+  // All arguments must outlive it.
+  SamplingLoop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
+  ~SamplingLoop();
+
+  // Returns at that time, or when the recording has ended.
+  void run_until(system::Clock::time_point until);
+  // Whether the target has ended, the duration is over, a signal asks luaspy to end, or the sink has
+  // enough.
+  bool ended() const;
+  // When the recording began: samples are so many ns later.
+  system::Clock::time_point start() const;
+  // A session is about to be dropped (Family::before_drop): takes what was found about it.
+  void forget(Session& session);
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+// All of a recording.
 void run_loop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts);
 
 }  // namespace luaspy

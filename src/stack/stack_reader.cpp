@@ -113,6 +113,7 @@ bool StackReader::finish(Look& look, Sample& sample, Prediction& prediction) {
   sample.quality.native_complete = joined_.from.complete;
   judge(joined_, sample.quality);
   sample.vm_state = lua_.vm_state(joined_.from.lua, natives(), native_code());
+  sample.heaps = LuaReader::heaps(joined_.from.lua, look.snapshot);
   if (names_wait_) sample.stack.clear();
   else sample.stack = luaspy::name(lua_, native_code(), joined_, look.snapshot);
   return true;

@@ -71,10 +71,10 @@ class StackReader {
 
   // Everything below is for one thread, which need not be the one that reads.
 
-  // Fills in the stack (outermost first), what the VM was doing, and the quality of both. Updates
-  // `prediction`. False: what was read is unusable because a prediction or an assumption of the
-  // hurried look was wrong. Then look again; the next look does not rely on what was wrong. `look`
-  // must live as long as results of this look are used.
+  // Fills in the stack (outermost first), what the VM was doing, the quality of both, and the heaps
+  // of the Luas that run there. Updates `prediction`. False: what was read is unusable because a
+  // prediction or an assumption of the hurried look was wrong. Then look again; the next look does
+  // not rely on what was wrong. `look` must live as long as results of this look are used.
   bool finish(Look& look, Sample& sample, Prediction& prediction);
 
   // A thread that reads in a stop must not wait for a thread that lost its CPU: lock_soon() gives
@@ -97,6 +97,8 @@ class StackReader {
   bool has_state() const { return lua_.saw_state() || lua_.finds_state(space()); }
   // Searches all of the target's writable memory for Luas that no thread's stack mentions.
   void find_states() { lua_.find_states(space()); }
+  // The same in the memory that `some` has, all of it.
+  void find_states(const AddressSpace& some) { lua_.find_states(some, ~std::uint64_t{0}); }
 
   const LuaReader& lua() const { return lua_; }
   LuaReader& lua() { return lua_; }

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -35,6 +36,9 @@ Failure failure_if(bool failed) { return {failed ? errno : 0}; }
 
 bool Failure::no_such_process() const { return code == ESRCH; }
 bool Failure::not_permitted() const { return code == EPERM || code == EACCES; }
+bool Failure::access_denied() const { return code == EACCES; }
+bool Failure::no_space() const { return code == ENOSPC; }
+bool Failure::too_many_files() const { return code == EMFILE || code == ENFILE; }
 bool Failure::not_implemented() const { return code == ENOSYS; }
 bool Failure::not_found() const { return code == ENOENT; }
 std::string Failure::text() const { return std::strerror(code); }
@@ -140,6 +144,13 @@ Failure may_stop() {
 
 Failure seize(pid_t tid) { return failure_if(::ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0); }
 Failure interrupt(pid_t tid) { return failure_if(::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0); }
+bool is_from_file(pid_t tid) {
+  siginfo_t info{};
+  return ::ptrace(PTRACE_GETSIGINFO, tid, nullptr, &info) == 0 && info.si_code >= POLL_IN && info.si_code <= POLL_HUP;
+}
+
+Failure resume(pid_t tid) { return failure_if(::ptrace(PTRACE_CONT, tid, nullptr, nullptr) != 0); }
+
 Failure detach(pid_t tid, int signal) {
   return failure_if(::ptrace(PTRACE_DETACH, tid, nullptr, static_cast<long>(signal)) != 0);
 }
@@ -158,15 +169,30 @@ namespace {
 WaitStatus status_of(pid_t changed, int status) {
   if (changed == 0) return {};
   if (changed < 0) return {errno == EINTR ? WaitStatus::Kind::interrupted : WaitStatus::Kind::ended};
-  if (WIFEXITED(status)) return {WaitStatus::Kind::ended, 0, WEXITSTATUS(status)};
-  if (WIFSIGNALED(status)) return {WaitStatus::Kind::ended, 0, 128 + WTERMSIG(status)};
+  if (WIFEXITED(status)) return {WaitStatus::Kind::ended, 0, false, WEXITSTATUS(status)};
+  if (WIFSIGNALED(status)) return {WaitStatus::Kind::ended, 0, false, 128 + WTERMSIG(status)};
   // ptrace(2): a stop with an event in bits 16 up (PTRACE_EVENT_STOP) carries no signal to deliver;
   // any other stop is a signal-delivery-stop, whose signal would be lost if it were not passed on.
   const bool event = status >> 16 != 0;
-  return {WaitStatus::Kind::stopped, event ? 0 : WSTOPSIG(status)};
+  // Of group-stops, the event's signal is the one that stopped the group; of others it is SIGTRAP.
+  return {WaitStatus::Kind::stopped, event ? 0 : WSTOPSIG(status), event && WSTOPSIG(status) != SIGTRAP};
 }
 
 }  // namespace
+
+FileDescriptor open_perf_event(const perf_event_attr& attributes, pid_t tid, int group, Failure& failure) {
+  FileDescriptor event(
+      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, tid, -1, group, PERF_FLAG_FD_CLOEXEC)));
+  if (!event) failure = {errno};
+  return event;
+}
+
+Failure send_signal_when_ready(const FileDescriptor& file, int signal, pid_t tid) {
+  const f_owner_ex owner{F_OWNER_TID, tid};
+  const bool sent = ::fcntl(file.number(), F_SETOWN_EX, &owner) == 0 && ::fcntl(file.number(), F_SETSIG, signal) == 0 &&
+                    ::fcntl(file.number(), F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
+  return {sent ? 0 : errno};
+}
 
 WaitStatus wait_for(pid_t tid, bool block) {
   int status = 0;
@@ -178,6 +204,11 @@ WaitStatus wait_for_any(pid_t& tid) {
   int status = 0;
   tid = ::waitpid(-1, &status, __WALL | __WNOTHREAD);
   return status_of(tid, status);
+}
+
+bool reap_if_ended(pid_t tid) {
+  siginfo_t ended{};
+  return ::waitid(P_PID, static_cast<id_t>(tid), &ended, WEXITED | WNOHANG | __WALL) == 0 && ended.si_pid == tid;
 }
 
 Alarm::Alarm() {
@@ -194,10 +225,15 @@ Alarm::~Alarm() {
   if (exists_) ::timer_delete(static_cast<timer_t>(timer_));
 }
 
-void Alarm::set(Clock::time_point time) {
-  const auto since_epoch = to_ns(time.time_since_epoch());
-  const itimerspec once{{}, {since_epoch / 1'000'000'000, since_epoch % 1'000'000'000}};
-  if (exists_) ::timer_settime(static_cast<timer_t>(timer_), TIMER_ABSTIME, &once, nullptr);
+void Alarm::set(Clock::time_point time, Clock::duration again) {
+  const auto spec = [](std::int64_t ns) { return timespec{ns / 1'000'000'000, ns % 1'000'000'000}; };
+  const itimerspec when{spec(to_ns(again)), spec(to_ns(time.time_since_epoch()))};
+  if (exists_) ::timer_settime(static_cast<timer_t>(timer_), TIMER_ABSTIME, &when, nullptr);
+}
+
+void Alarm::clear() {
+  const itimerspec never{};
+  if (exists_) ::timer_settime(static_cast<timer_t>(timer_), 0, &never, nullptr);
 }
 
 // WNOWAIT leaves the report of a stop to the thread that it belongs to. An end is then collected

@@ -16,6 +16,8 @@
 #include "base/file_descriptor.h"
 #include "base/registers.h"
 
+struct perf_event_attr;  // linux/perf_event.h
+
 namespace luaspy::system {
 
 // The result of a system call: the value of errno if it failed, 0 if it succeeded.
@@ -24,6 +26,9 @@ struct Failure {
   explicit operator bool() const { return code != 0; }
   bool no_such_process() const;
   bool not_permitted() const;
+  bool access_denied() const;  // EACCES alone
+  bool no_space() const;
+  bool too_many_files() const;
   bool not_implemented() const;
   bool not_found() const;
   std::string text() const;
@@ -69,15 +74,26 @@ Failure find_process(pid_t pid);
 Failure may_stop();
 Failure seize(pid_t tid);
 Failure interrupt(pid_t tid);
+// Whether the signal that a stopped thread is about to get comes from a file that became ready
+// (fcntl(2), F_SETSIG), and not from a process.
+bool is_from_file(pid_t tid);
+// Resumes a stopped thread, still traced.
+Failure resume(pid_t tid);
 // Resumes a stopped thread, no longer traced, and delivers `signal` to it if that is not 0.
 Failure detach(pid_t tid, int signal);
 // `at_system_call`: the thread stopped at the return from a system call, not where an interrupt
 // stopped it.
 Failure read_registers(pid_t tid, Registers& registers, bool* at_system_call = nullptr);
 
+// perf_event_open(2), for a thread; `group`: its leader, -1 for none. Sets `failure` if it fails.
+FileDescriptor open_perf_event(const perf_event_attr& attributes, pid_t tid, int group, Failure& failure);
+// Sends `signal` to a thread whenever the file has something to read (fcntl(2), F_SETSIG).
+Failure send_signal_when_ready(const FileDescriptor& file, int signal, pid_t tid);
+
 struct WaitStatus {
   enum class Kind { none, stopped, ended, interrupted } kind = Kind::none;
   int signal = 0;                  // stopped: the signal that must be delivered at detach; 0 if there is none
+  bool stays_stopped = false;      // stopped: by a signal like SIGSTOP, until SIGCONT comes
   std::optional<int> exit_status;  // ended: the exit code or 128 + signal, as a shell reports it; nullopt if another
                                    // thread received it first
 };
@@ -86,6 +102,9 @@ struct WaitStatus {
 WaitStatus wait_for(pid_t tid, bool block);
 // The same for any thread that the calling one traces; `tid` is set to the first that changes.
 WaitStatus wait_for_any(pid_t& tid);
+// If the traced thread, whichever thread of luaspy traces it, has ended, this takes the report of its
+// end, and of nothing else. Not for the first thread of a child: how the child ended would be lost.
+bool reap_if_ended(pid_t tid);
 // How a child of luaspy has ended; kind none if it has not. This leaves reports of stops alone:
 // waitpid(2) by one thread of a process can take stop reports that belong to another thread, the
 // tracer, which would then wait for ever.
@@ -105,7 +124,10 @@ class Alarm {
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
   ~Alarm();
-  void set(Clock::time_point time);
+  // `again`: if not 0, it is sent again that often until clear(): one that comes right before the wait
+  // does not end it.
+  void set(Clock::time_point time, Clock::duration again = {});
+  void clear();
 
  private:
   void* timer_ = nullptr;  // timer_t

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/sample.h"
+#include "profile/heap_track.h"
 
 namespace luaspy {
 
@@ -62,6 +64,12 @@ struct TopCounts {
                                 // seen at least once
 };
 
+// Of all Luas together.
+struct TopHeap {
+  std::size_t states = 0;
+  HeapSummary recent, all;  // in the window, and since the beginning
+};
+
 // What is known about the target in addition to the samples.
 struct TopTarget {
   std::string command;
@@ -72,8 +80,9 @@ struct TopTarget {
   double rate = 0;    // as requested, Hz
   double window = 0;  // s
   bool ended = false;
-  std::string still;   // why none of its threads can run (why_still()); "" if one can run, or merely waits
-  std::string output;  // the file to which a launched command's output is diverted; "" if it is not
+  std::optional<TopHeap> heap;  // nullopt: none was seen
+  std::string still;            // why none of its threads can run (why_still()); "" if one can run, or merely waits
+  std::string output;           // the file to which a launched command's output is diverted; "" if it is not
 };
 
 // A line of the table.

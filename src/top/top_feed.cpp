@@ -12,19 +12,24 @@ TopTable::Thread name_of(Session& session, const Thread& thread) {
   return {session.target().process().pid(), thread.tid(), thread.name()};
 }
 
+std::int64_t window_ns(const TopTarget& target) { return static_cast<std::int64_t>(target.window * 1e9); }
+
 }  // namespace
 
 TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode, Output output)
-    : family_(family), about_(std::move(about)), target_(std::move(target)), shown_(mode) {
+    : family_(family),
+      heaps_(output == Output::plain ? std::nullopt : std::optional(window_ns(target))),
+      about_(std::move(about)),
+      target_(std::move(target)),
+      shown_(mode) {
   if (output == Output::plain) {
     tables_.emplace(mode, std::nullopt);
     return;
   }
   history_.emplace(about_);
-  const auto window_ns = static_cast<std::int64_t>(target_.window * 1e9);
-  if (mode == Mode::native) tables_.emplace(mode, window_ns);
+  if (mode == Mode::native) tables_.emplace(mode, window_ns(target_));
   else
-    for (const Mode one : switched_modes) tables_.emplace(one, window_ns);
+    for (const Mode one : switched_modes) tables_.emplace(one, window_ns(target_));
 }
 
 // Each table keeps what its mode shows, so that the modes can be switched at any time.
@@ -37,6 +42,7 @@ void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& s
     }
     history_->add(thread.tid(), tick, sample);
   }
+  heaps_.add(of.target().process().pid(), tick.at_ns, sample.heaps);
   const TopTable::Thread name = name_of(of, thread);
   for (auto& [mode, table] : tables_) {
     Sample shown = sample;
@@ -64,9 +70,16 @@ void TopFeed::add_loss(Loss loss, std::int64_t count) {
   if (history_) history_->add_loss(loss, count);
 }
 
+void TopFeed::end(Session& session, const Tick& tick) {
+  const std::lock_guard lock(mutex_);
+  heaps_.end(session.target().process().pid(), tick.at_ns);
+  if (history_) history_->end(session.target().process().pid(), tick);
+}
+
 void TopFeed::look(const LoopCounts& counts) {
   if (counts.ticks != ticks_) {
     const std::lock_guard lock(mutex_);
+    sampled_ns_ = counts.duration_ns;
     for (auto& [mode, table] : tables_) table.end_tick(counts.duration_ns - duration_ns_, counts.ticks - ticks_);
     ticks_ = counts.ticks, duration_ns_ = counts.duration_ns;
     if (history_) history_->advance(ticks_, duration_ns_, counts.system_share);
@@ -107,14 +120,17 @@ void TopFeed::end(const LoopCounts& counts) {
 void TopFeed::copy(TopCounts& counts, TopTarget& target) {
   const std::lock_guard lock(mutex_);
   counts = tables_.at(shown_).counts();
+  target_.heap = heaps_.now(sampled_ns_);
   target = target_;
 }
 
 void TopFeed::take(TopCounts& counts, TopTarget& target) {
   const std::lock_guard lock(mutex_);
   counts = tables_.at(shown_).counts();
+  target_.heap = heaps_.now(sampled_ns_);
   target = target_;
   for (auto& [mode, table] : tables_) table.begin_window();
+  heaps_.begin_window(sampled_ns_);
 }
 
 std::string TopFeed::executable() {
@@ -130,6 +146,7 @@ void TopFeed::show(Mode mode) {
 void TopFeed::reset() {
   const std::lock_guard lock(mutex_);
   for (auto& [mode, table] : tables_) table.reset();
+  heaps_.reset(sampled_ns_);
   if (history_) history_->begin_anew();
 }
 

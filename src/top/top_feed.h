@@ -11,6 +11,7 @@
 
 #include "sampling/sampling_loop.h"
 #include "system/calls.h"
+#include "top/top_heaps.h"
 #include "top/top_history.h"
 #include "top/top_table.h"
 
@@ -30,6 +31,7 @@ class TopFeed : public SampleSink {
   void add_idle(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) override;
   void add_waiting(Session& of, const Thread& thread, const Tick& tick, std::int64_t count) override;
   void add_loss(Loss loss, std::int64_t count) override;
+  void end(Session& session, const Tick& tick) override;
   void look(const LoopCounts& counts) override;
   bool has_enough() override { return enough_; }
   void before_suspend() override;
@@ -65,8 +67,10 @@ class TopFeed : public SampleSink {
   void ask_luas();
 
   Family& family_;
-  std::mutex mutex_;  // protects tables_, about_, history_ and target_
+  std::mutex mutex_;  // protects tables_, heaps_, sampled_ns_, about_, history_ and target_
   std::map<Mode, TopTable> tables_;
+  TopHeaps heaps_;
+  std::int64_t sampled_ns_ = 0;  // how far sampling has come
   About about_;
   std::optional<TopHistory> history_;
   TopTarget target_;

@@ -25,6 +25,7 @@ class Head {
     title();
     doubtful();
     facts();
+    heap();
     legend();
     bar();
     state();
@@ -113,6 +114,15 @@ class Head {
       if (columns(text) <= scene_.size.width) break;
     }
     sides({{{text}}}, time_text(scene_.counts.elapsed.all));
+  }
+
+  void heap() {
+    constexpr int least_rows = 12;  // a lower screen has no room for it
+    const bool has_room = scene_.size.height >= least_rows && scene_.view.page() != TopView::Page::help;
+    if (!scene_.target.heap || !has_room) return;
+    const int room = scene_.size.width - 2 * columns(scene_.margin());
+    lines_.push_back(
+        {{{scene_.margin() + heap_line(*scene_.target.heap, scene_.view.is_since_start(), room), TopStyle::plain}}});
   }
 
   // What threads do, in the first of three forms that fits into a line, or else in two lines.

@@ -26,6 +26,7 @@ void TopHistory::open() {
   raw_.reset();  // before what it refers to
   stacks_ = std::make_unique<StackTable>();
   threads_.clear();
+  heaps_ = {}, states_ = 0;
   bytes_ = std::make_unique<CarriedRecording>();
   stream_ = std::make_unique<std::ostream>(bytes_.get());
   raw_ = std::make_unique<RawWriter>(*stacks_, threads_, about_.unit, *stream_);
@@ -49,6 +50,23 @@ void TopHistory::add(int tid, const Tick& tick, const Sample& sample) {
   Known& known = thread_index_.at(tid);
   known.seen_ns = tick.at_ns;
   const Tick since_begun = {tick.at_ns - duration_before_, tick.weight};
+  add(since_begun, known, sample);
+  for (const HeapReading& heap : sample.heaps) {
+    if (const std::optional<HeapChange> change = heaps_.take(threads_[known.index].pid, heap))
+      add_heap(since_begun, *change);
+  }
+}
+
+void TopHistory::add_heap(const Tick& since_begun, const HeapChange& change) {
+  if (change.state == states_) raw_->state(heaps_.states()[states_++]);
+  raw_->heap(since_begun, change);
+}
+
+void TopHistory::end(int pid, const Tick& tick) {
+  for (const HeapChange& change : heaps_.end(pid)) add_heap({tick.at_ns - duration_before_, tick.weight}, change);
+}
+
+void TopHistory::add(const Tick& since_begun, Known& known, const Sample& sample) {
   Sample lost;
   lost.loss = sample.again && !known.has_last ? Loss::left_out : sample.loss;
   lost.stopped_ns = sample.stopped_ns;

@@ -19,7 +19,8 @@ namespace luaspy {
 class TopHistory {
  public:
   struct Limits {
-    std::size_t bytes = std::size_t{32} << 20;  // about 15 hours of a thread at 100 Hz
+    std::size_t bytes = std::size_t{32} << 20;  // about 15 hours of a thread at 100 Hz, 7 if its heap changes all the
+                                                // time
     std::size_t stacks = std::size_t{1} << 20;  // different ones, and their outer parts
     std::size_t threads = std::size_t{1} << 16;
   };
@@ -32,6 +33,7 @@ class TopHistory {
   void know(const Profile::Thread& thread);
   // One tick of a thread that is known.
   void add(int tid, const Tick& tick, const Sample& sample);
+  void end(int pid, const Tick& tick);
   void add_idle(std::int64_t count) { raw_->idle(count); }
   void add_waiting(std::int64_t count) { raw_->waiting(count); }
   void add_loss(Loss loss, std::int64_t count) { raw_->loss(loss, count); }
@@ -54,6 +56,8 @@ class TopHistory {
     std::int64_t seen_ns = 0;  // Tick::at_ns
   };
   void open();
+  void add(const Tick& since_begun, Known& known, const Sample& sample);
+  void add_heap(const Tick& since_begun, const HeapChange& change);
 
   About about_;  // of this part of the time
   Limits limits_;
@@ -62,6 +66,8 @@ class TopHistory {
   std::unique_ptr<StackTable> stacks_;
   std::vector<Profile::Thread> threads_;
   std::unordered_map<int, Known> thread_index_;  // by tid
+  HeapChanges heaps_;
+  std::size_t states_ = 0;  // written
   std::unique_ptr<CarriedRecording> bytes_;
   std::unique_ptr<std::ostream> stream_;
   std::unique_ptr<RawWriter> raw_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <tuple>
 
 #include "base/text.h"
@@ -28,6 +29,7 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
   fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}\n",
                  seconds(counts.elapsed.all), luas, rate, target.rate, share(counts.stopped.recent, elapsed),
                  threads_text(counts, target, false), losses_text(counts.losses));
+  if (target.heap) fmt::format_to(out, "# {}\n", heap_line(*target.heap, false, std::numeric_limits<int>::max()));
   text += '#';
   for (std::size_t i = 0; i < activity_count; ++i) {
     const auto activity = static_cast<Activity>(i);

@@ -7,6 +7,8 @@
 
 #include "base/doubts.h"
 #include "base/paint.h"
+#include "profile/amount_text.h"
+#include "profile/heap_text.h"
 
 namespace luaspy {
 
@@ -57,6 +59,17 @@ std::string threads_text(const TopCounts& counts, const TopTarget& target, bool 
   });
   const std::string processes = target.processes > 1 ? fmt::format("{} processes, ", target.processes) : "";
   return fmt::format("{}{} thread{}, {} ran", processes, counts.threads_now, counts.threads_now == 1 ? "" : "s", ran);
+}
+
+std::string heap_line(const TopHeap& heap, bool since_start, int width) {
+  const HeapSummary& summary = since_start ? heap.all : heap.recent;
+  std::string line = fmt::format("Lua heap {}{}", amount_text(summary.last, Unit::bytes), in_states(heap.states));
+  for (const std::string& part : {summary.growth ? growth_text(*summary.growth) : std::string(),
+                                  summary.cycles ? cycles_text(*summary.cycles) : std::string()}) {
+    if (part.empty() || columns(line) + 2 + columns(part) > width) break;
+    line += ", " + part;
+  }
+  return line;
 }
 
 std::string_view name(Activity activity) {

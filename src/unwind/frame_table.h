@@ -56,7 +56,7 @@ struct FrameRow {
   Stepped step(const Machine& machine, const NativeFrame& from, const Memory& stack, Registers& caller) const;
 };
 
-// The call frame information of an ELF file (call_frame.h), read on demand.
+// The call frame information of an ELF file (call_frame_entry.h), read on demand.
 class FrameTable {
  public:
   // `file`: its bytes, which must outlive this object. `bias`: what is added to the file's

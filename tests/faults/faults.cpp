@@ -17,6 +17,7 @@
 #include "doings.h"
 #include "kills.h"
 #include "profiles.h"
+#include "traps.h"
 
 namespace luaspy::faults {
 namespace {
@@ -54,6 +55,21 @@ constexpr std::array table = {
     Fault{"target has blocked threads", has_blocked_threads},
     Fault{"target blocks all the time", blocks_all_the_time},
     Fault{"target's output, 1 and 5 kHz", has_the_same_output, 3},
+    Fault{"alloc: luaspy killed by -9", kill_alloc, 3},
+    Fault{"alloc: target is killed", alloc_ends_with_target},
+    Fault{"alloc: target handles SIGURG", alloc_urgent},
+    Fault{"alloc: target has breakpoints", alloc_breakpoints},
+    Fault{"alloc: target forks, vforks, spawns, clones", alloc_children},
+    Fault{"alloc: target executes itself", alloc_exec},
+    Fault{"alloc: target executes itself from another thread", alloc_exec_in_thread},
+    Fault{"alloc: target with many Luas executes itself", alloc_exec_of_many},
+    Fault{"alloc: target makes and ends threads", alloc_threads},
+    Fault{"alloc: target is stopped and continued", alloc_stops},
+    Fault{"alloc: target sets timers", alloc_timers},
+    Fault{"alloc: target queues real-time signals", alloc_queue},
+    Fault{"alloc: target maps and unmaps libraries", alloc_maps},
+    Fault{"alloc: target has blocked threads", alloc_blocked},
+    Fault{"alloc: target allocates and sleeps", alloc_sleeps},
     Fault{"profile: SIGTERM, SIGHUP, SIGINT", asked_to_end, 2},
     Fault{"profile: a second SIGINT", asked_twice},
     Fault{"profile: terminal closed", terminal_is_closed},

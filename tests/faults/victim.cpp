@@ -55,7 +55,7 @@ struct Programs {
       command = options;
       command.insert(command.end(),
                      {"-Wl,-E", "-I" + from.folder, "-I" + from.folder + "/src", "-o", program, sources + "victim.c",
-                      sources + "modes.c", sources + "signals.c", from.library, "-lm", "-ldl"});
+                      sources + "modes.c", sources + "signals.c", sources + "traps.c", from.library, "-lm", "-ldl"});
       compile(folder, command);
     }
   }

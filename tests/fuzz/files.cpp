@@ -45,16 +45,6 @@ std::string counted(std::string_view records, std::uint8_t choice) {
          raw_record(raw::about, raw_text("started_s") + raw_text(started)) + std::string(records);
 }
 
-// Expects lines of text that are harmless for a terminal and other programs.
-void expect_plain(std::string_view text, const char* what) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t'; };
-  expect(std::ranges::none_of(text, is_control), what);
-  std::string one_line(text);
-  std::ranges::replace(one_line, '\n', ' ');
-  std::ranges::replace(one_line, '\t', ' ');
-  expect_printable(one_line, one_line.size(), what);
-}
-
 std::size_t count(std::string_view text, std::string_view part) {
   std::size_t found = 0;
   for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
@@ -119,6 +109,13 @@ void raw(Bytes bytes) {
   Result<Profile> profile = read_raw(file, shape, window, true);
   if (!profile) return expect_printable(profile.error().text, 1000, "an error");
   profile->settle_names();
+  if ((more & 128) != 0) {
+    file.clear(), file.seekg(0);
+    window.allocations = Unit::bytes;
+    const Result<Profile> bytes = read_raw(file, shape, window, true);
+    expect(bytes.has_value(), "the allocations of a recording can be read if its samples can");
+    expect_plain(collector_text(collector_cost(*profile, *bytes, By::samples), 5), "tables have no control characters");
+  }
   const WriteOptions options = {(more & 1) != 0, (more & 2) != 0, Mode::merged,
                                 (more & 4) != 0 ? recording : std::string_view()};
   for (const Format& format : formats()) {

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/text.h"
@@ -26,6 +27,7 @@ constexpr FuzzTarget all_targets[] = {{"bytecode", bytecode},
                                       {"luajit", luajit},
                                       {"machine_code", machine_code},
                                       {"maps", maps},
+                                      {"objects", objects},
                                       {"puc", puc},
                                       {"raw", raw},
                                       {"snapshots", snapshots},
@@ -53,6 +55,15 @@ void expect_printable(std::string_view text, std::size_t most, const char* what)
   if (text.size() <= most && printable(text, text.size()) == text) return;
   std::fprintf(stderr, "%s, %zu bytes: %s\n", what, text.size(), printable(text, 1000).c_str());
   expect(false, "text is printable, and of bounded length");
+}
+
+void expect_plain(std::string_view text, const char* what) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t'; };
+  expect(std::ranges::none_of(text, is_control), what);
+  std::string one_line(text);
+  std::ranges::replace(one_line, '\n', ' ');
+  std::ranges::replace(one_line, '\t', ' ');
+  expect_printable(one_line, one_line.size(), what);
 }
 
 }  // namespace luaspy::fuzz

@@ -30,6 +30,9 @@ void expect(bool holds, const char* claim);
 // Expects valid UTF-8 without control characters, of at most `most` bytes.
 void expect_printable(std::string_view text, std::size_t most, const char* what);
 
+// Expects lines of text that are harmless for a terminal and other programs.
+void expect_plain(std::string_view text, const char* what);
+
 // Takes values from the front of an input; after its end, they are 0.
 class Input {
  public:
@@ -61,6 +64,7 @@ class Input {
 void elf(Bytes input);
 void call_frames(Bytes input);
 void maps(Bytes input);
+void objects(Bytes input);
 void core(Bytes input);
 void detect(Bytes input);
 void puc(Bytes input);

@@ -1,7 +1,7 @@
 // Runs inputs through their targets, without a fuzzer: fuzz_corpora DIRECTORY [TARGET], where
 // DIRECTORY/TARGET/… are a target's inputs. A target without inputs is a failure. Each input is
 // also run truncated and with parts missing, so that coverage survives small changes of the input's
-// form.
+// form. `shrink FROM TO` makes a copied heap for objects (heaps.h).
 
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fuzz.h"
+#include "heaps.h"
 
 namespace luaspy::fuzz {
 namespace {
@@ -39,5 +40,7 @@ int run_all(const std::filesystem::path& corpus, std::string_view only) {
 
 int main(int count, char** arguments) {
   if (count < 2) return 2;
+  if (count == 4 && std::string_view(arguments[1]) == "shrink")
+    return luaspy::fuzz::shrink_heap(arguments[2], arguments[3]);
   return luaspy::fuzz::run_all(arguments[1], count > 2 ? arguments[2] : "");
 }

@@ -1,5 +1,7 @@
 // Every writer on the sample profile: its output must be identical to the file in this folder.
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -99,6 +101,25 @@ TEST_CASE("a profile of bytes in each format", "[golden]") {
 TEST_CASE("raw recordings, of time and of bytes", "[golden]") {
   golden::check("sample.luaspy", sample_recording(Unit::nanoseconds));
   golden::check("sample.bytes.luaspy", sample_recording(Unit::bytes));
+}
+
+TEST_CASE("a raw recording has the heaps, and a window begins with their sizes", "[golden]") {
+  const auto heap = [](const RawWindow& window) {
+    std::istringstream in(sample_recording(Unit::nanoseconds));
+    const Result<Profile> profile = read_raw(in, {}, window);
+    REQUIRE(profile);
+    std::string text;
+    for (const HeapTracks::Of& of : profile->heaps.states()) {
+      for (const HeapTrack::Point& point : of.track.points())
+        text += fmt::format("{} {} {} {}; ", point.start_ns / 1'000'000, point.last, name(point.phase), point.cycles);
+    }
+    return text;
+  };
+  CHECK(heap({}) ==
+        "10 40000 pause 0; 20 90000 marking 0; 31 120000 sweeping 1; 40 60000 pause 1; 20 3000000 pause 0; ");
+  CHECK(heap({25'000'000, 35'000'000, ""}) == "0 90000 marking 0; 6 120000 sweeping 1; 0 3000000 pause 0; ");
+  CHECK(heap({45'000'000, {}, ""}) == "0 60000 pause 0; 0 3000000 pause 0; ");
+  CHECK(heap({0, 5'000'000, ""}).empty());
 }
 
 TEST_CASE("reading a raw recording tells how far it is", "[golden]") {

@@ -38,6 +38,7 @@ std::string all_views(const TextStyle& style) {
   const Profile profile = sample_profile(style.unit);
   std::string text = functions_text(profile, style) + "\n" + lines_text(profile, style) + "\n" +
                      states_text(profile, style) + "\n" + threads_text(profile, style) + "\n";
+  text += heaps_text(profile, style) + "\n";
   for (const char* const name : {"work", "gsub|<script>", "main (lua5.4)", "wrk", "("})
     text += "== " + std::string(name) + "\n" + function_views(profile, style, name);
   text += "\n" + tree(profile, style, false, 1) + "\n" + tree(profile, style, true, 30) + "\n";

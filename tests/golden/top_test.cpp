@@ -67,6 +67,7 @@ TopTarget sample_target() {
   target.pid = 4711;
   target.luas = {"LuaJIT 2.1"};
   target.rate = 100;
+  target.heap = {1, {12'897'484, 8'000'000, 15'000'000, 1'258'291.2, 3.04}, {12'897'484, 0, 15'000'000, -2048, 0}};
   target.window = 2;
   return target;
 }

@@ -149,10 +149,12 @@ void check_usage(const Words& words, const std::string& line) {
 
 TEST_CASE("wrong usage", "[commands]") {
   const std::string self = std::to_string(::getpid());
-  check_usage({}, "say what to do: luaspy record, report, top, dump, ps, doctor, completion, manual (luaspy --help)");
+  check_usage(
+      {},
+      "say what to do: luaspy record, report, top, dump, heap, alloc, ps, doctor, completion, manual (luaspy --help)");
   check_usage({"recrod", "--pid", self}, "there is no command recrod. Did you mean luaspy record?");
   check_usage({"frobnicate"},
-              "there is no command frobnicate. There are: record, report, top, dump, ps, doctor, "
+              "there is no command frobnicate. There are: record, report, top, dump, heap, alloc, ps, doctor, "
               "completion, manual (luaspy --help)");
   check_usage({"record"}, "say what to look at: --pid PID, --name NAME, or -- and a command");
   check_usage({"dump"}, "say what to look at: --pid PID, --name NAME, or --core FILE");

@@ -41,7 +41,7 @@ CoroutineLookup CoroutineWatcher::look(int tries) {
     ++result.tries;
     const AddressSpace space = target_.process().address_space();
     locator_.know(space);
-    locator_.find_states(target_.memory(), space);
+    locator_.find_states(target_.memory(), space, Locator::most_searched);
     const auto found = Clock::now();
     coroutines_.learn(space, locator_.global_states());
     result.learning = Clock::now() - found;

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "live/server.h"
 #include "support/harness.h"
 
 namespace luaspy::live {
@@ -32,16 +33,6 @@ std::map<std::string, std::set<std::string>> functions_by_process(const std::str
   }
   return seen;
 }
-
-// A server whose children outlive it if it is killed, like nginx's workers: they are ended first.
-struct WithChildren {
-  const Running& running;
-  ~WithChildren() {
-    ::kill(running.pid(), SIGSTOP);  // it would start new ones
-    std::istringstream children(read_file(fmt::format("/proc/{0}/task/{0}/children", running.pid())));
-    for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
-  }
-};
 
 }  // namespace
 

@@ -1,42 +1,16 @@
 // Programs from Debian that embed Lua: redis, haproxy, nmap, tshark, texlua; with LuaJIT nginx,
 // neovim, tarantool, dnsdist, texluajit. Each gets work that never ends.
 
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <regex>
 
+#include "live/server.h"
 #include "support/harness.h"
 
 namespace luaspy::live {
 namespace {
-
-// A connection to a unix socket; the server may need a while to listen.
-class Connection {
- public:
-  Connection(Running& server, const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    REQUIRE(socket_ >= 0);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    REQUIRE(path.size() < sizeof address.sun_path);
-    path.copy(address.sun_path, path.size());
-    server.await("it listens at " + path,
-                 [&] { return ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0; });
-  }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  ~Connection() { ::close(socket_); }
-  void send(const std::string& text) const {
-    REQUIRE(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
-  }
-
- private:
-  int socket_;
-};
 
 // Redis' protocol: a command is an array of bulk strings.
 std::string resp(const Words& words) {

@@ -19,6 +19,7 @@ extern "C" {
 
 #include "base/text.h"
 #include "compare.h"
+#include "luajit_heap_oracle.h"
 #include "luajit_inside.h"
 #include "luajit_script.h"
 #include "luastate/bytecode.h"
@@ -477,6 +478,7 @@ void compare_layout() {
       {"L_top", &LuajitLayout::L_top},
       {"L_maxstack", &LuajitLayout::L_maxstack},
       {"L_stack", &LuajitLayout::L_stack},
+      {"L_openupval", &LuajitLayout::L_openupval},
       {"L_env", &LuajitLayout::L_env},
       {"L_cframe", &LuajitLayout::L_cframe},
       {"L_stacksize", &LuajitLayout::L_stacksize},
@@ -488,10 +490,13 @@ void compare_layout() {
       {"pt_gct", &LuajitLayout::pt_gct},
       {"pt_sizebc", &LuajitLayout::pt_sizebc},
       {"pt_flags", &LuajitLayout::pt_flags},
+      {"pt_trace", &LuajitLayout::pt_trace},
       {"fn_ffid", &LuajitLayout::fn_ffid},
       {"fn_pc", &LuajitLayout::fn_pc},
       {"fn_f", &LuajitLayout::fn_f},
       {"T_size", &LuajitLayout::T_size},
+      {"T_nins", &LuajitLayout::T_nins},
+      {"T_nk", &LuajitLayout::T_nk},
       {"T_ir", &LuajitLayout::T_ir},
       {"T_snap", &LuajitLayout::T_snap},
       {"T_snapmap", &LuajitLayout::T_snapmap},
@@ -504,6 +509,8 @@ void compare_layout() {
       {"T_traceno", &LuajitLayout::T_traceno},
       {"T_link", &LuajitLayout::T_link},
       {"T_root", &LuajitLayout::T_root},
+      {"T_nextroot", &LuajitLayout::T_nextroot},
+      {"T_nextside", &LuajitLayout::T_nextside},
       {"str_len", &LuajitLayout::str_len},
       {"str_data", &LuajitLayout::str_data},
       {"main_L_below", &LuajitLayout::main_L_below},
@@ -514,16 +521,22 @@ void compare_layout() {
       {"G_jit_base", &LuajitLayout::G_jit_base},
       {"G_gc", &LuajitLayout::G_gc},
       {"G_hookmask", &LuajitLayout::G_hookmask},
+      {"G_gcroot", &LuajitLayout::G_gcroot},
       {"G_trace", &LuajitLayout::G_trace},
       {"G_sizetrace", &LuajitLayout::G_sizetrace},
       {"T_nsnap", &LuajitLayout::T_nsnap},
       {"fn_nupvalues", &LuajitLayout::fn_nupvalues},
       {"fn_uvptr", &LuajitLayout::fn_uvptr},
+      {"uv_size", &LuajitLayout::uv_size},
       {"uv_v", &LuajitLayout::uv_v},
+      {"tab_size", &LuajitLayout::tab_size},
+      {"tab_colo", &LuajitLayout::tab_colo},
       {"tab_asize", &LuajitLayout::tab_asize},
       {"tab_array", &LuajitLayout::tab_array},
       {"tab_metatable", &LuajitLayout::tab_metatable},
       {"udata_udtype", &LuajitLayout::udata_udtype},
+      {"udata_env", &LuajitLayout::udata_env},
+      {"udata_len", &LuajitLayout::udata_len},
       {"udata_size", &LuajitLayout::udata_size},
       {"cdata_ctypeid", &LuajitLayout::cdata_ctypeid},
       {"cdata_size", &LuajitLayout::cdata_size},
@@ -577,14 +590,15 @@ int main(int argc, char**) {
   layout.G_registry = static_cast<Offset>(inside.registry);
   layout.G_cur_L = static_cast<Offset>(inside.current_thread);
   compare_layout();
+  const bool good_heaps = compare_heaps();
   if (argc > 1) {
     std::printf("%s: where its structures are compared, %ld differ\n", LUAJIT_VERSION, count.differ);
-    return count.differ == 0 ? 0 : 1;
+    return good_heaps && count.differ == 0 ? 0 : 1;
   }
   compare_opcodes();
   const Encoding& encoding = encoding_of(inside.gc64 != 0 ? Bytecode::luajit : Bytecode::luajit_gc32);
   expect_at("object of a method", 1 + inside.registers_are_two_up, encoding.object_above, 0, 0);
-  bool good = run_scripts(Mode::interpreted, 60);
+  bool good = run_scripts(Mode::interpreted, 60) && good_heaps;
   good = run_scripts(Mode::compiled, 60) && good;
   good = run_scripts(Mode::watched, 4) && good;
   const Tally all_told = tally;

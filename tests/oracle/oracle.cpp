@@ -10,6 +10,7 @@
 extern "C" {
 #include "lauxlib.h"
 #include "lfunc.h"
+#include "lgc.h"
 #include "lobject.h"
 #include "lopcodes.h"
 #include "lstate.h"
@@ -27,12 +28,14 @@ extern "C" {
 
 #include "collector_fields.h"
 #include "compare.h"
+#include "heap_fields.h"
 #include "luastate/bytecode.h"
 #include "luastate/prototype.h"
 #include "luastate/puc/layout.h"
 #include "luastate/puc/puc_lua.h"
 #include "luastate/puc/puc_opcodes.h"
 #include "luastate/puc/walk_puc.h"
+#include "puc_heap_oracle.h"
 #include "script.h"
 #include "value_fields.h"
 
@@ -356,9 +359,11 @@ int main(int argc, char** argv) {
   layout = *row;
   compare_opcodes();
   compare_collector_fields(layout);
+  heap_fields::compare(layout.heap);
+  const bool heaps = heap_oracle::run(layout);
   lua_State* L = new_state();
   value_fields::compare(L, layout);
-  bool good = run_script(L, 400);
+  bool good = run_script(L, 400) && heaps;
   for (int i = 1; i < argc; ++i) {
     if (luaL_loadfile(L, argv[i]) == 0) {
       lua_getglobal(L, "all");

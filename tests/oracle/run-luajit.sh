@@ -15,9 +15,13 @@ one() {
   local name=$work/oracle-luajit-$version
   local flags=()
   mapfile -t flags < <(sed -n 's/^XCFLAGS+= *//p' "$headers/Makefile")  # Tarantool: LUAJIT_SMART_STRINGS, which moves fields
-  "$cc" -O1 $form "${flags[@]}" -isystem "$headers" -I"$source/tests/oracle" -c "$source/tests/oracle/luajit_inside.c" -o "$name.o"
-  "$cxx" -std=c++20 -O1 -no-pie -I"$source/src" -I"$source/tests/oracle" -isystem "$headers" "$source/tests/oracle/luajit_oracle.cpp" "$name.o" "$@" "$library" \
-    -lm -ldl -lfmt -lre2 -o "$name"
+  local objects=() part
+  for part in inside heap_inside; do
+    "$cc" -O1 $form "${flags[@]}" -isystem "$headers" -I"$source/tests/oracle" -c "$source/tests/oracle/luajit_$part.c" -o "$name-$part.o"
+    objects+=("$name-$part.o")
+  done
+  "$cxx" -std=c++20 -O1 -no-pie -I"$source/src" -I"$source/tests" -I"$source/tests/oracle" -isystem "$headers" \
+    "$source"/tests/oracle/luajit_{oracle,heap_oracle}.cpp "${objects[@]}" "$@" "$library" -lm -ldl -lfmt -lre2 -o "$name"
   local said status=0
   local all=(layout)
   [[ $version =~ 20170501-gc32|newest-gc64|tarantool.*gc32 ]] && all=()

@@ -42,10 +42,11 @@ class Failure(Exception):
 
 
 class Browser:
-    """The few WebDriver commands needed here. `helpers`: prepended to every script."""
+    """The few WebDriver commands needed here. `helpers`: prepended to every script. `capabilities`: what chromedriver says of the session."""
 
-    def __init__(self, base, helpers=""):
+    def __init__(self, base, helpers="", capabilities=None):
         self.base = base
+        self.capabilities = capabilities
         self.helpers = helpers
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -105,7 +106,7 @@ def browse(work, helpers=""):
                 "goog:chromeOptions": {
                     "binary": shutil.which("chromium"),
                     "args": CHROMIUM_FLAGS + [f"--user-data-dir={home}/profile"]}}}})
-            browser = Browser(f"{root}/{session['sessionId']}", helpers)
+            browser = Browser(f"{root}/{session['sessionId']}", helpers, session["capabilities"])
             yield browser
         finally:
             if browser:

@@ -12,11 +12,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 
 #include "judge.h"
 #include "stepped.h"
+#include "support/target_table.h"
 
 namespace luaspy::steps {
 namespace {
@@ -60,27 +59,6 @@ bool passes(const Counts& counts, const std::string& version) {
   return row != std::end(known) && counts.tried != 0 && counts.wrong <= allowed(row->wrong) &&
          counts.impossible <= allowed(row->impossible) && counts.lost <= 20 + counts.tried / 2000 &&
          counts.cold_differs <= 2 + counts.tried / cold_rate / 200;
-}
-
-struct Spec {
-  std::string name, version;
-  std::vector<std::string> command;
-};
-
-std::vector<Spec> read_specs(const std::string& table) {
-  std::vector<Spec> specs;
-  std::ifstream file(table);
-  for (std::string line; std::getline(file, line);) {
-    std::vector<std::string> columns;
-    std::istringstream stream(line);
-    for (std::string column; std::getline(stream, column, '\t');) columns.push_back(column);
-    if (columns.size() < 4) continue;
-    Spec spec{columns[0], columns[1], {}};
-    std::istringstream words(columns[3]);
-    for (std::string word; words >> word;) spec.command.push_back(word);
-    specs.push_back(spec);
-  }
-  return specs;
 }
 
 struct Options {

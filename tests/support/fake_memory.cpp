@@ -45,10 +45,11 @@ std::size_t puc_images() {
   return count;
 }
 
-FakeMemory::FakeMemory(const Image& image, Input& input) : image_(image) {
+FakeMemory::FakeMemory(const Image& image, Input& input, Beyond beyond) : image_(image) {
   constexpr int most_changes = 64;
   for (int i = 0; i < most_changes && change(input); ++i) {
   }
+  if (beyond == Beyond::nothing) elsewhere_ = 0;
 }
 
 FakeMemory::~FakeMemory() {
@@ -99,7 +100,7 @@ bool FakeMemory::change(Input& input) {
 }
 
 Image::Run* FakeMemory::run_of(Address address) const {
-  std::vector<Image::Run>& runs = loaded_images()[static_cast<std::size_t>(&image_ - loaded_images().data())].runs;
+  std::vector<Image::Run>& runs = image_.runs;
   const auto after = std::ranges::upper_bound(runs, address, {}, &Image::Run::start);
   return after == runs.begin() || address >= std::prev(after)->end() ? nullptr : &*std::prev(after);
 }

@@ -18,8 +18,8 @@ struct Image {
   };
   std::string name;
   replay::SavedStop stop;
-  std::vector<Run> runs;       // ascending
-  std::vector<Address> words;  // 8-aligned, not of the C stack: states, CallInfos, closures, Protos …
+  mutable std::vector<Run> runs;  // ascending; a FakeMemory changes bytes, and restores them
+  std::vector<Address> words;     // 8-aligned, not of the C stack: states, CallInfos, closures, Protos …
 };
 // All of tests/replay/stops, PUC's first.
 const std::vector<Image>& images();
@@ -27,9 +27,11 @@ std::size_t puc_images();
 
 class FakeMemory : public Memory {
  public:
+  // What there is beyond the image: nothing, or a value if the input gives one.
+  enum class Beyond { nothing, value };
   // Takes changes from `input` as long as there are any: see change(). The destructor restores the
   // image.
-  FakeMemory(const Image& image, Input& input);
+  FakeMemory(const Image& image, Input& input, Beyond beyond = Beyond::value);
   ~FakeMemory() override;
   FakeMemory(const FakeMemory&) = delete;
   FakeMemory& operator=(const FakeMemory&) = delete;

@@ -12,8 +12,10 @@ struct Taken {
   std::uint32_t thread = 0;
   Tick tick;
   Sample sample;
+  std::vector<HeapChange> heaps;
 };
 
+const std::vector<HeapChanges::State> heaps = {{100, 0x5555'5555'0018}, {100, 0x7fff'f000'1018}};
 const std::vector<Profile::Thread> threads = {{100, "lua5.4", 100, "lua5.4 my script.lua"},
                                               {101, "worker; \"two\"", 100, "lua5.4 my script.lua"}};
 
@@ -58,17 +60,24 @@ std::vector<Taken> samples_of(Unit unit) {
     sample.stopped_ns = sample.state == Sample::State::running ? 20'000 : 0;
     sample.stack = std::move(stack);
     const std::int64_t weight = weights[static_cast<std::size_t>(unit)][samples.size()];
-    samples.push_back({thread, {at_ms * 1'000'000, weight}, std::move(sample)});
+    samples.push_back({thread, {at_ms * 1'000'000, weight}, std::move(sample), {}});
   };
   add(0, 10, VmState::interpreting, {main, chunk, work});
+  samples.back().heaps = {{0, 40'000, CollectorPhase::pause, false}};
   add(0, 20, VmState::c, {main, chunk, same_work, gsub});
+  samples.back().heaps = {{0, 90'000, CollectorPhase::marking, false}, {1, 3'000'000, CollectorPhase::pause, false}};
   add(1, 20, VmState::none, {main, waits});
   add(0, 31, VmState::collecting, {main, chunk, work});
+  samples.back().heaps = {{0, 120'000, CollectorPhase::sweeping, true}};
   add(0, 40, VmState::machine_code, {main, chunk, tail, hostile, unknown});
+  samples.back().heaps = {{0, 60'000, CollectorPhase::pause, false}};
   add(1, 40, VmState::interpreting, {main, chunk, work});
   Sample lost;
   lost.loss = Loss::ended;
-  samples.push_back({1, {50'000'000, unit == Unit::nanoseconds ? 10'000'000 : 0}, lost});
+  samples.push_back({1, {50'000'000, unit == Unit::nanoseconds ? 10'000'000 : 0}, lost, {}});
+  if (unit != Unit::nanoseconds) {
+    for (Taken& taken : samples) taken.heaps.clear();
+  }
   return samples;
 }
 
@@ -77,7 +86,13 @@ std::vector<Taken> samples_of(Unit unit) {
 Profile sample_profile(Unit unit) {
   Profile profile;
   profile.about = sample_about(unit);
-  for (const Taken& taken : samples_of(unit)) profile.add(threads[taken.thread], taken.tick, taken.sample);
+  if (unit == Unit::nanoseconds) {
+    for (const HeapChanges::State& state : heaps) profile.heaps.add_state(state);
+  }
+  for (const Taken& taken : samples_of(unit)) {
+    profile.add(threads[taken.thread], taken.tick, taken.sample);
+    for (const HeapChange& heap : taken.heaps) profile.heaps.add(taken.tick.at_ns, heap);
+  }
   profile.add_loss(Loss::late, 2);
   profile.add_idle();
   profile.settle_names();
@@ -89,10 +104,14 @@ std::string sample_recording(Unit unit) {
   StackTable stacks;
   std::array<LastSample, 2> last;
   RawWriter raw(stacks, threads, unit, out);
+  if (unit == Unit::nanoseconds) {
+    for (const HeapChanges::State& state : heaps) raw.state(state);
+  }
   for (const Taken& taken : samples_of(unit)) {
     const bool is_lost = taken.sample.loss != Loss::none;
     const Sample& facts = is_lost ? taken.sample : last[taken.thread].take(taken.sample, stacks);
     raw.sample(taken.thread, taken.tick, facts, is_lost ? 0 : last[taken.thread].stack());
+    for (const HeapChange& heap : taken.heaps) raw.heap(taken.tick, heap);
     raw.flush();
   }
   raw.loss(Loss::late, 2);

@@ -1,7 +1,7 @@
 #pragma once
 // A profile that has each kind of frame and state of the VM, two threads, a thread that ended,
-// losses and hostile names. In bytes and objects it has the same samples, with weights from almost
-// nothing to most of the total.
+// losses and hostile names; in time also two heaps. In bytes and objects it has the same samples,
+// with weights from almost nothing to most of the total.
 
 #include "profile/profile.h"
 

@@ -33,8 +33,10 @@ constexpr Machine described = {
     .dwarf_return_address = 30,  // x30, the link register
     .callee_saved = callee_saved,
     .frame_pointer_place = 10,
-    .first_arguments = {x(0), x(1)},  // AAPCS64, 6.8.2
-    .red_zone = 0,                    // AAPCS64, universal stack constraints
+    .first_arguments = {x(0), x(1), x(2), x(3)},  // AAPCS64, 6.8.2
+    .result = x(0),                               // 6.9
+    .return_address = x(30),                      // 6.1.1: LR
+    .red_zone = 0,                                // AAPCS64, universal stack constraints
     // vm_arm64.dasc. BASE is callee-saved, so it stays there around calls. Instead of DISPATCH there
     // is GL, the global_State.
     .luajit = {.base = x(19), .c_base = x(19), .pc = x(21), .dispatch = x(22)},

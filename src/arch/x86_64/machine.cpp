@@ -60,7 +60,9 @@ constexpr Machine described = {
     .dwarf_return_address = 16,
     .callee_saved = callee_saved_registers,
     .frame_pointer_place = 1,
-    .first_arguments = {rdi, rsi},                                       // System V x86-64 ABI, 3.2.3
+    .first_arguments = {rdi, rsi, rdx, rcx},                             // System V x86-64 ABI, 3.2.3
+    .result = rax,                                                       // 3.2.3
+    .return_address = Machine::no_register,                              // 3.2.2
     .red_zone = 128,                                                     // 3.2.2
     .luajit = {.base = rdx, .c_base = rbp, .pc = rbx, .dispatch = r14},  // vm_x64.dasc, vm_x86.dasc
     .kernel =

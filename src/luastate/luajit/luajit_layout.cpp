@@ -52,6 +52,7 @@ bool find_strings(const Memory& memory, std::span<const std::byte> globals, Luaj
         if (len >= data || memory.get<std::uint32_t>(string + len) != first_name.size()) continue;
         layout.str_data = data;
         layout.str_len = len;
+        layout.G_gcroot = static_cast<Offset>(at);
         return true;
       }
     }

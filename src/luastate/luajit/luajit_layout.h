@@ -31,7 +31,7 @@ struct LuajitLayout {
 
   // lj_obj.h: lua_State. base and top are 8 bytes in both forms, stack is an MRef, cframe a
   // pointer.
-  Offset L_gct, L_status, L_glref, L_base, L_top, L_maxstack, L_stack, L_env, L_cframe, L_stacksize;
+  Offset L_gct, L_status, L_glref, L_base, L_top, L_maxstack, L_stack, L_openupval, L_env, L_cframe, L_stacksize;
 
   // lj_frame.h: the C frame of the VM, starting at its lowest address (cframe). L and PC are
   // references, PREV is a pointer.
@@ -39,23 +39,24 @@ struct LuajitLayout {
 
   // lj_obj.h: GCproto; its bytecode follows it.
   Offset pt_size, pt_gct, pt_numparams, pt_framesize, pt_sizebc, pt_k, pt_sizekgc, pt_sizekn, pt_sizept, pt_sizeuv,
-      pt_flags, pt_chunkname, pt_firstline, pt_numline, pt_lineinfo, pt_uvinfo, pt_varinfo;
+      pt_flags, pt_trace, pt_chunkname, pt_firstline, pt_numline, pt_lineinfo, pt_uvinfo, pt_varinfo;
 
   // lj_obj.h: GCfunc
   Offset fn_gct, fn_ffid, fn_nupvalues, fn_env, fn_pc, fn_uvptr, fn_f;
 
   // lj_obj.h: GCtab, Node, GCupval
-  Offset tab_asize, tab_hmask, tab_array, tab_node, tab_metatable;  // a GCudata has its metatable at the same place
+  Offset tab_size, tab_colo, tab_asize, tab_hmask, tab_array, tab_node;
+  Offset tab_metatable;  // a GCudata has its metatable at the same place
   std::uint8_t node_size = 24;
   Offset node_val = 0, node_key = 8;
-  Offset uv_v;  // an MRef to the TValue
+  Offset uv_size, uv_v;  // v: an MRef to the TValue
 
   // lj_obj.h: GCudata, GCcdata; their contents follow them
-  Offset udata_udtype, udata_size, cdata_ctypeid, cdata_size;
+  Offset udata_udtype, udata_env, udata_len, udata_size, cdata_ctypeid, cdata_size;
 
   // lj_jit.h: GCtrace
-  Offset T_size, T_gct, T_nk, T_ir, T_nsnapmap, T_snap, T_snapmap, T_startpt, T_startpc, T_startins, T_szmcode, T_mcode,
-      T_spadjust, T_traceno, T_link, T_root;
+  Offset T_size, T_gct, T_nins, T_nk, T_ir, T_nsnapmap, T_snap, T_snapmap, T_startpt, T_startpc, T_startins, T_szmcode,
+      T_mcode, T_spadjust, T_traceno, T_link, T_root, T_nextroot, T_nextside;
 
   // Found in the live process: find_globals.
   Offset str_len = no_field, str_data = no_field;  // lj_obj.h, GCstr: len moved in 2020-06 (ff34b48d)
@@ -65,6 +66,7 @@ struct LuajitLayout {
   Offset G_vmstate = no_field, G_mainthref = no_field, G_registry = no_field, G_cur_L = no_field, G_jit_base = no_field;
   Offset G_gc = no_field;        // lj_obj.h, GCState; its fields have the same order in all releases
   Offset G_hookmask = no_field;  // uint8_t
+  Offset G_gcroot = no_field;    // GCRefs; the names of metamethods come first (lj_obj.h, GCRootID)
   // Tarantool from 2020 on has LFUNC, FFUNC and CFUNC in place of C.
   bool more_vmstates = false;
 

@@ -10,6 +10,7 @@
 
 #include "luastate/luajit/callee.h"
 #include "luastate/luajit/layouts.h"
+#include "luastate/luajit/luajit_allocator.h"
 #include "luastate/luajit/luajit_prototype.h"
 #include "luastate/luajit/luajit_tables.h"
 #include "luastate/luajit/walk_luajit.h"
@@ -167,7 +168,24 @@ CollectorState LuajitLua::collector(const Memory& memory, Address G) const {
   state.bytes = static_cast<std::int64_t>(total.value_or(0));
   state.mode = "incremental";
   if (phase && white) state.set(phases, *phase, *white, white_bits);
+  state.known &= total.has_value();
   return state;
+}
+
+// lj_obj.h: in all releases allocf and allocd are right before the GCState, and that begins with
+// `total`, which has the size of a reference (MSize or GCSize).
+Address LuajitLua::allocation_function(const Memory& memory, Address G) const {
+  if (layout_.G_gc == no_field || layout_.G_gc < 16) return 0;
+  return memory.get<Address>(G + layout_.G_gc - 16).value_or(0);
+}
+
+AddressRange LuajitLua::heap_counter(Address G) const {
+  if (layout_.G_gc == no_field) return {};
+  return {G + layout_.G_gc, G + layout_.G_gc + layout_.ref_size};
+}
+
+std::int64_t LuajitLua::heap_bytes(std::span<const std::byte> counter) const {
+  return layout_.ref_size == 4 ? std::int64_t{load<std::uint32_t>(counter, 0)} : load<std::int64_t>(counter, 0);
 }
 
 // In releases that have vmthref, it follows the registry. In releases where the registry comes
@@ -176,6 +194,15 @@ Address LuajitLua::finalizer_thread(const Memory& memory, Address G) const {
   if (layout_.G_registry <= layout_.G_mainthref + slot) return 0;
   const Address thread = read_ref(memory, layout_, registry_slot(G) + slot).value_or(0);
   return is_thread_of(memory, thread, G) ? thread : 0;
+}
+
+std::optional<AllocatorMemory> LuajitLua::allocator(const Memory& memory, const AddressSpace& space, Address G) const {
+  return luajit_allocator(memory, layout_, space, G);
+}
+
+SharedLuaMemory LuajitLua::shared_memory(const Memory& memory, const ResidentMemory& resident,
+                                         std::span<const AddressRange> taken) const {
+  return luajit_shared_memory(memory, resident, taken);
 }
 
 Address LuajitLua::first_object(const Memory& memory, Address G) const {

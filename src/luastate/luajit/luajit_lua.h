@@ -29,8 +29,16 @@ class LuajitLua : public Lua {
   bool function_in_slot(const Memory& memory, Address L, Address slot, LuaCall& call) const override;
   CollectorState collector(const Memory& memory, Address G) const override;
   Address finalizer_thread(const Memory& memory, Address G) const override;
+  Address allocation_function(const Memory& memory, Address G) const override;
+  AddressRange heap_counter(Address G) const override;
+  std::int64_t heap_bytes(std::span<const std::byte> counter) const override;
+  std::optional<ObjectType> type_of_new(std::uint64_t) const override { return std::nullopt; }
   Address first_object(const Memory& memory, Address G) const override;
   bool read_head(const Memory& memory, Address object, ObjectHead& head) const override;
+  std::unique_ptr<HeapReader> heap_reader(const Memory& memory, Address G) const override;
+  std::optional<AllocatorMemory> allocator(const Memory& memory, const AddressSpace& space, Address G) const override;
+  SharedLuaMemory shared_memory(const Memory& memory, const ResidentMemory& resident,
+                                std::span<const AddressRange> taken) const override;
   std::optional<Prototype> prototype(const Memory& memory, Address proto) const override;
   std::optional<FunctionPlace> place(const Memory& memory, Address proto) const override;
   std::uint64_t mark(const Memory& memory, Address proto) const override;

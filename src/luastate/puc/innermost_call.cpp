@@ -52,24 +52,24 @@ void settle_innermost_call(RunningState& state, LivePc& live_pc, const std::vect
   }
 }
 
+// A finalizer that is being called is not the collector. Before it has a call, and if it is a C
+// function that has no frame (5.2: luaD_precall; a jump to another function), only the protected call
+// shows it, which has a record on the stack: from 5.2 on, lgc.c, GCTM, calls finalizers protected.
 bool collects_garbage(const RunningState& state, const std::vector<NativeFrame>& natives,
                       const NativeFunctions& functions) {
   const LuaCall* const innermost = state.walk.calls.empty() ? nullptr : &state.walk.calls[0];
+  const bool is_protected = puc_layout_of(state.activation).bytecode != Bytecode::lua51;
+  const Address errorJmp = static_cast<const PucNotes&>(*state.notes).errorJmp;
   Address collector = 0;  // sp of the outermost collector frame
+  const auto collects = [&] { return collector != 0 && !(is_protected && errorJmp != 0 && errorJmp < collector); };
   for (const NativeFrame& native : natives) {
     const bool executes = functions.executes_lua(native);
-    if (innermost == nullptr || innermost->is_lua ? executes : native.function == innermost->entry)
-      return collector != 0;
+    if (innermost == nullptr || innermost->is_lua ? executes : native.function == innermost->entry) return collects();
     if (executes) break;
     if (functions.collects(native)) collector = native.sp;
   }
-  if (innermost == nullptr) return collector != 0;  // the host has called Lua's API
-  // A C function has no frame if it is not called yet (5.2, luaD_precall), or has continued in
-  // another function by a jump. But from 5.2 on, finalizers are called protected (lgc.c, GCTM), and
-  // a protected call has a record on the stack.
-  const Address errorJmp = static_cast<const PucNotes&>(*state.notes).errorJmp;
-  return collector != 0 && !innermost->is_lua && puc_layout_of(state.activation).bytecode != Bytecode::lua51 &&
-         (errorJmp == 0 || errorJmp > collector);
+  if (innermost == nullptr) return collects();  // the host has called Lua's API
+  return is_protected && !innermost->is_lua && collects();
 }
 
 }  // namespace luaspy

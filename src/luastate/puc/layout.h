@@ -40,6 +40,26 @@ struct StatusBits {
   std::uint32_t finalizer = 0;  // set: called as a __gc metamethod
 };
 
+// What a walk over all objects needs. Sizes are what the VM allocates, and counts.
+struct HeapFields {
+  // lstate.h: global_State. `strt` has the short strings (5.1, 5.2: all of them that are in no list).
+  Offset G_strt_hash, G_strt_size;
+  Offset G_finobj = no_field, G_tobefnz = no_field;  // objects with finalizers; those that wait for theirs
+  Offset G_fixedgc = no_field;                       // 5.3 and later: Lua's own strings
+  Offset G_tmudata = no_field;                       // 5.1: the last of a ring of userdata that wait for __gc
+  Offset G_buffsize = no_field;                      // 5.1, 5.2: of a buffer of its own, size_t
+  Offset G_mt, G_tmname;                             // arrays: metatables of basic types, names of metamethods
+  std::uint16_t global_size;                         // of what lua_newstate allocates: global_State and main thread
+  std::uint16_t thread_size;                         // lua_State with what lies before it (LUA_EXTRASPACE)
+  Offset L_openupval;
+  std::uint8_t table_size, upvalue_size;
+  std::uint8_t fixed_bit = 0;  // of `marked`, 5.1, 5.2: of Lua's own strings (lgc.h, FIXEDBIT)
+  Offset udata_len;
+  Offset udata_user_value = no_field, udata_user_tag = no_field;  // 5.1: env; 5.2, 5.3: the user value
+  Offset long_string_data = no_field;  // 5.5: where a long string's characters begin if they are in it
+  std::uint8_t lastfree_log2 = 0xff;   // 5.5: hash parts of at least 2^this slots have a Limbox before them (ltable.c)
+};
+
 struct Layout {
   std::string_view name;        // "5.4.3–5.4.9"
   std::string_view series;      // "5.4": what LUA_VERSION says
@@ -118,6 +138,7 @@ struct Layout {
   Offset L_gt = no_field;           // 5.1: the TValue of the globals; later: registry[LUA_RIDX_GLOBALS]
   Offset ci_nextraargs = no_field;  // 5.4 and later: int, number of varargs below the function
   std::uint8_t has_varargs = 0xff;  // bits of the byte at p_is_vararg: varargs are on the stack (5.5: PF_VAHID)
+  HeapFields heap{};
 };
 
 // Of every object, in all releases (lobject.h, CommonHeader): next, then tt, then marked.

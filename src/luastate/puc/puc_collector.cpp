@@ -49,17 +49,59 @@ CollectorState PucLua::collector(const Memory& memory, Address G) const {
   CollectorState state;
   const auto phase = memory.get<std::uint8_t>(G + layout_.G_gcstate),
              white = memory.get<std::uint8_t>(G + layout_.G_currentwhite);
-  std::uint64_t total = memory.get<std::uint64_t>(G + layout_.G_totalbytes).value_or(0);
-  if (layout_.G_GCdebt != no_field) {
-    const std::uint64_t debt = memory.get<std::uint64_t>(G + layout_.G_GCdebt).value_or(0);
-    // lstate.h, gettotalbytes: in 5.5, GCdebt has the opposite sign.
-    total += layout_.bytecode == Bytecode::lua55 ? -debt : debt;
-  }
-  state.bytes = static_cast<std::int64_t>(total);
-  state.mode = mode_of(layout_,
-                       layout_.G_gckind != no_field ? memory.get<std::uint8_t>(G + layout_.G_gckind).value_or(0) : 0);
+  std::array<std::byte, largest_counter> words{};
+  const std::span<std::byte> counter = std::span(words).first(heap_counter(G).size());
+  const bool has_size = memory.read(heap_counter(G).start, counter);
+  const auto kind = layout_.G_gckind != no_field ? memory.get<std::uint8_t>(G + layout_.G_gckind) : std::uint8_t{0};
+  state.bytes = heap_bytes(counter);
+  state.mode = mode_of(layout_, kind.value_or(0));
   if (phase && white) state.set(phases_of(layout_.bytecode), *phase, *white, white_bits(layout_.bytecode));
+  state.known &= has_size && kind;
   return state;
+}
+
+// lstate.h: frealloc follows the string table in 5.1, and is the first field from 5.2 on.
+Address PucLua::allocation_function(const Memory& memory, Address G) const {
+  constexpr Offset size_of_stringtable = 16;
+  const Offset frealloc = layout_.bytecode == Bytecode::lua51 ? size_of_stringtable : Offset{0};
+  return memory.get<Address>(G + frealloc).value_or(0);
+}
+
+// lstate.h: GCdebt, if there is one, follows totalbytes.
+AddressRange PucLua::heap_counter(Address G) const {
+  const Address total = G + layout_.G_totalbytes;
+  return {total, total + (layout_.G_GCdebt != no_field ? 16 : 8)};
+}
+
+std::int64_t PucLua::heap_bytes(std::span<const std::byte> counter) const {
+  const auto total = load<std::uint64_t>(counter, 0), debt = counter.size() > 8 ? load<std::uint64_t>(counter, 8) : 0;
+  // lstate.h, gettotalbytes: in 5.5, GCdebt has the opposite sign.
+  return static_cast<std::int64_t>(layout_.bytecode == Bytecode::lua55 ? total - debt : total + debt);
+}
+
+// lmem.c, lmem.h: luaM_newobject has passed the type since 5.2, without its variant; other blocks
+// pass 0. lua.h, lobject.h: LUA_TSTRING and so on.
+std::optional<ObjectType> PucLua::type_of_new(std::uint64_t osize) const {
+  const bool upvalue_first = layout_.bytecode == Bytecode::lua54 || layout_.bytecode == Bytecode::lua55;
+  if (layout_.bytecode == Bytecode::lua51) return std::nullopt;
+  switch (osize) {
+    case 4:
+      return ObjectType::string;
+    case 5:
+      return ObjectType::table;
+    case 6:
+      return ObjectType::lua_function;
+    case 7:
+      return ObjectType::userdata;
+    case 8:
+      return ObjectType::thread;
+    case 9:
+      return upvalue_first ? ObjectType::upvalue : ObjectType::prototype;
+    case 10:
+      return upvalue_first ? ObjectType::prototype : ObjectType::upvalue;
+    default:
+      return std::nullopt;
+  }
 }
 
 Address PucLua::first_object(const Memory& memory, Address G) const {

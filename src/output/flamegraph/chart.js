@@ -82,7 +82,9 @@ class Chart extends Graph {
   point(box, event) {
     if (box !== this.hover) this.hover = box, this.ask();
     this.canvas.style.cursor = box >= 0 ? "pointer" : "default";
-    this.page.tell(box >= 0 ? box : this.focus, box >= 0 ? event : null);
+    const heap = box < 0 && event ? this.heapHit(event) : "";
+    if (heap) this.page.tellHeap(heap, event);
+    else this.page.tell(box >= 0 ? box : this.focus, box >= 0 ? event : null);
   }
 
   // Moves the focus to a box and scrolls to it.

@@ -3,10 +3,14 @@
 
 const kindColours = {
   lua: "#f2b632", c: "#6cbdf0", native: "#a9b4c0", marker: "#e9e3d0", gc: "#e36a2e", jit: "#1d9c74",
+  table: "#f2b632", string: "#6cbdf0", function: "#2fb58a", userdata: "#d28bb4", coroutine: "#e8895a", joined: "#dcdfe3",
 };
 const kindTexts = {
   lua: "Lua", c: "C called by Lua", native: "other native code", marker: "no function: waits, tail calls", gc: "garbage collector", jit: "JIT: machine code, compiler",
+  table: "tables", string: "strings", function: "functions, with code and upvalues", userdata: "userdata", coroutine: "coroutines", joined: "small boxes, joined",
 };
+// Only in time is somebody waited for; other units have whatever their program names.
+const kindText = (data, kind) => (kind === "marker" && data.unit !== "time" ? "no function" : kindTexts[kind]);
 // By VmState (base/sample.h), and asleep. The names come with the data.
 const stateColours = ["#a9b4c0", "#f2b632", "#1d9c74", "#6cbdf0", "#e36a2e", "#f0e25a", "#d28bb4", "#b9a3ea", "#8fd6c4", "#dcdfe3"];
 // What a state means for the colour of a function: 1 the collector, 2 machine code or functions that it called, 3 the JIT compiler.
@@ -135,17 +139,17 @@ function timeSegments(layout, graph, box, left, right) {
 function legendOf(mode, data, tree, sums) {
   const counts = new Map(), {columns, frames} = data;
   const count = (key, amount) => { if (amount > 0) counts.set(key, (counts.get(key) ?? 0) + amount); };
-  if (mode === "change") return changeColours.map((colour, i) => ({colour, text: changeTexts[i], amount: null}));
-  if (mode === "function") return [{colour: manyColours[0], text: "each function its own; 12 colours for all, so different ones may share one", amount: null}];
+  if (mode === "change") return changeColours.map((colour, i) => ({colour, text: data.comparison.noise === 0 && i === 3 ? "no change" : changeTexts[i], amount: null}));
+  if (mode === "function") return [{colour: manyColours[0], text: `each ${data.words.function} its own; 12 colours for all, so different ones may share one`, amount: null}];
   if (mode === "state") data.states.forEach((name, state) => count(name, tree.total[columns.state + state][0]));
   else if (mode === "module") for (let frame = 0; frame < frames.count; ++frame) count(fileKey(data, frame), sums.own[columns.counted][frame]);
   else data.states.forEach((_, state) => {
     const own = tree.own[columns.state + state], kindsOf = kinds.map((kind) => kindOfSample(kind, stateClass[state]));
     const number = frames.kind.map((kind) => kinds.indexOf(kind));
-    const amounts = [0, 0, 0, 0];
+    const amounts = kinds.map(() => 0);
     if (tree.total[columns.state + state][0] > 0) for (let node = 1; node < own.length; ++node) amounts[number[tree.frame[node]]] += own[node];
     amounts.forEach((amount, kind) => count(kindsOf[kind], amount));
   });
   const colourOf = (key) => (mode === "state" ? stateColours[data.states.indexOf(key)] : mode === "kind" ? kindColours[key] : fileColour(data, key));
-  return [...counts].map(([key, amount]) => ({colour: colourOf(key), text: mode === "kind" ? kindTexts[key] : key, amount}));
+  return [...counts].map(([key, amount]) => ({colour: colourOf(key), text: mode === "kind" ? kindText(data, key) : key, amount}));
 }

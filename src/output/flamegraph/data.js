@@ -1,6 +1,7 @@
 // The data in the page, and the sums from which all views are made. flamegraph.h describes its form.
 
-const kinds = ["lua", "c", "native", "marker"];
+// By Frame::Kind, and those of a heap (HeapPageTree::Kind).
+const kinds = ["lua", "c", "native", "marker", "table", "string", "function", "userdata", "coroutine", "joined"];
 const runWidth = 5;   // numbers of a run: node, 2 * state + asleep, samples, weight, µs without a sample before it
 
 // Control characters, and those that change the direction of text, could make a name look like another one.
@@ -17,7 +18,7 @@ function load(json) {
   const states = [...json.states, "asleep"];
   const sets = json.sets.map((set) => ({
     label: set.label, target: visible(set.target), facts: set.facts.map(([name, value]) => [visible(name), visible(value)]),
-    doubts: (set.doubts ?? []).map(visible),
+    doubts: (set.doubts ?? []).map(visible), heaps: loadHeaps(set.heaps, set.phases),
     threads: set.threads.map((t) => ({tid: t.tid, name: visible(t.name), process: visible(t.process), start: t.start, runs: Float64Array.from(t.runs)})),
   }));
   const unit = json.unit ?? "time", comparison = json.comparison ? {...json.comparison} : null;   // as in flamegraph.h, and whole, in the units of widths
@@ -29,7 +30,8 @@ function load(json) {
     comparison.whole = Math.max(before * comparison.scale, after);
   }
   return {
-    frames: loadFrames(json.frames, strings), states, sets, comparison, columns, unit,
+    frames: json.heap ? loadHeapFrames(json, strings) : loadFrames(json.frames, strings), heap: json.heap ? loadHeap(json, strings) : null,
+    words: json.heap ? heapWords : profileWords, states, sets, comparison, columns, unit,
     inOrder: comparison === null && unit === "time",   // the order of time can be shown
     lines: json.lines === true, mode: json.mode, nothing: json.nothing,
     sources: new Map((json.sources ?? []).map(({file, text, changed}) => [strings[file], {text, changed}])),

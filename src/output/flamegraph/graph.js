@@ -94,6 +94,7 @@ class Graph {
     const last = Math.min(layout.rows.length - 1, Math.ceil((top + this.height) / rowHeight));
     for (let row = first; row <= last; ++row) this.drawRow(row, row * rowHeight - top);
     for (const label of layout.labels) if (label.row >= first && label.row <= last) this.drawLabel(label.text, label.row * rowHeight - top);
+    for (const {heap, row} of layout.heaps) if (row + heapRows > first && row <= last) drawHeap(this, heap, row * rowHeight - top);
     for (const box of new Set([this.hover, this.focus])) if (box >= 0) this.outline(box, top, box === this.focus);
     if (this.picked) this.drawPicked();
     if (layout.time) this.drawAxis();
@@ -191,11 +192,20 @@ class Graph {
     return columns;
   }
 
-  hit(event) {
+  // The row and the place in it, in the layout's units; null on the axis.
+  spot(event) {
     const bounds = this.canvas.getBoundingClientRect(), x = event.clientX - bounds.left, y = event.clientY - bounds.top;
-    if (y < (this.layout.time ? axisHeight : 0)) return -1;
-    const row = Math.floor((y - this.head + this.scroller.scrollTop) / rowHeight);
-    return this.layout.at(row, this.shown.from + (x + 0.5) / this.scale);
+    if (y < (this.layout.time ? axisHeight : 0)) return null;
+    return {row: Math.floor((y - this.head + this.scroller.scrollTop) / rowHeight), at: this.shown.from + (x + 0.5) / this.scale};
+  }
+  hit(event) {
+    const spot = this.spot(event);
+    return spot ? this.layout.at(spot.row, spot.at) : -1;
+  }
+  // What is known of the heap at the pointer; "" if there is none.
+  heapHit(event) {
+    const spot = this.spot(event), strip = spot && this.layout.heaps.find(({row}) => row <= spot.row && spot.row < row + heapRows);
+    return strip ? heapText(strip.heap, spot.at) : "";
   }
 
   // Where the box is, from the window's upper edge.

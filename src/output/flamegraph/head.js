@@ -6,7 +6,10 @@ function fillHeader(data) {
   target.title = target.textContent;
   document.title = `${target.textContent} - luaspy`;
   const fact = (name, value, className = "") => element("div", {className}, element("dt", {textContent: name}), element("dd", {textContent: value}));
-  if (data.comparison) {
+  if (data.comparison && data.heap) {
+    const [before, after] = data.sets.map((set) => wholeOf(set, 3));
+    byId("facts").append(element("div", {}, fact("Live objects", `${bytes(before)} before, ${bytes(after)} after: ${signed(bytes(after - before), after - before)}`)));
+  } else if (data.comparison) {
     const {by, scale} = data.comparison, of = columnName(data, data.columns.counted);
     const how = by === "shares" ? `by share of ${of}: what was before counts ${scale.toPrecision(3)} times` : `by ${by}, as it was measured`;
     byId("facts").append(element("div", {}, fact("Compared", how)));
@@ -20,7 +23,8 @@ function fillHeader(data) {
 
 // What does not depend on the user.
 function fillChoices(data) {
-  const colours = [["kind", "by kind"], ["state", "by what the VM did"], ["function", "by function"], ["module", "by file"]];
+  const colours = data.heap ? [["kind", "by type"], ["function", "by class"]]
+    : [["kind", "by kind"], ["state", "by what the VM did"], ["function", "by function"], ["module", "by file"]];
   const offered = data.comparison ? [["change", "by change"], ...colours.filter(([value]) => value !== "state")] : colours;
   for (const [value, textContent] of offered) byId("colour").append(element("option", {value, textContent}));
   for (const [value, textContent] of Object.entries(modeTexts)) byId("mode").append(element("option", {value, textContent}));
@@ -30,7 +34,7 @@ function fillChoices(data) {
   const hasLines = data.frames.nameAt.some((name, frame) => name !== data.frames.name[frame]);
   byId("lines").hidden = !hasLines;
   byId("source-open").hidden = data.sources.size === 0;
-  byId("weighed").hidden = data.columns.counted === data.columns.samples;
+  byId("weighed").hidden = data.columns.counted === data.columns.samples || data.heap !== null;
   byId("weighed").textContent = `Here samples count by the ${data.unit} that they stand for.`;
   showFacts(innerHeight >= 640 && innerWidth >= 700);
 }
@@ -59,7 +63,7 @@ function fillApplied(page) {
     button.addEventListener("click", () => page.set(change));
     return element("li", {}, element("span", {textContent: text, title: text}), button);
   };
-  const chips = state.edits.map((edit) => chip(editTexts[edit.how](data.frames.name[edit.fn]), {edits: state.edits.filter((other) => other !== edit)}));
+  const chips = state.edits.map((edit) => chip(editTexts[edit.how](data.frames.name[edit.fn], data.words.calls), {edits: state.edits.filter((other) => other !== edit)}));
   if (state.range) chips.unshift(chip(`${duration(state.range[0])} to ${duration(state.range[1])}`, {range: null}));
   list.replaceChildren(...chips);
   list.hidden = chips.length === 0;

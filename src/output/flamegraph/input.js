@@ -1,10 +1,10 @@
 // Input outside of the graph: keys of the page, the address, the theme. At the end, the page is started.
 
-// Matches a regular expression, ignoring case; an invalid one is matched literally.
-function matching(frames, query) {
+// Matches a regular expression in a line of each text, ignoring case; an invalid one is matched literally.
+function matching(texts, query) {
   let pattern;
-  try { pattern = new RegExp(query, "iu"); } catch { pattern = new RegExp(query.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "iu"); }
-  return Uint8Array.from(frames.text, (text) => pattern.test(text));
+  try { pattern = new RegExp(query, "imu"); } catch { pattern = new RegExp(query.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "imu"); }
+  return Uint8Array.from(texts, (text) => pattern.test(text));
 }
 
 // The address contains what is shown, so that it can be sent to others who have the file.
@@ -20,7 +20,8 @@ function writeHashNow(page) {
   for (const [name, value] of Object.entries(usual)) if (state[name] !== value) words.set(name, state[name]);
   if (state.edits.length > 0) words.set("edits", state.edits.map(({how, fn}) => `${how}.${fn}`).join("_"));
   if (state.range) words.set("range", state.range.join("_"));
-  if (state.view === "table") words.set("fn", state.fn);
+  if (state.cls >= 0) words.set("class", state.cls);
+  if (state.view === "table" && !page.data.heap) words.set("fn", state.fn);
   else if (!chart.isWhole()) words.set("zoom", zoomed >= 0 && state.view !== "time" ? String(layout.item[zoomed]) : `${chart.from},${chart.to}`);
   const text = words.toString();
   if (text === location.hash.slice(1)) return;
@@ -47,11 +48,12 @@ function readHash(page) {
   state.query = words.get("query") ?? "";
   const fn = Number(words.get("fn") ?? -1);
   if (Number.isInteger(fn) && fn < data.frames.count) state.fn = fn;
+  state.cls = data.heap?.classes.text[words.get("class") ?? -1] !== undefined ? Number(words.get("class")) : -1;
   return words.get("zoom");
 }
 
 function restoreZoom(page, zoom) {
-  if (!zoom || page.state.view === "table") return;
+  if (!zoom || (page.state.view === "table" && !page.data.heap)) return;
   const numbers = zoom.split(",").map(Number), {layout, chart} = page;
   if (numbers.some((n) => !Number.isFinite(n))) return;
   if (numbers.length === 2 && numbers[0] < numbers[1]) chart.look(numbers[0], numbers[1]), page.moved();
@@ -152,10 +154,10 @@ function listen(page) {
   // Pressing it must not change the box that is described.
   byId("actions").addEventListener("pointerdown", (event) => event.preventDefault());
   byId("actions").addEventListener("click", () => withTold(openMenu)(page));
-  search.addEventListener("input", () => { page.state.query = search.value; page.search(); });
+  search.addEventListener("input", () => page.find(search.value));
   search.addEventListener("keydown", (event) => {
     if (event.key === "Enter") nextMatch(page, 1);
-    else if (event.key === "Escape") page.state.query = "", page.search(), canvas.focus();
+    else if (event.key === "Escape") page.find(""), canvas.focus();
     else return;
     event.preventDefault();
   });
@@ -172,5 +174,6 @@ function listen(page) {
 }
 
 setTheme(remembered.get() ? remembered.get() === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
-listen(new Page(load(JSON.parse(byId("data").textContent))));
+const data = load(JSON.parse(byId("data").textContent));
+listen(data.heap ? new HeapPage(data) : new Page(data));
 performance.mark("drawn");

@@ -12,6 +12,7 @@ class Layout {
     this.item = new Int32Array(1024);     // its node
     this.rows = [];                       // boxes by row
     this.labels = [];                     // {row, text}: rows without boxes
+    this.heaps = [];                      // {row, heap}: strips without boxes, which begin in that row
     this.begin = 0, this.extent = 0;      // the x of its left and its right end
   }
   add(row, x, width, frame, outer, item) {

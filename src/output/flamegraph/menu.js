@@ -9,16 +9,17 @@ class Menu {
 
   // `box`: -1 if it is not a box of the graph.
   open(frame, box, x, y) {
-    const {page, menu} = this, fn = page.data.frames.fn[frame], name = page.data.frames.name[fn];
+    const {page, menu} = this, {words} = page.data, fn = page.data.frames.fn[frame], name = page.data.frames.name[fn];
     const actions = [
       ...(box >= 0 ? [["Zoom into it", "Enter", () => page.zoom(box)]] : []),
-      ...(box >= 0 && page.timesOf(box) > 1 ? [["Unfold the calls that repeat", "r", () => page.set({fold: false})]] : []),
-      ["Callers and callees", "s", () => page.relate(frame)],
-      ["Only this and what it calls", "f", () => page.edit("only", fn)],
-      ["Leave its samples out", "x", () => page.edit("without", fn)],
-      ["As one, with all that it calls", "k", () => page.edit("single", fn)],
+      ...(box >= 0 && page.timesOf(box) > 1 ? [["Unfold what repeats", "r", () => page.set({fold: false})]] : []),
+      [words.relations, "s", () => page.relate(frame)],
+      [`Only this and what it ${words.calls}`, "f", () => page.edit("only", fn)],
+      [words.without, "x", () => page.edit("without", fn)],
+      [`As one, with all that it ${words.calls}`, "k", () => page.edit("single", fn)],
       ...(page.data.sources.has(page.data.frames.file[frame]) ? [["Its source", "l", () => page.showSource(frame)]] : []),
-      ["Copy its name", "", () => navigator.clipboard?.writeText(name).catch(() => {})],
+      ["Copy its name", "", () => copy(name)],
+      ...page.ownActions(frame, box),
     ];
     menu.replaceChildren(element("strong", {textContent: name}), ...actions.map(([text, key, act]) => {
       const item = element("button", {type: "button", role: "menuitem"}, element("span", {textContent: text}), element("kbd", {textContent: key}));
@@ -50,3 +51,5 @@ class Menu {
     if (event.key !== "Enter" && event.key !== " ") event.preventDefault();
   }
 }
+
+function copy(text) { navigator.clipboard?.writeText(text).catch(() => {}); }

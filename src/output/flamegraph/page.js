@@ -7,7 +7,7 @@ class Page {
     this.data = data;
     this.state = {
       view: "left", thread: "all", colour: data.comparison ? "change" : "kind", flip: false, width: "after", query: "", fn: -1,
-      mode: data.mode, fold: true, lines: data.lines, edits: [], range: null, source: false,
+      mode: data.mode, fold: true, lines: data.lines, edits: [], range: null, source: false, cls: -1,
     };
     this.shapes = new Map(), this.trees = new Map();
     this.matches = null;
@@ -16,7 +16,7 @@ class Page {
     this.now = data.sets[data.sets.length - 1];
     fillHeader(data);
     fillChoices(data);
-    this.table = new FunctionTable(data, this);
+    this.table = this.makeTable();
     this.menu = new Menu(this);
     this.source = new SourcePanel(data, this);
     this.chart = new Chart(data, byId("canvas"), byId("scroller"), byId("spacer"), this);
@@ -25,6 +25,15 @@ class Page {
     this.search();
     restoreZoom(this, zoom);
   }
+
+  makeTable() { return new FunctionTable(this.data, this); }
+  // Beside those that every page has, in the menu of a box.
+  ownActions() { return []; }
+  lineOf(box) { return boxLine(this, box); }
+  tipOf(box) { return tipOf(this, box); }
+  // Which frames are highlighted; null if nothing is looked for.
+  highlighted() { return this.state.query === "" ? null : matching(this.data.frames.text, this.state.query); }
+  matchedText(matched) { return `${percent(matched[this.data.columns.counted], this.tree.total[this.data.columns.counted][0])} matched`; }
 
   get threads() { return this.state.thread === "all" ? null : [Number(this.state.thread)]; }
   // Functions count calls as they were made.
@@ -62,17 +71,20 @@ class Page {
     return sums[columns.before + columns.width].map((value) => value * comparison.scale);
   }
 
+  find(query) {
+    Object.assign(this.state, {query, cls: -1});
+    this.search();
+  }
   search() {
-    const {query} = this.state;
-    this.matches = query === "" ? null : matching(this.data.frames, query);
-    byId("search").value = query;
+    this.matches = this.highlighted();
+    byId("search").value = this.state.query;
     byId("matched").className = "";
     byId("matched").textContent = "";
     if (this.matches) {
-      const {data} = this, {samples, weight, counted} = data.columns, functions = this.matches.reduce((sum, is) => sum + is, 0);
+      const {data} = this, {samples, weight} = data.columns, functions = this.matches.reduce((sum, is) => sum + is, 0);
       const matched = sumMatches(this.tree, this.matches), text = (column) => columnText(data, column, matched[column]);
-      byId("matched").textContent = functions === 0 ? "no match" : `${percent(matched[counted], this.tree.total[counted][0])} matched`;
-      byId("matched").title = `${text(samples)}, ${text(weight)}, ${count(functions)} function${functions === 1 ? "" : "s"}`;
+      byId("matched").textContent = functions === 0 ? "no match" : this.matchedText(matched);
+      byId("matched").title = `${text(samples)}, ${text(weight)}, ${count(functions)} ${data.words.named}${functions === 1 ? "" : "s"}`;
       byId("matched").className = functions === 0 ? "" : "some";
     }
     this.chart.ask();
@@ -86,7 +98,7 @@ class Page {
     this.tree = this.treeOf(state.thread, this.shape).tree;
     this.all = this.widthOf(this.whole)[0];
     this.threadOrder = fillThreads(data, this.now, state.range);
-    byId("functions").hidden = byId("relations").hidden = state.view !== "table";
+    byId("functions").hidden = state.view !== "table", byId("relations").hidden = state.view !== "table" || data.heap !== null;
     byId("source").hidden = !state.source;
     const sums = state.view === "table" || state.colour === "module" ? this.framesOf(state.thread) : null;
     if (state.view === "table") this.relations(sums);
@@ -174,7 +186,7 @@ class Page {
   textOf(box) {
     const frame = this.layout.frame[box];
     if (frame >= 0) return this.data.frames.text[frame] + timesText(this.timesOf(box));
-    return this.threads ? threadText(this.now.threads[this.threads[0]]) : this.now.threads.length === 1 ? "all" : "all threads";
+    return this.threads ? threadText(this.now.threads[this.threads[0]]) : this.now.threads.length === 1 || this.data.heap ? "all" : "all threads";
   }
 
   set(change) {
@@ -205,7 +217,7 @@ class Page {
     const last = this.history.pop();
     if (last) this.zoomed = last.zoomed, this.chart.look(last.from, last.to), this.moved(true);
     else if (!this.chart.isWhole()) this.reset();
-    else if (this.state.query) this.state.query = "", this.search();
+    else if (this.matches) this.find("");
     else if (this.state.edits.length > 0) this.set({edits: this.state.edits.slice(0, -1)});
     else if (this.state.range) this.set({range: null});
   }
@@ -237,13 +249,21 @@ class Page {
     writeHash(this);
   }
 
+  tellHeap(text, event) {
+    const tip = byId("tip");
+    byId("detail").textContent = text;
+    tip.hidden = false, this.tipped = -1;
+    tip.replaceChildren(element("div", {textContent: text}));
+    placeTip(tip, event.clientX, event.clientY);
+  }
+
   tell(box, event = null) {
     const told = box >= 0 ? box : this.zoomed, tip = byId("tip"), chart = this.chart;
-    byId("detail").textContent = told >= 0 ? boxLine(this, told) : "Click a box to zoom in. Press ? for help.";
+    byId("detail").textContent = told >= 0 ? this.lineOf(told) : "Click a box to zoom in. Press ? for help.";
     byId("actions").hidden = this.toldFrame() < 0;
     tip.hidden = box < 0;
     if (box < 0) return;
-    if (this.tipped !== box || this.tippedLayout !== this.layout) tip.replaceChildren(...tipOf(this, box));
+    if (this.tipped !== box || this.tippedLayout !== this.layout) tip.replaceChildren(...this.tipOf(box));
     this.tipped = box, this.tippedLayout = this.layout;
     if (event) placeTip(tip, event.clientX, event.clientY);
     else placeTipAside(tip, byId("canvas").getBoundingClientRect(), chart.place(box));

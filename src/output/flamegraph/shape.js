@@ -2,9 +2,9 @@
 
 // What can be done to a function, and how the list of what is applied says it.
 const editTexts = {
-  only: (name) => `only ${name} and what it calls`,
+  only: (name, calls) => `only ${name} and what it ${calls}`,
   without: (name) => `without ${name}`,
-  single: (name) => `${name} with all that it calls as one`,
+  single: (name, calls) => `${name} with all that it ${calls} as one`,
 };
 const longestCycle = 3;   // calls that are folded if they repeat
 

@@ -1,14 +1,69 @@
-// The functions as a table that can be sorted and filtered, and the callers and callees of one.
+// Tables that can be sorted and filtered; that of the functions, and the callers and callees of one.
 
-class FunctionTable {
-  constructor(data, page) {
-    Object.assign(this, {data, page, limit: 250, sort: 0, descending: true, filter: ""});
+// Rows that can be sorted and filtered. A kind of table has columns: {title, value(row), text(value), about, hint(row), style(row)}, the last of them the
+// name; rows(): those that it has; texts(row): what the filter looks at; weight(row): which is first among equals; name(row): its button.
+class SortedTable {
+  constructor() {
+    Object.assign(this, {limit: 250, sort: 0, descending: true, filter: ""});
     this.body = document.querySelector("#table tbody");
     this.more = byId("more");
     this.more.addEventListener("click", () => { this.limit = Infinity; this.fill(); });
     byId("filter").addEventListener("input", (event) => { this.filter = event.target.value.toLowerCase(); this.fill(); });
-    this.columns = data.comparison ? this.comparedColumns() : this.plainColumns();
-    this.head();
+  }
+
+  head(columns) {
+    this.columns = columns;
+    const row = document.querySelector("#table thead tr");
+    row.replaceChildren(...this.columns.map((column, i) => {
+      const button = element("button", {type: "button", textContent: column.title});
+      button.addEventListener("click", () => {
+        if (this.sort === i) this.descending = !this.descending;
+        else this.sort = i, this.descending = column.text !== undefined;
+        this.fill();
+      });
+      return element("th", {scope: "col", title: column.about ?? ""}, button);
+    }));
+  }
+
+  fill() {
+    const column = this.columns[this.sort], shown = this.rows().filter((row) => this.filter === "" || this.texts(row).some((text) => text.toLowerCase().includes(this.filter)));
+    const values = new Map(shown.map((row) => [row, column.value(row)])), way = this.descending ? -1 : 1;
+    shown.sort((a, b) => (values.get(a) < values.get(b) ? -way : values.get(a) > values.get(b) ? way : this.weight(b) - this.weight(a)));
+    this.body.replaceChildren(...shown.slice(0, this.limit).map((row) => this.line(row)));
+    this.more.hidden = shown.length <= this.limit;
+    this.more.textContent = `Show all ${count(shown.length)}`;
+    [...document.querySelectorAll("#table th")].forEach((th, i) => {
+      if (i === this.sort) th.setAttribute("aria-sort", this.descending ? "descending" : "ascending");
+      else th.removeAttribute("aria-sort");
+    });
+    this.shown = shown;
+    this.mark(this.chosen);
+  }
+
+  line(row) {
+    const cells = this.columns.slice(0, -1).map((column) => {
+      const value = column.value(row);
+      return element("td", {textContent: column.text(value), title: column.hint ? column.hint(row) : "", className: column.style ? column.style(row) : ""});
+    });
+    const line = element("tr", {}, ...cells, element("td", {}, this.name(row)));
+    line.dataset.row = row;
+    return line;
+  }
+
+  mark(row) {
+    this.chosen = row;
+    for (const line of this.body.rows) {
+      if (Number(line.dataset.row) === row) line.setAttribute("aria-current", "true");
+      else line.removeAttribute("aria-current");
+    }
+  }
+}
+
+class FunctionTable extends SortedTable {
+  constructor(data, page) {
+    super();
+    Object.assign(this, {data, page});
+    this.head(data.comparison ? this.comparedColumns() : this.plainColumns());
   }
 
   plainColumns() {
@@ -31,61 +86,19 @@ class FunctionTable {
     return [...columnsOf("Own", () => this.sums.own), ...columnsOf("Total", () => this.sums.total), {title: "Function", value: (f) => data.frames.text[f]}];
   }
 
-  head() {
-    const row = document.querySelector("#table thead tr");
-    row.replaceChildren(...this.columns.map((column, i) => {
-      const button = element("button", {type: "button", textContent: column.title});
-      button.addEventListener("click", () => {
-        if (this.sort === i) this.descending = !this.descending;
-        else this.sort = i, this.descending = column.text !== undefined;
-        this.fill();
-      });
-      return element("th", {scope: "col", title: column.about ?? ""}, button);
-    }));
-  }
-
   show(tree, sums, all) {
     Object.assign(this, {tree, sums, all});
     this.fill();
   }
 
-  fill() {
-    const {frames} = this.data, {sums} = this, {before, counted} = this.data.columns, column = this.columns[this.sort];
-    const shown = [];
-    for (let frame = 0; frame < frames.count; ++frame) {
-      if (sums.total[0][frame] <= 0 && !(this.data.comparison && sums.total[before][frame] > 0)) continue;
-      if (this.filter === "" || frames.text[frame].toLowerCase().includes(this.filter) || frames.file[frame].toLowerCase().includes(this.filter)) shown.push(frame);
-    }
-    const values = new Map(shown.map((frame) => [frame, column.value(frame)])), way = this.descending ? -1 : 1;
-    shown.sort((a, b) => (values.get(a) < values.get(b) ? -way : values.get(a) > values.get(b) ? way : sums.total[counted][b] - sums.total[counted][a]));
-    this.body.replaceChildren(...shown.slice(0, this.limit).map((frame) => this.row(frame)));
-    this.more.hidden = shown.length <= this.limit;
-    this.more.textContent = `Show all ${count(shown.length)}`;
-    [...document.querySelectorAll("#table th")].forEach((th, i) => {
-      if (i === this.sort) th.setAttribute("aria-sort", this.descending ? "descending" : "ascending");
-      else th.removeAttribute("aria-sort");
-    });
-    this.shown = shown;
-    this.mark(this.chosen);
+  rows() {
+    const {frames, columns, comparison} = this.data, {total} = this.sums, shown = [];
+    for (let frame = 0; frame < frames.count; ++frame) if (total[0][frame] > 0 || (comparison && total[columns.before][frame] > 0)) shown.push(frame);
+    return shown;
   }
-
-  row(frame) {
-    const cells = this.columns.slice(0, -1).map((column) => {
-      const value = column.value(frame);
-      return element("td", {textContent: column.text(value), title: column.hint ? column.hint(frame) : "", className: column.style ? column.style(frame) : ""});
-    });
-    const row = element("tr", {}, ...cells, element("td", {}, nameButton(this.data, frame, this.page)));
-    row.dataset.frame = frame;
-    return row;
-  }
-
-  mark(frame) {
-    this.chosen = frame;
-    for (const row of this.body.rows) {
-      if (Number(row.dataset.frame) === frame) row.setAttribute("aria-current", "true");
-      else row.removeAttribute("aria-current");
-    }
-  }
+  texts(frame) { return [this.data.frames.text[frame], this.data.frames.file[frame]]; }
+  weight(frame) { return this.sums.total[this.data.columns.counted][frame]; }
+  name(frame) { return nameButton(this.data, frame, this.page); }
 }
 
 function nameButton(data, frame, page) {

@@ -1,4 +1,4 @@
-// The layout in the order of time: the threads one below the other.
+// The layout in the order of time: Lua's heaps, and below them the threads, one below the other.
 
 // A box continues as long as the same calls are seen without a break. With `column` (µs; 0: none), samples are summed in columns of that width, in each of
 // which boxes have the share of time that they were seen, always in the same order: the one with the highest total in `tree` first.
@@ -10,6 +10,11 @@ function layTime(data, shaped, tree, threads, {flip, range, column}) {
     inState: new Int32Array(1024 * states),   // samples by state, as many for each box as there are states
   });
   let top = 0, end = 0;
+  layout.heaps = data.sets[0].heaps.map((heap) => {
+    const row = top;
+    for (; top < row + heapRows; ++top) layout.rows[top] = [];
+    return {heap, row};
+  });
   for (const index of threads) {
     const thread = data.sets[0].threads[index];
     let rows = 1;
@@ -140,7 +145,8 @@ class ColumnLane {
   }
 }
 
-function threadText(thread) { return `${thread.process ? thread.process + ": " : ""}${thread.name} (thread ${thread.tid})`; }
+// A Lua state of a heap is no thread of the system: it has no number.
+function threadText(thread) { return `${thread.process ? thread.process + ": " : ""}${thread.name}${thread.tid === 0 ? "" : ` (thread ${thread.tid})`}`; }
 
 // When the last thread ends, and how long the runs of each thread are on average (µs).
 function timesOf(data) {

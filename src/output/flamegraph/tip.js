@@ -20,7 +20,7 @@ function tipOf(page, box) {
   if (frame >= 0) parts.push(element("div", {className: "where", textContent: placeOf(data.frames, frame)}));
   const note = (text) => parts.push(element("div", {className: "where", textContent: text}));
   const times = page.timesOf(box);
-  if (times > 1) note(`calls of itself are folded: up to ${count(times)} on one stack`);
+  if (times > 1) note(`${data.words.repeats} are folded: up to ${count(times)} on one stack`);
   const tell = layout.time ? timeNumbers : data.comparison ? changeNumbers : treeNumbers;
   parts.push(tell(page, box));
   if (layout.bottomUp && layout.tree(box).cut.has(layout.item[box])) note("its callers are not shown: it is less than 1 of 20,000");
@@ -63,9 +63,9 @@ function changeNumbers(page, box) {
     const both = compared(data, sums, node);
     return [title, amount(data, both.after, all), amount(data, both.before, all), changeText(data, both, all), relativeText(both)];
   };
-  const samples = ["samples", count(tree.total[columns.samples][node]), count(tree.total[columns.before][node]), "", ""];
+  const samples = [data.words.samples, count(tree.total[columns.samples][node]), count(tree.total[columns.before][node]), "", ""];
   return numbers(["", "after", "before", comparison.by === "shares" ? "points" : "change", ""],
-    [...(layout.frame[box] >= 0 && !layout.inverted?.(box) && !layout.bottomUp ? [row("own", tree.own)] : []), row("total", tree.total), samples]);
+    [...(layout.frame[box] >= 0 && !layout.inverted?.(box) && !layout.bottomUp ? [row("own", tree.own)] : []), row(data.words.total, tree.total), samples]);
 }
 
 function stateText(page, box) {

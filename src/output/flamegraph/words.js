@@ -50,8 +50,16 @@ function fitting(text, room) {
   return shorter.find((one) => one.length <= room) ?? (name === "function" ? rest : name).slice(0, room - 1) + "…";
 }
 
+// What a page calls things, by what it shows.
+const profileWords = {
+  samples: "samples", total: "total", calls: "calls", function: "function", named: "function", relations: "Callers and callees", without: "Leave its samples out", repeats: "calls of itself",
+};
+const heapWords = {
+  samples: "objects", total: "retains", calls: "holds", function: "class", named: "name", relations: "Its class", without: "Leave its bytes out", repeats: "boxes that repeat in it",
+};
+
 // For the columns samples and weight: the name of what they count, an amount in a table whose head has that name, and an amount in a sentence.
-const columnName = (data, column) => (column === data.columns.samples ? "samples" : data.unit);
+const columnName = (data, column) => (column === data.columns.samples ? data.words.samples : data.unit);
 const otherColumn = ({columns}) => columns.samples + columns.weight - columns.counted;
 function cellText(data, column, n) { return {time: duration, bytes}[columnName(data, column)]?.(n) ?? count(n); }
 function columnText(data, column, n) {

@@ -39,6 +39,10 @@ const struct Mode modes[] = {
     {"ends", NULL, busy_thread, ends_soon, 0},
     {"blocked", NULL, blocked_threads, NULL, 0},
     {"short", NULL, short_waits, NULL, 0},
+    {"exec_many", count_exec, many_threads_and_exec, NULL, 0},
+    {"urgent", watch_urgent, send_urgent, NULL, 0},
+    {"breakpoints", set_breakpoints, NULL, count_by_breakpoints, 0},
+    {"sleeps", NULL, NULL, sleeps_a_little, 0},
     {NULL, NULL, NULL, NULL, 0},
 };
 
@@ -146,6 +150,23 @@ void thread_that_execs(void) {
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, NULL);
   exec_again("exec_thread");
+}
+
+/* Lua on three threads that can all be trapped, until another one executes the program again. */
+static void unblocked_thread(void) {
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, NULL);
+  busy_thread();
+}
+
+void many_threads_and_exec(void) {
+  start_thread(unblocked_thread), start_thread(unblocked_thread);
+  pause_us(150000);
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, NULL);
+  exec_again("exec_many");
 }
 
 void maps_and_unmaps(void) {

@@ -29,11 +29,13 @@ void work(struct lua_State* L, int flush);
 
 /* modes.c: processes, threads, memory. */
 void new_threads(void), children(void), execs_from_main(void), thread_that_execs(void), busy_thread(void),
-    count_exec(void);
+    many_threads_and_exec(void), count_exec(void);
 void maps_and_unmaps(void), runs_out_of_memory(void), toggles_dumpable(void), toggles_user(void), ends_soon(void),
     blocked_threads(void), short_waits(void);
 /* signals.c */
 void watch_queue(void), queue_signals(void), start_timer(void), check_timer(void), stop_worker(void),
     be_stopped_by_parent(void), be_waited_for(void);
+/* traps.c */
+void watch_urgent(void), send_urgent(void), set_breakpoints(void), count_by_breakpoints(void), sleeps_a_little(void);
 
 #endif

@@ -1,6 +1,7 @@
-/* confine RULE... -- COMMAND: executes it under a seccomp filter (seccomp(2)). RULE: CALL=EPERM, CALL=ENOSYS; or,
-   ending the process with SIGSYS: network (sockets of any kind), internet (those that are not local), writes (into
-   files), harm (to processes: all ptrace requests except those of luaspy, writing memory, signals to others). */
+/* confine RULE... -- COMMAND: executes it under a seccomp filter (seccomp(2)). RULE: CALL=EPERM, CALL=EACCES,
+   CALL=ENOSYS; or, ending the process with SIGSYS: CALL=KILL, network (sockets of any kind), internet (those that are
+   not local), writes (into files), harm (to processes: all ptrace requests except those of luaspy, writing memory,
+   signals to others). */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -96,7 +97,9 @@ static int add_rule(const char* rule) {
   for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
     const size_t length = strlen(calls[i].name);
     if (strncmp(rule, calls[i].name, length) != 0 || rule[length] != '=') continue;
-    refuse(calls[i].call, SECCOMP_RET_ERRNO | (strcmp(rule + length + 1, "EPERM") == 0 ? EPERM : ENOSYS));
+    const char* const how = rule + length + 1;
+    const unsigned error = strcmp(how, "EPERM") == 0 ? EPERM : strcmp(how, "EACCES") == 0 ? EACCES : ENOSYS;
+    refuse(calls[i].call, strcmp(how, "KILL") == 0 ? kill : SECCOMP_RET_ERRNO | error);
     return 1;
   }
   return 0;

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Open flame graph pages in headless Chromium from files, use them, and look at what they show."""
 import argparse
-import functools
 import pathlib
 import re
 import subprocess
@@ -9,97 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from browser import Failure, browse, run_check
-from pages import Data, ROW, RUN, percent
-
-ENTER, ESCAPE, DOWN, RIGHT = "\ue007", "\ue00c", "\ue015", "\ue014"
-# Prepended to every script: the colour of the picture at a place, read from a copy, because
-# Chromium complains about reads of the canvas itself.
-HELPERS = """
-const colourAt = (x, y) => {
-  const pen = document.createElement('canvas').getContext('2d'), scale = canvas.width / canvas.clientWidth;
-  pen.drawImage(canvas, Math.floor(x * scale), Math.floor(y * scale), 1, 1, 0, 0, 1, 1);
-  return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
-};
-"""
-# Waits until the page is at rest: no frame is requested, and the picture does not change.
-SETTLED = """
-for (let last = '', now;; last = now) {
-  await new Promise(r => setTimeout(r, 30));
-  await nextFrame();
-  if ((now = canvas.toDataURL()) === last) return;
-}
-"""
-
-
-def equal(what, found, expected):
-    if found != expected:
-        raise Failure(f"{what}: {found!r} instead of {expected!r}")
-
-
-def contains(what, found, expected):
-    if expected not in found:
-        raise Failure(f"{what}: {expected!r} is not in {found!r}")
-
-
-class Page:
-    """A page in the browser."""
-
-    def __init__(self, browser, folder, name, address=""):
-        self.browser = browser
-        self.file = folder / f"{name}.html"
-        self.open(address)
-
-    def open(self, address=""):
-        self.browser.call("POST", "/url", {"url": "about:blank"})   # otherwise another address would only navigate within the page
-        self.browser.call("POST", "/url", {"url": self.file.as_uri() + address})
-        self.script("await until(() => performance.getEntriesByName('drawn').length)")
-
-    @functools.cached_property
-    def data(self):
-        return Data(self.file)
-
-    def script(self, text, *arguments):
-        return self.browser.run(text, *arguments)
-
-    def text(self, selector):
-        return self.script("return document.querySelector(arguments[0]).textContent", selector)
-
-    def texts(self, selector):
-        return self.script("return all(arguments[0]).map(e => e.textContent)", selector)
-
-    def click(self, selector):
-        self.script("document.querySelector(arguments[0]).click()", selector)
-
-    def choose(self, id, value):
-        self.script("const e = document.getElementById(arguments[0]); e.value = arguments[1]; e.dispatchEvent(new Event('change'))", id, value)
-
-    def keys(self, selector, keys):
-        element = self.browser.call("POST", "/element", {"using": "css selector", "value": selector})
-        self.browser.call("POST", f"/element/{next(iter(element.values()))}/value", {"text": keys})
-
-    def settle(self):
-        self.script(SETTLED)
-
-    def pointer(self, x, y, *actions):
-        self.browser.call("POST", "/actions", {"actions": [{
-            "type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
-            "actions": [{"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)}] + [{"type": a, "button": 0} for a in actions]}]})
-
-    def point(self, path, *actions, before=False):
-        """Moves the pointer to the middle of a box of the left-heavy view, which is not zoomed; presses and releases it as in `actions`."""
-        begin, end, row = self.data.left_heavy(path, before)
-        left, top, width = self.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
-        self.pointer(left + width * (begin + end) / 2, top + ROW * (row + 0.5), *actions)
-
-    def colour(self, path):
-        """The colour of the box, near its right end, where it has no text."""
-        begin, end, row = self.data.left_heavy(path)
-        return self.script("return colourAt(canvas.clientWidth * arguments[0] - 4, arguments[1])", end, ROW * (row + 0.3))
-
-    def quiet(self):
-        lines = self.browser.call("POST", "/se/log", {"type": "browser"})
-        if lines:
-            raise Failure(f"{self.file.name}: on the console: {lines[0]['message']}")
+from pages import DOWN, ENTER, ESCAPE, HELPERS, RIGHT, ROW, RUN, STRIP, Page, contains, equal, percent
 
 
 def check_first_sight(page, pictures):
@@ -193,9 +102,11 @@ def check_views(page, pictures):
     # The second thread sleeps in its first sample, from 10 to 20 ms of 40; its lane begins behind the first one's.
     depth = max(len(page.data.stacks[n]) for n in page.data.json["sets"][0]["threads"][0]["runs"][::RUN])
     left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
-    page.pointer(left + width * 15 / 40, top + 22 + ROW * (depth + 2 + 2.5))
+    heaps = STRIP * len(page.data.json["sets"][0]["heaps"])
+    page.pointer(left + width * 15 / 40, top + 22 + ROW * (heaps + depth + 2 + 2.5))
     equal("in the order of time", page.text("#detail"), "[epoll_wait]: 1 samples, 10 ms, from 10 ms")
     contains("tip", page.text("#tip"), "total116.7 %50.0 %10 ms")
+    check_heaps(page, (left, top, width))
     page.choose("thread", "1")
     page.keys("body", "1")
     page.point(())
@@ -211,6 +122,37 @@ def check_views(page, pictures):
     equal("dark", (light, dark, max(corner) < 64), ("rgb(255, 255, 255)", "rgb(20, 23, 27)", True))
     page.browser.screenshot(pictures / "dark.png")
     page.click("#theme")
+
+
+def check_heaps(page, place):
+    """Two heaps, from 10 and from 20 ms on of 40, above the threads."""
+    left, top, width = place
+
+    def at(ms, strip, row):
+        return left + width * ms / 40, top + 22 + ROW * (STRIP * strip + row)
+    for ms, strip, text in ((15, 0, "Lua heap: 39.1 KiB at 15 ms; collector: pause, at least 0 cycles by then"), (35, 0, "Lua heap: 117.2 KiB at 35 ms; collector: sweeping, at least 1 cycle by then"),
+                            (30, 1, "Lua heap 2: 2.9 MiB at 30 ms; collector: pause, at least 0 cycles by then")):
+        page.pointer(*at(ms, strip, 1.5))
+        equal(f"heap {strip + 1} at {ms} ms", (page.text("#detail"), page.text("#tip")), (text, text))
+        equal("the tip is seen", page.script("return document.getElementById('tip').hidden"), False)
+    page.pointer(*at(15, 1, 1.5))   # before its first value
+    equal("a heap that is not known yet", page.script("return document.getElementById('tip').hidden"), True)
+    page.settle()
+    # The curve: the first heap has a third of its height from 10 ms on, all of it from 31 ms on.
+    colours = [page.script("return colourAt(arguments[0], arguments[1])", width * ms / 40, 22 + ROW * row) for ms, row in ((5, 2.8), (15, 1.3), (15, 2.8), (35, 1.3), (35, 2.8))]
+    empty, known = colours[0], colours[2]
+    equal("the curve", [colour == known for colour in colours], [False, False, True, True, True])
+    equal("above the curve", colours[1], empty)
+
+
+def check_together(page):
+    page.keys("body", "2")
+    [heap] = page.data.json["sets"][0]["heaps"]
+    left, top, width = page.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+    page.pointer(left + width * 0.75, top + 22 + ROW * 1.5)
+    equal("six heaps", page.text("#detail"), "Lua heap, 6 states together: 6.0 MiB at 4.50 s; collector: marking, at least 0 cycles by then")
+    page.pointer(left + width * 0.25, top + 22 + ROW * (STRIP + 1.5))
+    contains("the thread below it", page.text("#detail"), "main chunk (heaps.lua): 600 samples")
 
 
 def check_folding(page, pictures):
@@ -511,6 +453,9 @@ def check(args):
         page = Page(browser, work, "busy")
         check_range(page, work)
         page.quiet()
+        page = Page(browser, work, "heaps")
+        check_together(page)
+        page.quiet()
         page = Page(browser, work, "parts")
         check_modes(page)
         page.quiet()
@@ -541,6 +486,10 @@ def check(args):
         page.quiet()
         page = Page(browser, work, "objects")
         check_weights(page, {"fact": "6,226 objects", "own": "5,405", "total": "5,406", "told": "5,406 objects", "collector": 2000, "thread": 125})
+        page.quiet()
+        page = Page(browser, work, "instant")
+        equal("legend of bytes", page.texts("#legend li span:nth-child(2)"), ["no function"])
+        equal("no duration", bool(re.search(r"Recorded[-0-9: ]+ UTC, by luaspy", page.text("#facts"))), True)
         page.quiet()
         for name in ("diff-bytes", "diff-bytes-measured"):
             check_grown(Page(browser, work, name), name.endswith("measured"))

@@ -1,10 +1,107 @@
-"""What a flame graph page must show, computed from its data independently of the page's own code."""
+"""Flame graph pages in a browser, and what they must show, computed from their data independently of the page's own code."""
 import collections
+import functools
 import json
+import pathlib
 import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from browser import Failure
 
 ROW = 20     # pixels, as in graph.js
 RUN = 5      # numbers of a run
+STRIP = 3    # rows of a heap, as in heaps.js
+
+ENTER, ESCAPE, DOWN, RIGHT, HOME = "\ue007", "\ue00c", "\ue015", "\ue014", "\ue011"
+# Prepended to every script: the colour of the picture at a place, read from a copy, because
+# Chromium complains about reads of the canvas itself.
+HELPERS = """
+const colourAt = (x, y) => {
+  const pen = document.createElement('canvas').getContext('2d'), scale = canvas.width / canvas.clientWidth;
+  pen.drawImage(canvas, Math.floor(x * scale), Math.floor(y * scale), 1, 1, 0, 0, 1, 1);
+  return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+};
+"""
+# Waits until the page is at rest: no frame is requested, and the picture does not change.
+SETTLED = """
+for (let last = '', now;; last = now) {
+  await new Promise(r => setTimeout(r, 30));
+  await nextFrame();
+  if ((now = canvas.toDataURL()) === last) return;
+}
+"""
+
+
+def equal(what, found, expected):
+    if found != expected:
+        raise Failure(f"{what}: {found!r} instead of {expected!r}")
+
+
+def contains(what, found, expected):
+    if expected not in found:
+        raise Failure(f"{what}: {expected!r} is not in {found!r}")
+
+
+class Page:
+    """A page in the browser."""
+
+    def __init__(self, browser, folder, name, address=""):
+        self.browser = browser
+        self.file = folder / f"{name}.html"
+        self.open(address)
+
+    def open(self, address=""):
+        self.browser.call("POST", "/url", {"url": "about:blank"})   # otherwise another address would only navigate within the page
+        self.browser.call("POST", "/url", {"url": self.file.as_uri() + address})
+        self.script("await until(() => performance.getEntriesByName('drawn').length)")
+
+    @functools.cached_property
+    def data(self):
+        return Data(self.file)
+
+    def script(self, text, *arguments):
+        return self.browser.run(text, *arguments)
+
+    def text(self, selector):
+        return self.script("return document.querySelector(arguments[0]).textContent", selector)
+
+    def texts(self, selector):
+        return self.script("return all(arguments[0]).map(e => e.textContent)", selector)
+
+    def click(self, selector):
+        self.script("document.querySelector(arguments[0]).click()", selector)
+
+    def choose(self, id, value):
+        self.script("const e = document.getElementById(arguments[0]); e.value = arguments[1]; e.dispatchEvent(new Event('change'))", id, value)
+
+    def keys(self, selector, keys):
+        element = self.browser.call("POST", "/element", {"using": "css selector", "value": selector})
+        self.browser.call("POST", f"/element/{next(iter(element.values()))}/value", {"text": keys})
+
+    def settle(self):
+        self.script(SETTLED)
+
+    def pointer(self, x, y, *actions):
+        self.browser.call("POST", "/actions", {"actions": [{
+            "type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
+            "actions": [{"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)}] + [{"type": a, "button": 0} for a in actions]}]})
+
+    def point(self, path, *actions, before=False):
+        """Moves the pointer to the middle of a box of the left-heavy view, which is not zoomed; presses and releases it as in `actions`."""
+        begin, end, row = self.data.left_heavy(path, before)
+        left, top, width = self.script("const b = canvas.getBoundingClientRect(); return [b.left, b.top, b.width]")
+        self.pointer(left + width * (begin + end) / 2, top + ROW * (row + 0.5), *actions)
+
+    def colour(self, path):
+        """The colour of the box, near its right end, where it has no text."""
+        begin, end, row = self.data.left_heavy(path)
+        return self.script("return colourAt(canvas.clientWidth * arguments[0] - 4, arguments[1])", end, ROW * (row + 0.3))
+
+    def quiet(self):
+        lines = self.browser.call("POST", "/se/log", {"type": "browser"})
+        if lines:
+            raise Failure(f"{self.file.name}: on the console: {lines[0]['message']}")
 
 
 class Data:

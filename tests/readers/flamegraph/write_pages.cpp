@@ -115,6 +115,17 @@ Profile busy() {
   return std::move(writing.profile);
 }
 
+// 6 s, and six Lua heaps of 1 MiB each, from the first samples on.
+Profile heaps() {
+  Writing writing("heaps.lua");
+  writing.add({lua("main chunk", "heaps.lua", 0)}, 600);
+  for (unsigned state = 0; state < 6; ++state) {
+    writing.profile.heaps.add_state({1, 0x1000 * (state + 1)});
+    writing.profile.heaps.add((state + 1) * 10'000'000, {state, 1 << 20, CollectorPhase::marking, false});
+  }
+  return std::move(writing.profile);
+}
+
 // Names that would have an effect if they were interpreted as markup or script.
 Profile hostile() {
   constexpr std::string_view names[] = {"<img src=x onerror=\"window.owned=1\">",
@@ -185,6 +196,15 @@ Profile grown(bool after) {
   return std::move(writing.profile);
 }
 
+// What is of an instant, as a heap is.
+Profile instant() {
+  Writing writing("instant.lua", Unit::bytes);
+  writing.add({marker("package.loaded"), marker("cache")}, 3);
+  About& about = writing.profile.about;
+  about.duration_ns = 0, about.rate = 0, about.complete = true;
+  return std::move(writing.profile);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -199,10 +219,12 @@ int main(int count, char** arguments) {
   write("hostile", hostile());
   write("deep", deep());
   write("busy", busy());
+  write("heaps", heaps());
   write("parts", parts());
   write("large", large());
   write("bytes", sample_profile(Unit::bytes));
   write("objects", sample_profile(Unit::objects));
+  write("instant", instant());
   const auto write_diff = [&](const char* name, const Profile& before, const Profile& after, Compared compared,
                               double least_difference = 0, double least_ratio = 0) {
     std::ofstream file(fmt::format("{}/{}.html", folder, name), std::ios::binary);

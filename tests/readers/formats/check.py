@@ -158,13 +158,22 @@ def check_callgrind(path, facts, annotate):
 
 # ---------------------------------------------------------------- chrometrace
 
+def heaps_of(facts):
+    """Times (ns) and bytes, by process and name."""
+    return {(heap["pid"], heap["name"]): [tuple(value) for value in heap["values"]] for heap in facts["heaps"]}
+
+
 def check_chrometrace(path, facts):
     trace = json.loads(path.read_text())
-    tracks, names, processes = collections.defaultdict(list), {}, {}
+    tracks, names, processes, counters = collections.defaultdict(list), {}, {}, collections.defaultdict(list)
     for event in trace["traceEvents"]:
         place = event["pid"], event["tid"]
         if event["ph"] == "M":
             (names if event["name"] == "thread_name" else processes if event["name"] == "process_name" else {})[place] = event["args"].get("name")
+            continue
+        if event["ph"] == "C":
+            [[unit, value]] = event["args"].items()
+            counters[event["pid"], event["name"], unit].append((round(event["ts"] * 1000), value))
             continue
         tracks[place].append(event)
     equal({pid for pid, _ in processes}, {pid for pid, _ in names}, "processes with a name")
@@ -190,6 +199,9 @@ def check_chrometrace(path, facts):
     equal(dict(times.costs), costs(facts, "json", "own_weight", "total_weight"), "times")
     equal(sum(states.values()), facts["weight"], "times of states")
     equal(set(states), set(facts["states"]), "states")
+    equal({(pid, name): values for (pid, name, unit), values in counters.items() if unit == "bytes"}, heaps_of(facts), "heaps")
+    equal({(pid, name): values[-1][1] for (pid, name, unit), values in counters.items() if unit == "at least"},
+          {(heap["pid"], heap["name"] + ": collector cycles"): heap["cycles"] for heap in facts["heaps"]}, "cycles")
     equal(sorted(names.values()), sorted(f"{thread['name']} ({thread['tid']}){end}" for thread in facts["threads"] for end in ("", ": state")), "tracks")
 
 
@@ -262,6 +274,16 @@ def check_firefox(path, facts):
     equal(dict(sums.costs), {(function["name"], function["file"], function["line_defined"]): (function["own" if of_time else "own_weight"], function["total" if of_time else "total_weight"])
                              for function in facts["functions"]}, "costs")
     equal(threads, {(thread["name"], thread["tid"], str(thread["pid"])): thread["samples" if of_time else "weight"] for thread in facts["threads"]}, "threads")
+    heaps = {}
+    for counter in profile.get("counters", []):   # RawCounter in src/types/profile.ts
+        equal(set(counter), {"name", "category", "description", "color", "pid", "mainThreadIndex", "samples"}, "fields of a counter")
+        equal(set(counter["samples"]), {"time", "count", "length"}, "columns of a counter")
+        assert counter["category"] == "Memory" and counter["color"] in ("blue", "green", "grey", "ink", "magenta", "orange", "purple", "red", "teal", "yellow")
+        equal(profile["threads"][counter["mainThreadIndex"]]["pid"], counter["pid"], "process of a counter's thread")
+        times, counts = counter["samples"]["time"], counter["samples"]["count"]
+        equal((len(times), len(counts)), (counter["samples"]["length"],) * 2, "length of a counter")
+        heaps[int(counter["pid"]), counter["name"]] = [(round(at * 10**6), sum(counts[:i + 1])) for i, at in enumerate(times)]
+    equal(heaps, heaps_of(facts), "heaps")
     if not of_time:
         return   # these have no length, and samples determine the categories
     assert abs(total_ns - facts["weight"]) <= facts["weight"] * 1e-9, (total_ns, facts["weight"])

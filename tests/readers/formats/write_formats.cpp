@@ -75,6 +75,8 @@ Profile busy_profile(int samples) {
     }
     known.push_back(std::move(stack));
   }
+  for (const int pid : {7, 9}) profile.heaps.add_state({pid, 0x1000});
+  std::int64_t heap = 1'000'000;
   Sample sample;
   for (int i = 0; i < samples; ++i) {
     if (dice(3) != 0) sample.stack = known[dice(static_cast<unsigned>(known.size()))];
@@ -83,6 +85,9 @@ Profile busy_profile(int samples) {
     const std::int64_t weight = 900'000 + dice(200'000);
     at += weight + (dice(20) == 0 ? 1'000'001 : 0);
     profile.add(threads[dice(100) == 0 ? 1 : dice(50) == 0 ? 2 : 0], {at, weight}, sample);
+    const bool collected = dice(100) == 0;
+    heap = collected ? heap / 2 : heap + dice(20'000);
+    profile.heaps.add(at, {dice(2), heap, CollectorPhase::marking, collected});
   }
   profile.about.duration_ns = at;
   profile.add_loss(Loss::late, 3);
@@ -143,7 +148,19 @@ nlohmann::json facts(const Profile& profile) {
     if (counted[i].own != expected.own || counted[i].total != expected.total)
       throw std::logic_error("costs() counts otherwise");
   }
+  nlohmann::json heaps = nlohmann::json::array();
+  std::map<int, int> of_process;
+  for (const HeapTracks::Of& heap : profile.heaps.states()) {
+    nlohmann::json values = nlohmann::json::array();
+    heap.track.for_each_value([&](std::int64_t at_ns, std::int64_t bytes) { values.push_back({at_ns, bytes}); });
+    const int number = ++of_process[heap.state.pid];
+    heaps.push_back({{"pid", heap.state.pid},
+                     {"name", number == 1 ? "Lua heap" : fmt::format("Lua heap {}", number)},
+                     {"values", values},
+                     {"cycles", heap.track.points().back().cycles}});
+  }
   nlohmann::json json = {{"samples", profile.samples()},
+                         {"heaps", heaps},
                          {"weight", profile.weight()},
                          {"unit", name(profile.about.unit)},
                          {"threads", threads},

@@ -27,6 +27,26 @@ grep -q 'inner (shop.lua:~3)' "$folder/first"
 grep -q 'work (app/main.lua:12) 3$' "$folder/time"
 grep -q 'work (app/main.lua:12) 1558291$' "$folder/bytes"
 
+# The heaps, as chrometrace has them.
+"$luaspy" report "$golden/sample.luaspy" -f chrometrace -o - | "$python" -c '
+import json, sys
+events = [event for event in json.load(sys.stdin)["traceEvents"] if event["ph"] == "C"]
+names, sizes, cycles = [], [], {}
+for event in events:
+    [[unit, value]] = event["args"].items()
+    if unit == "bytes":
+        names += [event["name"]] if event["name"] not in names else []
+        sizes.append((event["pid"], names.index(event["name"]), round(event["ts"] * 1000), value, event["name"]))
+    else:
+        cycles.setdefault(event["name"].split(":")[0], []).append((round(event["ts"] * 1000), value))
+for pid, state, at, size, name in sizes:
+    seen = [value for time, value in cycles[name] if time <= at]
+    print(f"{pid} {state} {at} ns: {size} bytes, {seen[-1]} cycles")
+' | sort > "$folder/heaps"
+"$python" "$here/read.py" "$golden/sample.luaspy" heaps | sort > "$folder/heaps.expected"
+cmp "$folder/heaps" "$folder/heaps.expected"
+[ "$(wc -l < "$folder/heaps")" = 5 ]
+
 # What report prints for bytes, and what it refuses.
 "$luaspy" report "$golden/sample.bytes.luaspy" > "$folder/report"
 grep -q '4.0 MiB in 6 samples of 2 threads' "$folder/report"

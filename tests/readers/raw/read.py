@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads a raw recording of version 1 or 2 as described in docs/raw-format.md, and prints it folded, with lines: with numbers of samples, or with their
-weights if these are not times. check.sh compares the result with luaspy's."""
+weights if these are not times. With a second argument, `heaps`, it prints the sizes of heaps instead. check.sh compares the results with luaspy's."""
 import sys
 import zlib
 
@@ -11,10 +11,11 @@ class Reader:
     def __init__(self):
         self.strings, self.frames, self.threads, self.stacks = [], [], [], [()]
         self.counts, self.weights, self.about = {}, {}, {}   # counts, weights: by stack
-        self.weight, self.unit = 0, None
+        self.weight, self.unit, self.at = 0, None, 0
+        self.states, self.sizes, self.cycles, self.heaps = [], [], [], []   # heaps: lines
 
     def record(self, kind, body):
-        fields = numbers(body) if 3 <= kind <= 10 else []
+        fields = numbers(body) if 3 <= kind <= 10 or kind in (12, 13) else []
         if kind == 1:
             key, rest = text(body)
             self.about[key] = text(rest)[0]
@@ -33,7 +34,18 @@ class Reader:
             self.stacks.append(self.stacks[fields[0]] + (fields[1],))
         elif kind == 5:
             self.threads.append(fields)
+        elif kind == 12:
+            self.states.append(fields)
+            self.sizes.append(0)
+            self.cycles.append(0)
+        elif kind == 13:
+            state, flags, change = fields
+            self.sizes[state] += -change if flags & 16 else change
+            self.cycles[state] += 1 if flags & 8 else 0
+            assert flags & 7 <= 4 and 0 <= self.sizes[state] <= 2**47
+            self.heaps.append(f"{self.states[state][0]} {state} {self.at} ns: {self.sizes[state]} bytes, {self.cycles[state]} cycles")
         elif kind == 6:
+            self.at += fields[0]
             self.weight = fields[1] if len(fields) > 1 else fields[0]
         elif kind == 7 and fields[1] & 8 == 0:
             assert self.unit, "a sample before the unit"
@@ -135,6 +147,9 @@ def main():
     reader = Reader()
     with open(sys.argv[1], "rb") as file:
         reader.file(file.read())
+    if sys.argv[2:] == ["heaps"]:
+        print("\n".join(sorted(reader.heaps)))
+        return
     reader.settle()
     lines = {}
     for stack, count in (reader.counts if reader.unit == "nanoseconds" else reader.weights).items():

@@ -77,4 +77,34 @@ TEST_CASE("no time of the beginning is beyond a date", "[unit]") {
   }
 }
 
+TEST_CASE("heaps that make no sense end the recording", "[unit]") {
+  const auto numbers = [](std::initializer_list<std::uint64_t> fields) {
+    std::string body;
+    for (const std::uint64_t field : fields) put_varint(body, field);
+    return body;
+  };
+  const auto state = [&](std::uint64_t pid) { return raw_record(raw::state, numbers({pid, 0x1000})); };
+  const auto heap = [&](std::uint64_t number, std::uint64_t flags, std::uint64_t change) {
+    return raw_record(raw::heap, numbers({number, flags, change}));
+  };
+  const std::string begin = unit() + raw_record(raw::about, raw_text("complete") + raw_text("1")) + state(1);
+  const std::uint64_t most = HeapReading::most_bytes;
+  const std::string last_phase = heap(0, 4, 0);
+  for (const std::string& good :
+       {heap(0, 0, most), heap(0, 0, 7) + heap(0, raw::has_shrunk, 7), last_phase, state(2) + heap(1, 0, 1)}) {
+    const Result<Profile> profile = read(begin + good);
+    REQUIRE(profile);
+    CHECK(profile->about.complete);
+    CHECK(!profile->heaps.empty());
+  }
+  std::string many;
+  for (std::size_t i = 0; i < HeapChanges::most_states; ++i) many += state(i);
+  for (const std::string& bad : {heap(1, 0, 1), heap(0, 5, 0), heap(0, 0, most + 1), heap(0, raw::has_shrunk, 1),
+                                 heap(0, 0, most) + heap(0, 0, 1), many, raw_record(raw::heap, numbers({0, 0}))}) {
+    const Result<Profile> profile = read(begin + bad);
+    REQUIRE(profile);
+    CHECK(!profile->about.complete);
+  }
+}
+
 }  // namespace luaspy

@@ -81,6 +81,20 @@ inline constexpr Layout lua51 = {
     .udata_metatable = 16,
     .udata_memory = 40,
     .L_gt = 120,
+    .heap = {.G_strt_hash = 0,
+             .G_strt_size = 12,
+             .G_tmudata = 80,
+             .G_buffsize = 104,
+             .G_mt = 224,
+             .G_tmname = 296,
+             .global_size = 616,
+             .thread_size = 184,
+             .L_openupval = 152,
+             .table_size = 64,
+             .upvalue_size = 40,
+             .fixed_bit = 0x20,
+             .udata_len = 32,
+             .udata_user_value = 24},
 };
 
 }  // namespace luaspy::layout_rows

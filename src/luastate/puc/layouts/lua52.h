@@ -84,6 +84,21 @@ inline constexpr Layout lua52 = {
     .upval_v = 16,
     .udata_metatable = 16,
     .udata_memory = 40,
+    .heap = {.G_strt_hash = 48,
+             .G_strt_size = 60,
+             .G_finobj = 104,
+             .G_tobefnz = 168,
+             .G_buffsize = 232,
+             .G_mt = 424,
+             .G_tmname = 288,
+             .global_size = 704,
+             .thread_size = 208,
+             .L_openupval = 96,
+             .table_size = 56,
+             .upvalue_size = 40,
+             .fixed_bit = 0x20,
+             .udata_len = 32,
+             .udata_user_value = 24},
 };
 
 inline constexpr Layout lua520 = [] {
@@ -92,6 +107,8 @@ inline constexpr Layout lua520 = [] {
   row.first_patch = row.last_patch = 0;
   row.G_mainthread = 240, row.G_registry = 56, row.G_gcstate = 73;
   row.ci_base = 40, row.ci_savedpc = 48;
+  row.heap.G_strt_hash = 40, row.heap.G_strt_size = 52, row.heap.G_finobj = 88, row.heap.G_tobefnz = 144;
+  row.heap.G_buffsize = 208, row.heap.G_tmname = 264, row.heap.G_mt = 400, row.heap.global_size = 680;
   row.G_allgc = 80, row.G_currentwhite = 72, row.G_gckind = 74, row.ci_extra = 64;  // extra in CallInfo.u.c
   return row;
 }();

@@ -86,6 +86,21 @@ inline constexpr Layout lua53 = {
     .upval_v = 0,
     .udata_metatable = 16,
     .udata_memory = 40,
+    .heap = {.G_strt_hash = 48,
+             .G_strt_size = 60,
+             .G_finobj = 104,
+             .G_tobefnz = 152,
+             .G_fixedgc = 160,
+             .G_mt = 416,
+             .G_tmname = 224,
+             .global_size = 1552,
+             .thread_size = 216,
+             .L_openupval = 64,
+             .table_size = 56,
+             .upvalue_size = 32,
+             .udata_len = 24,
+             .udata_user_value = 32,
+             .udata_user_tag = 10},
 };
 
 inline constexpr Layout lua532 = [] {
@@ -104,6 +119,7 @@ inline constexpr Layout lua531 = [] {
   row.first_patch = row.last_patch = 1;
   row.L_status = 10;
   row.G_mainthread = 224;
+  row.heap.G_buffsize = 192, row.heap.G_tmname = 248, row.heap.G_mt = 440, row.heap.global_size = 1744;
   row.status.fresh = 0, row.status.reentry = 0x08;
   return row;
 }();
@@ -114,6 +130,7 @@ inline constexpr Layout lua530 = [] {
   row.first_patch = row.last_patch = 0;
   row.string_form = StringForm::length_word;
   row.string_shrlen = no_field, row.string_data = 32;
+  row.heap.global_size = 728;
   return row;
 }();
 

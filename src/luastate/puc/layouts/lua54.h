@@ -91,6 +91,19 @@ inline constexpr Layout lua54 = {
     .udata_nuvalue = 10,
     .udata_uv = 40,
     .ci_nextraargs = 44,
+    .heap = {.G_strt_hash = 48,
+             .G_strt_size = 60,
+             .G_finobj = 128,
+             .G_tobefnz = 176,
+             .G_fixedgc = 184,
+             .G_mt = 480,
+             .G_tmname = 280,
+             .global_size = 1624,
+             .thread_size = 208,
+             .L_openupval = 56,
+             .table_size = 56,
+             .upvalue_size = 40,
+             .udata_len = 16},
 };
 
 inline constexpr Layout lua542 = [] {
@@ -99,6 +112,7 @@ inline constexpr Layout lua542 = [] {
   row.first_patch = row.last_patch = 2;
   row.L_size = 192, row.L_errorJmp = 80, row.L_base_ci = 88;
   row.L_hookmask = 184;
+  row.heap.thread_size = 200, row.heap.global_size = 1616;
   return row;
 }();
 
@@ -119,6 +133,7 @@ inline constexpr Layout lua540 = [] {
   row.L_size = 200, row.L_stack_last = 48, row.L_stack = 56, row.L_errorJmp = 88, row.L_base_ci = 96;
   row.G_mainthread = 256;
   row.L_hookmask = 192;
+  row.heap.G_tmname = 272, row.heap.G_mt = 472, row.heap.thread_size = 208, row.heap.L_openupval = 64;
   return row;
 }();
 

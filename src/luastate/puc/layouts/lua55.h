@@ -93,6 +93,21 @@ inline constexpr Layout lua55 = {
     .udata_uv = 48,
     .ci_nextraargs = 44,
     .has_varargs = 1,
+    .heap = {.G_strt_hash = 48,
+             .G_strt_size = 60,
+             .G_finobj = 128,
+             .G_tobefnz = 176,
+             .G_fixedgc = 184,
+             .G_mt = 472,
+             .G_tmname = 272,
+             .global_size = 1624,
+             .thread_size = 216,
+             .L_openupval = 56,
+             .table_size = 48,
+             .upvalue_size = 40,
+             .udata_len = 16,
+             .long_string_data = 32,
+             .lastfree_log2 = 3},
 };
 
 }  // namespace luaspy::layout_rows

@@ -1,0 +1,32 @@
+#pragma once
+// luaspy alloc: who allocates.
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "profile/shape.h"
+#include "sampling/session.h"
+
+namespace luaspy {
+
+struct AllocOptions {
+  TargetOptions target;
+  std::optional<double> duration;  // s
+  double max_cost = 3;             // % of the program's time
+  std::string output;              // "": none is written
+  std::string format;
+  Unit unit = Unit::bytes;  // of the file
+  Shape shape;
+  bool live = false;          // also what is still in use at the end; the file has only that
+  bool threads = false;       // folded, svg: a root frame for each thread
+  bool types = false;         // an innermost frame for what is allocated
+  bool subprocesses = false;  // the target's descendants that run Lua, too
+};
+
+// Samples allocations until the target ends, the duration is over, or a signal asks luaspy to end.
+// Prints who allocates, and writes a profile if there is an output. Returns the exit status: 0, or
+// that of a launched command.
+Result<int> alloc(const AllocOptions& options);
+
+}  // namespace luaspy

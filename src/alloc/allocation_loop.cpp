@@ -1,0 +1,353 @@
+#include "alloc/allocation_loop.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "alloc/bursts.h"
+#include "attach/own_cpu.h"
+#include "attach/refusal.h"
+#include "system/signals.h"
+
+namespace luaspy {
+namespace {
+
+using Clock = system::Clock;
+using system::to_ns;
+using namespace std::chrono_literals;
+
+}  // namespace
+
+// What lasts from one run to the next.
+struct AllocationLoop::Kept {
+  Kept(Family& of, const AllocationLoopOptions& its, AllocationSink& into, AllocationCounts& count,
+       Clock::time_point since)
+      : family(of), sink(into), counts(count), began(since), bursts(its.max_cost), random(bursts.seed()) {}
+
+  Family& family;
+  AllocationSink& sink;
+  AllocationCounts& counts;
+  const Clock::time_point began;
+  BurstState bursts;
+  std::mt19937_64 random;
+  std::vector<std::unique_ptr<Allocator>> allocators;
+  Clock::time_point search_at{};
+  bool hopeless = false;  // nothing can be trapped
+  bool knew_any = false;  // any Lua
+  double passed = 0, passed_then = 0;
+  double rate = 0;  // bytes a second, lately
+};
+
+// One run.
+class AllocationLoop::Loop {
+ public:
+  Loop(Kept& kept, Clock::time_point until)
+      : kept_(kept),
+        family_(kept.family),
+        sink_(kept.sink),
+        counts_(kept.counts),
+        random_(kept.random),
+        start_(kept.began),
+        until_(until),
+        before_ns_(kept.counts.duration_ns),
+        allocators_(kept.allocators),
+        bursts_(kept.bursts, kept.sink, kept.counts,
+                {kept.began, [this] { return is_over(); }, [this] { return allocators_.size() == 1; },
+                 [this](Session& session, const std::shared_ptr<Thread>& thread, const Activation& active) {
+                   learn(session, thread, active);
+                 }}),
+        search_at_(kept.search_at),
+        passed_(kept.passed),
+        passed_then_(kept.passed_then),
+        rate_(kept.rate) {
+    counts_.shares_cpu = usable_.size() == 1;
+  }
+
+  void run() {
+    come_at_once();
+    for (const auto& allocator : allocators_) {
+      allocator->probed = {};  // nothing is known of the pause
+      allocator->switches = allocator->thread->voluntary_switches();
+      (void)bursts_.prepare(*allocator);
+    }
+    while (!is_over()) {
+      const Clock::time_point now = Clock::now();
+      if (now >= tend_at_) tend(now);
+      bursts_.rest(now + pause());
+      for (std::size_t i = 0; i < allocators_.size(); ++i) {
+        visit(*allocators_[i]);
+        look_at(*allocators_[i]);  // afterwards: it may take longer than a burst can wait
+      }
+      std::erase_if(allocators_, [](const auto& allocator) { return allocator->gone; });
+    }
+    counts_.duration_ns = duration_ns(Clock::now());
+    sink_.look(counts());
+  }
+
+  static bool has_ended(const Kept& kept) {
+    return kept.counts.target_ended || system::end_requested() != 0 || kept.hopeless;
+  }
+
+ private:
+  bool is_over() const { return has_ended(kept_) || Clock::now() >= until_; }
+  // Of all runs.
+  std::int64_t duration_ns(Clock::time_point now) const { return before_ns_ + to_ns(now - run_start_); }
+
+  // A thread can be refused for a moment: the C library blocks all signals while it makes a process.
+  bool nothing_is_allowed() const {
+    constexpr Clock::duration a_moment = 300ms;
+    return counts_.refused && counts_.bursts == 0 && Clock::now() - kept_.bursts.refused_at > a_moment &&
+           (!allocators_.empty() || !kept_.knew_any) && std::ranges::all_of(allocators_, [&](const auto& each) {
+             return kept_.bursts.refused_threads.contains(each->thread->tid());
+           });
+  }
+
+  // Until the next probe: random, so that no program is in step.
+  Clock::duration pause() {
+    constexpr double mean_ns = 400e3, most = 5;
+    return std::chrono::nanoseconds(
+        static_cast<std::int64_t>(mean_ns * std::min(std::exponential_distribution<double>()(random_), most)));
+  }
+
+  const AllocationCounts& counts() {
+    counts_.trapped = kept_.bursts.pace.trapped();
+    counts_.spent_ns = kept_.bursts.pace.spent_ns();
+    counts_.calls_a_burst = kept_.bursts.pace.calls();
+    return counts_;
+  }
+
+  // What need not be done at each probe.
+  void tend(Clock::time_point now) {
+    constexpr Clock::duration often = 50ms, seldom = 1s;
+    const bool knows_any = !allocators_.empty();
+    tend_at_ = now + often;
+    // A thread in exec does not stop, and changes its number: a wait for it ends only by signals.
+    bursts_.alarm().set(now + often, often);
+    family_.update();
+    const bool searches = now >= search_at_;
+    if (searches) {
+      for (const auto& session : family_.sessions()) search(*session);
+      search_at_ = Clock::now() + (knows_any ? seldom : often);
+    }
+    for (const auto& session : family_.sessions()) session->sampler().settle();
+    bursts_.let_go_pending();
+    for (const pid_t tid : kept_.bursts.reaper.settle([&](pid_t each) { return is_traced(each); })) bursts_.forget(tid);
+    bursts_.alarm().clear();
+    if (family_.ended()) counts_.target_ended = true;
+    std::erase_if(kept_.bursts.traps, [&](const auto& trap) {
+      return std::ranges::none_of(allocators_,
+                                  [&](const auto& each) { return each->thread->tid() == trap.first.first; });
+    });
+    keep_off();
+    for (const auto& allocator : allocators_) watch_sleep(*allocator, searches);
+    kept_.hopeless = nothing_is_allowed();
+    set_pace(now);
+    counts_.duration_ns = duration_ns(now);
+    sink_.look(counts());
+  }
+
+  bool is_traced(pid_t tid) const {
+    return bursts_.traces(tid) || bursts_.has_pending(tid) ||
+           std::ranges::any_of(family_.sessions(),
+                               [&](const auto& session) { return session->target().tracer().has_pending(tid); });
+  }
+
+  // Which Lua runs in which thread: a look at each thread.
+  void search(Session& session) {
+    for (const auto& thread : std::vector(session.target().process().threads())) {
+      if (bursts_.traces(thread->tid())) continue;
+      kept_.bursts.reaper.watch(thread->tid(), session.target().process().pid());
+      // One that waits now may allocate later.
+      const std::optional<Sample> sample = session.sampler().sample(*thread, true);
+      if (sample && sample->loss == Loss::refused)
+        bursts_.note_refusal(thread->tid(), explain_no_stop(session.target().process().pid()));
+      if (!sample || sample->loss != Loss::none || sample->again) continue;
+      for (const Activation& active : session.sampler().reader().active()) learn(session, thread, active);
+    }
+  }
+
+  void learn(Session& session, const std::shared_ptr<Thread>& thread, const Activation& active) {
+    constexpr std::size_t most = 256;
+    kept_.knew_any = true;
+    const auto known = std::ranges::find_if(
+        allocators_, [&](const auto& each) { return &each->session == &session && each->G == active.G; });
+    if (known != allocators_.end()) {
+      if ((*known)->thread->tid() == thread->tid()) return;
+      (*known)->thread = thread;
+      (*known)->predicted = {};
+      (*known)->may_sleep = true;
+      (*known)->calm_looks = 0;
+    } else if (allocators_.size() < most) {
+      allocators_.push_back(std::make_unique<Allocator>(session, thread, active, kept_.bursts.seed()));
+    }
+  }
+
+  // Each stop for a burst is such a switch, too; so are the looks of a search. How often a thread sleeps
+  // is seen some ms late: it is believed to sleep until a second has passed without.
+  void watch_sleep(Allocator& allocator, bool searched) {
+    constexpr int calm = 20;  // looks
+    const std::int64_t switches = allocator.thread->voluntary_switches() - bursts_.stops(allocator.thread->tid());
+    const bool slept = switches > std::exchange(allocator.switches, switches) && !searched;
+    allocator.calm_looks = slept ? 0 : allocator.calm_looks + 1;
+    allocator.may_sleep = allocator.calm_looks < calm;
+  }
+
+  void keep_off() {
+    std::vector<int> others = usable_;
+    for (const auto& allocator : allocators_) std::erase(others, allocator->thread->cpu());
+    if (others == kept_to_) return;
+    (void)stay_on(others.empty() ? usable_ : others);
+    kept_to_ = std::move(others);
+  }
+
+  // The interval of the gates, from what was allocated lately and what the cost allows: that is of all of
+  // the program's time, so the runs may take what the pauses have saved.
+  void set_pace(Clock::time_point now) {
+    constexpr double weight = 0.2, least_bytes = 64;
+    constexpr Clock::duration long_enough = 50ms;
+    if (now - paced_ < long_enough) return;
+    const double rate = (passed_ - passed_then_) / std::chrono::duration<double>(now - paced_).count();
+    passed_then_ = passed_, paced_ = now;
+    rate_ = rate_ == 0 ? rate : rate_ + weight * (rate - rate_);
+    if (rate_ == 0) return;
+    const double bursts = kept_.bursts.pace.bursts_a_second(to_ns(now - start_));
+    for (const auto& allocator : allocators_) allocator->gate.set_interval(std::max(rate_ / bursts, least_bytes));
+  }
+
+  void look_at(Allocator& allocator) {
+    if (allocator.gone || allocator.objects == nullptr) return;
+    sink_.look_at(allocator.session, allocator.G, to_ns(Clock::now() - start_), *allocator.objects);
+  }
+
+  // The size of the heap; nullopt: it cannot be read.
+  static std::optional<std::int64_t> heap_bytes(const Allocator& allocator) {
+    std::array<std::byte, Lua::largest_counter> bytes{};
+    const AddressRange counter = allocator.lua.heap_counter(allocator.G);
+    const std::span<std::byte> words = std::span(bytes).first(std::min(counter.size(), Lua::largest_counter));
+    if (words.empty() || !allocator.session.target().memory().read(counter.start, words)) return std::nullopt;
+    return allocator.lua.heap_bytes(words);
+  }
+
+  // What was allocated in a µs, or nothing if the program did not run, stands for the time since the
+  // probe before. While the collector frees, the heap becomes smaller: nothing is allocated then.
+  // Where luaspy and the program have one CPU together, the program never runs between two reads.
+  // Then it is what the heap has grown since the probe before.
+  // A block of a MB that is seen, or a probe that comes late, would make one sample as heavy as a hundred
+  // others. So neither counts more than it usually does. The calls after that block are no more probable
+  // for it, and a probe is late wherever the program is.
+  void visit(Allocator& allocator) {
+    constexpr double most_seen = BurstSums::most_bytes, most_gap_ns = 1.2e6;
+    (void)heap_bytes(allocator);  // the first read after a sleep takes longer
+    const Clock::time_point before = Clock::now();
+    const std::optional<std::int64_t> first = heap_bytes(allocator), second = heap_bytes(allocator);
+    const Clock::time_point after = Clock::now();
+    if (!first || !second) {
+      allocator.gone = true;
+      return;
+    }
+    const Clock::time_point last = std::exchange(allocator.probed, after);
+    const std::int64_t heap_then = std::exchange(allocator.heap_bytes, *second);
+    if (last == Clock::time_point()) return;
+    const double window_ns = static_cast<double>(to_ns(after - before)) / 2;  // from read to read
+    const auto seen = static_cast<double>(std::max<std::int64_t>(*second - *first, 0));
+    const auto gap_ns = static_cast<double>(to_ns(after - last));
+    double bytes = seen * gap_ns / std::max(window_ns, 1.0), passes = bytes;
+    if (counts_.shares_cpu) passes = bytes = static_cast<double>(std::max<std::int64_t>(*second - heap_then, 0));
+    else if (bytes > 0) passes *= std::min(1.0, most_seen / seen) * std::min(1.0, most_gap_ns / gap_ns);
+    counts_.bytes += bytes;
+    passed_ += passes;
+    if (!allocator.gate.is_open()) return;
+    const int chosen = allocator.gate.pass(passes);
+    if (chosen == 0) return;
+    bursts_.take(allocator, chosen * allocator.gate.interval() * counts_.bytes / passed_);
+    if (!allocator.gone) (void)bursts_.prepare(allocator);  // the next burst has to begin at once
+    allocator.probed = Clock::now();
+  }
+
+  Kept& kept_;
+  Family& family_;
+  AllocationSink& sink_;
+  AllocationCounts& counts_;
+  std::mt19937_64& random_;
+  const Clock::time_point start_;  // of the recording
+  const Clock::time_point run_start_ = Clock::now(), until_;
+  const std::int64_t before_ns_;  // how long earlier runs took
+  std::vector<std::unique_ptr<Allocator>>& allocators_;
+  Bursts bursts_;
+  Clock::time_point tend_at_{}, paced_ = run_start_;
+  Clock::time_point& search_at_;
+  double &passed_, &passed_then_;  // through all gates, bytes
+  double& rate_;
+  const std::vector<int> usable_ = usable_cpus();
+  std::vector<int> kept_to_;
+};
+
+AllocationLoop::AllocationLoop(Family& family, const AllocationLoopOptions& options, AllocationSink& sink,
+                               AllocationCounts& counts, Clock::time_point began)
+    : kept_(std::make_unique<Kept>(family, options, sink, counts, began)) {}
+AllocationLoop::~AllocationLoop() = default;
+
+// The kernel releases what a thread traces after pthread_join(3) has returned, but before the thread
+// is gone from /proc.
+Result<void> AllocationLoop::run_until(Clock::time_point until) {
+  struct Run {
+    Kept& kept;
+    Clock::time_point until;
+    pid_t thread = 0;
+  };
+  Run run{*kept_, until};
+  const auto run_loop = [](void* argument) -> void* {
+    Run& its = *static_cast<Run*>(argument);
+    its.thread = ::gettid();
+    Loop(its.kept, its.until).run();
+    return nullptr;
+  };
+  pthread_t thread;
+  if (!start_thread(thread, run_loop, &run)) return Error{Cause::internal, "Cannot start a thread."};
+  const auto ended = [&] {
+    constexpr long often_ns = 50'000'000, second_ns = 1'000'000'000;
+    timespec soon{};
+    ::clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_nsec += often_ns;
+    if (soon.tv_nsec >= second_ns) soon.tv_nsec -= second_ns, ++soon.tv_sec;
+    return pthread_timedjoin_np(thread, nullptr, &soon) == 0;
+  };
+  while (!ended()) kept_->bursts.reaper.reap();
+  const std::string place = fmt::format("/proc/self/task/{}", run.thread);
+  while (std::filesystem::exists(place)) (void)system::sleep_until(Clock::now() + 50us);
+  const AllocationCounts& counts = kept_->counts;
+  if (counts.refused && counts.bursts == 0) return *counts.refused;
+  return {};
+}
+
+bool AllocationLoop::ended() const { return Loop::has_ended(*kept_); }
+
+void AllocationLoop::forget(Session& session) {
+  std::erase_if(kept_->allocators, [&](const auto& allocator) { return &allocator->session == &session; });
+}
+
+Result<void> run_allocation_loop(Family& family, const AllocationLoopOptions& options, AllocationSink& sink,
+                                 AllocationCounts& counts) {
+  const Clock::time_point began = Clock::now();
+  AllocationLoop loop(family, options, sink, counts, began);
+  family.before_drop([&](Session& session) { loop.forget(session); });
+  Result<void> ran = loop.run_until(
+      options.duration ? began + std::chrono::nanoseconds(static_cast<std::int64_t>(*options.duration * 1e9))
+                       : Clock::time_point::max());
+  family.before_drop({});
+  return ran;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,96 @@
+#pragma once
+// Samples the allocations of all Luas of a target.
+//
+//   probe   every half millisecond or so, the size of each heap is read twice, a µs apart, without
+//           any effect on the program: how much it allocates right now
+//   gate    from that, when to trap (byte_gate.h)
+//   burst   a random number of calls of the allocation function is trapped in the thread that runs
+//           the Lua; at the last one the thread stands still, and is let run until the call
+//           returns: there its stack is read, and the block has an address
+//
+// Only the last call of a burst is a sample. What follows a pause of the program is not more
+// probable then, and no site of a loop is, if the burst is longer than the loop.
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "alloc/block_use.h"
+#include "alloc/burst.h"
+#include "base/result.h"
+#include "sampling/family.h"
+#include "system/calls.h"
+
+namespace luaspy {
+
+// One allocation, and what it stands for.
+struct AllocationSample {
+  AllocationCall call;
+  Address G = 0;                // of the Lua
+  Block block;                  // address 0: not known
+  BlockUse use;                 // as soon as the program had used it
+  double bytes = 0, calls = 0;  // of the program that it stands for
+};
+
+struct AllocationCounts {
+  std::int64_t duration_ns = 0;  // without pauses
+  std::int64_t bursts = 0;       // that ended at a call
+  std::int64_t samples = 0;      // of which that call was an allocation
+  std::int64_t frees = 0;        // or freed something
+  std::int64_t cut = 0;          // bursts that did not come to their end: the program had stopped allocating
+  std::int64_t unread = 0;       // the stack could not be read
+  std::int64_t trapped = 0;      // calls
+  std::int64_t spent_ns = 0;     // of the program's time, from the first trapped call of each burst on
+  double calls_a_burst = 0;      // the average at the end
+  double bytes = 0;              // allocated, estimated
+  bool shares_cpu = false;       // luaspy and the program have one CPU together: `bytes` leaves out what was freed soon
+  std::optional<Error> refused;  // why some Lua's allocations cannot be trapped
+  bool target_ended = false;
+};
+
+struct AllocationLoopOptions {
+  std::optional<double> duration{};  // s
+  double max_cost = 3;               // % of the program's time
+};
+
+class AllocationSink {
+ public:
+  virtual ~AllocationSink() = default;
+  virtual void add(Session& of, const Thread& thread, const Tick& tick, const AllocationSample& allocation,
+                   Sample& sample) = 0;
+  virtual void add_loss(Loss loss) = 0;
+  // At each probe of a Lua: its global_State, when, ns since the recording began, and its heap while it
+  // runs.
+  virtual void look_at(Session&, Address, std::int64_t, const HeapReader&) {}
+  // Some times a second.
+  virtual void look(const AllocationCounts& counts) = 0;
+};
+
+// It can pause: outside of run_until(), no thread of the target is traced.
+class AllocationLoop {
+ public:
+  // All arguments must outlive it. `began`: from when the times of samples are counted.
+  AllocationLoop(Family& family, const AllocationLoopOptions& options, AllocationSink& sink, AllocationCounts& counts,
+                 system::Clock::time_point began);
+  ~AllocationLoop();
+
+  // Returns at that time, or when the recording has ended. An Error: no allocation could be trapped.
+  // It runs in a thread of its own, so that whatever is still traced is released at its end.
+  Result<void> run_until(system::Clock::time_point until);
+  // Whether the target has ended, a signal asks luaspy to end, or nothing could be trapped.
+  bool ended() const;
+  // A session is about to be dropped (Family::before_drop).
+  void forget(Session& session);
+
+ private:
+  struct Kept;
+  class Loop;
+  std::unique_ptr<Kept> kept_;
+};
+
+// Returns when the target has ended, the time is over, or a signal asks luaspy to end. An Error: no
+// allocation could be trapped.
+Result<void> run_allocation_loop(Family& family, const AllocationLoopOptions& options, AllocationSink& sink,
+                                 AllocationCounts& counts);
+
+}  // namespace luaspy

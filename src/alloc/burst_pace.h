@@ -1,0 +1,39 @@
+#pragma once
+// How many calls a burst traps, and how often bursts come: as many as the cost allows, and not more.
+
+#include <cstdint>
+#include <random>
+
+#include "system/calls.h"
+
+namespace luaspy {
+
+class BurstPace {
+ public:
+  // `most_cost`: the share of the time that bursts may take from the program, 0 to 1.
+  BurstPace(double most_cost, std::uint64_t seed) : most_cost_(most_cost), random_(seed) {}
+
+  // A burst has trapped so many calls and has taken so long; `period` is period_of() its calls.
+  void add(std::int64_t calls, std::int64_t took_ns, std::size_t period);
+  // For the next burst: from a quarter to seven quarters of calls(), most often near it.
+  std::int64_t draw();
+  // On average.
+  double calls() const { return calls_; }
+  // How many bursts a second the cost allows, after so much time. What was spent too much is saved
+  // again within half a second or so.
+  double bursts_a_second(std::int64_t passed_ns) const;
+
+  std::int64_t bursts() const { return bursts_; }
+  std::int64_t spent_ns() const { return spent_ns_; }
+  std::int64_t trapped() const { return trapped_; }
+  double most_cost() const { return most_cost_; }
+
+ private:
+  double most_cost_;
+  double calls_ = 24;
+  double a_burst_ns_ = 1e6;  // what one takes, lately; at first assumed to be dear
+  std::int64_t bursts_ = 0, spent_ns_ = 0, trapped_ = 0;
+  std::mt19937_64 random_;
+};
+
+}  // namespace luaspy

@@ -1,0 +1,325 @@
+#include "alloc/bursts.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "attach/refusal.h"
+
+namespace luaspy {
+namespace {
+
+using Clock = system::Clock;
+using system::to_ns;
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds alarm_again{1};
+constexpr std::chrono::microseconds most_patience{5000};
+
+AllocationCall call_of(const Stop& stop) {
+  std::array<std::uint64_t, 4> arguments;
+  std::ranges::transform(own_machine().first_arguments, arguments.begin(),
+                         [&](std::uint8_t number) { return stop.registers()[number]; });
+  return allocation_call(arguments);
+}
+
+// Whether the thread stands at a call of the allocation function that adds nothing to the heap.
+bool frees(const Allocator& allocator, const Stop& stop) {
+  return stop.registers().pc() == allocator.function && call_of(stop).growth() == 0;
+}
+
+Clock::time_point last_of(CallTrap& trap) {
+  return trap.calls().empty() ? Clock::time_point() : trap.calls().back().at;
+}
+
+// The program has just been let run, and puts the block where it belongs within a µs. Where it makes
+// much garbage, it frees it some 50 µs later.
+BlockUse find_use(Allocator& allocator, const Block& block) {
+  constexpr Clock::duration soon = 80us;
+  const Memory& memory = allocator.session.target().memory();
+  if (allocator.objects == nullptr) allocator.objects = allocator.lua.heap_reader(memory, allocator.G);
+  if (allocator.objects == nullptr || block.address == 0) return {block.told_type};
+  const StackReader::Look& read = allocator.look.reading;
+  std::vector<Address> words;
+  for (const std::uint8_t number : own_machine().callee_saved) words.push_back(read.registers[number]);
+  constexpr std::size_t most_bytes = 512;  // some frames
+  const std::span<const std::byte> stack = read.stack().bytes;
+  for (std::size_t at = 0; at + sizeof(Address) <= std::min(stack.size(), most_bytes); at += sizeof(Address))
+    words.push_back(load<Address>(stack, at));
+  const Clock::time_point end = Clock::now() + soon;
+  BlockUse use;
+  do {
+    use = use_of(block, words, memory, allocator.lua, *allocator.objects);
+  } while (!use.type && Clock::now() < end);
+  return use;
+}
+
+}  // namespace
+
+void Bursts::rest(Clock::time_point until) {
+  while (Clock::now() < until) {
+    if (traced_.empty()) {
+      (void)system::sleep_until(until);
+      return;
+    }
+    alarm_.set(until, alarm_again);
+    pid_t tid = 0;
+    const system::WaitStatus status = system::wait_for_any(tid);
+    alarm_.clear();
+    hear(tid, status);
+  }
+}
+
+// A traced thread has stopped without a burst that waits for it: it goes on, with its signal.
+void Bursts::hear(pid_t tid, const system::WaitStatus& status) {
+  if (status.kind == system::WaitStatus::Kind::ended && tid <= 0) traced_.clear();  // nothing is traced any more
+  if (status.kind == system::WaitStatus::Kind::interrupted) return;
+  const auto stop = traced_.find(tid);
+  if (stop == traced_.end()) {
+    // A thread has its process's number from exec on, and stays traced.
+    if (status.kind == system::WaitStatus::Kind::stopped) (void)system::detach(tid, status.signal);
+    return;
+  }
+  stop->second->arrive(status);
+  stops_[tid] += stop->second->outcome() == Stop::Outcome::stopped;
+  traced_.erase(stop);
+}
+
+// Everything that a burst needs, so that it can begin at once.
+bool Bursts::prepare(Allocator& allocator) {
+  Target& target = allocator.session.target();
+  const pid_t tid = allocator.thread->tid();
+  if (allocator.function == 0) allocator.function = allocator.lua.allocation_function(target.memory(), allocator.G);
+  if (allocator.function == 0) {  // not readable: the Lua is being closed
+    sink_.add_loss(Loss::unreadable);
+    allocator.gone = true;
+    return false;
+  }
+  Trap& trap = state_.traps[{tid, allocator.function}];
+  if (trap.calls == nullptr) {
+    Result<std::unique_ptr<CallTrap>> opened = CallTrap::open(tid, allocator.function);
+    if (!opened) return refuse(allocator, opened.error());
+    trap.calls = std::move(*opened);
+  }
+  if (trap.number == 0) trap.calls->set_number(trap.number = state_.pace.draw());
+  return trace(allocator, trap);
+}
+
+// From now on, the thread is traced.
+bool Bursts::trace(Allocator& allocator, const Trap& trap) {
+  Target& target = allocator.session.target();
+  const pid_t tid = allocator.thread->tid();
+  std::unique_ptr<Stop>& stop = traced_[tid];
+  if (stop == nullptr) state_.reaper.watch(tid, target.process().pid());
+  if (stop == nullptr) stop = std::make_unique<Stop>(tracer_, target, tid, Stop::AtSignal{trap.calls->signal()});
+  if (stop->outcome() == Stop::Outcome::pending) {
+    state_.refused_threads.erase(tid);
+    return true;
+  }
+  const bool refused = stop->outcome() == Stop::Outcome::refused;
+  traced_.erase(tid);
+  sink_.add_loss(refused ? Loss::refused : Loss::ended);
+  return refuse(allocator, refused ? explain_no_stop(target.process().pid())
+                                   : Error{Cause::target_ended, "The thread has ended."});
+}
+
+void Bursts::note_refusal(pid_t tid, const Error& why) {
+  if (!counts_.refused) state_.refused_at = Clock::now();
+  counts_.refused = why;
+  state_.refused_threads.insert(tid);
+}
+
+// Another thread may run it by now: the next search tells.
+bool Bursts::refuse(Allocator& allocator, const Error& why) {
+  if (why.cause != Cause::target_ended) note_refusal(allocator.thread->tid(), why);
+  allocator.gone = true;
+  return false;
+}
+
+// What gave no sample is kept for the next burst.
+void Bursts::take(Allocator& allocator, double bytes) {
+  bytes += std::exchange(allocator.kept_bytes, 0);
+  if (burst(allocator, bytes) != Outcome::sampled) allocator.kept_bytes = bytes;
+}
+
+// The trap is armed while the thread stands still. That takes tens of µs while it runs, and the calls
+// that it makes meanwhile would be seen less often: the first ones after a pause. But a stop could end
+// a system call with EINTR, so a thread that sleeps now and then runs on. If the last call frees, it
+// goes on from there: a later one is as probable as any other.
+Bursts::Outcome Bursts::burst(Allocator& allocator, double bytes) {
+  constexpr std::int64_t most_calls = 1000;  // of a collector that frees, in a row
+  const std::int64_t before = state_.pace.trapped();
+  sums_ = {};
+  if (!prepare(allocator)) return Outcome::lost;
+  Trap& trap = state_.traps[{allocator.thread->tid(), allocator.function}];
+  const Clock::time_point held = Clock::now();
+  std::unique_ptr<Stop> stop = allocator.may_sleep ? nullptr : hold(allocator);
+  if (!allocator.may_sleep && stop == nullptr) return Outcome::lost;
+  for (int i = 0; i == 0 || (stop != nullptr && state_.pace.trapped() - before < most_calls); ++i) {
+    if (i != 0) trap.calls->set_number(trap.number = state_.pace.draw());
+    const bool stood_still = stop != nullptr;
+    if (!arm(allocator, trap, std::move(stop))) return Outcome::lost;
+    const Clock::time_point armed = Clock::now();
+    if (i == 0 && stood_still) held_ns_ = to_ns(armed - held);
+    stop = wait(allocator, trap);
+    const bool is_there = stop != nullptr && stop->outcome() == Stop::Outcome::stopped && stop->by_own_signal();
+    if (is_there && !frees(allocator, *stop)) {
+      trap.number = 0;
+      return sample(allocator, *trap.calls, std::move(stop), armed, bytes);
+    }
+    trap.calls->disarm();
+    count_trapped(*trap.calls, 0, armed, is_there ? Clock::now() : last_of(*trap.calls));
+    if (is_there) ++counts_.frees, ++counts_.bursts;
+    else ++counts_.cut, stop = nullptr;
+    if (stop == nullptr && trap.calls->calls().empty()) allocator.function = 0;  // lua_setallocf: it may be another one
+  }
+  trap.number = 0;
+  return Outcome::lost;
+}
+
+// `stop`: of the thread, which goes on; nullptr: it runs.
+bool Bursts::arm(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop) {
+  if (!trap.calls->arm()) return false;
+  if (stop == nullptr) return true;
+  if (!stop->go_on()) {
+    trap.calls->disarm();
+    return false;
+  }
+  traced_[allocator.thread->tid()] = std::move(stop);
+  return true;
+}
+
+// The thread went on when it was `armed`, and has stood still from the last call until `resumed`.
+void Bursts::count_trapped(CallTrap& trap, std::size_t period, Clock::time_point armed, Clock::time_point resumed) {
+  const std::vector<CallTrap::Call>& calls = trap.calls();
+  state_.trap_cost.add(armed, calls);
+  sums_ += sums_of(calls);
+  std::int64_t took_ns = std::exchange(held_ns_, 0) + state_.trap_cost.of(armed, calls);
+  if (!calls.empty()) took_ns += to_ns(resumed - calls.back().at);
+  state_.pace.add(static_cast<std::int64_t>(calls.size()), took_ns, period);
+}
+
+// The thread stands still; nullptr: it has ended, or waits for something.
+std::unique_ptr<Stop> Bursts::hold(Allocator& allocator) {
+  const pid_t tid = allocator.thread->tid();
+  if (system::interrupt(tid)) return nullptr;
+  std::unique_ptr<Stop> stop = arrival(tid, Clock::now() + most_patience);
+  return stop != nullptr && stop->outcome() == Stop::Outcome::stopped ? std::move(stop) : nullptr;
+}
+
+// Of a traced thread that runs; nullptr: it did not stop until then. Others that a signal stops
+// meanwhile go on.
+std::unique_ptr<Stop> Bursts::arrival(pid_t tid, Clock::time_point end) {
+  while (traced_.contains(tid)) {
+    alarm_.set(end, alarm_again);
+    pid_t changed = 0;
+    const system::WaitStatus status = system::wait_for_any(changed);
+    alarm_.clear();
+    if (status.kind == system::WaitStatus::Kind::interrupted) {
+      if (Clock::now() >= end) return nullptr;
+    } else if (changed != tid) {
+      hear(changed, status);
+    } else {
+      std::unique_ptr<Stop> stop = std::move(traced_[tid]);
+      traced_.erase(tid);
+      stop->arrive(status);
+      stops_[tid] += stop->outcome() == Stop::Outcome::stopped;
+      return stop;
+    }
+  }
+  return nullptr;
+}
+
+// Until the thread stops; nullptr: it does not. However long the program allocates nothing: its next
+// calls belong to the burst. If they did not, the first ones after a pause would be seen less often.
+// But other threads that allocate are not seen meanwhile.
+std::unique_ptr<Stop> Bursts::wait(Allocator& allocator, const Trap& trap) {
+  constexpr std::chrono::milliseconds alone{1000}, others{20};
+  const pid_t tid = allocator.thread->tid();
+  const Clock::time_point armed = Clock::now();
+  for (;;) {
+    std::unique_ptr<Stop> stop = arrival(tid, Clock::now() + most_patience);
+    if (stop != nullptr) {
+      if (stop->outcome() != Stop::Outcome::stopped || stop->by_own_signal()) return stop;
+      if (stop->stays_stopped()) return nullptr;
+      stop = nullptr;  // a signal of the program's own: it goes on with that
+      if (!trace(allocator, trap)) return nullptr;
+    }
+    if (loop_.is_over() || Clock::now() - armed > (loop_.is_alone() ? alone : others)) return nullptr;
+  }
+}
+
+// The thread stands still where the call returns, with the block's address; if there is no trap for
+// that, still at the function's first instruction. nullptr: it does not return soon.
+std::unique_ptr<Stop> Bursts::await_return(Allocator& allocator, CallTrap& trap, std::unique_ptr<Stop> stop) {
+  constexpr Clock::duration most = 50ms;  // it may lose its CPU meanwhile
+  const pid_t tid = allocator.thread->tid();
+  const Registers called = stop->registers();
+  const ReturnPlace place = return_place(called, allocator.session.target().memory());
+  if (place.pc == 0 || !trap.arm_return(place.pc)) return stop;
+  const bool goes_on = stop->go_on();
+  if (goes_on) {
+    traced_[tid] = std::move(stop);
+    stop = arrival(tid, Clock::now() + most);
+  }
+  trap.disarm_return();
+  const bool is_there = goes_on && stop != nullptr && stop->outcome() == Stop::Outcome::stopped &&
+                        stop->by_own_signal() && stop->registers().pc() == place.pc &&
+                        stop->registers().sp() == place.sp;
+  return is_there ? std::move(stop) : nullptr;
+}
+
+Bursts::Outcome Bursts::sample(Allocator& allocator, CallTrap& trap, std::unique_ptr<Stop> stop,
+                               Clock::time_point armed, double bytes) {
+  const Clock::time_point seen = Clock::now();
+  trap.disarm();
+  AllocationSample found;
+  found.call = call_of(*stop);
+  Sampler& sampler = allocator.session.sampler();
+  Loss loss = Loss::not_stopped;
+  bool returned = false;
+  if (stop->registers().pc() != allocator.function) stop->resume();
+  else stop = await_return(allocator, trap, std::move(stop));
+  if (stop != nullptr && stop->outcome() == Stop::Outcome::stopped) {
+    returned = stop->registers().pc() != allocator.function;
+    if (returned) found.block.address = stop->registers()[own_machine().result];
+    loss = sampler.read_stopped(*stop, *allocator.thread, allocator.predicted, allocator.look);
+  }
+  const Clock::time_point resumed = Clock::now();
+  const std::vector<CallTrap::Call>& calls = trap.calls();
+  held_ns_ += state_.trap_cost.going_on();
+  count_trapped(trap, period_of(calls), armed, resumed);
+  ++counts_.bursts;
+  found.G = allocator.G;
+  found.block.size = found.call.new_size;
+  found.block.is_new = found.call.is_new();
+  if (found.block.is_new) found.block.told_type = allocator.lua.type_of_new(found.call.old_size);
+  Sample sample;
+  sample.loss = loss;
+  if (sample.loss == Loss::none) {
+    found.use = find_use(allocator, found.block);
+    sample = sampler.finish(allocator.look, allocator.predicted);
+    const std::vector<NativeFrame>& natives = sampler.reader().natives();
+    if (returned && sample.loss == Loss::none && natives.size() > 1)
+      found.use = state_.uses.settle(
+          {natives[0].pc, natives[1].pc, static_cast<Address>(allocator.session.target().process().pid())}, found.block,
+          found.use);
+  }
+  if (sample.loss != Loss::none || sums_.bytes == 0) {
+    ++counts_.unread;
+    sink_.add_loss(sample.loss == Loss::none ? Loss::unreadable : sample.loss);
+    return Outcome::lost;
+  }
+  ++counts_.samples;
+  for (const Activation& active : sampler.reader().active()) loop_.learn(allocator.session, allocator.thread, active);
+  state_.usual += sums_;
+  found.calls = bytes / sums_.mean_or(state_.usual.mean());
+  found.bytes = found.calls * static_cast<double>(found.call.growth());
+  // The innermost frame is the allocation function: that says nothing.
+  if (!returned && !sample.stack.empty() && sample.stack.back().kind == Frame::Kind::native) sample.stack.pop_back();
+  sample.stopped_ns = to_ns(resumed - seen);
+  sink_.add(allocator.session, *allocator.thread, {to_ns(armed - loop_.start), 0}, found, sample);
+  return Outcome::sampled;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,114 @@
+#include "attach/read_resident_memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attach/page_map.h"
+#include "attach/process.h"
+#include "base/words.h"
+#include "system/calls.h"
+
+namespace luaspy {
+namespace {
+
+// Pages of a mapping that are looked at one by one: of 64 GiB.
+constexpr std::uint64_t most_pages = 1 << 24;
+
+// "Rss:                  12 kB". fs/proc/task_mmu.c, __show_smap().
+void take_field(std::string_view line, ResidentMapping& mapping) {
+  const std::string_view name = next_word(line);
+  constexpr std::uint64_t unit = 1024, most = std::uint64_t{1} << 48;
+  const auto bytes = std::min(number<std::uint64_t>(next_word(line)), most / unit) * unit;
+  if (name == "Rss:") mapping.rss = std::min(bytes, mapping.mapping.end - mapping.mapping.start);
+  else if (name == "Pss:") mapping.pss = bytes;
+  else if (name == "Swap:") mapping.swap = bytes;
+  else if (name == "Anonymous:") mapping.anonymous = bytes;
+  else if (name == "Shared_Clean:") mapping.shared_clean = bytes;
+  else if (name == "Shared_Dirty:") mapping.shared_dirty = bytes;
+  else if (name == "Private_Clean:") mapping.private_clean = bytes;
+  else if (name == "Private_Dirty:") mapping.private_dirty = bytes;
+}
+
+// Names of fields begin with a capital letter, addresses are in lower case.
+bool is_header(std::string_view line) {
+  return !line.empty() && ((line[0] >= '0' && line[0] <= '9') || (line[0] >= 'a' && line[0] <= 'f'));
+}
+
+// Where /proc/PID/pagemap is missing, or a mapping is too big, the pages are not known.
+void read_pages(const PageMap& map, ResidentMapping& mapping, std::vector<AddressRange>& pages) {
+  const AddressRange all{mapping.mapping.start, mapping.mapping.end};
+  if (mapping.rss == 0 || mapping.rss == all.size()) {
+    mapping.pages_known = true;
+    if (mapping.rss != 0) pages.push_back(all);
+    return;
+  }
+  const std::uint64_t count = all.size() / page_bytes;
+  if (count > most_pages) return;
+  std::vector<std::uint64_t> entries;
+  entries.reserve(count);
+  const bool whole = map.visit(all, [&](Address, std::span<const std::uint64_t> some) {
+    entries.insert(entries.end(), some.begin(), some.end());
+  });
+  if (whole) add_pages(mapping, entries, pages);
+}
+
+}  // namespace
+
+ResidentMemory parse_smaps(std::string_view text) {
+  ResidentMemory memory;
+  bool skips = true;  // the fields of a mapping that was not taken
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    if (!is_header(line)) {
+      if (!skips) take_field(line, memory.mappings.back());
+      continue;
+    }
+    const AddressSpace space = AddressSpace::parse(line);
+    skips = space.mappings().empty() ||
+            (!memory.mappings.empty() && space.mappings()[0].start < memory.mappings.back().mapping.end);
+    if (!skips) memory.mappings.push_back({space.mappings()[0]});
+  }
+  return memory;
+}
+
+void add_pages(ResidentMapping& mapping, std::span<const std::uint64_t> entries, std::vector<AddressRange>& pages) {
+  const auto is_present = [](std::uint64_t entry) { return (entry & PageMap::present) != 0; };
+  const auto is_doubtful = [](std::uint64_t entry) { return (entry & (PageMap::of_file | PageMap::exclusive)) == 0; };
+  const std::uint64_t limit = mapping.rss / page_bytes;
+  const auto shown = static_cast<std::uint64_t>(std::ranges::count_if(entries, is_present));
+  std::uint64_t too_many = shown - std::min(shown, limit), left = limit;
+  for (std::size_t i = 0; i < entries.size() && left != 0; ++i) {
+    if (!is_present(entries[i])) continue;
+    if (too_many != 0 && is_doubtful(entries[i])) {
+      --too_many;
+      continue;
+    }
+    --left;
+    const Address page = mapping.mapping.start + i * page_bytes;
+    if (!pages.empty() && pages.back().end == page) pages.back().end += page_bytes;
+    else pages.push_back({page, page + page_bytes});
+  }
+  mapping.pages_known = true;
+}
+
+Result<ResidentMemory> read_resident_memory(pid_t pid) {
+  const pid_t living = living_thread(pid);
+  const PageMap map(pid);  // first, in case that the process executes another program now
+  ResidentMemory memory = parse_smaps(system::read_file(fmt::format("/proc/{}/smaps", living)).value_or(""));
+  if (memory.mappings.empty()) {
+    const Result<Process> process = Process::open(pid);
+    if (!process) return process.error();
+    if (!system::open_file("/proc/self/smaps", O_RDONLY))
+      return Error{Cause::unsupported,
+                   "This kernel does not show which memory is resident: it has no /proc/PID/smaps "
+                   "(CONFIG_PROC_PAGE_MONITOR)."};
+    return Error{Cause::target_ended, fmt::format("Process {} ended while luaspy read its mappings.", pid)};
+  }
+  for (ResidentMapping& mapping : memory.mappings) read_pages(map, mapping, memory.pages);
+  sort_and_join(memory.pages);
+  return memory;
+}
+
+}  // namespace luaspy

@@ -1,0 +1,30 @@
+#pragma once
+// Which memory of a live process is resident, from /proc/PID/smaps and /proc/PID/pagemap. Nothing
+// is stopped and no memory of the target is read.
+
+#include <string_view>
+
+#include "base/resident_memory.h"
+#include "base/result.h"
+
+namespace luaspy {
+
+// Parses the text of a /proc/PID/smaps file. Lines that do not fit are skipped, and so are mappings
+// that overlap an earlier one. No pages are known then.
+ResidentMemory parse_smaps(std::string_view text);
+
+// Adds the resident pages of a mapping to ResidentMemory::pages. `entries`: of all its pages
+// (page_map.h).
+//
+// smaps does not count the page of zeros that is mapped where a process has only read; pagemap
+// shows it as present, and as neither exclusive nor of a file. A page shared with another process
+// after fork(2) looks the same. If there are more pages than smaps counts, so many of these are
+// left out, the lowest first.
+void add_pages(ResidentMapping& mapping, std::span<const std::uint64_t> entries, std::vector<AddressRange>& pages);
+
+// Takes some ms for each GB: the kernel looks at every page. What changes meanwhile may make the
+// pages fewer than smaps says, never more. Errors: the process has ended, luaspy may not look at
+// it, or the kernel has no smaps (CONFIG_PROC_PAGE_MONITOR).
+Result<ResidentMemory> read_resident_memory(pid_t pid);
+
+}  // namespace luaspy

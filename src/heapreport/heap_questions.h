@@ -1,0 +1,22 @@
+#pragma once
+// What can be asked of a snapshot beside the report: one object, one class, a path, what something
+// holds.
+
+#include <string>
+
+#include "base/paint.h"
+#include "base/result.h"
+#include "heap/heap_analysis.h"
+
+namespace luaspy {
+
+struct HeapQuestions {
+  // An address (0x…), or the name of a class. Empty: not asked.
+  std::string path, retained_by, of_class, object;
+  bool any() const { return !path.empty() || !retained_by.empty() || !of_class.empty() || !object.empty(); }
+};
+
+// The answers about one state. An empty text: it has no such object or class.
+std::string answers(const HeapAnalysis& analysis, const HeapQuestions& questions, int lines, const Paint& paint);
+
+}  // namespace luaspy

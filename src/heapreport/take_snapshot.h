@@ -1,0 +1,30 @@
+#pragma once
+// Copies the memory of a running process while it stands still.
+//
+//   plan    which pages may have Lua objects: all private, writable, resident ones; memory for
+//           their copy is prepared
+//   stop    all running threads; sleeping ones are left alone, and asked afterwards whether they ran
+//   copy    by as many threads as there are CPUs: some 0.6 ms per MB and thread
+//   resume
+//
+// Of a process whose memory is mostly not Lua's, only the pages that have Lua objects are copied.
+// They are found before, by following the objects while the process runs.
+
+#include "attach/core_file.h"
+#include "base/result.h"
+#include "heap/heap_snapshot.h"
+#include "sampling/session.h"
+
+namespace luaspy {
+
+// Tries a few times if sleeping threads wake meanwhile, or if the instant was a bad one (adds_up()).
+// An Error if luaspy has not enough memory: then nothing was stopped. The snapshot's `code` asks
+// `session`, which must live until it is closed.
+// `with_resident`: also which memory is resident, which takes some ms more for each GB; then all
+// memory is copied.
+Result<HeapSnapshot> take_snapshot(Session& session, bool with_resident = false);
+
+// The same of a core file. `path`: its name, for errors.
+Result<HeapSnapshot> take_snapshot(const std::shared_ptr<const CoreFile>& core, const std::string& path);
+
+}  // namespace luaspy

@@ -1,0 +1,18 @@
+#include "output/print_text.h"
+
+#include <iostream>
+
+#include "base/display_text.h"
+#include "base/paint.h"
+#include "system/terminal.h"
+
+namespace luaspy {
+
+Result<void> print_text(const std::string& text) {
+  const system::Terminal terminal = system::terminal_of(1);
+  std::cout << (terminal.is_one ? wrapped(without_invisible(text), terminal.width) : text) << std::flush;
+  if (!std::cout) return Error{Cause::output, "Cannot write all of it: no space, or closed by its reader."};
+  return {};
+}
+
+}  // namespace luaspy

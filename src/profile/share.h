@@ -1,0 +1,24 @@
+#pragma once
+// Shares of samples that have weights, and how far chance may put them from the truth.
+
+namespace luaspy {
+
+// The weights of some samples: their sum, and that of their squares, which tells how much they vary.
+struct Weights {
+  double sum = 0, squares = 0;
+  void add(double weight) { sum += weight, squares += weight * weight; }
+  Weights& operator+=(const Weights& others) {
+    sum += others.sum, squares += others.squares;
+    return *this;
+  }
+};
+
+struct Share {
+  double percent = 0;
+  double points = 100;  // how far it is from the truth at most, in 95 of 100 recordings, if only chance puts it off
+};
+
+// The share that `part` has of `all`, of which it is a part.
+Share share_of(const Weights& part, const Weights& all);
+
+}  // namespace luaspy

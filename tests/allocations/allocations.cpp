@@ -1,0 +1,331 @@
+// Are luaspy alloc's shares right? Programs whose own allocation function counts (programs/allocations.c)
+// run workloads that are made to mislead a sampler (workloads/allocations.lua), and are sampled as
+// luaspy alloc does it. Each site's shares of bytes and of calls are compared with the truth.
+//
+//   allocations [--seconds S] [--max-cost PERCENT] [--repeat N] [--load N] [--sites] [LUA...] [WORKLOAD...]
+//
+// S seconds (6) for each recording, N of each Lua and workload (1), beside --load N processes that keep a
+// CPU busy. LUA: the beginning of a version; LuaJIT runs with its compiler on and off. --sites: a line
+// for each site, too. Prints a table: `error` is the largest difference of a share from the truth
+// in points, of sites above 5 %; `said`, how far luaspy says that this site may be off by chance (95 %);
+// `bias`, the largest mean difference of a site over all recordings, with its sign. No bounds: status 1
+// only if something could not be recorded.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "alloc/allocation_loop.h"
+#include "attach/live_memory.h"
+#include "profile/share.h"
+#include "support/allocation_truth.h"
+#include "support/child.h"
+#include "system/signals.h"
+
+namespace luaspy {
+namespace {
+
+using faults::Child;
+using faults::Words;
+
+struct Options {
+  double seconds = 6, max_cost = 3;
+  int repeats = 1, load = 0;
+  bool sites = false;
+  Words words;
+};
+
+[[noreturn]] void usage() {
+  faults::give_up(
+      "usage: allocations [--seconds S] [--max-cost PERCENT] [--repeat N] [--load N] [--sites] [LUA...] [WORKLOAD...]");
+}
+
+Options parse(int count, char** words) {
+  Options options;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    const auto value = [&] {
+      if (++i >= count) usage();
+      return std::atof(words[i]);
+    };
+    if (word == "--seconds") options.seconds = value();
+    else if (word == "--max-cost") options.max_cost = value();
+    else if (word == "--repeat") options.repeats = std::max(1, static_cast<int>(value()));
+    else if (word == "--load") options.load = static_cast<int>(value());
+    else if (word == "--sites") options.sites = true;
+    else if (word.starts_with("-")) usage();
+    else options.words.push_back(word);
+  }
+  return options;
+}
+
+// A Lua's folder and static library (tests/targets/prepare.sh).
+struct Source {
+  std::string version, folder, library;
+  bool is_luajit = false;
+};
+
+// The newest of each version.
+std::vector<Source> sources() {
+  std::map<std::string, Source> newest;
+  for (const bool is_luajit : {false, true}) {
+    std::ifstream table(std::string(LUASPY_TARGETS) + (is_luajit ? "/luajit-sources.tsv" : "/sources.tsv"));
+    for (std::string line; std::getline(table, line);) {
+      Source source;
+      std::istringstream fields(line);
+      std::string gc64;
+      std::getline(fields, source.version, '\t');
+      std::getline(fields, source.folder, '\t');
+      std::getline(fields, source.library, '\t');
+      std::getline(fields, gc64, '\t');
+      source.is_luajit = is_luajit;
+      if (is_luajit && (gc64 != "yes" || source.version != "2.1.newest")) continue;
+      Source& kept = newest[source.version.substr(0, 3)];
+      if (kept.version < source.version) kept = source;  // a digit each
+    }
+  }
+  std::vector<Source> all;
+  for (const auto& [version, source] : newest) all.push_back(source);
+  std::ranges::stable_partition(all, [](const Source& source) { return !source.is_luajit; });
+  if (all.empty()) faults::give_up("no Luas in " LUASPY_TARGETS ": run tests/targets/prepare.sh first");
+  return all;
+}
+
+void compile(const Source& source, const std::string& program) {
+  Child compiler({"gcc", "-std=gnu11", "-g", "-O2", "-o", program, LUASPY_TESTS "/live/programs/allocations.c",
+                  "-I" + source.folder, "-I" + source.folder + "/src", source.library, "-lm", "-ldl"},
+                 {.errors = "/dev/stderr"});
+  if (compiler.wait(60) != 0) faults::give_up("allocations.c cannot be compiled with Lua " + source.version);
+}
+
+// The program, when it has said that it is ready.
+class Program {
+ public:
+  explicit Program(const Words& command) : Program(command, new_pipe()) {}
+  pid_t pid() const { return child_.pid(); }
+  AllocationTruth truth() const {
+    return LiveMemory(child_.pid()).get<AllocationTruth>(truth_).value_or(AllocationTruth());
+  }
+
+ private:
+  static std::array<int, 2> new_pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe(ends.data()) != 0) faults::give_up("no pipe");
+    return ends;
+  }
+  Program(const Words& command, std::array<int, 2> ends)
+      : child_(command, {.errors = "/dev/stderr", .output_fd = ends[1]}) {
+    ::close(ends[1]);
+    std::string said;
+    for (char c = 0; said.find("READY\n") == std::string::npos;) {
+      const ssize_t count = ::read(ends[0], &c, 1);
+      if (count == 0) break;
+      if (count == 1) said += c;  // otherwise an alarm of watch_signals() has come
+    }
+    ::close(ends[0]);
+    if (!said.ends_with("READY\n")) faults::give_up(command.front() + " has not begun");
+    truth_ = std::strtoull(said.c_str(), nullptr, 16);
+  }
+
+  Child child_;
+  Address truth_ = 0;
+};
+
+// What was sampled, by site.
+class Sites : public AllocationSink {
+ public:
+  void add(Session&, const Thread&, const Tick&, const AllocationSample& allocation, Sample& sample) override {
+    std::size_t site = 0;
+    for (const Frame& frame : sample.stack) site = allocation_site_of(frame.name, site);
+    bytes_[site].add(allocation.bytes);
+    calls_[site].add(allocation.calls);
+  }
+  void add_loss(Loss) override {}
+  void look_at(Session&, Address, std::int64_t, const HeapReader&) override {}
+  void look(const AllocationCounts&) override {}
+
+  using BySite = std::array<Weights, allocation_sites>;
+  const BySite& bytes() const { return bytes_; }
+  const BySite& calls() const { return calls_; }
+
+ private:
+  BySite bytes_{}, calls_{};
+};
+
+// Of one unit.
+struct Comparison {
+  double error = 0, said = 0;  // points: the largest error of a site above 5 %, and what luaspy says of that site
+  int sites = 0, outside = 0;  // above 5 %; of which luaspy's own interval does not have the truth
+  std::array<double, allocation_sites> errors{};  // with their signs
+};
+
+Comparison compare(const Sites::BySite& sampled, const AllocationTruth::BySite& truth) {
+  constexpr double least = 5;
+  Comparison result;
+  Weights all;
+  for (const Weights& site : sampled) all += site;
+  for (std::size_t i = 0; i < allocation_sites; ++i) {
+    const Share share = share_of(sampled[i], all);
+    const double right = share_of_site(truth, i), error = share.percent - right;
+    result.errors[i] = error;
+    if (right < least) continue;
+    ++result.sites;
+    result.outside += std::abs(error) > share.points;
+    if (std::abs(error) >= std::abs(result.error)) result.error = error, result.said = share.points;
+  }
+  return result;
+}
+
+struct Recorded {
+  AllocationCounts counts;
+  AllocationTruth truth;
+  Comparison bytes, calls;
+  bool failed = false;
+};
+
+Recorded record(const Words& command, const Options& options) {
+  Recorded recorded;
+  const Program program(command);
+  TargetOptions target;
+  target.pid = program.pid();
+  SamplerOptions sampler;
+  sampler.idle = true;
+  Result<Family> family = Family::open(target, sampler, false);
+  if (!family) faults::give_up(family.error().text);
+  Sites sites;
+  const AllocationTruth before = program.truth();
+  const Result<void> done = run_allocation_loop(*family, {options.seconds, options.max_cost}, sites, recorded.counts);
+  recorded.truth = program.truth() - before;
+  recorded.failed = !done || recorded.counts.samples == 0;
+  if (!done) fmt::print("{}\n", done.error().text);
+  recorded.bytes = compare(sites.bytes(), recorded.truth.bytes);
+  recorded.calls = compare(sites.calls(), recorded.truth.calls);
+  return recorded;
+}
+
+// The mean difference, over all recordings, of the site where it is the largest.
+double bias(const std::vector<Recorded>& all, Comparison Recorded::*unit) {
+  double largest = 0;
+  for (std::size_t i = 0; i < allocation_sites; ++i) {
+    double sum = 0;
+    for (const Recorded& each : all) sum += (each.*unit).errors[i];
+    const double mean = sum / static_cast<double>(all.size());
+    if (std::abs(mean) > std::abs(largest)) largest = mean;
+  }
+  return largest;
+}
+
+struct Outside {
+  int sites = 0, bytes = 0, calls = 0;
+};
+
+double total(const AllocationTruth::BySite& amounts) {
+  return static_cast<double>(std::accumulate(amounts.begin(), amounts.end(), std::int64_t{0}));
+}
+
+double mean(const std::vector<Recorded>& all, const std::function<double(const Recorded&)>& of) {
+  double sum = 0;
+  for (const Recorded& each : all) sum += of(each);
+  return sum / static_cast<double>(all.size());
+}
+
+std::string unit_text(const std::vector<Recorded>& all, Comparison Recorded::*unit) {
+  const auto worst = std::ranges::max_element(all, {},
+                                              [&](const Recorded& each) { return std::abs((each.*unit).error); });
+  return fmt::format("{:+6.1f} {:5.1f} {:+5.1f}", ((*worst).*unit).error, ((*worst).*unit).said, bias(all, unit));
+}
+
+void print_row(const std::string& name, const std::vector<Recorded>& all, const Options& options, Outside& outside) {
+  fmt::print("{:<22}  {}  {}  {:7.0f}  {:4.0f}  {:5.0f} %  {:7.2f} %  {:5.1f} %{}\n", name,
+             unit_text(all, &Recorded::bytes), unit_text(all, &Recorded::calls),
+             mean(all, [](const Recorded& each) { return static_cast<double>(each.counts.samples); }),
+             mean(all, [](const Recorded& each) { return each.counts.calls_a_burst; }),
+             mean(all, [](const Recorded& each) { return 100 * each.counts.bytes / total(each.truth.bytes); }),
+             mean(all,
+                  [](const Recorded& each) {
+                    return 100 * static_cast<double>(each.counts.trapped) / total(each.truth.calls);
+                  }),
+             mean(all,
+                  [](const Recorded& each) {
+                    return 100 * static_cast<double>(each.counts.spent_ns) /
+                           static_cast<double>(each.counts.duration_ns);
+                  }),
+             std::ranges::any_of(all, &Recorded::failed) ? "  FAILED" : "");
+  for (std::size_t i = 0; options.sites && i < allocation_sites; ++i) {
+    const double bytes = share_of_site(all.front().truth.bytes, i), calls = share_of_site(all.front().truth.calls, i);
+    if (bytes == 0 && calls == 0) continue;
+    fmt::print("  site {}: {:5.1f} % of the bytes, {:5.1f} % of the calls; off by", i, bytes, calls);
+    for (const Recorded& each : all) fmt::print(" {:+.1f} {:+.1f},", each.bytes.errors[i], each.calls.errors[i]);
+    fmt::print("\n");
+  }
+  for (const Recorded& each : all) {
+    outside.sites += each.bytes.sites + each.calls.sites;
+    outside.bytes += each.bytes.outside;
+    outside.calls += each.calls.outside;
+  }
+}
+
+bool is_workload(const std::string& word) {
+  return std::ranges::find(allocation_workloads, word) != allocation_workloads.end();
+}
+
+bool is_wanted(std::string_view workload, const Options& options) {
+  return std::ranges::none_of(options.words, is_workload) ||
+         std::ranges::find(options.words, workload) != options.words.end();
+}
+
+std::vector<Source> wanted_sources(const Options& options) {
+  std::vector<Source> wanted = sources();
+  if (std::ranges::all_of(options.words, is_workload)) return wanted;
+  std::erase_if(wanted, [&](const Source& source) {
+    return std::ranges::none_of(options.words,
+                                [&](const std::string& word) { return source.version.starts_with(word); });
+  });
+  return wanted;
+}
+
+int run(const Options& options) {
+  const faults::Folder folder;
+  const std::vector<Source> luas = wanted_sources(options);
+  for (const Source& source : luas) compile(source, folder.path(source.version));
+  system::watch_signals();
+  std::vector<std::unique_ptr<Child>> load;
+  for (int i = 0; i < options.load; ++i)
+    load.push_back(std::make_unique<Child>(Words{"/bin/sh", "-c", "while :; do :; done"}));
+  fmt::print("{:<22}  {:^18}  {:^18}  {:>7}  {:>4}  {:>7}  {:>9}  {:>7}\n", "", "bytes", "calls", "", "", "", "", "");
+  fmt::print("{:<22}  {:>6} {:>5} {:>5}  {:>6} {:>5} {:>5}  {:>7}  {:>4}  {:>7}  {:>9}  {:>7}\n", "", "error", "said",
+             "bias", "error", "said", "bias", "samples", "k", "total", "trapped", "cost");
+  Outside outside;
+  bool failed = false;
+  for (const Source& source : luas) {
+    for (const std::string jit : {"", "jit-off"}) {
+      if (!jit.empty() && !source.is_luajit) continue;
+      for (const std::string_view workload : allocation_workloads) {
+        if (!is_wanted(workload, options) || system::end_requested() != 0) continue;
+        std::vector<Recorded> all;
+        for (int i = 0; i < options.repeats; ++i)
+          all.push_back(record(
+              {folder.path(source.version), LUASPY_WORKLOADS "/allocations.lua", std::string(workload), jit}, options));
+        print_row(fmt::format("{} {}{}", source.version, workload, jit.empty() ? "" : ", off"), all, options, outside);
+        std::fflush(stdout);
+        failed = failed || std::ranges::any_of(all, &Recorded::failed);
+      }
+    }
+  }
+  if (outside.sites != 0)
+    fmt::print("\n{} shares of sites above 5 %: {:.1f} % are further from the truth than luaspy says\n", outside.sites,
+               100.0 * (outside.bytes + outside.calls) / outside.sites);
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace luaspy
+
+int main(int count, char** words) { return luaspy::run(luaspy::parse(count, words)); }

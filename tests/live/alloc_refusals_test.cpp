@@ -1,0 +1,138 @@
+// luaspy alloc where it may not, or cannot, trap calls: it says what stands in the way and what
+// helps, and the program goes on unharmed.
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+
+#include "attach/call_trap.h"
+#include "support/harness.h"
+
+namespace luaspy::live {
+namespace {
+
+constexpr int no_permission = 4, unsupported = 7, already_traced = 9;
+
+// Programs of these tests, compiled once.
+struct Parts {
+  Folder folder;
+  std::string confine = compile(folder, "confine"), occupied = compile(folder, "occupied", source_version("5.4"));
+};
+const Parts& parts() {
+  static const Parts all;
+  return all;
+}
+
+Words alloc(pid_t pid) { return {LUASPY_PROGRAM, "alloc", "-d", "20", "--pid", std::to_string(pid)}; }
+
+// A program that allocates, and that can tell at its end whether it was harmed.
+class Occupied {
+ public:
+  explicit Occupied(const Words& what) : running_(Words{parts().occupied} + what) { running_.read_until("READY"); }
+  pid_t pid() const { return running_.pid(); }
+
+  // Not ended, traced or stopped, no result wrong and no signal too many.
+  void check_unharmed() {
+    const std::string status = read_file(fmt::format("/proc/{}/status", pid()));
+    CHECK(status.find("\nTracerPid:\t0\n") != std::string::npos);
+    CHECK(status.find("\nState:\tT") == std::string::npos);
+    ::kill(pid(), SIGUSR1);
+    CHECK(running_.wait() == 0);
+    CHECK(running_.rest() == "received 0 pending 0\n");
+  }
+
+ private:
+  Running running_;
+};
+
+void check_refused(const Finished& finished, int status, const std::string& why) {
+  INFO(finished.out << finished.err);
+  CHECK(finished.status == status);
+  CHECK_THAT(finished.err, Catch::Matches("[^]*" + why + "[^]*"));
+  CHECK(finished.out.empty());
+}
+
+// Whether this machine lets luaspy trap this program's calls.
+bool can_trap(const Occupied& program) { return bool(CallTrap::open(program.pid(), 0x1000)); }
+
+}  // namespace
+
+TEST_CASE("alloc: without perf events, it says what forbids them", "[alloc_command]") {
+  for (const std::string answer : {"EPERM", "EACCES", "ENOSYS"}) {
+    CAPTURE(answer);
+    Occupied program({});
+    check_refused(run(Words{parts().confine, "perf_event_open=" + answer, "--"} + alloc(program.pid())), no_permission,
+                  "(perf_event_paranoid is [3-9]|seccomp filter.*--cap-add=PERFMON).*luaspy heap --every needs none");
+    program.check_unharmed();
+  }
+}
+
+TEST_CASE("alloc: all debug registers are taken", "[alloc_command]") {
+  Occupied free({});
+  if (!can_trap(free)) return;  // alloc_test.cpp says so
+  Occupied program({"breakpoints"});
+  check_refused(run(alloc(program.pid())), unsupported,
+                "All debug registers of the thread are taken.*luaspy heap --every needs none");
+  program.check_unharmed();
+}
+
+TEST_CASE("alloc: signals that the program has a use for", "[alloc_command]") {
+  for (const Words& what : {Words{"SIGURG", "SIGWINCH"}, Words{"blocked"}}) {
+    CAPTURE(what);
+    Occupied program(what);
+    check_refused(run(alloc(program.pid())), unsupported,
+                  "handles or blocks both signals.*SIGURG and SIGWINCH.*luaspy heap --every needs none");
+    program.check_unharmed();
+  }
+  for (const Words& what : {Words{"SIGURG"}, Words{"SIGWINCH"}}) {
+    CAPTURE(what);
+    Occupied program(what);
+    if (!can_trap(program)) return;
+    const Finished done = luaspy({"alloc", "--max-cost", "50", "-d", "2", "--mode", "lua", "--pid",
+                                  std::to_string(program.pid()), "-f", "folded", "-o", "-"});
+    INFO(done.err);
+    CHECK(done.status == 0);
+    CHECK_THAT(done.out, Catch::Contains("makes "));
+    program.check_unharmed();  // its handler was not called
+  }
+}
+
+TEST_CASE("alloc: a program that another process traces", "[alloc_command]") {
+  Occupied program({});
+  REQUIRE(::ptrace(PTRACE_SEIZE, program.pid(), nullptr, nullptr) == 0);
+  const Finished finished = run(alloc(program.pid()));
+  REQUIRE(::ptrace(PTRACE_INTERRUPT, program.pid(), nullptr, nullptr) == 0);
+  REQUIRE(::waitpid(program.pid(), nullptr, __WALL) == program.pid());
+  REQUIRE(::ptrace(PTRACE_DETACH, program.pid(), nullptr, nullptr) == 0);
+  check_refused(finished, already_traced, fmt::format("already traced by process {} ", ::getpid()));
+  program.check_unharmed();
+}
+
+TEST_CASE("alloc: without ptrace, it says what forbids it", "[alloc_command]") {
+  Occupied program({});
+  if (!can_trap(program)) return;
+  check_refused(run(Words{parts().confine, "ptrace=EPERM", "--"} + alloc(program.pid())), no_permission,
+                "may not use ptrace .*seccomp filter.*--cap-add=SYS_PTRACE");
+  program.check_unharmed();
+}
+
+// record, top and doctor use perf events where they may. These do not, wherever they run.
+TEST_CASE("commands that open no perf events", "[alloc_command]") {
+  const Words killed_by_any = {parts().confine, "perf_event_open=KILL", "--"};
+  Occupied program({});
+  const std::string pid = std::to_string(program.pid()), profile = parts().folder.path("profile");
+  REQUIRE(luaspy({"record", "-d", "0.2", "-f", "raw", "-o", profile, "--pid", pid}).status == 0);
+  for (const Words& command :
+       {Words{"dump", "--locals", "--pid", pid}, Words{"heap", "--pid", pid}, Words{"ps"}, Words{"report", profile}}) {
+    const Finished finished = run(killed_by_any + Words{LUASPY_PROGRAM} + command);
+    INFO(command[0] << finished.err);
+    CHECK(finished.status == 0);
+  }
+  CHECK(run(killed_by_any + alloc(program.pid())).status == 128 + SIGSYS);
+  program.check_unharmed();
+}
+
+}  // namespace luaspy::live

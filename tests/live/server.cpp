@@ -1,0 +1,47 @@
+#include "live/server.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <sstream>
+
+namespace luaspy::live {
+
+Connection::Connection(Running& server, const std::string& path)
+    : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  REQUIRE(socket_ >= 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  REQUIRE(path.size() < sizeof address.sun_path);
+  path.copy(address.sun_path, path.size());
+  server.await("it listens at " + path,
+               [&] { return ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0; });
+}
+
+Connection::~Connection() { ::close(socket_); }
+
+void Connection::send(const std::string& text) const {
+  REQUIRE(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
+}
+
+std::string Connection::rest() const {
+  std::string all;
+  std::array<char, 1 << 16> piece{};
+  for (ssize_t got = 0; (got = ::recv(socket_, piece.data(), piece.size(), 0)) > 0;)
+    all.append(piece.data(), static_cast<std::size_t>(got));
+  return all;
+}
+
+WithChildren::~WithChildren() {
+  ::kill(running.pid(), SIGSTOP);  // it would start new ones
+  std::istringstream children(read_file(fmt::format("/proc/{0}/task/{0}/children", running.pid())));
+  for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);
+}
+
+}  // namespace luaspy::live

@@ -1,0 +1,86 @@
+#include "attach/read_resident_memory.h"
+
+#include <catch2/catch.hpp>
+
+namespace luaspy {
+namespace {
+
+constexpr std::uint64_t present = std::uint64_t{1} << 63, swapped = std::uint64_t{1} << 62,
+                        of_file = std::uint64_t{1} << 61, exclusive = std::uint64_t{1} << 56;
+
+ResidentMapping mapping_of(std::uint64_t pages, std::uint64_t resident) {
+  ResidentMapping mapping;
+  mapping.mapping.start = 0x10000, mapping.mapping.end = 0x10000 + pages * 4096;
+  mapping.rss = resident * 4096;
+  return mapping;
+}
+
+}  // namespace
+
+TEST_CASE("smaps is parsed, and what does not fit is passed over") {
+  const ResidentMemory memory = parse_smaps(
+      "Rss: 4 kB\n"
+      "55d0c0a00000-55d0c0a07000 rw-p 00002000 fe:01 1234                       /usr/bin/lua5.4\n"
+      "Size:                 28 kB\n"
+      "KernelPageSize:        4 kB\n"
+      "Rss:                  12 kB\n"
+      "Pss:                   7 kB\n"
+      "Shared_Clean:          1 kB\n"
+      "Shared_Dirty:          2 kB\n"
+      "Private_Clean:         3 kB\n"
+      "Private_Dirty:         4 kB\n"
+      "Anonymous:             8 kB\n"
+      "Swap:                 16 kB\n"
+      "VmFlags: rd wr mr mw me ac sd \n"
+      "55d0c0a06000-55d0c0a08000 rw-p 00000000 00:00 0 \n"
+      "Rss:                   8 kB\n"
+      "a nonsense line-with a dash\n"
+      "Rss:                   8 kB\n"
+      "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]\n"
+      "Rss: 18446744073709551615 kB\n"
+      "Swap: -1 kB\n"
+      "Pss:\n");
+  REQUIRE(memory.mappings.size() == 2);
+  const ResidentMapping& lua = memory.mappings[0];
+  CHECK(lua.mapping.path == "/usr/bin/lua5.4");
+  CHECK(lua.rss == 12 << 10);
+  CHECK(lua.pss == 7 << 10);
+  CHECK(lua.swap == 16 << 10);
+  CHECK(lua.anonymous == 8 << 10);
+  CHECK(lua.shared_clean == 1 << 10);
+  CHECK(lua.shared_dirty == 2 << 10);
+  CHECK(lua.private_clean == 3 << 10);
+  CHECK(lua.private_dirty == 4 << 10);
+  CHECK_FALSE(lua.pages_known);
+  CHECK(memory.mappings[1].rss == 0x21000);  // not more than its size
+  CHECK(memory.rss() == (12 << 10) + 0x21000);
+  CHECK(memory.swap() == 16 << 10);
+  CHECK(parse_smaps("").mappings.empty());
+}
+
+TEST_CASE("resident pages are joined; pages in swap are none") {
+  ResidentMapping mapping = mapping_of(6, 3);
+  const std::uint64_t entries[] = {present | exclusive, present | of_file, 0, swapped, present, 0};
+  std::vector<AddressRange> pages;
+  add_pages(mapping, entries, pages);
+  CHECK(mapping.pages_known);
+  CHECK(pages == std::vector<AddressRange>{{0x10000, 0x12000}, {0x14000, 0x15000}});
+}
+
+TEST_CASE("pages of zeros that smaps does not count are left out") {
+  ResidentMapping mapping = mapping_of(5, 3);
+  const std::uint64_t entries[] = {present, present | exclusive, present, present | of_file, present};
+  std::vector<AddressRange> pages;
+  add_pages(mapping, entries, pages);
+  CHECK(pages == std::vector<AddressRange>{{0x11000, 0x12000}, {0x13000, 0x15000}});
+}
+
+TEST_CASE("there are never more pages than smaps counts") {
+  ResidentMapping mapping = mapping_of(4, 2);
+  const std::uint64_t entries[] = {present | exclusive, present | exclusive, present | exclusive, present | exclusive};
+  std::vector<AddressRange> pages;
+  add_pages(mapping, entries, pages);
+  CHECK(pages == std::vector<AddressRange>{{0x10000, 0x12000}});
+}
+
+}  // namespace luaspy
