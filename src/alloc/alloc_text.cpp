@@ -51,6 +51,14 @@ double uncertainty(const Profile& profile, double sum_of_squares) {
   return std::min(100.0, 100 * 1.96 * 0.5 / std::sqrt(sum * sum / sum_of_squares));
 }
 
+std::string unsampled_text(const CallKinds::Unsampled& unsampled) {
+  constexpr double least = 0.5;
+  if (unsampled.percent_of_bytes < least) return {};
+  return fmt::format("  not in the shares: {:.1f} % of the bytes, in rare blocks (up to {}) of which there is no sample\n",
+                     unsampled.percent_of_bytes,
+                     amount_text(static_cast<std::int64_t>(unsampled.largest), Unit::bytes));
+}
+
 std::string live_text(const LiveRecording& live, Mode mode) {
   const LiveRecording::Sums &in_use = live.sums(Fate::in_use), &gone = live.sums(Fate::gone),
                             &not_known = live.sums(Fate::not_known), &young = live.young();
@@ -85,6 +93,7 @@ std::string alloc_text(const AllocationCounts& counts, const AllocationTypes& ty
     text +=
         "  doubtful: luaspy and the program have one CPU together. Allocations that were soon freed are seen less "
         "often.\n";
+  text += unsampled_text(counts.unsampled);
   text += fmt::format("  each sample is the last of some {:.0f} allocations that were trapped one after another\n",
                       counts.calls_a_burst);
   text += fmt::format("  cost: some {:.1f} % of the program's time\n",

@@ -24,6 +24,9 @@ struct AllocationTypes {
 // points. `profile`: each sample has a weight of its own.
 double uncertainty(const Profile& profile, double sum_of_squares);
 
+// How much of the bytes no sample stands for, as a line; "" if that is next to nothing.
+std::string unsampled_text(const CallKinds::Unsampled& unsampled);
+
 // What is still in use at the end.
 std::string live_text(const LiveRecording& live, Mode mode);
 

@@ -125,6 +125,7 @@ class AllocationLoop::Loop {
     counts_.trapped = kept_.bursts.pace.trapped();
     counts_.spent_ns = kept_.bursts.pace.spent_ns();
     counts_.calls_a_burst = kept_.bursts.pace.calls();
+    counts_.unsampled = kept_.bursts.kinds.unsampled();
     return counts_;
   }
 

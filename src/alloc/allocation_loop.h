@@ -9,7 +9,8 @@
 //           returns: there its stack is read, and the block has an address
 //
 // Only the last call of a burst is a sample. What follows a pause of the program is not more
-// probable then, and no site of a loop is, if the burst is longer than the loop.
+// probable then, and no site of a loop is, if the burst is longer than the loop. The others tell for how
+// much it stands (call_kinds.h).
 
 #include <functional>
 #include <memory>
@@ -17,6 +18,7 @@
 
 #include "alloc/block_use.h"
 #include "alloc/burst.h"
+#include "alloc/call_kinds.h"
 #include "base/result.h"
 #include "sampling/family.h"
 #include "system/calls.h"
@@ -43,6 +45,7 @@ struct AllocationCounts {
   std::int64_t spent_ns = 0;     // of the program's time, from the first trapped call of each burst on
   double calls_a_burst = 0;      // the average at the end
   double bytes = 0;              // allocated, estimated
+  CallKinds::Unsampled unsampled;
   bool shares_cpu = false;       // luaspy and the program have one CPU together: `bytes` leaves out what was freed soon
   std::optional<Error> refused;  // why some Lua's allocations cannot be trapped
   bool target_ended = false;

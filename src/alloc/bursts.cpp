@@ -305,7 +305,8 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, CallTrap& trap, std::unique
           {natives[0].pc, natives[1].pc, static_cast<Address>(allocator.session.target().process().pid())}, found.block,
           found.use);
   }
-  if (sample.loss != Loss::none || sums_.bytes == 0) {
+  const BurstSums sums = sums_of(calls);
+  if (sample.loss != Loss::none || sums.bytes == 0) {
     ++counts_.unread;
     sink_.add_loss(sample.loss == Loss::none ? Loss::unreadable : sample.loss);
     return Outcome::lost;
@@ -313,7 +314,10 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, CallTrap& trap, std::unique
   ++counts_.samples;
   for (const Activation& active : sampler.reader().active()) loop_.learn(allocator.session, allocator.thread, active);
   state_.usual += sums_;
-  found.calls = bytes / sums_.mean_or(state_.usual.mean());
+  // All calls of the burst together stand for these bytes.
+  const double stands_for = bytes / sums_.mean_or(state_.usual.mean());
+  state_.kinds.add(calls, stands_for / static_cast<double>(sums.growing));
+  found.calls = state_.kinds.sample(found.call);
   found.bytes = found.calls * static_cast<double>(found.call.growth());
   // The innermost frame is the allocation function: that says nothing.
   if (!returned && !sample.stack.empty() && sample.stack.back().kind == Frame::Kind::native) sample.stack.pop_back();

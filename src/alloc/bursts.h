@@ -18,6 +18,7 @@
 #include "alloc/allocation_loop.h"
 #include "alloc/burst_pace.h"
 #include "alloc/byte_gate.h"
+#include "alloc/call_kinds.h"
 #include "alloc/reaper.h"
 #include "alloc/trap_cost.h"
 
@@ -60,6 +61,7 @@ struct BurstState {
   BurstPace pace;
   TrapCost trap_cost;
   BurstSums usual;  // of all bursts
+  CallKinds kinds;
   LearnedUses uses;
   Reaper reaper;
   std::map<std::pair<pid_t, Address>, Trap> traps;  // by thread and function

@@ -91,6 +91,7 @@ std::string end_text(const Recording& recording, const RecordOptions& options, c
       "  trapping them cost some {:.1f} % of the program's time\n",
       counts.shares_cpu ? "at least" : "some", amount_text(a_second, Unit::bytes), bytes.samples(),
       uncertainty(bytes, found.sum_of_squares), percent_of(counts.spent_ns, recording.profile().about.duration_ns));
+  text += unsampled_text(counts.unsampled);
   if (counts.refused) text += fmt::format("  not all: {}\n", counts.refused->text);
   return text;
 }
