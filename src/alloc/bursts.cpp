@@ -113,6 +113,7 @@ bool Bursts::trace(Allocator& allocator, const Trap& trap) {
   if (stop == nullptr) state_.reaper.watch(tid, target.process().pid());
   if (stop == nullptr) stop = std::make_unique<Stop>(tracer_, target, tid, Stop::AtSignal{trap.calls->signal()});
   if (stop->outcome() == Stop::Outcome::pending) {
+    stop->expect_trap(allocator.function);
     state_.refused_threads.erase(tid);
     return true;
   }
@@ -257,6 +258,7 @@ std::unique_ptr<Stop> Bursts::await_return(Allocator& allocator, CallTrap& trap,
   const Registers called = stop->registers();
   const ReturnPlace place = return_place(called, allocator.session.target().memory());
   if (place.pc == 0 || !trap.arm_return(place.pc)) return stop;
+  stop->expect_trap(place.pc);
   const bool goes_on = stop->go_on();
   if (goes_on) {
     traced_[tid] = std::move(stop);

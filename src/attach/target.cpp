@@ -120,7 +120,8 @@ Stop::Outcome Stop::wait(bool block) {
 Stop::Outcome Stop::take(const system::WaitStatus& status) {
   switch (status.kind) {
     case system::WaitStatus::Kind::stopped:
-      by_own_signal_ = own_signal_ != 0 && status.signal == own_signal_ && system::is_from_file(tid_);
+      by_own_signal_ = own_signal_ != 0 && (status.signal == own_signal_ ? system::is_from_file(tid_)
+                                                                          : is_own_trap());
       signal_ = by_own_signal_ ? 0 : status.signal;
       stays_stopped_ = status.stays_stopped;
       return Outcome::stopped;
@@ -133,6 +134,8 @@ Stop::Outcome Stop::take(const system::WaitStatus& status) {
   }
   return Outcome::pending;
 }
+
+bool Stop::is_own_trap() const { return own_trap_ != 0 && system::trapped_at(tid_) == own_trap_; }
 
 // PTRACE_CONT would let a thread run that is stopped with its process (ptrace(2), "Group-stop").
 bool Stop::go_on() {

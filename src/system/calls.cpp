@@ -149,6 +149,13 @@ bool is_from_file(pid_t tid) {
   return ::ptrace(PTRACE_GETSIGINFO, tid, nullptr, &info) == 0 && info.si_code >= POLL_IN && info.si_code <= POLL_HUP;
 }
 
+std::optional<Address> trapped_at(pid_t tid) {
+  siginfo_t info{};
+  if (::ptrace(PTRACE_GETSIGINFO, tid, nullptr, &info) != 0 || info.si_signo != SIGTRAP) return std::nullopt;
+  if (info.si_code != TRAP_BRKPT && info.si_code != TRAP_HWBKPT) return std::nullopt;
+  return reinterpret_cast<Address>(info.si_addr);
+}
+
 Failure resume(pid_t tid) { return failure_if(::ptrace(PTRACE_CONT, tid, nullptr, nullptr) != 0); }
 
 Failure detach(pid_t tid, int signal) {

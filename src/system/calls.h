@@ -77,6 +77,9 @@ Failure interrupt(pid_t tid);
 // Whether the signal that a stopped thread is about to get comes from a file that became ready
 // (fcntl(2), F_SETSIG), and not from a process.
 bool is_from_file(pid_t tid);
+// Where the breakpoint is for which a stopped thread is about to get SIGTRAP. nullopt: it is another
+// signal, or has come from a process.
+std::optional<Address> trapped_at(pid_t tid);
 // Resumes a stopped thread, still traced.
 Failure resume(pid_t tid);
 // Resumes a stopped thread, no longer traced, and delivers `signal` to it if that is not 0.

@@ -205,6 +205,10 @@ Recorded record(const Words& command, const Options& options) {
   recorded.truth = program.truth() - before;
   recorded.failed = !done || recorded.counts.samples == 0;
   if (!done) fmt::print("{}\n", done.error().text);
+  if (recorded.counts.target_ended) {  // it runs for ever, unless luaspy harms it
+    fmt::print("the program has ended\n");
+    recorded.failed = true;
+  }
   recorded.bytes = compare(sites.bytes(), recorded.truth.bytes);
   recorded.calls = compare(sites.calls(), recorded.truth.calls);
   return recorded;
