@@ -1,4 +1,4 @@
--- Keeps what two functions make, for some seconds each, and computes between.
+-- Keeps what two functions make, for ten seconds and more, and computes between.
 local most, kept = 100000, { tables = {}, functions = {} }
 for i = 1, most do kept.tables[i], kept.functions[i] = false, false end
 
@@ -16,5 +16,5 @@ local i = 0
 while true do
   i = i + 1
   keep(i)
-  compute(1000)
+  compute(10000)
 end
