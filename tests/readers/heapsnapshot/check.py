@@ -195,7 +195,7 @@ def has_breakpoints():
 
 
 def compare_stacks(found, script):
-    """How many objects have a stack; each that the script has made must have the right one."""
+    """How many objects have a stack, by who has made them; each must have the right one."""
     lines = script.read_text().splitlines()
 
     def function(name):
@@ -209,9 +209,6 @@ def compare_stacks(found, script):
         equal(stack[:3], [function(maker), function("keep"), [f"main chunk ({script.name})", script.name, 0]], f"stack of {name}")
         equal(stack[-1], ["(root)", "", 0], "the end of a stack")
         counts[maker] += 1
-    for maker in set(makers.values()):
-        if counts[maker] == 0:
-            raise Failure(f"nothing made by {maker} has a stack")
     functions = {name: numbers for name, *numbers in found["functions"]}
     for maker, count in counts.items():
         allocated, size, live, live_size = functions[function(maker)[0]]
@@ -222,6 +219,20 @@ def compare_stacks(found, script):
 
 
 def check_allocations(browser, luaspy, script, command, work):
+    """On a busy machine a recording may have few samples, by chance none of one function: so there are some."""
+    counts = collections.Counter()
+    for _ in range(5):
+        found = allocations(browser, luaspy, script, command, work)
+        if found is None:
+            return "allocation stacks were not checked: this machine has no breakpoints"
+        counts += compare_stacks(found, script)
+        if set(counts) == {"make_table", "make_function"}:
+            return ", ".join(f"{count} objects of {maker}" for maker, count in counts.items())
+    raise Failure(f"objects with a stack: {dict(counts)}")
+
+
+def allocations(browser, luaspy, script, command, work):
+    """What DevTools finds in a recording of the script; None: this machine has no breakpoints."""
     file = work / "kept.heaptimeline"
     with subprocess.Popen([*command, script.name], cwd=script.parent, stdout=subprocess.PIPE, text=True) as lua:
         try:
@@ -232,12 +243,10 @@ def check_allocations(browser, luaspy, script, command, work):
         finally:
             lua.kill()
     if not has_breakpoints() and "luaspy heap --every needs none" in done.stderr:
-        return "allocation stacks were not checked: this machine has no breakpoints"
+        return None
     if done.returncode:
         raise Failure(f"luaspy alloc -o {file}: {done.stderr}")
-    found = browser.run(LOAD_ALLOCATIONS, file.read_text(encoding="utf-8"))
-    counts = compare_stacks(found, script)
-    return ", ".join(f"{count} objects of {maker}" for maker, count in counts.items())
+    return browser.run(LOAD_ALLOCATIONS, file.read_text(encoding="utf-8"))
 
 
 def check(luaspy, script, targets, work, names, allocations):
