@@ -54,9 +54,9 @@ double uncertainty(const Profile& profile, double sum_of_squares) {
 std::string unsampled_text(const CallKinds::Unsampled& unsampled) {
   constexpr double least = 0.5;
   if (unsampled.percent_of_bytes < least) return {};
-  return fmt::format("  not in the shares: {:.1f} % of the bytes, in rare blocks (up to {}) of which there is no sample\n",
-                     unsampled.percent_of_bytes,
-                     amount_text(static_cast<std::int64_t>(unsampled.largest), Unit::bytes));
+  return fmt::format(
+      "  not in the shares: {:.1f} % of the bytes, in rare blocks (up to {}) of which there is no sample\n",
+      unsampled.percent_of_bytes, amount_text(static_cast<std::int64_t>(unsampled.largest), Unit::bytes));
 }
 
 std::string live_text(const LiveRecording& live, Mode mode) {

@@ -120,8 +120,7 @@ Stop::Outcome Stop::wait(bool block) {
 Stop::Outcome Stop::take(const system::WaitStatus& status) {
   switch (status.kind) {
     case system::WaitStatus::Kind::stopped:
-      by_own_signal_ = own_signal_ != 0 && (status.signal == own_signal_ ? system::is_from_file(tid_)
-                                                                          : is_own_trap());
+      by_own_signal_ = own_signal_ != 0 && (status.signal == own_signal_ ? system::is_from_file(tid_) : is_own_trap());
       signal_ = by_own_signal_ ? 0 : status.signal;
       stays_stopped_ = status.stays_stopped;
       return Outcome::stopped;

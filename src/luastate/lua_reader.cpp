@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "luastate/collector.h"
 #include "luastate/frame_owners.h"
 #include "luastate/luas.h"
 
@@ -116,6 +117,24 @@ void LuaReader::settle(Walked& walked, const std::vector<NativeFrame>& natives, 
     RunningState& state = walked.states[i];
     reader_of(state.activation).settle(state, i == 0, natives, functions, look, limits_);
   }
+}
+
+// What is alive is freed in the cycle after this one at the earliest: when the whites have changed
+// their places.
+bool LuaReader::may_have_freed(const Walked& walked, const Memory& stopped) const {
+  Address last = 0;
+  for (const RunningState& state : walked.on_thread()) {
+    const Address G = state.activation.G;
+    if (G == last || std::ranges::none_of(state.walk.calls, [&](const LuaCall& call) {
+          return call.closure != 0 && known_functions_.has(call.closure);
+        }))
+      continue;
+    last = G;
+    const CollectorState before = state.activation.lua->collector(stopped, G),
+                         now = state.activation.lua->collector(names_.memory(), G);
+    if (before.known && now.known && before.dead_white != now.dead_white) return true;
+  }
+  return false;
 }
 
 bool LuaReader::confirm_functions(const Walked& walked, bool all) {

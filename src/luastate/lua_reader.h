@@ -63,6 +63,10 @@ class LuaReader {
   // frames change.
   void settle(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
               const LookMemory& look);
+  // Call after the walks, if not all functions were touched. `stopped`: what was read in the stop. Has a
+  // collector, since then, come to where it frees what the stop has seen (lgc.c and lj_gc.c, atomic)?
+  // A known function may then be gone, and what is there now may be what had been there before.
+  bool may_have_freed(const Walked& walked, const Memory& stopped) const;
   // Call after the walks. `all`: all functions were touched and become known. Otherwise: are the
   // known ones unchanged?
   bool confirm_functions(const Walked& walked, bool all);

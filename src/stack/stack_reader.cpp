@@ -100,6 +100,10 @@ bool StackReader::finish(Look& look, Sample& sample, Prediction& prediction) {
     prediction.stack_end = 0;  // the unwinder stopped too early
     return false;
   }
+  if (!look.located.all && lua_.may_have_freed(matched.lua, look.snapshot)) {
+    policy_.learn(true);  // the faster its collector goes round, the more looks read all functions in the stop
+    return false;
+  }
   if (!lua_.confirm_functions(matched.lua, look.located.all) && !look.located.all) {
     policy_.take_care_once();
     return false;

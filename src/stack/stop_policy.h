@@ -13,11 +13,13 @@ namespace luaspy {
 class StopPolicy {
  public:
   // Should the next look determine the running states completely, within the stop? The first looks
-  // do, and so do some looks after each one that missed a state.
+  // do, and so do some looks after each one that missed a state. They also read all functions that are
+  // called, even known ones.
   bool takes_care();
-  // Call after each finished look. `missed`: it missed a state. The more often that happens, the
-  // more looks are made with care: a target may create coroutines at ever new addresses, and
-  // looking again would underrepresent those that live for microseconds.
+  // Call after each finished look. `missed`: it missed a state, or read a function that may have
+  // been freed. The more often that happens, the more looks are made with care: a target may create
+  // coroutines at ever new addresses, and looking again would underrepresent those that live for
+  // microseconds.
   void learn(bool missed);
   // The next look takes care, whatever was learned.
   void take_care_once();
