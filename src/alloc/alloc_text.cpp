@@ -101,7 +101,8 @@ std::string alloc_text(const AllocationCounts& counts, const AllocationTypes& ty
   if (counts.refused) text += fmt::format("  not all: {}\n", counts.refused->text);
   if (counts.cut + counts.frees + counts.unread != 0)
     text += fmt::format(
-        "  no samples: {} that freed, {} cut short because the program allocated no more, {} unreadable\n",
+        "  no samples: {} because the collector freed for too long, {} because the program allocated no more, {} "
+        "unreadable\n",
         counts.frees, counts.cut, counts.unread);
   return text;
 }

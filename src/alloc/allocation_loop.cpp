@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "alloc/bursts.h"
+#include "alloc/growth_probe.h"
 #include "attach/own_cpu.h"
 #include "attach/refusal.h"
 #include "system/signals.h"
@@ -232,17 +233,8 @@ class AllocationLoop::Loop {
     sink_.look_at(allocator.session, allocator.G, to_ns(Clock::now() - start_), *allocator.objects);
   }
 
-  // The size of the heap; nullopt: it cannot be read.
-  static std::optional<std::int64_t> heap_bytes(const Allocator& allocator) {
-    std::array<std::byte, Lua::largest_counter> bytes{};
-    const AddressRange counter = allocator.lua.heap_counter(allocator.G);
-    const std::span<std::byte> words = std::span(bytes).first(std::min(counter.size(), Lua::largest_counter));
-    if (words.empty() || !allocator.session.target().memory().read(counter.start, words)) return std::nullopt;
-    return allocator.lua.heap_bytes(words);
-  }
-
-  // What was allocated in a µs, or nothing if the program did not run, stands for the time since the
-  // probe before. While the collector frees, the heap becomes smaller: nothing is allocated then.
+  // What was allocated in some µs, or nothing if the program did not run, stands for the time since the
+  // probe before.
   // Where luaspy and the program have one CPU together, the program never runs between two reads.
   // Then it is what the heap has grown since the probe before.
   // A block of a MB that is seen, or a probe that comes late, would make one sample as heavy as a hundred
@@ -250,23 +242,18 @@ class AllocationLoop::Loop {
   // for it, and a probe is late wherever the program is.
   void visit(Allocator& allocator) {
     constexpr double most_seen = BurstSums::most_bytes, most_gap_ns = 1.2e6;
-    (void)heap_bytes(allocator);  // the first read after a sleep takes longer
-    const Clock::time_point before = Clock::now();
-    const std::optional<std::int64_t> first = heap_bytes(allocator), second = heap_bytes(allocator);
-    const Clock::time_point after = Clock::now();
-    if (!first || !second) {
+    const std::optional<Growth> seen = look_at_growth(allocator.session.target().memory(), allocator.lua, allocator.G);
+    if (!seen) {
       allocator.gone = true;
       return;
     }
-    const Clock::time_point last = std::exchange(allocator.probed, after);
-    const std::int64_t heap_then = std::exchange(allocator.heap_bytes, *second);
+    const Clock::time_point now = Clock::now(), last = std::exchange(allocator.probed, now);
+    const std::int64_t heap_then = std::exchange(allocator.heap_bytes, seen->heap);
     if (last == Clock::time_point()) return;
-    const double window_ns = static_cast<double>(to_ns(after - before)) / 2;  // from read to read
-    const auto seen = static_cast<double>(std::max<std::int64_t>(*second - *first, 0));
-    const auto gap_ns = static_cast<double>(to_ns(after - last));
-    double bytes = seen * gap_ns / std::max(window_ns, 1.0), passes = bytes;
-    if (counts_.shares_cpu) passes = bytes = static_cast<double>(std::max<std::int64_t>(*second - heap_then, 0));
-    else if (bytes > 0) passes *= std::min(1.0, most_seen / seen) * std::min(1.0, most_gap_ns / gap_ns);
+    const auto gap_ns = static_cast<double>(to_ns(now - last));
+    double bytes = seen->grown * gap_ns / seen->window_ns, passes = bytes;
+    if (counts_.shares_cpu) passes = bytes = static_cast<double>(std::max<std::int64_t>(seen->heap - heap_then, 0));
+    else if (bytes > 0) passes *= std::min(1.0, most_seen / seen->grown) * std::min(1.0, most_gap_ns / gap_ns);
     counts_.bytes += bytes;
     passed_ += passes;
     if (!allocator.gate.is_open()) return;

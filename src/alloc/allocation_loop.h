@@ -1,12 +1,12 @@
 #pragma once
 // Samples the allocations of all Luas of a target.
 //
-//   probe   every half millisecond or so, the size of each heap is read twice, a µs apart, without
-//           any effect on the program: how much it allocates right now
+//   probe   every half millisecond or so, the size of each heap is read twice, some µs apart, while
+//           the program runs: how much it allocates right now (growth_probe.h)
 //   gate    from that, when to trap (byte_gate.h)
-//   burst   a random number of calls of the allocation function is trapped in the thread that runs
-//           the Lua; at the last one the thread stands still, and is let run until the call
-//           returns: there its stack is read, and the block has an address
+//   burst   calls of the allocation function are trapped in the thread that runs the Lua, until a
+//           random number of them has made the heap larger; at the last one the thread stands still, and
+//           is let run until the call returns: there its stack is read, and the block has an address
 //
 // Only the last call of a burst is a sample. What follows a pause of the program is not more
 // probable then, and no site of a loop is, if the burst is longer than the loop. The others tell for how
@@ -36,9 +36,9 @@ struct AllocationSample {
 
 struct AllocationCounts {
   std::int64_t duration_ns = 0;  // without pauses
-  std::int64_t bursts = 0;       // that ended at a call
-  std::int64_t samples = 0;      // of which that call was an allocation
-  std::int64_t frees = 0;        // or freed something
+  std::int64_t bursts = 0;       // that did not end before
+  std::int64_t samples = 0;      // of these
+  std::int64_t frees = 0;        // bursts in which the collector freed for too long
   std::int64_t cut = 0;          // bursts that did not come to their end: the program had stopped allocating
   std::int64_t unread = 0;       // the stack could not be read
   std::int64_t trapped = 0;      // calls

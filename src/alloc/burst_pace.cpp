@@ -7,17 +7,17 @@
 
 namespace luaspy {
 
-void BurstPace::add(std::int64_t calls, std::int64_t took_ns, std::size_t period) {
+void BurstPace::add(std::int64_t trapped, std::int64_t growing, std::int64_t took_ns, std::size_t period) {
   constexpr double weight = 0.1;  // of the newest
   ++bursts_;
-  trapped_ += calls;
+  trapped_ += trapped;
   spent_ns_ += took_ns;
   a_burst_ns_ += weight * (static_cast<double>(took_ns) - a_burst_ns_);
-  if (calls == 0) return;
+  if (growing == 0) return;
   // A burst has to be some times longer than a loop of the program. The loop that is seen may be a part
   // of another one, which is longer than the burst; so it is never shorter than most loops would need.
   constexpr double loops = 4, least_calls = 16, usual = 100, least_bursts_a_second = 10;
-  const double a_call_ns = static_cast<double>(took_ns) / static_cast<double>(calls);
+  const double a_call_ns = static_cast<double>(took_ns) / static_cast<double>(growing);
   const double affordable = most_cost_ * 1e9 / least_bursts_a_second / std::max(a_call_ns, 1.0);
   const double most = std::clamp<double>(affordable, least_calls, static_cast<double>(CallTrap::most_calls) / 2);
   const double wanted = std::max(usual, loops * static_cast<double>(period));

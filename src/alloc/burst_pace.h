@@ -13,9 +13,11 @@ class BurstPace {
   // `most_cost`: the share of the time that bursts may take from the program, 0 to 1.
   BurstPace(double most_cost, std::uint64_t seed) : most_cost_(most_cost), random_(seed) {}
 
-  // A burst has trapped so many calls and has taken so long; `period` is period_of() its calls.
-  void add(std::int64_t calls, std::int64_t took_ns, std::size_t period);
-  // For the next burst: from a quarter to seven quarters of calls(), most often near it.
+  // A burst has trapped so many calls, of which so many grow, and has taken so long; `period` is
+  // period_of() its calls.
+  void add(std::int64_t trapped, std::int64_t growing, std::int64_t took_ns, std::size_t period);
+  // How many growing calls the next burst has: from a quarter to seven quarters of calls(), most often
+  // near it.
   std::int64_t draw();
   // On average.
   double calls() const { return calls_; }
@@ -30,7 +32,7 @@ class BurstPace {
 
  private:
   double most_cost_;
-  double calls_ = 24;
+  double calls_ = 100;
   double a_burst_ns_ = 1e6;  // what one takes, lately; at first assumed to be dear
   std::int64_t bursts_ = 0, spent_ns_ = 0, trapped_ = 0;
   std::mt19937_64 random_;

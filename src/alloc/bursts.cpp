@@ -23,15 +23,6 @@ AllocationCall call_of(const Stop& stop) {
   return allocation_call(arguments);
 }
 
-// Whether the thread stands at a call of the allocation function that adds nothing to the heap.
-bool frees(const Allocator& allocator, const Stop& stop) {
-  return stop.registers().pc() == allocator.function && call_of(stop).growth() == 0;
-}
-
-Clock::time_point last_of(CallTrap& trap) {
-  return trap.calls().empty() ? Clock::time_point() : trap.calls().back().at;
-}
-
 // The program has just been let run, and puts the block where it belongs within a µs. Where it makes
 // much garbage, it frees it some 50 µs later.
 BlockUse find_use(Allocator& allocator, const Block& block) {
@@ -140,43 +131,58 @@ bool Bursts::refuse(Allocator& allocator, const Error& why) {
 // What gave no sample is kept for the next burst.
 void Bursts::take(Allocator& allocator, double bytes) {
   bytes += std::exchange(allocator.kept_bytes, 0);
+  under_way_ = {};
   if (burst(allocator, bytes) != Outcome::sampled) allocator.kept_bytes = bytes;
+  if (under_way_.calls.empty() && under_way_.took_ns == 0) return;
+  const auto trapped = static_cast<std::int64_t>(under_way_.calls.size());
+  state_.pace.add(trapped, under_way_.sums.growing, under_way_.took_ns, period_of(under_way_.calls));
 }
 
 // The trap is armed while the thread stands still. That takes tens of µs while it runs, and the calls
 // that it makes meanwhile would be seen less often: the first ones after a pause. But a stop could end
-// a system call with EINTR, so a thread that sleeps now and then runs on. If the last call frees, it
-// goes on from there: a later one is as probable as any other.
+// a system call with EINTR, so a thread that sleeps now and then runs on.
+//
+// The burst has so many calls that grow: where the thread stops before, it is trapped for those that are
+// left. Otherwise what follows a sweep of the collector would be seen more often, or if bursts that end
+// in one were dropped, less often.
 Bursts::Outcome Bursts::burst(Allocator& allocator, double bytes) {
-  constexpr std::int64_t most_calls = 1000;  // of a collector that frees, in a row
-  const std::int64_t before = state_.pace.trapped();
-  sums_ = {};
+  constexpr std::size_t most_frees = 1000;
   if (!prepare(allocator)) return Outcome::lost;
   Trap& trap = state_.traps[{allocator.thread->tid(), allocator.function}];
+  const std::int64_t wanted = std::exchange(trap.number, 0);
   const Clock::time_point held = Clock::now();
   std::unique_ptr<Stop> stop = allocator.may_sleep ? nullptr : hold(allocator);
   if (!allocator.may_sleep && stop == nullptr) return Outcome::lost;
-  for (int i = 0; i == 0 || (stop != nullptr && state_.pace.trapped() - before < most_calls); ++i) {
-    if (i != 0) trap.calls->set_number(trap.number = state_.pace.draw());
-    const bool stood_still = stop != nullptr;
+  std::optional<Clock::time_point> stood_still;
+  if (stop != nullptr) stood_still = held;
+  while (under_way_.calls.size() < static_cast<std::size_t>(wanted) + most_frees) {
     if (!arm(allocator, trap, std::move(stop))) return Outcome::lost;
     const Clock::time_point armed = Clock::now();
-    if (i == 0 && stood_still) held_ns_ = to_ns(armed - held);
+    if (stood_still) under_way_.took_ns += to_ns(armed - *stood_still);
     stop = wait(allocator, trap);
-    const bool is_there = stop != nullptr && stop->outcome() == Stop::Outcome::stopped && stop->by_own_signal();
-    if (is_there && !frees(allocator, *stop)) {
-      trap.number = 0;
+    trap.calls->disarm();
+    note_trapped(*trap.calls, armed);
+    if (stop == nullptr || stop->outcome() != Stop::Outcome::stopped || !stop->by_own_signal()) {
+      ++counts_.cut;
+      take_late_signals();
+      if (trap.calls->calls().empty()) allocator.function = 0;  // lua_setallocf: it may be another one
+      return Outcome::lost;
+    }
+    stood_still = trap.calls->calls().empty() ? Clock::now() : trap.calls->calls().back().at;
+    if (under_way_.sums.growing >= wanted) {
+      ++counts_.bursts;
       return sample(allocator, *trap.calls, std::move(stop), armed, bytes);
     }
-    trap.calls->disarm();
-    count_trapped(*trap.calls, 0, armed, is_there ? Clock::now() : last_of(*trap.calls));
-    if (is_there) ++counts_.frees, ++counts_.bursts;
-    else ++counts_.cut, stop = nullptr;
-    if (stop == nullptr && trap.calls->calls().empty()) allocator.function = 0;  // lua_setallocf: it may be another one
+    trap.calls->set_number(wanted - under_way_.sums.growing);
   }
-  trap.number = 0;
+  ++counts_.bursts;
+  ++counts_.frees;
   return Outcome::lost;
 }
+
+// A trap was disarmed while its thread ran, which may have come to it right before: what it gets for that
+// is luaspy's own (Stop::expect_trap), as long as luaspy traces it.
+void Bursts::take_late_signals() { rest(Clock::now() + 1ms); }
 
 // `stop`: of the thread, which goes on; nullptr: it runs.
 bool Bursts::arm(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop) {
@@ -190,14 +196,13 @@ bool Bursts::arm(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop) {
   return true;
 }
 
-// The thread went on when it was `armed`, and has stood still from the last call until `resumed`.
-void Bursts::count_trapped(CallTrap& trap, std::size_t period, Clock::time_point armed, Clock::time_point resumed) {
+// The thread went on when it was `armed`.
+void Bursts::note_trapped(CallTrap& trap, Clock::time_point armed) {
   const std::vector<CallTrap::Call>& calls = trap.calls();
   state_.trap_cost.add(armed, calls);
-  sums_ += sums_of(calls);
-  std::int64_t took_ns = std::exchange(held_ns_, 0) + state_.trap_cost.of(armed, calls);
-  if (!calls.empty()) took_ns += to_ns(resumed - calls.back().at);
-  state_.pace.add(static_cast<std::int64_t>(calls.size()), took_ns, period);
+  under_way_.took_ns += state_.trap_cost.of(armed, calls);
+  under_way_.sums += sums_of(calls);
+  under_way_.calls.insert(under_way_.calls.end(), calls.begin(), calls.end());
 }
 
 // The thread stands still; nullptr: it has ended, or waits for something.
@@ -265,6 +270,7 @@ std::unique_ptr<Stop> Bursts::await_return(Allocator& allocator, CallTrap& trap,
     stop = arrival(tid, Clock::now() + most);
   }
   trap.disarm_return();
+  if (goes_on && stop == nullptr) take_late_signals();
   const bool is_there = goes_on && stop != nullptr && stop->outcome() == Stop::Outcome::stopped &&
                         stop->by_own_signal() && stop->registers().pc() == place.pc &&
                         stop->registers().sp() == place.sp;
@@ -274,7 +280,6 @@ std::unique_ptr<Stop> Bursts::await_return(Allocator& allocator, CallTrap& trap,
 Bursts::Outcome Bursts::sample(Allocator& allocator, CallTrap& trap, std::unique_ptr<Stop> stop,
                                Clock::time_point armed, double bytes) {
   const Clock::time_point seen = Clock::now();
-  trap.disarm();
   AllocationSample found;
   found.call = call_of(*stop);
   Sampler& sampler = allocator.session.sampler();
@@ -288,10 +293,7 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, CallTrap& trap, std::unique
     loss = sampler.read_stopped(*stop, *allocator.thread, allocator.predicted, allocator.look);
   }
   const Clock::time_point resumed = Clock::now();
-  const std::vector<CallTrap::Call>& calls = trap.calls();
-  held_ns_ += state_.trap_cost.going_on();
-  count_trapped(trap, period_of(calls), armed, resumed);
-  ++counts_.bursts;
+  under_way_.took_ns += state_.trap_cost.going_on() + to_ns(resumed - under_way_.calls.back().at);
   found.G = allocator.G;
   found.block.size = found.call.new_size;
   found.block.is_new = found.call.is_new();
@@ -307,18 +309,18 @@ Bursts::Outcome Bursts::sample(Allocator& allocator, CallTrap& trap, std::unique
           {natives[0].pc, natives[1].pc, static_cast<Address>(allocator.session.target().process().pid())}, found.block,
           found.use);
   }
-  const BurstSums sums = sums_of(calls);
-  if (sample.loss != Loss::none || sums.bytes == 0) {
+  if (sample.loss != Loss::none) {
     ++counts_.unread;
-    sink_.add_loss(sample.loss == Loss::none ? Loss::unreadable : sample.loss);
+    sink_.add_loss(sample.loss);
     return Outcome::lost;
   }
   ++counts_.samples;
   for (const Activation& active : sampler.reader().active()) loop_.learn(allocator.session, allocator.thread, active);
-  state_.usual += sums_;
+  const BurstSums& sums = under_way_.sums;
+  state_.usual += sums;
   // All calls of the burst together stand for these bytes.
-  const double stands_for = bytes / sums_.mean_or(state_.usual.mean());
-  state_.kinds.add(calls, stands_for / static_cast<double>(sums.growing));
+  const double stands_for = bytes / sums.mean_or(state_.usual.mean());
+  state_.kinds.add(under_way_.calls, stands_for / static_cast<double>(sums.growing));
   found.calls = state_.kinds.sample(found.call);
   found.bytes = found.calls * static_cast<double>(found.call.growth());
   // The innermost frame is the allocation function: that says nothing.

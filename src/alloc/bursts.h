@@ -50,7 +50,7 @@ struct Allocator {
 // The trap of a function in a thread, whichever Lua calls it.
 struct Trap {
   std::unique_ptr<CallTrap> calls;
-  std::int64_t number = 0;  // that it is set to; 0: not yet
+  std::int64_t number = 0;  // that it is set to, for the next burst; 0: not yet
 };
 
 // What lasts from one run of the loop to the next.
@@ -103,13 +103,13 @@ class Bursts {
  private:
   enum class Outcome { sampled, lost };
 
+  void take_late_signals();
   void hear(pid_t tid, const system::WaitStatus& status);
   bool trace(Allocator& allocator, const Trap& trap);
   bool refuse(Allocator& allocator, const Error& why);
   Outcome burst(Allocator& allocator, double bytes);
   bool arm(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop);
-  void count_trapped(CallTrap& trap, std::size_t period, system::Clock::time_point armed,
-                     system::Clock::time_point resumed);
+  void note_trapped(CallTrap& trap, system::Clock::time_point armed);
   std::unique_ptr<Stop> hold(Allocator& allocator);
   std::unique_ptr<Stop> arrival(pid_t tid, system::Clock::time_point end);
   std::unique_ptr<Stop> wait(Allocator& allocator, const Trap& trap);
@@ -121,8 +121,11 @@ class Bursts {
   AllocationSink& sink_;
   AllocationCounts& counts_;
   const Loop loop_;
-  std::int64_t held_ns_ = 0;  // until the burst began; not given to the pace yet
-  BurstSums sums_;            // of the burst under way, with all that the collector made longer
+  struct {
+    std::vector<CallTrap::Call> calls;
+    BurstSums sums;            // of these
+    std::int64_t took_ns = 0;  // of the program's time
+  } under_way_;
   system::Alarm alarm_;
   Tracer tracer_{std::chrono::milliseconds(50)};
   // By thread: these run, traced, until a signal stops them. Those of a session that was dropped stay.

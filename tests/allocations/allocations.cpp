@@ -110,6 +110,7 @@ class Program {
  public:
   explicit Program(const Words& command) : Program(command, new_pipe()) {}
   pid_t pid() const { return child_.pid(); }
+  bool is_alive() const { return child_.alive(); }
   AllocationTruth truth() const {
     return LiveMemory(child_.pid()).get<AllocationTruth>(truth_).value_or(AllocationTruth());
   }
@@ -205,7 +206,7 @@ Recorded record(const Words& command, const Options& options) {
   recorded.truth = program.truth() - before;
   recorded.failed = !done || recorded.counts.samples == 0;
   if (!done) fmt::print("{}\n", done.error().text);
-  if (recorded.counts.target_ended) {  // it runs for ever, unless luaspy harms it
+  if (!program.is_alive()) {  // it runs for ever, unless luaspy harms it
     fmt::print("the program has ended\n");
     recorded.failed = true;
   }

@@ -17,7 +17,7 @@ double cost_of(BurstPace& pace, std::int64_t a_call_ns, int seconds, std::size_t
   while (now < seconds * second) {
     now += static_cast<std::int64_t>(1e9 / pace.bursts_a_second(now));
     const std::int64_t calls = pace.draw();
-    pace.add(calls, calls * a_call_ns, period);
+    pace.add(calls, calls, calls * a_call_ns, period);
     now += calls * a_call_ns;
   }
   return static_cast<double>(pace.spent_ns()) / static_cast<double>(now);

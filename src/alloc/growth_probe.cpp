@@ -1,0 +1,51 @@
+#include "alloc/growth_probe.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "system/calls.h"
+
+namespace luaspy {
+namespace {
+
+using Clock = system::Clock;
+using namespace std::chrono_literals;
+
+constexpr Clock::duration apart = 2us;
+
+struct Counted {
+  std::int64_t heap = 0;
+  Clock::time_point at{};  // in the middle of the read
+};
+
+std::optional<Counted> count(const Memory& memory, const Lua& lua, Address G) {
+  std::array<std::byte, Lua::largest_counter> bytes{};
+  const AddressRange counter = lua.heap_counter(G);
+  const std::span<std::byte> words = std::span(bytes).first(std::min(counter.size(), Lua::largest_counter));
+  const Clock::time_point before = Clock::now();
+  if (words.empty() || !memory.read(counter.start, words)) return std::nullopt;
+  return Counted{lua.heap_bytes(words), before + (Clock::now() - before) / 2};
+}
+
+// A thread that sleeps for so short a time sleeps for some 50 µs.
+void spin_until(Clock::time_point end) {
+  while (Clock::now() < end) {
+  }
+}
+
+}  // namespace
+
+std::optional<Growth> look_at_growth(const Memory& memory, const Lua& lua, Address G) {
+  if (!count(memory, lua, G)) return std::nullopt;  // the first read after a sleep takes longer
+  spin_until(Clock::now() + apart);
+  const std::optional<Counted> first = count(memory, lua, G);
+  if (!first) return std::nullopt;
+  spin_until(first->at + apart);
+  const std::optional<Counted> second = count(memory, lua, G);
+  if (!second) return std::nullopt;
+  return Growth{second->heap, static_cast<double>(std::max<std::int64_t>(second->heap - first->heap, 0)),
+                static_cast<double>(std::max<std::int64_t>(system::to_ns(second->at - first->at), 1))};
+}
+
+}  // namespace luaspy
