@@ -228,6 +228,12 @@ class AllocationLoop::Loop {
     for (const auto& allocator : allocators_) allocator->gate.set_interval(std::max(rate_ / bursts, least_bytes));
   }
 
+  // How many bytes stand for one that has passed. At first, as many as pass: of few looks, this says nothing.
+  double bytes_a_pass() const {
+    const double of_a_second = rate_;
+    return (counts_.bytes + of_a_second) / (passed_ + of_a_second);
+  }
+
   void look_at(Allocator& allocator) {
     if (allocator.gone || allocator.objects == nullptr) return;
     sink_.look_at(allocator.session, allocator.G, to_ns(Clock::now() - start_), *allocator.objects);
@@ -251,15 +257,15 @@ class AllocationLoop::Loop {
     const std::int64_t heap_then = std::exchange(allocator.heap_bytes, seen->heap);
     if (last == Clock::time_point()) return;
     const auto gap_ns = static_cast<double>(to_ns(now - last));
-    double bytes = seen->grown * gap_ns / seen->window_ns, passes = bytes;
+    double bytes = seen->apart.in(gap_ns), passes = seen->at_once.in(std::min(gap_ns, most_gap_ns));
     if (counts_.shares_cpu) passes = bytes = static_cast<double>(std::max<std::int64_t>(seen->heap - heap_then, 0));
-    else if (bytes > 0) passes *= std::min(1.0, most_seen / seen->grown) * std::min(1.0, most_gap_ns / gap_ns);
+    else if (passes > 0) passes *= std::min(1.0, most_seen / seen->at_once.bytes);
     counts_.bytes += bytes;
     passed_ += passes;
     if (!allocator.gate.is_open()) return;
     const int chosen = allocator.gate.pass(passes);
     if (chosen == 0) return;
-    bursts_.take(allocator, chosen * allocator.gate.interval() * counts_.bytes / passed_);
+    bursts_.take(allocator, chosen * allocator.gate.interval() * bytes_a_pass());
     if (!allocator.gone) (void)bursts_.prepare(allocator);  // the next burst has to begin at once
     allocator.probed = Clock::now();
   }

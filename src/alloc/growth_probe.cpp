@@ -34,18 +34,23 @@ void spin_until(Clock::time_point end) {
   }
 }
 
+Growth::Seen between(const Counted& one, const Counted& other) {
+  return {static_cast<double>(std::max<std::int64_t>(other.heap - one.heap, 0)),
+          static_cast<double>(std::max<std::int64_t>(system::to_ns(other.at - one.at), 1))};
+}
+
 }  // namespace
 
 std::optional<Growth> look_at_growth(const Memory& memory, const Lua& lua, Address G) {
   if (!count(memory, lua, G)) return std::nullopt;  // the first read after a sleep takes longer
   spin_until(Clock::now() + apart);
-  const std::optional<Counted> first = count(memory, lua, G);
-  if (!first) return std::nullopt;
-  spin_until(first->at + apart);
-  const std::optional<Counted> second = count(memory, lua, G);
-  if (!second) return std::nullopt;
-  return Growth{second->heap, static_cast<double>(std::max<std::int64_t>(second->heap - first->heap, 0)),
-                static_cast<double>(std::max<std::int64_t>(system::to_ns(second->at - first->at), 1))};
+  std::array<std::optional<Counted>, 3> counted;
+  for (std::optional<Counted>& each : counted) {
+    if (&each == &counted[1]) spin_until(counted[0]->at + apart);
+    each = count(memory, lua, G);
+    if (!each) return std::nullopt;
+  }
+  return Growth{between(*counted[1], *counted[2]), between(*counted[0], *counted[1]), counted[2]->heap};
 }
 
 }  // namespace luaspy

@@ -122,7 +122,8 @@ std::string hottest_text(const Profile& profile, Mode mode) {
   for (const auto& [at, amount] : profile.counts()) everything.squares += amount.squares;
   const auto points = [&](std::int64_t part, double squares) {
     return has_intervals
-               ? fmt::format(" \u00b1{:4.1f}", share_of({static_cast<double>(part), squares}, everything).points)
+               ? fmt::format(" \u00b1{:4.1f}",
+                             share_of({static_cast<double>(part), squares}, everything, of_allocations).points)
                : std::string();
   };
   std::string text = has_intervals ? "   %Own        %Total        Function\n" : "   %Own  %Total  Function\n";

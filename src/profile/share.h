@@ -13,12 +13,19 @@ struct Weights {
   }
 };
 
+// How many times larger the variance of a share is than that of independent samples (Kish's design effect).
+constexpr double independent = 1;
+// Allocations that are sampled one after another are often of the same phase of the program. Measured on
+// programs that count themselves (docs/alloc.md): of 156 shares, one of 7 was further off than independent
+// samples would be in one of 20.
+constexpr double of_allocations = 1.8;
+
 struct Share {
   double percent = 0;
   double points = 100;  // how far it is from the truth at most, in 95 of 100 recordings, if only chance puts it off
 };
 
 // The share that `part` has of `all`, of which it is a part.
-Share share_of(const Weights& part, const Weights& all);
+Share share_of(const Weights& part, const Weights& all, double design_effect = independent);
 
 }  // namespace luaspy

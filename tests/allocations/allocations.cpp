@@ -173,7 +173,7 @@ Comparison compare(const Sites::BySite& sampled, const AllocationTruth::BySite& 
   Weights all;
   for (const Weights& site : sampled) all += site;
   for (std::size_t i = 0; i < allocation_sites; ++i) {
-    const Share share = share_of(sampled[i], all);
+    const Share share = share_of(sampled[i], all, of_allocations);
     const double right = share_of_site(truth, i), error = share.percent - right;
     result.errors[i] = error;
     if (right < least) continue;

@@ -37,6 +37,12 @@ TEST_CASE("a few heavy samples make an interval wide", "[unit]") {
   CHECK(share(weights(2, 50), weights(100, 1)).points > 4 * share(weights(100, 1), weights(100, 1)).points);
 }
 
+TEST_CASE("samples that come together say less than as many independent ones", "[unit]") {
+  Weights all = weights(90, 1);
+  all += weights(90, 1);
+  CHECK(share_of(weights(90, 1), all, 1.8).points == Approx(share(weights(50, 1), weights(50, 1)).points));
+}
+
 TEST_CASE("one light sample says little", "[unit]") { CHECK(share(weights(1, 0.001), weights(10, 1)).points > 8); }
 
 TEST_CASE("19 of 20 intervals have the truth, whatever the weights", "[unit]") {
