@@ -49,7 +49,7 @@ void AllocationTypes::add(const AllocationSample& allocation) {
 double uncertainty(const Profile& profile, double sum_of_squares) {
   const auto sum = static_cast<double>(profile.weight());
   if (sum <= 0 || sum_of_squares <= 0) return 100;
-  return std::min(100.0, 100 * 1.96 * 0.5 / std::sqrt(sum * sum / sum_of_squares / of_allocations));
+  return std::min(100.0, 100 * 1.96 * 0.5 / std::sqrt(sum * sum / sum_of_squares / design_effect_of_allocations));
 }
 
 std::string unsampled_text(const CallKinds::Unsampled& unsampled) {

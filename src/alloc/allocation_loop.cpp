@@ -35,13 +35,20 @@ using namespace std::chrono_literals;
 struct AllocationLoop::Kept {
   Kept(Family& of, const AllocationLoopOptions& its, AllocationSink& into, AllocationCounts& count,
        Clock::time_point since)
-      : family(of), sink(into), counts(count), began(since), bursts(its.max_cost), random(bursts.seed()) {}
+      : family(of),
+        sink(into),
+        counts(count),
+        began(since),
+        bursts(its.max_cost),
+        before_use(its.before_use),
+        random(bursts.seed()) {}
 
   Family& family;
   AllocationSink& sink;
   AllocationCounts& counts;
   const Clock::time_point began;
   BurstState bursts;
+  const std::function<void()> before_use;
   std::mt19937_64 random;
   std::vector<std::unique_ptr<Allocator>> allocators;
   Clock::time_point search_at{};
@@ -68,7 +75,8 @@ class AllocationLoop::Loop {
                 {kept.began, [this] { return is_over(); }, [this] { return allocators_.size() == 1; },
                  [this](Session& session, const std::shared_ptr<Thread>& thread, const Activation& active) {
                    learn(session, thread, active);
-                 }}),
+                 },
+                 kept.before_use}),
         search_at_(kept.search_at),
         passed_(kept.passed),
         passed_then_(kept.passed_then),
@@ -228,7 +236,8 @@ class AllocationLoop::Loop {
     for (const auto& allocator : allocators_) allocator->gate.set_interval(std::max(rate_ / bursts, least_bytes));
   }
 
-  // How many bytes stand for one that has passed. At first, as many as pass: of few looks, this says nothing.
+  // How many bytes of the program one byte at the gates stands for. The first looks vary too much to tell:
+  // until some seconds have passed, it stays near one.
   double bytes_a_pass() const {
     const double of_a_second = rate_;
     return (counts_.bytes + of_a_second) / (passed_ + of_a_second);

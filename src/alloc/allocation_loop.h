@@ -30,7 +30,7 @@ struct AllocationSample {
   AllocationCall call;
   Address G = 0;                // of the Lua
   Block block;                  // address 0: not known
-  BlockUse use;                 // as soon as the program had used it
+  BlockUse use;                 // once the program had used it
   double bytes = 0, calls = 0;  // of the program that it stands for
 };
 
@@ -54,6 +54,8 @@ struct AllocationCounts {
 struct AllocationLoopOptions {
   std::optional<double> duration{};  // s
   double max_cost = 3;               // % of the program's time
+  // For tests, which make luaspy late: called before luaspy reads what a block is for.
+  std::function<void()> before_use{};
 };
 
 class AllocationSink {

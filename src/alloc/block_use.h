@@ -1,7 +1,7 @@
 #pragma once
 // What a block of memory is for, and to which object it belongs. Lua tells its allocation function
-// only the type of new objects, from 5.2 on. The rest is found by the block's address, as soon as the
-// function has returned it and the program has put it where it belongs.
+// only the type of new objects, from 5.2 on. The rest is found by the block's address, once the program has
+// put it where it belongs.
 
 #include <array>
 #include <map>
@@ -36,7 +36,7 @@ struct Block {
 
 // `words`: what the thread had in its registers and on its stack when the function returned. The
 // object that gets a new part is among them: it is what luaH_resize, luaD_reallocstack and their
-// likes work on. `memory` is that of a process that runs.
+// likes work on. `memory` may be that of a process that runs.
 BlockUse use_of(const Block& block, std::span<const Address> words, const Memory& memory, const Lua& lua,
                 const HeapReader& reader);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include "attach/refusal.h"
@@ -23,26 +24,23 @@ AllocationCall call_of(const Stop& stop) {
   return allocation_call(arguments);
 }
 
-// The program has just been let run, and puts the block where it belongs within a µs. Where it makes
-// much garbage, it frees it some 50 µs later.
-BlockUse find_use(Allocator& allocator, const Block& block) {
-  constexpr Clock::duration soon = 80us;
-  const Memory& memory = allocator.session.target().memory();
-  if (allocator.objects == nullptr) allocator.objects = allocator.lua.heap_reader(memory, allocator.G);
-  if (allocator.objects == nullptr || block.address == 0) return {block.told_type};
-  const StackReader::Look& read = allocator.look.reading;
+// What the thread had in its registers and on its stack when the function returned.
+std::vector<Address> words_of(const StackReader::Look& read) {
+  constexpr std::size_t most_bytes = 512;  // some frames
   std::vector<Address> words;
   for (const std::uint8_t number : own_machine().callee_saved) words.push_back(read.registers[number]);
-  constexpr std::size_t most_bytes = 512;  // some frames
   const std::span<const std::byte> stack = read.stack().bytes;
   for (std::size_t at = 0; at + sizeof(Address) <= std::min(stack.size(), most_bytes); at += sizeof(Address))
     words.push_back(load<Address>(stack, at));
-  const Clock::time_point end = Clock::now() + soon;
-  BlockUse use;
-  do {
-    use = use_of(block, words, memory, allocator.lua, *allocator.objects);
-  } while (!use.type && Clock::now() < end);
-  return use;
+  return words;
+}
+
+// Lua tells its allocation function the type of objects, from 5.2 on: nothing has to be read. But where a
+// lua_State is in its block, the block's first bytes tell.
+std::optional<BlockUse> told_use(const Block& block) {
+  if (block.address == 0) return BlockUse{block.told_type};
+  if (!block.told_type || *block.told_type == ObjectType::thread) return std::nullopt;
+  return BlockUse{block.told_type, false, block.address};
 }
 
 }  // namespace
@@ -93,6 +91,7 @@ bool Bursts::prepare(Allocator& allocator) {
     trap.calls = std::move(*opened);
   }
   if (trap.number == 0) trap.calls->set_number(trap.number = state_.pace.draw());
+  if (allocator.objects == nullptr) allocator.objects = allocator.lua.heap_reader(target.memory(), allocator.G);
   return trace(allocator, trap);
 }
 
@@ -131,8 +130,9 @@ bool Bursts::refuse(Allocator& allocator, const Error& why) {
 // What gave no sample is kept for the next burst.
 void Bursts::take(Allocator& allocator, double bytes) {
   bytes += std::exchange(allocator.kept_bytes, 0);
-  under_way_ = {};
+  under_way_.begin();
   if (burst(allocator, bytes) != Outcome::sampled) allocator.kept_bytes = bytes;
+  note_cost();
   if (under_way_.calls.empty() && under_way_.took_ns == 0) return;
   const auto trapped = static_cast<std::int64_t>(under_way_.calls.size());
   state_.pace.add(trapped, under_way_.sums.growing, under_way_.took_ns, period_of(under_way_.calls));
@@ -158,10 +158,12 @@ Bursts::Outcome Bursts::burst(Allocator& allocator, double bytes) {
   while (under_way_.calls.size() < static_cast<std::size_t>(wanted) + most_frees) {
     if (!arm(allocator, trap, std::move(stop))) return Outcome::lost;
     const Clock::time_point armed = Clock::now();
+    note_cost();
+    under_way_.armed = armed;
     if (stood_still) under_way_.took_ns += to_ns(armed - *stood_still);
     stop = wait(allocator, trap);
     trap.calls->disarm();
-    note_trapped(*trap.calls, armed);
+    note_trapped(*trap.calls);
     if (stop == nullptr || stop->outcome() != Stop::Outcome::stopped || !stop->by_own_signal()) {
       ++counts_.cut;
       take_late_signals();
@@ -171,7 +173,7 @@ Bursts::Outcome Bursts::burst(Allocator& allocator, double bytes) {
     stood_still = trap.calls->calls().empty() ? Clock::now() : trap.calls->calls().back().at;
     if (under_way_.sums.growing >= wanted) {
       ++counts_.bursts;
-      return sample(allocator, *trap.calls, std::move(stop), armed, bytes);
+      return sample(allocator, trap, std::move(stop), armed, bytes);
     }
     trap.calls->set_number(wanted - under_way_.sums.growing);
   }
@@ -196,13 +198,19 @@ bool Bursts::arm(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop) {
   return true;
 }
 
-// The thread went on when it was `armed`.
-void Bursts::note_trapped(CallTrap& trap, Clock::time_point armed) {
+// The thread may stand still.
+void Bursts::note_trapped(CallTrap& trap) {
   const std::vector<CallTrap::Call>& calls = trap.calls();
-  state_.trap_cost.add(armed, calls);
-  under_way_.took_ns += state_.trap_cost.of(armed, calls);
   under_way_.sums += sums_of(calls);
   under_way_.calls.insert(under_way_.calls.end(), calls.begin(), calls.end());
+}
+
+// Of the calls since the trap was armed last. The thread runs.
+void Bursts::note_cost() {
+  const auto calls = std::span(under_way_.calls).subspan(under_way_.costed);
+  under_way_.costed = under_way_.calls.size();
+  state_.trap_cost.add(under_way_.armed, calls);
+  under_way_.took_ns += state_.trap_cost.of(under_way_.armed, calls);
 }
 
 // The thread stands still; nullptr: it has ended, or waits for something.
@@ -277,31 +285,78 @@ std::unique_ptr<Stop> Bursts::await_return(Allocator& allocator, CallTrap& trap,
   return is_there ? std::move(stop) : nullptr;
 }
 
-Bursts::Outcome Bursts::sample(Allocator& allocator, CallTrap& trap, std::unique_ptr<Stop> stop,
-                               Clock::time_point armed, double bytes) {
+// The thread goes on to its next call of the function (go_to_next_call) from the return of the one that made
+// the block. The block's fields are set a few instructions later, and it can be freed soon after: both
+// while luaspy is late, or long after luaspy is ready. Neither matters where the thread stands still at the
+// next call: what it had to set by then is set, and to free the block it has to make such a call, which has
+// not begun. A table gets its new parts when both are there: after one more call, or two (ltable.c,
+// luaH_resize). If the thread comes to no call, it has freed nothing, and is read while it runs.
+BlockUse Bursts::find_use(Allocator& allocator, Trap& trap, const Block& block) {
+  constexpr int most_calls = 3;
+  constexpr Clock::duration most = 20ms;  // it may lose its CPU, or allocate no more
+  const pid_t tid = allocator.thread->tid();
+  const std::vector<Address> words = words_of(allocator.look.reading);
+  const auto read = [&] {
+    if (loop_.before_use) loop_.before_use();
+    return use_of(block, words, allocator.session.target().memory(), allocator.lua, *allocator.objects);
+  };
+  for (int call = 1;; ++call) {
+    std::unique_ptr<Stop> stop = arrival(tid, Clock::now() + most);
+    if (stop == nullptr) {
+      const BlockUse use = read();
+      trap.calls->disarm();
+      const bool was_called = !trap.calls->calls().empty();
+      take_late_signals();
+      return was_called ? BlockUse() : use;
+    }
+    trap.calls->disarm();
+    if (stop->outcome() != Stop::Outcome::stopped) return {};
+    const BlockUse use = read();
+    if (!trap.calls->calls().empty())
+      under_way_.took_ns += state_.trap_cost.going_on() + to_ns(Clock::now() - trap.calls->calls().back().at);
+    const bool asks_again = !use.type && call < most_calls && stop->by_own_signal();
+    if (!asks_again || !go_to_next_call(allocator, trap, std::move(stop))) return use;
+  }
+}
+
+// `stop`: the thread, which goes on in any case. True: it stops at the next call.
+bool Bursts::go_to_next_call(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop) {
+  trap.calls->set_number(1);
+  stop->expect_trap(allocator.function);
+  return arm(allocator, trap, std::move(stop));
+}
+
+Bursts::Outcome Bursts::sample(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop, Clock::time_point armed,
+                               double bytes) {
   const Clock::time_point seen = Clock::now();
   AllocationSample found;
   found.call = call_of(*stop);
   Sampler& sampler = allocator.session.sampler();
-  Loss loss = Loss::not_stopped;
-  bool returned = false;
-  if (stop->registers().pc() != allocator.function) stop->resume();
-  else stop = await_return(allocator, trap, std::move(stop));
-  if (stop != nullptr && stop->outcome() == Stop::Outcome::stopped) {
-    returned = stop->registers().pc() != allocator.function;
-    if (returned) found.block.address = stop->registers()[own_machine().result];
-    loss = sampler.read_stopped(*stop, *allocator.thread, allocator.predicted, allocator.look);
-  }
-  const Clock::time_point resumed = Clock::now();
-  under_way_.took_ns += state_.trap_cost.going_on() + to_ns(resumed - under_way_.calls.back().at);
   found.G = allocator.G;
   found.block.size = found.call.new_size;
   found.block.is_new = found.call.is_new();
   if (found.block.is_new) found.block.told_type = allocator.lua.type_of_new(found.call.old_size);
+  Loss loss = Loss::not_stopped;
+  bool returned = false, goes_to_next_call = false;
+  if (stop->registers().pc() != allocator.function) stop->resume();
+  else stop = await_return(allocator, *trap.calls, std::move(stop));
+  if (stop != nullptr && stop->outcome() == Stop::Outcome::stopped) {
+    returned = stop->registers().pc() != allocator.function;
+    if (returned) found.block.address = stop->registers()[own_machine().result];
+    loss = sampler.read_held(*stop, *allocator.thread, allocator.predicted, allocator.look);
+    const std::optional<BlockUse> told = told_use(found.block);
+    found.use = told.value_or(BlockUse());
+    if (!told && allocator.objects != nullptr && loss == Loss::none)
+      goes_to_next_call = go_to_next_call(allocator, trap, std::move(stop));
+    stop = nullptr;
+    sampler.read_after(allocator.predicted, allocator.look);
+  }
+  const Clock::time_point resumed = Clock::now();
+  under_way_.took_ns += state_.trap_cost.going_on() + to_ns(resumed - under_way_.calls.back().at);
+  if (goes_to_next_call) found.use = find_use(allocator, trap, found.block);
   Sample sample;
   sample.loss = loss;
   if (sample.loss == Loss::none) {
-    found.use = find_use(allocator, found.block);
     sample = sampler.finish(allocator.look, allocator.predicted);
     const std::vector<NativeFrame>& natives = sampler.reader().natives();
     if (returned && sample.loss == Loss::none && natives.size() > 1)

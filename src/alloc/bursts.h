@@ -5,8 +5,8 @@
 //   prepare   the trap is set up, and the thread is traced from now on, so that a burst begins at once
 //   arm       while the thread stands still, or while it runs, if a stop could end one of its system calls
 //   wait      for the signal that the trap's last call sends
-//   return    the thread goes on until that call returns
-//   read      its stack, and what has become of the block
+//   return    the thread goes on until that call returns: its stack is read, and the block has an address
+//   use       the thread goes on until it calls the function again: what the block is for can be read now
 
 #include <functional>
 #include <map>
@@ -78,6 +78,7 @@ class Bursts {
     std::function<bool()> is_over;
     std::function<bool()> is_alone;  // only one Lua is known
     std::function<void(Session&, const std::shared_ptr<Thread>&, const Activation&)> learn;
+    std::function<void()> before_use;  // AllocationLoopOptions::before_use
   };
   Bursts(BurstState& state, AllocationSink& sink, AllocationCounts& counts, Loop loop)
       : state_(state), sink_(sink), counts_(counts), loop_(std::move(loop)) {}
@@ -109,22 +110,31 @@ class Bursts {
   bool refuse(Allocator& allocator, const Error& why);
   Outcome burst(Allocator& allocator, double bytes);
   bool arm(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop);
-  void note_trapped(CallTrap& trap, system::Clock::time_point armed);
+  void note_trapped(CallTrap& trap);
+  void note_cost();
   std::unique_ptr<Stop> hold(Allocator& allocator);
   std::unique_ptr<Stop> arrival(pid_t tid, system::Clock::time_point end);
   std::unique_ptr<Stop> wait(Allocator& allocator, const Trap& trap);
   std::unique_ptr<Stop> await_return(Allocator& allocator, CallTrap& trap, std::unique_ptr<Stop> stop);
-  Outcome sample(Allocator& allocator, CallTrap& trap, std::unique_ptr<Stop> stop, system::Clock::time_point armed,
+  BlockUse find_use(Allocator& allocator, Trap& trap, const Block& block);
+  bool go_to_next_call(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop);
+  Outcome sample(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop, system::Clock::time_point armed,
                  double bytes);
 
   BurstState& state_;
   AllocationSink& sink_;
   AllocationCounts& counts_;
   const Loop loop_;
-  struct {
+  struct UnderWay {
     std::vector<CallTrap::Call> calls;
-    BurstSums sums;            // of these
-    std::int64_t took_ns = 0;  // of the program's time
+    BurstSums sums;                     // of these
+    system::Clock::time_point armed{};  // when the thread went on last
+    std::size_t costed = 0;             // calls whose cost is in took_ns
+    std::int64_t took_ns = 0;           // of the program's time
+    void begin() {                      // without giving up memory, which would have to be allocated in a stop
+      calls.clear();
+      sums = {}, armed = {}, costed = 0, took_ns = 0;
+    }
   } under_way_;
   system::Alarm alarm_;
   Tracer tracer_{std::chrono::milliseconds(50)};

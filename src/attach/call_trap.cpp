@@ -170,8 +170,6 @@ std::uint64_t CallTrap::head() const {
   return __atomic_load_n(&reinterpret_cast<const perf_event_mmap_page*>(ring_)->data_head, __ATOMIC_ACQUIRE);
 }
 
-bool CallTrap::any() const { return head() != begin_; }
-
 std::uint64_t CallTrap::word(std::uint64_t place) const {
   return load<std::uint64_t>({ring_ + page_, ring_pages * page_}, place & (ring_pages * page_ - 1));
 }

@@ -53,8 +53,6 @@ class CallTrap {
   };
   // Those trapped since arm(), at most most_calls.
   const std::vector<Call>& calls();
-  // Whether any was trapped since arm().
-  bool any() const;
 
  private:
   CallTrap() = default;

@@ -67,13 +67,13 @@ void compare(const std::string& lua_version, const std::string& workload_name) {
     const AllocationTruth between = *after - *before;
     const AllocationTruth::BySite& truth = unit == "bytes" ? between.bytes : between.calls;
     CAPTURE(lua_version, workload_name, unit, told.points);
-    CHECK(told.points < 45);
+    CHECK(told.points < 40);
     for (std::size_t i = 0; i < allocation_sites; ++i) {
       const double share = share_of_site(told.weights, i), right = share_of_site(truth, i);
       CAPTURE(i, share, right);
-      // What luaspy says is for chance, in 95 of 100: twice that is as good as never. The rest is what it does not
-      // know, on a busy machine (docs/alloc.md has the figures). Wrong weights make errors of 30 points and more.
-      CHECK(std::abs(share - right) <= 8 + 2 * told.of_site[i]);
+      // What luaspy says is for chance, in 95 of 100: half as much again is as good as never. The rest is what it does
+      // not know, on a busy machine (docs/alloc.md has the figures). Wrong weights make errors of 30 points and more.
+      CHECK(std::abs(share - right) <= 8 + 1.5 * told.of_site[i]);
     }
   }
 }
@@ -100,7 +100,7 @@ TEST_CASE("alloc: what each block is for", "[alloc]") {
     const std::string program = compile(folder, "allocations", is_luajit ? version : source_version(version));
     Running running({program, workload("allocations.lua"), "loops"});
     (void)running.read_until("READY");
-    const Finished done = luaspy({"alloc", "--pid", std::to_string(running.pid()), "-d", "2", "--max-cost", "20",
+    const Finished done = luaspy({"alloc", "--pid", std::to_string(running.pid()), "-d", "3", "--max-cost", "50",
                                   "--unit", "objects", "--types", "--mode", "lua", "-f", "folded", "-o", "-"});
     CAPTURE(version, done.err, done.out);
     // Weights by kind.
