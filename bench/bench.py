@@ -53,14 +53,14 @@ class Setup:
         """The words that run a program from Debian."""
         return self.runners[root] + [self.path(f"targets/debian/{root}/{program}")]
 
-    def lua(self, name, levels, calls):
+    def lua(self, name, *arguments):
         """The words that run stack.lua, and their environment. Names: lua5.1, lua5.4, luajit, luajit -joff."""
         words = name.split()
         root = "bookworm-luajit" if words[0] == "luajit" else "bookworm"
         modules = self.path(f"targets/debian/{root}/usr/share/luajit-2.1.0-beta3")
         environment = {"LUA_PATH": f"{self.workloads}/?.lua;{modules}/?.lua", "LUA_CPATH": self.path(f"programs/{words[0][3:]}/?.so")}
         script = os.path.join(self.workloads, "stack.lua")
-        return self.debian(root, f"usr/bin/{words[0]}") + words[1:] + [script, str(levels), str(calls)], environment
+        return self.debian(root, f"usr/bin/{words[0]}") + words[1:] + [script] + [str(a) for a in arguments], environment
 
     def program(self, name, *arguments):
         """A program of workloads/, which is linked with Debian's liblua5.4."""

@@ -1,6 +1,7 @@
--- stack.lua LEVELS CALLS: works forever, below LEVELS callbacks of C functions (some native frames each) and CALLS calls of Lua
--- functions. Prints "READY ADDRESS", the address of its counter (counter.c). tools.lua turns on and
--- off what the bench asks for there.
+-- stack.lua LEVELS CALLS [thrown]: works forever, below LEVELS callbacks of C functions (some native frames each) and
+-- CALLS calls of Lua functions. With `thrown`, the function that works is loaded, called ten times and thrown away.
+-- Prints "READY ADDRESS", the address of its counter (counter.c). tools.lua turns on and off what the bench asks for
+-- there.
 local counter = require(jit and "counter_ffi" or "counter")
 local tools = require("tools")
 local levels, calls = tonumber(arg[1]), tonumber(arg[2])
@@ -13,18 +14,26 @@ local function text_of(row, round)
 end
 
 -- Calls, table writes, allocation and strings: about 10 µs.
-local function work(round)
+local text_of_work = [[
+local mix, text_of = ...
+return function(round)
   local row = {}
   for i = 1, 24 do row[i] = mix(i, round) end
   local text, last = text_of(row, round)
   return { text = text, last = last, sum = row[1] + row[24] }
-end
+end]]
+local thrown = arg[3] == "thrown"
+local load = loadstring or load
+local work = load(text_of_work, "=work")(mix, text_of)
 
 local function innermost()
   local done = {}
   local doing, round = 0, 0
   while true do
     round = round + 1
+    if thrown and round % 10 == 0 then
+      work = load(text_of_work, ("=work%04d"):format(round / 10 % 3000))(mix, text_of)
+    end
     done[round % 16 + 1] = work(round)
     local wanted = counter.step()
     if wanted ~= doing then

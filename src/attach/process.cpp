@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,20 +109,6 @@ Thread::Place Thread::place() const {
 
 int Thread::cpu() const { return place().cpu; }
 
-// proc(5): (14) utime, (15) stime.
-std::optional<Thread::CpuTime> Thread::cpu_time() const {
-  std::array<char, 1024> buffer;
-  std::string_view text = system::reread(stat_, buffer);
-  const std::size_t end = text.rfind(')');
-  if (end == text.npos) return std::nullopt;
-  text.remove_prefix(end + 1);
-  skip_words(text, 14 - 3);
-  CpuTime time;
-  time.user = number<std::int64_t>(next_word(text));
-  time.system = number<std::int64_t>(next_word(text));
-  return time;
-}
-
 // kernel/sched/debug.c, proc_sched_show_task(): "se.exec_start   :   702193.708324", in ms.
 std::optional<std::int64_t> Thread::counted_at() const {
   if (!sched_) sched_ = system::open_file(fmt::format("/proc/{}/task/{}/sched", pid_, tid_), O_RDONLY);
@@ -159,6 +146,26 @@ std::int64_t Thread::voluntary_switches() const {
 Thread::Times Thread::times() const {
   const Schedule now = schedule();
   return {now.on_cpu, now.waited_for_cpu};
+}
+
+// proc(5), /proc/PID/stat: (14) utime, (15) stime, (16) cutime, (17) cstime, in clock ticks.
+std::optional<ProcessCpuTime> cpu_time_of(pid_t pid) {
+  const std::string stat = system::read_file(proc(pid, "stat")).value_or("");
+  const std::size_t end = stat.rfind(')');
+  if (end == stat.npos) return std::nullopt;
+  std::string_view rest = std::string_view(stat).substr(end + 1);
+  skip_words(rest, 14 - 3);
+  const std::int64_t tick_ns = 1'000'000'000 / std::max(::sysconf(_SC_CLK_TCK), 1L);
+  const auto next = [&] { return number<std::int64_t>(next_word(rest)) * tick_ns; };
+  ProcessCpuTime time;
+  time.user_ns = next(), time.system_ns = next();
+  time.children_ns = next();
+  time.children_ns += next();
+  clockid_t clock{};
+  timespec exact{};
+  const bool is_exact = ::clock_getcpuclockid(pid, &clock) == 0 && ::clock_gettime(clock, &exact) == 0;
+  time.ns = is_exact ? exact.tv_sec * 1'000'000'000 + exact.tv_nsec : time.user_ns + time.system_ns;
+  return time;
 }
 
 Process::Process(pid_t pid) : pid_(pid), task_(system::open_file(proc(pid, "task"), O_RDONLY | O_DIRECTORY)) {}
@@ -238,7 +245,7 @@ std::vector<pid_t> children_of(pid_t pid) {
 
 // Listing task/ is the expensive part of a tick with many threads. Its link count shows most
 // changes, and a thread that another one has replaced is noticed when it is found to have ended
-// (forget_threads). Other changes are noticed at the next listing.
+// (forget_threads), or because somebody tells. Other changes are noticed at the next listing.
 const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   struct stat status {};
   if (::fstat(task_.number(), &status) != 0) {
@@ -247,19 +254,33 @@ const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   }
   constexpr std::chrono::milliseconds list_every(500);
   const system::Clock::time_point time = system::Clock::now();
-  if (status.st_nlink == thread_count_ && !list_again_ && time - listed_ < list_every) return threads_;
+  const bool differs = !told_ && status.st_nlink != thread_count_;
+  if (!differs && !list_again_ && time - listed_ < list_every) return threads_;
   list_again_ = false;
   thread_count_ = status.st_nlink;
   listed_ = time;
-  std::vector<std::shared_ptr<Thread>> now;
+  std::unordered_map<pid_t, std::shared_ptr<Thread>> known;
+  for (std::shared_ptr<Thread>& thread : threads_) known.emplace(thread->tid(), std::move(thread));
+  threads_.clear();
   for (const pid_t tid : system::numeric_entries(proc(pid_, "task"))) {
-    const auto known = std::ranges::find_if(
-        threads_, [&](const auto& thread) { return thread != nullptr && thread->tid() == tid; });
-    std::shared_ptr<Thread> thread = known != threads_.end() ? std::move(*known) : std::make_shared<Thread>(pid_, tid);
-    if (lives(thread->state_letter())) now.push_back(std::move(thread));
+    const auto found = known.find(tid);
+    std::shared_ptr<Thread> thread = found != known.end() ? std::move(found->second)
+                                                          : std::make_shared<Thread>(pid_, tid);
+    if (lives(thread->state_letter())) threads_.push_back(std::move(thread));
   }
-  threads_ = std::move(now);
   return threads_;
+}
+
+void Process::add_thread(pid_t tid) {
+  told_ = true;
+  if (std::ranges::any_of(threads_, [&](const auto& thread) { return thread->tid() == tid; })) return;
+  auto thread = std::make_shared<Thread>(pid_, tid);
+  if (lives(thread->state_letter())) threads_.push_back(std::move(thread));
+}
+
+void Process::remove_thread(pid_t tid) {
+  told_ = true;
+  std::erase_if(threads_, [&](const auto& thread) { return thread->tid() == tid; });
 }
 
 // map_files needs a capability in the first user namespace, but works for deleted and replaced
@@ -286,5 +307,14 @@ FileDescriptor open_mapped(pid_t pid, const Mapping& mapping) {
 }
 
 FileDescriptor Process::open_mapped(const Mapping& mapping) const { return luaspy::open_mapped(pid_, mapping); }
+
+std::optional<FileVersion> version_of(pid_t pid, const Mapping& mapping) {
+  struct stat status {};
+  const std::string path = proc(living_thread(pid), "root") + mapping.path;
+  if (mapping.inode == 0 || ::stat(path.c_str(), &status) != 0 || status.st_ino != mapping.inode) return std::nullopt;
+  return version_of(status);
+}
+
+std::optional<FileVersion> Process::file_version(const Mapping& mapping) const { return version_of(pid_, mapping); }
 
 }  // namespace luaspy

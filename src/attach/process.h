@@ -57,11 +57,6 @@ class Thread {
     int cpu = -1;
   };
   Place place() const;
-  // Its CPU time, counted in clock ticks (times(2)); nullopt if it is gone.
-  struct CpuTime {
-    std::int64_t user = 0, system = 0;
-  };
-  std::optional<CpuTime> cpu_time() const;
   // When it was given its CPU, or when its time there was last counted, whichever is later; ns of
   // the scheduler's clock. nullopt if the kernel does not report it (/proc/TID/sched,
   // CONFIG_SCHED_DEBUG). Takes 20 µs.
@@ -74,6 +69,14 @@ class Thread {
   mutable FileDescriptor sched_;  // opened on first use
   pid_t pid_;
 };
+
+// The CPU time that a process has used, with that of its threads that have ended; nullopt if it is gone.
+struct ProcessCpuTime {
+  std::int64_t ns = 0;                      // exact
+  std::int64_t user_ns = 0, system_ns = 0;  // the same, in clock ticks of 10 ms
+  std::int64_t children_ns = 0;             // of children that have ended and were waited for, theirs included
+};
+std::optional<ProcessCpuTime> cpu_time_of(pid_t pid);
 
 // Where /proc/PID/exe points; "?" if that cannot be read.
 std::string executable_of(pid_t pid);
@@ -94,9 +97,14 @@ class Process : public Mapped {
   const std::vector<std::shared_ptr<Thread>>& threads();
   // A thread was found to have ended: the next threads() lists them again.
   void forget_threads() { list_again_ = true; }
+  // Somebody is told of each thread that begins or ends (births.h), and tells it here: then threads() lists them
+  // only now and then, to be sure.
+  void add_thread(pid_t tid);
+  void remove_thread(pid_t tid);
 
   // Works in whatever mount namespace the file is.
   FileDescriptor open_mapped(const Mapping& mapping) const override;
+  std::optional<FileVersion> file_version(const Mapping& mapping) const override;
 
  private:
   explicit Process(pid_t pid);
@@ -107,6 +115,7 @@ class Process : public Mapped {
   std::uint64_t thread_count_ = 0;
   system::Clock::time_point listed_;
   bool list_again_ = false;
+  bool told_ = false;  // of births
 };
 
 // A live thread of the process: the first one if it is alive, `pid` if none is. /proc/PID/…
@@ -117,8 +126,9 @@ pid_t living_thread(pid_t pid);
 // The live processes that `pid`'s threads have started; empty if the kernel does not report them
 // (CONFIG_PROC_CHILDREN).
 std::vector<pid_t> children_of(pid_t pid);
-// Process::open_mapped() and command() for a process that luaspy might not be allowed to look at.
+// Process::open_mapped(), file_version() and command() for a process that luaspy might not be allowed to look at.
 FileDescriptor open_mapped(pid_t pid, const Mapping& mapping);
+std::optional<FileVersion> version_of(pid_t pid, const Mapping& mapping);
 std::string command_of(pid_t pid);
 
 }  // namespace luaspy

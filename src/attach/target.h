@@ -84,7 +84,8 @@ class Stop {
   // AtSignal: where the breakpoint is that sends the signal. If the processor does not say which breakpoint
   // it was, because a hypervisor has lost that, the kernel sends the thread SIGTRAP instead, which would
   // end the program (arch/x86/kernel/traps.c, exc_debug_user). Seen once in some 500,000 traps in a
-  // Firecracker on Intel. At this address it counts as luaspy's own signal.
+  // Firecracker on Intel. At this address it counts as luaspy's own signal: on all processors, a breakpoint
+  // is reported at its instruction.
   void expect_trap(Address at) { own_trap_ = at; }
   // Takes what system::wait_for() or system::wait_for_any() has reported about the thread.
   void arrive(const system::WaitStatus& status);

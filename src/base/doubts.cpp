@@ -41,8 +41,28 @@ std::optional<std::string> system_call_doubt(std::int64_t pid, std::int64_t samp
       100 * seen, 100 * system_share, request(pid));
 }
 
+// Samples are counted, so their sum has a deviation of the root of their number.
+std::optional<std::string> coverage_doubt(const DoubtFacts& facts) {
+  constexpr double most_deviations = 4;
+  const std::int64_t used_ns = facts.cpu.lua_ns + facts.cpu.unknown_ns;
+  const double ticks = static_cast<double>(used_ns) / 1e9 * facts.rate,
+               seen = static_cast<double>(facts.sampled_cpu_ns) / 1e9 * facts.rate;
+  if (ticks < static_cast<double>(fewest) || seen >= 0.9 * ticks || ticks - seen < most_deviations * std::sqrt(ticks))
+    return std::nullopt;
+  std::string text = fmt::format("only {:.0f} % of the {:.1f} s of CPU time that was used meanwhile was sampled",
+                                 share(facts.sampled_cpu_ns, used_ns), static_cast<double>(used_ns) / 1e9);
+  if (facts.cpu.unknown_ns * 10 > used_ns)
+    text += fmt::format("; {:.1f} s were used by processes that ended before luaspy saw whether they run Lua",
+                        static_cast<double>(facts.cpu.unknown_ns) / 1e9);
+  if (const std::string lost = losses_text(facts.losses); lost != losses_text({}))
+    text += fmt::format("; looks without a sample: {}", lost);
+  return text;
+}
+
 std::vector<std::string> doubts(const DoubtFacts& facts) {
   std::vector<std::string> all;
+  const std::optional<std::string> coverage = coverage_doubt(facts);
+  if (coverage) all.push_back(*coverage);
   const Quality& quality = facts.quality;
   const auto add = [&](const std::string& text) { all.push_back(text + "; " + request(facts.pid)); };
   if (facts.has_lua && facts.samples >= fewest && quality.with_lua == 0)
@@ -60,6 +80,16 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
         fmt::format("in {:.1f} % of the samples the C and Lua parts of the stack could not be joined: frames may be "
                     "missing, or in the wrong order",
                     share(quality.not_joined, quality.with_lua)));
+  if (is_above(quality.function_gone, quality.with_lua, 1))
+    add(
+        fmt::format("in {:.1f} % of the samples with Lua the place of a Lua function is not known (?): it was freed "
+                    "before luaspy could read it",
+                    share(quality.function_gone, quality.with_lua)));
+  if (is_above(quality.no_debug_info, quality.with_lua, 1))
+    all.push_back(fmt::format(
+        "in {:.1f} % of the samples with Lua the place of a Lua function is not known (?): it was compiled without "
+        "debug information, and functions that are called the same are shown as one",
+        share(quality.no_debug_info, quality.with_lua)));
   const std::int64_t incomplete = quality.stacks - quality.native_complete;
   if (is_above(incomplete, quality.stacks, 1))
     add(
@@ -71,12 +101,12 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
         "{:.1f} % of the samples were taken from another CPU, because luaspy may not use the program's own: "
         "its system calls get too large a share",
         share(quality.remote, quality.stacks)));
-  if (const auto text = system_call_doubt(facts.pid, quality.stacks, quality.at_system_call, facts.system_share))
+  if (const auto text = system_call_doubt(facts.pid, quality.stacks, quality.at_system_call, facts.cpu.system_share))
     all.push_back(*text);
   const LossCounts losses = unwanted(facts.losses);
   std::int64_t lost = 0;
   for (const std::int64_t count : losses) lost += count;
-  if (is_above(lost, facts.samples + lost, 10))
+  if (!coverage && is_above(lost, facts.samples + lost, 10))
     add(fmt::format("{:.0f} % of the ticks were lost ({}): what ran then may differ from what the samples show",
                     share(lost, facts.samples + lost), losses_text(losses)));
   return all;

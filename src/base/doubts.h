@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_use.h"
 #include "base/sample.h"
 
 namespace luaspy {
@@ -17,12 +18,17 @@ struct DoubtFacts {
   std::int64_t samples = 0;
   Quality quality;
   LossCounts losses{};
-  double system_share = -1;  // About::system_share
+  CpuUse cpu;
+  std::int64_t sampled_cpu_ns = 0;  // of cpu.lua_ns
+  double rate = 0;                  // of ticks, Hz
 };
 
 // Each doubt is a sentence without a full stop: what was seen, what it may mean, what to send us.
 // Fewer than 100 samples give none, because chance alone produces such numbers there.
 std::vector<std::string> doubts(const DoubtFacts& facts);
+
+// Less than nine tenths of the CPU time was sampled.
+std::optional<std::string> coverage_doubt(const DoubtFacts& facts);
 
 // The share of samples that were taken at a return from a system call should be that of system time
 // in the CPU time of the same threads. It is too high if stops come from another CPU, because those

@@ -1,8 +1,11 @@
 #pragma once
 // What a process has in its address space, according to /proc or a core file.
 
+#include <optional>
+
 #include "base/address_space.h"
 #include "base/file_descriptor.h"
+#include "base/file_version.h"
 
 namespace luaspy {
 
@@ -13,6 +16,8 @@ class Mapped {
   // The file behind a mapping, opened for reading; empty if it is not available, or has been
   // replaced by another one.
   virtual FileDescriptor open_mapped(const Mapping& mapping) const = 0;
+  // That of the file behind a mapping, without opening it; nullopt if it is not known.
+  virtual std::optional<FileVersion> file_version(const Mapping&) const { return std::nullopt; }
 };
 
 }  // namespace luaspy

@@ -61,6 +61,8 @@ struct Quality {
   std::int64_t unclaimed = 0;        // a native frame of the VM belongs to none of the Lua states that were found
   std::int64_t at_system_call = 0;   // the stop came at the return from a system call
   std::int64_t remote = 0;           // it was stopped from another CPU, because luaspy may not use the thread's own
+  std::int64_t function_gone = 0;    // a Lua function was freed before it was read, so its place is not known
+  std::int64_t no_debug_info = 0;    // the place of a Lua function is not known, because it was compiled without it
 
   Quality& operator+=(const Quality& other);
   bool operator==(const Quality& other) const = default;
@@ -70,7 +72,7 @@ inline constexpr std::array quality_numbers = {
     &Quality::stacks,     &Quality::with_lua,       &Quality::native_complete, &Quality::not_joined,
     &Quality::lua_broken, &Quality::lua_unusable,   &Quality::half_built,      &Quality::calls_dropped,
     &Quality::relocated,  &Quality::fresh_mismatch, &Quality::unclaimed,       &Quality::at_system_call,
-    &Quality::remote};
+    &Quality::remote,     &Quality::function_gone,  &Quality::no_debug_info};
 inline constexpr std::size_t first_quality_numbers = 10;  // the numbers that every raw recording has; recordings of
                                                           // older releases have only these
 static_assert(sizeof(Quality) == quality_numbers.size() * sizeof(std::int64_t));

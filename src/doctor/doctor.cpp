@@ -214,9 +214,10 @@ std::string modules_text(const StackReader& reader) {
 }
 
 std::string quality_text(const Quality& quality) {
-  static constexpr std::array names = {
-      "stacks",        "with_lua",  "native_complete", "not_joined", "lua_broken",     "lua_unusable", "half_built",
-      "calls_dropped", "relocated", "fresh_mismatch",  "unclaimed",  "at_system_call", "remote"};
+  static constexpr std::array names = {"stacks",     "with_lua",       "native_complete", "not_joined",
+                                       "lua_broken", "lua_unusable",   "half_built",      "calls_dropped",
+                                       "relocated",  "fresh_mismatch", "unclaimed",       "at_system_call",
+                                       "remote",     "function_gone",  "no_debug_info"};
   static_assert(names.size() == quality_numbers.size());
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {

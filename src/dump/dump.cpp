@@ -139,6 +139,7 @@ Result<int> dump(const DumpOptions& options) {
   sampler_options.idle = true;
   sampler_options.limits.count_left_out = true;
   sampler_options.patience = std::chrono::seconds(2);
+  sampler_options.looks_once = true;
   Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses);
   if (!opened) return opened.error();
   Family& family = *opened;

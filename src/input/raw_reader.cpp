@@ -59,6 +59,8 @@ class RawReader {
       // distributed.
       const std::int64_t all_ns = about.duration_ns;
       about.duration_ns = std::max<std::int64_t>(std::min(window_.to_ns.value_or(all_ns), all_ns) - window_.from_ns, 0);
+      about.cpu = {.system_share = about.cpu.system_share};  // the rest is of the whole recording
+      about.sampled_cpu_ns = 0;
       if (all_ns > 0) {
         const double part = static_cast<double>(about.duration_ns) / static_cast<double>(all_ns);
         for (std::int64_t* const number : {&about.ticks, &about.sampled_ns, &about.allocations})
@@ -146,7 +148,11 @@ class RawReader {
     else if (key == "rate_hz") read_fraction(value, 1e9, about.rate);
     else if (key == "max_stopped_percent") read_fraction(value, 100, about.max_stopped);
     else if (key == "luas") read_luas(value);
-    else if (key == "system_share") read_fraction(value, 1, about.system_share);
+    else if (key == "system_share") read_fraction(value, 1, about.cpu.system_share);
+    else if (key == "lua_cpu_ns") about.cpu.lua_ns = number();
+    else if (key == "other_cpu_ns") about.cpu.other_ns = number();
+    else if (key == "unknown_cpu_ns") about.cpu.unknown_ns = number();
+    else if (key == "sampled_cpu_ns") about.sampled_cpu_ns = number();
     else if (key == "lua_mapped") about.lua_mapped = number() != 0;
     else if (key == raw::unit_key && version_ > raw::first_version) return read_unit(value);
     return true;

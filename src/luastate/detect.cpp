@@ -45,10 +45,11 @@ std::vector<LuaIdent> search(const Memory& memory, const std::vector<Range>& con
 
 }  // namespace
 
-bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImages* known) {
+bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImages* known,
+                      const VersionOf& version_of) {
   struct Image {
     Address start, end;
-    std::uint64_t device, inode;
+    const Mapping* first;
     std::string path;
     bool executable;
     std::vector<Range> constant;
@@ -56,8 +57,8 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
   std::vector<Image> images;
   for (const Mapping& mapping : space.mappings()) {
     if (mapping.inode == 0) continue;
-    if (images.empty() || images.back().inode != mapping.inode || images.back().path != mapping.path)
-      images.push_back({mapping.start, mapping.end, mapping.device, mapping.inode, mapping.path, false, {}});
+    if (images.empty() || images.back().first->inode != mapping.inode || images.back().path != mapping.path)
+      images.push_back({mapping.start, mapping.end, &mapping, mapping.path, false, {}});
     Image& image = images.back();
     image.end = mapping.end;
     image.executable |= mapping.executable;
@@ -70,12 +71,12 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     const Seen entry{image.start, image.path};
     seen.push_back(entry);
     if (std::ranges::find(seen_, entry) != seen_.end()) continue;
-    const auto key = std::tuple(image.device, image.inode, image.path);
-    const auto met = known != nullptr ? known->find(key) : KnownImages::iterator();
-    const bool is_known = known != nullptr && met != known->end();
+    const std::optional<FileVersion> file = known != nullptr && version_of ? version_of(*image.first) : std::nullopt;
+    const auto met = file ? known->find(*file) : KnownImages::iterator();
+    const bool is_known = file && met != known->end();
     bool read = false;
     const std::vector<LuaIdent> found = is_known ? met->second : search(memory, image.constant, read);
-    if (known != nullptr && read) known->emplace(key, found);
+    if (file && read) known->emplace(*file, found);
     for (const LuaIdent& core : found)
       images_.push_back({printable(image.path, longest_path), image.start, image.end, core.version, core.text,
                          core.strength == 3, rows_for(core.version), core.cores});

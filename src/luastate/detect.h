@@ -2,12 +2,14 @@
 // Finds the Luas that are mapped into a process, by the bytes of the mapped images, never by file
 // names.
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/address_space.h"
+#include "base/file_version.h"
 #include "luastate/core_signs.h"
 #include "luastate/lua.h"
 
@@ -31,8 +33,8 @@ struct LuaImage {
   int cores = 1;  // how many of this version are linked into it
 };
 
-// Earlier results for files, by device, inode and path; shared by detectors of many processes.
-using KnownImages = std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>, std::vector<LuaIdent>>;
+// Earlier results for files, shared by detectors of many processes.
+using KnownImages = std::map<FileVersion, std::vector<LuaIdent>>;
 
 // Searches the read-only data of images for lua_ident ("$LuaVersion: Lua 5.4.4 Copyright …",
 // lapi.c; "$Lua: Lua 5.1.5 …" in 5.1), and for the table of opcodes, which identifies a core
@@ -41,8 +43,11 @@ using KnownImages = std::map<std::tuple<std::uint64_t, std::uint64_t, std::strin
 // searched again.
 class Detector {
  public:
+  // Of the file behind a mapping; nullopt if it is not known.
+  using VersionOf = std::function<std::optional<FileVersion>(const Mapping&)>;
   // Returns true if the list of images changed. Reads `known` and adds to it.
-  bool update(const AddressSpace& space, const Memory& memory, KnownImages* known = nullptr);
+  bool update(const AddressSpace& space, const Memory& memory, KnownImages* known = nullptr,
+              const VersionOf& version_of = {});
   const std::vector<LuaImage>& images() const { return images_; }
   // All rows worth trying on this process, best first.
   std::vector<const Lua*> rows() const;

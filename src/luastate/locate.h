@@ -31,6 +31,7 @@ struct Activation {
   const Lua* lua = nullptr;
   // End of its outermost anchor: native frames with a lower sp belong to this L.
   Address boundary = 0;
+  Address anchor = 0;  // its innermost one; 0: none
 };
 
 class Locator {
@@ -58,17 +59,25 @@ class Locator {
   struct Mentions {
     std::vector<Address> places;
     std::uint64_t generation = 0;  // of the known states at that time; 0: none
+    // States to look at first, wherever the stack mentions them: those that ran then or may have, and
+    // those that that look has missed. At most most_states.
+    std::vector<Address> states;
   };
+  static constexpr std::size_t most_states = 256;  // active on one thread: LUAI_MAXCCALLS limits nesting to 200
 
   // How to treat words that could refer to a lua_State but are not known to. Most refer to
   // something else. Words at the same place as in the previous look need not be checked again: what
   // runs now was resumed by frames that were not there then, or was already running then.
   enum class Unknown {
     read,  // the others are read at once
-    // The others, and states that `memory` cannot answer for, count as no states. is_missed() later
+    // The others, and states that `memory` cannot answer for, count as no states. find_missed() later
     // checks that.
     defer,
   };
+  // How much work a look may be. bounded: a thread is stopped meanwhile, so what is read and compared
+  // is bounded by counts, whatever is on the stack. find_missed() later judges the rest, and the next
+  // look begins with what that has found.
+  enum class Effort { bounded, complete };
 
   // Puts the states running on the thread into `active` (cleared first), innermost first. Empty: no
   // Lua runs there. `before`: the same stack at the previous look; empty if there was none.
@@ -76,7 +85,7 @@ class Locator {
   // words that were deferred.
   void locate(const Memory& memory, const Registers& registers, const ThreadStack& stack, const ThreadStack& before,
               Unknown unknown, std::vector<Activation>& active, std::vector<Address>& deferred,
-              const Mentions* mentions = nullptr);
+              const Mentions* mentions = nullptr, Effort effort = Effort::complete);
   // Of the last locate().
   const Mentions& mentions() const { return mentions_; }
 
@@ -88,11 +97,25 @@ class Locator {
   // run here?
   bool guessed() const { return guessed_; }
 
-  // After a look that deferred words: looks for a lua_State among them, in memory as it is now.
-  // True if there is one: it may have run on this stack, so the look is unusable. `is_known`:
-  // whether a global_State is at an address. May be called while another thread is in locate().
-  bool is_missed(const Memory& memory, std::span<const Address> deferred,
-                 const std::function<bool(Address)>& is_known) const;
+  // What the last locate() has left out because of its bounds.
+  struct LeftOut {
+    std::vector<Address> words;  // further words that were deferred, and known states
+    Address stack = 0;           // the stack was not searched from there on; 0: all of it was
+    bool none() const { return words.empty() && stack == 0; }
+  };
+  const LeftOut& left_out() const { return left_out_; }
+
+  // After a look that deferred words or left some out: looks for lua_States among them, in memory as
+  // it is now. If there are any, they may have run on this stack, so the look is unusable. Any state
+  // counts that was deferred; of what was left out, those that are anchored on this stack or call
+  // something unprotected: a pool of idle states is no loss. At most most_states, first those that
+  // run on this stack now.
+  // `mentions`: of that look; the states in it were not missed. `is_known`: whether a global_State is
+  // at an address. May be called while another thread is in
+  // locate().
+  std::vector<Address> find_missed(const Memory& memory, const ThreadStack& stack, std::span<const Address> deferred,
+                                   const LeftOut& left_out, const Mentions& mentions,
+                                   const std::function<bool(Address)>& is_known) const;
 
   // Is this state, found by an earlier look, still a state? For memory that may have been freed
   // since.
@@ -129,7 +152,10 @@ class Locator {
   // Calls `visit` for what looks like a main thread, until it returns false.
   void visit_main_threads(const Memory& memory, const AddressSpace& space, std::uint64_t most,
                           const std::function<bool(const MainThread&)>& visit) const;
-  bool meet(Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
+  bool meet(const Memory& memory, Address word, bool as_before, const ThreadStack& stack, Unknown unknown);
+  bool is_met(Address word) const;
+  void leave_out(Address word);
+  void defer(Address word);
   void collect(const Memory& memory, Unknown unknown);
   void add_candidate(const Memory& memory, Address L, std::span<const std::byte> head);
   const Lua* lua_of(const Memory& memory, Address L, std::span<const std::byte> head, Address& G);
@@ -173,8 +199,18 @@ class Locator {
   // The last look saw what looked like a state of an unknown global_State, but did not fit.
   bool doubtful_ = false;
   int doubts_left_ = most_doubts;
+  bool asks_again_ = false;                   // the current locate(), because of that
   std::vector<Address> chunk_;                // words to read next
   std::vector<Address>* deferred_ = nullptr;  // of the current locate()
+  LeftOut left_out_;
+  // What the current locate() may still do: words that it compares with known states, known states
+  // that it reads, states of unknown global_States that it recognises, other words that it reads; and
+  // how many words it keeps for find_missed().
+  struct Room {
+    std::size_t words = 0, known = 0, strange = 0, unknown = 0, deferred = 0, left_out = 0;
+  };
+  static const Room complete_room, bounded_room;
+  Room room_;
   std::vector<Candidate> candidates_;
   std::vector<Activation> unprotected_;
   bool guessed_ = false;

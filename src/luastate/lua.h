@@ -158,7 +158,10 @@ class Lua {
   }
 
   // ---- Functions
-  virtual std::optional<Prototype> prototype(const Memory& memory, Address proto) const = 0;
+  // `most_bytes`: there is none if its arrays have more; strings that may not fit are left out.
+  virtual std::optional<Prototype> prototype(const Memory& memory, Address proto,
+                                             std::size_t most_bytes = most_prototype_bytes) const = 0;
+  static constexpr std::size_t most_prototype_bytes = 64 << 20;
   virtual std::optional<FunctionPlace> place(const Memory& memory, Address proto) const = 0;
   // A number computed from the fields of a Proto that do not change while it lives (LuaCall.mark);
   // 0 if there is none.

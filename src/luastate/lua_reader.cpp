@@ -26,18 +26,24 @@ void LuaReader::try_rows(std::vector<const Lua*> rows) {
 
 void LuaReader::locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
                        const Locator::ThreadStack& before, bool all, Located& located,
-                       const Locator::Mentions* mentions) {
+                       const Locator::Mentions* mentions, Locator::Effort effort) {
   located.all = all;
+  const bool copies = copy_policy_.copies();
+  located.all_functions = all || copies;
+  located.copies.clear();
   locator_.locate(memory, registers, stack, before, all ? Locator::Unknown::read : Locator::Unknown::defer,
-                  located.active, located.deferred, mentions);
+                  located.active, located.deferred, mentions, effort);
   located.mentions = locator_.mentions();
+  located.left_out = locator_.left_out();
   located.unprotected.clear();
   for (const Activation& state : locator_.unprotected()) {
     if (std::ranges::find(located.active, state.L, &Activation::L) == located.active.end())
       located.unprotected.push_back(state);
   }
   located.guessed = locator_.guessed();
-  touch(memory, registers, stack, located, all ? nullptr : &known_functions_);
+  FunctionCopier copier(memory, lasting_functions_, located.copies);
+  touch(memory, registers, stack, located, located.all_functions ? nullptr : &known_functions_,
+        copies ? &copier : nullptr);
   touch_heaps(memory, located);
 }
 
@@ -52,13 +58,15 @@ void LuaReader::touch_heaps(const Memory& memory, const Located& located) {
 }
 
 void LuaReader::touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-                      const Located& located, const KnownFunctions* known) const {
+                      const Located& located, const KnownFunctions* known, FunctionCopier* copier) const {
   static const KnownFunctions none;
   std::size_t number = 0;
   for (const std::vector<Activation>* const states : {&located.active, &located.unprotected}) {
     for (const Activation& state : *states) {
       const WalkLimits limits = limits_of(number++);
-      reader_of(state).touch(memory, registers, stack, state, limits, known != nullptr ? *known : none);
+      ProtoList protos;
+      reader_of(state).touch(memory, registers, stack, state, limits, known != nullptr ? *known : none, protos);
+      if (copier != nullptr) copier->copy(*state.lua, protos.all());
     }
   }
 }
@@ -72,9 +80,16 @@ WalkLimits LuaReader::limits_of(std::size_t state) const {
   return limits;
 }
 
-bool LuaReader::missed(const Located& located) const {
-  return !located.deferred.empty() &&
-         locator_.is_missed(names_.memory(), located.deferred, [&](Address G) { return seen_.contains(G); });
+bool LuaReader::missed(const Locator::ThreadStack& stack, Located& located) const {
+  if (located.deferred.empty() && located.left_out.none()) return false;
+  const std::vector<Address> missed = locator_.find_missed(names_.memory(), stack, located.deferred, located.left_out,
+                                                           located.mentions,
+                                                           [&](Address G) { return seen_.contains(G); });
+  std::vector<Address>& states = located.mentions.states;
+  for (const Address L : missed) {
+    if (states.size() < Locator::most_states) states.push_back(L);
+  }
+  return !missed.empty();
 }
 
 void LuaReader::add_state(Walked& walked, const LookMemory& look, const Activation& activation, bool anchored) const {
@@ -135,6 +150,21 @@ bool LuaReader::may_have_freed(const Walked& walked, const Memory& stopped) cons
     if (before.known && now.known && before.dead_white != now.dead_white) return true;
   }
   return false;
+}
+
+void LuaReader::take_copies(Located& located) {
+  bool thrown_away = names_.take_gone() != 0;
+  for (FunctionCopy& copy : located.copies) {
+    const Address proto = copy.prototype.address;
+    const std::uint64_t mark = copy.mark;
+    thrown_away |= copy.lua->mark(names_.memory(), proto) != mark;
+    const Names::Kept kept = names_.keep(std::move(copy));
+    thrown_away |= kept.replaced;
+    if (kept.alike >= LastingFunctions::enough_looks) lasting_functions_.add(proto, mark);
+  }
+  located.copies.clear();
+  copy_policy_.learn(thrown_away);
+  lasting_functions_.looked();
 }
 
 bool LuaReader::confirm_functions(const Walked& walked, bool all) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/sample.h"
+#include "luastate/function_copies.h"
 #include "luastate/known_functions.h"
 #include "luastate/names.h"
 #include "luastate/native_functions.h"
@@ -33,21 +34,22 @@ class LuaReader {
 
   // In the stop: finds the states, and touches what their walks and heaps() will need. `memory` is
   // the snapshot; `stack` is the thread's stack in it. `before`, `mentions`: the stack and its
-  // mentions at the previous look, if there was one. `all`: nothing is deferred. Only one thread at
-  // a time may call this, but another thread may run the steps after a stop meanwhile.
+  // mentions at the previous look, if there was one. `all`: what was not known before is read, too.
+  // Only one thread at a time may call this, but another thread may run the steps after a stop
+  // meanwhile.
   void locate(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
               const Locator::ThreadStack& before, bool all, Located& located,
-              const Locator::Mentions* mentions = nullptr);
+              const Locator::Mentions* mentions = nullptr, Locator::Effort effort = Locator::Effort::complete);
   // Right after the stop: touches what locate() left out because the functions were known.
   // `memory`: the snapshot, then the memory as it is now.
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
              const Located& located) const {
-    touch(memory, registers, stack, located, nullptr);
+    touch(memory, registers, stack, located, nullptr, nullptr);
   }
 
   // Everything below is called after the stop, in this order. Did the stop miss a state that runs
-  // there?
-  bool missed(const Located& located) const;
+  // there? `stack`: as it was then. The missed states are added to located.mentions.
+  bool missed(const Locator::ThreadStack& stack, Located& located) const;
   // PUC's calls, and for LuaJIT what the native frames need. `room`: a value no longer needed,
   // whose memory is reused.
   Walked walk(const Located& located, const LookMemory& look, Walked room = {});
@@ -67,6 +69,12 @@ class LuaReader {
   // collector, since then, come to where it frees what the stop has seen (lgc.c and lj_gc.c, atomic)?
   // A known function may then be gone, and what is there now may be what had been there before.
   bool may_have_freed(const Walked& walked, const Memory& stopped) const;
+  // Names functions by the copies that were made of them in the stop, and learns whether such copies are
+  // needed. Call before functions are asked for.
+  void take_copies(Located& located);
+  // Copies functions in every stop, for a caller that looks only once.
+  void copy_functions_always() { copy_policy_.copy_always(); }
+
   // Call after the walks. `all`: all functions were touched and become known. Otherwise: are the
   // known ones unchanged?
   bool confirm_functions(const Walked& walked, bool all);
@@ -100,7 +108,7 @@ class LuaReader {
  private:
   WalkLimits limits_of(std::size_t state) const;  // `state` counts from the innermost
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-             const Located& located, const KnownFunctions* known) const;
+             const Located& located, const KnownFunctions* known, FunctionCopier* copier) const;
   static void touch_heaps(const Memory& memory, const Located& located);
   void add_state(Walked& walked, const LookMemory& look, const Activation& activation, bool anchored) const;
 
@@ -110,6 +118,8 @@ class LuaReader {
   Names names_;
   std::array<std::unique_ptr<StateReader>, lua_kinds> readers_;  // by Lua::kind()
   KnownFunctions known_functions_;
+  CopyPolicy copy_policy_;
+  LastingFunctions lasting_functions_;
   WalkLimits limits_;
 };
 

@@ -11,8 +11,21 @@ namespace luaspy {
 namespace {
 
 // A target that makes functions without end must not fill memory.
-constexpr std::size_t most_prototypes = 1 << 14;
+constexpr std::size_t most_prototypes = 1 << 14, most_kept_bytes = 64 << 20;
 constexpr std::size_t shown_source = 60;  // LUA_IDSIZE (luaconf.h)
+
+// What the stop read, and the memory as it is now where it has read nothing.
+class StoppedThenLive : public Memory {
+ public:
+  StoppedThenLive(const Memory& stopped, const Memory& live) : stopped_(stopped), live_(live) {}
+  bool read(Address address, std::span<std::byte> into) const override {
+    return stopped_.read(address, into) || live_.read(address, into);
+  }
+
+ private:
+  const Memory& stopped_;
+  const Memory& live_;
+};
 
 }  // namespace
 
@@ -26,22 +39,49 @@ std::string chunk_name(const std::string& source) {
 }
 
 Names::Entry* Names::entry(const Lua& lua, const LuaCall& call) {
-  if (prototypes_.size() >= most_prototypes && !prototypes_.contains(call.proto)) prototypes_.clear(), twins_.clear();
-  Entry& entry = prototypes_[call.proto];
-  if (entry.mark == call.mark && entry.prototype) return &entry;
-  entry = {};
-  entry.mark = call.mark;
-  entry.prototype = lua.prototype(memory_, call.proto);
-  if (entry.prototype) entry.file = chunk_name(entry.prototype->source);
+  const auto known = prototypes_.find(call.proto);
+  if (known != prototypes_.end() && known->second.mark == call.mark) return &known->second;
+  std::optional<Prototype> read = lua.prototype(memory_, call.proto);
   // The thread runs: what was read is what the stop saw only if the Proto is unchanged after
   // reading.
-  if (lua.mark(memory_, call.proto) != call.mark) entry.prototype.reset();
-  return entry.prototype ? &entry : nullptr;
+  if (!read || lua.mark(memory_, call.proto) != call.mark) {
+    ++gone_;
+    return nullptr;
+  }
+  return &put(call.proto, call.mark, std::move(*read));
+}
+
+// Callers keep pointers to entries until they ask for another function, so room is made before.
+Names::Entry& Names::put(Address proto, std::uint64_t mark, Prototype prototype) {
+  const std::size_t size = sizeof(Entry) + prototype.size();
+  if (prototypes_.size() >= most_prototypes || kept_bytes_ + size > most_kept_bytes) {
+    prototypes_.clear(), twins_.clear();
+    kept_bytes_ = 0;
+  }
+  Entry& entry = prototypes_[proto];
+  kept_bytes_ += size - entry.size;
+  entry = {};
+  entry.mark = mark;
+  entry.size = size;
+  entry.fingerprint = prototype.fingerprint();
+  entry.file = chunk_name(prototype.source);
+  entry.prototype = std::move(prototype);
+  return entry;
+}
+
+Names::Kept Names::keep(FunctionCopy copy) {
+  const Address proto = copy.prototype.address;
+  const auto known = prototypes_.find(proto);
+  const bool is_known = known != prototypes_.end();
+  if (is_known && known->second.mark == copy.mark && known->second.fingerprint == copy.prototype.fingerprint())
+    return {.replaced = false, .alike = ++known->second.alike};
+  put(proto, copy.mark, std::move(copy.prototype)).alike = 1;
+  return {.replaced = is_known};
 }
 
 const Prototype* Names::prototype(const Lua& lua, const LuaCall& call) {
   Entry* const found = entry(lua, call);
-  return found != nullptr ? &*found->prototype : nullptr;
+  return found != nullptr ? &found->prototype : nullptr;
 }
 
 std::string Names::called_as(const Context& context, const LuaCall& call, const LuaCall* caller) {
@@ -56,9 +96,9 @@ std::string Names::called_as(const Context& context, const LuaCall& call, const 
   const auto [known, is_new] = from->callees.try_emplace(pc);
   Called& called = known->second;
   if (is_new) {
-    const std::optional<CallName> name = callee_name(*from->prototype, pc);
+    const std::optional<CallName> name = callee_name(from->prototype, pc);
     called.name = name ? printable(name->name) : std::string();
-    called.path = callee_path(*from->prototype, pc);
+    called.path = callee_path(from->prototype, pc);
     called.is_general = called.name == iterator_name || called.name.starts_with("__");
   }
   return is_true(called, context, call, *caller) ? called.name : std::string();
@@ -73,7 +113,8 @@ bool Names::is_true(Called& called, const Context& context, const LuaCall& call,
   constexpr std::size_t most_verdicts = 1 << 10;
   if (called.name.empty() || !context.lua.hides_tail_calls()) return true;
   const auto look = [&] {
-    return context.lua.check_callee(memory_, context.stopped, context.G, called.path, caller, call);
+    const StoppedThenLive now(context.stopped, memory_);
+    return context.lua.check_callee(now, context.stopped, context.G, called.path, caller, call);
   };
   if (called.verdicts.size() >= most_verdicts) called.verdicts.clear();
   const Called::Verdict unseen = {.is_true = called.is_general};
@@ -102,15 +143,20 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
   Entry* const known = entry(context.lua, call);
   if (known == nullptr) {
     frame.file = "?";
+    ++without_place_.gone;
     frame.name = called_as(context, call, caller);
   } else {
-    const Prototype& proto = *known->prototype;
+    const Prototype& proto = known->prototype;
     frame.file = known->file;
+    without_place_.no_debug_info += frame.file == "?";
     frame.line_defined = proto.line_defined;
     frame.line = proto.line(call.index_of(pc));
     settle(context.lua, *known);
-    if (!proto.is_main() && proto.line_defined != 0) frame.prototype = known->identity;
     FunctionName name = proto.is_main() ? FunctionName{"main chunk"} : lua_name(context, *known, call, caller);
+    if (!proto.is_main() && proto.line_defined != 0) {
+      if (!name.is_own) tell_apart(*known, name.text);
+      frame.prototype = known->identity;
+    }
     frame.name = std::move(name.text), frame.own_name = name.is_own;
   }
   if (frame.name.empty() || frame.name == "?") frame.name = "function";
@@ -122,7 +168,7 @@ FunctionName Names::lua_name(const Context& context, Entry& entry, const LuaCall
   if (!stands_still_ && known() == nullptr)
     loaded_.read_for_miss(context.lua, memory_, context.G, !std::exchange(entry.was_missed, true));
   FunctionName name = function_name(known(), loaded_.closure(call.closure, call.proto, call.mark), entry.defined_as,
-                                    entry.prototype->takes_self());
+                                    entry.prototype.takes_self());
   return !name.text.empty() ? std::move(name) : FunctionName{called_as(context, call, caller)};
 }
 
@@ -189,7 +235,7 @@ Address Names::ffi_function(const Context& context, const LuaCall& call, const L
   const Entry* const from = entry(context.lua, *caller);
   if (from == nullptr) return 0;
   const auto pc = static_cast<std::size_t>(caller->index_of(caller->saved_pc));
-  const Prototype& prototype = *from->prototype;
+  const Prototype& prototype = from->prototype;
   if (pc >= prototype.code.size() || !is_call(prototype.bytecode, prototype.code[pc])) return 0;
   // ffi.gc and tostring may have a cdata, too. What calls one is __call of its metatable.
   const std::string known = c_function_name(loaded_.c_function(call.key));
@@ -209,14 +255,39 @@ std::string Names::loaded_name(const Context& context, Address key_or_proto) {
   return c_function_name(found);
 }
 
+// Chunks of one name, such as templates, may have functions at the same line with the same code that are
+// different functions. Another name of the same prototype is a variable's; that of another prototype is a
+// function's. The first name by which it is called decides; those of iterators and metamethods say nothing.
+void Names::tell_apart(Entry& entry, const std::string& name) {
+  constexpr std::size_t most_places = 1 << 14, most_names = 64;
+  const bool says_nothing = name.empty() || name == "?" || name == iterator_name || name == "hook" ||
+                            name.starts_with("__");
+  if (entry.is_told_apart || !entry.defined_as.empty() || says_nothing) return;
+  entry.is_told_apart = true;
+  std::uint64_t place = entry.identity;
+  mix(place, entry.file);
+  mix(place, static_cast<std::uint64_t>(entry.prototype.line_defined));
+  if (called_.size() >= most_places && !called_.contains(place)) called_.clear();
+  std::vector<std::string>& names = called_[place];
+  const auto known = std::ranges::find(names, name);
+  const auto number = static_cast<std::uint32_t>(known - names.begin());
+  if (known == names.end()) {
+    if (names.size() == most_names) return;
+    names.push_back(name);
+  }
+  constexpr std::uint32_t step = 0x9e37'79b9;  // far from the numbers that twins have
+  entry.identity = std::max(entry.identity + number * step, std::uint32_t{1});
+}
+
 // The functions inside this one are numbered before the first of them is asked for, if this one is
 // named first. So callers must be named before their callees.
 void Names::settle(const Lua& lua, Entry& entry) {
   if (entry.is_settled || (stands_still_ && entry.identity != 0)) return;
-  Prototype& prototype = *entry.prototype;
+  Prototype& prototype = entry.prototype;
   const std::uint32_t identity = prototype.identity();
   const Twins::Twin* const twin = twins_.find(prototype.address, identity);
   // Functions of one line may have the same code, too.
+  entry.is_told_apart = false;
   entry.identity = std::max(identity + (twin != nullptr ? twin->number : 0), std::uint32_t{1});
   int definition = prototype.is_main() ? Siblings::main_chunk : Siblings::unknown;
   if (!stands_still_ && !prototype.is_main() && prototype.line_defined != 0) {

@@ -6,9 +6,11 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/frame.h"
 #include "luastate/code_names.h"
+#include "luastate/function_copies.h"
 #include "luastate/function_name.h"
 #include "luastate/known_definitions.h"
 #include "luastate/loaded_functions.h"
@@ -46,6 +48,20 @@ class Names {
   // it once the function has returned. Valid until the next call of any other function of this, and
   // without its `children` if frame() was called for it before.
   const Prototype* prototype(const Lua& lua, const LuaCall& call);
+
+  // From now on, this is the function at that address. Of a function that was there before:
+  struct Kept {
+    bool replaced = false;  // it was another one
+    int alike = 1;          // so many copies in a row were the same
+  };
+  Kept keep(FunctionCopy copy);
+  // How many functions were gone when they were asked for, since the last call.
+  int take_gone() { return std::exchange(gone_, 0); }
+  // The frames of functions whose place is not known, since the last call.
+  struct WithoutPlace {
+    int gone = 0, no_debug_info = 0;
+  };
+  WithoutPlace take_without_place() { return std::exchange(without_place_, {}); }
 
   // `call` as a frame. `caller` is the call outside of it in the same coroutine, nullptr if there
   // is none or it is not known. `pc` is the next instruction of a Lua call. A C function without a
@@ -85,15 +101,20 @@ class Names {
   };
   struct Entry {
     std::uint64_t mark = 0;
-    std::optional<Prototype> prototype;
+    Prototype prototype;
     std::unordered_map<int, Called> callees;  // by instruction
     std::uint32_t identity = 0;               // Frame.prototype; 0: not computed yet
+    bool is_told_apart = false;               // from others of its identity, by its name
     std::string file;                         // chunk_name() of its source
     std::string defined_as;                   // the name in its Definition
     bool is_settled = false;                  // its Definition was searched, and its functions were told apart
     bool was_missed = false;                  // it was not in package.loaded when it was first looked for
+    std::uint64_t fingerprint = 0;            // of the Prototype
+    std::size_t size = 0;                     // about as many bytes
+    int alike = 0;                            // copies in a row that were this function
   };
   Entry* entry(const Lua& lua, const LuaCall& call);
+  Entry& put(Address proto, std::uint64_t mark, Prototype prototype);
   FunctionName lua_name(const Context& context, Entry& entry, const LuaCall& call, const LuaCall* caller);
   std::string c_name(const Context& context, const LuaCall& call, const LuaCall* caller);
   std::string iterator_of(const Context& context, const LuaCall& call, const std::string& called);
@@ -101,6 +122,7 @@ class Names {
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
   void settle(const Lua& lua, Entry& entry);
+  void tell_apart(Entry& entry, const std::string& name);
 
   const Memory& memory_;
   std::unordered_map<Address, Entry> prototypes_;  // by Proto
@@ -108,8 +130,13 @@ class Names {
   KnownDefinitions definitions_;
   std::unordered_map<Address, std::string_view> iterators_;  // by LuaCall.key: a few, near functions of Lua's library
   Twins twins_;
+  // What functions of one place and identity are called, each in the look that first had a name for it.
+  std::unordered_map<std::uint64_t, std::vector<std::string>> called_;
   CodeNames* code_ = nullptr;
   bool stands_still_ = false;
+  int gone_ = 0;
+  WithoutPlace without_place_;
+  std::size_t kept_bytes_ = 0;  // in prototypes_
 };
 
 // A chunk's name as Lua shows it (lobject.c, luaO_chunkid), but with file names uncut: "@a/b.lua"

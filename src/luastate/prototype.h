@@ -49,6 +49,11 @@ struct Prototype {
   // identity wherever it is loaded. Never 0.
   std::uint32_t identity() const;
 
+  // A hash of everything that names are made of: what identity() has, and the source, the lines and the
+  // places of variables.
+  std::uint64_t fingerprint() const;
+  std::size_t size() const;  // bytes that it takes, about
+
   // lj_debug.c, lj_debug_getinfo: a LuaJIT chunk has at least one line.
   bool is_main() const { return line_defined == 0 && (!is_luajit(bytecode) || last_line_defined > 0); }
   // Does it say that its first parameter is called self?

@@ -1,11 +1,25 @@
 #include "luastate/running.h"
 
+#include <algorithm>
+
 namespace luaspy {
 
 std::vector<Activation> Walked::active() const {
   std::vector<Activation> active;
   for (const RunningState& state : on_thread()) active.push_back(state.activation);
   return active;
+}
+
+void Walked::drop_from(Address end) {
+  for (std::size_t i = running; i-- > 0;) {
+    if (!states[i].anchored || states[i].activation.anchor < end) continue;
+    std::erase_if(parts, [&](const Part& part) { return part.state == i; });
+    for (Part& part : parts) part.state -= part.state > i ? 1 : 0;
+    const auto dropped = states.begin() + static_cast<std::ptrdiff_t>(i);
+    std::rotate(dropped, dropped + 1, states.end());
+    --running;
+    --walked;
+  }
 }
 
 std::vector<Address> Walked::vm_frames() const {

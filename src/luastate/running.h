@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/registers.h"
+#include "luastate/function_copies.h"
 #include "luastate/locate.h"
 #include "luastate/walk.h"
 
@@ -27,8 +28,11 @@ struct Located {
   std::vector<Activation> unprotected;  // other states that may run there without a protected call
   bool guessed = false;                 // `active` is only the first of the states that may run there
   std::vector<Address> deferred;        // words of the stack that may be further states
+  Locator::LeftOut left_out;            // what else may be
   Locator::Mentions mentions;
-  bool all = false;  // nothing was deferred, and known functions were touched, too
+  bool all = false;  // nothing was deferred but what is beyond the bounds, and known functions were touched, too
+  bool all_functions = false;        // known functions were touched, too, and copied
+  std::vector<FunctionCopy> copies;  // of functions that may be gone by now
 };
 
 // What an implementation notes about a state, for its later steps.
@@ -61,6 +65,8 @@ struct Walked {
   std::vector<Part> parts;  // of the native stack, innermost first
   bool unclaimed = false;   // a frame of the VM belongs to no state
 
+  // Removes the states that are anchored at `end` or above: the thread's stack ends there.
+  void drop_from(Address end);
   std::span<const RunningState> on_thread() const { return std::span(states).first(running); }
   // The states on the thread without their calls.
   std::vector<Activation> active() const;

@@ -6,6 +6,7 @@
 #include "luastate/known_functions.h"
 #include "luastate/names.h"
 #include "luastate/native_functions.h"
+#include "luastate/proto_list.h"
 #include "luastate/running.h"
 #include "luastate/trace.h"
 
@@ -29,9 +30,11 @@ class StateReader {
   virtual void forget() {}
 
   // In the stop: touches what the other steps will need. `memory` is the snapshot; `stack` is the
-  // thread's stack in it. Functions that are `known` are left out.
+  // thread's stack in it. Functions that are `known` are left out. Of the others, the Protos of Lua
+  // functions that may be called are added to `protos`, innermost first.
   virtual void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-                     const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const = 0;
+                     const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+                     ProtoList& protos) const = 0;
 
   // After the stop: the calls, as far as they do not depend on the native frames. `innermost`: it
   // is the innermost state that runs on the thread.

@@ -32,10 +32,10 @@ class StringBatch {
   // read from `bytes_left`, and reads only strings that certainly fit into it.
   template <typename Store>
   void read(std::span<const Address> objects, std::size_t& bytes_left, Store store) {
-    for (std::size_t first = 0; first < objects.size(); first += strings_at_once) {
-      const std::size_t count = std::min(strings_at_once, objects.size() - first);
-      const std::size_t worst = count * (header_size() + sizeof(Address) + limit_);
-      if (worst > bytes_left) return;
+    const std::size_t longest = header_size() + sizeof(Address) + limit_;
+    for (std::size_t first = 0, count = 0; first < objects.size(); first += count) {
+      count = std::min({strings_at_once, objects.size() - first, bytes_left / longest});
+      if (count == 0) return;
       bytes_left -= read_some(objects.subspan(first, count));
       for (std::size_t i = 0; i < count; ++i) {
         if (texts_[i]) store(first + i, std::move(*texts_[i]));

@@ -45,7 +45,14 @@ std::map<std::string, std::string> words(const About& about) {
                                               {"complete", about.complete ? "1" : "0"}};
   if (about.allocations != 0) words.emplace("allocations", std::to_string(about.allocations));
   if (about.sampled_ns != 0) words.emplace("sampled_ns", std::to_string(about.sampled_ns));
-  if (about.system_share >= 0) words.emplace("system_share", fmt::format("{:.4f}", about.system_share));
+  if (about.cpu.system_share >= 0) words.emplace("system_share", fmt::format("{:.4f}", about.cpu.system_share));
+  const auto add = [&](const char* key, std::int64_t ns) {
+    if (ns > 0) words.emplace(key, std::to_string(ns));
+  };
+  add("lua_cpu_ns", about.cpu.lua_ns);
+  add("other_cpu_ns", about.cpu.other_ns);
+  add("unknown_cpu_ns", about.cpu.unknown_ns);
+  add("sampled_cpu_ns", about.sampled_cpu_ns);
   return words;
 }
 

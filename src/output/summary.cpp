@@ -37,6 +37,18 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   }
 }
 
+// By chance, samples may stand for a little more than there was.
+void add_coverage(const About& about, Text out) {
+  const CpuUse& cpu = about.cpu;
+  const std::int64_t used_ns = cpu.lua_ns + cpu.unknown_ns;
+  if (used_ns <= 0) return;
+  fmt::format_to(out, "  sampled: {:.0f} % of the {:.1f} s of CPU time that was used meanwhile",
+                 std::min(percent(about.sampled_cpu_ns, used_ns), 100.0), static_cast<double>(used_ns) / 1e9);
+  if (cpu.other_ns * 100 > used_ns)
+    fmt::format_to(out, "; programs without Lua used {:.1f} s more", static_cast<double>(cpu.other_ns) / 1e9);
+  fmt::format_to(out, "\n");
+}
+
 // The VM states, most frequent first.
 void add_vm_states(const Profile& profile, Text out) {
   const By by = usual_by(profile.about.unit);
@@ -97,6 +109,8 @@ void add_quality(const Quality& quality, Text out) {
   part("innermost call still being set up, left out", quality.half_built);
   part("implausible calls left out", quality.calls_dropped);
   part("Lua stack being moved", quality.relocated);
+  part("a function (?) was freed before it was read", quality.function_gone);
+  part("a function (?) has no debug information", quality.no_debug_info);
   part("C and Lua frames could not be matched one to one", quality.fresh_mismatch);
   fmt::format_to(out, "\n");
 }
@@ -122,8 +136,9 @@ std::string hottest_text(const Profile& profile, Mode mode) {
   for (const auto& [at, amount] : profile.counts()) everything.squares += amount.squares;
   const auto points = [&](std::int64_t part, double squares) {
     return has_intervals
-               ? fmt::format(" \u00b1{:4.1f}",
-                             share_of({static_cast<double>(part), squares}, everything, of_allocations).points)
+               ? fmt::format(
+                     " \u00b1{:4.1f}",
+                     share_of({static_cast<double>(part), squares}, everything, design_effect_of_allocations).points)
                : std::string();
   };
   std::string text = has_intervals ? "   %Own        %Total        Function\n" : "   %Own  %Total  Function\n";
@@ -177,6 +192,7 @@ std::string summary_text(const Profile& profile) {
     fmt::format_to(out,
                    "  {} samples of allocations, too, in turns: {:.1f} s for these, {:.1f} s for the samples of time\n",
                    about.allocations, seconds - looked_s, looked_s);
+  if (of_time) add_coverage(about, out);
   add_stops(profile, ticks_a_second, out);
   if (profile.quality().stacks != 0) add_vm_states(profile, out);
   if (const std::string heap = heap_text(profile.heaps, about.duration_ns); !heap.empty())

@@ -118,7 +118,9 @@ void Profile::settle_names() {
 }
 
 DoubtFacts Profile::doubt_facts() const {
-  return {about.pid, about.lua_mapped || !about.luas.empty(), samples_, quality_, losses_, about.system_share};
+  return {
+      about.pid, about.lua_mapped || !about.luas.empty(), samples_, quality_, losses_, about.cpu, about.sampled_cpu_ns,
+      about.rate};
 }
 
 }  // namespace luaspy

@@ -38,12 +38,12 @@ struct About {
   std::int64_t started_s = 0;     // since 1970
   std::int64_t duration_ns = 0;
   std::int64_t ticks = 0;
-  bool complete = false;     // the recording was ended, not cut off
-  double system_share = -1;  // share of the sampled threads' CPU time that was spent in the kernel: 0 to 1; negative:
-                             // unknown
-  Unit unit = Unit::nanoseconds;  // of all weights; set before the first sample is added
-  std::int64_t allocations = 0;   // samples of these that the recording has besides those of time
-  std::int64_t sampled_ns = 0;    // how long it took samples of this unit; 0: all of duration_ns
+  bool complete = false;            // the recording was ended, not cut off
+  CpuUse cpu;                       // of the processes that were looked at, and of those that they have started
+  std::int64_t sampled_cpu_ns = 0;  // LoopCounts::sampled_cpu_ns
+  Unit unit = Unit::nanoseconds;    // of all weights; set before the first sample is added
+  std::int64_t allocations = 0;     // samples of these that the recording has besides those of time
+  std::int64_t sampled_ns = 0;      // how long it took samples of this unit; 0: all of duration_ns
 
   std::int64_t looked_ns() const { return sampled_ns != 0 ? sampled_ns : duration_ns; }
 };

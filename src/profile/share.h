@@ -13,12 +13,11 @@ struct Weights {
   }
 };
 
-// How many times larger the variance of a share is than that of independent samples (Kish's design effect).
-constexpr double independent = 1;
+// A design effect (Kish) is how many times larger the variance of a share is than that of independent samples.
 // Allocations that are sampled one after another are often of the same phase of the program. Measured on
-// programs that count themselves (docs/alloc.md): of 156 shares, one of 7 was further off than independent
-// samples would be in one of 20.
-constexpr double of_allocations = 1.8;
+// programs that count themselves (docs/alloc.md): with an effect of 1, one share of 7 was further off than
+// was said; with this one, one of 20.
+constexpr double design_effect_of_allocations = 1.8;
 
 struct Share {
   double percent = 0;
@@ -26,6 +25,6 @@ struct Share {
 };
 
 // The share that `part` has of `all`, of which it is a part.
-Share share_of(const Weights& part, const Weights& all, double design_effect = independent);
+Share share_of(const Weights& part, const Weights& all, double design_effect = 1);
 
 }  // namespace luaspy

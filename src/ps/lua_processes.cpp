@@ -210,7 +210,7 @@ LuaProcesses find_lua_processes(bool states) {
     const AddressSpace space = AddressSpace::parse(*maps);
     const MappedFiles files(pid, space);
     Detector detector;
-    detector.update(space, files, &known);
+    detector.update(space, files, &known, [&](const Mapping& mapping) { return version_of(pid, mapping); });
     if (detector.images().empty()) continue;
     LuaProcess process = describe(pid, stat, detector.images());
     if (states && !process.is_32bit) count_states(process, space);

@@ -100,7 +100,8 @@ class Recorder : public Recording {
     about_.duration_ns = counts.duration_ns;
     about_.ticks = counts.ticks;
     if (options_.allocations) about_.sampled_ns = counts.sampled_ns;
-    about_.system_share = counts.system_share;
+    about_.cpu = counts.cpu;
+    about_.sampled_cpu_ns = counts.sampled_cpu_ns;
     about_.complete = complete;
     tell(about_);
     if (output_.is_raw() && !output_.stream()) failed_ = output_.finish();

@@ -61,7 +61,8 @@ std::string lua_code_flag(NativeFunctions::LuaCode code) {
 Result<SavedStop> capture_stop(Target& target, pid_t tid, const std::string& from) {
   const Error refused = {Cause::no_such_process,
                          fmt::format("Thread {} could not be saved: it has ended, did not stop, or was moving.", tid)};
-  TargetMap map(target.process(), target.memory());
+  KnownFiles known;
+  TargetMap map(target.process(), target.memory(), known);
   map.take(map.look());
   map.find_luas();
   map.find_functions();

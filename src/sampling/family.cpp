@@ -1,14 +1,18 @@
 #include "sampling/family.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 namespace luaspy {
 namespace {
 
 using Clock = system::Clock;
+using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds shortest_pause(100), longest_pause(5000);
+constexpr Clock::duration shortest_pause = 100ms, longest_pause = 5s;
+// A program maps its libraries within some 100 µs of its exec, and a forked one may exec at once.
+constexpr Clock::duration after_birth = 250us;
 constexpr std::size_t most_processes = 4096;
 
 bool has_readable(Session& session) {
@@ -16,10 +20,20 @@ bool has_readable(Session& session) {
                              [](const LuaImage& image) { return !image.rows.empty(); });
 }
 
+std::vector<pid_t> threads_of(pid_t pid) {
+  Result<Process> process = Process::open(pid);
+  std::vector<pid_t> tids;
+  if (!process) return tids;
+  for (const auto& thread : process->threads()) tids.push_back(thread->tid());
+  return tids;
+}
+
 }  // namespace
 
-Family::Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses)
-    : sampler_(sampler), subprocesses_(subprocesses), target_(target.get()) {
+Family::Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses,
+               std::unique_ptr<Births> births)
+    : sampler_(sampler), subprocesses_(subprocesses), target_(target.get()), births_(std::move(births)) {
+  hears_all_ = births_ != nullptr;
   sessions_.push_back(std::move(target));
   update();
 }
@@ -27,44 +41,136 @@ Family::Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, b
 // What is started may be a shell, make or a test runner, whose children do the work.
 Result<Family> Family::open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses,
                             const Session::BeforeStart& before_start) {
-  Result<std::unique_ptr<Session>> target = Session::open(options, sampler, before_start);
+  SamplerOptions shared = sampler;
+  shared.known_files = std::make_shared<KnownFiles>();
+  std::unique_ptr<Births> births;
+  const auto before = [&](pid_t pid) -> Result<void> {
+    births = Births::open();
+    if (births != nullptr && !births->watch(std::array{pid})) births = nullptr;
+    return before_start ? before_start(pid) : Result<void>();
+  };
+  Result<std::unique_ptr<Session>> target = Session::open(options, shared, before);
   if (!target) return target.error();
   const bool launched = (*target)->launched();
-  return Family(std::move(*target), sampler, subprocesses || launched);
+  return Family(std::move(*target), shared, subprocesses || launched, std::move(births));
+}
+
+// A thread that begins between its process's listing and its parent's being watched is in the second listing.
+void Family::watch_births() {
+  for (const auto& session : sessions_) cpu_.begin(session->target().process().pid(), has_readable(*session));
+  for (const auto& [pid, candidate] : candidates_) cpu_.begin(pid, false);
+  if (births_ != nullptr) return;
+  births_ = Births::open();
+  if (births_ == nullptr) return;
+  hears_all_ = true;
+  std::set<pid_t> processes = {target_->target().process().pid()};
+  if (subprocesses_) processes.merge(find_descendants());
+  std::set<pid_t> watched;
+  constexpr int rounds = 2;
+  for (int round = 0; round < rounds; ++round) {
+    for (const pid_t pid : processes) {
+      for (const pid_t tid : threads_of(pid)) {
+        if (watched.insert(tid).second) hears_all_ = births_->watch(std::array{tid}) && hears_all_;
+      }
+    }
+  }
+}
+
+bool Family::wait(Clock::time_point until) {
+  Clock::time_point first = until;
+  for (const auto& [pid, candidate] : candidates_) first = std::min(first, candidate.ask_at);
+  if (births_ != nullptr) births_->wait(first);
+  else (void)system::sleep_until(first);
+  return Clock::now() < until;
+}
+
+Session* Family::session_of(pid_t pid) const {
+  const auto found = std::ranges::find_if(
+      sessions_, [&](const auto& session) { return session->target().process().pid() == pid; });
+  return found != sessions_.end() ? found->get() : nullptr;
+}
+
+void Family::add_candidate(pid_t pid, Clock::duration pause) {
+  if (!subprocesses_ || session_of(pid) != nullptr) return;
+  if (candidates_.size() >= most_processes && !candidates_.contains(pid)) return;
+  candidates_[pid] = {{}, Clock::now() + pause, std::max<Clock::duration>(pause, after_birth)};
+}
+
+void Family::take(const Birth& birth) {
+  Session* const session = session_of(birth.pid);
+  switch (birth.kind) {
+    case Birth::Kind::thread:
+      if (session != nullptr) session->target().process().add_thread(birth.tid);
+      break;
+    case Birth::Kind::thread_end:
+      if (session != nullptr) session->target().process().remove_thread(birth.tid);
+      may_be_gone_.insert(birth.pid);
+      if (birth.tid == birth.pid) candidates_.erase(birth.pid);
+      break;
+    case Birth::Kind::cpu_time:
+      if (subprocesses_ || session != nullptr) cpu_.add_ended(birth.pid, birth.ns);
+      break;
+    case Birth::Kind::process:
+      if (subprocesses_) cpu_.born(birth.pid);
+      // It has its parent's program until it execs another one.
+      add_candidate(birth.pid, session_of(birth.parent) != nullptr ? Clock::duration() : after_birth);
+      break;
+    case Birth::Kind::exec:
+      if (session != nullptr && session != target_)
+        drop(std::ranges::find(sessions_, session, [](const auto& each) { return each.get(); }));
+      add_candidate(birth.pid, after_birth);
+      break;
+  }
+}
+
+// When before_drop_ is called for a session, those dropped earlier are already gone from sessions().
+Family::Sessions::iterator Family::drop(Sessions::iterator session) {
+  cpu_.read((*session)->target().process().pid());
+  if (before_drop_) before_drop_(**session);
+  had_lua_ |= has_readable(**session);
+  std::ranges::copy((*session)->sampler().reader().lua().rows(), std::inserter(rows_, rows_.end()));
+  if (session->get() == target_) ended_target_ = std::move(*session);
+  return sessions_.erase(session);
+}
+
+bool Family::is_gone(Session& session) {
+  cpu_.read(session.target().process().pid());  // while it is a zombie it still says it
+  return session.ended() || (&session != target_ && session.has_new_program());
+}
+
+void Family::drop_ended() {
+  for (auto session = sessions_.begin(); session != sessions_.end();)
+    session = is_gone(**session) ? drop(session) : std::next(session);
 }
 
 void Family::update() {
+  if (births_ != nullptr) hears_all_ = births_->drain([&](const Birth& birth) { take(birth); }) && hears_all_;
   if (!subprocesses_) return;
-  const Clock::time_point begin = Clock::now();
-  if (begin < find_at_) return;
-  // One at a time: when before_drop_ is called for a session, those dropped earlier are already
-  // gone from sessions().
-  for (auto session = sessions_.begin(); session != sessions_.end();) {
-    if (!is_gone(**session)) {
-      ++session;
-      continue;
-    }
-    if (before_drop_) before_drop_(**session);
-    had_lua_ |= has_readable(**session);
-    std::ranges::copy((*session)->sampler().reader().lua().rows(), std::inserter(rows_, rows_.end()));
-    if (session->get() == target_) ended_target_ = std::move(*session);
-    session = sessions_.erase(session);
+  for (const pid_t pid : std::exchange(may_be_gone_, {})) {
+    const auto session = std::ranges::find_if(sessions_,
+                                              [&](const auto& each) { return each->target().process().pid() == pid; });
+    if (session != sessions_.end() && is_gone(**session)) drop(session);
   }
-  find_descendants();
-  const Clock::time_point end = Clock::now();
-  find_at_ = end + std::max<Clock::duration>(shortest_pause, 100 * (end - begin));
-}
-
-bool Family::is_gone(Session& session) const {
-  return session.ended() || (&session != target_ && session.has_new_program());
+  const Clock::time_point begin = Clock::now();
+  if (begin >= find_at_) {
+    drop_ended();
+    const std::set<pid_t> alive = find_descendants();
+    std::erase_if(candidates_, [&](const auto& candidate) { return !alive.contains(candidate.first); });
+    for (const pid_t pid : alive) {
+      if (!candidates_.contains(pid)) add_candidate(pid, {});
+    }
+    constexpr Clock::duration to_be_sure = 1s;
+    const Clock::time_point end = Clock::now();
+    find_at_ = end + std::max<Clock::duration>(hears_all_ ? to_be_sure : shortest_pause, 100 * (end - begin));
+  }
+  ask_candidates();
 }
 
 // Children of processes without Lua count as well: a shell or a supervisor may be in between.
 // Processes whose parents have ended are known already, or cannot be attributed.
-void Family::find_descendants() {
+std::set<pid_t> Family::find_descendants() {
   std::vector<pid_t> to_visit;
   for (const auto& session : sessions_) to_visit.push_back(session->target().process().pid());
-  const std::set<pid_t> looked_at(to_visit.begin(), to_visit.end());
   for (const auto& [pid, candidate] : candidates_) to_visit.push_back(pid);
   std::set<pid_t> alive;
   while (!to_visit.empty() && alive.size() < most_processes) {
@@ -73,31 +179,57 @@ void Family::find_descendants() {
     if (!alive.insert(pid).second) continue;
     std::ranges::copy(children_of(pid), std::back_inserter(to_visit));
   }
-  for (const pid_t pid : alive) {
-    if (!looked_at.contains(pid)) consider(pid);
+  return alive;
+}
+
+void Family::ask_candidates() {
+  for (auto candidate = candidates_.begin(); candidate != candidates_.end();) {
+    const bool due = Clock::now() >= candidate->second.ask_at;
+    if (due && becomes_session(candidate->first, candidate->second)) candidate = candidates_.erase(candidate);
+    else ++candidate;
   }
 }
 
-void Family::consider(pid_t pid) {
-  const Clock::time_point now = Clock::now();
-  Candidate& candidate = candidates_[pid];
-  if (std::string executable = executable_of(pid); executable != candidate.executable)
-    candidate = {std::move(executable)};
-  if (now < candidate.ask_at) return;
-  candidate.pause = std::clamp(2 * candidate.pause, shortest_pause, longest_pause);
-  candidate.ask_at = now + candidate.pause;
-  Result<std::unique_ptr<Session>> session = Session::open({.pid = pid}, sampler_);
-  if (!session) {
-    if (session.error().cause == Cause::no_such_process) candidates_.erase(pid);
-    return;
+// True: it is a candidate no more, as it runs Lua now, or is gone. Most processes have none, and what their
+// files have is known: to look costs some 100 µs.
+bool Family::becomes_session(pid_t pid, Candidate& candidate) {
+  if (std::string executable = executable_of(pid); executable != candidate.executable) {
+    candidate.executable = std::move(executable);
+    candidate.pause = after_birth;
+  } else {
+    candidate.pause = std::min<Clock::duration>(2 * candidate.pause, longest_pause);
   }
-  if (!(*session)->check_lua()) return;
-  candidates_.erase(pid);
+  candidate.ask_at = Clock::now() + candidate.pause;
+  Result<Process> process = Process::open(pid);
+  if (!process) return process.error().cause == Cause::no_such_process;
+  Detector detector;
+  const LiveMemory memory(pid);
+  detector.update(process->address_space(), memory, &sampler_.known_files->images,
+                  [&](const Mapping& mapping) { return process->file_version(mapping); });
+  if (detector.rows().empty()) {
+    cpu_.runs_other(pid);
+    return false;
+  }
+  Result<std::unique_ptr<Session>> session = Session::open({.pid = pid}, sampler_);
+  if (!session) return session.error().cause == Cause::no_such_process;
+  if (!(*session)->check_lua()) return false;
   sessions_.push_back(std::move(*session));
+  cpu_.runs_lua(pid);
+  return true;
+}
+
+CpuUse Family::cpu_use() {
+  for (const auto& session : sessions_) {
+    const pid_t pid = session->target().process().pid();
+    if (has_readable(*session)) cpu_.runs_lua(pid);  // a launched one has it some ms after its start
+    cpu_.read(pid);
+  }
+  for (const auto& [pid, candidate] : candidates_) cpu_.read(pid);
+  return cpu_.use(target_->target().process().pid(), subprocesses_);
 }
 
 bool Family::ended() {
-  if (!subprocesses_) return target_->ended();
+  if (!subprocesses_) return is_gone(*target_);
   find_at_ = {};
   update();
   return sessions_.empty();

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "attach/births.h"
+#include "sampling/cpu_clock.h"
 #include "sampling/session.h"
 #include "system/calls.h"
 
@@ -26,8 +28,16 @@ class Family {
   Session& target() { return *target_; }
   bool has_subprocesses() const { return subprocesses_; }
 
-  // Call between ticks. Looks for new descendants as often as that costs next to nothing (every 100
-  // ms, or less often), and drops those that have ended. A shorter-lived one is never seen.
+  // From now on, the kernel tells of threads and processes that begin and end, if it may (births.h). To be
+  // called once, by a thread that lives as long as this. A launched target is watched from its start.
+  void watch_births();
+  // The CPU time that its processes have used since watch_births().
+  CpuUse cpu_use();
+  // Sleeps until then, or until there is something for update() to do: true.
+  bool wait(system::Clock::time_point until);
+  // Call between ticks. Takes new threads and descendants, and drops those that have ended. Without births it
+  // looks for descendants as often as that costs next to nothing, every 100 ms or less often: one that lives
+  // for a shorter time is not seen then.
   void update();
   // Sets what to do before a session is dropped.
   void before_drop(std::function<void(Session&)> act) { before_drop_ = std::move(act); }
@@ -49,18 +59,30 @@ class Family {
   struct Candidate {
     std::string executable;
     system::Clock::time_point ask_at{};
-    std::chrono::milliseconds pause{};
+    system::Clock::duration pause{};
   };
-  Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses);
-  void find_descendants();
-  void consider(pid_t pid);
-  bool is_gone(Session& session) const;
+  using Sessions = std::vector<std::unique_ptr<Session>>;
+  Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses,
+         std::unique_ptr<Births> births);
+  Session* session_of(pid_t pid) const;
+  void take(const Birth& birth);
+  void add_candidate(pid_t pid, system::Clock::duration pause);
+  Sessions::iterator drop(Sessions::iterator session);
+  void drop_ended();
+  std::set<pid_t> find_descendants();
+  void ask_candidates();
+  bool becomes_session(pid_t pid, Candidate& candidate);
+  bool is_gone(Session& session);
 
   SamplerOptions sampler_;
   bool subprocesses_;
-  std::vector<std::unique_ptr<Session>> sessions_;
+  Sessions sessions_;
   std::unique_ptr<Session> ended_target_;  // kept for its exit status
   Session* target_;
+  std::unique_ptr<Births> births_;  // nullptr: not asked for, or not allowed
+  bool hears_all_ = false;          // no birth goes unheard
+  CpuClock cpu_;
+  std::set<pid_t> may_be_gone_;  // processes of which a thread has ended
   std::map<pid_t, Candidate> candidates_;
   std::set<std::string> rows_;  // of sessions that have ended
   bool had_lua_ = false;        // one of them had

@@ -28,9 +28,10 @@ Sampler::Sampler(Target& target, const SamplerOptions& options)
     : target_(target),
       options_(options),
       sources_(target.process().pid()),
-      reader_(target.process(), target.memory(), options_.merging, options_.limits),
+      reader_(target.process(), target.memory(), options_.merging, options_.limits, options_.known_files),
       look_(target.memory()) {
   reader_.lua().names().use_sources(&sources_);
+  if (options_.looks_once) reader_.lua().copy_functions_always();
 }
 
 void Sampler::settle() {
@@ -40,8 +41,17 @@ void Sampler::settle() {
   reader_.settle();
 }
 
-// Everything that happens while the thread is stopped.
 Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look) {
+  const Loss loss = read_held(stop, thread, predicted, look);
+  if (stop.outcome() != Stop::Outcome::stopped) return loss;
+  look.stopped_ns = stop.resume().count();
+  look.held_ns = (system::Clock::now() - look.seen).count();
+  read_after(predicted, look);
+  return loss;
+}
+
+// Everything that happens while the thread is stopped.
+Loss Sampler::read_held(const Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look) {
   look.state = {};
   look.stopped_ns = look.held_ns = 0;
   look.seen = system::Clock::now();
@@ -57,11 +67,11 @@ Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Predic
   }
   look.at_system_call = stop.at_system_call();
   look.schedule = thread.schedule();
-  const bool readable = reader_.read(look.reading, stop.registers(), predicted, true);
-  look.stopped_ns = stop.resume().count();
-  look.held_ns = (system::Clock::now() - look.seen).count();
+  return reader_.read(look.reading, stop.registers(), predicted, true) ? Loss::none : Loss::unreadable;
+}
+
+void Sampler::read_after(const StackReader::Prediction& predicted, Look& look) {
   reader_.read_after(look.reading, predicted);
-  return readable ? Loss::none : Loss::unreadable;
 }
 
 // The thread has stood still since it lost its CPU if that is still its last switch after

@@ -4,6 +4,7 @@
 // which CPU; dump and the tests look directly, with sample().
 
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "attach/halt.h"
@@ -19,7 +20,9 @@ struct SamplerOptions {
   MergeOptions merging;
   bool idle = false;  // sample sleeping threads too
   WalkLimits limits;
-  std::chrono::milliseconds patience{50};  // how long a thread may take to stop
+  std::chrono::milliseconds patience{50};     // how long a thread may take to stop
+  std::shared_ptr<KnownFiles> known_files{};  // shared by the processes of a family; nullptr: each has its own
+  bool looks_once = false;                    // nothing can be learned for later looks
 };
 
 class Sampler {
@@ -43,6 +46,10 @@ class Sampler {
   // thread. The caller must hold the lock of reader(). read_stopped() reads a stopped thread and
   // resumes it. Loss::none: finish() can be called.
   Loss read_stopped(Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look);
+  // The same in two halves, for a caller that does not release the thread between them but lets it go on:
+  // read_held() while it is stopped, read_after() once it runs, whatever read_held() has returned.
+  Loss read_held(const Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look);
+  void read_after(const StackReader::Prediction& predicted, Look& look);
   // Reads a thread whose CPU the calling thread has taken: `lost` is the last of its switches.
   // Loss::elsewhere: the thread was given another CPU while it was read.
   Loss read_without_stop(const SwitchLog& switches, const SwitchLog::Switch& lost,

@@ -27,14 +27,18 @@ class SamplingLoop::Loop {
   void run_until(Clock::time_point until) {
     until_ = until;
     come_soon();  // what the stoppers have read must be evaluated before their ring buffers are full
+    if (!std::exchange(watches_births_, true)) family_.watch_births();
+    else cpu_of_pauses_ += family_.cpu_use() - cpu_;
     while (!is_over()) {
       begin();
       while (!is_over() && !system::suspend_requested()) {
-        (void)system::sleep_until(next_look());
+        sleep(next_look());
         look();
       }
       end();
-      if (!ended() && system::suspend_requested()) suspend();
+      if (ended() || !system::suspend_requested()) continue;
+      suspend();
+      cpu_of_pauses_ += family_.cpu_use() - cpu_;
     }
     counts_.duration_ns = duration_ns();
   }
@@ -46,11 +50,14 @@ class SamplingLoop::Loop {
   Clock::time_point start() const { return start_; }
 
   void forget(Session& session) {
-    const Clock::time_point now = Clock::now();
     if (stoppers_ != nullptr) {
-      for (const auto& left : stoppers_->watch(family_.sessions(), &session)) count(*left, now);
+      // No stopper looks at the session any more when watch() returns: what it has found until then is taken.
+      const std::vector<std::shared_ptr<Watch>> dropped = stoppers_->watch(family_.sessions(), &session);
+      const Clock::time_point now = Clock::now();
+      for (const auto& left : dropped) count(*left, now);
       take(now);
     }
+    const Clock::time_point now = Clock::now();
     if (family_.sessions().size() > 1) sink_.end(session, {to_ns(now - start_), 0});
   }
 
@@ -93,6 +100,20 @@ class SamplingLoop::Loop {
     return std::min(next, end);
   }
 
+  // What is born meanwhile is looked at from the next tick on.
+  void sleep(Clock::time_point until) {
+    constexpr Clock::duration apart = 250us;  // in a storm of births
+    while (family_.wait(until) && !is_over() && !system::suspend_requested()) {
+      family_.update();
+      watch(Clock::now());
+      (void)system::sleep_until(std::min(until, Clock::now() + apart));
+    }
+  }
+
+  void watch(Clock::time_point now) {
+    for (const auto& left : stoppers_->watch(family_.sessions())) count(*left, now);
+  }
+
   void look() {
     const Clock::time_point now = Clock::now();
     take(now);
@@ -100,10 +121,10 @@ class SamplingLoop::Loop {
     counts_.unheard = unheard_before_ + stoppers_->unheard();
     sink_.look(counts_);
     if (target_ended(now)) counts_.target_ended = true;
-    if (now - cpu_time_asked_ > 1s) ask_cpu_time();
+    if (now - cpu_asked_ > 100ms) ask_cpu_time();
     family_.update();
     for (const auto& session : family_.sessions()) session->sampler().settle();
-    for (const auto& left : stoppers_->watch(family_.sessions())) count(*left, now);
+    watch(now);
     stoppers_->keep_off();
   }
 
@@ -117,17 +138,12 @@ class SamplingLoop::Loop {
     sink_.look(counts_);
   }
 
+  // Of a target that is not luaspy's child, what it has used since the last call is lost with it.
   void ask_cpu_time() {
-    cpu_time_asked_ = Clock::now();
-    for (const auto& watch : stoppers_->watched()) {
-      const std::optional<Thread::CpuTime> now = watch->thread->cpu_time();
-      if (!now) continue;
-      user_time_ += now->user - watch->cpu_time.user;
-      system_time_ += now->system - watch->cpu_time.system;
-      watch->cpu_time = *now;
-    }
-    if (user_time_ + system_time_ > 0)
-      counts_.system_share = static_cast<double>(system_time_) / static_cast<double>(user_time_ + system_time_);
+    cpu_asked_ = Clock::now();
+    CpuUse use = family_.cpu_use();
+    counts_.cpu = use - cpu_of_pauses_;
+    cpu_ = use;
   }
 
   void take(Clock::time_point until) {
@@ -148,6 +164,7 @@ class SamplingLoop::Loop {
     sink_.add_loss(Loss::late, watch.late.exchange(0));
     sink_.add_loss(Loss::elsewhere, watch.elsewhere.exchange(0));
     sink_.add_loss(Loss::not_stopped, watch.not_stopped.exchange(0));
+    sink_.add_loss(Loss::incomplete, watch.in_vain.exchange(0));
   }
 
   void take(Found& found) {
@@ -175,10 +192,14 @@ class SamplingLoop::Loop {
         if (found.loss == Loss::ended) session.target().process().forget_threads();
         break;
     }
+    if (sample.loss == Loss::incomplete || sample.loss == Loss::unreadable) ++watch.failed;
+    else if (sample.loss == Loss::none) watch.failed = 0;
     sample.stopped_ns = found.stopped_ns;
     sample.quality.remote = found.remote && found.kind == Found::Kind::look;
     if (found.kind == Found::Kind::loss && found.loss == Loss::none) return;
     thread_ended_ |= sample.loss == Loss::ended;
+    if (sample.loss == Loss::none && sample.state == Sample::State::running)
+      counts_.sampled_cpu_ns += grid_.interval().count();
     sink_.add(session, *watch.thread, {to_ns(found.at - start_), found.passed_ns}, sample);
   }
 
@@ -213,10 +234,11 @@ class SamplingLoop::Loop {
   std::unique_ptr<Stoppers> stoppers_;                                           // nullptr: it pauses
   std::map<pid_t, std::shared_ptr<const StackReader::Prediction>> predictions_;  // by thread, while it pauses
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
-  std::int64_t user_time_ = 0, system_time_ = 0;  // clock ticks of all threads
-  Clock::time_point asked_ = start_, cpu_time_asked_ = start_;
+  CpuUse cpu_, cpu_of_pauses_;  // as asked last; of these: used in pauses
+  Clock::time_point asked_ = start_, cpu_asked_ = start_;
   bool thread_ended_ = false;
   bool command_ended_ = false;
+  bool watches_births_ = false;
 };
 
 SamplingLoop::SamplingLoop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts)

@@ -24,8 +24,9 @@ struct LoopCounts {
   std::int64_t duration_ns = 0;  // up to the last tick
   std::int64_t sampled_ns = 0;   // of these: outside of pauses
   bool target_ended = false;
-  std::int64_t unheard = 0;  // Stoppers::unheard()
-  double system_share = -1;  // About::system_share, up to now
+  std::int64_t unheard = 0;         // Stoppers::unheard()
+  CpuUse cpu;                       // used up to now, outside of pauses
+  std::int64_t sampled_cpu_ns = 0;  // of cpu.lua_ns: samples of threads that executed, each for an interval of ticks
 };
 
 // What to say when LoopCounts::unheard grows.

@@ -295,6 +295,16 @@ bool Stopper::executes(const Watch& watch, const Thread::Schedule& now, bool alo
   return !counted || *counted + *clock_offset_ > to_ns(woke_.time_since_epoch()) - just_now;
 }
 
+// Looks that fail cost as much as others. After a few at one thread, the next ones come at ever longer
+// distances, until one succeeds: it executes code that luaspy cannot read, or changes too fast.
+bool Stopper::looks_in_vain(Watch& watch, std::int64_t number) {
+  constexpr int few = 8, longest = 8;  // longest: the distance, as a power of two
+  const int failed = watch.failed;
+  if (failed >= few && number - watch.looked < std::int64_t{1} << std::min(failed - few + 1, longest)) return true;
+  watch.looked = number;
+  return false;
+}
+
 // exec ends all other threads of a process. A traced thread has not ended until its tracer has
 // received the report, and until then PTRACE_SEIZE of the thread in exec blocks (ptrace(2),
 // kernel/ptrace.c: cred_guard_mutex). So a tracer that seizes one thread while it traces another
@@ -307,6 +317,10 @@ bool Stopper::traces(Session& session) const {
 void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& before, std::int64_t number,
                   bool remote) {
   account(*watch, number, &before, false);
+  if (looks_in_vain(*watch, number)) {
+    ++watch->in_vain;
+    return;
+  }
   if (traces(watch->session)) {
     ++watch->not_stopped;
     return;
@@ -335,6 +349,10 @@ Found* Stopper::open_look(const std::shared_ptr<Watch>& watch, std::int64_t numb
 void Stopper::look_at_met(std::int64_t number) {
   const std::shared_ptr<Watch>& watch = met_.watch;
   account(*watch, number, nullptr, false);
+  if (looks_in_vain(*watch, number)) {
+    ++watch->in_vain;
+    return;
+  }
   std::shared_ptr<const StackReader::Prediction> predicted;
   Found* const found = open_look(watch, number, predicted);
   if (found == nullptr) {
@@ -374,8 +392,8 @@ void Stopper::arrived(Asked asked) {
   sampler.reader().unlock();
   found->kind = found->loss == Loss::none ? Found::Kind::look : Found::Kind::loss;
   if (found->look.stopped_ns != 0) count_stop(asked, *found);
-  watch.asked_by = -1;
   put();
+  watch.asked_by = -1;  // afterwards: from now on its session may be dropped, once what was put is taken
 }
 
 // Determines how long the thread was stopped, and whether it is still where it executed at the

@@ -68,6 +68,7 @@ class Stopper {
   void account(Watch& watch, std::int64_t number, const Thread::Schedule* now, bool slept);
   bool is_asked(Watch& watch, std::int64_t number);
   bool traces(Session& session) const;
+  static bool looks_in_vain(Watch& watch, std::int64_t number);
   bool came_at_once(system::Clock::time_point due) const;
   Found* open_found(const std::shared_ptr<Watch>& watch, std::int64_t number);
   void put() { put_.store(put_ + 1, std::memory_order_release); }

@@ -25,11 +25,7 @@ class Claim {
 // One thread of the target, from tick to tick.
 struct Watch {
   Watch(Session& of, std::shared_ptr<Thread> watched, system::Clock::time_point now)
-      : session(of),
-        thread(std::move(watched)),
-        at(now),
-        cpu(thread->cpu()),
-        cpu_time(thread->cpu_time().value_or(Thread::CpuTime{})) {}
+      : session(of), thread(std::move(watched)), at(now), cpu(thread->cpu()) {}
 
   Session& session;
   const std::shared_ptr<Thread> thread;
@@ -48,11 +44,12 @@ struct Watch {
   std::atomic<int> cpu;                   // where it was last seen; the stopper of that CPU is responsible for it
   std::atomic<std::int64_t> idle = 0, waited = 0;  // ticks at which it slept, or waited for a CPU, that the main thread
                                                    // has not counted yet
-  std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0;  // the same for ticks that were lost
+  std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0, in_vain = 0;  // the same for ticks that were lost
+  std::atomic<int> failed = 0;  // looks in a row that gave no sample, as the main thread knows
+  std::int64_t looked = -1;     // the tick of the last look at it while it executed
 
   // Used by the main thread only.
-  Thread::CpuTime cpu_time;  // as last read
-  std::uint64_t noted = 0;   // SwitchLog::noted() then
+  std::uint64_t noted = 0;  // SwitchLog::noted() then
 
   // From the last finished look; stoppers use it for the next one.
   std::mutex prediction_lock;

@@ -9,34 +9,72 @@
 
 namespace luaspy {
 
-void NativeCode::update(const std::vector<LuaImage>& images) {
+// The same core where the file is mapped at another address, in another process.
+NativeCode::CoreImage NativeCode::moved(CoreImage core, Address to) {
+  const Address by = to - core.start;  // modulo 2^64
+  core.start += by, core.end += by;
+  for (std::vector<Unwinder::Range>* const ranges : {&core.own, &core.executes}) {
+    for (Unwinder::Range& range : *ranges) range.start += by, range.end += by;
+  }
+  for (CollectorCode& collector : core.collectors) {
+    collector.step += by;
+    for (Address& function : collector.functions) function += by;
+  }
+  if (core.vm) {
+    core.vm->start += by, core.vm->end += by;
+    for (VmCode::Sequence& sequence : core.vm->sequences) sequence.start += by, sequence.end += by;
+    if (core.vm->trace_exit) core.vm->trace_exit->return_address += by;
+  }
+  std::unordered_map<Address, std::string_view> recognised;
+  for (const auto& [start, name] : core.recognised) recognised.emplace(start + by, name);
+  core.recognised = std::move(recognised);
+  return core;
+}
+
+void NativeCode::update(const std::vector<LuaImage>& images, KnownCores& known, const VersionOf& version_of) {
+  constexpr std::size_t most_known = 256;
   cores_.clear();
   described_.clear();
   std::vector<Address> seen;
   for (const LuaImage& image : images) {
     if (image.rows.empty() || std::ranges::find(seen, image.start) != seen.end()) continue;
     seen.push_back(image.start);
-    CoreImage core{image.start, image.end, {}, {}, {}, {}, {}, {}};
-    std::size_t count = 0;
-    std::vector<const Lua*> rows;
-    bool has_luajit = false;
-    for (const LuaImage& other : images) {
-      if (other.start != image.start || other.rows.empty()) continue;
-      if (other.rows.front()->kind() == LuaKind::luajit) has_luajit = true;
-      else
-        count += static_cast<std::size_t>(other.cores), rows.insert(rows.end(), other.rows.begin(), other.rows.end());
+    const Module* const module = modules_.find(image.start);
+    if (module == nullptr) {
+      cores_.push_back({image.start, image.end, {}, {}, {}, {}, {}, {}});
+      continue;
     }
-    if (const Module* const module = modules_.find(image.start)) {
-      // Merging needs a core's symbols, sometimes while a thread is stopped: read them now.
-      (void)module->symbol(image.start);
-      const Functions functions = unwinder_.functions(*module);
-      if (has_luajit) find_vm(core, *module);
-      if (count != 0) find_executes(core, *module, functions, count), find_collectors(core, *module, functions, rows);
-      find_own(core, *module, functions);
-      recognise(core, *module, functions, rows);
+    // Merging needs a core's symbols, sometimes while a thread is stopped: read them now.
+    (void)module->symbol(image.start);
+    const std::optional<FileVersion> file = module->has_file() ? version_of(image.start) : std::nullopt;
+    const auto found = file ? known.find(*file) : known.end();
+    if (found != known.end()) {
+      cores_.push_back(moved(found->second, image.start));
+      continue;
     }
-    cores_.push_back(std::move(core));
+    cores_.push_back(find_core(image, *module, images));
+    if (known.size() >= most_known) known.clear();
+    if (file) known.emplace(*file, cores_.back());
   }
+}
+
+NativeCode::CoreImage NativeCode::find_core(const LuaImage& image, const Module& module,
+                                            const std::vector<LuaImage>& images) {
+  CoreImage core{image.start, image.end, {}, {}, {}, {}, {}, {}};
+  std::size_t count = 0;
+  std::vector<const Lua*> rows;
+  bool has_luajit = false;
+  for (const LuaImage& other : images) {
+    if (other.start != image.start || other.rows.empty()) continue;
+    if (other.rows.front()->kind() == LuaKind::luajit) has_luajit = true;
+    else count += static_cast<std::size_t>(other.cores), rows.insert(rows.end(), other.rows.begin(), other.rows.end());
+  }
+  const Functions functions = unwinder_.functions(module);
+  if (has_luajit) find_vm(core, module);
+  if (count != 0) find_executes(core, module, functions, count), find_collectors(core, module, functions, rows);
+  find_own(core, module, functions);
+  recognise(core, module, functions, rows);
+  return core;
 }
 
 // Picks the functions that look most like luaV_execute. Those with its name come first.

@@ -2,6 +2,9 @@
 // The target's native functions: which belong to a Lua core (with or without symbols), and their
 // names.
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -33,9 +36,13 @@ class NativeCode : public NativeFunctions {
   };
   const std::vector<CoreImage>& cores() const { return cores_; }
 
+  // What was found in files, shared by many processes.
+  using KnownCores = std::map<FileVersion, CoreImage>;
+  using VersionOf = std::function<std::optional<FileVersion>(Address)>;  // of the file mapped at an address
+
   // Takes the images that hold a Lua core. Finds luaV_execute, or LuaJIT's virtual machine, in
-  // each.
-  void update(const std::vector<LuaImage>& images);
+  // each. Reads `known` and adds to it.
+  void update(const std::vector<LuaImage>& images, KnownCores& known, const VersionOf& version_of);
 
   // The LuaJIT virtual machine whose code contains `address`; nullptr if there is none.
   const VmCode* vm_at(Address address) const;
@@ -58,6 +65,8 @@ class NativeCode : public NativeFunctions {
 
  private:
   const CoreImage* core_of(Address address) const;
+  static CoreImage moved(CoreImage core, Address to);
+  CoreImage find_core(const LuaImage& image, const Module& module, const std::vector<LuaImage>& images);
   using Functions = std::vector<Unwinder::Range>;  // of a module, ascending
   void find_executes(CoreImage& core, const Module& module, const Functions& functions, std::size_t count);
   void find_collectors(CoreImage& core, const Module& module, const Functions& functions,

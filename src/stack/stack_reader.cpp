@@ -9,9 +9,11 @@
 
 namespace luaspy {
 
-StackReader::StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits)
+StackReader::StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits,
+                         std::shared_ptr<KnownFiles> known)
     : merging_(merging),
-      map_(mapped, memory),
+      known_files_(known != nullptr ? std::move(known) : std::make_shared<KnownFiles>()),
+      map_(mapped, memory, *known_files_),
       objects_(memory),
       lua_(memory, objects_, limits, map_.machine()),
       own_look_(memory) {
@@ -60,56 +62,68 @@ bool StackReader::read(Look& look, const Registers& registers, const Prediction&
   look.registers = registers;
   look.objects.open(0, 0, {});  // empty
   look.objects.close();
-  const std::size_t whole = policy_.stack_bytes(map_.space(), registers.sp());
-  const Address known_size = predicted.stack_end - registers.sp();  // huge if stack_end is below sp
-  look.cut = hurry && predicted.stack_end != 0 && known_size < whole;
+  const auto [whole, guessed] = policy_.stack_bytes(map_.space(), registers.sp(), hurry);
+  const auto end = std::ranges::upper_bound(predicted.stack_ends, registers.sp());
+  const std::size_t known_size = hurry && end != predicted.stack_ends.end() ? *end - registers.sp() : whole;
+  look.cut = known_size < whole ? Look::Cut::at_end : guessed ? Look::Cut::guessed : Look::Cut::none;
   Snapshot& snapshot = look.snapshot;
   const std::size_t red_zone = map_.machine().red_zone;
-  snapshot.open(registers.sp(), look.cut ? known_size : whole, predicted.memory, red_zone);
+  const std::size_t wanted = std::min(known_size, whole);
+  snapshot.open(registers.sp(), wanted, predicted.memory, red_zone);
+  if (snapshot.stack().size() < wanted) look.cut = Look::Cut::none;
   // A guessed stack size may reach beyond the stack. Its first page can be read.
   if (snapshot.stack().empty())
     snapshot.open(registers.sp(), Snapshot::page_size - registers.sp() % Snapshot::page_size, {}, red_zone);
   if (snapshot.stack().empty()) return false;
   const bool all = !hurry || policy_.takes_care();
   lua_.locate(snapshot, registers, look.stack(), {predicted.stack_start, predicted.stack}, all, look.located,
-              &predicted.mentions);
+              &predicted.mentions, hurry ? Locator::Effort::bounded : Locator::Effort::complete);
   return true;
 }
 
 void StackReader::read_after(Look& look, const Prediction& predicted) const {
   look.snapshot.close();
   look.objects.open(0, 0, predicted.objects);
-  if (!look.located.all)
+  if (!look.located.all_functions)
     lua_.touch(SnapshotThenLater(look.snapshot, look.objects), look.registers, look.stack(), look.located);
   look.objects.close();
 }
 
 bool StackReader::finish(Look& look, Sample& sample, Prediction& prediction) {
   look_ = &look;
-  const bool missed = lua_.missed(look.located);
+  const bool missed = lua_.missed(look.stack(), look.located);
   policy_.learn(missed);
+  keep_stack(prediction);
   if (missed) return false;
   objects_.open(0, 0, {});
   const SnapshotThenLater later(look.objects, objects_), both(look.snapshot, later);
   const LookMemory memory{look.registers, look.stack(), look.snapshot, both};
+  lua_.take_copies(look.located);
   Matched room = std::exchange(joined_, {}).from;
   Walked walked = lua_.walk(look.located, memory, std::move(room.lua));
   Matched matched = match_by_unwinding(lua_, native_code(), map_.unwinder(), map_.modules(), memory, std::move(walked),
                                        std::move(room.natives));
-  if (look.cut && !matched.complete) {
-    prediction.stack_end = 0;  // the unwinder stopped too early
+  if (!matched.complete && reached_cut(matched)) {
+    if (look.cut == Look::Cut::guessed) policy_.learn_stack_was_cut(look.snapshot.stack().size());
+    const auto wrong = std::ranges::upper_bound(prediction.stack_ends, look.registers.sp());
+    if (look.cut == Look::Cut::at_end && wrong != prediction.stack_ends.end()) prediction.stack_ends.erase(wrong);
     return false;
   }
-  if (!look.located.all && lua_.may_have_freed(matched.lua, look.snapshot)) {
+  // The state may be among what the stop had no time for, and no longer run.
+  if (matched.lua.unclaimed && !look.located.left_out.none()) {
+    policy_.learn(true);
+    return false;
+  }
+  if (!look.located.all_functions && lua_.may_have_freed(matched.lua, look.snapshot)) {
     policy_.learn(true);  // the faster its collector goes round, the more looks read all functions in the stop
     return false;
   }
-  if (!lua_.confirm_functions(matched.lua, look.located.all) && !look.located.all) {
-    policy_.take_care_once();
+  const bool all = look.located.all_functions;
+  if (!lua_.confirm_functions(matched.lua, all) && !all) {
+    policy_.learn(true);  // a program that makes new functions, or new threads, all the time
     return false;
   }
   map_.note(matched.natives);
-  if (!matched.complete) policy_.learn_stack_was_cut(look.snapshot.stack().size());
   predict(matched, prediction);
   joined_ = join(lua_, native_code(), std::move(matched), merging_, look.snapshot);
   sample.quality = {};
@@ -120,6 +134,9 @@ bool StackReader::finish(Look& look, Sample& sample, Prediction& prediction) {
   sample.heaps = LuaReader::heaps(joined_.from.lua, look.snapshot);
   if (names_wait_) sample.stack.clear();
   else sample.stack = luaspy::name(lua_, native_code(), joined_, look.snapshot);
+  const Names::WithoutPlace without_place = lua_.names().take_without_place();
+  sample.quality.function_gone = without_place.gone != 0;
+  sample.quality.no_debug_info = without_place.no_debug_info != 0;
   return true;
 }
 
@@ -129,17 +146,36 @@ StackReader::Unnamed StackReader::take_unnamed() {
   return look;
 }
 
-void StackReader::predict(const Matched& matched, Prediction& prediction) const {
-  constexpr Address above_root = 256;  // bytes of the outermost frame that may be read
-  const Snapshot& snapshot = look_->snapshot;
-  snapshot.predict(prediction.memory);
-  look_->objects.predict(prediction.objects);
-  constexpr std::size_t most_kept = 256 << 10;
-  const auto kept = snapshot.stack().first(std::min(snapshot.stack().size(), most_kept));
-  prediction.stack.assign(kept.begin(), kept.end());
-  prediction.stack_start = snapshot.stack_start();
+// Has the unwinder perhaps stopped because no more of the stack was read?
+bool StackReader::reached_cut(const Matched& matched) const {
+  constexpr Address largest_frame = 16 << 10;
+  const Look& look = *look_;
+  if (look.cut == Look::Cut::none) return false;
+  return look.cut == Look::Cut::at_end ||
+         look.snapshot.stack_start() + look.snapshot.stack().size() - matched.natives.back().sp < largest_frame;
+}
+
+// As it was, once find_missed() has judged what the stop did not: the next look need not judge it
+// again.
+void StackReader::keep_stack(Prediction& prediction) const {
+  const std::span<const std::byte> stack = look_->snapshot.stack();
+  prediction.stack.assign(stack.begin(), stack.end());
+  prediction.stack_start = look_->snapshot.stack_start();
   prediction.mentions = look_->located.mentions;
-  prediction.stack_end = matched.complete ? matched.natives.back().sp + above_root : 0;
+}
+
+void StackReader::predict(const Matched& matched, Prediction& prediction) const {
+  constexpr Address above_root = 256;           // bytes of the outermost frame that may be read
+  constexpr std::size_t most_stack_ends = 256;  // a program may make fibers without end
+  look_->snapshot.predict(prediction.memory);
+  look_->objects.predict(prediction.objects);
+  if (!matched.complete) return;
+  std::vector<Address>& ends = prediction.stack_ends;
+  const Address end = matched.natives.back().sp + above_root;
+  // No other stack ends within this one.
+  ends.erase(std::ranges::upper_bound(ends, look_->registers.sp()), std::ranges::upper_bound(ends, end));
+  if (ends.size() >= most_stack_ends) ends.clear();
+  ends.insert(std::ranges::upper_bound(ends, end), end);
 }
 
 }  // namespace luaspy

@@ -4,6 +4,7 @@
 // files. The sampler decides which thread is stopped, when and how.
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ namespace luaspy {
 
 class StackReader {
  public:
-  // `mapped` and `memory` must outlive it.
-  StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits);
+  // `mapped` and `memory` must outlive it. `known`: shared with other processes; nullptr: its own.
+  StackReader(const Mapped& mapped, const Memory& memory, MergeOptions merging, WalkLimits limits,
+              std::shared_ptr<KnownFiles> known = nullptr);
 
   // Looks for states of every Lua version, whatever files are mapped.
   void try_all_rows();
@@ -35,9 +37,10 @@ class StackReader {
     std::vector<std::byte> stack;  // as it was then; it began at stack_start
     Address stack_start = 0;
     Locator::Mentions mentions;
-    Address stack_end = 0;  // above the thread's outermost frame; 0: not known
+    // Above the outermost frames of the thread's stacks, ascending: fibers have one each.
+    std::vector<Address> stack_ends;
     // The input of finish(), without the stack: the stack is large, and finish() replaces it.
-    Prediction without_stack() const { return {memory, objects, {}, 0, {}, stack_end}; }
+    Prediction without_stack() const { return {memory, objects, {}, 0, {}, stack_ends}; }
   };
 
   // What one stop read.
@@ -47,7 +50,8 @@ class StackReader {
     Snapshot objects;  // read right after the stop: objects that do not change while they live
     Registers registers;
     Located located;
-    bool cut = false;  // the stack above its predicted end was not read
+    // What is above was not read: it is above the predicted end of the stack, or too much.
+    enum class Cut { none, at_end, guessed } cut = Cut::none;
 
     Locator::ThreadStack stack() const { return {snapshot.stack_start(), snapshot.stack()}; }
   };
@@ -119,9 +123,12 @@ class StackReader {
 
  private:
   void lock();
+  void keep_stack(Prediction& prediction) const;
+  bool reached_cut(const Matched& matched) const;
   void predict(const Matched& matched, Prediction& prediction) const;
 
   MergeOptions merging_;
+  const std::shared_ptr<KnownFiles> known_files_;
   TargetMap map_;
   Snapshot objects_;  // read while a look is finished
   LuaReader lua_;

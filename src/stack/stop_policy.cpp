@@ -9,6 +9,7 @@ constexpr std::size_t most_stack_bytes = 1 << 20;  // limit for a native stack; 
 // A larger mapping is not a thread's stack, but may hold the stacks of fibers.
 constexpr Address most_thread_stack = 64 << 20;
 constexpr std::size_t blind_stack_bytes = 16 << 10;  // for a stack in no known mapping
+constexpr std::size_t unhurried_bytes = 256 << 10;   // where there is time
 
 }  // namespace
 
@@ -29,23 +30,24 @@ void StopPolicy::learn(bool missed) {
   next_careful_looks_ = std::min(4 * next_careful_looks_, most_careful_looks);
 }
 
-void StopPolicy::take_care_once() { careful_looks_ = std::max(careful_looks_.load(), 1); }
-
-std::size_t StopPolicy::stack_bytes(const AddressSpace& space, Address sp) const {
+StopPolicy::StackBytes StopPolicy::stack_bytes(const AddressSpace& space, Address sp, bool hurry) const {
   const Mapping* mapping = space.find(sp);
   if (mapping == nullptr) {
     // The main thread's stack grows downwards; it was smaller when the mappings were read.
     const auto above = std::ranges::upper_bound(space.mappings(), sp, {}, &Mapping::start);
     if (above != space.mappings().end() && above->path == "[stack]") mapping = &*above;
   }
-  if (mapping == nullptr || !mapping->readable) return blind_stack_bytes;
-  const bool bounded = mapping->path == "[stack]" || mapping->end - mapping->start <= most_thread_stack;
-  return std::min<std::size_t>(mapping->end - sp, bounded ? most_stack_bytes : fiber_stack_bytes_.load());
+  if (mapping == nullptr || !mapping->readable) return {blind_stack_bytes, false};
+  const auto most = std::min<std::size_t>(mapping->end - sp, most_stack_bytes);
+  const bool is_stack = mapping->path == "[stack]" ||
+                        (!hurry && mapping->path != "[heap]" && mapping->end - mapping->start <= most_thread_stack);
+  const std::size_t guess = std::max(guessed_bytes_.load(), hurry ? 0 : unhurried_bytes);
+  return is_stack || most <= guess ? StackBytes{most, false} : StackBytes{guess, true};
 }
 
 void StopPolicy::learn_stack_was_cut(std::size_t bytes) {
-  const std::size_t fiber_bytes = fiber_stack_bytes_;
-  if (bytes == fiber_bytes) fiber_stack_bytes_ = std::min(2 * fiber_bytes, most_stack_bytes);
+  const std::size_t guessed = guessed_bytes_;
+  if (bytes == guessed) guessed_bytes_ = std::min(2 * guessed, most_stack_bytes);
 }
 
 }  // namespace luaspy

@@ -21,19 +21,24 @@ class StopPolicy {
   // coroutines at ever new addresses, and looking again would underrepresent those that live for
   // microseconds.
   void learn(bool missed);
-  // The next look takes care, whatever was learned.
-  void take_care_once();
 
-  // Bytes to read of a native stack, from sp on.
-  std::size_t stack_bytes(const AddressSpace& space, Address sp) const;
-  // Learns the stack size that fibers need: too little cuts the stack, too much takes time in the
-  // stop. `bytes` were read and were not enough.
+  // Bytes to read of a native stack whose end is not known, from sp on. Only the kernel's mapping of
+  // the main thread's stack is a stack and nothing else. Any other mapping may hold a thread's stack,
+  // or the stacks of fibers with the heap between them, so that is a guess. `hurry`: a thread is
+  // stopped meanwhile.
+  struct StackBytes {
+    std::size_t count = 0;
+    bool guessed = false;  // the stack may go on
+  };
+  StackBytes stack_bytes(const AddressSpace& space, Address sp, bool hurry) const;
+  // Learns how large stacks are: too little cuts the stack, too much takes time in the stop. `bytes`
+  // were read and were not enough.
   void learn_stack_was_cut(std::size_t bytes);
 
  private:
   static constexpr int fewest_careful_looks = 64, most_careful_looks = 1 << 14;
-  std::atomic<std::size_t> fiber_stack_bytes_ = 64 << 10;  // read of a stack whose bounds no mapping shows
-  std::atomic<int> careful_looks_ = 8;                     // careful looks still to be made
+  std::atomic<std::size_t> guessed_bytes_ = 64 << 10;  // of a stack whose end is not known
+  std::atomic<int> careful_looks_ = 8;                 // careful looks still to be made
   int next_careful_looks_ = fewest_careful_looks, hurried_looks_ = 0;
 };
 

@@ -16,9 +16,11 @@ std::vector<Address> code_starts(const AddressSpace& space) {
 
 }  // namespace
 
-TargetMap::TargetMap(const Mapped& mapped, const Memory& memory)
+TargetMap::TargetMap(const Mapped& mapped, const Memory& memory, KnownFiles& known)
     : mapped_(mapped),
-      modules_(memory, [&mapped](const Mapping& mapping) { return mapped.open_mapped(mapping).release(); }),
+      known_(known),
+      modules_(
+          memory, [&mapped](const Mapping& mapping) { return mapped.open_mapped(mapping).release(); }, &known.symbols),
       unwinder_(modules_, machine_),
       functions_(modules_, unwinder_) {}
 
@@ -33,10 +35,16 @@ bool TargetMap::find_luas() {
   looks_to_skip_ = looks_in_vain_ = 0;
   modules_.update(space_);
   unwinder_.forget();
-  return detector_.update(space_, modules_.memory());
+  return detector_.update(space_, modules_.memory(), &known_.images,
+                          [&](const Mapping& mapping) { return mapped_.file_version(mapping); });
 }
 
-void TargetMap::find_functions() { functions_.update(detector_.images()); }
+void TargetMap::find_functions() {
+  functions_.update(detector_.images(), known_.cores, [&](Address address) {
+    const Mapping* const mapping = space_.find(address);
+    return mapping != nullptr ? mapped_.file_version(*mapping) : std::nullopt;
+  });
+}
 
 void TargetMap::note(const std::vector<NativeFrame>& natives) {
   stale_ |= std::ranges::any_of(natives, [&](const NativeFrame& frame) { return !modules_.executes(frame.lookup); });

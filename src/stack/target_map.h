@@ -6,15 +6,16 @@
 
 #include "base/mapped.h"
 #include "luastate/detect.h"
+#include "stack/known_files.h"
 #include "stack/native_code.h"
 
 namespace luaspy {
 
 class TargetMap {
  public:
-  // `mapped` and `memory` must outlive it. The target is one of the processor that luaspy is built
+  // `mapped`, `memory` and `known` must outlive it. The target is one of the processor that luaspy is built
   // for, live or in a core file.
-  TargetMap(const Mapped& mapped, const Memory& memory);
+  TargetMap(const Mapped& mapped, const Memory& memory, KnownFiles& known);
 
   // Call these in this order. Another thread may read space(), which changes only in take(): that
   // takes no time, as somebody who has stopped a thread may be waiting.
@@ -42,6 +43,7 @@ class TargetMap {
 
  private:
   const Mapped& mapped_;
+  KnownFiles& known_;
   const Machine& machine_ = own_machine();
   AddressSpace space_;
   Detector detector_;

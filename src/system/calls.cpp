@@ -187,11 +187,17 @@ WaitStatus status_of(pid_t changed, int status) {
 
 }  // namespace
 
-FileDescriptor open_perf_event(const perf_event_attr& attributes, pid_t tid, int group, Failure& failure) {
+FileDescriptor open_perf_event(const perf_event_attr& attributes, pid_t tid, int group, Failure& failure, int cpu) {
   FileDescriptor event(
-      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, tid, -1, group, PERF_FLAG_FD_CLOEXEC)));
+      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, tid, cpu, group, PERF_FLAG_FD_CLOEXEC)));
   if (!event) failure = {errno};
   return event;
+}
+
+void wait_for_files(std::span<pollfd> files, std::int64_t most_ns) {
+  constexpr std::int64_t second_ns = 1'000'000'000;
+  const timespec most{most_ns / second_ns, most_ns % second_ns};
+  (void)::ppoll(files.data(), files.size(), &most, nullptr);
 }
 
 Failure send_signal_when_ready(const FileDescriptor& file, int signal, pid_t tid) {

@@ -17,6 +17,7 @@
 #include "base/registers.h"
 
 struct perf_event_attr;  // linux/perf_event.h
+struct pollfd;           // poll.h
 
 namespace luaspy::system {
 
@@ -88,8 +89,11 @@ Failure detach(pid_t tid, int signal);
 // stopped it.
 Failure read_registers(pid_t tid, Registers& registers, bool* at_system_call = nullptr);
 
-// perf_event_open(2), for a thread; `group`: its leader, -1 for none. Sets `failure` if it fails.
-FileDescriptor open_perf_event(const perf_event_attr& attributes, pid_t tid, int group, Failure& failure);
+// perf_event_open(2), for a thread; `group`: its leader, -1 for none; `cpu`: only there, -1 for all. Sets
+// `failure` if it fails.
+FileDescriptor open_perf_event(const perf_event_attr& attributes, pid_t tid, int group, Failure& failure, int cpu = -1);
+// ppoll(2): sleeps until one of the files has something, a signal comes, or so many ns have passed.
+void wait_for_files(std::span<pollfd> files, std::int64_t most_ns);
 // Sends `signal` to a thread whenever the file has something to read (fcntl(2), F_SETSIG).
 Failure send_signal_when_ready(const FileDescriptor& file, int signal, pid_t tid);
 

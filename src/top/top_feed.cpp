@@ -82,7 +82,7 @@ void TopFeed::look(const LoopCounts& counts) {
     sampled_ns_ = counts.duration_ns;
     for (auto& [mode, table] : tables_) table.end_tick(counts.duration_ns - duration_ns_, counts.ticks - ticks_);
     ticks_ = counts.ticks, duration_ns_ = counts.duration_ns;
-    if (history_) history_->advance(ticks_, duration_ns_, counts.system_share);
+    if (history_) history_->advance(ticks_, duration_ns_, counts.cpu);
   }
   constexpr std::chrono::milliseconds ask_again(250);
   if (system::Clock::now() - luas_asked_ > ask_again) ask_luas();

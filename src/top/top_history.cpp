@@ -76,12 +76,12 @@ void TopHistory::add(const Tick& since_begun, Known& known, const Sample& sample
   raw_->sample(known.index, since_begun, facts, known.last.stack());
 }
 
-void TopHistory::advance(std::int64_t ticks, std::int64_t duration_ns, double system_share) {
+void TopHistory::advance(std::int64_t ticks, std::int64_t duration_ns, const CpuUse& cpu) {
   ticks_ = ticks, duration_ns_ = duration_ns;
   about_.ticks = ticks - ticks_before_;
   about_.duration_ns = duration_ns - duration_before_;
   // It is the share since the start.
-  about_.system_share = duration_before_ == 0 ? system_share : -1;
+  about_.cpu.system_share = duration_before_ == 0 ? cpu.system_share : -1;
 }
 
 void TopHistory::tell_target(const About& target) {
@@ -113,7 +113,7 @@ void TopHistory::begin_anew() {
   }
   ticks_before_ = ticks_, duration_before_ = duration_ns_;
   about_.started_s = now_s();
-  advance(ticks_, duration_ns_, -1);
+  advance(ticks_, duration_ns_, CpuUse());
 }
 
 std::string TopHistory::recording() {

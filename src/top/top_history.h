@@ -38,8 +38,8 @@ class TopHistory {
   void add_waiting(std::int64_t count) { raw_->waiting(count); }
   void add_loss(Loss loss, std::int64_t count) { raw_->loss(loss, count); }
 
-  // Sampling has come so far, counted since its start. `system_share`: see About.
-  void advance(std::int64_t ticks, std::int64_t duration_ns, double system_share);
+  // Sampling has come so far, counted since its start. `cpu`: see LoopCounts.
+  void advance(std::int64_t ticks, std::int64_t duration_ns, const CpuUse& cpu);
   // What may change of the target.
   void tell_target(const About& target);
 

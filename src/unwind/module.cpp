@@ -33,8 +33,10 @@ std::string_view Module::file_name() const {
   return path.substr(path.rfind('/') + 1);
 }
 
-std::unique_ptr<Module> Module::load(const std::vector<Mapping>& mappings, const Opener& opener, const Memory& memory) {
+std::unique_ptr<Module> Module::load(const std::vector<Mapping>& mappings, const Opener& opener, const Memory& memory,
+                                     KnownSymbols* known) {
   std::unique_ptr<Module> module(new Module);
+  module->known_symbols_ = known;
   module->path_ = mappings.front().path;
   const bool has_file = mappings.front().inode != 0;
   bool have_bytes = has_file && module->map_file(opener(mappings.front()));
@@ -166,7 +168,9 @@ bool Module::read(Address address, std::span<std::byte> into) const {
 }
 
 std::optional<Symbol> Module::symbol(Address address) const {
-  if (symbols_ == nullptr) symbols_ = std::make_unique<SymbolTable>(file_, path_, bias_);
+  // A copy of the target's memory has a file of its own (the vdso), or none.
+  KnownSymbols own;
+  if (!symbols_) symbols_ = (known_symbols_ != nullptr && has_file() ? *known_symbols_ : own).of(file_, path_, bias_);
   return symbols_->find(address);
 }
 
@@ -222,7 +226,7 @@ const Module* Modules::find(Address address) const {
   if (address >= entry->end) return nullptr;
   if (!entry->loaded) {
     entry->loaded = true;
-    entry->module = Module::load(entry->mappings, opener_, memory_);
+    entry->module = Module::load(entry->mappings, opener_, memory_, known_symbols_);
   }
   return entry->module.get();
 }
@@ -230,6 +234,12 @@ const Module* Modules::find(Address address) const {
 bool Modules::executes(Address address) const {
   const Mapping* const mapping = space_.find(address);
   return mapping != nullptr && mapping->executable;
+}
+
+bool Modules::cannot_execute(Address address) const {
+  if (!plausible_pointer(address, 1)) return true;
+  const Mapping* const mapping = space_.find(address);
+  return mapping != nullptr && !mapping->executable;
 }
 
 }  // namespace luaspy

@@ -10,7 +10,7 @@
 
 #include "base/address_space.h"
 #include "unwind/frame_table.h"
-#include "unwind/symbol_table.h"
+#include "unwind/known_symbols.h"
 
 namespace luaspy {
 
@@ -24,6 +24,8 @@ class Module {
   std::string_view file_name() const;  // without directories
   Address bias() const { return bias_; }
   bool executes(Address address) const;
+  // Its bytes are those of the mapped file, not a copy of the target's memory.
+  bool has_file() const { return copy_.empty(); }
   struct Code {
     Address start = 0, end = 0;
   };
@@ -58,7 +60,9 @@ class Module {
                                                       // file is not available
   // The module whose file is mapped by `mappings` (all of one file, ascending). nullptr if it is
   // not an ELF file.
-  static std::unique_ptr<Module> load(const std::vector<Mapping>& mappings, const Opener& opener, const Memory& memory);
+  // `known`: nullptr, or it must outlive the module.
+  static std::unique_ptr<Module> load(const std::vector<Mapping>& mappings, const Opener& opener, const Memory& memory,
+                                      KnownSymbols* known = nullptr);
 
  private:
   struct Segment {
@@ -88,7 +92,8 @@ class Module {
   bool by_address_ = false;    // bytes_ is laid out as in memory
   bool is_file_ = true;        // bytes_ is laid out as in the file; may be both
   std::span<const std::byte> bytes_;
-  mutable std::unique_ptr<SymbolTable> symbols_;
+  KnownSymbols* known_symbols_ = nullptr;
+  mutable std::optional<MovedSymbols> symbols_;
   mutable std::optional<std::vector<Address>> call_targets_;
   mutable std::unique_ptr<FrameTable> frames_;
 };
@@ -97,7 +102,9 @@ class Module {
 // across updates.
 class Modules {
  public:
-  Modules(const Memory& memory, Module::Opener opener) : memory_(memory), opener_(std::move(opener)) {}
+  // `known`: nullptr, or it must outlive them.
+  Modules(const Memory& memory, Module::Opener opener, KnownSymbols* known = nullptr)
+      : memory_(memory), opener_(std::move(opener)), known_symbols_(known) {}
 
   // Files are opened when an address in them is first asked for.
   void update(const AddressSpace& space);
@@ -105,6 +112,8 @@ class Modules {
   const Memory& memory() const { return memory_; }
   // Whether there was code at this address at the last update.
   bool executes(Address address) const;
+  // Whether there was none: data, or nothing that an address can be of.
+  bool cannot_execute(Address address) const;
 
  private:
   struct Entry {
@@ -115,6 +124,7 @@ class Modules {
   };
   const Memory& memory_;
   Module::Opener opener_;
+  KnownSymbols* known_symbols_;
   mutable std::vector<Entry> entries_;  // ascending by start
   AddressSpace space_;
 };

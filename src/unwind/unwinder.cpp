@@ -32,6 +32,7 @@ const Unwinder::Place& Unwinder::place(Address lookup) const {
   } else if (module != nullptr) {
     place.function = function_without_tables(*module, lookup);
   }
+  place.is_return = return_at(module, lookup + 1);
   if (found.known) return found = place;
   if (place_count_ >= most_places) {
     places_.assign(first_places, {});
@@ -125,6 +126,18 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     next.pc = next.registers.pc();
     next.lookup = next.pc - 1;
     frame.cfa = next.sp = next.registers.sp();
+    if (interrupted || place(frame.lookup).is_return == Place::Return::of_handler) continue;
+    // Where a stack begins, there is something in place of a return address.
+    const bool is_certain = next.step == Step::cfi && (frame.step == Step::cfi || frame.step == Step::rule);
+    if (is_certain && modules_.cannot_execute(next.pc)) {
+      frames.pop_back();
+      return End::root;
+    }
+    if (place(next.lookup).is_return == Place::Return::of_none) {
+      next.lookup = next.pc;
+      next.function = function(next.pc).start;
+      return End::root;
+    }
   }
   frames.pop_back();
   return End::limit;
@@ -159,6 +172,7 @@ Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule
     return Stepped::unknown;
   next.step = Step::code;
   if (step_by_code(frame, stack, caller)) return Stepped::caller;
+  if (!innermost && begins_stack(frame, stack)) return Stepped::root;
   next.step = Step::scan;
   return step_by_scan(frame, stack, caller) ? Stepped::caller : Stepped::unknown;
 }
@@ -189,6 +203,39 @@ bool Unwinder::is_entry(Address address) const {
   constexpr Address longest = 64;  // crt1.o's _start is 38 to 48 bytes
   const Module* const module = modules_.find(address);
   return module != nullptr && module->entry() != 0 && address >= module->entry() && address < module->entry() + longest;
+}
+
+// What is not known to be anything else counts as the return address of a call. Fiber
+// libraries put other addresses where a stack begins: of a function (makecontext: __start_context; a
+// function that reports that a fiber has returned), or of a place that is only jumped to. A signal
+// handler returns to code that nothing has called, too; what was interrupted is below it.
+Unwinder::Place::Return Unwinder::return_at(const Module* module, Address address) const {
+  using Return = Place::Return;
+  std::array<std::byte, MachineCode::most_call_bytes> bytes;
+  const auto before = std::span(bytes).first(machine_.code.call_bytes);
+  if (before.empty() || module == nullptr || !module->executes(address) || !module->executes(address - before.size()) ||
+      !module->read(address - before.size(), before))
+    return Return::of_call;
+  std::array<std::byte, MachineCode::most_signal_return_bytes> code;
+  if (module->read(address, code) && machine_.code.returns_from_signal(code)) return Return::of_handler;
+  const bool follows_call = machine_.code.call_before(address, before).kind != CallSite::Kind::none;
+  return follows_call ? Return::of_call : Return::of_none;
+}
+
+// For an outermost function that was started by a jump or a return, and has no call frame
+// information: straight code up to its call of the function that runs on the stack. If there is no
+// return address where its own would be, it has none.
+bool Unwinder::begins_stack(const NativeFrame& frame, const Memory& stack) const {
+  constexpr std::size_t largest = 1 << 12;
+  const Module* const module = modules_.find(frame.lookup);
+  if (module == nullptr || frame.function == 0 || frame.pc < frame.function || frame.pc - frame.function > largest)
+    return false;
+  std::vector<std::byte> code(frame.pc - frame.function);
+  if (!module->read(frame.function, code)) return false;
+  const std::optional<std::int64_t> depth = machine_.code.depth_of_straight_code(code);
+  if (!depth) return false;
+  const std::optional<Address> word = stack.get<Address>(frame.sp + static_cast<Address>(*depth));
+  return word && match_return(*word, frame) == Match::none;
 }
 
 // The same for a thread and a fiber: the code at which they start has no call frame information if

@@ -33,7 +33,9 @@ class Unwinder {
   Unwinder(const Modules& modules, const Machine& machine, Source source = Source::rows);
 
   enum class End {
-    root,   // the outermost function was reached (its return address is undefined or 0)
+    // The outermost function was reached: its return address is undefined or 0 or of no code, nothing
+    // calls it, or nothing has called what it returns to (which is the last frame then).
+    root,
     lost,   // there is no step from the last frame to its caller: that one and the rest are missing
     limit,  // more frames than asked for
   };
@@ -67,6 +69,9 @@ class Unwinder {
     std::uint32_t row = no_row;  // in rows_
     std::uint32_t entries = 0;   // size of entries_ when the function was looked up
     bool known = false;
+    // What a return address right after the address is: of a call, of a signal handler, or of nothing
+    // that would return there.
+    enum class Return { of_call, of_handler, of_none } is_return = Return::of_call;
   };
   static constexpr std::uint32_t unknown_row = 0, no_row = ~0u;  // not expressible as a row; no call frame information
   static constexpr std::size_t first_places = 1024;              // a power of 2
@@ -80,6 +85,8 @@ class Unwinder {
   Stepped step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack,
                          Registers& caller);
   bool is_entry(Address address) const;
+  Place::Return return_at(const Module* module, Address address) const;
+  bool begins_stack(const NativeFrame& frame, const Memory& stack) const;
   bool never_returns(Address pc) const;
   bool step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const;
   bool step_by_scan(const NativeFrame& from, const Memory& stack, Registers& caller) const;

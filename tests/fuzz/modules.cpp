@@ -167,7 +167,9 @@ void detect(Bytes bytes) {
   Detector detector;
   KnownImages known;
   const AddressSpace space(mappings);
-  (void)detector.update(space, memory, &known);
+  (void)detector.update(space, memory, &known, [](const Mapping& mapping) {
+    return FileVersion{mapping.device, mapping.inode, 0, 0};
+  });
   (void)detector.rows();
   for (const LuaImage& image : detector.images()) {
     expect_printable(image.path, 200, "a path");

@@ -3,7 +3,10 @@
 #include <signal.h>
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -57,6 +60,71 @@ TEST_CASE("record follows processes that a shell starts, and its exit status sta
   }
   CHECK(with_alpha == 1);
   CHECK(with_beta == 1);
+}
+
+// One after the other: none lives when /proc is looked at again.
+TEST_CASE("processes that live for some ms are sampled as long as they run", "[family]") {
+  const Folder folder;
+  const std::string script = folder.write(
+      "burn.lua",
+      "local function spin() local sum = 0 for i = 1, 1e4 do sum = sum + i % 7 end return sum end\n"
+      "local function burn() while os.clock() < 0.03 do spin() end end\n"
+      "burn()\n");
+  constexpr int count = 60;
+  constexpr double expected = count * 0.03 * 200;  // samples
+  const std::string loop = fmt::format("i=0; while [ $i -lt {} ]; do {} '{}'; i=$((i+1)); done", count,
+                                       word(target(lua54).command), script);
+  const Words record = {"record", "-s", "-r", "200", "-f", "folded", "-o", "-", "--", "sh", "-c", loop};
+  const auto burns = [](const Finished& recorded) {
+    double samples = 0;
+    for (const FoldedStack& stack : parse_folded(recorded.out)) {
+      if (std::ranges::any_of(stack.frames, [](const std::string& frame) { return frame.starts_with("burn "); }))
+        samples += static_cast<double>(stack.count);
+    }
+    return samples;
+  };
+  const Finished recorded = luaspy(record);
+  INFO(recorded.err);
+  CHECK(recorded.status == 0);
+  CHECK(burns(recorded) > 0.6 * expected);  // some 0.9 on a quiet machine; without births, 0.2
+  CHECK(burns(recorded) < 1.2 * expected);
+  std::smatch match;
+  REQUIRE(std::regex_search(recorded.err, match, std::regex("sampled: ([0-9]+) % of the ([0-9.]+) s of CPU time")));
+  CHECK(std::stod(match[1]) > 55);
+  CHECK(std::stod(match[2]) > 0.9 * expected / 200);
+  CHECK(std::stod(match[2]) < 1.7 * expected / 200);  // the start of each takes some time, too
+
+  // Where the kernel does not tell of births, it says what it did not see.
+  const std::string confine = compile(folder, "confine");
+  const Finished blind = run(Words{confine, "perf_event_open=EACCES", "--", LUASPY_PROGRAM} + record);
+  INFO(blind.err);
+  CHECK(blind.status == 0);
+  REQUIRE(std::regex_search(blind.err, match, std::regex("sampled: ([0-9]+) % of the ([0-9.]+) s of CPU time")));
+  CHECK(std::stod(match[2]) > 0.9 * expected / 200);
+  CHECK(std::abs(std::stod(match[1]) / 100 * std::stod(match[2]) * 200 - burns(blind)) < 0.2 * expected);
+  CHECK_THAT(blind.err, Catch::Contains("doubtful: only ") &&
+                            Catch::Contains("used by processes that ended before luaspy saw whether they run Lua"));
+}
+
+TEST_CASE("threads that live for some ms are sampled from their beginning", "[family]") {
+  const Folder folder;
+  const std::string program = compile(folder, "request_threads", source_version("5.4"));
+  for (const std::string ms : {"6", "30"}) {
+    const int count = 1800 / std::stoi(ms);
+    const Finished recorded = luaspy(
+        {"record", "-r", "200", "-f", "folded", "-o", "-", "--", program, ms, std::to_string(count)});
+    CAPTURE(ms, recorded.err);
+    CHECK(recorded.status == 0);
+    double hot = 0, cold = 0;
+    for (const FoldedStack& stack : parse_folded(recorded.out)) {
+      for (const std::string& frame : stack.frames) {
+        if (frame.starts_with("hot ")) hot += static_cast<double>(stack.count);
+        if (frame.starts_with("cold ")) cold += static_cast<double>(stack.count);
+      }
+    }
+    CHECK(hot + cold > 0.55 * 1.8 * 200);
+    CHECK(std::abs(hot / (hot + cold) - 0.75) < 0.12);  // 0.52 if threads are found by listing them
+  }
 }
 
 TEST_CASE("the workers of an nginx under load", "[family][all]") {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <regex>
 
 #include "support/harness.h"
 
@@ -15,15 +16,17 @@ struct Recorded {
   std::int64_t all = 0;
 };
 
-Recorded record(const Running& running, const Words& options = {}) {
-  const Finished finished = luaspy(Words{"record", "-d", "2", "-r", "400", "--max-stopped", "100", "-f", "folded", "-o",
-                                         "-", "--pid", std::to_string(running.pid())} +
-                                   options);
+// The rate, and what bounds the pauses.
+const Words often = {"-r", "400", "--max-stopped", "100"}, as_usual = {"-r", "100"};
+
+Recorded record(const Running& running, const Words& options = often) {
+  const Finished finished = luaspy(
+      Words{"record", "-d", "2", "-f", "folded", "-o", "-", "--pid", std::to_string(running.pid())} + options);
   INFO(finished.err << finished.out);
   REQUIRE(finished.status == 0);
   Recorded recorded{finished.out, finished.err, parse_folded(finished.out)};
   for (const FoldedStack& stack : recorded.stacks) recorded.all += stack.count;
-  REQUIRE(recorded.all > 50);
+  REQUIRE(recorded.all > (options == often ? 50 : 10));
   return recorded;
 }
 
@@ -55,6 +58,72 @@ std::int64_t count(const Recorded& recorded, const Words& wanted) {
 }
 
 }  // namespace
+
+namespace {
+
+// Records as usual until there are samples enough for shares, and checks that next to all of them have
+// Lua calls and reach the first C function, and that the pauses are within the bound with every tick
+// made.
+Recorded record_all(const Running& running) {
+  Recorded recorded;
+  while (recorded.all < 200) {
+    const Recorded more = record(running, as_usual);
+    CHECK(more.summary.find("rate lowered") == std::string::npos);
+    add(recorded, more);
+  }
+  static const std::regex shares("([0-9.]+) % have Lua calls, ([0-9.]+) % reach the thread's first");
+  for (std::sregex_iterator at(recorded.summary.begin(), recorded.summary.end(), shares), end; at != end; ++at) {
+    INFO(recorded.summary);
+    CHECK(std::stod((*at)[1]) >= 99);
+    CHECK(std::stod((*at)[2]) >= 99);
+  }
+  return recorded;
+}
+
+}  // namespace
+
+TEST_CASE("fibers on stacks from malloc, of which one runs", "[finding]") {
+  struct Way {
+    std::string version, fibers, states;
+    Words options;
+  };
+  const Way way = GENERATE(
+      Way{"5.1", "context", "own", {}}, Way{"5.1", "called", "shared", {}}, Way{"5.4", "context", "shared", {}},
+      Way{"5.4", "called", "own", {}}, Way{"5.4", "pushed", "own", {}}, Way{"5.4", "context", "own", {"-s"}},
+      Way{"5.4", "called", "shared", {"-s"}}, Way{"5.4", "pushed", "own", {"-s"}},
+      Way{"2.1.newest-gc64", "context", "own", {}}, Way{"2.1.newest-gc64", "called", "own", {"-s"}},
+      Way{"2.1.newest-gc32", "pushed", "own", {}});
+  const Folder folder;
+  Running running({compile(folder, "fibers", source_version(way.version), way.options), way.fibers, way.states});
+  running.read_until("READY");
+  INFO(way.version << " " << way.fibers << " " << way.states << (way.options.empty() ? "" : " stripped"));
+  const Recorded recorded = record_all(running);
+  INFO(recorded.summary << recorded.text);
+  std::int64_t with_lua = 0;
+  constexpr int fibers = 8;
+  for (const FoldedStack& stack : recorded.stacks) {
+    int there = 0;
+    for (int n = 0; n < fibers; ++n) there += has(stack, {"(fiber_" + std::to_string(n) + ":"}) ? 1 : 0;
+    with_lua += there != 0 ? stack.count : 0;
+    CHECK(there <= 1);  // nothing of suspended ones
+  }
+  CHECK(static_cast<double>(with_lua) >= 0.99 * static_cast<double>(recorded.all));
+  for (int n = 0; n < fibers; ++n)
+    CHECK(count(recorded, {"outer_" + std::to_string(n) + " (", "inner_" + std::to_string(n) + " ("}) > 0);
+}
+
+TEST_CASE("a host has 2,000 states on its stack", "[finding]") {
+  const std::string version = source_version(GENERATE("5.1", "5.4", "2.1.newest-gc64"));
+  const std::string mode = GENERATE("one", "turns");
+  const Folder folder;
+  Running running({compile(folder, "pool", version), mode});
+  running.read_until("READY");
+  INFO(version << " " << mode);
+  const Recorded recorded = record_all(running);
+  INFO(recorded.summary << recorded.text);
+  CHECK(static_cast<double>(count(recorded, {"work", "(state_"})) >= 0.98 * static_cast<double>(recorded.all));
+  if (mode == "one") CHECK(count(recorded, {"(state_1000:"}) == count(recorded, {"(state_"}));
+}
 
 TEST_CASE("coroutines in arenas that grow while they are looked at", "[finding]") {
   const std::string version = source_version(GENERATE("5.1", "5.4", "5.5"));

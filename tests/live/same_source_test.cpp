@@ -105,4 +105,34 @@ end
   CHECK(names.contains("omega"));
 }
 
+TEST_CASE("functions of chunks of one name are told apart by their names, but not variables", "[names]") {
+  const Folder folder;
+  const std::string script = folder.write("templates.lua", std::string(R"(
+local load = loadstring or load
+local function template(name)
+  return load(([[
+local function NAME(n)
+  local s = 0
+  for i = 1, n do s = s + i % 7 end
+  return s
+end
+local s = NAME(20000)
+local again = NAME
+s = again(5000)
+return s]]):gsub("NAME", name), "=tpl")
+end
+local one, other = template("alpha"), template("omega")
+)") + say_ready + "while true do local a = one() local b = other() end\n");
+  for (const Words& interpreter : interpreters()) {
+    INFO(fmt::format("{}", fmt::join(interpreter, " ")));
+    Running running(interpreter + Words{script});
+    running.read_until("READY");
+    const NamedStacks recorded = record_names(running, folder, 200);
+    INFO(fmt::format("{}", fmt::join(recorded.frames(), "\n")));
+    CHECK(recorded.with("alpha (tpl:1)") > 50);
+    CHECK(recorded.with("omega (tpl:1)") > 50);
+    CHECK(recorded.frames_at("(tpl:1").size() == 2);
+  }
+}
+
 }  // namespace luaspy::live

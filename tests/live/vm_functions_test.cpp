@@ -29,11 +29,11 @@ bool is_name_of(std::string_view name, std::string_view symbol) {
 }
 
 // `with_symbols`: the same program before it was stripped.
-Recognised recognise(const Running& running, const std::string& with_symbols) {
+Recognised recognise(const Running& running, const std::string& with_symbols, KnownFiles& known) {
   Result<Process> process = Process::open(running.pid());
   REQUIRE(process);
   Target target(std::move(*process), std::chrono::seconds(2));
-  TargetMap map(target.process(), target.memory());
+  TargetMap map(target.process(), target.memory(), known);
   map.take(map.look());
   map.find_luas();
   map.find_functions();
@@ -58,12 +58,20 @@ Recognised recognise(const Running& running, const std::string& with_symbols) {
 }
 
 // Strips a program that is linked with Lua, and compares what is recognised in it.
+// A second process of it has it elsewhere, and is told what was found in the first one's.
 Recognised of_program(const Folder& folder, const std::string& program) {
   const std::string stripped = folder.path("stripped");
   REQUIRE(run({"strip", "-o", stripped, program}).status == 0);
-  Running running({stripped, "turns"});
+  Running running({stripped, "turns"}), second({stripped, "turns"});
   running.read_until("READY");
-  return recognise(running, program);
+  second.read_until("READY");
+  KnownFiles known;
+  const Recognised first = recognise(running, program, known);
+  REQUIRE(known.cores.size() == 1);
+  const Recognised moved = recognise(second, program, known);
+  CHECK(moved.count == first.count);
+  CHECK(moved.has_symbols == first.has_symbols);
+  return moved;
 }
 
 }  // namespace
@@ -80,7 +88,8 @@ TEST_CASE("functions of stripped interpreters get the names that they have", "[i
     CHECK(recognised.count >= 30);
     Running whole({program, "turns"});
     whole.read_until("READY");
-    const Recognised unneeded = recognise(whole, program);
+    KnownFiles known;
+    const Recognised unneeded = recognise(whole, program, known);
     CHECK(unneeded.has_symbols);
     CHECK(unneeded.count == 0);
   }

@@ -33,7 +33,8 @@ About sample_about(Unit unit) {
           50'000'000,
           5,
           true,
-          -1,
+          {},
+          0,
           unit};
 }
 

@@ -85,6 +85,8 @@ constexpr Machine described = {
             .plt_slot = plt_slot,
             .shape_of_frame = shape_of_frame,
             .ends_here = ends_here,
+            .returns_from_signal = returns_from_signal,
+            .depth_of_straight_code = depth_of_straight_code,
             .additions = additions,
         },
 };

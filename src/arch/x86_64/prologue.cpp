@@ -1,6 +1,7 @@
 #include "arch/x86_64/prologue.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -95,6 +96,45 @@ class Follower {
 
 std::optional<FrameShape> shape_of_frame(std::span<const std::byte> code, std::size_t at) {
   return at <= code.size() ? Follower().run(code, at) : std::nullopt;
+}
+
+// MOV rax, 15 or MOV eax, 15, then SYSCALL: glibc and musl, and what else restores by SA_RESTORER.
+bool returns_from_signal(std::span<const std::byte> code) {
+  constexpr std::array<std::uint8_t, 9> wide = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+  constexpr std::array<std::uint8_t, 7> narrow = {0xb8, 15, 0, 0, 0, 0x0f, 0x05};
+  const auto is = [&](std::span<const std::uint8_t> other) {
+    return code.size() >= other.size() && std::ranges::equal(code.first(other.size()), std::as_bytes(other));
+  };
+  return is(wide) || is(narrow);
+}
+
+std::optional<std::int64_t> depth_of_straight_code(std::span<const std::byte> code) {
+  constexpr std::size_t most_bytes = 64;
+  std::vector<std::size_t> targets;  // of branches
+  std::size_t start = 0;             // of the straight code
+  bool straight = true;
+  for (std::size_t at = 0; at < code.size();) {
+    const std::optional<Instruction> instruction = read_instruction(code, at);
+    if (!instruction) return std::nullopt;
+    at += instruction->length;
+    const unsigned op = instruction->opcode;
+    const bool calls = !instruction->two_byte && (op == 0xe8 || (op == 0xff && (instruction->reg() & 7) == 2));
+    using Flow = Instruction::Flow;
+    const Flow flow = instruction->flow();
+    if (flow == Flow::branch || flow == Flow::jump)
+      targets.push_back(at + static_cast<std::size_t>(instruction->immediate));
+    if (flow == Flow::jump || flow == Flow::end) {
+      start = at;
+      straight = true;
+    } else if (flow == Flow::branch || (calls && at != code.size())) {
+      straight = false;
+    }
+  }
+  if (!straight || code.size() - start > most_bytes ||
+      std::ranges::any_of(targets, [&](std::size_t target) { return target >= start && target <= code.size(); }))
+    return std::nullopt;
+  const std::optional<FrameShape> shape = shape_of_frame(code.subspan(start), code.size() - start);
+  return shape && !shape->frame_pointer ? std::optional(shape->depth) : std::nullopt;
 }
 
 bool ends_here(std::span<const std::byte> code) {

@@ -39,7 +39,8 @@ class LuajitLua : public Lua {
   std::optional<AllocatorMemory> allocator(const Memory& memory, const AddressSpace& space, Address G) const override;
   SharedLuaMemory shared_memory(const Memory& memory, const ResidentMemory& resident,
                                 std::span<const AddressRange> taken) const override;
-  std::optional<Prototype> prototype(const Memory& memory, Address proto) const override;
+  std::optional<Prototype> prototype(const Memory& memory, Address proto,
+                                     std::size_t most_bytes = most_prototype_bytes) const override;
   std::optional<FunctionPlace> place(const Memory& memory, Address proto) const override;
   std::uint64_t mark(const Memory& memory, Address proto) const override;
   std::optional<std::int32_t> line_defined(const Memory& memory, Address proto) const override;

@@ -12,7 +12,6 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t most_bytes = 64 << 20;  // of one GCproto
 constexpr std::size_t most_locals = 1 << 16;
 constexpr std::uint32_t most_constants_read = 1 << 16;  // operands have 16 bits
 constexpr std::int32_t builtin_line = -1;               // lj_lib.c, lib_read_lfunc
@@ -64,13 +63,14 @@ class Bytes {
 
 class Reader {
  public:
-  Reader(const Memory& memory, const LuajitLua& lua) : memory_(memory), lua_(lua), layout_(lua.layout()) {}
+  Reader(const Memory& memory, const LuajitLua& lua, std::size_t most_bytes)
+      : memory_(memory), lua_(lua), layout_(lua.layout()), most_bytes_(most_bytes) {}
 
   std::optional<Prototype> read(Address address) {
     if (!plausible_pointer(address)) return std::nullopt;
     address_ = address;
     const std::uint32_t size = memory_.get<std::uint32_t>(address + layout_.pt_sizept).value_or(0);
-    if (size < layout_.pt_size || size > most_bytes) return std::nullopt;
+    if (size < layout_.pt_size || size > most_bytes_) return std::nullopt;
     object_.resize(size);
     if (!memory_.read(address, object_) || load<std::uint8_t>(object_, layout_.pt_gct) != luajit::gct_proto)
       return std::nullopt;
@@ -171,7 +171,7 @@ class Reader {
     prototype_.source_string = builtin_ ? 0 : strings[0];
     prototype_.constants.resize(strings.size() - 1);
     bool source_read = false;
-    std::size_t bytes_left = most_bytes;
+    std::size_t bytes_left = most_bytes_;
     StringBatch(memory_, lua_, string_limit).read(strings, bytes_left, [&](std::size_t n, std::string text) {
       if (n > 0) prototype_.constants[n - 1] = std::move(text);
       else prototype_.source = builtin_ ? "=[builtin:" + text + ']' : std::move(text), source_read = true;
@@ -204,6 +204,7 @@ class Reader {
   const Memory& memory_;
   const LuajitLua& lua_;
   const LuajitLayout& layout_;
+  std::size_t most_bytes_;
   Address address_ = 0;
   std::vector<std::byte> object_;
   Prototype prototype_;
@@ -212,8 +213,8 @@ class Reader {
 
 }  // namespace
 
-std::optional<Prototype> LuajitLua::prototype(const Memory& memory, Address proto) const {
-  return Reader(memory, *this).read(proto);
+std::optional<Prototype> LuajitLua::prototype(const Memory& memory, Address proto, std::size_t most_bytes) const {
+  return Reader(memory, *this, most_bytes).read(proto);
 }
 
 std::optional<FunctionPlace> LuajitLua::place(const Memory& memory, Address proto) const {

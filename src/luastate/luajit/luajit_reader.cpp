@@ -27,10 +27,12 @@ struct InnermostWords {
 };
 
 // Touches the functions that a Lua stack refers to, including those being called, and their GCproto
-// with its first instruction.
+// with its first instruction. The stack grows upwards: the last ones are the innermost.
 void touch_functions(const Memory& memory, const LuajitLayout& layout, Address bottom, Address top,
-                     const KnownFunctions& known) {
+                     const KnownFunctions& known, ProtoList& protos) {
   std::array<std::uint64_t, 64> slots;
+  std::array<Address, 128> last_found{};
+  std::size_t found = 0;
   for (Address at = bottom; at < top; at += sizeof slots) {
     const auto part = std::span(slots).first(std::min<Address>(slots.size(), (top - at + 7) / 8));
     if (!memory.read(at, std::as_writable_bytes(part))) return;
@@ -45,9 +47,15 @@ void touch_functions(const Memory& memory, const LuajitLayout& layout, Address b
       if (!plausible_pointer(function) || known.has(function)) continue;
       memory.touch(function, layout.fn_f + 8u);
       const Address pc = read_ref(memory, layout, function + layout.fn_pc).value_or(0);
-      if (plausible_pointer(pc, 4)) memory.touch(pc - layout.pt_size, layout.pt_size + 4u);
+      if (!plausible_pointer(pc, 4)) continue;
+      const Address proto = pc - layout.pt_size;
+      memory.touch(proto, layout.pt_size + 4u);
+      if (found == 0 || last_found[(found - 1) % last_found.size()] != proto)
+        last_found[found++ % last_found.size()] = proto;
     }
   }
+  for (std::size_t i = 0; i < std::min(found, last_found.size()); ++i)
+    protos.add(last_found[(found - 1 - i) % last_found.size()]);
 }
 
 }  // namespace
@@ -71,7 +79,8 @@ void LuajitReader::read_fields(const Memory& stopped, const Registers& registers
 // which is in a register; a trace's base is in jit_base. Only the native frames show which of them
 // is right.
 void LuajitReader::touch(const Memory& stopped, const Registers& registers, const Locator::ThreadStack& stack,
-                         const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const {
+                         const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+                         ProtoList& protos) const {
   constexpr Address beyond = 8 * 256;  // a function has up to 250 slots (lj_def.h, LJ_MAX_SLOTS)
   constexpr Address most = 256 << 10;  // a deeper stack is walked in the stop
   const LuajitLayout& layout = luajit_layout_of(activation);
@@ -93,14 +102,18 @@ void LuajitReader::touch(const Memory& stopped, const Registers& registers, cons
   if (!plausible_pointer(bottom) || top == 0) return;
   if (top - bottom <= most) {
     memory.touch(bottom, std::min(top + beyond, limit) - bottom);
-    touch_functions(memory, layout, bottom, top + 8, known);
+    touch_functions(memory, layout, bottom, top + 8, known, protos);
     return;
   }
   memory.touch(top - beyond, 2 * beyond);
   read_cframes(memory, layout, activation.L, stack.start, stack.end(), state.cframes);
   LuaWalk walk;
   for (const Address base : {top, saved_base, state.jit_base}) {
-    if (base != 0) walk_luajit(memory, layout, activation.L, state.cframes, {base, 0, {}}, limits, walk);
+    if (base == 0) continue;
+    walk_luajit(memory, layout, activation.L, state.cframes, {base, 0, {}}, limits, walk);
+    for (const LuaCall& call : walk.calls) {
+      if (call.is_lua) protos.add(call.proto);
+    }
   }
 }
 

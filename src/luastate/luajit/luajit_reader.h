@@ -26,7 +26,8 @@ class LuajitReader : public StateReader {
 
   void forget() override { traces_.forget(); }
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-             const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const override;
+             const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+             ProtoList& protos) const override;
   // Reads only what decides where things are: the calls come with the native frames.
   void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
   void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,

@@ -34,7 +34,8 @@ class PucLua : public Lua {
   Address first_object(const Memory& memory, Address G) const override;
   bool read_head(const Memory& memory, Address object, ObjectHead& head) const override;
   std::unique_ptr<HeapReader> heap_reader(const Memory& memory, Address G) const override;
-  std::optional<Prototype> prototype(const Memory& memory, Address proto) const override;
+  std::optional<Prototype> prototype(const Memory& memory, Address proto,
+                                     std::size_t most_bytes = most_prototype_bytes) const override;
   std::optional<FunctionPlace> place(const Memory& memory, Address proto) const override;
   std::uint64_t mark(const Memory& memory, Address proto) const override;
   std::optional<std::int32_t> line_defined(const Memory& memory, Address proto) const override;

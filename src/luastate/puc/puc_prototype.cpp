@@ -23,12 +23,12 @@ constexpr int most_code = 1 << 24, most_constants = 1 << 26, most_locals = 32767
 // Constants beyond this number are not read: they would name hardly anything, and data files have
 // millions of them.
 constexpr int most_constants_read = 1 << 20;
-constexpr std::size_t most_bytes = 64 << 20;  // for one Proto
 
 // Reads one Proto: the object, its arrays, and then all strings at once.
 class PrototypeReader {
  public:
-  PrototypeReader(const Memory& memory, const PucLua& lua) : memory_(memory), lua_(lua), layout_(lua.layout()) {}
+  PrototypeReader(const Memory& memory, const PucLua& lua, std::size_t most_bytes)
+      : memory_(memory), lua_(lua), layout_(lua.layout()), bytes_left_(most_bytes) {}
 
   std::optional<Prototype> read(Address address) {
     object_.resize(layout_.p_size);
@@ -76,6 +76,7 @@ class PrototypeReader {
   bool read_code() {
     const int count = number(layout_.p_sizecode);
     if (count <= 0 || count > most_code) return false;
+    if (static_cast<std::size_t>(count) * sizeof(std::uint32_t) > bytes_left_) return false;
     prototype_.code_address = pointer(layout_.p_code);
     prototype_.code.resize(static_cast<std::size_t>(count));
     return read_array(layout_.p_code, alignof(std::uint32_t), std::as_writable_bytes(std::span(prototype_.code)));
@@ -226,15 +227,15 @@ class PrototypeReader {
   const Layout& layout_;
   Prototype prototype_;
   std::vector<std::byte> object_;
-  std::size_t bytes_left_ = most_bytes;
+  std::size_t bytes_left_;
   std::vector<Address> strings_;
   std::vector<Place> places_;  // where each element of strings_ belongs
 };
 
 }  // namespace
 
-std::optional<Prototype> PucLua::prototype(const Memory& memory, Address proto) const {
-  return PrototypeReader(memory, *this).read(proto);
+std::optional<Prototype> PucLua::prototype(const Memory& memory, Address proto, std::size_t most_bytes) const {
+  return PrototypeReader(memory, *this, most_bytes).read(proto);
 }
 
 std::optional<FunctionPlace> PucLua::place(const Memory& memory, Address proto) const {

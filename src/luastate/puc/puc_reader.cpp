@@ -6,8 +6,8 @@
 namespace luaspy {
 
 void PucReader::touch(const Memory& memory, const Registers&, const Locator::ThreadStack&, const Activation& activation,
-                      const WalkLimits& limits, const KnownFunctions& known) const {
-  touch_puc(memory, puc_layout_of(activation), activation.L, limits, known);
+                      const WalkLimits& limits, const KnownFunctions& known, ProtoList& protos) const {
+  touch_puc(memory, puc_layout_of(activation), activation.L, limits, known, protos);
 }
 
 void PucReader::read(const LookMemory& look, bool, const WalkLimits& limits, RunningState& state) {

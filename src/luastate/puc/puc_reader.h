@@ -22,7 +22,8 @@ class PucReader : public StateReader {
   PucReader(const Memory& live, const Machine& machine) : live_(live), live_pc_(machine) {}
 
   void touch(const Memory& memory, const Registers& registers, const Locator::ThreadStack& stack,
-             const Activation& activation, const WalkLimits& limits, const KnownFunctions& known) const override;
+             const Activation& activation, const WalkLimits& limits, const KnownFunctions& known,
+             ProtoList& protos) const override;
   void read(const LookMemory& look, bool innermost, const WalkLimits& limits, RunningState& state) override;
   void settle(RunningState& state, bool innermost, const std::vector<NativeFrame>& natives,
               const NativeFunctions& functions, const LookMemory& look, const WalkLimits& limits) override;

@@ -42,7 +42,7 @@ class Walker {
   bool relocating() const { return relocating_; }
 
   // Touches what read() needs from the stop for the call at `ci`. False if there is none.
-  bool touch(Address ci, const KnownFunctions& known, Address& func) {
+  bool touch(Address ci, const KnownFunctions& known, ProtoList& protos, Address& func) {
     std::array<std::byte, 128> bytes;
     const auto fields = std::span(bytes).first(layout_.ci_size);
     if (!memory_.read(ci, fields)) return false;
@@ -52,7 +52,9 @@ class Walker {
     constexpr std::size_t two_upvalues = 32;  // bytes; Names tells iterators apart by them
     memory_.touch(closure, layout_.cclosure_f + 8 + two_upvalues);
     const Address proto = memory_.get<Address>(closure + layout_.lclosure_p).value_or(0);
-    if (plausible_pointer(proto)) memory_.touch(proto, layout_.p_size);
+    if (!plausible_pointer(proto)) return true;
+    memory_.touch(proto, layout_.p_size);
+    protos.add(proto);
     return true;
   }
 
@@ -383,11 +385,12 @@ std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto) {
 }
 
 void touch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits,
-               const KnownFunctions& known) {
+               const KnownFunctions& known, ProtoList& protos) {
   Walker walker(stopped, stopped, layout, L);
   if (!walker.open()) return;
   Address ci = walker.innermost(), func = 0, inner_func = 0;
-  for (std::size_t i = 0; ci != 0 && ci != walker.base() && walker.touch(ci, known, func); ++i, ci = walker.outer(ci)) {
+  for (std::size_t i = 0; ci != 0 && ci != walker.base() && walker.touch(ci, known, protos, func);
+       ++i, ci = walker.outer(ci)) {
     // The caller's instruction says where the innermost call's function is: in one of at most 255
     // registers.
     if (i == 0) inner_func = func;
@@ -397,7 +400,8 @@ void touch_puc(const Memory& stopped, const Layout& layout, Address L, const Wal
   }
   if (ci == 0 || ci == walker.base()) return;
   ci = walker.inner(walker.base());
-  for (std::size_t i = 0; i < limits.outermost && ci != 0 && walker.touch(ci, known, func); ++i) ci = walker.inner(ci);
+  for (std::size_t i = 0; i < limits.outermost && ci != 0 && walker.touch(ci, known, protos, func); ++i)
+    ci = walker.inner(ci);
 }
 
 void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits,

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "luastate/known_functions.h"
+#include "luastate/proto_list.h"
 #include "luastate/puc/layout.h"
 #include "luastate/walk.h"
 
@@ -21,9 +22,9 @@ std::uint64_t mark_of(const Layout& layout, std::span<const std::byte> proto);
 
 // In the stop: touches what a walk will need. That is the state, its CallInfos and its stack, which
 // change when the thread runs on; and the functions that are not `known`, which a collection may
-// free as soon as they have returned.
+// free as soon as they have returned. Adds the Protos of the latter to `protos`, innermost first.
 void touch_puc(const Memory& stopped, const Layout& layout, Address L, const WalkLimits& limits,
-               const KnownFunctions& known);
+               const KnownFunctions& known, ProtoList& protos);
 
 // Reads what it needs, within the limits. `stopped` has what touch_puc() touched; closures, Protos
 // and their code are read from `objects`, which has these and may read the rest after the stop.

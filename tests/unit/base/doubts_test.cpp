@@ -88,6 +88,49 @@ TEST_CASE("incomplete native parts are doubted above 1 %", "[unit]") {
   CHECK(has_one(some, "in 1.5 % of the samples the native part of the stack is incomplete"));
 }
 
+TEST_CASE("CPU time that was not sampled is the first doubt", "[unit]") {
+  constexpr std::int64_t second = 1'000'000'000;
+  DoubtFacts some = facts(500);
+  some.rate = 100;
+  some.cpu.lua_ns = 10 * second;
+  some.sampled_cpu_ns = 9 * second;
+  CHECK(doubts(some).empty());
+  some.sampled_cpu_ns = 8'500'000'000;
+  some.losses[static_cast<std::size_t>(Loss::late)] = 100;
+  some.losses[static_cast<std::size_t>(Loss::unreadable)] = 50;
+  std::vector<std::string> found = doubts(some);
+  REQUIRE(found.size() == 1);  // which names what was lost, too
+  CHECK(found.front() ==
+        "only 85 % of the 10.0 s of CPU time that was used meanwhile was sampled; looks without a sample: 100 late "
+        "ticks, 50 stack unreadable");
+  some = facts(500);
+  some.rate = 100;
+  some.cpu.lua_ns = 8 * second, some.cpu.unknown_ns = 2 * second, some.sampled_cpu_ns = 8 * second;
+  found = doubts(some);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front() ==
+        "only 80 % of the 10.0 s of CPU time that was used meanwhile was sampled; 2.0 s were used by processes that "
+        "ended before luaspy saw whether they run Lua");
+  // Of few samples, it may be chance; programs without Lua are not sampled.
+  some.cpu.lua_ns = second, some.cpu.unknown_ns = 0, some.sampled_cpu_ns = 7 * second / 10;
+  CHECK(doubts(some).empty());
+  some.cpu.lua_ns = 10 * second, some.cpu.other_ns = 90 * second, some.sampled_cpu_ns = 10 * second;
+  CHECK(doubts(some).empty());
+}
+
+TEST_CASE("Lua functions without a place are doubted above 1 % of the samples with Lua", "[unit]") {
+  DoubtFacts some = facts(1000);
+  some.quality.with_lua = 500;
+  some.quality.function_gone = some.quality.no_debug_info = 5;
+  CHECK(doubts(some).empty());
+  some.quality.function_gone = 6;
+  CHECK(has_one(some, "in 1.2 % of the samples with Lua the place of a Lua function is not known (?): it was freed"));
+  some.quality.function_gone = 0;
+  some.quality.no_debug_info = 6;
+  REQUIRE(doubts(some).size() == 1);
+  CHECK(doubts(some)[0].find("it was compiled without debug information") != std::string::npos);
+}
+
 TEST_CASE("ticks lost are doubted above 10 %, not those that were left out on purpose", "[unit]") {
   DoubtFacts some = facts(900);
   some.losses[static_cast<std::size_t>(Loss::late)] = 60;

@@ -105,7 +105,8 @@ void record_everything(Recorder& recorder) {
                  0,
                  0,
                  false,
-                 -1,
+                 {7'000'000'000, 300'000'000, 2'000'000'000, 0.25},
+                 6'500'000'000,
                  recorder.profile().about.unit};
   const bool of_time = about.unit == Unit::nanoseconds;
   std::int64_t at = 0;
@@ -127,7 +128,7 @@ void record_everything(Recorder& recorder) {
     facts.vm_state = static_cast<VmState>(i % static_cast<int>(vm_state_count));
     facts.state = i % 6 == 5 ? Sample::State::sleeping : Sample::State::running;
     facts.stopped_ns = facts.state == Sample::State::running ? 20'000 + i : 0;
-    facts.quality = {1, i % 2, 1, 0, i % 9 == 0, 0, 0, i % 11, 0, 0, i % 13};
+    facts.quality = {1, i % 2, 1, 0, i % 9 == 0, 0, 0, i % 11, 0, 0, i % 13, 0, 0, i % 7 == 0, i % 5 == 0};
     recorder.sample(first, {at, weight}, i % 10 == 9 ? Recorder::lost(static_cast<Loss>(1 + i / 10), 5'000) : facts,
                     stack);
     if (i % 2 == 1) recorder.sample(second, {at, second_weight}, facts, {main, work, work, work});
@@ -212,6 +213,11 @@ TEST_CASE("from a raw recording every format is what a recording would have writ
     CHECK(read_again->about.lua_mapped);
     CHECK(read_again->about.rate == direct.about.rate);
     CHECK(read_again->about.ticks == direct.about.ticks);
+    CHECK(read_again->about.cpu.lua_ns == direct.about.cpu.lua_ns);
+    CHECK(read_again->about.cpu.other_ns == direct.about.cpu.other_ns);
+    CHECK(read_again->about.cpu.unknown_ns == direct.about.cpu.unknown_ns);
+    CHECK(read_again->about.cpu.system_share == direct.about.cpu.system_share);
+    CHECK(read_again->about.sampled_cpu_ns == direct.about.sampled_cpu_ns);
     CHECK(read_again->about.complete);
   }
 }

@@ -38,7 +38,8 @@ NativeFrame frame_at(Address pc) {
 TEST_CASE("code that no mapping explains is looked for less and less often", "[target_map]") {
   const NoMemory memory;
   FakeMapped mapped;
-  TargetMap map(mapped, memory);
+  KnownFiles known;
+  TargetMap map(mapped, memory, known);
   CHECK(!settle(map));  // no unknown code was seen
   const std::vector<NativeFrame> frames = {frame_at(0x1000)};
   map.note(frames);

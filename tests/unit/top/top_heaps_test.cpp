@@ -68,7 +68,7 @@ TEST_CASE("what top writes has the heaps, also after it began anew", "[top]") {
     Sample sample;
     sample.heaps = heap_of(bytes);
     history.add(7, {number * tenth, tenth}, sample);
-    history.advance(number, number * tenth, 0);
+    history.advance(number, number * tenth, CpuUse());
   };
   const auto sizes = [&] {
     std::istringstream in(history.recording());

@@ -45,7 +45,7 @@ TEST_CASE("the history of top has every sample", "[top]") {
   TopHistory history(About{});
   begin(history);
   for (int i = 1; i <= 100; ++i)
-    history.add(worker, tick_at(i), of_function(i % 3)), history.advance(i, i * 10 * ms, 0);
+    history.add(worker, tick_at(i), of_function(i % 3)), history.advance(i, i * 10 * ms, CpuUse());
   history.add_idle(5);
   const Profile profile = read(history);
   CHECK(profile.samples() == 100);
@@ -63,7 +63,7 @@ TEST_CASE("the history of top begins anew and keeps what sleeping threads wait i
   asleep.state = Sample::State::sleeping;
   history.add(sleeper, tick_at(1), asleep);
   history.add(worker, tick_at(1), of_function(1));
-  history.advance(1, 10 * ms, 0);
+  history.advance(1, 10 * ms, CpuUse());
   history.begin_anew();
   Sample again;
   again.state = Sample::State::sleeping;
@@ -72,7 +72,7 @@ TEST_CASE("the history of top begins anew and keeps what sleeping threads wait i
   REQUIRE_FALSE(history.knows(worker));
   history.know({worker, "worker", 1, "lua"});
   history.add(worker, tick_at(2), of_function(2));
-  history.advance(2, 20 * ms, 0);
+  history.advance(2, 20 * ms, CpuUse());
   const Profile profile = read(history);
   CHECK(profile.samples() == 2);
   CHECK(profile.about.ticks == 1);
@@ -97,7 +97,7 @@ TEST_CASE("the history of top does not grow without end", "[top]") {
     Sample sample = of_function(i);
     sample.state = Sample::State::sleeping;
     history.add(tid, tick_at(i), sample);
-    history.advance(i, i * 10 * ms, 0);
+    history.advance(i, i * 10 * ms, CpuUse());
     if (i % 500 == 0) most = std::max(most, history.recording().size());
   }
   CHECK(most < 600'000);  // all of them take 2 MB

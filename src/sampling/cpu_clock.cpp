@@ -1,0 +1,77 @@
+#include "sampling/cpu_clock.h"
+
+namespace luaspy {
+
+void CpuClock::Sums::add(const Used& used) {
+  switch (used.kind) {
+    case Kind::lua:
+      use.lua_ns += used.ns();
+      user_ns += used.now.user_ns - used.before.user_ns;
+      system_ns += used.now.system_ns - used.before.system_ns;
+      break;
+    case Kind::other:
+      use.other_ns += used.ns();
+      break;
+    case Kind::unknown:
+      use.unknown_ns += used.ns();
+      break;
+  }
+}
+
+void CpuClock::begin(pid_t pid, bool runs_lua) {
+  Used& used = processes_[pid];
+  used = {};
+  used.kind = runs_lua ? Kind::lua : Kind::other;
+  read(pid);
+  used.before = used.now;
+}
+
+void CpuClock::born(pid_t pid) {
+  constexpr std::size_t most = 1 << 14;  // a target may start processes without end
+  if (processes_.size() >= most) {
+    for (const auto& [each, used] : processes_) gone_.add(used);
+    processes_.clear();
+  }
+  Used& used = processes_[pid];
+  gone_.add(used);
+  used = {};
+}
+
+void CpuClock::runs_other(pid_t pid) {
+  Kind& kind = processes_[pid].kind;
+  if (kind == Kind::unknown) kind = Kind::other;
+}
+
+void CpuClock::read(pid_t pid) {
+  if (const std::optional<ProcessCpuTime> now = cpu_time_of(pid)) processes_[pid].now = *now;
+}
+
+// Too little was read of processes that live for milliseconds to tell how much of their time is system time.
+CpuUse CpuClock::use(pid_t root, bool children) const {
+  constexpr double enough = 0.8;
+  Sums sums = gone_;
+  for (const auto& [pid, used] : processes_) sums.add(used);
+  CpuUse& use = sums.use;
+  const auto of_root = processes_.find(root);
+  if (children && of_root != processes_.end()) {
+    const std::int64_t waited_for = of_root->second.now.children_ns - of_root->second.before.children_ns;
+    const std::int64_t known = use.lua_ns + use.other_ns + use.unknown_ns - of_root->second.ns();
+    use.unknown_ns += std::max<std::int64_t>(waited_for - known, 0);
+  }
+  const auto read_ns = static_cast<double>(sums.user_ns + sums.system_ns);
+  if (read_ns > 0 && read_ns >= enough * static_cast<double>(use.lua_ns))
+    use.system_share = static_cast<double>(sums.system_ns) / read_ns;
+  return use;
+}
+
+CpuUse operator-(const CpuUse& now, const CpuUse& before) {
+  return {now.lua_ns - before.lua_ns, now.other_ns - before.other_ns, now.unknown_ns - before.unknown_ns,
+          now.system_share};
+}
+
+CpuUse& operator+=(CpuUse& sum, const CpuUse& more) {
+  sum.lua_ns += more.lua_ns, sum.other_ns += more.other_ns, sum.unknown_ns += more.unknown_ns;
+  return sum;
+}
+
+}  // namespace luaspy
