@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "attach/refusal.h"
 #include "base/text.h"
