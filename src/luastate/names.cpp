@@ -154,7 +154,8 @@ Frame Names::frame(const Context& context, const LuaCall& call, const LuaCall* c
     settle(context.lua, *known);
     FunctionName name = proto.is_main() ? FunctionName{"main chunk"} : lua_name(context, *known, call, caller);
     if (!proto.is_main() && proto.line_defined != 0) {
-      if (!name.is_own) tell_apart(*known, name.text);
+      // A file that is loaded twice has each of its functions once; chunks made of one template are others.
+      if (!name.is_own && !proto.source.starts_with('@')) tell_apart(*known, name.text);
       frame.prototype = known->identity;
     }
     frame.name = std::move(name.text), frame.own_name = name.is_own;
