@@ -11,8 +11,11 @@ std::vector<Activation> Walked::active() const {
 }
 
 void Walked::drop_from(Address end) {
+  const auto lies_beyond = [&](const auto& state) { return state.anchored && state.activation.anchor >= end; };
+  // If that is all there is, the end is wrong rather than the states.
+  if (std::all_of(states.begin(), states.begin() + static_cast<std::ptrdiff_t>(running), lies_beyond)) return;
   for (std::size_t i = running; i-- > 0;) {
-    if (!states[i].anchored || states[i].activation.anchor < end) continue;
+    if (!lies_beyond(states[i])) continue;
     std::erase_if(parts, [&](const Part& part) { return part.state == i; });
     for (Part& part : parts) part.state -= part.state > i ? 1 : 0;
     const auto dropped = states.begin() + static_cast<std::ptrdiff_t>(i);
