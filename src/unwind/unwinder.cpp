@@ -107,6 +107,7 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
                                std::vector<NativeFrame>& frames, std::size_t limit) {
   libunwind_.leave();
   bool interrupted = false;
+  bool guessed = false;  // a frame was found by searching: what does not fit beyond it is a wrong guess, no end
   NativeFrame& first = frames.emplace_back();
   first.registers = registers;
   first.pc = first.lookup = registers.pc();
@@ -116,7 +117,7 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     NativeFrame& frame = frames[frames.size() - 2];
     NativeFrame& next = frames.back();
     const bool innermost = count == 0;
-    const Stepped stepped = step(frame, innermost, rule, interrupted, stack, next);
+    const Stepped stepped = step(frame, innermost, guessed, rule, interrupted, stack, next);
     if (stepped != Stepped::caller) {
       frames.pop_back();
       return stepped == Stepped::root ? End::root : End::lost;
@@ -126,7 +127,8 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     next.pc = next.registers.pc();
     next.lookup = next.pc - 1;
     frame.cfa = next.sp = next.registers.sp();
-    if (interrupted || place(frame.lookup).is_return == Place::Return::of_handler) continue;
+    guessed |= next.step == Step::scan;
+    if (guessed || interrupted || place(frame.lookup).is_return == Place::Return::of_handler) continue;
     // Where a stack begins, there is something in place of a return address.
     const bool is_certain = next.step == Step::cfi && (frame.step == Step::cfi || frame.step == Step::rule);
     if (is_certain && modules_.cannot_execute(next.pc)) {
@@ -145,7 +147,7 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
 
 // Steps from a frame to the next outer one, and sets `registers` and `step` of that one.
 // `interrupted`: as in step_by_tables.
-Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted,
+Stepped Unwinder::step(NativeFrame& frame, bool innermost, bool guessed, const FrameRule* rule, bool& interrupted,
                        const Memory& stack, NativeFrame& next) {
   const Place& place = this->place(frame.lookup);
   const std::uint32_t row = place.row;
@@ -172,7 +174,7 @@ Stepped Unwinder::step(NativeFrame& frame, bool innermost, const FrameRule* rule
     return Stepped::unknown;
   next.step = Step::code;
   if (step_by_code(frame, stack, caller)) return Stepped::caller;
-  if (!innermost && begins_stack(frame, stack)) return Stepped::root;
+  if (!innermost && !guessed && begins_stack(frame, stack)) return Stepped::root;
   next.step = Step::scan;
   return step_by_scan(frame, stack, caller) ? Stepped::caller : Stepped::unknown;
 }

@@ -80,8 +80,8 @@ class Unwinder {
   const Place& place(Address lookup) const;  // valid until the next call
   Place& slot(Address lookup) const;
   std::uint32_t number_of(const FrameRow& row) const;
-  Stepped step(NativeFrame& frame, bool innermost, const FrameRule* rule, bool& interrupted, const Memory& stack,
-               NativeFrame& next);
+  Stepped step(NativeFrame& frame, bool innermost, bool guessed, const FrameRule* rule, bool& interrupted,
+               const Memory& stack, NativeFrame& next);
   Stepped step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack,
                          Registers& caller);
   bool is_entry(Address address) const;
