@@ -10,12 +10,12 @@ std::vector<Activation> Walked::active() const {
   return active;
 }
 
-void Walked::drop_from(Address end) {
-  const auto lies_beyond = [&](const auto& state) { return state.anchored && state.activation.anchor >= end; };
-  // If that is all there is, the end is wrong rather than the states.
-  if (std::all_of(states.begin(), states.begin() + static_cast<std::ptrdiff_t>(running), lies_beyond)) return;
+void Walked::drop_strangers(Address sp, Address end, bool ends_there) {
   for (std::size_t i = running; i-- > 0;) {
-    if (!lies_beyond(states[i])) continue;
+    const Activation& state = states[i].activation;
+    const bool lies_among_frames = state.L >= sp && state.L < end;
+    const bool is_beyond = ends_there && states[i].anchored && state.anchor >= end;
+    if (!lies_among_frames && !is_beyond) continue;
     std::erase_if(parts, [&](const Part& part) { return part.state == i; });
     for (Part& part : parts) part.state -= part.state > i ? 1 : 0;
     const auto dropped = states.begin() + static_cast<std::ptrdiff_t>(i);

@@ -65,8 +65,10 @@ struct Walked {
   std::vector<Part> parts;  // of the native stack, innermost first
   bool unclaimed = false;   // a frame of the VM belongs to no state
 
-  // Removes the states that are anchored at `end` or above: the thread's stack ends there.
-  void drop_from(Address end);
+  // Removes what does not run on the thread, whose native frames lie from `sp` up to `end`: a copy of a state
+  // among them (Lua allocates its states: lstate.c, lua_newstate), and, if the stack `ends_there`, what is
+  // anchored at `end` or above, on another stack.
+  void drop_strangers(Address sp, Address end, bool ends_there);
   std::span<const RunningState> on_thread() const { return std::span(states).first(running); }
   // The states on the thread without their calls.
   std::vector<Activation> active() const;

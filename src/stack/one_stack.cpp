@@ -35,7 +35,7 @@ void unwind(LuaReader& lua, const NativeCode& functions, Unwinder& unwinder, con
   matched.complete = unwinder.unwind(look.registers, look.stopped, &rule, matched.natives, most_natives) ==
                      Unwinder::End::root;
   // What was read may reach beyond the stack, into those of suspended fibers.
-  if (matched.complete) matched.lua.drop_from(matched.natives.back().sp);
+  matched.lua.drop_strangers(matched.natives.front().sp, matched.natives.back().sp, matched.complete);
   for (NativeFrame& frame : matched.natives) frame.in_trace = rule.in_trace(frame.lookup);
   lua.settle(matched.lua, matched.natives, functions, look);
 }
