@@ -27,14 +27,20 @@ void CpuClock::begin(pid_t pid, bool runs_lua) {
 }
 
 void CpuClock::born(pid_t pid) {
-  constexpr std::size_t most = 1 << 14;  // a target may start processes without end
-  if (processes_.size() >= most) {
-    for (const auto& [each, used] : processes_) gone_.add(used);
-    processes_.clear();
-  }
+  if (processes_.size() >= room_) forget_ended();
   Used& used = processes_[pid];
   gone_.add(used);
   used = {};
+}
+
+// One that lives is read again, with all that it has used since it began.
+void CpuClock::forget_ended() {
+  std::erase_if(processes_, [&](const auto& each) {
+    if (cpu_time_of(each.first)) return false;
+    gone_.add(each.second);
+    return true;
+  });
+  room_ = std::max(room_, 2 * processes_.size());
 }
 
 void CpuClock::runs_other(pid_t pid) {

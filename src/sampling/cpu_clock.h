@@ -47,8 +47,12 @@ class CpuClock {
     void add(const Used& used);
   };
 
+  void forget_ended();
+
   std::unordered_map<pid_t, Used> processes_;
-  Sums gone_;  // of processes whose numbers were used again, or that are too many to remember
+  std::size_t room_ = 1 << 14;  // for processes, before those that have ended are forgotten: there may be no end of
+                                // them
+  Sums gone_;                   // of processes whose numbers were used again, and of those that were forgotten
 };
 
 // What was used between two readings.

@@ -49,6 +49,19 @@ TEST_CASE("a process number that is used again is another process", "[unit]") {
   CHECK(use.unknown_ns == 8);
 }
 
+TEST_CASE("a process that lives is not counted twice, however many have ended", "[unit]") {
+  const auto own_ns = [] { return cpu_time_of(::getpid())->ns; };
+  const std::int64_t before_ns = own_ns();
+  CpuClock clock;
+  clock.begin(::getpid(), true);
+  clock.read(::getpid());
+  for (pid_t pid = one; pid < one + (1 << 15); ++pid) clock.born(pid);  // more than it remembers
+  clock.read(::getpid());
+  const CpuUse use = clock.use(::getpid(), false);
+  CHECK(use.lua_ns > 0);
+  CHECK(use.lua_ns + use.unknown_ns <= own_ns() - before_ns);
+}
+
 TEST_CASE("what was used between two readings", "[unit]") {
   CpuUse sum;
   sum += CpuUse{50, 40, 30, 0.5} - CpuUse{20, 30, 25, 0.1};
