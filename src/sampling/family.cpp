@@ -84,9 +84,12 @@ bool Family::wait(Clock::time_point until) {
   return Clock::now() < until;
 }
 
-Session* Family::session_of(pid_t pid) const {
-  const auto found = std::ranges::find_if(
-      sessions_, [&](const auto& session) { return session->target().process().pid() == pid; });
+Family::Sessions::iterator Family::find(pid_t pid) {
+  return std::ranges::find_if(sessions_, [&](const auto& session) { return session->target().process().pid() == pid; });
+}
+
+Session* Family::session_of(pid_t pid) {
+  const auto found = find(pid);
   return found != sessions_.end() ? found->get() : nullptr;
 }
 
@@ -104,7 +107,7 @@ void Family::take(const Birth& birth) {
       break;
     case Birth::Kind::thread_end:
       if (session != nullptr) session->target().process().remove_thread(birth.tid);
-      may_be_gone_.insert(birth.pid);
+      if (subprocesses_) may_be_gone_.insert(birth.pid);  // update() asks
       if (birth.tid == birth.pid) candidates_.erase(birth.pid);
       break;
     case Birth::Kind::cpu_time:
@@ -116,8 +119,7 @@ void Family::take(const Birth& birth) {
       add_candidate(birth.pid, session_of(birth.parent) != nullptr ? Clock::duration() : after_birth);
       break;
     case Birth::Kind::exec:
-      if (session != nullptr && session != target_)
-        drop(std::ranges::find(sessions_, session, [](const auto& each) { return each.get(); }));
+      if (session != nullptr && session != target_) drop(find(birth.pid));
       add_candidate(birth.pid, after_birth);
       break;
   }
@@ -147,8 +149,7 @@ void Family::update() {
   if (births_ != nullptr) hears_all_ = births_->drain([&](const Birth& birth) { take(birth); }) && hears_all_;
   if (!subprocesses_) return;
   for (const pid_t pid : std::exchange(may_be_gone_, {})) {
-    const auto session = std::ranges::find_if(sessions_,
-                                              [&](const auto& each) { return each->target().process().pid() == pid; });
+    const auto session = find(pid);
     if (session != sessions_.end() && is_gone(**session)) drop(session);
   }
   const Clock::time_point begin = Clock::now();

@@ -64,7 +64,8 @@ class Family {
   using Sessions = std::vector<std::unique_ptr<Session>>;
   Family(std::unique_ptr<Session> target, const SamplerOptions& sampler, bool subprocesses,
          std::unique_ptr<Births> births);
-  Session* session_of(pid_t pid) const;
+  Sessions::iterator find(pid_t pid);
+  Session* session_of(pid_t pid);
   void take(const Birth& birth);
   void add_candidate(pid_t pid, system::Clock::duration pause);
   Sessions::iterator drop(Sessions::iterator session);

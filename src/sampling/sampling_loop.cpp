@@ -141,7 +141,7 @@ class SamplingLoop::Loop {
   // Of a target that is not luaspy's child, what it has used since the last call is lost with it.
   void ask_cpu_time() {
     cpu_asked_ = Clock::now();
-    CpuUse use = family_.cpu_use();
+    const CpuUse use = family_.cpu_use();
     counts_.cpu = use - cpu_of_pauses_;
     cpu_ = use;
   }
