@@ -86,7 +86,7 @@ def measure(setup, report):
                 for share, ratio in ratios.items():
                     if share not in worst or ratio.value > worst[share][0].value:
                         worst[share] = (ratio, name, seen)
-                rows.append([name + depth.removeprefix("20 + 10").removeprefix("100 + 60"), f"{seen.native} + {seen.lua}", seen.pair("bare"), seen.pair("registers"), seen.pair("luaspy"),
+                rows.append([name + "".join(depth.partition(",")[1:]), f"{seen.native} + {seen.lua}", seen.pair("bare"), seen.pair("registers"), seen.pair("luaspy"),
                              ratios[0.5].text(), ratios[0.99].text(), ", ".join(seen.ratio("again", s).text() for s in (0.5, 0.99)),
                              seen.pair("libunwind"), seen.pair("libdwfl")])
             for share, goal in zip((0.5, 0.99), goals):

@@ -5,6 +5,7 @@
 #include "luastate/lua.h"
 
 namespace luaspy {
+
 void LastingFunctions::looked() {
   constexpr int looks_remembered = 128;
   if (++looks_ % looks_remembered != 0) return;

@@ -111,8 +111,7 @@ class Locator {
   // something unprotected: a pool of idle states is no loss. At most most_states, first those that
   // run on this stack now.
   // `mentions`: of that look; the states in it were not missed. `is_known`: whether a global_State is
-  // at an address. May be called while another thread is in
-  // locate().
+  // at an address. May be called while another thread is in locate().
   std::vector<Address> find_missed(const Memory& memory, const ThreadStack& stack, std::span<const Address> deferred,
                                    const LeftOut& left_out, const Mentions& mentions,
                                    const std::function<bool(Address)>& is_known) const;

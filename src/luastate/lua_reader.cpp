@@ -1,6 +1,7 @@
 #include "luastate/lua_reader.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "luastate/collector.h"
@@ -41,9 +42,10 @@ void LuaReader::locate(const Memory& memory, const Registers& registers, const L
       located.unprotected.push_back(state);
   }
   located.guessed = locator_.guessed();
-  FunctionCopier copier(memory, lasting_functions_, located.copies);
+  std::optional<FunctionCopier> copier;
+  if (copies) copier.emplace(memory, lasting_functions_, located.copies);
   touch(memory, registers, stack, located, located.all_functions ? nullptr : &known_functions_,
-        copies ? &copier : nullptr);
+        copier ? &*copier : nullptr);
   touch_heaps(memory, located);
 }
 
