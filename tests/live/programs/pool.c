@@ -37,5 +37,5 @@ int main(int argc, char** argv) {
   for (i = 0; i < states; ++i) pool[i] = new_state(i);
   puts("READY");
   fflush(stdout);
-  for (i = 0;; i = (i + 1) % states) work(pool[turns ? i : states / 2], turns ? 3000 : 1 << 20);
+  for (i = 0;; i = (i + 1) % states) work(pool[turns ? i : states / 2], turns ? 10000 : 1 << 20);
 }
