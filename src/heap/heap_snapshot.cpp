@@ -13,7 +13,7 @@ bool is_close(std::int64_t difference, std::int64_t counter) {
 bool adds_up(const HeapSnapshot& snapshot) {
   return std::ranges::all_of(snapshot.states, [&](const HeapSnapshot::State& state) {
     const std::unique_ptr<HeapReader> reader = state.lua->heap_reader(*snapshot.memory, state.G);
-    if (reader == nullptr) return true;
+    if (reader == nullptr) return false;
     std::uint64_t sum = reader->other_bytes();
     const bool complete = reader->visit_objects(most_objects(snapshot.bytes),
                                                 [&](const HeapObject& object) { sum += object.size; });

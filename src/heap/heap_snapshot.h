@@ -40,7 +40,8 @@ struct HeapSnapshot {
 bool is_close(std::int64_t difference, std::int64_t counter);
 // Do the sizes of all objects make what the counters say? They do not if the instant was in the middle
 // of a rehash, where a table's array or the strings' table is neither the old nor the new one, or of
-// the making of an object, whose fields are not set yet.
+// the making of an object, whose fields are not set yet. Nor do they if a heap is not found: LuaJIT frees
+// the old table of strings before it refers to the new one (lj_str.c, lj_str_resize).
 bool adds_up(const HeapSnapshot& snapshot);
 
 }  // namespace luaspy
