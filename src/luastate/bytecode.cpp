@@ -98,6 +98,25 @@ class NameSearch {
     }
   }
 
+  // Each inner function has one instruction that makes its closures, in the order of their definitions
+  // (lparser.c, codeclosure; lj_parse.c, parse_body). A local is active from the next instruction on.
+  std::vector<std::string> locals_of_closures() {
+    std::vector<std::string> names;
+    for (int pc = 0; contains(pc) && names.size() < Prototype::most_children; ++pc) {
+      const std::string_view name = opcode(pc).name;
+      if (name != "CLOSURE" && name != "FNEW") continue;
+      scans_left_ -= 1 + static_cast<int>(function_.locals.size());
+      if (scans_left_ < 0) break;
+      const int next = pc + 1 + (opcode(pc).flow == Flow::captures ? captures_after(pc) : 0);
+      const std::string* const variable = local(argument_a(pc), next);
+      const bool begins = variable != nullptr && std::ranges::any_of(function_.locals, [&](const LocalVariable& each) {
+                            return each.start_pc == next && &each.name == variable;
+                          });
+      names.push_back(begins ? *variable : std::string());
+    }
+    return names;
+  }
+
   ValuePath event_path(int pc) const {
     const std::uint32_t instruction = code(pc);
     const int a = argument_a(pc), b = encoding_.b.of(instruction), c = argument_c(pc),
@@ -352,6 +371,10 @@ class NameSearch {
 };
 
 }  // namespace
+
+std::vector<std::string> locals_of_closures(const Prototype& function) {
+  return NameSearch(function).locals_of_closures();
+}
 
 ValuePath callee_path(const Prototype& caller, int pc) {
   NameSearch search(caller);

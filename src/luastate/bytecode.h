@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "luastate/prototype.h"
 #include "luastate/value_path.h"
@@ -25,6 +26,10 @@ inline constexpr std::string_view iterator_name = "for iterator";
 // and LuaJIT call it like any value). `pc` is an index into caller.code; anything out of range is
 // nullopt. Bounded work on any bytecode.
 std::optional<CallName> callee_name(const Prototype& caller, int pc);
+
+// For each function that is defined in `function`, in the order of its children: the local variable that its
+// closures are first put into; empty if it is none. Bounded work on any bytecode.
+std::vector<std::string> locals_of_closures(const Prototype& function);
 
 // LuaJIT: the path to what instruction `pc` of `caller` calls, found by the same instructions that
 // callee_name() follows. For other bytecode the root is unknown.

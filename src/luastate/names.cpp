@@ -55,7 +55,7 @@ Names::Entry* Names::entry(const Lua& lua, const LuaCall& call) {
 Names::Entry& Names::put(Address proto, std::uint64_t mark, Prototype prototype) {
   const std::size_t size = sizeof(Entry) + prototype.size();
   if (prototypes_.size() >= most_prototypes || kept_bytes_ + size > most_kept_bytes) {
-    prototypes_.clear(), twins_.clear();
+    prototypes_.clear(), twins_.clear(), given_.clear();
     kept_bytes_ = 0;
   }
   Entry& entry = prototypes_[proto];
@@ -258,8 +258,11 @@ std::string Names::loaded_name(const Context& context, Address key_or_proto) {
 
 // Chunks of one name, such as templates, may have functions at the same line with the same code that are
 // different functions. Another name of the same prototype is a variable's; that of another prototype is a
-// function's. The first name by which it is called decides; those of iterators and metamethods say nothing.
-void Names::tell_apart(Entry& entry, const std::string& name) {
+// function's. The local variable in which it was defined decides, if that is known; else the first name by which
+// it is called. Those of iterators and metamethods say nothing.
+void Names::tell_apart(Entry& entry, const std::string& called_as) {
+  const auto given = given_.find(entry.prototype.address);
+  const std::string& name = given != given_.end() && given->second.mark == entry.mark ? given->second.name : called_as;
   constexpr std::size_t most_places = 1 << 14, most_names = 64;
   const bool says_nothing = name.empty() || name == "?" || name == iterator_name || name == "hook" ||
                             name.starts_with("__");
@@ -280,6 +283,20 @@ void Names::tell_apart(Entry& entry, const std::string& name) {
   entry.identity = std::max(entry.identity + number * step, std::uint32_t{1});
 }
 
+void Names::note_children(const Lua& lua, const Prototype& parent) {
+  constexpr std::size_t most_given = 1 << 14;
+  if (parent.children.empty()) return;
+  const std::vector<std::string> names = locals_of_closures(parent);
+  if (names.size() != parent.children.size()) return;
+  if (given_.size() + names.size() > most_given) given_.clear();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) continue;
+    const auto known = prototypes_.find(parent.children[i]);  // as the stop has seen it
+    const std::uint64_t mark = known != prototypes_.end() ? known->second.mark : lua.mark(memory_, parent.children[i]);
+    if (mark != 0) given_[parent.children[i]] = {mark, printable(names[i])};
+  }
+}
+
 // The functions inside this one are numbered before the first of them is asked for, if this one is
 // named first. So callers must be named before their callees.
 void Names::settle(const Lua& lua, Entry& entry) {
@@ -297,6 +314,7 @@ void Names::settle(const Lua& lua, Entry& entry) {
     if (definition >= 0) entry.defined_as = printable(all[static_cast<std::size_t>(definition)].name);
   }
   twins_.read_children(lua, memory_, prototype, entry.mark, definition);
+  note_children(lua, prototype);
   if (stands_still_) return;
   entry.is_settled = true;
   prototype.children.clear();

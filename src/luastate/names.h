@@ -122,7 +122,8 @@ class Names {
   std::string called_as(const Context& context, const LuaCall& call, const LuaCall* caller);
   bool is_true(Called& called, const Context& context, const LuaCall& call, const LuaCall& caller);
   void settle(const Lua& lua, Entry& entry);
-  void tell_apart(Entry& entry, const std::string& name);
+  void note_children(const Lua& lua, const Prototype& parent);
+  void tell_apart(Entry& entry, const std::string& called_as);
 
   const Memory& memory_;
   std::unordered_map<Address, Entry> prototypes_;  // by Proto
@@ -130,6 +131,12 @@ class Names {
   KnownDefinitions definitions_;
   std::unordered_map<Address, std::string_view> iterators_;  // by LuaCall.key: a few, near functions of Lua's library
   Twins twins_;
+  // The local variables in which functions were defined, by Proto.
+  struct Given {
+    std::uint64_t mark = 0;
+    std::string name;
+  };
+  std::unordered_map<Address, Given> given_;
   // What functions of one place and identity are called, each in the look that first had a name for it.
   std::unordered_map<std::uint64_t, std::vector<std::string>> called_;
   CodeNames* code_ = nullptr;

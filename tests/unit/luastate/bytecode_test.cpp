@@ -101,6 +101,30 @@ TEST_CASE("5.1: jumps are taken, captures and counts are not instructions") {
   CHECK(last_name(ended) == "upvalue up");
 }
 
+// local function f() end; t.g = function() end; local h = function() end
+TEST_CASE("the local variables in which functions are defined") {
+  using Names = std::vector<std::string>;
+  for (const Bytecode version : {l52, l53, l54, l55}) {
+    Prototype parent = function(version, {{"CLOSURE", {.a = 0}},
+                                          {"CLOSURE", {.a = 1, .bx = 1}},
+                                          {"MOVE", {.a = 2}},
+                                          {"CLOSURE", {.a = 1, .bx = 2}},
+                                          {"CALL"}});
+    parent.locals = {{"f", 1, 5}, {"h", 4, 5}};
+    CHECK(locals_of_closures(parent) == Names{"f", "", "h"});
+    parent.locals = {{"f", 0, 5}};  // assigned to a variable that exists
+    CHECK(locals_of_closures(parent) == Names{"", "", ""});
+    parent.locals.clear();
+    CHECK(locals_of_closures(parent) == Names{"", "", ""});
+  }
+  Prototype captures = function(l51, {{"CLOSURE", {.a = 1}}, {"MOVE"}, {"GETUPVAL"}, {"CALL"}});
+  captures.locals = {{"x", 0, 4}, {"f", 3, 4}};
+  CHECK(locals_of_closures(captures) == Names{"f"});
+  Prototype compiled = function(Bytecode::luajit, {{"KNIL"}, {"FNEW", {.a = 0}}, {"RET0"}});
+  compiled.locals = {{"f", 2, 3}};
+  CHECK(locals_of_closures(compiled) == Names{"f"});
+}
+
 TEST_CASE("5.2 and 5.3: names of called values") {
   for (Bytecode version : {l52, l53}) {
     CHECK(last_name(function(version, {{"GETTABUP", {.b = 0, .c = rk | 1}}, {"CALL"}})) == "global one");
@@ -460,6 +484,7 @@ TEST_CASE("damaged Protos do no harm") {
         callee_name(*read, pc);
         read->line(pc);
       }
+      CHECK(locals_of_closures(*read).size() <= read->code.size());
     }
   }
 }
