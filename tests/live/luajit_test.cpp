@@ -171,7 +171,7 @@ void check(const TargetSpec& spec, Jit jit, const Workload& script) {
   CHECK(recorded.unusable <= 2);  // a call may just be made, with an incomplete frame
   for (const std::string& function : jit == Jit::on ? script.seen_in_traces : script.seen) {
     INFO(function << " in " << seen[function]);
-    CHECK(seen[function] * 20 >= samples);
+    CHECK(seen[function] * 50 >= samples);  // the rarest has 4 to 10 %, by machine and by LuaJIT
   }
 }
 
