@@ -13,7 +13,9 @@
 
 #include "attach/call_trap.h"
 #include "attach/target.h"
+#include "support/breakpoints.h"
 #include "support/harness.h"
+#include "support/skip.h"
 
 namespace luaspy::live {
 namespace {
@@ -135,7 +137,7 @@ TEST_CASE("alloc: without perf events, it says what forbids them", "[alloc_comma
 
 TEST_CASE("alloc: all debug registers are taken", "[alloc_command]") {
   Occupied free({});
-  if (!can_trap(free)) return;  // alloc_test.cpp says so
+  if (!can_trap(free)) return test::skip(no_breakpoints);
   Occupied program({"breakpoints"});
   check_refused(run(alloc(program.pid())), unsupported,
                 "All debug registers of the thread are taken.*luaspy heap --every needs none");
@@ -153,7 +155,7 @@ TEST_CASE("alloc: signals that the program has a use for", "[alloc_command]") {
   for (const Words& what : {Words{"SIGURG"}, Words{"SIGWINCH"}}) {
     CAPTURE(what);
     Occupied program(what);
-    if (!can_trap(program)) return;
+    if (!can_trap(program)) return test::skip(no_breakpoints);
     const Finished done = luaspy({"alloc", "--max-cost", "50", "-d", "2", "--mode", "lua", "--pid",
                                   std::to_string(program.pid()), "-f", "folded", "-o", "-"});
     INFO(done.err);
@@ -176,7 +178,7 @@ TEST_CASE("alloc: a program that another process traces", "[alloc_command]") {
 
 TEST_CASE("alloc: without ptrace, it says what forbids it", "[alloc_command]") {
   Occupied program({});
-  if (!can_trap(program)) return;
+  if (!can_trap(program)) return test::skip(no_breakpoints);
   check_refused(run(Words{parts().confine, "ptrace=EPERM", "--"} + alloc(program.pid())), no_permission,
                 "may not use ptrace .*seccomp filter.*--cap-add=SYS_PTRACE");
   program.check_unharmed();

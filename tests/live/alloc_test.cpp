@@ -16,6 +16,7 @@
 #include "support/allocation_truth.h"
 #include "support/breakpoints.h"
 #include "support/harness.h"
+#include "support/skip.h"
 
 namespace luaspy::live {
 namespace {
@@ -85,7 +86,7 @@ TEST_CASE("alloc: shares are what the program's allocation function counts", "[a
     Running running(lua({workload("allocations.lua"), "loops"}));
     const Finished refused = luaspy({"alloc", "--pid", std::to_string(running.pid()), "-d", "1"});
     CHECK_THAT(refused.err, Catch::Contains("luaspy heap --every needs none"));
-    return;
+    return test::skip(no_breakpoints);
   }
   std::size_t next = 0;
   for (const std::string& version : prepared({"5.1", "5.2", "5.3", "5.4", "5.5"}))
@@ -93,7 +94,7 @@ TEST_CASE("alloc: shares are what the program's allocation function counts", "[a
 }
 
 TEST_CASE("alloc: what each block is for", "[alloc]") {
-  if (!has_breakpoints()) return;  // the test above has said so
+  if (!has_breakpoints()) return test::skip(no_breakpoints);
   const Folder folder;
   for (const std::string& version : prepared({"5.1", "5.4", "2.1.newest-gc64", "5.2", "5.3", "5.5"})) {
     const bool is_luajit = version.starts_with("2.");
@@ -132,7 +133,7 @@ TEST_CASE("alloc: what each block is for", "[alloc]") {
 }
 
 TEST_CASE("alloc: the text of Tarantool's memprof", "[alloc_command]") {
-  if (!has_breakpoints()) return;  // the first test has said so
+  if (!has_breakpoints()) return test::skip(no_breakpoints);
   const Folder folder;
   const std::string program = compile(folder, "allocations", source_version("5.4"));
   Running running({program, workload("allocations.lua"), "loops"});
@@ -175,7 +176,7 @@ TEST_CASE("alloc: the text of Tarantool's memprof", "[alloc_command]") {
 
 // memprof's text has what was allocated at a line, and what of it is still in use.
 TEST_CASE("alloc: what is still in use at the end is what the program keeps", "[alloc]") {
-  if (!has_breakpoints()) return;  // the first test has said so
+  if (!has_breakpoints()) return test::skip(no_breakpoints);
   const std::string name = GENERATE_COPY(from_range(
       prepared({"debian-lua5.1-bookworm", "debian-lua5.4-bookworm", "debian-luajit-bookworm", "debian-lua5.2-bookworm",
                 "debian-lua5.3-bookworm", "debian-lua5.5-sid", "luajit-2.1.newest-gc32"})));
@@ -213,7 +214,7 @@ TEST_CASE("alloc: what is still in use at the end is what the program keeps", "[
 }
 
 TEST_CASE("alloc: LuaJIT's shares, with what its compiler does not allocate left out", "[alloc][all]") {
-  if (!has_breakpoints()) return;  // the test above has said so
+  if (!has_breakpoints()) return test::skip(no_breakpoints);
   for (const std::string& version : prepared({"2.1.newest-gc64"})) {
     compare(version, "loops");
     compare(version, "coroutines");

@@ -14,6 +14,7 @@
 
 #include "attach/switch_log.h"
 #include "support/harness.h"
+#include "support/skip.h"
 
 namespace luaspy::live {
 namespace {
@@ -163,7 +164,10 @@ TEST_CASE("a target in a container", "[places]") {
   const Folder folder;
   copy_container(folder);
   const bool own_users = !root || GENERATE(false, true);
-  if (own_users && !may_make_users(root ? as_user() : Words{})) return;
+  if (own_users && !may_make_users(root ? as_user() : Words{}))
+    return test::skip(
+        "an ordinary user may not make a user namespace here: see kernel.unprivileged_userns_clone and "
+        "user.max_user_namespaces (sysctl)");
   Running container((own_users ? as_user() : Words{}) +
                     Words{parts().path("contain"), folder.path(), "/bin/lua", "/work/spin.lua", "plain"});
   container.read_until("READY");

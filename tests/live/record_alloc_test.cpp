@@ -8,6 +8,7 @@
 
 #include "support/breakpoints.h"
 #include "support/harness.h"
+#include "support/skip.h"
 
 namespace luaspy::live {
 namespace {
@@ -51,7 +52,7 @@ TEST_CASE("record --alloc: what the collector costs is divided by who allocates"
                                 std::to_string(running.pid()), "-d", "3", "-o", page});
   if (!has_breakpoints()) {
     CHECK_THAT(done.err, Catch::Contains("luaspy heap --every needs none"));
-    return;
+    return test::skip(no_breakpoints);
   }
   INFO(done.err);
   REQUIRE(done.status == 0);
@@ -96,7 +97,7 @@ TEST_CASE("record --alloc: what the collector costs is divided by who allocates"
 }
 
 TEST_CASE("record --alloc: a program that it starts, and a recording without allocations", "[alloc_command]") {
-  if (!has_breakpoints()) return;  // the test above has said so
+  if (!has_breakpoints()) return test::skip(no_breakpoints);
   const Folder folder;
   const std::string raw = folder.path("my.luaspy");
   const std::string script = folder.write("ends.lua",

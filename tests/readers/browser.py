@@ -41,6 +41,13 @@ class Failure(Exception):
     pass
 
 
+class Skipped(Exception):
+    """This machine does not have what the check needs."""
+
+
+SKIPPED = 77  # ctest's SKIP_RETURN_CODE
+
+
 class Browser:
     """The few WebDriver commands needed here. `helpers`: prepended to every script. `capabilities`: what chromedriver says of the session."""
 
@@ -138,6 +145,9 @@ def run_check(name, limit, check):
     signal.alarm(limit)
     try:
         print("ok:", check())
+    except Skipped as skipped:
+        print(f"SKIPPED: {name}: {skipped}")
+        sys.exit(SKIPPED)
     except (Failure, OSError) as failure:
         print(f"FAIL: {name}: {failure}")
         sys.exit(1)

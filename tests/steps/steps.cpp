@@ -50,9 +50,15 @@ constexpr Known known[] = {
     // before BASE is set to the caller's.
     {"LuaJIT", 6, 12},
 };
+// Whether a version is that of the row, or of the row's series.
+constexpr bool is_of(std::string_view version, std::string_view row) {
+  return version.starts_with(row) && (version.size() == row.size() || row == "LuaJIT" || version[row.size()] == '.');
+}
+static_assert(is_of("5.4.1", "5.4.1") && !is_of("5.4.10", "5.4.1") && is_of("5.4.10", "5.4") && !is_of("5.41", "5.4"));
+static_assert(is_of("LuaJIT 2.1.1700008891", "LuaJIT") && !is_of("5.4", "5.4.1"));
+
 bool passes(const Counts& counts, const std::string& version) {
-  const auto* const row = std::ranges::find_if(known,
-                                               [&](const Known& each) { return version.starts_with(each.version); });
+  const auto* const row = std::ranges::find_if(known, [&](const Known& each) { return is_of(version, each.version); });
   const auto allowed = [&](std::int64_t figure) {
     return figure * std::max<std::int64_t>(counts.tried, 100'000) / 100'000;
   };

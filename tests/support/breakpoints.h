@@ -12,6 +12,12 @@
 
 namespace luaspy::live {
 
+// Why luaspy alloc cannot be tried, and what helps.
+inline constexpr const char* no_breakpoints =
+    "no process may have a hardware breakpoint here: the virtual machine has no debug registers, or perf events are "
+    "not "
+    "allowed (kernel.perf_event_paranoid; in a container: --cap-add PERFMON)";
+
 // Whether this machine lets a process trap itself.
 inline bool has_breakpoints() {
   perf_event_attr attributes{};

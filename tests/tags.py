@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Whether ctest runs each live test: a case has a tag of `live_tags` (CMakeLists.txt), and each of these tags has a case.
+
+    tags.py CTEST BUILD_FOLDER LIVE [SPEC]...
+
+SPEC: what ctest runs of LIVE only where it tests on all Luas."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+
+def registered(ctest, folder, live):
+    """What ctest has LIVE run: a Catch specification for each of its tests."""
+    shown = subprocess.run([ctest, "--test-dir", folder, "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout
+    commands = [test["command"] for test in json.loads(shown)["tests"] if test.get("command")]
+    return [command[1] for command in commands if pathlib.Path(command[0]).resolve() == live]
+
+
+def cases(live, specification=None):
+    """The names of the cases that match it; of all that are not hidden."""
+    command = [live, "--list-test-names-only"] + ([specification] if specification else [])
+    # Catch's exit status is the number of names.
+    return set(subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines())
+
+
+def main():
+    ctest, folder, live, *elsewhere = sys.argv[1:]
+    live = pathlib.Path(live).resolve()
+    every, run = cases(live), set()
+    specifications = registered(ctest, folder, live)
+    problems = [] if every and specifications else ["ctest runs no live test, or there is none"]
+    for specification in specifications:
+        found = cases(live, specification)
+        run |= found
+        if not found:
+            problems.append(f"ctest runs live {specification}, which no case matches")
+    for specification in elsewhere:
+        run |= cases(live, specification)
+    problems += [f'ctest does not run "{name}": add a tag of it to live_tags in tests/CMakeLists.txt' for name in sorted(every - run)]
+    for problem in problems:
+        print("FAIL:", problem)
+    print(f"{len(every)} cases, {len(specifications)} tests of ctest")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
