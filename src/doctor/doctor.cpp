@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <set>
@@ -24,6 +23,7 @@
 #include "system/call_names.h"
 #include "system/calls.h"
 #include "system/signals.h"
+#include "system/written_file.h"
 #include "unwind/elf_headers.h"
 
 namespace luaspy {
@@ -374,23 +374,19 @@ std::string head_text() {
 
 Result<void> write(const std::string& path, const std::string& text) {
   const bool to_stdout = path.empty() || path == "-";
-  std::ofstream file;
-  if (!to_stdout) file.open(path, std::ios::binary | std::ios::trunc);
-  std::ostream& out = to_stdout ? std::cout : file;
-  out << text << std::flush;
-  if (out) return {};
-  return Error{Cause::output,
-               fmt::format("Cannot write {}.", to_stdout ? "the report: no space, or closed by its reader" : path)};
+  if (!to_stdout) return system::write_file(path, [&](std::ostream& out) { out << text; });
+  std::cout << text << std::flush;
+  if (std::cout) return {};
+  return Error{Cause::output, "Cannot write the report: no space, or closed by its reader."};
 }
 
 Result<void> save(Session& session, const ThreadLooks& looks, const std::string& path) {
   const Result<SavedStop> stop = capture_stop(session.target(), looks.with_lua != 0 ? looks.with_lua : looks.any,
                                               "doctor");
   if (!stop) return stop.error();
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (file) save_stop(*stop, file);
-  file.flush();
-  if (!file) return Error{Cause::output, fmt::format("Cannot write {}.", path)};
+  if (const Result<void> written = system::write_file(path, [&](std::ostream& out) { save_stop(*stop, out); });
+      !written)
+    return written.error();
   say("luaspy: written: {}\n  It contains registers and memory of the target: parts of a thread's stack and of its Lua "
       "heap, with whatever data is in them.\n",
       path);

@@ -12,7 +12,8 @@ namespace luaspy {
 
 std::string default_stem(const std::string& path, int pid) {
   std::string program = std::filesystem::path(path).filename().string();
-  if (const std::size_t deleted = program.find(' '); deleted != std::string::npos) program.resize(deleted);
+  constexpr std::string_view deleted = " (deleted)";
+  if (program.ends_with(deleted)) program.resize(program.size() - deleted.size());
   return fmt::format("luaspy-{}{}{}", program, program.empty() ? "" : "-", pid);
 }
 
@@ -20,7 +21,7 @@ std::string unused_name(const std::string& stem, std::string_view extension) {
   for (int number = 1;; ++number) {
     std::string path = number == 1 ? fmt::format("{}{}", stem, extension)
                                    : fmt::format("{}-{}{}", stem, number, extension);
-    if (!std::filesystem::exists(path)) return path;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return path;  // a link to nothing is something
   }
 }
 
@@ -35,45 +36,37 @@ Result<OutputFile> OutputFile::open(const std::string& path, const Format& forma
   output.format_ = &format;
   output.path_ = path;
   if (output.to_stdout()) return output;
-  std::error_code unused;
-  output.is_new_ = !std::filesystem::exists(output.path_, unused);
-  output.file_.open(output.path_, std::ios::binary | std::ios::app);
-  if (!output.file_)
-    return Error{Cause::output,
-                 fmt::format("Cannot write {}: {}.", output.path_, system::why_not_writable(output.path_).text())};
+  std::string why;
+  output.file_ = system::WrittenFile::open(path, why);
+  if (output.file_ == nullptr) return Error{Cause::output, fmt::format("Cannot write {}: {}.", path, why)};
   output.begun_ = !output.is_file();
   return output;
 }
 
 void OutputFile::discard() {
-  std::error_code unused;
-  file_.close();
-  if (is_new_ && !begun_ && is_file()) std::filesystem::remove(path_, unused);
+  if (file_ != nullptr && file_->is_new() && !begun_) file_->remove();
 }
 
-bool OutputFile::is_file() const { return !to_stdout() && std::filesystem::is_regular_file(path_); }
+bool OutputFile::is_file() const { return file_ != nullptr && file_->is_file(); }
 
 std::ostream& OutputFile::stream() {
   if (to_stdout()) return std::cout;
-  if (!std::exchange(begun_, true)) {
-    file_.close();
-    file_.open(path_, std::ios::binary | std::ios::trunc);
-  }
-  return file_;
+  if (!std::exchange(begun_, true)) file_->truncate();
+  return *file_;
 }
 
 Result<void> OutputFile::rewrite(const Profile& profile, const WriteOptions& options) {
   if (!is_file()) return write(profile, options);
-  const std::string part = path_ + ".part";
-  std::error_code failed;
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  format_->write(profile, options, file);
-  file.close();
-  if (file) std::filesystem::rename(part, path_, failed);
-  if (!file || failed) {
-    std::filesystem::remove(part, failed);
+  const std::unique_ptr<system::WrittenFile> next = file_->make_successor();
+  if (next == nullptr) return incomplete();
+  format_->write(profile, options, *next);
+  next->close();
+  if (!*next) {
+    next->remove();
     return incomplete();
   }
+  if (!file_->replace_by(*next)) return incomplete();
+  begun_ = true;
   return {};
 }
 

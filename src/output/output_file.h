@@ -1,24 +1,25 @@
 #pragma once
 // The file to which a profile is written: its name and its format; ensures that it is complete.
 
-#include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "output/format.h"
+#include "system/written_file.h"
 
 namespace luaspy {
 
 // "luaspy-lua5.4-1234": how files are called that nobody has named. `program`: its path, as it was
-// started or where it is.
+// started or where it is (proc(5): " (deleted)" is no part of it).
 std::string default_stem(const std::string& program, int pid);
 // `stem` with the extension, and with a number if there is such a file already.
 std::string unused_name(const std::string& stem, std::string_view extension);
 
 // The output of a profile. It is opened before there is a profile, so that a path that cannot be
 // written is reported at once. A file that was there before keeps its content until the first byte
-// is written.
+// is written. It is never written through a symbolic link of another user's (system/written_file.h).
 class OutputFile {
  public:
   struct Wanted {
@@ -51,9 +52,8 @@ class OutputFile {
 
   const Format* format_ = nullptr;
   std::string path_;
-  std::ofstream file_;
-  bool is_new_ = false;
-  bool begun_ = false;  // the file's old content is gone
+  std::unique_ptr<system::WrittenFile> file_;  // nullptr: standard output
+  bool begun_ = false;                         // the file's old content is gone
 };
 
 }  // namespace luaspy

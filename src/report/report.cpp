@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
@@ -24,6 +23,7 @@
 #include "system/calls.h"
 #include "system/progress.h"
 #include "system/terminal.h"
+#include "system/written_file.h"
 
 namespace luaspy {
 namespace {
@@ -189,15 +189,10 @@ Result<int> write_format(const ReportOptions& options, const Format& format) {
 // `width`: of the terminal, for text for people; 0: as it is.
 Result<void> write_text(const ReportOptions& options, const std::string& text, int width) {
   const bool to_stdout = is_to_stdout(options);
-  std::ofstream file;
-  if (!to_stdout) file.open(options.output, std::ios::binary | std::ios::trunc);
-  if (!to_stdout && !file) return Error{Cause::output, fmt::format("Cannot write {}.", options.output)};
-  std::ostream& out = to_stdout ? std::cout : file;
+  if (!to_stdout) return system::write_file(options.output, [&](std::ostream& out) { out << text; });
   constexpr int beside_columns = 36;  // functions that are wider than the terminal go on there
-  out << (to_stdout ? wrapped(text, width, beside_columns) : text) << std::flush;
-  if (!out)
-    return Error{Cause::output, fmt::format("Cannot write all of {}: no space, or closed by its reader.",
-                                            to_stdout ? "the report" : options.output)};
+  std::cout << wrapped(text, width, beside_columns) << std::flush;
+  if (!std::cout) return Error{Cause::output, "Cannot write all of the report: no space, or closed by its reader."};
   return {};
 }
 

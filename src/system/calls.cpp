@@ -49,11 +49,6 @@ FileDescriptor open_file(const std::string& path, int flags, Failure* failure) {
   return file;
 }
 
-Failure why_not_writable(const std::string& path) {
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666));
-  return {file ? 0 : errno};
-}
-
 FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path, int flags, Failure* failure) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);

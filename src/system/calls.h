@@ -36,8 +36,6 @@ struct Failure {
 };
 
 FileDescriptor open_file(const std::string& path, int flags, Failure* failure = nullptr);
-// Why the file cannot be opened for writing, or created; no failure if it can be.
-Failure why_not_writable(const std::string& path);
 // Uses openat2(2): `path`, including a leading "/" and all symbolic links, is resolved as in a
 // process whose root is `root`.
 FileDescriptor open_in_root(const FileDescriptor& root, const std::string& path, int flags, Failure* failure);
