@@ -240,6 +240,14 @@ bool Unwinder::begins_stack(const NativeFrame& frame, const Memory& stack) const
   return word && match_return(*word, frame) == Match::none;
 }
 
+// makecontext makes a fiber's outermost function return to the start of __start_context.
+bool Unwinder::begins_function(Address address) const {
+  const Module* const module = modules_.find(address);
+  if (module == nullptr || return_at(module, address) != Place::Return::of_none) return false;
+  const std::optional<Symbol> symbol = module->symbol(address);
+  return symbol && symbol->start == address;
+}
+
 // The same for a thread and a fiber: the code at which they start has no call frame information if
 // it is assembly, or if the program has none.
 bool Unwinder::never_returns(Address pc) const {
@@ -266,7 +274,8 @@ bool Unwinder::step_by_code(const NativeFrame& from, const Memory& stack, Regist
   if (shape->frame_pointer && from.registers.knows(frame_pointer))
     slot = from.registers[frame_pointer] + static_cast<Address>(*shape->frame_pointer);
   const std::optional<Address> address = stack.get<Address>(slot);
-  if (slot < from.sp || !address || match_return(*address, from) == Match::none) return false;
+  if (slot < from.sp || !address) return false;
+  if (match_return(*address, from) == Match::none && !begins_function(*address)) return false;
   caller = {};
   for (const unsigned number : machine_.callee_saved) {
     if (from.registers.knows(number)) caller.set(number, from.registers[number]);

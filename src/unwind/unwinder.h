@@ -86,6 +86,7 @@ class Unwinder {
                          Registers& caller);
   bool is_entry(Address address) const;
   Place::Return return_at(const Module* module, Address address) const;
+  bool begins_function(Address address) const;
   bool begins_stack(const NativeFrame& frame, const Memory& stack) const;
   bool never_returns(Address pc) const;
   bool step_by_code(const NativeFrame& from, const Memory& stack, Registers& caller) const;

@@ -89,16 +89,17 @@ TEST_CASE("fibers on stacks from malloc, of which one runs", "[finding]") {
   };
   const Way way = GENERATE(
       Way{"5.1", "context", "own", {}}, Way{"5.1", "called", "shared", {}}, Way{"5.4", "context", "shared", {}},
-      Way{"5.4", "called", "own", {}}, Way{"5.4", "pushed", "own", {}}, Way{"5.4", "context", "own", {"-s"}},
+      Way{"5.4", "called", "own", {}}, Way{"5.4", "pushed", "own", {}}, Way{"5.4", "context", "own", {"-s"}}, Way{"5.4", "context", "own", {"-static"}},
       Way{"5.4", "called", "shared", {"-s"}}, Way{"5.4", "pushed", "own", {"-s"}},
       Way{"2.1.newest-gc64", "context", "own", {}}, Way{"2.1.newest-gc64", "called", "own", {"-s"}},
       Way{"2.1.newest-gc32", "pushed", "own", {}});
   const Folder folder;
   Running running({compile(folder, "fibers", source_version(way.version), way.options), way.fibers, way.states});
   running.read_until("READY");
-  INFO(way.version << " " << way.fibers << " " << way.states << (way.options.empty() ? "" : " stripped"));
+  INFO(way.version << " " << way.fibers << " " << way.states << (way.options.empty() ? "" : way.options.front()));
   const Recorded recorded = record_all(running);
   INFO(recorded.summary << recorded.text);
+  CHECK_THAT(recorded.summary, !Contains("the native part of the stack is incomplete"));
   std::int64_t with_lua = 0;
   constexpr int fibers = 8;
   for (const FoldedStack& stack : recorded.stacks) {

@@ -155,6 +155,22 @@ class Host:
         package = self.recipe.get("versioned", self.recipe["packages"][0])
         found = re.findall(rf"/{re.escape(package)}_([^_/]+)_\w+\.deb$", uris, re.M)
         self.version = re.sub(r"^\d+%3a", "", found[-1]) if found else ""
+        if "source" in self.recipe:
+            self.compile(workdir)
+
+    def compile(self, workdir):
+        """A host of our own: with nothing that is loaded at run time, so that the suite's C library does not matter."""
+        root, program = workdir / "outsiders" / self.root, self.program(workdir)
+        program.parent.mkdir(exist_ok=True)
+        command = ["cc", "-O1", "-g0", "-static", "-Wall", "-o", str(program), str(HERE / "hosts" / self.recipe["source"]), f"-I{root}/usr/include/lua5.4",
+                   f"-I{root}/usr/include/x86_64-linux-gnu",
+                   f"{root}/usr/lib/x86_64-linux-gnu/liblua5.4.a", "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise Unavailable("cannot be compiled: " + " ".join(done.stderr.strip().splitlines()[-3:]))
+
+    def program(self, workdir):
+        return workdir / "outsiders" / "programs" / self.name
 
     def start(self, workdir):
         root = workdir / "outsiders" / self.root
@@ -170,6 +186,8 @@ class Host:
             (folder / name).write_text(text.replace("@work@", work).replace("@run@", seconds))
         for name, text in self.recipe.get("hex", {}).items():
             (folder / name).write_bytes(bytes.fromhex(text))
+        if "source" in self.recipe:
+            shutil.copy(self.program(workdir), folder / "host")
         # The folder's owner is the user who runs the host: only root and that user may write here.
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/outsider", "TMPDIR": "/tmp", "LC_ALL": "C.UTF-8", "TERM": "dumb",
                        "LD_LIBRARY_PATH": ":".join(f"/usr/lib/x86_64-linux-gnu/{name}" for name in ("blas", "lapack", "pulseaudio")),
@@ -184,11 +202,14 @@ class Host:
             process = subprocess.Popen(self.recipe["command"], env=environment, stdout=stdout, stderr=output, stdin=stdin,
                                        start_new_session=True, preexec_fn=lambda: enter(str(root), str(folder), as_user))
         if "request" in self.recipe:
-            connection = self.connect(folder, process)
             script = self.recipe.get("script", "").replace("@work@", work).replace("@run@", seconds)
-            connection.sendall(self.recipe["request"].replace("@size@", str(len(script))).replace("@script@", script).encode())
-            process.connection = connection  # lives as long as the process
-        return self.await_ready(folder, process)
+            request = self.recipe["request"].replace("@size@", str(len(script))).replace("@script@", script).encode()
+            process.connections = []  # live as long as the process
+            for _ in range(self.recipe.get("requests", 1)):
+                process.connections.append(self.connect(folder, process))
+                process.connections[-1].sendall(request)
+        working = self.await_ready(folder, process)
+        return dataclasses.replace(working, pid=process.pid) if self.recipe.get("tree") else working
 
     def connect(self, folder, process):
         """Connects to the host's socket, /outsider/socket, or to its port, as soon as it listens there."""
@@ -233,7 +254,7 @@ class Host:
     def said(folder, process=None):
         """The last lines of the host's output and of its answer."""
         text = (folder / "output").read_text(errors="replace").strip().splitlines()[-4:]
-        if connection := getattr(process, "connection", None):
+        for connection in getattr(process, "connections", [])[:1]:
             connection.setblocking(False)
             try:
                 text.append(connection.recv(1000).decode(errors="replace"))
@@ -381,6 +402,8 @@ class Judge:
 def record(luaspy, working, rate, seconds, recipe, truth):
     verdict = Verdict(rate)
     command = [luaspy, "record", "--pid", str(working.pid), "-d", str(seconds), "-r", str(rate), "--max-stopped", "100", "-f", "folded", "-o", "-"]
+    if recipe.get("tree"):
+        command.append("-s")
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=seconds + 60)
     except subprocess.TimeoutExpired:
