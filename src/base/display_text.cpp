@@ -57,13 +57,6 @@ std::vector<Character> characters(std::string_view text) {
   return all;
 }
 
-// Unicode 15, table 23-2 and 23-3: zero width, direction, separators of lines, and the like.
-bool is_invisible(char32_t code) {
-  return code == 0xad || code == 0x61c || (code >= 0x180b && code <= 0x180f) || (code >= 0x200b && code <= 0x200f) ||
-         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
-         (code >= 0xfe00 && code <= 0xfe0f) || code == 0xfeff || (code >= 0xfff0 && code <= 0xfffb) || code >= 0xe0000;
-}
-
 std::string joined(const std::vector<Character>& all, std::size_t from, std::size_t to) {
   std::string text;
   for (std::size_t i = from; i < to; ++i) text += all[i].bytes;
@@ -92,7 +85,7 @@ std::string displayable(std::string_view text, Charset charset, std::size_t limi
   std::string result;
   bool begun = false;  // there is a character that a mark of width 0 can be attached to
   for (const Character& character : characters(safe)) {
-    const bool stray = character.width < 0 || (character.width == 0 && !begun) || is_invisible(character.code);
+    const bool stray = character.width < 0 || (character.width == 0 && !begun);
     if (character.code < 0x80) result += character.bytes;
     else if (charset == Charset::ascii) result += character.width == 0 ? "" : "?";
     else if (stray) result += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(character.code));

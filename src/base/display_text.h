@@ -8,10 +8,10 @@ namespace luaspy {
 
 enum class Charset { utf8, ascii };
 
-// printable(), also without invisible characters and those that change the writing direction. With
-// Charset::ascii, other characters become "?".
+// printable(), also without what a terminal has no width for. With Charset::ascii, other characters
+// become "?".
 std::string displayable(std::string_view text, Charset charset, std::size_t limit = 200);
-// Those characters of a whole text for a terminal, with colours and lines, made \uNNNN.
+// The invisible characters (is_invisible()) of a whole text for a terminal, with colours and lines, made \uNNNN.
 std::string without_invisible(std::string_view text);
 
 // How many columns of a terminal `text`, which must be displayable, takes: by wcwidth(3) in

@@ -23,6 +23,15 @@ std::size_t sequence_length(std::string_view text) {
   return length;
 }
 
+// Of one well-formed sequence; 0 of none.
+char32_t code_of(std::string_view sequence) {
+  if (sequence.empty()) return 0;
+  const auto lead = static_cast<unsigned char>(sequence[0]);
+  char32_t code = sequence.size() == 1 ? lead : lead & (0x7fU >> sequence.size());
+  for (const char c : sequence.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3fU);
+  return code;
+}
+
 // C0 and C1 controls and DEL, which a terminal could obey.
 bool is_control(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence[0]);
@@ -34,7 +43,9 @@ bool is_control(std::string_view sequence) {
 std::string take_printable(std::string_view& text) {
   const std::size_t length = sequence_length(text), taken = std::max<std::size_t>(length, 1);
   std::string result;
-  if (length != 0 && !is_control(text.substr(0, length))) {
+  if (const char32_t code = code_of(text.substr(0, length)); is_invisible(code)) {
+    result = fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
+  } else if (length != 0 && !is_control(text.substr(0, length))) {
     result = text.substr(0, length);
   } else {
     for (std::size_t i = 0; i < taken; ++i) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
@@ -55,6 +66,12 @@ std::size_t unfinished_end(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_invisible(char32_t code) {
+  return code == 0xad || code == 0x61c || (code >= 0x180b && code <= 0x180f) || (code >= 0x200b && code <= 0x200f) ||
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
+         (code >= 0xfe00 && code <= 0xfe0f) || code == 0xfeff || (code >= 0xfff0 && code <= 0xfffb) || code >= 0xe0000;
+}
 
 std::string printable(std::string_view text, std::size_t limit) {
   std::string result;

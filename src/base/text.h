@@ -8,8 +8,13 @@
 
 namespace luaspy {
 
-// Valid UTF-8 without control characters: everything else becomes \xNN. At most `limit` bytes of
-// input are kept; a cut is shown by "...".
+// Whether a character has no shape of its own, or changes how those around it are written: zero width, direction,
+// separators of lines, and the like (Unicode 15, tables 23-2 and 23-3). With one of them, two names look the same,
+// or a line reads otherwise than it is.
+bool is_invisible(char32_t code);
+
+// Valid UTF-8 without control characters and invisible ones: these become \uNNNN, everything else \xNN. At most
+// `limit` bytes of input are kept; a cut is shown by "...".
 std::string printable(std::string_view text, std::size_t limit = 200);
 
 // As a Lua string literal in double quotes: like printable(), with ", \ and newlines escaped.

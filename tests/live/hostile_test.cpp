@@ -81,14 +81,17 @@ TEST_CASE("hostile names in every format", "[hostile]") {
       {"record", "--pid", "PID", "--duration", "0.3", "-f", "folded", "-o", "-", "--threads"});
   check_text(folded.out);
   for (const FoldedStack& stack : parse_folded(folded.out)) CHECK(stack.frames.size() < 20);  // no name splits a frame
-  for (const char* const format : {"speedscope", "chrometrace", "callgrind", "flamegraph"}) {
+  for (const char* const format : {"speedscope", "chrometrace", "callgrind", "svg", "flamegraph"}) {
     INFO(format);
     const Finished written = target.luaspy({"record", "--pid", "PID", "--duration", "0.2", "-f", format, "-o", "-"});
     if (format != std::string("flamegraph")) check_text(written.out);
     if (format == std::string("speedscope") || format == std::string("chrometrace"))
       CHECK(nlohmann::json::accept(written.out));
     CHECK(written.out.find("window.owned") != std::string::npos);
-    if (format == std::string("flamegraph")) CHECK(written.out.find("<script>window") == std::string::npos);
+    if (format != std::string("flamegraph")) continue;
+    CHECK(written.out.find("<script>window") == std::string::npos);
+    CHECK(written.out.find("2J\\\\u202e") != std::string::npos);  // JSON in ASCII: a name with a backslash, not with
+    CHECK(written.out.find("2J\\u202e") == std::string::npos);    // the direction mark itself
   }
   const std::string raw = target.folder.path("hostile.luaspy");
   target.luaspy({"record", "--pid", "PID", "--duration", "0.2", "-f", "raw", "-o", raw});

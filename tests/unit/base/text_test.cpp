@@ -16,6 +16,18 @@ TEST_CASE("what a terminal could obey or a file could break on is shown, not pas
   CHECK(printable("abc", 3) == "abc");
 }
 
+TEST_CASE("a character that changes how others are written is shown, not passed on", "[unit]") {
+  CHECK(printable("a\u202e"
+                  "b\u202c"
+                  "c") == "a\\u202eb\\u202cc");  // direction: overridden, and back
+  CHECK(printable("\u2066\u2069\u200e\u200f\u061c") == "\\u2066\\u2069\\u200e\\u200f\\u061c");
+  CHECK(printable("\u2028\u2029\ufeff\u200b\u2060\u00ad") == "\\u2028\\u2029\\ufeff\\u200b\\u2060\\u00ad");
+  CHECK(printable("\U000e0041") == "\\ue0041");  // a tag, which repeats ASCII without showing it
+  CHECK(printable(printable("a\u202e")) == "a\\u202e");
+  CHECK(quoted("\u202e", 3) == "\"\\u202e\"");
+  CHECK(printable("e\u0301 \u05d0 \u0627") == "e\u0301 \u05d0 \u0627");  // an accent, and words from right to left
+}
+
 TEST_CASE("strings are quoted as Lua would, and never cut within a character", "[unit]") {
   CHECK(quoted("plain", 5) == "\"plain\"");
   CHECK(quoted("", 0) == "\"\"");
