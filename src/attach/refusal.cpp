@@ -8,8 +8,11 @@
 #include <algorithm>
 
 #include "attach/process.h"
+#include "attach/suspects.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "system/calls.h"
+#include "system/security_modules.h"
 
 namespace luaspy {
 namespace {
@@ -66,6 +69,9 @@ TraceCase trace_case_of(pid_t pid) {
   struct stat folder {};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &folder) == 0) found.owner = folder.st_uid;
   const pid_t living = living_thread(pid);
+  found.modules = system::security_modules();
+  found.own_label = printable(system::security_label(::getpid()));
+  found.label = printable(system::security_label(living));
   if (const std::optional<std::string> theirs = system::read_file(fmt::format("/proc/{}/status", living))) {
     found.target = rights_in(*theirs, living);
     found.dumpable = is_dumpable(living, found.target->users[1]);
@@ -88,12 +94,22 @@ std::string ids_text(const std::array<uid_t, 3>& ids) {
   return fmt::format("real {}, effective {}, saved {}", ids[0], ids[1], ids[2]);
 }
 
+// All that ptrace(2) names was asked.
+std::string unexplained(const TraceCase& of) {
+  std::string text = suspects(of.modules, Forbidden::tracing);
+  if (!of.own_label.empty() && !of.label.empty())
+    text += fmt::format(" (luaspy runs as {}, the process as {})", of.own_label, of.label);
+  if (of.filtered)
+    text +=
+        "; or the seccomp filter that luaspy runs under forbids it: if that is a container's, start the container "
+        "with --cap-add=SYS_PTRACE";
+  return text + ".";
+}
+
 std::string capable_refused(const TraceCase& of) {
   if (of.contained && (of.target->user_namespace.empty() || of.target->user_namespace != of.luaspy.user_namespace))
     return "luaspy is in a user namespace of its own, and that process is not in it; " + mend(of);
-  const std::string filter = of.filtered ? ", or the seccomp filter that luaspy runs under," : "";
-  return "a security module (SELinux, AppArmor)" + filter +
-         " forbids it; if luaspy runs in a container, start the container with --cap-add=SYS_PTRACE.";
+  return unexplained(of);
 }
 
 }  // namespace
@@ -128,11 +144,23 @@ std::string why_refused(const TraceCase& of) {
   if (of.yama_scope == only_related)
     return "kernel.yama.ptrace_scope is 1 (only a process's ancestors may trace it); " + mend(of) +
            " Or: sudo sysctl kernel.yama.ptrace_scope=0";
-  if (user == 0) return "it may not be dumped, or a security module (SELinux, AppArmor) forbids it; " + mend(of);
-  return "a security module (SELinux, AppArmor) or a seccomp filter forbids it; " + mend(of);
+  if (user == 0) return "it is not dumpable, or " + unexplained(of) + " If it is not dumpable: " + mend(of);
+  return unexplained(of);
+}
+
+bool is_ending(pid_t pid) {
+  constexpr unsigned exiting = 0x4;  // PF_EXITING, include/linux/sched.h
+  const std::string stat = system::read_file(fmt::format("/proc/{}/stat", living_thread(pid))).value_or("");
+  const std::size_t end = stat.rfind(')');
+  if (end == stat.npos) return system::find_process(pid).no_such_process();
+  std::string_view rest = std::string_view(stat).substr(end + 1);
+  const std::string_view state = next_word(rest);
+  skip_words(rest, 9 - 3 - 1);  // proc(5): (3) state, (9) flags
+  return state == "Z" || state == "X" || (number<unsigned>(next_word(rest)) & exiting) != 0;
 }
 
 Error explain_refusal(pid_t pid) {
+  if (is_ending(pid)) return {Cause::no_such_process, fmt::format("Process {} has just ended.", pid)};
   return {Cause::permission,
           fmt::format("No permission to trace process {}: {}", pid, why_refused(trace_case_of(pid)))};
 }
@@ -178,6 +206,7 @@ Error explain_no_stop(pid_t pid) {
   std::string_view tracer = field(status, "\nTracerPid:");
   if (const pid_t by = number<pid_t>(next_word(tracer)); by != 0 && by != ::getpid())
     return {Cause::already_traced, because(fmt::format("process {} is tracing it.", by)).text};
+  if (is_ending(pid)) return {Cause::target_ended, fmt::format("Process {} has just ended.", pid)};
   if (!status.empty() && !system::open_file(fmt::format("/proc/{}/mem", living), O_RDONLY))
     return because(why_refused(trace_case_of(pid)));
   return because("another process was tracing them at the time (a debugger, strace).");

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -28,10 +29,12 @@ struct TraceCase {
   std::optional<Rights> target;  // nullopt: /proc shows nothing about it (hidepid)
   uid_t owner = 0;               // of /proc/PID, known even then
   bool dumpable = true;
-  int yama_scope = 0;              // kernel.yama.ptrace_scope; 0 without Yama
-  bool contained = false;          // luaspy lives in a user namespace of its own
-  bool no_new_privileges = false;  // luaspy cannot gain rights: sudo does not work
-  bool filtered = false;           // luaspy runs under a seccomp filter
+  int yama_scope = 0;                               // kernel.yama.ptrace_scope; 0 without Yama
+  bool contained = false;                           // luaspy lives in a user namespace of its own
+  bool no_new_privileges = false;                   // luaspy cannot gain rights: sudo does not work
+  bool filtered = false;                            // luaspy runs under a seccomp filter
+  std::optional<std::vector<std::string>> modules;  // system::security_modules()
+  std::string own_label, label;                     // system::security_label() of luaspy and of the process
 };
 
 // One sentence or two: "it belongs to user 0, luaspy runs as user 1000; run luaspy with sudo."
@@ -40,7 +43,10 @@ std::string why_refused(const TraceCase& trace_case);
 // Whether luaspy runs under a seccomp filter.
 bool is_filtered();
 
-// For a process that luaspy may not look at.
+// Whether a process is about to end, or has ended: it has no memory then, and nothing can be read of it.
+bool is_ending(pid_t pid);
+
+// For a process that luaspy may not look at, or that has just ended.
 Error explain_refusal(pid_t pid);
 
 // For a process that /proc does not show: it does not exist, it is hidden, /proc is not mounted, or

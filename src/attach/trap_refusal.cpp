@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include "attach/refusal.h"
+#include "attach/suspects.h"
 #include "base/words.h"
+#include "system/security_modules.h"
 
 namespace luaspy {
 namespace {
@@ -31,9 +33,8 @@ std::string forbidden(const TrapCase& of) {
         "of it.",
         how);
   return fmt::format(
-      "luaspy may not use breakpoints (perf_event_open: {}): kernel.perf_event_paranoid is {}, which allows them, so a "
-      "security module (SELinux, AppArmor) or the kernel's lockdown forbids it. Run luaspy as root.",
-      how, of.paranoid);
+      "luaspy may not use breakpoints (perf_event_open: {}): kernel.perf_event_paranoid is {}, which allows them; {}.",
+      how, of.paranoid, suspects(of.modules, Forbidden::perf_events));
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ Error explain_no_trap(const TrapCase& of) {
 
 Error explain_no_trap(const system::Failure& failure) {
   const std::string paranoid = system::read_file("/proc/sys/kernel/perf_event_paranoid").value_or("");
-  return explain_no_trap({failure, number<int>(paranoid), is_filtered(), ::geteuid() == 0});
+  return explain_no_trap({failure, number<int>(paranoid), is_filtered(), ::geteuid() == 0, system::security_modules()});
 }
 
 }  // namespace luaspy

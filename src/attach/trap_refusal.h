@@ -1,6 +1,10 @@
 #pragma once
 // Why a thread's calls cannot be trapped: which of the causes that Linux knows it is, and what helps.
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "base/result.h"
 #include "system/calls.h"
 
@@ -12,6 +16,7 @@ struct TrapCase {
   int paranoid = 2;         // kernel.perf_event_paranoid
   bool filtered = false;    // luaspy runs under a seccomp filter
   bool root = false;
+  std::optional<std::vector<std::string>> modules{};  // system::security_modules()
 };
 
 Error explain_no_trap(const TrapCase& trap_case);

@@ -1,5 +1,8 @@
 // For all settings of a machine, why_refused() must name the cause that ptrace(2) documents.
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
 #include "attach/refusal.h"
@@ -32,7 +35,7 @@ bool says(const TraceCase& of, const std::string& text) {
 }  // namespace
 
 TEST_CASE("kernel.yama.ptrace_scope", "[refusal]") {
-  CHECK(says(same_user(0), "a security module"));
+  CHECK(says(same_user(0), "does not say which security modules are active"));
   CHECK(says(same_user(1), "ptrace_scope is 1"));
   CHECK(says(same_user(1), "sudo. Or: sudo sysctl kernel.yama.ptrace_scope=0"));
   CHECK(says(same_user(2), "ptrace_scope is 2 (administrators only); run luaspy with sudo."));
@@ -42,7 +45,7 @@ TEST_CASE("kernel.yama.ptrace_scope", "[refusal]") {
     TraceCase of = same_user(scope);
     of.luaspy = user(0);
     of.luaspy.effective = sys_ptrace;
-    CHECK(says(of, scope == 3 ? "ptrace_scope is 3" : "a security module"));
+    CHECK(says(of, scope == 3 ? "ptrace_scope is 3" : "security modules"));
   }
   // An obstacle that exists without Yama is named first: changing the setting alone would not help.
   for (const int scope : {0, 1, 2}) {
@@ -88,9 +91,44 @@ TEST_CASE("what mends it depends on who luaspy is", "[refusal]") {
   of.target->user_namespace.clear();
   CHECK(says(of, "luaspy is in a user namespace of its own, and that process is not in it"));
   of.contained = false;
-  CHECK(says(of, "a security module (SELinux, AppArmor) forbids it"));
   of.filtered = true;
   CHECK(says(of, "or the seccomp filter that luaspy runs under"));
+}
+
+TEST_CASE("a security module is blamed only if it is active", "[refusal]") {
+  TraceCase root = same_user(0);
+  root.luaspy = user(0);
+  root.luaspy.effective = sys_ptrace;
+  CHECK(why_refused(root) ==
+        "the kernel gives no reason and does not say which security modules are active; one of them may forbid it.");
+  root.modules = {"lockdown", "capability", "yama", "tomoyo"};  // none of them forbids root to trace
+  CHECK(why_refused(root) == "the kernel gives no reason, and no security module that could forbid it is active.");
+  root.modules->push_back("apparmor");
+  root.own_label = "docker-default (enforce)", root.label = "unconfined";
+  CHECK(why_refused(root) ==
+        "AppArmor forbids it (luaspy runs as docker-default (enforce), the process as unconfined).");
+  root.own_label.clear();
+  root.modules = {"landlock", "bpf"};
+  CHECK(why_refused(root) ==
+        "Landlock (a sandbox that luaspy runs in), or a BPF program that guards this machine forbids it.");
+  for (const bool capable : {false, true}) {
+    TraceCase of = capable ? root : same_user(0);
+    of.modules = std::vector<std::string>{"capability"};
+    CHECK(says(of, "no security module that could forbid it is active"));
+    CHECK(why_refused(of).find("SELinux") == std::string::npos);
+  }
+}
+
+TEST_CASE("what has ended, or is about to, is not refused", "[refusal]") {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t info{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);  // it stays a zombie
+  CHECK(is_ending(child));
+  CHECK(explain_refusal(child).cause == Cause::no_such_process);
+  ::waitpid(child, nullptr, 0);
+  CHECK(is_ending(child));
+  CHECK_FALSE(is_ending(::getpid()));
 }
 
 }  // namespace luaspy

@@ -26,7 +26,12 @@ TEST_CASE("kernel.perf_event_paranoid is named only if it forbids breakpoints", 
     says({{EACCES}, level, true, true}, Cause::permission, "root without the capability CAP_PERFMON");
     says({{EPERM}, level, true, false}, Cause::permission, "seccomp filter of a container or sandbox");
   }
-  says({{EACCES}, 2, false, false}, Cause::permission, "is 2, which allows them, so a security module");
+  says({{EACCES}, 2, false, false}, Cause::permission,
+       "is 2, which allows them; the kernel gives no reason and does not say which security modules are active");
+  says({{EACCES}, 2, false, false, {{"apparmor", "landlock"}}}, Cause::permission,
+       "no security module that could forbid it is active");
+  says({{EACCES}, 2, false, false, {{"apparmor", "selinux"}}}, Cause::permission,
+       "which allows them; SELinux forbids it.");
   says({{EACCES}, 2, true, false}, Cause::permission, "seccomp filter");
 }
 
