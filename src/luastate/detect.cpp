@@ -16,16 +16,18 @@ struct Range {
   Address start, end;
 };
 
-// False if none of it could be read.
+// False if some of it could not be read.
 template <typename LookAt>
 bool for_each_piece(const Memory& memory, const std::vector<Range>& constant, LookAt look_at) {
-  bool read = false;
+  bool read = true;
   std::vector<std::byte> buffer;
   for (const Range& range : constant) {
     for (Address at = range.start; at < range.end; at += chunk_size) {
       buffer.resize(std::min<Address>(chunk_size + CoreSigns::overlap, range.end - at));
-      if (!memory.read(at, buffer)) continue;
-      read = true;
+      if (!memory.read(at, buffer)) {
+        read = false;
+        continue;
+      }
       look_at(std::string_view(reinterpret_cast<const char*>(buffer.data()), buffer.size()),
               std::min(buffer.size(), chunk_size));
     }
@@ -42,6 +44,9 @@ std::vector<LuaIdent> search(const Memory& memory, const std::vector<Range>& con
                          [&](std::string_view piece, std::size_t size) { signs.look_for_tables(piece, size); });
   return signs.cores();
 }
+
+constexpr int most_searches = 4;  // of an image that cannot be read as a whole; there may be a reason that stays
+bool wants_again(int in_vain) { return in_vain > 0 && in_vain < most_searches; }
 
 }  // namespace
 
@@ -68,15 +73,17 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
   bool changed = false;
   for (const Image& image : images) {
     if (!image.executable || image.end - image.start > image_limit) continue;
-    const Seen entry{image.start, image.path};
-    seen.push_back(entry);
-    if (std::ranges::find(seen_, entry) != seen_.end()) continue;
+    Seen& entry = seen.emplace_back(Seen{image.start, image.path});
+    const auto before = std::ranges::find_if(seen_, [&](const Seen& other) { return other.is_same(entry); });
+    if (before != seen_.end()) entry.in_vain = before->in_vain;
+    if (before != seen_.end() && !wants_again(entry.in_vain)) continue;
     const std::optional<FileVersion> file = known != nullptr && version_of ? version_of(*image.first) : std::nullopt;
     const auto met = file ? known->find(*file) : KnownImages::iterator();
     const bool is_known = file && met != known->end();
-    bool read = false;
+    bool read = true;
     const std::vector<LuaIdent> found = is_known ? met->second : search(memory, image.constant, read);
-    if (file && read) known->emplace(*file, found);
+    entry.in_vain = read || !found.empty() ? 0 : entry.in_vain + 1;
+    if (file && read && !image.constant.empty()) known->emplace(*file, found);
     for (const LuaIdent& core : found)
       images_.push_back({printable(image.path, longest_path), image.start, image.end, core.version, core.text,
                          core.strength == 3, rows_for(core.version), core.cores});
@@ -93,6 +100,10 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     std::erase_if(images_, [](const LuaImage& image) { return !image.certain; });
   seen_ = std::move(seen);
   return changed;
+}
+
+bool Detector::is_incomplete() const {
+  return std::ranges::any_of(seen_, [](const Seen& entry) { return wants_again(entry.in_vain); });
 }
 
 std::vector<const Lua*> Detector::rows() const {

@@ -51,6 +51,9 @@ class Detector {
   const std::vector<LuaImage>& images() const { return images_; }
   // All rows worth trying on this process, best first.
   std::vector<const Lua*> rows() const;
+  // Some image could not be read as a whole, as it was unmapped just then, perhaps: the next update() searches it
+  // again, a few times at most.
+  bool is_incomplete() const;
   // Files that were searched, for the message when nothing was found.
   std::vector<std::string> searched() const;
 
@@ -58,7 +61,8 @@ class Detector {
   struct Seen {
     Address start;
     std::string path;
-    bool operator==(const Seen&) const = default;
+    int in_vain = 0;  // searches that could not read all of it; 0: searched
+    bool is_same(const Seen& other) const { return start == other.start && path == other.path; }
   };
   std::vector<Seen> seen_;
   std::vector<LuaImage> images_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "sampling/debuginfod.h"
@@ -92,10 +93,22 @@ int Session::wait_for_exit() {
 
 bool Session::has_new_program() const { return target_.process().executable() != executable_; }
 
+Result<void> Session::await_lua() {
+  constexpr int most_looks = 20;
+  constexpr std::chrono::milliseconds apart(10);
+  for (int looks = 0; sampler_.reader().images().empty() && looks < most_looks && !ended(); ++looks) {
+    (void)system::sleep_until(system::Clock::now() + apart);
+    sampler_.reader().refresh();
+  }
+  return check_lua();
+}
+
+bool Session::has_readable_lua() {
+  return std::ranges::any_of(sampler_.reader().images(), [](const LuaImage& image) { return !image.rows.empty(); });
+}
+
 Result<void> Session::check_lua() {
-  bool readable = false;
-  for (const LuaImage& image : sampler_.reader().images()) readable |= !image.rows.empty();
-  if (readable) return {};
+  if (has_readable_lua()) return {};
   Process& process = target_.process();
   if (!sampler_.reader().images().empty()) {
     const LuaImage& image = sampler_.reader().images().front();

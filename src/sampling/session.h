@@ -44,9 +44,13 @@ class Session {
   // Whether it has executed another program since it was opened.
   bool has_new_program() const;
 
+  // Whether a file with a Lua core that luaspy can read is mapped.
+  bool has_readable_lua();
   // Succeeds if the process has a Lua that can be read; otherwise says why not, and what was
   // searched.
   Result<void> check_lua();
+  // The same, at most 0.2 s later if there is none: a library may be about to be loaded, or loaded again.
+  Result<void> await_lua();
 
  private:
   Session(Process process, const SamplerOptions& options, bool launched)

@@ -36,7 +36,7 @@ void StackReader::lock() {
 
 void StackReader::refresh() {
   AddressSpace space = map_.look();
-  const bool new_code = map_.has_new_code(space);
+  const bool new_code = map_.has_new_code(space) || map_.is_incomplete();
   lock();
   map_.take(std::move(space));
   lua_.know(map_.space());
