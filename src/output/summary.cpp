@@ -12,6 +12,7 @@
 
 #include "base/doubts.h"
 #include "profile/amount_text.h"
+#include "profile/coverage.h"
 #include "profile/heap_text.h"
 #include "profile/share.h"
 
@@ -37,14 +38,12 @@ void add_stops(const Profile& profile, double ticks_a_second, Text out) {
   }
 }
 
-// By chance, samples may stand for a little more than there was.
 void add_coverage(const About& about, Text out) {
   const CpuUse& cpu = about.cpu;
-  const std::int64_t used_ns = cpu.lua_ns + cpu.unknown_ns;
-  if (used_ns <= 0) return;
-  fmt::format_to(out, "  sampled: {:.0f} % of the {:.1f} s of CPU time that was used meanwhile",
-                 std::min(percent(about.sampled_cpu_ns, used_ns), 100.0), static_cast<double>(used_ns) / 1e9);
-  if (cpu.other_ns * 100 > used_ns)
+  const std::string text = coverage_text(cpu, about.sampled_cpu_ns);
+  if (text.empty()) return;
+  fmt::format_to(out, "  sampled: {}", text);
+  if (cpu.other_ns * 100 > cpu.lua_ns + cpu.unknown_ns)
     fmt::format_to(out, "; programs without Lua used {:.1f} s more", static_cast<double>(cpu.other_ns) / 1e9);
   fmt::format_to(out, "\n");
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu_use.h"
 #include "base/sample.h"
 #include "profile/heap_track.h"
 
@@ -46,8 +47,8 @@ struct TopCounts {
 
   std::vector<Frame> functions;  // line: 0
   std::vector<FunctionLine> lines;
-  std::vector<ThreadName> threads;
-  std::vector<Entry> entries;  // entries[0] collects what did not fit
+  std::vector<ThreadName> threads;  // that were sampled; if there are too many, the last is of all further ones
+  std::vector<Entry> entries;       // entries[0] collects what did not fit
 
   Span elapsed;
   Span ticks;                                   // a number
@@ -59,6 +60,7 @@ struct TopCounts {
   Quality quality{};  // since the beginning, of `samples` samples
   std::int64_t samples = 0;
   std::size_t threads_now = 0;  // seen in the last tick
+  Span ran;                     // a number of threads, of all, whatever has a row: those that ran
   bool luajit = false;          // the VM has machine code and a compiler, and reports its state
   bool sees_collector = false;  // whether the collector runs can be known: LuaJIT reports it; for PUC Lua, it has been
                                 // seen at least once
@@ -80,9 +82,11 @@ struct TopTarget {
   double rate = 0;    // as requested, Hz
   double window = 0;  // s
   bool ended = false;
-  std::optional<TopHeap> heap;  // nullopt: none was seen
-  std::string still;            // why none of its threads can run (why_still()); "" if one can run, or merely waits
-  std::string output;           // the file to which a launched command's output is diverted; "" if it is not
+  CpuUse cpu;                       // since the beginning, or the reset
+  std::int64_t sampled_cpu_ns = 0;  // of that, as LoopCounts
+  std::optional<TopHeap> heap;      // nullopt: none was seen
+  std::string still;                // why none of its threads can run (why_still()); "" if one can run, or merely waits
+  std::string output;               // the file to which a launched command's output is diverted; "" if it is not
 };
 
 // A line of the table.

@@ -82,6 +82,8 @@ void TopFeed::look(const LoopCounts& counts) {
     sampled_ns_ = counts.duration_ns;
     for (auto& [mode, table] : tables_) table.end_tick(counts.duration_ns - duration_ns_, counts.ticks - ticks_);
     ticks_ = counts.ticks, duration_ns_ = counts.duration_ns;
+    cpu_ = counts.cpu, sampled_cpu_ns_ = counts.sampled_cpu_ns;
+    target_.cpu = cpu_ - cpu_before_, target_.sampled_cpu_ns = sampled_cpu_ns_ - sampled_cpu_before_;
     if (history_) history_->advance(ticks_, duration_ns_, counts.cpu);
   }
   constexpr std::chrono::milliseconds ask_again(250);
@@ -147,6 +149,8 @@ void TopFeed::reset() {
   const std::lock_guard lock(mutex_);
   for (auto& [mode, table] : tables_) table.reset();
   heaps_.reset(sampled_ns_);
+  cpu_before_ = cpu_, sampled_cpu_before_ = sampled_cpu_ns_;
+  target_.cpu = {}, target_.sampled_cpu_ns = 0;
   if (history_) history_->begin_anew();
 }
 

@@ -74,6 +74,8 @@ class TopFeed : public SampleSink {
   About about_;
   std::optional<TopHistory> history_;
   TopTarget target_;
+  CpuUse cpu_, cpu_before_;  // as LoopCounts: by now, and at the reset
+  std::int64_t sampled_cpu_ns_ = 0, sampled_cpu_before_ = 0;
   Mode shown_;  // used by the drawing side only
   // Used by the sampling side only.
   std::int64_t ticks_ = 0, duration_ns_ = 0;

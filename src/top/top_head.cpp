@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "profile/coverage.h"
 #include "top/top_text.h"
 
 namespace luaspy {
@@ -98,18 +99,21 @@ class Head {
     const double rate = seconds > 0 ? static_cast<double>(scene_.counts.ticks.recent) / seconds : 0;
     const std::string threads = threads_text(scene_.counts, scene_.target, scene_.view.is_since_start()),
                       rate_text = fmt::format("{:.{}f}", rate, rate < 9.95 ? 1 : 0);
-    const std::string still = fmt::format("{}stood still {:.2f} %{}lost ", scene_.dot(),
-                                          share(scene_.view.part(scene_.counts.stopped), elapsed_), scene_.dot());
+    const std::string still = fmt::format("{}stood still {:.2f} %", scene_.dot(),
+                                          share(scene_.view.part(scene_.counts.stopped), elapsed_));
     const std::int64_t lost = std::accumulate(scene_.counts.losses.begin() + 1, scene_.counts.losses.end(),
                                               std::int64_t{0});
+    const std::optional<double> covered = coverage(scene_.target.cpu, scene_.target.sampled_cpu_ns);
+    const std::string sampled = covered ? fmt::format("{}sampled {:.0f} %", scene_.dot(), *covered) : "";
     const std::string of = fmt::format(" of {:g} Hz", scene_.target.rate),
                       number = lost == 0 ? "nothing" : fmt::format("{}", lost);
+    const std::string lost_text = scene_.dot() + std::string("lost ");
     // The first variant that fits; the help page lists losses by name.
     std::string text;
     for (const std::string& rest :
-         {scene_.dot() + rate_text + of + still + losses_text(scene_.counts.losses),
-          scene_.dot() + rate_text + of + still + number, scene_.dot() + rate_text + " Hz" + still + number,
-          scene_.dot() + ("lost " + number)}) {
+         {scene_.dot() + rate_text + of + still + sampled + lost_text + losses_text(scene_.counts.losses),
+          scene_.dot() + rate_text + of + still + sampled + lost_text + number,
+          scene_.dot() + rate_text + " Hz" + still + sampled + lost_text + number, sampled + lost_text + number}) {
       text = scene_.margin() + threads + rest;
       if (columns(text) <= scene_.size.width) break;
     }

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "profile/coverage.h"
 #include "top/top_text.h"
 
 namespace luaspy {
@@ -25,10 +26,12 @@ std::string plain_table(const TopCounts& counts, const TopTarget& target) {
                                         : fmt::format(" ({})", target.still));
   for (const std::string& doubt : doubts_of(counts, target)) fmt::format_to(out, "# doubtful: {}\n", doubt);
   const std::string luas = target.luas.empty() ? "" : printable(fmt::format("{}", fmt::join(target.luas, ", "))) + ", ";
+  const std::string covered = coverage_text(target.cpu, target.sampled_cpu_ns);
   const double rate = elapsed == 0 ? 0 : static_cast<double>(counts.ticks.recent) / seconds(elapsed);
-  fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}\n",
+  fmt::format_to(out, "# {:.1f} s, {}{:.1f} of {:g} Hz, stood still {:.2f} %, {}, lost {}{}\n",
                  seconds(counts.elapsed.all), luas, rate, target.rate, share(counts.stopped.recent, elapsed),
-                 threads_text(counts, target, false), losses_text(counts.losses));
+                 threads_text(counts, target, false), losses_text(counts.losses),
+                 covered.empty() ? "" : ", sampled " + covered);
   if (target.heap) fmt::format_to(out, "# {}\n", heap_line(*target.heap, false, std::numeric_limits<int>::max()));
   text += '#';
   for (std::size_t i = 0; i < activity_count; ++i) {

@@ -36,18 +36,34 @@ TopTable::TopTable(std::optional<std::int64_t> window_ns) : window_(window_ns) {
   names_.emplace_back();
 }
 
-TopTable::Index TopTable::index_of(const Thread& thread) {
-  const std::uint64_t key = pair_of(static_cast<std::uint32_t>(thread.pid), static_cast<std::uint32_t>(thread.tid));
-  const auto known = thread_index_.find(key);
-  if (known != thread_index_.end()) return known->second;
-  if (threads_.size() > most_threads) return static_cast<Index>(threads_.size() - 1);
-  const auto index = static_cast<Index>(threads_.size());
-  thread_index_.emplace(key, index);
-  const bool last = threads_.size() == most_threads;
-  counts_.threads.push_back(last ? TopCounts::ThreadName{0, 0, "more threads", {}}
-                                 : TopCounts::ThreadName{thread.pid, thread.tid, thread.name, {}});
-  threads_.emplace_back();
-  return index;
+TopTable::PerThread& TopTable::known(const Thread& thread) {
+  PerThread& known = threads_[pair_of(static_cast<std::uint32_t>(thread.pid), static_cast<std::uint32_t>(thread.tid))];
+  known.pid = thread.pid;
+  return known;
+}
+
+// One that is never sampled, as it sleeps, needs no row.
+TopTable::Index TopTable::row_of(PerThread& known, const Thread& thread) {
+  if (known.row) return *known.row;
+  const auto next = static_cast<Index>(counts_.threads.size());
+  if (own_rows_ < most_threads) {
+    ++own_rows_;
+    counts_.threads.push_back({thread.pid, thread.tid, thread.name, {}});
+    return *(known.row = next);
+  }
+  const auto [row, added] = further_.emplace(thread.pid, next);
+  if (added) counts_.threads.push_back({thread.pid, 0, "more threads", {}});
+  return *(known.row = row->second);
+}
+
+// What recent looks point to is kept.
+void TopTable::forget_ended() {
+  constexpr std::uint64_t long_unseen = 1000;  // ticks
+  std::erase_if(threads_, [&](const auto& each) {
+    const PerThread& thread = each.second;
+    return thread.ran.recent == 0 && (thread.ended || tick_ - thread.seen > long_unseen);
+  });
+  room_ = std::max(room_, 2 * threads_.size());
 }
 
 TopTable::Index TopTable::function_of(const Frame& frame) {
@@ -167,34 +183,35 @@ void TopTable::learn_from(Activity activity) {
   if (activity == Activity::collecting) counts_.sees_collector = true;
 }
 
-void TopTable::see(Index thread) {
-  if (threads_[thread].seen == tick_) return;
-  threads_[thread].seen = tick_;
+void TopTable::see(PerThread& thread) {
+  if (thread.seen == tick_) return;
+  thread.seen = tick_;
   ++seen_;
 }
 
-void TopTable::add_idle(const Thread& thread) { see(index_of(thread)); }
+void TopTable::add_idle(const Thread& thread) { see(known(thread)); }
 
 void TopTable::add_waiting(const Thread& thread, std::int64_t count) {
-  see(index_of(thread));
+  see(known(thread));
   waiting_ += count;
 }
 
 void TopTable::add(const Thread& thread, std::int64_t passed_ns, const Sample& sample) {
   if (sample.loss != Loss::none) add_loss(sample.loss);
-  if (sample.loss == Loss::ended) return;
-  const Index index = index_of(thread);
-  see(index);
-  PerThread& memo = threads_[index];
-  Look look = {clock_ + passed_ns, passed_ns, nullptr, index, Activity::lua, false, sample.stopped_ns};
+  PerThread& memo = known(thread);
+  memo.ended = sample.loss == Loss::ended;
+  if (memo.ended) return;
+  see(memo);
+  Look look = {clock_ + passed_ns, passed_ns, nullptr, &memo, Activity::lua, false, sample.stopped_ns};
   if (sample.loss == Loss::none) {
+    const Index row = row_of(memo, thread);
     if (!sample.again) {
       memo.activity = activity_of(sample.vm_state);
       memo.quality = sample.quality;
       learn_from(memo.activity);
       if (memo.path == nullptr || memo.path->own_names != own_names_ || memo.stack != sample.stack) {
         memo.stack = sample.stack;
-        memo.path = path_of(index, sample.stack);
+        memo.path = path_of(row, sample.stack);
       }
     }
     counts_.quality += memo.quality;
@@ -220,12 +237,20 @@ void TopTable::keep(Look look) {
   looks_.push_back(std::move(look));
 }
 
+void TopTable::count_run(PerThread& thread, Member span, std::int64_t weight) {
+  const bool ran_before = thread.ran.*span != 0;
+  thread.ran.*span += weight;
+  counts_.ran.*span += (thread.ran.*span != 0) - ran_before;
+  if (thread.row) counts_.threads[*thread.row].ran.*span += weight;
+}
+
 void TopTable::count(const Look& look, Member span, std::int64_t sign) {
   const std::int64_t weight = sign * look.weight;
   counts_.stopped.*span += sign * look.stopped;
-  if (look.ran)
-    counts_.activity[static_cast<std::size_t>(look.activity)].*span += weight,
-        counts_.threads[look.thread].ran.*span += weight;
+  if (look.ran) {
+    counts_.activity[static_cast<std::size_t>(look.activity)].*span += weight;
+    if (weight != 0) count_run(*look.thread, span, weight);
+  }
   if (look.path == nullptr) return;
   for (const Index entry : look.path->totals) counts_.entries[entry].times.total.*span += weight;
   counts_.entries[look.path->own_function].times.own.*span += weight;
@@ -253,7 +278,7 @@ std::optional<TopSeen> TopTable::latest(const TopRow& row) const {
   const std::uint64_t oldest = look_ - looks_.size(), number = latest.own >= oldest ? latest.own : latest.total;
   if (number < oldest) return {};
   const Look& look = looks_[number - oldest];
-  TopSeen seen = {counts_.threads[look.thread].pid, {}};
+  TopSeen seen = {look.thread->pid, {}};
   for (const Path::Call& call : look.path->calls) {
     Frame& frame = seen.stack.emplace_back(counts_.functions[call.function]);
     frame.line = call.line;
@@ -284,6 +309,7 @@ void TopTable::end_tick(std::int64_t passed_ns, std::int64_t ticks) {
   seen_ = 0;
   ran_ = false;
   ++tick_;
+  if (threads_.size() >= room_) forget_ended();
 }
 
 void TopTable::begin_window() {
@@ -291,6 +317,8 @@ void TopTable::begin_window() {
   ticks_.clear();
   for (TopCounts::Entry& entry : counts_.entries) entry.times.own.recent = entry.times.total.recent = 0;
   for (TopCounts::ThreadName& thread : counts_.threads) thread.ran.recent = 0;
+  for (auto& [key, thread] : threads_) thread.ran.recent = 0;
+  counts_.ran.recent = 0;
   for (TopCounts::Span& span : counts_.activity) span.recent = 0;
   for (TopCounts::Span* const span :
        {&counts_.elapsed, &counts_.ticks, &counts_.idle, &counts_.waiting, &counts_.stopped})
@@ -302,6 +330,8 @@ void TopTable::reset() {
   ticks_.clear();
   for (TopCounts::Entry& entry : counts_.entries) entry.times = {};
   for (TopCounts::ThreadName& thread : counts_.threads) thread.ran = {};
+  for (auto& [key, thread] : threads_) thread.ran = {};
+  counts_.ran = {};
   counts_.elapsed = counts_.ticks = counts_.idle = counts_.waiting = counts_.stopped = {};
   counts_.activity = {};
   counts_.losses = {};

@@ -58,10 +58,21 @@ class TopTable {
     Index own_function = 0, own_line = 0;
     std::size_t own_names = 0;  // own_names_ when it was made
   };
+  struct PerThread {
+    Stack stack;
+    std::shared_ptr<const Path> path;  // of that stack
+    Activity activity = Activity::lua;
+    Quality quality{};
+    std::uint64_t seen = 0;  // the number of the tick
+    int pid = 0;
+    std::optional<Index> row;  // into counts_.threads, of one that was sampled
+    TopCounts::Span ran;
+    bool ended = false;
+  };
   struct Look {
     std::int64_t end = 0, weight = 0;  // ns; end: on the clock of all ticks
     std::shared_ptr<const Path> path;
-    Index thread = 0;
+    PerThread* thread = nullptr;  // kept as long as the look counts as recent
     Activity activity = Activity::lua;
     bool ran = false;
     std::int64_t stopped = 0;
@@ -71,16 +82,12 @@ class TopTable {
     bool idle = false;
     std::int64_t count = 1, waiting = 0;  // number of ticks; number of ticks, over all threads, without a CPU
   };
-  struct PerThread {
-    Stack stack;
-    std::shared_ptr<const Path> path;  // of that stack
-    Activity activity = Activity::lua;
-    Quality quality{};
-    std::uint64_t seen = 0;  // the number of the tick
-  };
   using Member = std::int64_t TopCounts::Span::*;
 
-  Index index_of(const Thread& thread);
+  PerThread& known(const Thread& thread);
+  Index row_of(PerThread& known, const Thread& thread);
+  void count_run(PerThread& thread, Member span, std::int64_t weight);
+  void forget_ended();
   Index function_of(const Frame& frame);
   std::optional<Index> find_function(std::size_t hash, const Frame& frame) const;
   Index line_of(Index function, const Frame& frame);
@@ -91,7 +98,7 @@ class TopTable {
   void tell_apart(Index function);
   void count(const Look& look, Member span, std::int64_t sign);
   void keep(Look look);
-  void see(Index thread);
+  void see(PerThread& thread);
   bool is_of(Index entry, const TopRow& row) const;
 
   std::optional<std::int64_t> window_;
@@ -103,7 +110,10 @@ class TopTable {
   };
   std::vector<Latest> latest_;  // by entry
   std::deque<Tick> ticks_;
-  std::deque<PerThread> threads_;  // parallel to counts_.threads
+  std::unordered_map<std::uint64_t, PerThread> threads_;  // by pid and tid: all that live, whatever has a row
+  std::size_t own_rows_ = 0;                              // of counts_.threads
+  std::unordered_map<int, Index> further_;                // by pid: the row of the threads without one of their own
+  std::size_t room_ = 1 << 12;  // for threads, before those that have ended are forgotten: there may be no end of them
   std::int64_t clock_ = 0;
   std::uint64_t tick_ = 1;
   std::size_t seen_ = 0;
@@ -113,7 +123,6 @@ class TopTable {
   std::size_t own_names_ = 0;  // functions with an own name: a new one may change what another path counts for
   std::unordered_map<std::uint64_t, Index> line_index_;                  // by function and line
   std::array<std::unordered_map<std::uint64_t, Index>, 4> entry_index_;  // by kind, then by both numbers
-  std::unordered_map<std::uint64_t, Index> thread_index_;                // by pid and tid
   struct Names {
     std::vector<std::pair<std::string, std::int64_t>> seen;  // and how often
   };

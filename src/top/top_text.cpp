@@ -46,7 +46,8 @@ TopStyle style_of_kind(Frame::Kind kind) {
 }
 
 std::vector<std::string> doubts_of(const TopCounts& counts, const TopTarget& target) {
-  return doubts({target.pid, target.lua_mapped || !target.luas.empty(), counts.samples, counts.quality, counts.losses});
+  return doubts({target.pid, target.lua_mapped || !target.luas.empty(), counts.samples, counts.quality, counts.losses,
+                 target.cpu, target.sampled_cpu_ns, target.rate});
 }
 
 double share(std::int64_t part, std::int64_t of) {
@@ -54,9 +55,7 @@ double share(std::int64_t part, std::int64_t of) {
 }
 
 std::string threads_text(const TopCounts& counts, const TopTarget& target, bool since_start) {
-  const auto ran = std::ranges::count_if(counts.threads, [&](const TopCounts::ThreadName& thread) {
-    return (since_start ? thread.ran.all : thread.ran.recent) != 0;
-  });
+  const std::int64_t ran = since_start ? counts.ran.all : counts.ran.recent;
   const std::string processes = target.processes > 1 ? fmt::format("{} processes, ", target.processes) : "";
   return fmt::format("{}{} thread{}, {} ran", processes, counts.threads_now, counts.threads_now == 1 ? "" : "s", ran);
 }

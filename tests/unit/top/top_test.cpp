@@ -182,6 +182,79 @@ TEST_CASE("memory is bounded when functions and threads come and go", "[top]") {
   CHECK(times_of(counts, "[more functions than are kept apart]").own.all == std::int64_t{10'001} * 10 * ms);
 }
 
+TEST_CASE("all threads are counted, and each one's time, however many there are", "[top]") {
+  constexpr int many = 1501, ticks = 40;
+  TopTable table(second);
+  std::int64_t own = 0;
+  for (int i = 0; i < ticks; ++i) {
+    for (int thread = 0; thread < many; ++thread) {
+      const TopTable::Thread its{7, thread + 1, "its"};
+      // Each has a function of its own, is seen there once, and then at the same place again.
+      Sample sample = sample_of({main_chunk, lua("f" + std::to_string(thread), "a.lua", thread + 1, thread + 1)});
+      if (i % 4 != 0) sample.stack.clear(), sample.again = true;
+      table.add(its, 10 * ms, sample);
+      own += 10 * ms;
+    }
+    table.add_idle({7, 9999, "asleep"});
+    table.end_tick(10 * ms);
+  }
+  const TopCounts& counts = table.counts();
+  CHECK(counts.threads_now == many + 1);
+  CHECK(counts.ran.recent == many);
+  CHECK(threads_text(counts, {}, false) == "1502 threads, 1501 ran");
+  CHECK(counts.threads.size() == 1001);
+  CHECK(counts.activity[static_cast<std::size_t>(Activity::lua)].all == own);
+  CHECK(times_of(counts, "main chunk (a.lua)").total.all == own);
+  for (const int thread : {0, 999, 1000, 1001, 1500}) {
+    const std::string name = "f" + std::to_string(thread) + " (a.lua:" + std::to_string(thread + 1) + ")";
+    CHECK(times_of(counts, name).own.all == ticks * 10 * ms);
+  }
+  std::int64_t sum = 0, of_threads = 0, of_process = 0;
+  for (const TopCounts::Entry& entry : counts.entries) sum += entry.times.own.all;
+  for (const TopCounts::ThreadName& thread : counts.threads) of_threads += thread.ran.all;
+  for (const TopRow& row : top_rows(counts, {.processes = true})) of_process += row.pid == 7 ? row.times.own.all : 0;
+  CHECK(sum == 2 * own);  // by function and by line
+  CHECK(of_threads == own);
+  CHECK(of_process == own);
+  table.begin_window();
+  CHECK(counts.ran.recent == 0);
+  CHECK(counts.ran.all == many);
+}
+
+TEST_CASE("threads that sleep take no row from those that run", "[top]") {
+  TopTable table(second);
+  for (int thread = 1; thread <= 2004; ++thread) {
+    if (thread < 2002) table.add_idle({7, thread, "asleep"});
+    else table.add({7, thread, "runs"}, 10 * ms, sample_of({main_chunk, f}));
+  }
+  table.end_tick(10 * ms);
+  CHECK(threads_text(table.counts(), {}, false) == "2004 threads, 3 ran");
+  CHECK(top_rows(table.counts(), {.threads = true}).size() == 6);
+  CHECK(table.counts().threads.size() == 3);
+  CHECK(table.counts().threads[0].tid == 2002);
+  for (int i = 0; i < 200; ++i) table.end_tick(10 * ms);
+  CHECK(threads_text(table.counts(), {}, false) == "0 threads, 0 ran");
+  CHECK(threads_text(table.counts(), {}, true) == "0 threads, 3 ran");
+}
+
+TEST_CASE("how much of the CPU time is in the samples is shown, and doubted if it is little", "[top]") {
+  TopTable table(std::nullopt);
+  for (int i = 0; i < 200; ++i) tick(table, sample_of({main_chunk, f}));
+  TopTarget target;
+  target.rate = 100;
+  CHECK(plain_table(table.counts(), target).find("sampled") == std::string::npos);
+  target.cpu.lua_ns = 2 * second, target.sampled_cpu_ns = 1960 * ms;
+  CHECK_THAT(plain_table(table.counts(), target),
+             Catch::Contains(", sampled 98 % of the 2.0 s of CPU time that was used meanwhile\n"));
+  CHECK(doubts_of(table.counts(), target).empty());
+  target.sampled_cpu_ns = 1160 * ms;
+  CHECK_THAT(plain_table(table.counts(), target),
+             Catch::Contains("# doubtful: only 58 % of the 2.0 s of CPU time that was used meanwhile was sampled"));
+  TopView view(1, Charset::ascii);
+  view.show(table.counts());
+  CHECK_THAT(drawn(view, table.counts(), target, {100, 30})[3], Catch::Contains("sampled 58 %"));
+}
+
 TEST_CASE("keys: sorting, filter, lines, pages", "[top]") {
   TopTable table(second);
   for (int i = 0; i < 3; ++i) tick(table, sample_of({main_chunk, f, g}));
