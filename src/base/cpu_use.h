@@ -10,7 +10,7 @@ struct CpuUse {
   std::int64_t lua_ns = 0;      // processes that run Lua, with all of their threads, those that ended included
   std::int64_t other_ns = 0;    // processes without Lua that these have started
   std::int64_t unknown_ns = 0;  // processes that ended before luaspy has seen whether they run Lua
-  double system_share = -1;     // of lua_ns: spent in the kernel, 0 to 1; negative: not known
+  double system_share = -1;     // of lua_ns: spent in the kernel, at most, 0 to 1; negative: not known
 };
 
 }  // namespace luaspy

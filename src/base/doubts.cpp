@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace luaspy {
 namespace {
@@ -24,6 +25,17 @@ LossCounts unwanted(LossCounts losses) {
   return losses;
 }
 
+// Most of what was lost came too late: what helps is known.
+bool are_late(const LossCounts& losses) {
+  const std::int64_t late = losses[static_cast<std::size_t>(Loss::late)];
+  return late * 2 > std::accumulate(losses.begin(), losses.end(), std::int64_t{0});
+}
+
+std::string lower_rate(double rate) {
+  const std::string than = rate > 0 ? fmt::format(" than {:g} Hz", rate) : "";
+  return "luaspy got no CPU in time, as the machine is busy: a lower --rate" + than + " loses fewer";
+}
+
 }  // namespace
 
 std::optional<std::string> system_call_doubt(std::int64_t pid, std::int64_t samples, std::int64_t at_syscall,
@@ -36,8 +48,8 @@ std::optional<std::string> system_call_doubt(std::int64_t pid, std::int64_t samp
   const double variance = std::max(seen * (1 - seen), system_share * (1 - system_share)) / static_cast<double>(samples);
   if (excess <= most_points || excess <= most_deviations * std::sqrt(variance)) return std::nullopt;
   return fmt::format(
-      "{:.1f} % of the samples were taken at returns from system calls, but only {:.1f} % of the CPU time is system "
-      "time: system calls may be shown with far more time than they take; {}",
+      "{:.1f} % of the samples were taken at returns from system calls, but at most {:.1f} % of the CPU time is "
+      "system time: system calls may be shown with far more time than they take; {}",
       100 * seen, 100 * system_share, request(pid));
 }
 
@@ -56,6 +68,7 @@ std::optional<std::string> coverage_doubt(const DoubtFacts& facts) {
                         static_cast<double>(facts.cpu.unknown_ns) / 1e9);
   if (const std::string lost = losses_text(facts.losses); lost != losses_text({}))
     text += fmt::format("; looks without a sample: {}", lost);
+  if (are_late(unwanted(facts.losses))) text += "; " + lower_rate(facts.rate);
   return text;
 }
 
@@ -81,7 +94,7 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
                     "missing, or in the wrong order",
                     share(quality.not_joined, quality.with_lua)));
   if (is_above(quality.function_gone, quality.with_lua, 1))
-    add(
+    all.push_back(
         fmt::format("in {:.1f} % of the samples with Lua the place of a Lua function is not known (?): it was freed "
                     "before luaspy could read it",
                     share(quality.function_gone, quality.with_lua)));
@@ -96,19 +109,25 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
         fmt::format("in {:.1f} % of the samples the native part of the stack is incomplete: outer functions, and the "
                     "Lua that they called, may be missing",
                     share(incomplete, quality.stacks)));
-  if (is_above(quality.remote, quality.stacks, 1))
-    add(fmt::format(
+  const bool is_remote = is_above(quality.remote, quality.stacks, 1);
+  if (is_remote)
+    all.push_back(fmt::format(
         "{:.1f} % of the samples were taken from another CPU, because luaspy may not use the program's own: "
-        "its system calls get too large a share",
+        "its system calls get too large a share; run luaspy where it may use all CPUs of the program (taskset -p, "
+        "cpuset.cpus)",
         share(quality.remote, quality.stacks)));
-  if (const auto text = system_call_doubt(facts.pid, quality.stacks, quality.at_system_call, facts.cpu.system_share))
-    all.push_back(*text);
+  const auto at_calls = system_call_doubt(facts.pid, quality.stacks, quality.at_system_call, facts.cpu.system_share);
+  if (at_calls && !is_remote) all.push_back(*at_calls);
   const LossCounts losses = unwanted(facts.losses);
   std::int64_t lost = 0;
   for (const std::int64_t count : losses) lost += count;
-  if (!coverage && is_above(lost, facts.samples + lost, 10))
-    add(fmt::format("{:.0f} % of the ticks were lost ({}): what ran then may differ from what the samples show",
-                    share(lost, facts.samples + lost), losses_text(losses)));
+  if (!coverage && is_above(lost, facts.samples + lost, 10)) {
+    const std::string text = fmt::format(
+        "{:.0f} % of the ticks were lost ({}): what ran then may differ from what the samples show",
+        share(lost, facts.samples + lost), losses_text(losses));
+    if (are_late(losses)) all.push_back(text + "; " + lower_rate(facts.rate));
+    else add(text);
+  }
   return all;
 }
 

@@ -23,7 +23,8 @@ struct DoubtFacts {
   double rate = 0;                  // of ticks, Hz
 };
 
-// Each doubt is a sentence without a full stop: what was seen, what it may mean, what to send us.
+// Each doubt is a sentence without a full stop: what was seen, what it may mean, what helps. Where the cause is not
+// known, it asks for a report.
 // Fewer than 100 samples give none, because chance alone produces such numbers there.
 std::vector<std::string> doubts(const DoubtFacts& facts);
 
@@ -32,7 +33,7 @@ std::optional<std::string> coverage_doubt(const DoubtFacts& facts);
 
 // The share of samples that were taken at a return from a system call should be that of system time
 // in the CPU time of the same threads. It is too high if stops come from another CPU, because those
-// wait for the target's next system call. `system_share`: 0 to 1; below 0: unknown. There is a
+// wait for the target's next system call. `system_share`: 0 to 1, at most; below 0: unknown. There is a
 // doubt if the share of samples is too high by more than 4 standard deviations and 3 percentage
 // points. A share that is too low is no doubt: page faults and interrupts take system time, too.
 std::optional<std::string> system_call_doubt(std::int64_t pid, std::int64_t samples, std::int64_t at_syscall,

@@ -27,6 +27,8 @@ class CpuClock {
   void add_ended(pid_t pid, std::int64_t ns) { processes_[pid].ended_ns += ns; }
   // Reads the clock of a process; often, as one that was not born under luaspy's eyes takes its time with it.
   void read(pid_t pid);
+  // The same, as was read.
+  void take(pid_t pid, const ProcessCpuTime& now) { processes_[pid].now = now; }
   // Since the clock began, as far as it was read. `children`: also of those that the process `root` has waited
   // for, and that nobody has told of.
   CpuUse use(pid_t root, bool children) const;
@@ -43,7 +45,7 @@ class CpuClock {
   };
   struct Sums {
     CpuUse use;
-    std::int64_t user_ns = 0, system_ns = 0;  // of lua_ns, as read
+    std::int64_t read_ns = 0, system_ns = 0;  // of lua_ns: what was read; of that, at most, in the kernel
     void add(const Used& used);
   };
 

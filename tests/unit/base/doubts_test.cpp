@@ -102,7 +102,8 @@ TEST_CASE("CPU time that was not sampled is the first doubt", "[unit]") {
   REQUIRE(found.size() == 1);  // which names what was lost, too
   CHECK(found.front() ==
         "only 85 % of the 10.0 s of CPU time that was used meanwhile was sampled; looks without a sample: 100 late "
-        "ticks, 50 stack unreadable");
+        "ticks, 50 stack unreadable; luaspy got no CPU in time, as the machine is busy: a lower --rate than 100 Hz "
+        "loses fewer");
   some = facts(500);
   some.rate = 100;
   some.cpu.lua_ns = 8 * second, some.cpu.unknown_ns = 2 * second, some.sampled_cpu_ns = 8 * second;
@@ -124,7 +125,10 @@ TEST_CASE("Lua functions without a place are doubted above 1 % of the samples wi
   some.quality.function_gone = some.quality.no_debug_info = 5;
   CHECK(doubts(some).empty());
   some.quality.function_gone = 6;
-  CHECK(has_one(some, "in 1.2 % of the samples with Lua the place of a Lua function is not known (?): it was freed"));
+  REQUIRE(doubts(some).size() == 1);
+  CHECK(doubts(some)[0] ==
+        "in 1.2 % of the samples with Lua the place of a Lua function is not known (?): it was freed before luaspy "
+        "could read it");
   some.quality.function_gone = 0;
   some.quality.no_debug_info = 6;
   REQUIRE(doubts(some).size() == 1);
@@ -133,12 +137,43 @@ TEST_CASE("Lua functions without a place are doubted above 1 % of the samples wi
 
 TEST_CASE("ticks lost are doubted above 10 %, not those that were left out on purpose", "[unit]") {
   DoubtFacts some = facts(900);
-  some.losses[static_cast<std::size_t>(Loss::late)] = 60;
-  some.losses[static_cast<std::size_t>(Loss::unreadable)] = 40;
+  some.losses[static_cast<std::size_t>(Loss::late)] = 40;
+  some.losses[static_cast<std::size_t>(Loss::unreadable)] = 60;
   some.losses[static_cast<std::size_t>(Loss::skipped)] = some.losses[static_cast<std::size_t>(Loss::left_out)] = 9000;
   CHECK(doubts(some).empty());
   ++some.losses[static_cast<std::size_t>(Loss::late)];
-  CHECK(has_one(some, "10 % of the ticks were lost (61 late ticks, 40 stack unreadable)"));
+  CHECK(has_one(some, "10 % of the ticks were lost (41 late ticks, 60 stack unreadable)"));
+}
+
+TEST_CASE("ticks that come late have a remedy, and need no report", "[unit]") {
+  DoubtFacts some = facts(900);
+  some.rate = 10'000;
+  some.losses[static_cast<std::size_t>(Loss::late)] = 200;
+  some.losses[static_cast<std::size_t>(Loss::moved)] = 20;
+  const std::string
+      remedy = "; luaspy got no CPU in time, as the machine is busy: a lower --rate than 10000 Hz loses fewer";
+  REQUIRE(doubts(some).size() == 1);
+  CHECK(doubts(some)[0] ==
+        "20 % of the ticks were lost (200 late ticks, 20 woke while being read): what ran then may differ from what "
+        "the samples show" +
+            remedy);
+  some.cpu.lua_ns = 1'000'000'000, some.sampled_cpu_ns = 800'000'000;
+  REQUIRE(doubts(some).size() == 1);
+  CHECK(doubts(some)[0] ==
+        "only 80 % of the 1.0 s of CPU time that was used meanwhile was sampled; looks without a sample: 200 late "
+        "ticks, 20 woke while being read" +
+            remedy);
+}
+
+TEST_CASE("where the cause is known, no report is asked for", "[unit]") {
+  DoubtFacts some = facts(1000);
+  some.quality.remote = 500, some.quality.at_system_call = 500;
+  some.cpu.system_share = 0.01;
+  REQUIRE(doubts(some).size() == 1);  // the share of system calls is explained by it
+  CHECK(doubts(some)[0].starts_with("50.0 % of the samples were taken from another CPU"));
+  CHECK(doubts(some)[0].find("send us") == std::string::npos);
+  some.quality.remote = 0;
+  CHECK(has_one(some, "50.0 % of the samples were taken at returns from system calls"));
 }
 
 TEST_CASE("samples at system calls are doubted beyond 4 standard deviations and 3 points", "[unit]") {
@@ -152,8 +187,8 @@ TEST_CASE("samples at system calls are doubted beyond 4 standard deviations and 
   CHECK(system_call_doubt(42, 400, 241, 0.5));
   CHECK_FALSE(system_call_doubt(42, 1000, 0, 0.5));  // page faults are also system time
   CHECK(system_call_doubt(42, 1000, 560, 0.015)
-            ->starts_with("56.0 % of the samples were taken at returns from system calls, but only 1.5 % of the CPU "
-                          "time is system time"));
+            ->starts_with("56.0 % of the samples were taken at returns from system calls, but at most 1.5 % of the "
+                          "CPU time is system time"));
 }
 
 TEST_CASE("a doubt comes first wherever a profile is shown", "[unit]") {

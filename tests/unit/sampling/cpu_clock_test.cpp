@@ -62,6 +62,31 @@ TEST_CASE("a process that lives is not counted twice, however many have ended", 
   CHECK(use.lua_ns + use.unknown_ns <= own_ns() - before_ns);
 }
 
+// The kernel counts it in ticks of 10 ms: of processes of 100 ms that spend 7 % in system calls, it says 0.
+TEST_CASE("system time that is lost in rounding is not 0", "[unit]") {
+  constexpr std::int64_t ms = 1'000'000;
+  CpuClock clock;
+  for (pid_t pid = one; pid < one + 10; ++pid) {
+    clock.born(pid);
+    clock.runs_lua(pid);
+    clock.take(pid, {.ns = 98 * ms, .user_ns = 90 * ms, .system_ns = 0});
+    clock.read(pid);  // it is gone: the last reading stays
+  }
+  CHECK(clock.use(first_process, true).system_share == Approx(10.0 / 98));
+  for (pid_t pid = one; pid < one + 10; ++pid) clock.born(pid);  // others have their numbers now
+  CHECK(clock.use(first_process, true).system_share == Approx(10.0 / 98));
+  CpuClock of_one;
+  of_one.born(one);
+  of_one.runs_lua(one);
+  of_one.take(one, {.ns = 10'000 * ms, .user_ns = 9700 * ms, .system_ns = 300 * ms});
+  CHECK(of_one.use(first_process, false).system_share == Approx(0.031));
+  // Nothing was read of what has run most of the time.
+  of_one.born(without_lua);
+  of_one.runs_lua(without_lua);
+  of_one.add_ended(without_lua, 9000 * ms);
+  CHECK(of_one.use(first_process, false).system_share == -1);
+}
+
 TEST_CASE("what was used between two readings", "[unit]") {
   CpuUse sum;
   sum += CpuUse{50, 40, 30, 0.5} - CpuUse{20, 30, 25, 0.1};
