@@ -11,6 +11,7 @@
 #include "alloc/alloc_text.h"
 #include "alloc/allocation_loop.h"
 #include "alloc/allocation_trace.h"
+#include "alloc/fold_internals.h"
 #include "alloc/live_recording.h"
 #include "alloc/memprof.h"
 #include "base/say.h"
@@ -48,6 +49,7 @@ class Recorder : public AllocationSink {
            Sample& sample) override {
     sample.heaps.clear();  // at the beginning of an allocation
     const std::string location = is_memprof() ? Memprof::location(sample.stack) : std::string();
+    if (!options_.internals) fold_internals(sample.stack);
     if (options_.types) sample.stack.push_back(marker(name(allocation.use)));
     const std::int64_t bytes = std::llround(allocation.bytes), objects = std::llround(allocation.calls);
     const std::int64_t samples = bytes_.profile().samples();

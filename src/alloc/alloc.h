@@ -21,6 +21,7 @@ struct AllocOptions {
   bool live = false;          // also what is still in use at the end; the file has only that
   bool threads = false;       // folded, svg: a root frame for each thread
   bool types = false;         // an innermost frame for what is allocated
+  bool internals = false;     // places in the Lua core are shown (fold_internals())
   bool subprocesses = false;  // the target's descendants that run Lua, too
 };
 

@@ -295,6 +295,7 @@ void add_alloc(CLI::App& app, AllocOptions& options) {
       ->option_text("UNIT");
   alloc.add_flag("--live", options.live, "Also what is still in use at the end; the file counts only that");
   alloc.add_flag("--types", options.types, "An innermost frame for what is allocated: [table], [string], ...");
+  alloc.add_flag("--internals", options.internals, "Places in the Lua core, too, where it has no symbols");
   add_subprocesses(alloc, options.subprocesses);
   add_mode(alloc, options.shape.mode);
   add_shape(alloc, options.shape, options.threads);
