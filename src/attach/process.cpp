@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "attach/program_name.h"
 #include "attach/refusal.h"
 #include "base/text.h"
 #include "base/words.h"
@@ -159,6 +160,7 @@ std::optional<ProcessCpuTime> cpu_time_of(pid_t pid) {
   const std::int64_t tick_ns = 1'000'000'000 / std::max(::sysconf(_SC_CLK_TCK), 1L);
   const auto next = [&] { return number<std::int64_t>(next_word(rest)) * tick_ns; };
   ProcessCpuTime time;
+  time.tick_ns = tick_ns;
   time.user_ns = next(), time.system_ns = next();
   time.children_ns = next();
   time.children_ns += next();
@@ -314,6 +316,13 @@ std::optional<FileVersion> version_of(pid_t pid, const Mapping& mapping) {
   const std::string path = proc(living_thread(pid), "root") + mapping.path;
   if (mapping.inode == 0 || ::stat(path.c_str(), &status) != 0 || status.st_ino != mapping.inode) return std::nullopt;
   return version_of(status);
+}
+
+std::optional<Mapped::Program> Process::program() const {
+  const std::string file = system::read_link(proc(living_thread(pid_), "exe")).value_or("");
+  std::string name = base_name(program_of(pid_));
+  if (file.empty() || name == base_name(printable(file, most_shown))) return std::nullopt;
+  return Program{file, std::move(name)};
 }
 
 std::optional<FileVersion> Process::file_version(const Mapping& mapping) const { return version_of(pid_, mapping); }

@@ -73,7 +73,8 @@ class Thread {
 // The CPU time that a process has used, with that of its threads that have ended; nullopt if it is gone.
 struct ProcessCpuTime {
   std::int64_t ns = 0;                      // exact
-  std::int64_t user_ns = 0, system_ns = 0;  // the same, in clock ticks of 10 ms
+  std::int64_t user_ns = 0, system_ns = 0;  // the same, each rounded down to clock ticks
+  std::int64_t tick_ns = 10'000'000;        // USER_HZ (time(7))
   std::int64_t children_ns = 0;             // of children that have ended and were waited for, theirs included
 };
 std::optional<ProcessCpuTime> cpu_time_of(pid_t pid);
@@ -105,6 +106,7 @@ class Process : public Mapped {
   // Works in whatever mount namespace the file is.
   FileDescriptor open_mapped(const Mapping& mapping) const override;
   std::optional<FileVersion> file_version(const Mapping& mapping) const override;
+  std::optional<Program> program() const override;
 
  private:
   explicit Process(pid_t pid);

@@ -2,6 +2,7 @@
 // What a process has in its address space, according to /proc or a core file.
 
 #include <optional>
+#include <string>
 
 #include "base/address_space.h"
 #include "base/file_descriptor.h"
@@ -18,6 +19,12 @@ class Mapped {
   virtual FileDescriptor open_mapped(const Mapping& mapping) const = 0;
   // That of the file behind a mapping, without opening it; nullopt if it is not known.
   virtual std::optional<FileVersion> file_version(const Mapping&) const { return std::nullopt; }
+  // The program's file, as Mapping::path has it, and what the program is called by, without directories, where that
+  // is another name.
+  struct Program {
+    std::string path, name;
+  };
+  virtual std::optional<Program> program() const { return std::nullopt; }
 };
 
 }  // namespace luaspy

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "attach/program_name.h"
 #include "attach/switch_log.h"
 #include "base/mode.h"
 #include "base/say.h"
@@ -128,7 +129,9 @@ std::string process_text(const Process& process) {
                                                                   : "its own");
   }
   const std::string executable = process.executable();
-  text += fmt::format("\nprogram: {}\n", printable(base_name(executable)));
+  const std::string program = base_name(program_of(process.pid()));
+  text += fmt::format("\nprogram: {}{}\n", base_name(executable),
+                      program != base_name(executable) ? ", called " + program : "");
   return text;
 }
 

@@ -14,7 +14,7 @@ namespace luaspy {
 
 std::string address_text(const StackReader& reader, Address address) {
   const Module* const module = reader.modules().find(address);
-  if (module != nullptr) return fmt::format("{}+{:#x}", printable(module->file_name()), address - module->bias());
+  if (module != nullptr) return fmt::format("{}+{:#x}", printable(module->name()), address - module->bias());
   const Mapping* const mapping = reader.space().find(address);
   if (mapping == nullptr) return "an address that is not mapped";
   return mapping->executable ? "executable memory without a file" : "memory without code";
@@ -96,7 +96,7 @@ std::string functions_text(const StackReader& reader) {
   for (const NativeCode::CoreImage& core : reader.native_code().cores()) {
     const Module* const module = reader.modules().find(core.start);
     text += fmt::format(
-        "{} at {:#x}: ", module != nullptr ? printable(module->file_name()) : "an image that cannot be read",
+        "{} at {:#x}: ", module != nullptr ? printable(module->name()) : "an image that cannot be read",
         core.start);
     if (core.vm) {
       text += fmt::format(

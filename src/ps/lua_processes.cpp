@@ -13,6 +13,7 @@
 #include "attach/live_memory.h"
 #include "attach/mapped_files.h"
 #include "attach/process.h"
+#include "attach/program_name.h"
 #include "attach/refusal.h"
 #include "base/text.h"
 #include "base/words.h"
@@ -134,7 +135,9 @@ void count_states(LuaProcess& process, const AddressSpace& space) {
 void add_unseen(std::vector<Unseen>& unseen, pid_t pid) {
   std::string reason = "they belong to other users; as root, luaspy sees them: sudo luaspy ps";
   if (::geteuid() == 0 || effective_user(pid) == ::geteuid()) {
-    reason = explain_refusal(pid).text;
+    const Error refusal = explain_refusal(pid);
+    if (refusal.cause == Cause::no_such_process) return;  // it has just ended
+    reason = refusal.text;
     const std::string of_this = fmt::format("process {}: ", pid);  // without the pid, the same reason is one entry for
                                                                    // all processes
     if (const std::size_t at = reason.find(of_this); at != reason.npos) reason.erase(0, at + of_this.size());
@@ -152,6 +155,8 @@ LuaProcess describe(pid_t pid, const Stat& stat, std::vector<LuaImage> images) {
   process.name = read_proc(pid, "comm");
   if (process.name.ends_with('\n')) process.name.pop_back();
   process.command = command_of(pid);
+  process.executable = executable_of(pid);
+  process.program = program_of(pid);
   process.images = std::move(images);
   process.threads = stat.threads;
   process.cpu_seconds = stat.cpu_seconds;

@@ -14,9 +14,11 @@ namespace luaspy {
 
 struct LuaProcess {
   pid_t pid = 0;
-  uid_t uid = 0;              // effective
-  std::string user;           // its name, or the number
-  std::string name, command;  // unchanged, so possibly not printable
+  uid_t uid = 0;                    // effective
+  std::string user;                 // its name, or the number
+  std::string name, command;        // unchanged, so possibly not printable
+  std::string executable, program;  // the path of its file (executable_of()), and by which it was started
+                                    // (program_of())
   std::vector<LuaImage> images;
   bool is_32bit = false;
   int threads = 0;

@@ -34,7 +34,8 @@ std::string files(const LuaProcess& process) {
   for (const LuaImage& image : process.images) {
     if (std::ranges::find(seen, image.start) != seen.end()) continue;
     seen.push_back(image.start);
-    text += (text.empty() ? "" : ", ") + printable(base_name(image.path), 40);
+    text += (text.empty() ? "" : ", ") +
+            displayable(base_name(image.path == process.executable ? process.program : image.path), Charset::utf8, 40);
   }
   return text;
 }

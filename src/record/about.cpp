@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "attach/program_name.h"
 #include "base/version.h"
 
 namespace luaspy {
@@ -22,7 +23,7 @@ About about_recording(Family& family, Mode mode, double rate, double max_stopped
 
 void tell_program(Family& family, About& about) {
   const Process& process = family.target().target().process();
-  const std::string command = process.command(), executable = process.executable();
+  const std::string command = process.command(), executable = program_of(process.pid());
   if (!executable.starts_with('/')) return;
   about.command = command;
   about.executable = executable;

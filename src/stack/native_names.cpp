@@ -41,7 +41,7 @@ Frame native_name(const Modules& modules, const NativeFrame& frame) {
     result.name = modules.executes(frame.lookup) ? "[code without a file]" : "[unknown code]";
     return result;
   }
-  result.file = printable(module->file_name());
+  result.file = printable(module->name());
   const std::optional<Symbol> symbol = module->symbol(frame.lookup);
   // .dynsym alone has few symbols: a symbol that starts before the function belongs to another one.
   if (symbol && (frame.function == 0 || symbol->start >= frame.function || frame.lookup < frame.function))

@@ -34,6 +34,7 @@ void TargetMap::take(AddressSpace space) {
 bool TargetMap::find_luas() {
   looks_to_skip_ = looks_in_vain_ = 0;
   modules_.update(space_);
+  if (auto program = mapped_.program()) modules_.call(std::move(program->path), std::move(program->name));
   unwinder_.forget();
   return detector_.update(space_, modules_.memory(), &known_.images,
                           [&](const Mapping& mapping) { return mapped_.file_version(mapping); });

@@ -28,7 +28,8 @@ void Module::unmap_file() {
   mapped_ = nullptr, file_ = -1, bytes_ = {};
 }
 
-std::string_view Module::file_name() const {
+std::string_view Module::name() const {
+  if (!called_.empty()) return called_;
   const std::string_view path = path_;
   return path.substr(path.rfind('/') + 1);
 }
@@ -226,7 +227,9 @@ const Module* Modules::find(Address address) const {
   if (address >= entry->end) return nullptr;
   if (!entry->loaded) {
     entry->loaded = true;
-    entry->module = Module::load(entry->mappings, opener_, memory_, known_symbols_);
+    std::unique_ptr<Module> module = Module::load(entry->mappings, opener_, memory_, known_symbols_);
+    if (module != nullptr && module->path() == program_) module->called_ = called_;
+    entry->module = std::move(module);
   }
   return entry->module.get();
 }

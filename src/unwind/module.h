@@ -21,7 +21,7 @@ class Module {
   ~Module();
 
   const std::string& path() const { return path_; }
-  std::string_view file_name() const;  // without directories
+  std::string_view name() const;  // what to call it: its file's name, without directories, or the program's
   Address bias() const { return bias_; }
   bool executes(Address address) const;
   // Its bytes are those of the mapped file, not a copy of the target's memory.
@@ -65,6 +65,7 @@ class Module {
                                       KnownSymbols* known = nullptr);
 
  private:
+  friend class Modules;
   struct Segment {
     Address start, end;    // in the target, limited to the bytes that the file has
     std::uint64_t offset;  // of start in bytes_
@@ -79,6 +80,7 @@ class Module {
   void add_segment(Address start, std::uint64_t size, std::uint64_t offset, std::uint64_t file_offset, bool executable);
 
   std::string path_;
+  std::string called_;  // "": as its file
   Address bias_ = 0;
   std::vector<Segment> segments_;  // PT_LOAD, ascending
   Address entry_ = 0;
@@ -110,6 +112,8 @@ class Modules {
   void update(const AddressSpace& space);
   const Module* find(Address address) const;
   const Memory& memory() const { return memory_; }
+  // What the program is called by whose file has this path (Mapped::program()). Call it before find().
+  void call(std::string path, std::string name) { program_ = std::move(path), called_ = std::move(name); }
   // Whether there was code at this address at the last update.
   bool executes(Address address) const;
   // Whether there was none: data, or nothing that an address can be of.
@@ -125,6 +129,7 @@ class Modules {
   const Memory& memory_;
   Module::Opener opener_;
   KnownSymbols* known_symbols_;
+  std::string program_, called_;
   mutable std::vector<Entry> entries_;  // ascending by start
   AddressSpace space_;
 };

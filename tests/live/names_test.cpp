@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <sstream>
 
+#include "attach/program_name.h"
 #include "attach/source_files.h"
+#include "base/text.h"
 #include "named_stacks.h"
 #include "support/harness.h"
 
@@ -110,6 +113,14 @@ struct Program {
   Folder folder;
   std::string script;
 };
+
+std::string line_with(const std::string& text, const std::string& words) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(words) != std::string::npos) return line;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -235,6 +246,41 @@ TEST_CASE("what ipairs returns has its name, and pairs' `next` never has", "[nam
     const NamedStacks recorded = record_names(running, folder, 200);
     INFO(fmt::format("{}", fmt::join(recorded.frames(), "\n")));
     CHECK(recorded.frames_at("ipairs iterator") == std::set<std::string>{});
+  }
+}
+
+// Debian's redis-server is a link to redis-check-rdb.
+TEST_CASE("a program has the name that it was started by", "[names]") {
+  const Folder folder;
+  const std::string file = folder.path("its-file"), link = folder.path("its-name");
+  std::filesystem::copy_file(lua({}).front(), file);
+  std::filesystem::create_symlink("its-file", link);
+  const std::string script = folder.write("work.lua",
+                                          with_work("io.write('READY\\n') io.flush() while true do WORK end"));
+  const std::string executable = folder.write("script", "#!" + file + "\n" + read_file(script), 0755);
+  struct Row {
+    Words command;
+    std::string path;
+  };
+  for (const Row& row :
+       std::vector<Row>{{{link, script}, link},
+                        {{file, script}, file},
+                        {{"/bin/sh", "-c", "cd \"$1\" && exec ./its-name work.lua", "sh", folder.path()},
+                         folder.path() + "/./its-name"},
+                        {{executable}, file}}) {  // a script's interpreter has its own name
+    Running running(row.command);
+    running.read_until("READY");
+    CHECK(program_of(running.pid()) == row.path);
+    const std::string name = base_name(row.path), other = name == "its-name" ? "its-file" : "its-name";
+    const Finished folded = luaspy(
+        {"record", "--pid", std::to_string(running.pid()), "-d", "0.3", "--mode", "all", "-f", "folded", "-o", "-"});
+    INFO(folded.out);
+    CHECK(folded.out.find(name) != std::string::npos);
+    CHECK(folded.out.find(other) == std::string::npos);
+    const Finished listed = luaspy({"ps"});
+    const std::string line = line_with(listed.out, std::to_string(running.pid()) + " ");
+    CHECK(line.find(" " + name + " ") != std::string::npos);
+    CHECK(line.find(" " + other + " ") == std::string::npos);
   }
 }
 
