@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <span>
 #include <utility>
 
 #include "attach/halt.h"
+#include "attach/program_name.h"
 #include "attach/refusal.h"
 #include "base/paint.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "output/output_file.h"
 #include "output/summary.h"
 #include "record/about.h"
@@ -134,6 +137,18 @@ void print_end(const Profile& profile, Mode mode, const OutputFile& output, bool
   if (written && !output.to_stdout()) say("  written: {}\n  next: {}\n", output.path(), output.next_step());
 }
 
+// What goes on after the target's end, and how to record it; "" if nothing does.
+std::string survivors_text(const Family& family) {
+  constexpr std::size_t most = 5, most_command = 80;
+  const std::vector<pid_t> pids = family.survivors();
+  std::string text;
+  for (const pid_t pid : std::span(pids).first(std::min(most, pids.size())))
+    text += fmt::format("  process {} ({}), which it has started, lives on: luaspy record --pid {}\n", pid,
+                        printable(command_of(pid), most_command), pid);
+  if (pids.size() > most) text += fmt::format("  {} more that it has started live on\n", pids.size() - most);
+  return text;
+}
+
 // Why there is nothing to show; no text: there is something.
 Error why_nothing(const RecordOptions& options, Family& family, const Profile& profile, const LoopCounts& counts) {
   const bool launched = family.target().launched();
@@ -185,7 +200,7 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   }
   Process& process = family.target().target().process();
   if (!output) {
-    if (const Result<void> file = open_output(process.executable(), process.pid()); !file) return file.error();
+    if (const Result<void> file = open_output(program_of(process.pid()), process.pid()); !file) return file.error();
   }
   system::hold_end_at_once(output->is_file());  // a pipe's reader may block for ever
   system::watch_signals();
@@ -205,6 +220,7 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   if (ran && (shows || refused || !counts.target_ended || counts.duration_ns >= soon_ns))
     print_end(recorder.profile(), options.shape.mode, *output, counts.target_ended, shows && written.has_value(),
               shows && alongside != nullptr ? alongside->text(recorder) : std::string());
+  if (counts.target_ended) say("{}", survivors_text(family));
   if (!shows) output->discard();
   system::hold_end_at_once(false);
   const int status = family.wait_for_exit();

@@ -4,6 +4,8 @@
 #include <array>
 #include <iterator>
 
+#include "attach/refusal.h"
+
 namespace luaspy {
 namespace {
 
@@ -13,12 +15,10 @@ using namespace std::chrono_literals;
 constexpr Clock::duration shortest_pause = 100ms, longest_pause = 5s;
 // A program maps its libraries within some 100 µs of its exec, and a forked one may exec at once.
 constexpr Clock::duration after_birth = 250us;
+constexpr Clock::duration to_load_lua = 300ms;  // a program that has none by then is not waited for
 constexpr std::size_t most_processes = 4096;
 
-bool has_readable(Session& session) {
-  return std::ranges::any_of(session.sampler().reader().images(),
-                             [](const LuaImage& image) { return !image.rows.empty(); });
-}
+bool has_readable(Session& session) { return session.has_readable_lua(); }
 
 std::vector<pid_t> threads_of(pid_t pid) {
   Result<Process> process = Process::open(pid);
@@ -96,7 +96,8 @@ Session* Family::session_of(pid_t pid) {
 void Family::add_candidate(pid_t pid, Clock::duration pause) {
   if (!subprocesses_ || session_of(pid) != nullptr) return;
   if (candidates_.size() >= most_processes && !candidates_.contains(pid)) return;
-  candidates_[pid] = {{}, Clock::now() + pause, std::max<Clock::duration>(pause, after_birth)};
+  const Clock::time_point now = Clock::now();
+  candidates_[pid] = {{}, now + pause, now, std::max<Clock::duration>(pause, after_birth)};
 }
 
 void Family::take(const Birth& birth) {
@@ -108,13 +109,14 @@ void Family::take(const Birth& birth) {
     case Birth::Kind::thread_end:
       if (session != nullptr) session->target().process().remove_thread(birth.tid);
       if (subprocesses_) may_be_gone_.insert(birth.pid);  // update() asks
-      if (birth.tid == birth.pid) candidates_.erase(birth.pid);
+      if (birth.tid == birth.pid) candidates_.erase(birth.pid), unfollowed_.erase(birth.pid);
       break;
     case Birth::Kind::cpu_time:
       if (subprocesses_ || session != nullptr) cpu_.add_ended(birth.pid, birth.ns);
       break;
     case Birth::Kind::process:
       if (subprocesses_) cpu_.born(birth.pid);
+      else if (unfollowed_.size() < most_processes) unfollowed_.insert(birth.pid);
       // It has its parent's program until it execs another one.
       add_candidate(birth.pid, session_of(birth.parent) != nullptr ? Clock::duration() : after_birth);
       break;
@@ -233,7 +235,18 @@ bool Family::ended() {
   if (!subprocesses_) return is_gone(*target_);
   find_at_ = {};
   update();
-  return sessions_.empty();
+  if (!sessions_.empty()) return false;
+  std::erase_if(candidates_, [](const auto& candidate) { return is_ending(candidate.first); });
+  const Clock::time_point now = Clock::now();
+  return std::ranges::none_of(candidates_,
+                              [&](const auto& candidate) { return now - candidate.second.since < to_load_lua; });
+}
+
+std::vector<pid_t> Family::survivors() const {
+  std::set<pid_t> all = unfollowed_;
+  for (const auto& [pid, candidate] : candidates_) all.insert(pid);
+  std::erase_if(all, is_ending);
+  return {all.begin(), all.end()};
 }
 
 std::vector<std::string> Family::rows() const {
@@ -247,10 +260,6 @@ bool Family::has_lua() const {
   return had_lua_ || std::ranges::any_of(sessions_, [](const auto& session) { return has_readable(*session); });
 }
 
-Result<void> Family::check_lua() {
-  Result<void> own = target_->check_lua();
-  if (own || sessions_.size() == 1) return own;
-  return {};
-}
+Result<void> Family::check_lua() { return sessions_.size() == 1 ? target_->await_lua() : Result<void>(); }
 
 }  // namespace luaspy

@@ -23,7 +23,8 @@ class Family {
   static Result<Family> open(const TargetOptions& options, const SamplerOptions& sampler, bool subprocesses,
                              const Session::BeforeStart& before_start = {});
 
-  // The target first, as long as it lives; then its descendants. Never empty before ended().
+  // The target first, as long as it lives; then its descendants. Empty before ended() only while a descendant that
+  // was born, or has executed a program, moments ago may still turn out to run Lua: a daemon that its parents leave.
   const std::vector<std::unique_ptr<Session>>& sessions() const { return sessions_; }
   Session& target() { return *target_; }
   bool has_subprocesses() const { return subprocesses_; }
@@ -43,6 +44,8 @@ class Family {
   void before_drop(std::function<void(Session&)> act) { before_drop_ = std::move(act); }
   // Whether the target and all descendants that run Lua have ended.
   bool ended();
+  // What the target has started, at any remove, that lives on and is not among sessions(), as far as births tell.
+  std::vector<pid_t> survivors() const;
   // Waits for the target's own exit status if luaspy has started it; otherwise 0.
   int wait_for_exit() { return target_->wait_for_exit(); }
   // The Lua versions that were seen, as in LuaReader::rows(); each once.
@@ -58,7 +61,7 @@ class Family {
   // A descendant that has shown no Lua so far: it may still load or exec one.
   struct Candidate {
     std::string executable;
-    system::Clock::time_point ask_at{};
+    system::Clock::time_point ask_at{}, since{};  // since: its birth, or its last exec, as luaspy saw it
     system::Clock::duration pause{};
   };
   using Sessions = std::vector<std::unique_ptr<Session>>;
@@ -85,6 +88,7 @@ class Family {
   CpuClock cpu_;
   std::set<pid_t> may_be_gone_;  // processes of which a thread has ended
   std::map<pid_t, Candidate> candidates_;
+  std::set<pid_t> unfollowed_;  // descendants, if they are not followed
   std::set<std::string> rows_;  // of sessions that have ended
   bool had_lua_ = false;        // one of them had
   system::Clock::time_point find_at_{};

@@ -284,6 +284,19 @@ TEST_CASE("a process without Lua", "[commands]") {
   check_both(pid_of(cat), 5, "No Lua in process [0-9]+ \\(cat\\)[\\s\\S]*/cat\\n[\\s\\S]*libc");
 }
 
+// It has no Lua for most of the time: luaspy looks again before it says so.
+TEST_CASE("a library with Lua that is loaded and unloaded all the time", "[commands]") {
+  const Folder folder;
+  Running running({compile(folder, "reload"), target("lua-5.4.7-shared").core});
+  running.read_until("READY");
+  for (int i = 0; i < 12; ++i) {
+    const Finished finished = luaspy({"dump", "--pid", pid_of(running)});
+    INFO(finished.err);
+    CHECK(finished.status == 0);
+  }
+  CHECK(running.alive());
+}
+
 TEST_CASE("a wrapper of a process with Lua", "[commands]") {
   Running shell(Words{"/bin/sh", "-c", "\"$@\" & wait", "sh"} + lua({workload("spin.lua"), "plain"}));
   shell.read_until("READY");
@@ -545,6 +558,42 @@ TEST_CASE("what a launched command starts is recorded", "[commands]") {
   INFO(finished.out << finished.err);
   CHECK(finished.status == 0);
   CHECK(finished.out.find("works (" + script + ":1)") != std::string::npos);
+}
+
+TEST_CASE("a command that makes itself a daemon is recorded to its end", "[commands]") {
+  const Folder folder;
+  const std::string program = compile(folder, "daemon", source_version("5.4"));
+  const std::string output = folder.path("profile.folded");
+  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-o", output, "--", program}));
+  luaspy.read_until("READY");
+  luaspy.send("\n");
+  CHECK(luaspy.wait() == 0);
+  std::int64_t after = 0;
+  for (const FoldedStack& stack : parse_folded(read_file(output)))
+    after += std::ranges::count(stack.frames, "after (daemon:3)") != 0 ? stack.count : 0;
+  INFO(read_file(output) << read_file(folder.path("errors")));
+  CHECK(after >= 40);  // of 60
+  CHECK(read_file(folder.path("errors")).find("lives on") == std::string::npos);
+}
+
+TEST_CASE("what is not followed and lives on is named, with how to record it", "[commands]") {
+  const Folder folder;
+  Running running({compile(folder, "daemon", source_version("5.4"))});
+  running.read_until("READY");
+  Running luaspy(with_errors(folder.path("errors"), {LUASPY_PROGRAM, "record", "-r", "1000", "-o",
+                                                     folder.path("profile.folded"), "--pid", pid_of(running)}));
+  await_recording(luaspy);
+  running.send("\n");
+  CHECK(luaspy.wait() == 0);
+  const std::string text = read_file(folder.path("errors"));
+  INFO(text);
+  std::smatch found;
+  REQUIRE(
+      std::regex_search(text, found,
+                        std::regex("  the target has ended\n[^]*  process (\\d+) \\(.*daemon\\), which it has started, "
+                                   "lives on: luaspy record --pid (\\d+)\n")));
+  CHECK(found[1] == found[2]);
+  CHECK(found[1] != pid_of(running));
 }
 
 TEST_CASE("a launched command outlives the recording", "[commands]") {
