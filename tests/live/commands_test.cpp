@@ -576,6 +576,22 @@ TEST_CASE("a command that makes itself a daemon is recorded to its end", "[comma
   CHECK(read_file(folder.path("errors")).find("lives on") == std::string::npos);
 }
 
+TEST_CASE("a command that leaves a process behind, which runs Lua only then", "[commands]") {
+  const Folder folder;
+  const std::string script = folder.write("works.lua",
+                                          "local function works() while os.clock() < 0.6 do end end works()\n", 0644);
+  std::string line;
+  for (const std::string& word : lua({script}, lua54)) line += "'" + word + "' ";
+  const Finished finished = luaspy({"record", "-f", "folded", "-o", "-", "--", "/bin/sh", "-c",
+                                    "(i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exec " + line + ") & exit 3"});
+  INFO(finished.out << finished.err);
+  CHECK(finished.status == 3);
+  std::int64_t samples = 0;
+  for (const FoldedStack& stack : parse_folded(finished.out))
+    samples += std::ranges::count(stack.frames, "works (" + script + ":1)") != 0 ? stack.count : 0;
+  CHECK(samples >= 40);  // of 60
+}
+
 TEST_CASE("what is not followed and lives on is named, with how to record it", "[commands]") {
   const Folder folder;
   Running running({compile(folder, "daemon", source_version("5.4"))});
