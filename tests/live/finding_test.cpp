@@ -99,7 +99,7 @@ TEST_CASE("fibers on stacks from malloc, of which one runs", "[finding]") {
   INFO(way.version << " " << way.fibers << " " << way.states << (way.options.empty() ? "" : way.options.front()));
   const Recorded recorded = record_all(running);
   INFO(recorded.summary << recorded.text);
-  CHECK_THAT(recorded.summary, !Contains("the native part of the stack is incomplete"));
+  CHECK_THAT(recorded.summary, !Catch::Contains("the native part of the stack is incomplete"));
   std::int64_t with_lua = 0;
   constexpr int fibers = 8;
   for (const FoldedStack& stack : recorded.stacks) {
