@@ -95,9 +95,8 @@ std::string functions_text(const StackReader& reader) {
   std::string text;
   for (const NativeCode::CoreImage& core : reader.native_code().cores()) {
     const Module* const module = reader.modules().find(core.start);
-    text += fmt::format(
-        "{} at {:#x}: ", module != nullptr ? printable(module->name()) : "an image that cannot be read",
-        core.start);
+    text += fmt::format("{} at {:#x}: ", module != nullptr ? printable(module->name()) : "an image that cannot be read",
+                        core.start);
     if (core.vm) {
       text += fmt::format(
           "LuaJIT's virtual machine is {} to {}; its C frame has {} bytes{}{}; {} sequences create or remove it; trace "

@@ -22,9 +22,9 @@ class TargetMap {
   AddressSpace look() const { return mapped_.address_space(); }
   bool has_new_code(const AddressSpace& space) const;
   void take(AddressSpace space);
-  bool find_luas();       // if there is new code. true: the set of Luas changed
+  bool find_luas();  // if there is new code. true: the set of Luas changed
   bool is_incomplete() const { return detector_.is_incomplete(); }  // find_luas() may find more at the next try
-  void find_functions();  // after find_luas()
+  void find_functions();                                            // after find_luas()
 
   // Tells it the frames of a look. If some are outside of all known mappings, is_due() says when to
   // read the mappings again.

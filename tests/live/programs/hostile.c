@@ -26,7 +26,8 @@
 
 /* Right to left, a line separator, a byte order mark. */
 #define MARKS "\\xe2\\x80\\xae\\xe2\\x80\\xa8\\xef\\xbb\\xbf"
-#define ESCAPES "a;b\\n\\x1b[31m\\x1b]0;owned\\x07\\xff\\xc2\\x9b2J" MARKS "</script><script>window.owned=1</script><!--"
+#define ESCAPES \
+  "a;b\\n\\x1b[31m\\x1b]0;owned\\x07\\xff\\xc2\\x9b2J" MARKS "</script><script>window.owned=1</script><!--"
 
 static const char* what;
 static volatile unsigned long long sink;
