@@ -62,7 +62,7 @@ bool leads_to_what_runs(pid_t pid, const std::string& path) {
 }  // namespace
 
 std::string program_of(pid_t pid) {
-  const std::string file = executable_of(pid);
+  std::string file = executable_of(pid);
   const pid_t living = living_thread(pid);
   const std::string path = started_by(living);
   if (path.empty() || base_name(path).empty() || base_name(path) == base_name(file)) return file;
