@@ -253,7 +253,9 @@ TEST_CASE("what ipairs returns has its name, and pairs' `next` never has", "[nam
 TEST_CASE("a program has the name that it was started by", "[names]") {
   const Folder folder;
   const std::string file = folder.path("its-file"), link = folder.path("its-name");
-  std::filesystem::copy_file(lua({}).front(), file);
+  std::filesystem::copy_file(target(lua54).core, file);
+  Words before = target(lua54).command;  // env, with where its libraries are
+  before.pop_back();
   std::filesystem::create_symlink("its-file", link);
   const std::string script = folder.write("work.lua",
                                           with_work("io.write('READY\\n') io.flush() while true do WORK end"));
@@ -268,7 +270,7 @@ TEST_CASE("a program has the name that it was started by", "[names]") {
                         {{"/bin/sh", "-c", "cd \"$1\" && exec ./its-name work.lua", "sh", folder.path()},
                          folder.path() + "/./its-name"},
                         {{executable}, file}}) {  // a script's interpreter has its own name
-    Running running(row.command);
+    Running running(before + row.command);
     running.read_until("READY");
     CHECK(program_of(running.pid()) == row.path);
     const std::string name = base_name(row.path), other = name == "its-name" ? "its-file" : "its-name";

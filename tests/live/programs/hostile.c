@@ -132,7 +132,7 @@ static void run(void) {
                  "co(hostile)";
   static const char chunk[] =
       "@a;b\n\x1b[31m\x1b]0;owned\x07\xff\xc2\x9b"
-      "2J</script><script>window.owned=1</script><!--.lua";
+      "2J\xe2\x80\xae\xe2\x80\xa8\xef\xbb\xbf</script><script>window.owned=1</script><!--.lua";
   lua_State* L = luaL_newstate();
   luaL_openlibs(L);
   lua_register(L, "build", build);
