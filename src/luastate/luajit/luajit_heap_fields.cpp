@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "luastate/luajit/ffi_callbacks.h"
 #include "luastate/tables.h"
 
 namespace luaspy {
@@ -89,23 +90,34 @@ class HeapFieldsSearch {
       ++fields_.metamethods;
   }
 
-  bool is_buffer(Address used, Address end, Address begin, Address L) const {
-    constexpr Address smallest = 32, flags = 7;  // LJ_MIN_SBUF; lj_buf.h, SBUF_MASK_FLAG
-    return plausible_pointer(begin) && begin <= used && used <= end && end - begin >= smallest &&
-           is_power_of_2(end - begin) && is_thread_of(memory_, layout_, L & ~flags, G_);
+  // lj_buf.c, lj_buf_shrink: what was used of it may have been more than it has now.
+  bool is_buffer(Address used, Address end, Address begin) const {
+    constexpr Address smallest = 32, largest = 0x7fffff00;  // LJ_MIN_SBUF, LJ_MAX_BUF
+    return plausible_pointer(begin) && begin <= used && used - begin <= largest && begin < end &&
+           end - begin >= smallest && end - begin <= largest && is_power_of_2(end - begin);
   }
 
-  // lj_obj.h, SBuf: the end of what is used, the end, the beginning, L.
+  // lj_obj.h, SBuf: the end of what is used, the end, the beginning, L. That is the coroutine which used it last,
+  // and may have been freed since.
   void find_buffer() {
-    for (std::size_t offset = layout_.G_gc; offset < layout_.G_cur_L; offset += 4) {
-      const bool is_wide = offset % 8 == 0 && is_buffer(at<Address>(offset), at<Address>(offset + 8),
-                                                        at<Address>(offset + 16), ref_at(offset + 24));
-      const bool is_narrow = !layout_.gc64 && is_buffer(at<std::uint32_t>(offset), at<std::uint32_t>(offset + 4),
-                                                        at<std::uint32_t>(offset + 8), at<std::uint32_t>(offset + 12));
-      if (!is_wide && !is_narrow) continue;
-      fields_.G_tmpbuf = static_cast<Offset>(offset);
-      fields_.wide_tmpbuf = is_wide;
-      return;
+    constexpr Address flags = 7;  // lj_buf.h, SBUF_MASK_FLAG
+    for (const bool is_freed : {false, true}) {
+      const auto may_be_thread = [&](Address L) {
+        return is_freed ? plausible_pointer(L & ~flags) : is_thread_of(memory_, layout_, L & ~flags, G_);
+      };
+      for (std::size_t offset = layout_.G_gc; offset < layout_.G_cur_L; offset += 4) {
+        const bool is_wide = offset % 8 == 0 &&
+                             is_buffer(at<Address>(offset), at<Address>(offset + 8), at<Address>(offset + 16)) &&
+                             may_be_thread(ref_at(offset + 24));
+        const bool is_narrow = !layout_.gc64 &&
+                               is_buffer(at<std::uint32_t>(offset), at<std::uint32_t>(offset + 4),
+                                         at<std::uint32_t>(offset + 8)) &&
+                               may_be_thread(at<std::uint32_t>(offset + 12));
+        if (!is_wide && !is_narrow) continue;
+        fields_.G_tmpbuf = static_cast<Offset>(offset);
+        fields_.wide_tmpbuf = is_wide;
+        return;
+      }
     }
   }
 
@@ -153,33 +165,7 @@ class HeapFieldsSearch {
         !plausible_pointer(load<Address>(head, cts_fields::tab)))
       return;
     fields_.ctype_state = cts;
-    find_callbacks(cts, load<Address>(head, cts_fields::tab), top);
-  }
-
-  // lj_tab.h, hashrot; lj_ctype.c, ct_hashtype
-  static std::uint32_t bucket_of(std::uint32_t info, std::uint32_t size) {
-    std::uint32_t lo = info ^ size, hi = std::rotl(size, 14);
-    lo -= hi;
-    hi = std::rotl(hi, 5) ^ lo;
-    return (hi - std::rotl(lo, 13)) % cts_fields::hash_size;
-  }
-
-  // What is before the hashes has three sizes: with and without CTState.finalizer (to 2023), with
-  // more registers for callbacks (from 2022 on). Types are in the bucket of their hash.
-  void find_callbacks(Address cts, Address types, std::uint32_t top) {
-    std::uint32_t most = 0;
-    for (const Offset cbid : {Offset{192}, Offset{232}, Offset{240}}) {
-      std::array<std::uint16_t, cts_fields::hash_size> hashes;
-      if (!memory_.read(cts + cbid + cts_fields::hash, std::as_writable_bytes(std::span(hashes)))) continue;
-      std::uint32_t right = 0;
-      for (std::uint32_t i = 0; i < hashes.size(); ++i) {
-        std::array<std::uint32_t, 2> type;
-        if (hashes[i] != 0 && hashes[i] < top &&
-            memory_.read(types + hashes[i] * ctype_size(layout_), std::as_writable_bytes(std::span(type))))
-          right += bucket_of(type[0], type[1]) == i ? 1 : 0;
-      }
-      if (right > most) fields_.cts_cbid = cbid, most = right;
-    }
+    fields_.cts_cbid = find_callbacks(memory_, layout_, cts, load<Address>(head, cts_fields::tab), top);
   }
 
   // lj_dispatch.c, lj_dispatch_init: the GG_State ends with an instruction for each fast function
