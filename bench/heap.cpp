@@ -24,7 +24,9 @@ bool is_written(const Mapping& mapping) { return mapping.readable && mapping.wri
 // The time in which the target stands still; `bytes` that could be read.
 double bare_copy(Session& session, unsigned threads, std::uint64_t& bytes) {
   constexpr std::size_t piece = 4 << 20;
-  const std::vector<AddressRange> pages = resident_pages(session.target().process(), is_written);
+  const Process& process = session.target().process();
+  const AddressSpace space = process.address_space();
+  const std::vector<AddressRange> pages = ResidentPages(process.pid(), space).find(space, is_written).ranges;
   MemoryImage image;
   require(image.add(pages).has_value(), "not enough memory");
   std::vector<std::pair<Address, std::span<std::byte>>> pieces;

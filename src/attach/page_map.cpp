@@ -8,11 +8,66 @@
 
 #include "attach/process.h"
 #include "base/resident_memory.h"
-#include "system/calls.h"
+#include "system/page_scan.h"
 
 namespace luaspy {
 
-PageMap::PageMap(pid_t pid) : file_(system::open_file(fmt::format("/proc/{}/pagemap", living_thread(pid)), O_RDONLY)) {}
+PageMap::PageMap(pid_t pid, Ask ask)
+    : file_(system::open_file(fmt::format("/proc/{}/pagemap", living_thread(pid)), O_RDONLY)) {
+  system::PageRun run;
+  std::size_t count = 0;
+  Address next = 0;
+  can_scan_ = ask == Ask::scan && file_ &&
+              !system::scan_pages(file_, {lowest_address, lowest_address + page_bytes}, {&run, 1}, count, next);
+}
+
+bool PageMap::visit_contents(const AddressRange& range, PageWork& work,
+                             const std::function<void(const AddressRange& run)>& visit_run) const {
+  if (can_scan_) return scan(range, work, visit_run);
+  if (range.size() / page_bytes > work.words || system::Clock::now() >= work.until) return range.size() == 0;
+  work.words -= range.size() / page_bytes;
+  AddressRange run;
+  const bool all = visit(range, [&](Address first, std::span<const std::uint64_t> entries) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const Address page = first + i * page_bytes;
+      if ((entries[i] & (present | swapped)) == 0) continue;
+      if (page != run.end) {
+        if (run.size() != 0) visit_run(run);
+        run.start = page;
+      }
+      run.end = page + page_bytes;
+    }
+  });
+  if (run.size() != 0) visit_run(run);
+  return all;
+}
+
+// One call looks at so many pages at most that it takes some 20 ms, if all of them exist.
+bool PageMap::scan(const AddressRange& range, const PageWork& work,
+                   const std::function<void(const AddressRange& run)>& visit_run) const {
+  constexpr Address at_once = Address{1} << 34;
+  constexpr std::size_t most_runs = 4096;
+  std::vector<system::PageRun> runs(most_runs);
+  AddressRange last;
+  for (Address at = range.start; at < range.end;) {
+    if (system::Clock::now() >= work.until) return false;
+    std::size_t count = 0;
+    Address next = 0;
+    const AddressRange part{at, std::min(range.end, at + at_once)};
+    if (system::scan_pages(file_, part, runs, count, next) || next <= at) return false;
+    for (const system::PageRun& run : std::span(runs).first(count)) {
+      if (run.start == last.end) {
+        last.end = run.end;
+        continue;
+      }
+      if (last.size() != 0) visit_run(last);
+      last = {run.start, run.end};
+    }
+    at = std::max(next, last.end);
+  }
+  if (last.size() != 0) visit_run(last);
+  return true;
+}
 
 bool PageMap::visit(const AddressRange& range,
                     const std::function<void(Address first, std::span<const std::uint64_t> entries)>& visit) const {

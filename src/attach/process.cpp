@@ -12,6 +12,7 @@
 
 #include "attach/program_name.h"
 #include "attach/refusal.h"
+#include "attach/resident_pages.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "system/calls.h"
@@ -234,6 +235,8 @@ std::string executable_of(pid_t pid) {
 AddressSpace Process::address_space() const {
   return AddressSpace::parse(system::read_file(proc(living_thread(pid_), "maps")).value_or(""));
 }
+
+AddressSpace Process::contents(const AddressSpace& space) const { return contents_of(pid_, space); }
 
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;

@@ -93,6 +93,7 @@ class Process : public Mapped {
   std::string command() const;  // its arguments, separated by spaces; its name in brackets if there are none
   std::string executable() const { return executable_of(pid_); }
   AddressSpace address_space() const override;
+  AddressSpace contents(const AddressSpace& space) const override;
 
   // The threads that exist now. A thread keeps its Thread object from call to call.
   const std::vector<std::shared_ptr<Thread>>& threads();

@@ -13,12 +13,14 @@
 namespace luaspy {
 namespace {
 
-// Pages of a mapping that are looked at one by one: of 64 GiB.
-constexpr std::uint64_t most_pages = 1 << 24;
-
 // "Rss:                  12 kB". fs/proc/task_mmu.c, __show_smap().
 void take_field(std::string_view line, ResidentMapping& mapping) {
   const std::string_view name = next_word(line);
+  if (name == "VmFlags:") {
+    for (std::string_view flag = next_word(line); !flag.empty(); flag = next_word(line))
+      mapping.not_reserved |= flag == "nr", mapping.not_dumped |= flag == "dd";
+    return;
+  }
   constexpr std::uint64_t unit = 1024, most = std::uint64_t{1} << 48;
   const auto bytes = std::min(number<std::uint64_t>(next_word(line)), most / unit) * unit;
   if (name == "Rss:") mapping.rss = std::min(bytes, mapping.mapping.end - mapping.mapping.start);
@@ -37,19 +39,19 @@ bool is_header(std::string_view line) {
 }
 
 // Where /proc/PID/pagemap is missing, or a mapping is too big, the pages are not known.
-void read_pages(const PageMap& map, ResidentMapping& mapping, std::vector<AddressRange>& pages) {
+void read_pages(const PageMap& map, PageWork& work, ResidentMapping& mapping, std::vector<AddressRange>& pages) {
   const AddressRange all{mapping.mapping.start, mapping.mapping.end};
   if (mapping.rss == 0 || mapping.rss == all.size()) {
     mapping.pages_known = true;
     if (mapping.rss != 0) pages.push_back(all);
     return;
   }
-  const std::uint64_t count = all.size() / page_bytes;
-  if (count > most_pages) return;
-  std::vector<std::uint64_t> entries;
-  entries.reserve(count);
-  const bool whole = map.visit(all, [&](Address, std::span<const std::uint64_t> some) {
-    entries.insert(entries.end(), some.begin(), some.end());
+  std::vector<PageEntry> entries;
+  bool whole = true;
+  whole &= map.visit_contents(all, work, [&](const AddressRange& run) {
+    whole &= map.visit(run, [&](Address first, std::span<const std::uint64_t> some) {
+      for (std::size_t i = 0; i < some.size(); ++i) entries.push_back({first + i * page_bytes, some[i]});
+    });
   });
   if (whole) add_pages(mapping, entries, pages);
 }
@@ -73,9 +75,11 @@ ResidentMemory parse_smaps(std::string_view text) {
   return memory;
 }
 
-void add_pages(ResidentMapping& mapping, std::span<const std::uint64_t> entries, std::vector<AddressRange>& pages) {
-  const auto is_present = [](std::uint64_t entry) { return (entry & PageMap::present) != 0; };
-  const auto is_doubtful = [](std::uint64_t entry) { return (entry & (PageMap::of_file | PageMap::exclusive)) == 0; };
+void add_pages(ResidentMapping& mapping, std::span<const PageEntry> entries, std::vector<AddressRange>& pages) {
+  const auto is_present = [](const PageEntry& entry) { return (entry.word & PageMap::present) != 0; };
+  const auto is_doubtful = [](const PageEntry& entry) {
+    return (entry.word & (PageMap::of_file | PageMap::exclusive)) == 0;
+  };
   const std::uint64_t limit = mapping.rss / page_bytes;
   const auto shown = static_cast<std::uint64_t>(std::ranges::count_if(entries, is_present));
   std::uint64_t too_many = shown - std::min(shown, limit), left = limit;
@@ -86,14 +90,14 @@ void add_pages(ResidentMapping& mapping, std::span<const std::uint64_t> entries,
       continue;
     }
     --left;
-    const Address page = mapping.mapping.start + i * page_bytes;
+    const Address page = entries[i].page;
     if (!pages.empty() && pages.back().end == page) pages.back().end += page_bytes;
     else pages.push_back({page, page + page_bytes});
   }
   mapping.pages_known = true;
 }
 
-Result<ResidentMemory> read_resident_memory(pid_t pid) {
+Result<ResidentMemory> read_resident_memory(pid_t pid, system::Clock::time_point until) {
   const pid_t living = living_thread(pid);
   const PageMap map(pid);  // first, in case that the process executes another program now
   ResidentMemory memory = parse_smaps(system::read_file(fmt::format("/proc/{}/smaps", living)).value_or(""));
@@ -106,7 +110,9 @@ Result<ResidentMemory> read_resident_memory(pid_t pid) {
                    "(CONFIG_PROC_PAGE_MONITOR)."};
     return Error{Cause::target_ended, fmt::format("Process {} ended while luaspy read its mappings.", pid)};
   }
-  for (ResidentMapping& mapping : memory.mappings) read_pages(map, mapping, memory.pages);
+  PageWork work;
+  work.until = until;
+  for (ResidentMapping& mapping : memory.mappings) read_pages(map, work, mapping, memory.pages);
   sort_and_join(memory.pages);
   return memory;
 }

@@ -6,6 +6,7 @@
 
 #include "base/resident_memory.h"
 #include "base/result.h"
+#include "system/calls.h"
 
 namespace luaspy {
 
@@ -13,18 +14,25 @@ namespace luaspy {
 // that overlap an earlier one. No pages are known then.
 ResidentMemory parse_smaps(std::string_view text);
 
-// Adds the resident pages of a mapping to ResidentMemory::pages. `entries`: of all its pages
-// (page_map.h).
+struct PageEntry {
+  Address page = 0;
+  std::uint64_t word = 0;  // page_map.h
+};
+
+// Adds the resident pages of a mapping to ResidentMemory::pages. `entries`: of all its pages that are in
+// memory or in swap space, ascending.
 //
 // smaps does not count the page of zeros that is mapped where a process has only read; pagemap
 // shows it as present, and as neither exclusive nor of a file. A page shared with another process
 // after fork(2) looks the same. If there are more pages than smaps counts, so many of these are
 // left out, the lowest first.
-void add_pages(ResidentMapping& mapping, std::span<const std::uint64_t> entries, std::vector<AddressRange>& pages);
+void add_pages(ResidentMapping& mapping, std::span<const PageEntry> entries, std::vector<AddressRange>& pages);
 
 // Takes some ms for each GB: the kernel looks at every page. What changes meanwhile may make the
-// pages fewer than smaps says, never more. Errors: the process has ended, luaspy may not look at
+// pages fewer than smaps says, never more. After `until`, no more pages are asked for: of the mappings
+// left, only how many they are is known. Errors: the process has ended, luaspy may not look at
 // it, or the kernel has no smaps (CONFIG_PROC_PAGE_MONITOR).
-Result<ResidentMemory> read_resident_memory(pid_t pid);
+Result<ResidentMemory> read_resident_memory(pid_t pid,
+                                            system::Clock::time_point until = system::Clock::time_point::max());
 
 }  // namespace luaspy

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace luaspy {
 namespace {
@@ -60,6 +61,21 @@ AddressSpace AddressSpace::parse(std::string_view text) {
   return AddressSpace(std::move(mappings));
 }
 
+// Names that are not paths of files: anonymous shared memory is "/dev/zero", System V's "/SYSV00000000",
+// memfd_create(2)'s "/memfd:NAME". The kernel and its drivers have others: "anon_inode:[perf_event]",
+// "/[aio]", "/dmabuf:", "/i915", all of one part and mostly deleted. Devices are in /dev.
+bool Mapping::is_shared_data() const {
+  if (!shared || inode == 0) return false;
+  if (path.starts_with("[anon_shmem:")) return true;  // named by prctl(2)
+  if (!path.starts_with('/')) return false;
+  const auto is_one_of = [this](std::initializer_list<std::string_view> names) {
+    return std::ranges::any_of(names, [this](std::string_view name) { return path.starts_with(name); });
+  };
+  if (path.starts_with("/dev/")) return is_one_of({"/dev/shm/", "/dev/zero", "/dev/hugepages/"});
+  if (path.find('/', 1) != path.npos || is_one_of({"/memfd:", "/SYSV", "/anon_hugepage"})) return true;
+  return !deleted && path.find_first_of(":[") == path.npos;  // a file in the root
+}
+
 const Mapping* AddressSpace::find(Address address) const {
   const auto after = std::ranges::upper_bound(mappings_, address, {}, &Mapping::start);
   if (after == mappings_.begin()) return nullptr;
@@ -75,6 +91,13 @@ bool AddressSpace::is_writable(const AddressRange& range) const {
     from = mapping->end;
   }
   return true;
+}
+
+std::vector<Mapping> AddressSpace::searched() const {
+  std::vector<Mapping> searched;
+  std::ranges::copy_if(mappings_, std::back_inserter(searched), &Mapping::may_hold_objects);
+  std::ranges::stable_partition(searched, [](const Mapping& mapping) { return !mapping.shared; });
+  return searched;
 }
 
 }  // namespace luaspy

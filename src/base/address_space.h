@@ -23,6 +23,13 @@ struct Mapping {
   // Private, of no file, and not one that the kernel has given a purpose ([heap], [stack], [vdso]).
   // It has a name if the program gave it one (prctl(2), PR_SET_VMA_ANON_NAME).
   bool is_anonymous() const { return inode == 0 && !shared && (path.empty() || path.starts_with("[anon:")); }
+  // May a lua_State and objects of Lua be in it? In memory that the process has written itself. Constants of
+  // the program are left out: a table that refers to one there has no hash part (ltable.c, dummynode). Shared
+  // memory counts, of files and of none: an allocator may take it (memfd_create(2), /dev/shm). Memory of
+  // devices does not: reading it may change the device.
+  bool may_hold_objects() const { return readable && writable && (!shared || is_shared_data()); }
+  // Shared, and of a file or of shared memory: not of a device, of a driver, or of the kernel's.
+  bool is_shared_data() const;
 };
 
 class AddressSpace {
@@ -37,6 +44,9 @@ class AddressSpace {
   // Can all of it be read and written? False for an empty range.
   bool is_writable(const AddressRange& range) const;
   const std::vector<Mapping>& mappings() const { return mappings_; }
+  // Those that may hold objects of Lua, in the order in which a search that ends somewhere goes: private
+  // ones first, as there may be much shared memory, and few Luas are in it.
+  std::vector<Mapping> searched() const;
 
  private:
   std::vector<Mapping> mappings_;  // ascending, disjoint

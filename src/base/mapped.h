@@ -14,6 +14,9 @@ class Mapped {
  public:
   virtual ~Mapped() = default;
   virtual AddressSpace address_space() const = 0;
+  // The parts of `space`, an address_space() of it, that may hold objects of Lua and have contents: no page that
+  // the process has never written.
+  virtual AddressSpace contents(const AddressSpace& space) const { return space; }
   // The file behind a mapping, opened for reading; empty if it is not available, or has been
   // replaced by another one.
   virtual FileDescriptor open_mapped(const Mapping& mapping) const = 0;

@@ -18,6 +18,7 @@ struct ResidentMapping {
   std::uint64_t swap = 0;       // moved to swap
   std::uint64_t anonymous = 0;  // of rss: not pages of a file
   std::uint64_t shared_clean = 0, shared_dirty = 0, private_clean = 0, private_dirty = 0;
+  bool not_reserved = false, not_dumped = false;  // MAP_NORESERVE; MADV_DONTDUMP
   // Which of its pages are resident is in ResidentMemory::pages. False: only how many.
   bool pages_known = false;
 };

@@ -255,13 +255,17 @@ void add_heap(CLI::App& app, HeapOptions& options) {
       ->needs(every);
   CLI::Option* const rss = heap.add_flag("--rss", options.rss, "Also where the resident memory of the process is")
                                ->option_text(" ");
+  CLI::Option* const max_still = heap.add_option("--max-still", options.max_still,
+                                                 "Let the process run again after so many milliseconds (1000)")
+                                     ->check(number(1, 3'600'000))
+                                     ->option_text("MS");
   for (CLI::Option* const other : {files, core, every, diff}) rss->excludes(other);  // only of a process, once
   heap.add_flag("--json", options.json, "Print JSON");
   heap.add_option("--lines", options.lines, "Rows of each table (10)")
       ->check(whole_number(1, 100000))
       ->option_text("N");
   subprocesses->excludes(output);  // it is of one process
-  for (CLI::Option* const live : {pid, name, every, subprocesses}) {
+  for (CLI::Option* const live : {pid, name, every, subprocesses, max_still}) {
     core->excludes(live);
     files->excludes(live);
   }

@@ -359,7 +359,7 @@ std::string lua_text(Session& session, const ThreadLooks& looks) {
   text += heading(fmt::format("Rows tried on {} words of the threads' stacks (*: suggested by the files)",
                               looks.words.size())) +
           trials_text(on_stacks, chosen);
-  const std::uint64_t searched = try_memory(memory, reader.space(), most_tried_bytes, in_memory);
+  const std::uint64_t searched = try_memory(memory, reader.contents(), most_tried_bytes, in_memory);
   return text +
          heading(fmt::format("Rows tried on what looks like a main thread in {} KiB of memory", searched / 1024)) +
          trials_text(in_memory, chosen);

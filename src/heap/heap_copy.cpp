@@ -17,6 +17,7 @@ void HeapCopy::know(const AddressSpace& space) {
 
 void HeapCopy::learn(bool forget_pages) {
   mode_ = Mode::learning;
+  is_late_ = false;
   missing_ = 0;
   for (Piece& piece : pieces_) {
     piece.valid = 0;
@@ -42,6 +43,8 @@ void HeapCopy::copy(std::size_t most_filled) {
   std::array<std::pair<Piece*, std::uint16_t>, most> pages;
   std::size_t count = 0;
   const auto flush = [&] {
+    if (std::chrono::steady_clock::now() >= end_) is_late_ = true;
+    if (is_late_) return void(count = 0);
     live_.read_batch(std::span(requests).first(count));
     for (std::size_t i = 0; i < count; ++i) {
       if (!requests[i].done) continue;
@@ -69,7 +72,14 @@ void HeapCopy::copy(std::size_t most_filled) {
   flush();
 }
 
+bool HeapCopy::has_time() const {
+  constexpr unsigned some = 256;  // reads, which take less than 0.1 ms together, or a few ms if each fetches a page
+  if (mode_ == Mode::filling && !is_late_ && ++reads_ % some == 0) is_late_ = std::chrono::steady_clock::now() >= end_;
+  return !is_late_;
+}
+
 bool HeapCopy::read(Address address, std::span<std::byte> into) const {
+  if (!has_time()) return false;
   while (!into.empty()) {
     const Address start = address - address % piece_size;
     const std::size_t offset = address - start;

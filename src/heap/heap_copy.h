@@ -8,6 +8,7 @@
 //   filling:  until the stop ends, a read may fetch a few more pages
 //   seal():   from now on, a read finds only what was read before
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -36,6 +37,9 @@ class HeapCopy : public Memory {
   // `most_filled`: pages that may be fetched after it.
   void copy(std::size_t most_filled = 512);
   void seal() { mode_ = Mode::sealed; }
+  // The stop has to end then: copy() ends, and so do reads, which fail from then on until the next learn().
+  void end_at(std::chrono::steady_clock::time_point time) { end_ = time; }
+  bool is_late() const { return is_late_; }  // it had to end before all was read
 
   bool read(Address address, std::span<std::byte> into) const override;
 
@@ -66,6 +70,7 @@ class HeapCopy : public Memory {
   void fetch(Piece& piece, unsigned page) const;
   void fetch_page(Piece& piece, unsigned page) const;
   bool is_mapped(Address page) const;
+  bool has_time() const;
 
   const Memory& live_;
   std::size_t most_bytes_;
@@ -79,6 +84,9 @@ class HeapCopy : public Memory {
   mutable std::int64_t missing_ = 0;
   mutable std::size_t copied_bytes_ = 0;
   mutable std::size_t pages_to_fill_ = 0;  // pages that may still be fetched
+  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::time_point::max();
+  mutable bool is_late_ = false;
+  mutable unsigned reads_ = 0;  // since it was asked for the time
 };
 
 }  // namespace luaspy

@@ -27,6 +27,8 @@ struct HeapSnapshot {
   bool of_one_instant = true;       // false: a thread ran while memory was copied
   std::shared_ptr<MemoryImage> memory;
   std::uint64_t bytes = 0;  // of memory
+  // Of mappings that were left out, as the kernel does not say which pages they have: before Linux 6.7.
+  std::uint64_t unknown_bytes = 0;
   std::vector<State> states;
   // Of C functions. Asks the process, or the core file, until it is closed.
   std::shared_ptr<CodeNames> code = std::make_shared<CodeNames>();

@@ -51,7 +51,7 @@ Result<void> MemoryImage::add(std::span<const AddressRange> ranges, Pages pages)
   return {};
 }
 
-void MemoryImage::copy(const Memory& live, unsigned threads) {
+std::size_t MemoryImage::copy(const Memory& live, unsigned threads, Time until) {
   constexpr std::size_t piece = 4 << 20;
   struct Piece {
     Address start = 0;
@@ -63,9 +63,10 @@ void MemoryImage::copy(const Memory& live, unsigned threads) {
     for (std::size_t at = 0; at < part.size; at += piece)
       pieces.push_back({part.start + at, {part.bytes + at, std::min(piece, part.size - at)}, {}});
   }
-  std::atomic<std::size_t> next = 0;
+  std::atomic<std::size_t> next = 0, bytes_done = 0;
   const auto work = [&] {
     for (std::size_t i; (i = next++) < pieces.size();) {
+      if (std::chrono::steady_clock::now() >= until) return;
       Piece& each = pieces[i];
       for (std::size_t done = 0; done < each.bytes.size();) {
         done += live.read_some(each.start + done, each.bytes.subspan(done));
@@ -75,6 +76,7 @@ void MemoryImage::copy(const Memory& live, unsigned threads) {
         else each.gaps.push_back({each.start + from, each.start + to});
         done = to;
       }
+      bytes_done += each.bytes.size();
     }
   };
   std::vector<std::jthread> helpers;
@@ -99,6 +101,7 @@ void MemoryImage::copy(const Memory& live, unsigned threads) {
   }
   parts_ = std::move(readable);
   last_ = 0;
+  return bytes_done;
 }
 
 const MemoryImage::Part* MemoryImage::find(Address address) const {

@@ -3,6 +3,7 @@
 // memory of luaspy.
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -27,9 +28,11 @@ class MemoryImage : public Memory {
   Result<void> add(std::span<const AddressRange> ranges, Pages pages = Pages::at_once);
 
   // Reads all of it again from `live`, with `threads` threads. Pages that cannot be read become
-  // unreadable here.
-  void copy(const Memory& live, unsigned threads);
-  void copy(const Memory& live) { copy(live, processors()); }
+  // unreadable here. It ends at `until`: then it returns how many bytes it had read, which are less than
+  // bytes(), and the image is good for nothing.
+  using Time = std::chrono::steady_clock::time_point;
+  std::size_t copy(const Memory& live, unsigned threads, Time until = Time::max());
+  std::size_t copy(const Memory& live, Time until = Time::max()) { return copy(live, processors(), until); }
 
   // Keeps it in less memory from now on (packed_pages.h): mostly in less than half. Reads in order of
   // addresses take as long as before, others ten times as long.

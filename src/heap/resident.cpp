@@ -54,8 +54,9 @@ class Explaining {
     for (const Pool& pool : pools_) {
       part(pool.kind) += pool.left;
       if (pool.missing != 0)
-        note(fmt::format("{} of Lua objects are not resident in {}: they are in swap, or were never written.",
-                         in_mib(pool.missing), pool.name));
+        note(fmt::format(
+            "{} of Lua objects are not resident in {}: they are in other memory, in swap, or were never written.",
+            in_mib(pool.missing), pool.name));
     }
     return std::move(report_);
   }
@@ -139,7 +140,11 @@ class Explaining {
       const bool is_bss = mapping.is_anonymous() && before != nullptr && before->end == mapping.start &&
                           before->inode != 0 && before->writable && !before->shared;
       const bool is_file = mapping.inode != 0 || is_bss;
-      if (is_shared_memory(mapping)) part(ResidentKind::shared) += left;
+      if (mapping.shared && mapping.may_hold_objects()) {
+        Pool& own = pool(is_shared_memory(mapping) ? ResidentKind::shared : ResidentKind::files);
+        own.left += left;
+        own.ranges.push_back(range);
+      } else if (is_shared_memory(mapping)) part(ResidentKind::shared) += left;
       else if (is_file) part(ResidentKind::files) += left;
       else pool(ResidentKind::rest).left += left;
       if (is_file && !mapping.shared) report_.files_written += std::min(left, one.anonymous);
@@ -172,8 +177,11 @@ class Explaining {
   const ResidentMemory& resident_;
   ResidentReport report_;
   Ranges taken_;  // by owners; ascending and disjoint
-  std::array<Pool, 4> pools_{Pool{ResidentKind::luajit_rest, "LuaJIT's allocator"},
-                             Pool{ResidentKind::c_in_use, "the C heap"}, Pool{ResidentKind::c_unknown, "the C heap"},
+  std::array<Pool, 6> pools_{Pool{ResidentKind::luajit_rest, "LuaJIT's allocator"},
+                             Pool{ResidentKind::c_in_use, "the C heap"},
+                             Pool{ResidentKind::c_unknown, "the C heap"},
+                             Pool{ResidentKind::shared, "shared memory"},
+                             Pool{ResidentKind::files, "mapped files"},
                              Pool{ResidentKind::rest, "the memory that is no C heap"}};
 };
 

@@ -82,6 +82,11 @@ Result<Family> open_family(const HeapOptions& options) {
   return family;
 }
 
+SnapshotOptions snapshot_options(const HeapOptions& options, bool with_resident) {
+  const std::chrono::duration<double, std::milli> max_still(options.max_still);
+  return {with_resident, std::chrono::duration_cast<std::chrono::nanoseconds>(max_still), "--max-still"};
+}
+
 Result<HeapSnapshot> snapshot_of_file(const HeapOptions& options) {
   if (!options.files.empty()) return read_heap_file(options.files.front());
   Result<std::unique_ptr<CoreFile>> core = CoreFile::open({options.core, options.executable, options.root});
@@ -91,12 +96,12 @@ Result<HeapSnapshot> snapshot_of_file(const HeapOptions& options) {
 
 // One process after the other, so that the memory of one is needed at a time. Says which process could
 // not be looked at; an Error if none could.
-Result<void> visit_snapshots(Family& family, bool with_resident,
+Result<void> visit_snapshots(Family& family, const SnapshotOptions& options,
                              const std::function<Result<void>(HeapSnapshot)>& visit) {
   std::vector<Error> left_out;
   bool any = false;
   for (const auto& session : family.sessions()) {
-    Result<HeapSnapshot> snapshot = take_snapshot(*session, with_resident);
+    Result<HeapSnapshot> snapshot = take_snapshot(*session, options);
     if (!snapshot) {
       left_out.push_back(snapshot.error());
       continue;
@@ -210,19 +215,20 @@ Result<int> watch(const HeapOptions& options, std::optional<HeapOutput>& output,
     const auto due = system::Clock::now() +
                      std::chrono::duration_cast<system::Clock::duration>(std::chrono::duration<double>(options.every));
     family->update();
-    const Result<void> visited = visit_snapshots(*family, false, [&](HeapSnapshot snapshot) -> Result<void> {
-      auto now = std::make_unique<Analysed>(analyse(std::move(snapshot), false));
-      std::unique_ptr<Analysed>& first = firsts[now->snapshot.pid];
-      if (first == nullptr) {
-        first = std::move(now);
-        return {};
-      }
-      std::string text = std::exchange(is_first_text, false) || options.json ? "" : "\n";
-      if (options.subprocesses && !options.json) text += process_text(now->snapshot);
-      text += compare(*first, *now, options, paint);
-      if (output) last = std::move(now);  // else it is not needed any more
-      return output && output->to_stdout() ? Result<void>() : print_text(text);
-    });
+    const Result<void> visited = visit_snapshots(
+        *family, snapshot_options(options, false), [&](HeapSnapshot snapshot) -> Result<void> {
+          auto now = std::make_unique<Analysed>(analyse(std::move(snapshot), false));
+          std::unique_ptr<Analysed>& first = firsts[now->snapshot.pid];
+          if (first == nullptr) {
+            first = std::move(now);
+            return {};
+          }
+          std::string text = std::exchange(is_first_text, false) || options.json ? "" : "\n";
+          if (options.subprocesses && !options.json) text += process_text(now->snapshot);
+          text += compare(*first, *now, options, paint);
+          if (output) last = std::move(now);  // else it is not needed any more
+          return output && output->to_stdout() ? Result<void>() : print_text(text);
+        });
     if (!visited) {
       ended = visited.error();
       break;
@@ -285,7 +291,7 @@ Result<int> heap(const HeapOptions& options) {
     }
     Result<Family> family = open_family(options);
     if (!family) return family.error();
-    return visit_snapshots(*family, options.rss, tell);
+    return visit_snapshots(*family, snapshot_options(options, options.rss), tell);
   };
   if (const Result<void> told = tell_all(); !told) {
     if (output) output->discard();

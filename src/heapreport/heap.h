@@ -23,6 +23,7 @@ struct HeapOptions {
   std::string output;  // a file to write beside the report; "": none
   std::string format;  // of it (heap_output.h); "": as its name ends
   HeapQuestions questions;
+  double max_still = 1000;  // ms that a process may stand still
   bool json = false;
   bool rss = false;  // where the process's resident memory is, too
   int lines = 10;    // of each table

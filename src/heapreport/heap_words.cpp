@@ -62,7 +62,15 @@ std::string standstill_text(const HeapSnapshot& snapshot) {
 }
 
 std::string doubt_text(const HeapSnapshot& snapshot) {
-  return snapshot.of_one_instant ? "" : "A thread ran while its memory was copied: parts of this may be wrong.";
+  if (!snapshot.of_one_instant) return "A thread ran while its memory was copied: parts of this may be wrong.";
+  return unknown_memory_text(snapshot.unknown_bytes);
+}
+
+std::string unknown_memory_text(std::uint64_t bytes) {
+  if (bytes == 0) return "";
+  return fmt::format(
+      "{} of addresses were not searched: a kernel before Linux 6.7 does not say at once which pages they have.",
+      size_text(bytes));
 }
 
 std::string doubt_text(const HeapAnalysis& analysis) {

@@ -30,6 +30,8 @@ std::string counter_text(const HeapAnalysis& analysis);
 std::string standstill_text(const HeapSnapshot& snapshot);
 // What may be wrong: a sentence, or "".
 std::string doubt_text(const HeapSnapshot& snapshot);
+// Of HeapSnapshot::unknown_bytes; empty if that is 0.
+std::string unknown_memory_text(std::uint64_t bytes);
 std::string doubt_text(const HeapAnalysis& analysis);
 // "88 % (8.9 MiB) is held by cache: 100,000 tables {body, id, when}". `names`: of `analysis`.
 std::string suspect_text(const HeapAnalysis& analysis, ObjectNames& names, const Suspect& suspect);

@@ -46,12 +46,14 @@ struct Reach {
 void Locator::visit_main_threads(const Memory& memory, const AddressSpace& space, std::uint64_t most,
                                  const std::function<bool(const MainThread&)>& visit) const {
   constexpr std::size_t chunk = 1 << 20, page = 4096, most_gaps = 4096;
-  std::vector<std::byte> bytes(chunk);
   Reach reach, short_reach;
   for (const Lua* const row : rows_) (row->state().short_reference ? short_reach : reach).add(row->state());
   std::size_t read = 0, unreadable = 0;
-  for (const Mapping& mapping : space.mappings()) {
-    if (!mapping.writable || !mapping.readable || mapping.shared) continue;
+  const std::vector<Mapping> searched = space.searched();
+  Address largest = 0;
+  for (const Mapping& mapping : searched) largest = std::max(largest, mapping.end - mapping.start);
+  std::vector<std::byte> bytes(std::min<Address>(chunk, largest));
+  for (const Mapping& mapping : searched) {
     for (Address at = mapping.start, next; at < mapping.end && read < most; at = next) {
       auto part = std::span(bytes).first(std::min<Address>(chunk, mapping.end - at));
       const std::size_t readable = memory.read_some(at, part);

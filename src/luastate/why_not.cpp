@@ -25,8 +25,7 @@ std::uint64_t try_memory(const Memory& memory, const AddressSpace& space, std::u
   constexpr std::size_t chunk = 1 << 20;
   std::vector<std::byte> bytes(chunk);
   std::uint64_t searched = 0;
-  for (const Mapping& mapping : space.mappings()) {
-    if (!mapping.writable || !mapping.readable || mapping.shared) continue;
+  for (const Mapping& mapping : space.searched()) {
     for (Address at = mapping.start; at < mapping.end && searched < most; at += chunk) {
       const auto part = std::span(bytes).first(std::min<Address>(chunk, mapping.end - at));
       searched += part.size();

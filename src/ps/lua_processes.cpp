@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <pwd.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "attach/process.h"
 #include "attach/program_name.h"
 #include "attach/refusal.h"
+#include "attach/resident_pages.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "luastate/locate.h"
@@ -86,10 +88,19 @@ uid_t effective_user(pid_t pid) {
   return number<uid_t>(next_word(rest));
 }
 
-// Counts Lua main threads, reading memory in pieces, within bounds.
+// ns of CPU time that this thread has used.
+std::int64_t own_cpu_time() {
+  constexpr std::int64_t second = 1'000'000'000;
+  timespec time{};
+  return ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 ? time.tv_sec * second + time.tv_nsec : 0;
+}
+
+// Counts Lua main threads, reading memory in pieces, within bounds: of bytes, and of CPU time, which the
+// load of the machine does not change.
 void count_states(LuaProcess& process, const AddressSpace& space) {
   constexpr Address piece = 8 << 20, most = 256 << 20;
-  const auto end = system::Clock::now() + std::chrono::milliseconds(500);
+  constexpr std::int64_t most_time = 500'000'000;  // ns
+  const std::int64_t end = own_cpu_time() + most_time;
   const LiveMemory memory(process.pid);
   std::vector<const Lua*> rows;
   for (const LuaImage& image : process.images) rows.insert(rows.end(), image.rows.begin(), image.rows.end());
@@ -100,11 +111,10 @@ void count_states(LuaProcess& process, const AddressSpace& space) {
   bool readable = false;
   process.states = 0;
   process.states_complete = true;
-  for (Mapping mapping : space.mappings()) {
-    if (!mapping.writable || !mapping.readable || mapping.shared) continue;
+  for (Mapping mapping : contents_of(process.pid, space).searched()) {
     readable = readable || memory.read(mapping.start, probe);
     for (const Address last = mapping.end; mapping.start < last;) {
-      if (left < piece || system::Clock::now() > end) {
+      if (left < piece || own_cpu_time() > end) {
         process.states_complete = false;
         break;
       }

@@ -44,7 +44,7 @@ struct LuaProcesses {
 
 // Ordered by pid. Kernel threads, zombies and luaspy itself are left out. Each file is searched
 // once, however many processes map it. `states`: memory is searched for states, up to 256 MiB and
-// for 0.5 s per process.
+// for 0.5 s of CPU time per process.
 LuaProcesses find_lua_processes(bool states);
 
 // Measures how much CPU time they use during a quarter of a second, and sorts them by it, highest

@@ -98,9 +98,9 @@ class StackReader {
   Stack name(const Unnamed& look) { return luaspy::name(lua_, native_code(), look.joined, look.snapshot); }
 
   // Is there a lua_State in the target, on a thread's stack or anywhere in its memory?
-  bool has_state() const { return lua_.saw_state() || lua_.finds_state(space()); }
+  bool has_state() const { return lua_.saw_state() || lua_.finds_state(contents()); }
   // Searches all of the target's writable memory for Luas that no thread's stack mentions.
-  void find_states() { lua_.find_states(space()); }
+  void find_states() { lua_.find_states(contents()); }
   // The same in the memory that `some` has, all of it.
   void find_states(const AddressSpace& some) { lua_.find_states(some, ~std::uint64_t{0}); }
 
@@ -112,6 +112,7 @@ class StackReader {
   const NativeCode& native_code() const { return map_.functions(); }
   const Modules& modules() const { return map_.modules(); }
   const AddressSpace& space() const { return map_.space(); }
+  AddressSpace contents() const { return map_.contents(); }
   const Unwinder& unwinder() const { return map_.unwinder(); }
 
   // About the look that was finished last.

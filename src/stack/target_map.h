@@ -36,6 +36,8 @@ class TargetMap {
 
   const Machine& machine() const { return machine_; }
   const AddressSpace& space() const { return space_; }
+  // Where to search for objects of Lua: the parts of space() that have contents now.
+  AddressSpace contents() const { return mapped_.contents(space_); }
   const Modules& modules() const { return modules_; }
   const Detector& detector() const { return detector_; }
   const Unwinder& unwinder() const { return unwinder_; }

@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -126,6 +127,11 @@ std::size_t read_some_at(const FileDescriptor& file, Address address, std::span<
   const ssize_t count = ::pread(file.number(), into.data(), into.size(), static_cast<off_t>(address));
   is_gone = count == 0 && !into.empty();
   return count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+Failure control(const FileDescriptor& file, unsigned long request, void* argument, int& result) {
+  result = ::ioctl(file.number(), request, argument);
+  return failure_if(result < 0);
 }
 
 Failure find_process(pid_t pid) { return failure_if(::kill(pid, 0) != 0); }

@@ -66,6 +66,9 @@ bool read_at(const FileDescriptor& file, Address address, std::span<std::byte> i
 // the file was opened no longer exists (fs/proc/base.c, mem_rw()).
 std::size_t read_some_at(const FileDescriptor& file, Address address, std::span<std::byte> into, bool& is_gone);
 
+// ioctl(2). `result`: what it returned, if it has not failed.
+Failure control(const FileDescriptor& file, unsigned long request, void* argument, int& result);
+
 // Checks whether a process with this number exists, independently of what /proc shows;
 // not_permitted: it exists and belongs to another user.
 Failure find_process(pid_t pid);

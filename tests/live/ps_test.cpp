@@ -1,6 +1,7 @@
 // luaspy ps, --pid auto and --name, in their own PID namespace: its only processes are those that a
 // test starts.
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -78,6 +79,24 @@ nlohmann::json of_pid(const nlohmann::json& list, int pid) {
 }
 
 }  // namespace
+
+// Its bound is CPU time, of which it gets a tenth here.
+TEST_CASE("ps counts states on a busy machine, too", "[ps]") {
+  Namespace processes;
+  cpu_set_t allowed;
+  REQUIRE(::sched_getaffinity(0, sizeof allowed, &allowed) == 0);
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+  const std::string on_cpu = fmt::format("taskset -c {}", cpu);
+  (void)processes.start({"taskset", "-c", std::to_string(cpu), "/bin/sh", "-c", "echo READY; while :; do :; done"});
+  const int pid = processes.start(
+      {compile(processes.folder(), "c_heap", source_version("5.4")), "240", workload("objects.lua"), "wait"});
+  const Finished finished = processes.luaspy({"ps", "--json", "--states"}, on_cpu + " nice -n 10");
+  REQUIRE(finished.status == 0);
+  const nlohmann::json process = of_pid(nlohmann::json::parse(finished.out), pid);
+  CHECK(process.at("states") == 1);
+  CHECK(process.at("states_complete") == true);
+}
 
 TEST_CASE("ps lists the processes that run Lua", "[ps]") {
   Namespace processes;

@@ -155,6 +155,14 @@ const TargetSpec& target(const std::string& name) {
   throw 0;
 }
 
+Words sanitized(const std::string& kind) {
+  for (const TargetSpec& spec : read_table("sanitizers.tsv")) {
+    if (spec.variant == kind) return spec.command;
+  }
+  FAIL("no Lua of " << kind << " in the tables of " LUASPY_TARGETS);
+  throw 0;
+}
+
 Words command_of(const TargetSpec& spec, Jit jit) {
   Words command = spec.command;
   INFO(spec.name);

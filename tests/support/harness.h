@@ -32,6 +32,7 @@ Words command_of(const TargetSpec& luajit, Jit jit);  // of a luajit program, wh
 inline constexpr const char *lua54 = "debian-lua5.4-bookworm", *luajit = "debian-luajit-bookworm";
 Words lua(const Words& arguments, const std::string& name = lua54);  // the command of a target, with arguments
 Words host(const std::string& name);
+Words sanitized(const std::string& kind);  // a Lua built with a sanitizer: asan, tsan, msan
 std::string core_of_host(const std::string& name);
 std::string workload(const std::string& file);
 // The end of a workload function's text in profiles, whatever its name is: "share.lua:39)". The

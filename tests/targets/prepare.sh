@@ -167,6 +167,26 @@ build() {
   target "lua-$version-$shape" "$version" build "$command" "$core" "$shape" >"$dir/target"
 }
 
+# build_sanitized VERSION asan|tsan|msan: an interpreter with a sanitizer, and its line of sanitizers.tsv. Their
+# shadows need addresses that are free, so they run without address randomisation.
+build_sanitized() {
+  local version=$1 kind=$2 dir=$out/build/lua-$1-$2 src=$out/src/lua-$1 cc=gcc link=() name files main
+  mapfile -t files < <(lua_files "$src")
+  main=$(main_file "$src")
+  case $kind in
+    asan) name=address ;;
+    tsan) name=thread ;;
+    msan) # only clang has it; its runtime is in a package of its own, beside the headers that come with clang
+      name=memory cc=clang
+      link=("-resource-dir=$(echo "$out"/debian/bookworm-sanitizers/usr/lib/llvm-14/lib/clang/14.*)") ;;
+  esac
+  rm -rf "$dir" && mkdir "$dir" && cd "$dir"
+  "$cc" "${posix[@]}" -O1 -g "-fsanitize=$name" -I "$src" -c "$main" "${files[@]}"
+  "$cc" "-fsanitize=$name" "${link[@]}" -o lua ./*.o -lm -ldl
+  rm ./*.o
+  target "lua-$version-$kind" "$version" build "/usr/bin/setarch -R $dir/lua" "$dir/lua" "$kind" >"$dir/sanitizer"
+}
+
 # build_luajit VERSION SHAPE [NAME=VALUE]...: runs LuaJIT's own Makefile with these variables, in a
 # copy of its sources. The generated headers stay there, and libluajit.a, with symbols. The build
 # tools that it compiles for itself are not optimised.
@@ -278,6 +298,7 @@ if [[ $all ]]; then
   job debs-bookworm-hosts unpack_debs bookworm redis-tools haproxy nmap tshark texlive-binaries
   job debs-bookworm-luajit-hosts unpack_debs bookworm-luajit neovim tarantool dnsdist
   job debs-bookworm-luajit2 unpack_debs bookworm-luajit2 luajit2 nginx libnginx-mod-http-lua
+  job debs-bookworm-sanitizers unpack_debs bookworm-sanitizers libclang-rt-14-dev
   job debs-trixie unpack_debs trixie lua5.4 luajit
   job debs-sid unpack_debs sid lua5.4 lua5.5 luajit
   job debs-experimental unpack_debs experimental luajit
@@ -355,6 +376,7 @@ builds_in_many_shapes() {
       5.3.6) for shape in O0 clang shared static hidden nosections; do job "lua-$version-$shape" build "$version" "$shape"; done ;;
     esac
   done
+  for kind in asan tsan msan; do job "lua-5.4.7-$kind" build_sanitized 5.4.7 "$kind"; done
   for shape in "${luajit_links[@]}"; do
     for version in 2.1.20220320 "$newest_luajit"; do job "luajit-$version-$shape" link_luajit "$version" "$shape" gc64; done
   done
@@ -365,7 +387,7 @@ wait
 
 # Writes tables of what is available, and records what was requested, for tests that count.
 [[ $all ]] && echo all >"$out/prepared" || echo debian >"$out/prepared"
-for table in target host luajit luajit-host; do
+for table in target host luajit luajit-host sanitizer; do
   for name in "${jobs_wanted[@]}"; do
     if have "$name" && [[ -e $out/build/$name/$table ]]; then cat "$out/build/$name/$table"; fi
   done >"$out/${table}s.tsv"

@@ -8,6 +8,13 @@ namespace {
 constexpr std::uint64_t present = std::uint64_t{1} << 63, swapped = std::uint64_t{1} << 62,
                         of_file = std::uint64_t{1} << 61, exclusive = std::uint64_t{1} << 56;
 
+std::vector<PageEntry> pages_of(const ResidentMapping& mapping, std::initializer_list<std::uint64_t> words) {
+  std::vector<PageEntry> entries;
+  Address page = mapping.mapping.start;
+  for (const std::uint64_t word : words) entries.push_back({page, word}), page += 4096;
+  return entries;
+}
+
 ResidentMapping mapping_of(std::uint64_t pages, std::uint64_t resident) {
   ResidentMapping mapping;
   mapping.mapping.start = 0x10000, mapping.mapping.end = 0x10000 + pages * 4096;
@@ -31,7 +38,7 @@ TEST_CASE("smaps is parsed, and what does not fit is passed over") {
       "Private_Dirty:         4 kB\n"
       "Anonymous:             8 kB\n"
       "Swap:                 16 kB\n"
-      "VmFlags: rd wr mr mw me ac sd \n"
+      "VmFlags: rd wr mr mw me ac nr dd sd \n"
       "55d0c0a06000-55d0c0a08000 rw-p 00000000 00:00 0 \n"
       "Rss:                   8 kB\n"
       "a nonsense line-with a dash\n"
@@ -51,6 +58,9 @@ TEST_CASE("smaps is parsed, and what does not fit is passed over") {
   CHECK(lua.shared_dirty == 2 << 10);
   CHECK(lua.private_clean == 3 << 10);
   CHECK(lua.private_dirty == 4 << 10);
+  CHECK(lua.not_reserved);
+  CHECK(lua.not_dumped);
+  CHECK_FALSE(memory.mappings[1].not_dumped);
   CHECK_FALSE(lua.pages_known);
   CHECK(memory.mappings[1].rss == 0x21000);  // not more than its size
   CHECK(memory.rss() == (12 << 10) + 0x21000);
@@ -60,7 +70,8 @@ TEST_CASE("smaps is parsed, and what does not fit is passed over") {
 
 TEST_CASE("resident pages are joined; pages in swap are none") {
   ResidentMapping mapping = mapping_of(6, 3);
-  const std::uint64_t entries[] = {present | exclusive, present | of_file, 0, swapped, present, 0};
+  const std::vector<PageEntry> entries = pages_of(mapping,
+                                                  {present | exclusive, present | of_file, 0, swapped, present, 0});
   std::vector<AddressRange> pages;
   add_pages(mapping, entries, pages);
   CHECK(mapping.pages_known);
@@ -69,7 +80,8 @@ TEST_CASE("resident pages are joined; pages in swap are none") {
 
 TEST_CASE("pages of zeros that smaps does not count are left out") {
   ResidentMapping mapping = mapping_of(5, 3);
-  const std::uint64_t entries[] = {present, present | exclusive, present, present | of_file, present};
+  const std::vector<PageEntry> entries = pages_of(mapping,
+                                                  {present, present | exclusive, present, present | of_file, present});
   std::vector<AddressRange> pages;
   add_pages(mapping, entries, pages);
   CHECK(pages == std::vector<AddressRange>{{0x11000, 0x12000}, {0x13000, 0x15000}});
@@ -77,7 +89,8 @@ TEST_CASE("pages of zeros that smaps does not count are left out") {
 
 TEST_CASE("there are never more pages than smaps counts") {
   ResidentMapping mapping = mapping_of(4, 2);
-  const std::uint64_t entries[] = {present | exclusive, present | exclusive, present | exclusive, present | exclusive};
+  const std::vector<PageEntry> entries = pages_of(
+      mapping, {present | exclusive, present | exclusive, present | exclusive, present | exclusive});
   std::vector<AddressRange> pages;
   add_pages(mapping, entries, pages);
   CHECK(pages == std::vector<AddressRange>{{0x10000, 0x12000}});

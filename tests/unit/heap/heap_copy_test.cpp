@@ -73,6 +73,32 @@ TEST_CASE("until the stop ends single pages are added") {
   CHECK_FALSE(copy.get<Address>(Changing::base + 2 * HeapCopy::page_size));
 }
 
+TEST_CASE("a copy ends with the time that the stop has") {
+  Changing live;
+  HeapCopy copy(live, 1 << 20);
+  copy.know(one_mapping());
+  copy.learn(true);
+  CHECK(copy.get<Address>(Changing::base));
+  copy.end_at(std::chrono::steady_clock::now());
+  CHECK(copy.get<Address>(Changing::base + HeapCopy::page_size));  // while it learns, nothing stands still
+  CHECK_FALSE(copy.is_late());
+  copy.copy();
+  CHECK(copy.is_late());
+  CHECK(copy.copied_bytes() == 0);
+  CHECK_FALSE(copy.get<Address>(Changing::base));
+  // Reads ask for the time now and then.
+  copy.end_at(std::chrono::steady_clock::time_point::max());
+  copy.learn(false);
+  copy.copy();
+  copy.end_at(std::chrono::steady_clock::now());
+  int reads = 0;
+  while (copy.get<Address>(Changing::base) && reads < 10'000) ++reads;
+  CHECK(reads < 1000);
+  CHECK(copy.is_late());
+  copy.learn(false);
+  CHECK(copy.get<Address>(Changing::base));
+}
+
 TEST_CASE("a copy has bounds") {
   Changing live;
   HeapCopy copy(live, 2 * HeapCopy::piece_size);

@@ -11,10 +11,10 @@
 namespace luaspy {
 namespace {
 
-constexpr Address base = 0x7f00'0000'0000, types_at = 4096;
-constexpr std::uint32_t buckets = 128;
+constexpr Address ffi_base = 0x7f00'0000'0000, types_at = 4096;
+constexpr std::uint32_t ffi_buckets = 128;
 
-// A CTState at `base`, and its types.
+// A CTState at `ffi_base`, and its types.
 class FfiState : public Memory {
  public:
   // All types have names; their addresses are chance. `cbid`: of a release.
@@ -22,10 +22,10 @@ class FfiState : public Memory {
     const std::size_t type_size = layout.gc64 ? 24 : 16, name_at = layout.gc64 ? 16 : 12;
     // Registers that a call has left: numbers, and addresses, of pages, too.
     for (std::size_t at = 48; at < cbid - 8; at += 8) {
-      const Address values[] = {random() % 4096, base + random() % 65536 * 8, base + random() % 256 * 4096, 0};
+      const Address values[] = {random() % 4096, ffi_base + random() % 65536 * 8, ffi_base + random() % 256 * 4096, 0};
       put(at, values[random() % 4]);
     }
-    put(cbid - 8, base + 0x10000), put(cbid, base + 0x20000);
+    put(cbid - 8, ffi_base + 0x10000), put(cbid, ffi_base + 0x20000);
     put(cbid + 8, std::uint32_t{512}), put(cbid + 12, std::uint32_t{1});
     for (top = 1; top < 1500; ++top) {
       const auto name = static_cast<std::uint32_t>(random() & ~7U) | 8;
@@ -35,9 +35,9 @@ class FfiState : public Memory {
     }
   }
   bool read(Address address, std::span<std::byte> into) const override {
-    if (address < base || address - base > bytes_.size() || bytes_.size() - (address - base) < into.size())
+    if (address < ffi_base || address - ffi_base > bytes_.size() || bytes_.size() - (address - ffi_base) < into.size())
       return false;
-    std::memcpy(into.data(), bytes_.data() + (address - base), into.size());
+    std::memcpy(into.data(), bytes_.data() + (address - ffi_base), into.size());
     return true;
   }
   std::uint32_t top = 0;
@@ -53,7 +53,7 @@ class FfiState : public Memory {
     hi = std::rotl(hi, 14);
     lo -= hi;
     hi = std::rotl(hi, 5) ^ lo;
-    return (hi - std::rotl(lo, 13)) % buckets;
+    return (hi - std::rotl(lo, 13)) % ffi_buckets;
   }
 
   std::vector<std::byte> bytes_;
@@ -68,8 +68,8 @@ TEST_CASE("callbacks are found in the state of the FFI, whatever its types are c
     for (const std::size_t cbid : {std::size_t{192}, std::size_t{232}, std::size_t{240}}) {
       for (const LuajitLayout& layout : {layout_rows::luajit_gc64, layout_rows::luajit_gc32}) {
         const FfiState state(layout, cbid, random);
-        REQUIRE(find_callbacks(state, layout, base, base + types_at, state.top) == cbid);
-        REQUIRE(find_callbacks(state, layout, base, base + types_at, 1) == no_field);
+        REQUIRE(find_callbacks(state, layout, ffi_base, ffi_base + types_at, state.top) == cbid);
+        REQUIRE(find_callbacks(state, layout, ffi_base, ffi_base + types_at, 1) == no_field);
       }
     }
   }
