@@ -157,10 +157,10 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
       watch_over();
       (void)system::sleep_until(Clock::now() + 100us);
     }
-    watch->gone = true;
+    watch->request.drop();
     if (watch->switches != nullptr) watch->switches = nullptr, --logs_;
     constexpr Clock::duration stops_within = 2s;  // a thread that stops later is released without access to its session
-    for (const Clock::time_point end = Clock::now() + stops_within; watch->asked_by != -1 && Clock::now() < end;)
+    for (const Clock::time_point end = Clock::now() + stops_within; !watch->request.may_destroy(Clock::now() >= end);)
       (void)system::sleep_until(Clock::now() + 100us);
   }
   return left;

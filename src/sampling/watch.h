@@ -8,6 +8,7 @@
 
 #include "attach/switch_log.h"
 #include "sampling/session.h"
+#include "sampling/stop_request.h"
 #include "system/calls.h"
 
 namespace luaspy {
@@ -35,10 +36,8 @@ struct Watch {
   system::Clock::time_point at;     // when that tick was
   std::int64_t skipped_seen = 0;    // Stoppers::skipped() at that time
   std::atomic<bool> slept = false;  // at that tick
-  std::atomic<bool> gone = false;   // its session is being dropped
   bool moved = false;               // it has moved to another CPU since then
-  std::atomic<int> asked_by = -1;   // the CPU whose stopper has asked it to stop, while it has not stopped yet: only
-                                    // that stopper may look at it. -1: none
+  StopRequest request;              // while it is asked to stop, only that stopper may look at it
   Thread::Schedule schedule;        // as read at that tick, or at the last tick before it that read it
   system::Clock::time_point schedule_at;  // when it was read
   std::atomic<int> cpu;                   // where it was last seen; the stopper of that CPU is responsible for it
