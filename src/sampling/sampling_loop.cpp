@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attach/own_cpu.h"
+#include "sampling/debuginfod.h"
 #include "sampling/stoppers.h"
 #include "system/calls.h"
 
@@ -26,6 +27,7 @@ class SamplingLoop::Loop {
 
   void run_until(Clock::time_point until) {
     until_ = until;
+    fetch_debug_files_later();
     come_soon();  // what the stoppers have read must be evaluated before their ring buffers are full
     if (!std::exchange(watches_births_, true)) family_.watch_births();
     else cpu_of_pauses_ += family_.cpu_use() - cpu_;
