@@ -38,9 +38,12 @@ std::string_view less_word(const ProfileDiff& diff) { return diff.unit == Unit::
 // The factor by which most functions' shares changed, if it is worth mentioning; else 1.
 double others(const ProfileDiff& diff) { return diff.others < 0.99 || diff.others > 1.01 ? diff.others : 1; }
 
+// By shares, what has changed like most others has not changed itself.
+double judged_by(const ProfileDiff& diff) { return diff.options.by == DiffBy::shares ? others(diff) : 1; }
+
 std::string verdict_text(const ProfileDiff::Row& row, const ProfileDiff& diff) {
   const auto change = [&](std::string_view word) {
-    return fmt::format("{} {:+.0f} %", word, 100 * (row.after / row.before / others(diff) - 1));
+    return fmt::format("{} {:+.0f} %", word, 100 * (row.after / row.before / judged_by(diff) - 1));
   };
   switch (row.verdict) {
     case Verdict::slower:
@@ -110,6 +113,19 @@ std::string how(const ProfileDiff& diff) {
         "Most functions' shares changed by {:+.1f} %, as they do when others get {} or {}; {} and {} "
         "are relative to that.\n",
         100 * (diff.others - 1), more_word(diff), less_word(diff), more_word(diff), less_word(diff));
+  }
+  if (diff.options.by == DiffBy::weight && others(diff) != 1) {
+    text += fmt::format(
+        "Most functions changed by {:+.1f} %, as they do when the load is another, or the program gets more or less of "
+        "the CPU. --by samples compares shares, which that does not change.\n",
+        100 * (diff.others - 1));
+  }
+  if (of_time && diff.options.by != DiffBy::shares &&
+      std::abs(diff.before.covered - diff.after.covered) > least_ratio) {
+    text += fmt::format(
+        "The samples stand for {:.0f} % of the CPU time that was used before, and for {:.0f} % after: the rest is "
+        "missing here.\n",
+        100 * diff.before.covered, 100 * diff.after.covered);
   }
   return text;
 }

@@ -106,10 +106,17 @@ class SamplingLoop::Loop {
   void sleep(Clock::time_point until) {
     constexpr Clock::duration apart = 250us;  // in a storm of births
     while (family_.wait(until) && !is_over() && !system::suspend_requested()) {
-      family_.update();
+      update();
       watch(Clock::now());
       (void)system::sleep_until(std::min(until, Clock::now() + apart));
     }
+  }
+
+  void update() {
+    family_.update();
+    // The heaps of the target end with its program, too.
+    if (std::exchange(program_, family_.target().program()) != family_.target().program())
+      sink_.end(family_.target(), {to_ns(Clock::now() - start_), 0});
   }
 
   void watch(Clock::time_point now) {
@@ -124,7 +131,7 @@ class SamplingLoop::Loop {
     sink_.look(counts_);
     if (target_ended(now)) counts_.target_ended = true;
     if (now - cpu_asked_ > 100ms) ask_cpu_time();
-    family_.update();
+    update();
     for (const auto& session : family_.sessions()) session->sampler().settle();
     watch(now);
     stoppers_->keep_off();
@@ -238,6 +245,7 @@ class SamplingLoop::Loop {
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
   CpuUse cpu_, cpu_of_pauses_;  // as asked last; of these: used in pauses
   Clock::time_point asked_ = start_, cpu_asked_ = start_;
+  std::uint64_t program_ = family_.target().program();  // which the target executes
   bool thread_ended_ = false;
   bool command_ended_ = false;
   bool watches_births_ = false;

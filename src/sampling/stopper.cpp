@@ -462,7 +462,7 @@ Found* Stopper::open_found(const std::shared_ptr<Watch>& watch, std::int64_t num
   if (put_ - taken_.load(std::memory_order_acquire) == ring_size) return nullptr;
   std::unique_ptr<Found>& place = ring_[put_ % ring_size];
   const Memory& memory = watch->session.target().memory();
-  if (place == nullptr || place->watch == nullptr || &place->watch->session != &watch->session)
+  if (place == nullptr || place->watch == nullptr || place->watch->program != watch->program)
     place = std::make_unique<Found>(memory);
   place->watch = watch;
   place->number = number;

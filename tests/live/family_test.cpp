@@ -129,6 +129,28 @@ TEST_CASE("children that execute another program again and again, at 5 kHz", "[f
   }
 }
 
+// The same path before and after: only what the kernel tells of the exec, or the program's mark, shows it.
+TEST_CASE("a target that executes its own program again is another process from then on", "[family]") {
+  const Folder folder;
+  const std::string program = compile(folder, "exec_chain", source_version("5.4")),
+                    confine = compile(folder, "confine");
+  for (const bool blind : {false, true}) {
+    const Words record = {"record", "-s", "-r", "200", "-f", "folded", "-o", "-", "--", program, "2500", "2"};
+    const Finished recorded = blind ? run(Words{confine, "perf_event_open=EACCES", "--", LUASPY_PROGRAM} + record)
+                                    : luaspy(record);
+    INFO(recorded.err << recorded.out);
+    REQUIRE(recorded.status == 0);
+    std::map<std::string, std::int64_t> samples;  // by arguments
+    for (const FoldedStack& stack : parse_folded(recorded.out)) {
+      const std::string& process = stack.frames.front();
+      samples[process.substr(process.find(program) + program.size())] += stack.count;
+    }
+    CHECK(samples.size() == 2);
+    CHECK(samples[" 2500 2]"] > 100);
+    CHECK(samples[" 2500 1]"] > 100);
+  }
+}
+
 TEST_CASE("threads that live for some ms are sampled from their beginning", "[family]") {
   const Folder folder;
   const std::string program = compile(folder, "request_threads", source_version("5.4"));
