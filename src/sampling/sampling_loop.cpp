@@ -75,7 +75,7 @@ class SamplingLoop::Loop {
     stoppers_->watch(family_.sessions());
     // What the looks before the pause have shown of each thread.
     for (const auto& watch : stoppers_->watched()) {
-      const auto known = predictions_.find(watch->thread->tid());
+      const auto known = predictions_.find(watch->session.key_of(*watch->thread));
       if (known == predictions_.end()) continue;
       const std::lock_guard lock(watch->prediction_lock);
       watch->prediction = std::move(known->second);
@@ -142,7 +142,8 @@ class SamplingLoop::Loop {
     stoppers_->stop();
     counts_.sampled_ns += to_ns(Clock::now() - begun_);
     take(Clock::now());
-    for (const auto& watch : stoppers_->watched()) predictions_[watch->thread->tid()] = watch->prediction;
+    for (const auto& watch : stoppers_->watched())
+      predictions_[watch->session.key_of(*watch->thread)] = watch->prediction;
     stoppers_ = nullptr;
     sink_.look(counts_);
   }
@@ -239,9 +240,9 @@ class SamplingLoop::Loop {
   LoopCounts& counts_;
   TickGrid grid_;
   const Clock::time_point start_;
-  Clock::time_point until_ = Clock::time_point::max(), begun_{};                 // begun_: this run
-  std::unique_ptr<Stoppers> stoppers_;                                           // nullptr: it pauses
-  std::map<pid_t, std::shared_ptr<const StackReader::Prediction>> predictions_;  // by thread, while it pauses
+  Clock::time_point until_ = Clock::time_point::max(), begun_{};                     // begun_: this run
+  std::unique_ptr<Stoppers> stoppers_;                                               // nullptr: it pauses
+  std::map<ThreadKey, std::shared_ptr<const StackReader::Prediction>> predictions_;  // while it pauses
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
   CpuUse cpu_, cpu_of_pauses_;  // as asked last; of these: used in pauses
   Clock::time_point asked_ = start_, cpu_asked_ = start_;
