@@ -73,13 +73,6 @@ std::vector<Taken> samples_of(Unit unit) {
   add(0, 40, VmState::machine_code, {main, chunk, tail, hostile, unknown});
   samples.back().heaps = {{0, 60'000, CollectorPhase::pause, false}};
   add(1, 40, VmState::interpreting, {main, chunk, work});
-  if (unit == Unit::nanoseconds) {
-    Sample waiting;
-    waiting.quality.stacks = 1;
-    waiting.state = Sample::State::waiting;
-    waiting.stack = {{Frame::Kind::marker, "[waiting for a CPU]", {}, 0, 0}};
-    samples.push_back({1, {45'000'000, 5'000'000}, std::move(waiting), {}});
-  }
   Sample lost;
   lost.loss = Loss::ended;
   samples.push_back({1, {50'000'000, unit == Unit::nanoseconds ? 10'000'000 : 0}, lost, {}});
