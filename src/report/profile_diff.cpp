@@ -301,7 +301,8 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   const double many = quantile(chance / compared, freedom), fewer = quantile(less_sure / compared, freedom);
   for (ProfileDiff::Row& row : diff.rows) row.interval *= many;
   diff.noise = many * std::max(diff.noise, 1.0);
-  if (options.by != DiffBy::run) diff.others = change_of_most(diff.rows);
+  if (options.by == DiffBy::shares) diff.others = change_of_most(diff.rows);
+  if (options.by == DiffBy::weight) diff.rates = change_of_most(diff.rows);
   const auto whole_in_unit = [&](const ProfileDiff::Whole& whole) {
     const double amount = amount_of(whole.weight, diff.unit);
     return options.by == DiffBy::shares ? 1
@@ -310,9 +311,8 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
                                         : 0;
   };
   const double whole = std::max(whole_in_unit(diff.before), whole_in_unit(diff.after));
-  const double judged_by_others = options.by == DiffBy::shares ? diff.others : 1;
   for (ProfileDiff::Row& row : diff.rows) {
-    row.verdict = diff.can_tell ? verdict(row, whole, judged_by_others, fewer / many) : ProfileDiff::Verdict::none;
+    row.verdict = diff.can_tell ? verdict(row, whole, diff.others, fewer / many) : ProfileDiff::Verdict::none;
     // The interval shrinks with the root of the number of samples. Variances add up: two recordings of
     // different sizes tell as much as two of their harmonic mean.
     const double ratio = row.interval / row.difference();

@@ -55,7 +55,8 @@ struct ProfileDiff {
   DiffOptions options;
   Unit unit = Unit::nanoseconds;  // of both
   std::vector<Row> rows;          // by |difference|, the largest first
-  double others = 1;              // the factor by which most functions' shares, or their rates, changed; 1 if unknown
+  double others = 1;              // shares: the factor by which most functions' shares changed; 1 if unknown
+  double rates = 1;               // weight: the same of their rates, which verdicts do not consider
   bool can_tell = true;           // false: the recordings are too short to find differences
   // Differences of this many standard deviations of independent samples are beyond chance in every
   // function: what a picture may show as a change.

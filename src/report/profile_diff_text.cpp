@@ -36,14 +36,12 @@ std::string_view more_word(const ProfileDiff& diff) { return diff.unit == Unit::
 std::string_view less_word(const ProfileDiff& diff) { return diff.unit == Unit::nanoseconds ? "faster" : "less"; }
 
 // The factor by which most functions' shares changed, if it is worth mentioning; else 1.
-double others(const ProfileDiff& diff) { return diff.others < 0.99 || diff.others > 1.01 ? diff.others : 1; }
-
-// By shares, what has changed like most others has not changed itself.
-double judged_by(const ProfileDiff& diff) { return diff.options.by == DiffBy::shares ? others(diff) : 1; }
+double worth_mentioning(double factor) { return factor < 0.99 || factor > 1.01 ? factor : 1; }
+double others(const ProfileDiff& diff) { return worth_mentioning(diff.others); }
 
 std::string verdict_text(const ProfileDiff::Row& row, const ProfileDiff& diff) {
   const auto change = [&](std::string_view word) {
-    return fmt::format("{} {:+.0f} %", word, 100 * (row.after / row.before / judged_by(diff) - 1));
+    return fmt::format("{} {:+.0f} %", word, 100 * (row.after / row.before / others(diff) - 1));
   };
   switch (row.verdict) {
     case Verdict::slower:
@@ -114,11 +112,11 @@ std::string how(const ProfileDiff& diff) {
         "are relative to that.\n",
         100 * (diff.others - 1), more_word(diff), less_word(diff), more_word(diff), less_word(diff));
   }
-  if (diff.options.by == DiffBy::weight && others(diff) != 1) {
+  if (worth_mentioning(diff.rates) != 1) {
     text += fmt::format(
         "Most functions changed by {:+.1f} %, as they do when the load is another, or the program gets more or less of "
         "the CPU. --by samples compares shares, which that does not change.\n",
-        100 * (diff.others - 1));
+        100 * (diff.rates - 1));
   }
   if (of_time && diff.options.by != DiffBy::shares &&
       std::abs(diff.before.covered - diff.after.covered) > least_ratio) {

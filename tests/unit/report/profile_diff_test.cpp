@@ -315,7 +315,7 @@ TEST_CASE("by time, a program that gets less of the CPU is no program that becam
         std::string::npos);
   after.about.duration_ns = after.about.duration_ns * 5 / 4;  // it waited for the rest
   const ProfileDiff diff = profile_diff(before, after, {DiffBy::weight});
-  CHECK(diff.others == Approx(0.8).margin(0.03));
+  CHECK(diff.rates == Approx(0.8).margin(0.03));
   const std::string text = diff_text(diff, {});
   CHECK(text.find("Most functions changed by -") != std::string::npos);
   CHECK(text.find("--by samples compares shares") != std::string::npos);
