@@ -99,14 +99,14 @@ TEST_CASE("no sample waits for a debuginfod server", "[debuginfod]") {
                   "while True: kept.append(server.accept())\n"});
   const std::vector<std::string> lines = server.read_until("READY");
   REQUIRE(lines.size() == 1);
-  const Finished recorded = run({"env", "NO_PROXY=*", "DEBUGINFOD_TIMEOUT=40",
-                                 "DEBUGINFOD_URLS=http://127.0.0.1:" + lines[0],
-                                 "DEBUGINFOD_CACHE_PATH=" + folder.path("cache"), LUASPY_PROGRAM, "record",
-                                 "--debuginfod", "-d", "2", "-f", "folded", "-o", "-", "--", stripped, "turns"});
+  const Finished recorded = run(
+      {"env", "NO_PROXY=*", "DEBUGINFOD_TIMEOUT=40", "DEBUGINFOD_URLS=http://127.0.0.1:" + lines[0],
+       "DEBUGINFOD_CACHE_PATH=" + folder.path("cache"), LUASPY_PROGRAM, "record", "--debuginfod", "--idle", "-d", "2",
+       "-f", "folded", "-o", "-", "--", stripped, "turns"});
   INFO(recorded.err << recorded.out);
   std::int64_t samples = 0;
   for (const FoldedStack& stack : parse_folded(recorded.out)) samples += stack.count;
-  CHECK(samples > 100);  // of 200; of these a busy machine takes some
+  CHECK(samples > 150);  // of 200, with those at which a busy machine lets it wait
 }
 
 TEST_CASE("--debuginfod says what it needs", "[debuginfod]") {
