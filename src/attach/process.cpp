@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 #include "attach/program_name.h"
 #include "attach/refusal.h"
@@ -38,6 +38,17 @@ std::string name_in(const std::string& comm_file) {
   return printable(name);
 }
 
+// proc(5): (22) starttime; (3), the state, is the first field after the name.
+std::int64_t start_in(const FileDescriptor& stat_file) {
+  std::array<char, 1024> buffer;
+  std::string_view rest = system::reread(stat_file, buffer);
+  const std::size_t end = rest.rfind(')');
+  if (end == rest.npos) return 0;
+  rest.remove_prefix(end + 1);
+  skip_words(rest, 22 - 3);
+  return number<std::int64_t>(next_word(rest));
+}
+
 bool lives(char state) { return state != '?' && state != 'Z' && state != 'X'; }
 
 bool thread_lives(pid_t pid, pid_t tid) {
@@ -59,6 +70,7 @@ Thread::Thread(pid_t pid, pid_t tid)
       syscall_(system::open_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid), O_RDONLY)),
       schedstat_(system::open_file(fmt::format("/proc/{}/task/{}/schedstat", pid, tid), O_RDONLY)),
       stat_(system::open_file(fmt::format("/proc/{}/task/{}/stat", pid, tid), O_RDONLY)),
+      started_(start_in(stat_)),
       pid_(pid) {}
 
 ThreadState Thread::state() const {
@@ -256,37 +268,37 @@ const std::vector<std::shared_ptr<Thread>>& Process::threads() {
   struct stat status {};
   if (::fstat(task_.number(), &status) != 0) {
     threads_.clear();
-    return threads_;
+    return threads_.all();
   }
   constexpr std::chrono::milliseconds list_every(500);
   const system::Clock::time_point time = system::Clock::now();
   const bool differs = !told_ && status.st_nlink != thread_count_;
-  if (!differs && !list_again_ && time - listed_ < list_every) return threads_;
+  if (!differs && !list_again_ && time - listed_ < list_every) return threads_.all();
   list_again_ = false;
   thread_count_ = status.st_nlink;
   listed_ = time;
-  std::unordered_map<pid_t, std::shared_ptr<Thread>> known;
-  for (std::shared_ptr<Thread>& thread : threads_) known.emplace(thread->tid(), std::move(thread));
-  threads_.clear();
+  const ByTid<Thread> known = std::exchange(threads_, {});
   for (const pid_t tid : system::numeric_entries(proc(pid_, "task"))) {
-    const auto found = known.find(tid);
-    std::shared_ptr<Thread> thread = found != known.end() ? std::move(found->second)
-                                                          : std::make_shared<Thread>(pid_, tid);
-    if (lives(thread->state_letter())) threads_.push_back(std::move(thread));
+    std::shared_ptr<Thread> thread = known.find(tid);
+    if (thread != nullptr && lives(thread->state_letter())) threads_.add(std::move(thread));
+    else add_if_it_lives(tid);  // if a known one has ended, a new one has its number
   }
-  return threads_;
+  return threads_.all();
+}
+
+void Process::add_if_it_lives(pid_t tid) {
+  auto thread = std::make_shared<Thread>(pid_, tid);
+  if (lives(thread->state_letter())) threads_.add(std::move(thread));
 }
 
 void Process::add_thread(pid_t tid) {
   told_ = true;
-  if (std::ranges::any_of(threads_, [&](const auto& thread) { return thread->tid() == tid; })) return;
-  auto thread = std::make_shared<Thread>(pid_, tid);
-  if (lives(thread->state_letter())) threads_.push_back(std::move(thread));
+  if (threads_.find(tid) == nullptr) add_if_it_lives(tid);
 }
 
 void Process::remove_thread(pid_t tid) {
   told_ = true;
-  std::erase_if(threads_, [&](const auto& thread) { return thread->tid() == tid; });
+  threads_.remove(tid);
 }
 
 // map_files needs a capability in the first user namespace, but works for deleted and replaced

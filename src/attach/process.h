@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/by_tid.h"
 #include "base/mapped.h"
 #include "base/result.h"
 #include "system/calls.h"
@@ -30,6 +31,9 @@ class Thread {
 
   pid_t tid() const { return tid_; }
   const std::string& name() const { return name_; }
+  // When it began, in clock ticks since the machine's start (proc(5), (22) starttime): with its number, that tells it
+  // from a later thread of the same number. 0: it is gone.
+  std::int64_t started() const { return started_; }
 
   ThreadState state() const;
   // One letter, as ps(1) shows it: R, S, D, T, t, Z, X; '?' if the thread is gone.
@@ -66,6 +70,7 @@ class Thread {
   pid_t tid_;
   std::string name_;
   FileDescriptor syscall_, schedstat_, stat_;
+  std::int64_t started_;
   mutable FileDescriptor sched_;  // opened on first use
   pid_t pid_;
 };
@@ -99,6 +104,11 @@ class Process : public Mapped {
   const std::vector<std::shared_ptr<Thread>>& threads();
   // A thread was found to have ended: the next threads() lists them again.
   void forget_threads() { list_again_ = true; }
+  // It has executed another program: the next threads() are others, even if one has the number of one of these.
+  void forget_program() {
+    threads_.clear();
+    list_again_ = true;
+  }
   // Somebody is told of each thread that begins or ends (births.h), and tells it here: then threads() lists them
   // only now and then, to be sure.
   void add_thread(pid_t tid);
@@ -111,10 +121,11 @@ class Process : public Mapped {
 
  private:
   explicit Process(pid_t pid);
+  void add_if_it_lives(pid_t tid);
 
   pid_t pid_;
   FileDescriptor task_;  // the directory of threads
-  std::vector<std::shared_ptr<Thread>> threads_;
+  ByTid<Thread> threads_;
   std::uint64_t thread_count_ = 0;
   system::Clock::time_point listed_;
   bool list_again_ = false;

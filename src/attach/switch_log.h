@@ -44,14 +44,14 @@ class SwitchLog {
   // nullopt if the kernel has dropped that record (there were very many). `at_system_call`: it
   // continues at the return from a system call.
   std::optional<Registers> registers(const Switch& lost, bool& at_system_call) const;
-  // How many bytes were logged so far: the cost of the log.
-  std::uint64_t noted() const { return -head(); }
-  // What is logged each time a thread gets a CPU and loses it: two switch records (header, time,
-  // CPU) and one with its 17 registers (the same, and which registers they are).
-  static constexpr std::uint64_t bytes_per_switch = 2 * 24 + 24 + 8 + 17 * 8;
+  // How often the thread was given a CPU since the log was opened.
+  std::uint64_t runs() const { return -head() / bytes_per_run; }
 
  private:
   SwitchLog() = default;
+  // What is logged each time a thread gets a CPU and loses it: two switch records (header, time,
+  // CPU) and one with its 17 registers (the same, and which registers they are).
+  static constexpr std::uint64_t bytes_per_run = 2 * 24 + 24 + 8 + 17 * 8;
   std::uint64_t head() const;
   std::uint64_t word(std::uint64_t place) const;
 

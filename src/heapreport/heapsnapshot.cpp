@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -82,11 +83,11 @@ class Writer {
       : ids_(analyses), allocations_(allocations), told_(told), out_(out) {
     for (const HeapAnalysis* const analysis : analyses)
       states_.push_back({analysis, std::make_unique<ObjectNames>(*analysis), {}, {}, {}, {}, {}, 0, {}});
-    next_ordinal_ = static_cast<std::uint32_t>(1 + states_.size());
+    next_ordinal_ = static_cast<std::uint32_t>(first_rest() + rests_of_a_state * states_.size());
   }
 
   Result<HeapsnapshotSizes> write() {
-    std::uint64_t nodes = 1 + states_.size();
+    std::uint64_t nodes = next_ordinal_;
     for (State& state : states_) nodes += static_cast<std::uint64_t>(state.analysis->all_live().count);
     if (nodes > most_nodes)
       return Error{Cause::output,
@@ -133,6 +134,29 @@ class Writer {
     EdgeType type = EdgeType::internal;
     std::uint32_t name = 0;
   };
+  // What the VM's own counter has beside the objects that can be reached: without it, the sum that DevTools shows would
+  // be smaller. Its nodes come after those of the states.
+  struct Rest {
+    std::string name;
+    std::uint64_t bytes = 0;
+    std::uint32_t id = 0;  // even: those of objects are odd
+  };
+  static constexpr std::size_t rests_of_a_state = 2;
+  std::size_t first_rest() const { return 1 + states_.size(); }
+
+  std::array<Rest, rests_of_a_state> rests_of(const State& state) const {
+    const HeapAnalysis& its = *state.analysis;
+    const std::string name = state_name(state);
+    const std::uint32_t id = ids_.of(its.global_state()) + 1;
+    const auto counter = static_cast<std::uint64_t>(std::max<std::int64_t>(its.collector().bytes, 0));
+    const std::uint64_t objects = its.all_live().bytes + its.all_dead().bytes;
+    return {{{fmt::format("{} itself", name), counter - std::min(objects, counter), id},
+             {fmt::format("{}: garbage that is not freed yet", name), its.all_dead().bytes, id + 2}}};
+  }
+
+  static std::string state_name(const State& state) {
+    return fmt::format("{} at {:#x}", state.analysis->lua().name(), state.analysis->global_state());
+  }
 
   // ---- First: how many edges each node will have
   void count(State& state) {
@@ -165,7 +189,7 @@ class Writer {
     std::iota(state.by_key.begin(), state.by_key.end(), 0);
     std::ranges::sort(state.by_key, {}, [&](std::uint32_t i) { return std::pair(state.ephemerons[i].key, i); });
     edges_ = std::accumulate(state.edge_counts.begin(), state.edge_counts.end(), edges_);
-    ++edges_;  // from the root of the file
+    edges_ += 1 + rests_of_a_state;  // from the root of the file
     state.class_texts.assign(state.analysis->classes().size(), no_ordinal);
   }
 
@@ -190,11 +214,14 @@ class Writer {
   // ---- Nodes
   void write_nodes() {
     out_.put("{},{},{},0,{},0,0", static_cast<int>(NodeType::synthetic), text(""), HeapsnapshotIds::root,
-             states_.size());
-    for (const State& state : states_) {
-      const std::string name = fmt::format("{} at {:#x}", state.analysis->lua().name(), state.analysis->global_state());
-      out_.put(",\n{},{},{},0,{},0,0", static_cast<int>(NodeType::object), text(name),
+             (1 + rests_of_a_state) * states_.size());
+    for (const State& state : states_)
+      out_.put(",\n{},{},{},0,{},0,0", static_cast<int>(NodeType::object), text(state_name(state)),
                ids_.of(state.analysis->global_state()), state.edge_counts[root_node]);
+    for (const State& state : states_) {
+      for (const Rest& rest : rests_of(state))
+        out_.put(",\n{},{},{},{},0,0,0", static_cast<int>(NodeType::synthetic), text(rest.name), rest.id,
+                 capped(rest.bytes));
     }
     for (State& state : states_) {
       for (Node node = 1; node < state.graph().nodes(); ++node) {
@@ -202,16 +229,16 @@ class Writer {
         tell(node, state.graph().nodes(), 1);
         const HeapObject object = state.graph().object(node);
         out_.put(",\n{},{},{},{},{},{},0", static_cast<int>(type_of(object.type)), name_of(state, node, object),
-                 ids_.of(object.address), size_of(object), state.edge_counts[node],
+                 ids_.of(object.address), capped(object.size), state.edge_counts[node],
                  allocations_.number_of_call(object.address));
       }
     }
   }
 
-  std::uint32_t size_of(const HeapObject& object) {
+  std::uint32_t capped(std::uint64_t size) {
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-    if (object.size > most) ++sizes_.capped, sizes_.bytes_capped += object.size - most;
-    return static_cast<std::uint32_t>(std::min(object.size, most));
+    if (size > most) ++sizes_.capped, sizes_.bytes_capped += size - most;
+    return static_cast<std::uint32_t>(std::min(size, most));
   }
 
   std::uint32_t name_of(State& state, Node node, const HeapObject& object) {
@@ -237,7 +264,9 @@ class Writer {
       out_.put("{}{},{},{}", separator, static_cast<int>(edge.type), edge.name, to * node_fields);
       separator = ",\n";
     };
-    for (std::uint32_t i = 0; i < states_.size(); ++i) write_one({EdgeType::element, i + 1}, i + 1);
+    // Of the root: the states, then what is beside their objects.
+    for (std::uint32_t i = 1; i < first_rest() + rests_of_a_state * states_.size(); ++i)
+      write_one({EdgeType::element, i}, i);
     for (const State& state : states_) {
       for (const Root& root : state.graph().roots()) {
         const Node to = find(state, root.to);

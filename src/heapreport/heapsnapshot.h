@@ -5,13 +5,13 @@
 // to their only owner (`array`, `hidden`) do not occur, so that own and retained sizes stay as they
 // are here.
 //
-//   root → each Lua state → what HeapReader calls roots, by shortcuts also _G and package.loaded
-//   property   a field, by its name        element    an array's element, or another integer key
-//   context    an upvalue, a local variable            internal   everything else
-//   weak       what a weak table does not keep alive
-//   internal, with a name that DevTools knows: a value that a weak key keeps alive (ephemerons)
+//   root → what Lua has for itself, and garbage: as `synthetic` nodes, so that the sum is what the VM's own counter
+//   says root → each Lua state → what HeapReader calls roots, by shortcuts also _G and package.loaded property   a
+//   field, by its name        element    an array's element, or another integer key context    an upvalue, a local
+//   variable            internal   everything else weak       what a weak table does not keep alive internal, with a
+//   name that DevTools knows: a value that a weak key keeps alive (ephemerons)
 //
-// Only objects that can be reached are in it. It is written in one go: beside what the analyses
+// Objects that cannot be reached are in it as one sum. It is written in one go: beside what the analyses
 // have, it takes 12 bytes for each object.
 
 #include <cstdint>
@@ -29,7 +29,7 @@ namespace luaspy {
 
 // The format has 32 bits for a number.
 struct HeapsnapshotSizes {
-  std::int64_t capped = 0;         // objects of 4 GiB and more: they have 4 GiB - 1 there
+  std::int64_t capped = 0;         // objects (and garbage) of 4 GiB and more: they have 4 GiB - 1 there
   std::uint64_t bytes_capped = 0;  // what is missing of them
 };
 // A line for people; "" if nothing is missing.

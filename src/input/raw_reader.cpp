@@ -69,6 +69,7 @@ class RawReader {
     }
     about.complete = about.complete && whole;
     if (about.mode != name(Mode::native)) about.mode = name(mode_);
+    profile_.charge_pauses();
     return std::move(profile_);
   }
 
@@ -229,6 +230,8 @@ class RawReader {
     known.thread.tid = fields.small_number();
     known.thread.pid = fields.small_number();
     known.thread.name = string(fields), known.thread.process = string(fields);
+    if (!fields.empty()) known.thread.program = fields.number();
+    if (!fields.empty()) known.thread.started = fields.signed_number();
     if (!fields.good() || threads_.size() == most_threads ||
         !has_room_for(known.thread.name.size() + known.thread.process.size()))
       return false;
@@ -264,6 +267,8 @@ class RawReader {
     if (!add_up(facts.stopped_ns) || !add_up(tick_.weight)) return false;
     KnownThread& known = threads_[thread];
     if ((flags & raw::has_quality) != 0) read_quality(fields, known.quality);
+    if (facts.state == Sample::State::sleeping && !fields.empty() && fields.number() == raw::waits_for_cpu)
+      facts.state = Sample::State::waiting;
     if (!fields.good() || (has_loss && what == 0)) return false;
     if (!has_loss) facts.quality = known.quality;
     if (!takes_allocations_ && known.asked_for && is_in_window()) add(known, tick_, facts, has_loss ? 0 : nodes_[what]);

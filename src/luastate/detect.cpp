@@ -12,30 +12,26 @@ constexpr std::size_t chunk_size = 1 << 20;
 constexpr std::size_t longest_path = 1 << 12;  // PATH_MAX (limits.h); limit for a path that is shown
 constexpr std::size_t image_limit = 1 << 30;
 
-struct Range {
-  Address start, end;
-};
-
 // False if some of it could not be read.
 template <typename LookAt>
-bool for_each_piece(const Memory& memory, const std::vector<Range>& constant, LookAt look_at) {
+bool for_each_piece(const Memory& memory, const std::vector<ImagePart>& constant, LookAt look_at) {
   bool read = true;
   std::vector<std::byte> buffer;
-  for (const Range& range : constant) {
+  for (const ImagePart& range : constant) {
     for (Address at = range.start; at < range.end; at += chunk_size) {
       buffer.resize(std::min<Address>(chunk_size + CoreSigns::overlap, range.end - at));
-      if (!memory.read(at, buffer)) {
-        read = false;
-        continue;
-      }
-      look_at(std::string_view(reinterpret_cast<const char*>(buffer.data()), buffer.size()),
-              std::min(buffer.size(), chunk_size));
+      // Of a piece that can be read in part, as beyond the end of a file, that part counts.
+      const std::size_t readable = memory.read_some(at, buffer);
+      read = read && readable == buffer.size();
+      if (readable != 0)
+        look_at(std::string_view(reinterpret_cast<const char*>(buffer.data()), readable),
+                std::min(readable, chunk_size));
     }
   }
   return read;
 }
 
-std::vector<LuaIdent> search(const Memory& memory, const std::vector<Range>& constant, bool& read) {
+std::vector<LuaIdent> search(const Memory& memory, const std::vector<ImagePart>& constant, bool& read) {
   CoreSigns signs;
   read = for_each_piece(memory, constant,
                         [&](std::string_view piece, std::size_t size) { signs.look_at(piece, size); });
@@ -45,7 +41,7 @@ std::vector<LuaIdent> search(const Memory& memory, const std::vector<Range>& con
   return signs.cores();
 }
 
-constexpr int most_searches = 4;  // of an image that cannot be read as a whole; there may be a reason that stays
+constexpr int most_searches = 10;  // of an image that cannot be read as a whole; there may be a reason that stays
 bool wants_again(int in_vain) { return in_vain > 0 && in_vain < most_searches; }
 
 }  // namespace
@@ -57,16 +53,17 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     const Mapping* first;
     std::string path;
     bool executable;
-    std::vector<Range> constant;
+    std::vector<ImagePart> mapped, constant;
   };
   std::vector<Image> images;
   for (const Mapping& mapping : space.mappings()) {
     if (mapping.inode == 0) continue;
     if (images.empty() || images.back().first->inode != mapping.inode || images.back().path != mapping.path)
-      images.push_back({mapping.start, mapping.end, &mapping, mapping.path, false, {}});
+      images.push_back({mapping.start, mapping.end, &mapping, mapping.path, false, {}, {}});
     Image& image = images.back();
     image.end = mapping.end;
     image.executable |= mapping.executable;
+    image.mapped.push_back({mapping.start, mapping.end});
     if (mapping.readable && !mapping.writable) image.constant.push_back({mapping.start, mapping.end});
   }
   std::vector<Seen> seen;
@@ -82,6 +79,7 @@ bool Detector::update(const AddressSpace& space, const Memory& memory, KnownImag
     const bool is_known = file && met != known->end();
     bool read = true;
     const std::vector<LuaIdent> found = is_known ? met->second : search(memory, image.constant, read);
+    read = read && (is_known || has_all_constant_parts(memory, image.start, image.mapped));
     entry.in_vain = read || !found.empty() ? 0 : entry.in_vain + 1;
     if (file && read && !image.constant.empty()) known->emplace(*file, found);
     for (const LuaIdent& core : found)

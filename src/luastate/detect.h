@@ -11,6 +11,7 @@
 #include "base/address_space.h"
 #include "base/file_version.h"
 #include "luastate/core_signs.h"
+#include "luastate/image_parts.h"
 #include "luastate/lua.h"
 
 namespace luaspy {

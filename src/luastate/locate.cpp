@@ -323,6 +323,10 @@ void Locator::locate(const Memory& memory, const Registers& registers, const Thr
   // asked again, at any place of the stack, but not without end.
   asks_again_ = std::exchange(doubtful_, false) && doubts_left_ > 0;
   if (asks_again_) --doubts_left_;
+  // What was no state when it was first seen at its place may have become one there. A prime: threads are looked at by
+  // turns, and each has its turn to be asked.
+  constexpr std::uint64_t ask_anew = 257;  // looks
+  asks_again_ |= looks_ % ask_anew == 0;
   const bool short_references = short_states_ || (short_rows_ && unknown == Unknown::read);
   const auto in_range = [&](Address word) { return word - lowest_ < highest_ - lowest_ && word % 8 == 0; };
   const auto in_short_range = [&](Address word) {

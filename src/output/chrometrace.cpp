@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -19,6 +21,18 @@ namespace {
 // Numbers of tracks of states do not overlap with those of threads: they are larger than any thread
 // id (proc(5): pid_max is at most 2^22).
 constexpr int first_state_track = 1 << 23;
+
+std::string_view state_name(const Profile::Situation& situation) {
+  switch (situation.state) {
+    case Sample::State::sleeping:
+      return "asleep";
+    case Sample::State::waiting:
+      return name(situation.state);
+    case Sample::State::running:
+      break;
+  }
+  return name(situation.vm_state);
+}
 
 class Writer {
  public:
@@ -62,12 +76,18 @@ class Writer {
   }
 
   void processes() {
-    std::set<int> told;
+    std::map<int, std::vector<std::string>> commands;  // of each process, one after the other if it has executed others
+    std::vector<int> order;
     for (const Profile::Thread& thread : profile_.threads()) {
       const int pid = process_of(profile_, thread);
-      if (told.insert(pid).second)
-        metadata("process_name", pid, pid, "\"name\":" + json_text(command_of(profile_, thread)));
+      std::vector<std::string>& known = commands[pid];
+      if (known.empty()) order.push_back(pid);
+      const std::string& command = command_of(profile_, thread);
+      if (std::ranges::find(known, command) == known.end()) known.push_back(command);
     }
+    for (const int pid : order)
+      metadata("process_name", pid, pid,
+               "\"name\":" + json_text(fmt::format("{}", fmt::join(commands[pid], ", then "))));
   }
 
   void track(int pid, int tid, const std::string& name, std::size_t order) {
@@ -111,7 +131,7 @@ class Writer {
     };
     profile_.timeline(thread).for_each([&](const Timeline::Run& run) {
       const Profile::Situation& situation = profile_.situations()[run.situation];
-      const std::string_view state = situation.asleep ? "asleep" : name(situation.vm_state);
+      const std::string_view state = state_name(situation);
       if (run.start_ns != end || state != open) {
         close();
         slice('B', pid, tid, run.start_ns, fmt::format("\"cat\":\"state\",\"name\":\"{}\"", state));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -28,7 +29,7 @@ constexpr std::string_view categories =
     R"({"name":"Machine code of LuaJIT","color":"green","subcategories":["Other"]},)"
     R"({"name":"LuaJIT's compiler","color":"purple","subcategories":["Other","trace exit","recorder","optimiser","assembler"]},)"
     R"({"name":"Garbage collector","color":"orange","subcategories":["Other"]},)"
-    R"({"name":"Idle","color":"transparent","subcategories":["Other"]}])";
+    R"({"name":"Idle","color":"transparent","subcategories":["Other","waiting for a CPU"]}])";
 
 struct Kind {
   Category category = other;
@@ -43,7 +44,8 @@ Kind kind_of(const Frame& frame) {
 
 // What the innermost frame shows: the state of the VM, where that is more specific than the frame.
 Kind kind_of(const Profile::Situation& situation, const Frame& frame) {
-  if (situation.asleep) return {idle};
+  if (situation.state == Sample::State::sleeping) return {idle};
+  if (situation.state == Sample::State::waiting) return {idle, 1};
   switch (situation.vm_state) {
     case VmState::collecting:
       return {collector};
@@ -232,6 +234,21 @@ void write_samples(const Profile& profile, std::size_t thread, ThreadTables& tab
   fmt::print(out, "\"weightType\":\"{}\",\"length\":{}}}", weight_type(profile.about.unit), length);
 }
 
+// The site groups threads by it. A process that has executed another program counts as another one: "4711.1", as
+// Firefox itself writes the second process of a number.
+std::string process_id(const Profile& profile, std::size_t thread) {
+  const Profile::Thread& of = profile.threads()[thread];
+  std::set<std::uint64_t> programs;  // of its number, before this one
+  for (std::size_t i = 0; i < thread; ++i) {
+    const Profile::Thread& other = profile.threads()[i];
+    if (process_of(profile, other) == process_of(profile, of)) programs.insert(other.program);
+    if (other.program == of.program) break;
+  }
+  programs.erase(of.program);
+  const int pid = process_of(profile, of);
+  return programs.empty() ? std::to_string(pid) : fmt::format("{}.{}", pid, programs.size());
+}
+
 void write_thread(const Profile& profile, std::size_t thread, const FunctionTable& functions, Strings& strings,
                   std::ostream& out) {
   const Profile::Thread& of = profile.threads()[thread];
@@ -241,7 +258,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FunctionTabl
              "\"registerTime\":0,\"unregisterTime\":null,",
              json_text(command_of(profile, of)));
   fmt::print(out, "\"pausedRanges\":[],\"name\":{},\"isMainThread\":{},\"pid\":\"{}\",\"tid\":{},\n",
-             json_text(of.name), of.tid == pid, pid, of.tid);
+             json_text(of.name), of.tid == pid, process_id(profile, thread), of.tid);
   ThreadTables tables(profile, functions, strings);
   write_samples(profile, thread, tables, out);
   tables.write(out);

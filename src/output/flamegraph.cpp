@@ -83,8 +83,9 @@ class Set {
       : profile_(profile), tables_(tables), nodes_(profile.stacks().nodes().size()) {
     for (const Frame& frame : profile.frames()) frames_.push_back(tables.frame(frame));
     for (const Profile::Situation& situation : profile.situations())
-      situations_.push_back(fmt::format("{},{}", node_of(situation.stack),
-                                        2 * static_cast<unsigned>(situation.vm_state) + (situation.asleep ? 1 : 0)));
+      situations_.push_back(
+          fmt::format("{},{}", node_of(situation.stack),
+                      3 * static_cast<unsigned>(situation.vm_state) + static_cast<unsigned>(situation.state)));
   }
 
   // For time only: the weight of a run is its duration.
@@ -141,7 +142,8 @@ std::string duration_text(double seconds) {
 Facts facts_of(const Profile& profile) {
   const About& about = profile.about;
   const StopTimes& stops = profile.stops();
-  const double seconds = static_cast<double>(about.duration_ns) / 1e9;
+  const double seconds = static_cast<double>(about.duration_ns) / 1e9,
+               looked = static_cast<double>(about.looked_ns()) / 1e9;  // without pauses
   const auto microseconds = [](std::int64_t ns) { return static_cast<double>(ns) / 1e3; };
   Facts facts;
   facts.emplace_back("Process", fmt::format("{}{}{}{}", about.pid, about.executable.empty() ? "" : " (",
@@ -160,7 +162,7 @@ Facts facts_of(const Profile& profile) {
     facts.emplace_back("Lua heap", heap);
   if (about.rate > 0)  // a heap has none
     facts.emplace_back("Rate", fmt::format("{:.1f} Hz of {:g} asked for",
-                                           seconds > 0 ? static_cast<double>(about.ticks) / seconds : 0, about.rate));
+                                           looked > 0 ? static_cast<double>(about.ticks) / looked : 0, about.rate));
   if (stops.count() != 0) {
     facts.emplace_back("Stood still",
                        fmt::format("{:.0f} µs median, {:.0f} µs at the 99th percentile, {:.2f} % of the time",
@@ -224,8 +226,9 @@ void write_set(const Profile& profile, Tables& tables, std::string_view label, b
   for (std::size_t i = 0; i < doubtful.size(); ++i)
     out << (i == 0 ? ",\"doubts\":[" : ",") << json_in_html(doubtful[i]);
   if (!doubtful.empty()) out << ']';
-  std::set<int> processes;
-  for (const Profile::Thread& thread : profile.threads()) processes.insert(thread.pid);
+  std::set<std::pair<int, std::uint64_t>> processes;
+  for (const Profile::Thread& thread : profile.threads()) processes.emplace(thread.pid, thread.program);
+  if (in_order && profile.charged() != 1) out << fmt::format(",\"charged\":{:.4f}", profile.charged());
   out << ",\n\"threads\":[";
   for (std::size_t i = 0; i < profile.threads().size(); ++i) {
     const Profile::Thread& thread = profile.threads()[i];
@@ -299,11 +302,15 @@ void write_flamegraph_diff(const Profile& before, const Profile& after, const Co
                            const WriteOptions& options, std::ostream& out) {
   const Unit unit = after.about.unit;
   const auto whole = [&](const Profile& profile) { return static_cast<double>(total_cost(profile, usual_by(unit))); };
-  const double scale = comparison.by == Compared::weights || whole(before) == 0 ? 1 : whole(after) / whole(before);
+  const auto ratio = [](double of, double to) { return to == 0 ? 1 : of / to; };
+  const double scale = comparison.by == Compared::shares  ? ratio(whole(after), whole(before))
+                       : comparison.by == Compared::rates ? ratio(static_cast<double>(after.about.weighed_ns()),
+                                                                  static_cast<double>(before.about.weighed_ns()))
+                                                          : 1;
   write_page({{"before", &before}, {"after", &after}},
              fmt::format("\"comparison\":{{\"by\":\"{}\",\"scale\":{},\"noise\":{:.3g},\"least_difference\":{},"
                          "\"least_ratio\":{}}},\n",
-                         comparison.by == Compared::weights ? unit_word(unit) : "shares", scale, comparison.noise,
+                         comparison.by == Compared::shares ? "shares" : unit_word(unit), scale, comparison.noise,
                          comparison.least_difference, comparison.least_ratio),
              options, out);
 }

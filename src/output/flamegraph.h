@@ -12,7 +12,7 @@
 //   sets          the profile; in a comparison there are two, before and after. Each has
 //                 label, target, facts (pairs of texts) and threads:
 //     tid, name, process ("" if there is only one), start (µs since the recording began), and
-//     runs        five numbers each, in the order of time: node, 2 * state (+ 1 if asleep),
+//     runs        five numbers each, in the order of time: node, 3 * state + Sample::State,
 //                 samples, their weight, µs without a sample before them. In a comparison, and
 //                 in units other than time, they have no order, and the last number is 0.
 //     heaps       of Lua, in a profile of time: each has a name, and points: six numbers each, in the
@@ -20,6 +20,7 @@
 //                 how much the least is below it and the most above it; 8 * collections up to here (at
 //                 least) + CollectorPhase. Left out: none
 //     phases      with heaps: the names by CollectorPhase
+//     charged     with pauses (Profile::charged): how many times the weights of runs count. Left out: once
 //   comparison    only with two sets: by ("shares" of all; "time", "bytes" or "objects": amounts as
 //                 they were measured), scale, by which amounts of before are multiplied, and noise:
 //                 how many standard deviations of independent samples a change has to exceed. It also
@@ -46,6 +47,7 @@ void write_flamegraph(const Profile& profile, const WriteOptions& options, std::
 
 enum class Compared : std::uint8_t {
   shares,  // `before` is scaled, so that both profiles have equally many samples, bytes or objects
+  rates,   // for each second: `before` is scaled to the duration of `after`
   weights  // as they were measured
 };
 // What is shown as a change: names and meanings as in the page's data.

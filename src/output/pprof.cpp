@@ -214,7 +214,7 @@ class Writer {
     label("process", command_of(profile_, thread));
     label("pid", std::to_string(process_of(profile_, thread)));
     label("vm_state", name(situation.vm_state));
-    label("state", name(situation.asleep ? Sample::State::sleeping : Sample::State::running));
+    label("state", name(situation.state));
     put(field::sample, message);
   }
 

@@ -116,6 +116,10 @@ void RawWriter::catch_up() {
     put(body_, std::int64_t{thread.pid});
     put(body_, name);
     put(body_, process);
+    if (thread.program != 0 || thread.started != 0) {
+      put(body_, thread.program);
+      put(body_, thread.started);
+    }
     add_record(raw::thread, body_);
     qualities_.emplace_back(), of_allocations_.emplace_back();
   }
@@ -146,6 +150,7 @@ void RawWriter::sample(std::uint32_t thread, const Tick& at, const Sample& facts
   else put(body_, static_cast<std::uint64_t>(facts.loss));
   if (new_quality) qualities_[thread] = facts.quality;
   put_facts(facts, new_quality);
+  if (facts.state == Sample::State::waiting) put(body_, raw::waits_for_cpu);
   add_record(raw::sample, body_);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -41,7 +42,10 @@ std::string_view unit_of(const Profile& profile) {
 void write_thread(const Profile& profile, std::size_t thread, const FrameTable& frames, std::ostream& out) {
   const Timeline& timeline = profile.timeline(thread);
   std::int64_t total = 0;
-  timeline.for_each([&](const Timeline::Run& run) { total += run.weight; });
+  const auto weight = [&](const Timeline::Run& run) {
+    return std::llround(static_cast<double>(run.weight) * profile.charged());
+  };
+  timeline.for_each([&](const Timeline::Run& run) { total += weight(run); });
   const Profile::Thread& about = profile.threads()[thread];
   out << "{\"type\":\"sampled\",\"name\":" << json_text(fmt::format("{} (thread {})", about.name, about.tid))
       << ",\"unit\":\"" << unit_of(profile) << "\",\"startValue\":0,\"endValue\":" << total << ",\n\"samples\":[";
@@ -55,7 +59,7 @@ void write_thread(const Profile& profile, std::size_t thread, const FrameTable& 
   });
   out << "],\n\"weights\":[";
   separator = {};
-  timeline.for_each([&](const Timeline::Run& run) { out << std::exchange(separator, ",") << run.weight; });
+  timeline.for_each([&](const Timeline::Run& run) { out << std::exchange(separator, ",") << weight(run); });
   out << "]}";
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <tuple>
 
@@ -29,13 +30,13 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
   ++vm_states_[static_cast<std::size_t>(facts.vm_state)];
   ++samples_;
   Track& track = tracks_[thread];
-  const Situation situation = {stack, facts.vm_state, facts.state != Sample::State::running};
+  const Situation situation = {stack, facts.vm_state, facts.state};
   if (track.amount == nullptr || situations_[track.at.situation] != situation) {
     track.at = {thread, intern(situation)};
     track.amount = &counts_[track.at];
   }
-  const auto weight = static_cast<double>(tick.weight);
-  *track.amount += {1, tick.weight, weight * weight};
+  const auto weight = static_cast<double>(tick.weight) * charged_;
+  *track.amount += {1, std::llround(weight), weight * weight};
   last_ = track.at;
   if (!keeps_order_) return;
   // The duration of a sample of time is its weight; other samples are moments.
@@ -43,8 +44,21 @@ void Profile::add(std::uint32_t thread, const Tick& tick, const Sample& facts, S
   track.timeline.add(track.at.situation, tick.at_ns - lasted_ns, tick.at_ns, tick.weight);
 }
 
+void Profile::charge_pauses() {
+  if (about.unit != Unit::nanoseconds) return;
+  const double whole = static_cast<double>(about.duration_ns), looked = static_cast<double>(about.looked_ns());
+  const double charged = looked > 0 ? std::max(whole / looked, 1.0) : 1, factor = charged / charged_;
+  constexpr double most = 1e18;  // ns: a file may say anything
+  if (factor == 1 || static_cast<double>(weight()) * factor > most) return;
+  charged_ = charged;
+  for (auto& [at, amount] : counts_) {
+    amount.weight = std::llround(static_cast<double>(amount.weight) * factor);
+    amount.squares *= factor * factor;
+  }
+}
+
 std::uint32_t Profile::index_of(const Thread& thread) {
-  const auto [place, added] = thread_index_.emplace(thread.tid, static_cast<std::uint32_t>(threads_.size()));
+  const auto [place, added] = thread_index_.emplace(thread.key(), static_cast<std::uint32_t>(threads_.size()));
   if (added) threads_.push_back(thread), tracks_.emplace_back();
   return place->second;
 }

@@ -16,6 +16,7 @@
 
 #include "base/doubts.h"
 #include "base/sample.h"
+#include "base/thread_key.h"
 #include "profile/heap_track.h"
 #include "profile/last_sample.h"
 #include "profile/stack_table.h"
@@ -46,6 +47,8 @@ struct About {
   std::int64_t sampled_ns = 0;      // how long it took samples of this unit; 0: all of duration_ns
 
   std::int64_t looked_ns() const { return sampled_ns != 0 ? sampled_ns : duration_ns; }
+  // What the weights of samples are of: pauses are charged to samples of time (Profile::charge_pauses()).
+  std::int64_t weighed_ns() const { return unit == Unit::nanoseconds ? duration_ns : looked_ns(); }
 };
 
 class Profile {
@@ -57,14 +60,18 @@ class Profile {
   struct Thread {
     int tid = 0;
     std::string name;
-    int pid = 0;          // 0: the target
-    std::string process;  // its command
+    int pid = 0;                // 0: the target
+    std::string process;        // its command
+    std::uint64_t program = 0;  // ThreadKey::program
+    std::int64_t started = 0;   // ThreadKey::started
+
+    ThreadKey key() const { return {program, pid, tid, started}; }
   };
   // What a thread was found doing.
   struct Situation {
     StackId stack = 0;
     VmState vm_state = VmState::none;
-    bool asleep = false;  // or waiting for a CPU; its stack shows that
+    Sample::State state = Sample::State::running;
     auto operator<=>(const Situation&) const = default;
   };
   struct ThreadSituation {
@@ -131,6 +138,12 @@ class Profile {
   // writing.
   void settle_names();
 
+  // If `about` says that there were pauses without samples of time (About::sampled_ns), the time of each sample stands
+  // for its part of them, too: they come at random. All weights are charged so, those of later samples as well;
+  // timelines stay as they were seen. Call when `about` is known, and again when it has changed.
+  void charge_pauses();
+  double charged() const { return charged_; }  // by how much: 1 without pauses
+
   // The facts from which doubts are derived (doubts.h).
   DoubtFacts doubt_facts() const;
 
@@ -160,11 +173,12 @@ class Profile {
   std::vector<Situation> situations_;
   std::map<Situation, SituationId> situation_index_;
   std::vector<Thread> threads_;
-  std::deque<Track> tracks_;                             // parallel to threads_
-  std::unordered_map<int, std::uint32_t> thread_index_;  // by tid
+  std::deque<Track> tracks_;  // parallel to threads_
+  std::unordered_map<ThreadKey, std::uint32_t, ThreadKey::Hash> thread_index_;
   std::map<ThreadSituation, Amount> counts_;
   ThreadSituation last_;
   std::int64_t samples_ = 0;
+  double charged_ = 1;
   LossCounts losses_{};
   std::array<std::int64_t, vm_state_count> vm_states_{};
   std::int64_t idle_ = 0, waiting_ = 0;

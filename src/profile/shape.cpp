@@ -30,8 +30,9 @@ std::optional<Shaper::StackId> Shaper::shaped(StackId stack, VmState vm_state, c
 }
 
 Shaper::Root& Shaper::root_of(VmState vm_state, const Profile::Thread& thread) {
-  const auto [place, added] = roots_.try_emplace(
-      {shape_.processes ? thread.pid : 0, shape_.vmstate ? vm_state : VmState::none});
+  const auto [place,
+              added] = roots_.try_emplace({shape_.processes ? thread.pid : 0, shape_.processes ? thread.program : 0,
+                                           shape_.vmstate ? vm_state : VmState::none});
   Root& root = place->second;
   if (!added) return root;
   if (shape_.processes)

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/mode.h"
@@ -54,11 +55,12 @@ class Shaper {
   std::optional<Pattern> only_, ignore_;
   const StackTable& source_;
   StackTable& into_;
-  std::map<std::pair<int, VmState>, Root> roots_;                // by process and state, if these have a frame
-  std::vector<StackTable::FrameId> frames_;                      // by frame of `source`; not_yet, not_shown
-  StackTable::FrameId collector_ = not_yet, nothing_ = not_yet;  // of `into`
-  std::vector<std::int8_t> has_only_{0}, has_ignored_{0};        // by stack of `source`: -1 not known
-  std::vector<StackId> chain_;                                   // of the last call; kept for its memory
+  std::map<std::tuple<int, std::uint64_t, VmState>, Root> roots_;  // by process, its program, and state, if these have
+                                                                   // a frame
+  std::vector<StackTable::FrameId> frames_;                        // by frame of `source`; not_yet, not_shown
+  StackTable::FrameId collector_ = not_yet, nothing_ = not_yet;    // of `into`
+  std::vector<std::int8_t> has_only_{0}, has_ignored_{0};          // by stack of `source`: -1 not known
+  std::vector<StackId> chain_;                                     // of the last call; kept for its memory
 };
 
 }  // namespace luaspy

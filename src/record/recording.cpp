@@ -4,6 +4,11 @@
 
 namespace luaspy {
 
+Profile::Thread profile_thread(Session& of, const luaspy::Thread& thread) {
+  const ThreadKey key = of.key_of(thread);
+  return {key.tid, thread.name(), key.pid, of.target().process().command(), key.program, key.started};
+}
+
 Recording::Recording(const Shape& shape, bool keeps_order)
     : profile_(keeps_order), shaper_(shape, stacks_, profile_.stacks()) {}
 
@@ -20,7 +25,7 @@ void Recording::add(Session& of, const luaspy::Thread& thread, const Tick& tick,
 }
 
 void Recording::add(const Profile::Thread& thread, const Tick& tick, const Sample& sample) {
-  const auto known = thread_index_.find(thread.tid);
+  const auto known = thread_index_.find(thread.key());
   count(known != thread_index_.end() ? known->second : add_thread(thread), tick, sample);
 }
 
@@ -112,6 +117,7 @@ void Recording::drop_source(const std::string& file) {
 
 void Recording::tell(const About& about) {
   profile_.about = about;
+  profile_.charge_pauses();
   if (allocated_) {
     profile_.about.allocations = allocated_->profile.samples();
     allocated_->profile.about = about;
@@ -123,15 +129,13 @@ void Recording::tell(const About& about) {
 }
 
 std::uint32_t Recording::index_of(Session& of, const luaspy::Thread& thread) {
-  const auto known = thread_index_.find(thread.tid());
-  if (known != thread_index_.end()) return known->second;
-  const Process& process = of.target().process();
-  return add_thread({thread.tid(), thread.name(), process.pid(), process.command()});
+  const auto known = thread_index_.find(of.key_of(thread));
+  return known != thread_index_.end() ? known->second : add_thread(profile_thread(of, thread));
 }
 
 std::uint32_t Recording::add_thread(const Profile::Thread& thread) {
   const auto index = static_cast<std::uint32_t>(threads_.size());
-  thread_index_.emplace(thread.tid, index);
+  thread_index_.emplace(thread.key(), index);
   threads_.push_back(thread);
   known_.emplace_back().index = profile_.index_of(thread);
   return index;

@@ -12,6 +12,9 @@
 
 namespace luaspy {
 
+// What a recording says of a thread: its name and its process as they are now.
+Profile::Thread profile_thread(Session& of, const luaspy::Thread& thread);
+
 class Recording : public SampleSink {
  public:
   // `keeps_order`: see Profile.
@@ -71,8 +74,8 @@ class Recording : public SampleSink {
 
   StackTable stacks_;  // as found
   std::vector<Profile::Thread> threads_;
-  std::vector<KnownThread> known_;                       // parallel to threads_
-  std::unordered_map<int, std::uint32_t> thread_index_;  // by tid
+  std::vector<KnownThread> known_;  // parallel to threads_
+  std::unordered_map<ThreadKey, std::uint32_t, ThreadKey::Hash> thread_index_;
   Profile profile_;
   Shaper shaper_;
   HeapChanges heaps_;

@@ -74,7 +74,8 @@ Sliced sliced(const Profile& profile, const DiffOptions& options) {
     for (const std::uint32_t function : by_situation[run.situation]) result.of_function[function][index] += part;
   };
   const auto add = [&](const Timeline::Run& run) {
-    const double amount = amount_of({run.samples, run.weight}, options.by, profile.about.unit);
+    const double charged = options.by == DiffBy::shares ? 1 : profile.charged();
+    const double amount = charged * amount_of({run.samples, run.weight}, options.by, profile.about.unit);
     const double from = static_cast<double>(run.start_ns) / slice_ns,
                  length = static_cast<double>(run.end_ns - run.start_ns) / slice_ns;
     if (length < 1e-9) return put(run, std::min(static_cast<int>(from), slice_count - 1), amount);  // a moment
@@ -257,8 +258,12 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   diff.options = options;
   diff.unit = after.about.unit;
   const auto whole_of = [](const Profile& profile) {
-    return ProfileDiff::Whole{profile.samples(), static_cast<double>(profile.about.looked_ns()) / 1e9,
-                              profile.weight()};
+    const std::int64_t used_ns = profile.about.cpu.lua_ns + profile.about.cpu.unknown_ns;
+    const double covered = used_ns > 0
+                               ? static_cast<double>(profile.about.sampled_cpu_ns) / static_cast<double>(used_ns)
+                               : 1;
+    return ProfileDiff::Whole{profile.samples(), static_cast<double>(profile.about.weighed_ns()) / 1e9,
+                              profile.weight(), std::min(covered, 1.0)};
   };
   diff.before = whole_of(before), diff.after = whole_of(after);
   const Sliced cut_before = sliced(before, options), cut_after = sliced(after, options);
@@ -297,6 +302,7 @@ ProfileDiff profile_diff(const Profile& before, const Profile& after, const Diff
   for (ProfileDiff::Row& row : diff.rows) row.interval *= many;
   diff.noise = many * std::max(diff.noise, 1.0);
   if (options.by == DiffBy::shares) diff.others = change_of_most(diff.rows);
+  if (options.by == DiffBy::weight) diff.rates = change_of_most(diff.rows);
   const auto whole_in_unit = [&](const ProfileDiff::Whole& whole) {
     const double amount = amount_of(whole.weight, diff.unit);
     return options.by == DiffBy::shares ? 1
@@ -342,7 +348,7 @@ std::string diff_folded(const Profile& before, const Profile& after, DiffBy by, 
   };
   const double scale = by == DiffBy::shares
                            ? ratio(total_cost(after, usual_by(unit)), total_cost(before, usual_by(unit)))
-                       : by == DiffBy::weight ? ratio(after.about.looked_ns(), before.about.looked_ns())
+                       : by == DiffBy::weight ? ratio(after.about.weighed_ns(), before.about.weighed_ns())
                                               : 1.0;
   add(before, scale, &std::pair<double, double>::first);
   add(after, 1, &std::pair<double, double>::second);

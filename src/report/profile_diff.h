@@ -56,6 +56,7 @@ struct ProfileDiff {
   Unit unit = Unit::nanoseconds;  // of both
   std::vector<Row> rows;          // by |difference|, the largest first
   double others = 1;              // shares: the factor by which most functions' shares changed; 1 if unknown
+  double rates = 1;               // weight: the same of their rates, which verdicts do not consider
   bool can_tell = true;           // false: the recordings are too short to find differences
   // Differences of this many standard deviations of independent samples are beyond chance in every
   // function: what a picture may show as a change.
@@ -64,6 +65,7 @@ struct ProfileDiff {
     std::int64_t samples = 0;
     double seconds = 0;       // of the recording
     std::int64_t weight = 0;  // of all its samples, in the unit
+    double covered = 1;       // the part of the CPU time that was used meanwhile for which it has samples
   };
   Whole before, after;
 };

@@ -36,7 +36,8 @@ std::string_view more_word(const ProfileDiff& diff) { return diff.unit == Unit::
 std::string_view less_word(const ProfileDiff& diff) { return diff.unit == Unit::nanoseconds ? "faster" : "less"; }
 
 // The factor by which most functions' shares changed, if it is worth mentioning; else 1.
-double others(const ProfileDiff& diff) { return diff.others < 0.99 || diff.others > 1.01 ? diff.others : 1; }
+double worth_mentioning(double factor) { return factor < 0.99 || factor > 1.01 ? factor : 1; }
+double others(const ProfileDiff& diff) { return worth_mentioning(diff.others); }
 
 std::string verdict_text(const ProfileDiff::Row& row, const ProfileDiff& diff) {
   const auto change = [&](std::string_view word) {
@@ -110,6 +111,19 @@ std::string how(const ProfileDiff& diff) {
         "Most functions' shares changed by {:+.1f} %, as they do when others get {} or {}; {} and {} "
         "are relative to that.\n",
         100 * (diff.others - 1), more_word(diff), less_word(diff), more_word(diff), less_word(diff));
+  }
+  if (worth_mentioning(diff.rates) != 1) {
+    text += fmt::format(
+        "Most functions changed by {:+.1f} %, as they do when the load is another, or the program gets more or less of "
+        "the CPU. --by samples compares shares, which that does not change.\n",
+        100 * (diff.rates - 1));
+  }
+  if (of_time && diff.options.by != DiffBy::shares &&
+      std::abs(diff.before.covered - diff.after.covered) > least_ratio) {
+    text += fmt::format(
+        "The samples stand for {:.0f} % of the CPU time that was used before, and for {:.0f} % after: the rest is "
+        "missing here.\n",
+        100 * diff.before.covered, 100 * diff.after.covered);
   }
   return text;
 }

@@ -332,7 +332,9 @@ Result<int> write_diff(const ReportOptions& options, const Format* format) {
     const ProfileDiff diff = profile_diff(*before, *after, {by, options.total});
     constexpr double nothing_is_beyond = 1e6;
     write_flamegraph_diff(*all_before, *all_after,
-                          {by == DiffBy::shares ? Compared::shares : Compared::weights,
+                          {by == DiffBy::shares   ? Compared::shares
+                           : by == DiffBy::weight ? Compared::rates
+                                                  : Compared::weights,
                            diff.can_tell ? diff.noise : nothing_is_beyond, least_difference, least_ratio},
                           {options.shape.lines, options.threads, options.shape.mode}, output->stream());
     const Result<void> finished = output->finish();

@@ -38,20 +38,26 @@ std::string table(const Profile& profile, const FunctionTable& functions, const 
   return text;
 }
 
-// An activity, or being asleep: its index and its names. Equal shares are listed in this order.
+// An activity, or not running: its index and its names. Equal shares are listed in this order.
 struct Doing {
   std::size_t index = 0;
   std::string_view name, heading;
 };
 constexpr std::size_t index_of(Activity activity) { return static_cast<std::size_t>(activity); }
-constexpr std::size_t asleep = activity_count, doing_count = activity_count + 1;
+constexpr std::size_t asleep = activity_count, without_cpu = asleep + 1, doing_count = without_cpu + 1;
 constexpr std::array<Doing, doing_count> all_doings = {{{index_of(Activity::lua), "interpreter", "Interp"},
                                                         {index_of(Activity::machine_code), "machine code", "Machine"},
                                                         {index_of(Activity::c), "C function", "C"},
                                                         {index_of(Activity::collecting), "garbage collector", "GC"},
                                                         {index_of(Activity::compiling), "JIT compiler", "JIT"},
                                                         {index_of(Activity::no_lua), "no Lua", "NoLua"},
-                                                        {asleep, "asleep", "Asleep"}}};
+                                                        {asleep, "asleep", "Asleep"},
+                                                        {without_cpu, "waiting for a CPU", "NoCPU"}}};
+constexpr std::size_t index_of(const Profile::Situation& situation) {
+  return situation.state == Sample::State::sleeping  ? asleep
+         : situation.state == Sample::State::waiting ? without_cpu
+                                                     : index_of(activity_of(situation.vm_state));
+}
 
 // By index.
 using Doings = std::array<std::int64_t, doing_count>;
@@ -74,7 +80,7 @@ std::string states_text(const Profile& profile, const TextStyle& style) {
   std::map<std::uint32_t, Doings> by_function;
   for (const auto& [at, amount] : profile.counts()) {
     const Profile::Situation& situation = profile.situations()[at.situation];
-    const std::size_t index = situation.asleep ? asleep : index_of(activity_of(situation.vm_state));
+    const std::size_t index = index_of(situation);
     all[index] += cost(amount, style.by);
     if (situation.stack != 0)
       by_function[functions.of_frame[profile.stacks().nodes()[situation.stack].frame]][index] += cost(amount, style.by);
@@ -150,7 +156,9 @@ std::string threads_text(const Profile& profile, const TextStyle& style) {
   }
   std::ranges::stable_sort(rows, std::greater(), &Row::cost);
   bool several = false;
-  for (const Profile::Thread& thread : profile.threads()) several |= thread.pid != profile.threads().front().pid;
+  for (const Profile::Thread& thread : profile.threads())
+    several |= std::pair(thread.pid, thread.program) !=
+               std::pair(profile.threads().front().pid, profile.threads().front().program);
   std::string text = heading(fmt::format("  Share {:>9}  Thread, and what cost most in it", cost_heading(style)),
                              style);
   for (std::size_t i = 0; i < rows.size() && i < static_cast<std::size_t>(style.top); ++i) {

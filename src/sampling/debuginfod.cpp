@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <map>
-#include <mutex>
 #include <set>
 
 #include "base/display_text.h"
 #include "base/text.h"
+#include "sampling/debug_files.h"
 #include "system/launch.h"
 #include "system/progress.h"
 #include "unwind/symbol_table.h"
@@ -18,16 +17,17 @@ namespace {
 
 constexpr const char* client = "debuginfod-find";
 
-// Each file is asked for once: a server that does not answer costs its timeout.
 std::string fetch(const std::string& build_id) {
-  static std::mutex mutex;
-  static std::map<std::string, std::string> known;
-  const std::lock_guard lock(mutex);
-  const auto [place, added] = known.try_emplace(build_id);
-  if (!added) return place->second;
   std::string path = system::output_of({client, "debuginfo", build_id}).value_or("");
   while (path.ends_with('\n')) path.pop_back();
-  return place->second = path;
+  return path;
+}
+
+bool is_used = false;  // use_debuginfod() was called
+
+DebugFiles& files() {
+  static DebugFiles& files = *new DebugFiles(fetch);  // never destroyed: its thread may wait for a server at the end
+  return files;
 }
 
 }  // namespace
@@ -39,9 +39,16 @@ Result<void> use_debuginfod() {
   if (!system::output_of({client, "--version"}))
     return Error{Cause::usage,
                  fmt::format("--debuginfod needs elfutils' program {} (Debian: package debuginfod).", client)};
-  ask_for_debug_files(fetch);
+  is_used = true;
+  ask_for_debug_files([](const std::string& build_id) { return files().path_of(build_id); });
   return {};
 }
+
+void fetch_debug_files_later() {
+  if (is_used) files().fetch_later();
+}
+
+std::uint64_t debug_files_come() { return files().come(); }
 
 void fetch_debug_files(const Process& process) {
   system::ProgressLine progress;

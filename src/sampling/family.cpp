@@ -16,6 +16,7 @@ constexpr Clock::duration shortest_pause = 100ms, longest_pause = 5s;
 // A program maps its libraries within some 100 µs of its exec, and a forked one may exec at once.
 constexpr Clock::duration after_birth = 250us;
 constexpr Clock::duration to_load_lua = 300ms;  // a program that has none by then is not waited for
+constexpr Clock::duration longest_exec = 1s;  // from a birth that tells it to the program's mark
 constexpr std::size_t most_processes = 4096;
 
 bool has_readable(Session& session) { return session.has_readable_lua(); }
@@ -122,6 +123,7 @@ void Family::take(const Birth& birth) {
       break;
     case Birth::Kind::exec:
       if (session != nullptr && session != target_) drop(find(birth.pid));
+      else if (session != nullptr) ask_program_until_ = Clock::now() + longest_exec;
       add_candidate(birth.pid, after_birth);
       break;
   }
@@ -147,8 +149,21 @@ void Family::drop_ended() {
     session = is_gone(**session) ? drop(session) : std::next(session);
 }
 
+// The target stays what it is if it executes another program; its threads do not. If a birth has told of an exec, it is
+// asked for until that is over; else now and then.
+void Family::ask_program() {
+  constexpr Clock::duration ask_again = 1s;
+  const Clock::time_point now = Clock::now();
+  if ((now < ask_program_at_ && now >= ask_program_until_) || ended_target_ != nullptr) return;
+  ask_program_at_ = now + ask_again;
+  if (!target_->has_new_program()) return;
+  target_->begin_program();
+  ask_program_until_ = {};
+}
+
 void Family::update() {
   if (births_ != nullptr) hears_all_ = births_->drain([&](const Birth& birth) { take(birth); }) && hears_all_;
+  ask_program();
   if (!subprocesses_) return;
   for (const pid_t pid : std::exchange(may_be_gone_, {})) {
     const auto session = find(pid);

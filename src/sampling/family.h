@@ -77,6 +77,7 @@ class Family {
   void ask_candidates();
   bool becomes_session(pid_t pid, Candidate& candidate);
   bool is_gone(Session& session);
+  void ask_program();
 
   SamplerOptions sampler_;
   bool subprocesses_;
@@ -91,7 +92,7 @@ class Family {
   std::set<pid_t> unfollowed_;  // descendants, if they are not followed
   std::set<std::string> rows_;  // of sessions that have ended
   bool had_lua_ = false;        // one of them had
-  system::Clock::time_point find_at_{};
+  system::Clock::time_point find_at_{}, ask_program_at_{}, ask_program_until_{};
   std::function<void(Session&)> before_drop_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sampling/debuginfod.h"
 #include "system/call_names.h"
 
 namespace luaspy {
@@ -39,6 +40,12 @@ void Sampler::settle() {
   constexpr std::size_t most_threads = 4096;  // remembered; entries of threads that have ended would otherwise pile up
   if (threads_.size() > most_threads) threads_.clear();
   reader_.settle();
+  constexpr std::chrono::seconds apart(1);  // all symbols are read again
+  const system::Clock::time_point now = system::Clock::now();
+  if (debug_files_come() == debug_files_ || now - symbols_read_ < apart) return;
+  debug_files_ = debug_files_come();
+  symbols_read_ = now;
+  reader_.read_symbols_again();
 }
 
 Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look) {

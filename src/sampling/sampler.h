@@ -98,6 +98,8 @@ class Sampler {
   StackReader reader_;
   Look look_;  // of sample() and look()
   std::map<pid_t, PerThread> threads_;
+  std::uint64_t debug_files_ = 0;             // debug_files_come() when symbols were read last
+  system::Clock::time_point symbols_read_{};  // again
 };
 
 // A sample of a thread that stays asleep.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attach/own_cpu.h"
+#include "sampling/debuginfod.h"
 #include "sampling/stoppers.h"
 #include "system/calls.h"
 
@@ -26,6 +27,7 @@ class SamplingLoop::Loop {
 
   void run_until(Clock::time_point until) {
     until_ = until;
+    fetch_debug_files_later();
     come_soon();  // what the stoppers have read must be evaluated before their ring buffers are full
     if (!std::exchange(watches_births_, true)) family_.watch_births();
     else cpu_of_pauses_ += family_.cpu_use() - cpu_;
@@ -73,7 +75,7 @@ class SamplingLoop::Loop {
     stoppers_->watch(family_.sessions());
     // What the looks before the pause have shown of each thread.
     for (const auto& watch : stoppers_->watched()) {
-      const auto known = predictions_.find(watch->thread->tid());
+      const auto known = predictions_.find(watch->session.key_of(*watch->thread));
       if (known == predictions_.end()) continue;
       const std::lock_guard lock(watch->prediction_lock);
       watch->prediction = std::move(known->second);
@@ -104,10 +106,17 @@ class SamplingLoop::Loop {
   void sleep(Clock::time_point until) {
     constexpr Clock::duration apart = 250us;  // in a storm of births
     while (family_.wait(until) && !is_over() && !system::suspend_requested()) {
-      family_.update();
+      update();
       watch(Clock::now());
       (void)system::sleep_until(std::min(until, Clock::now() + apart));
     }
+  }
+
+  void update() {
+    family_.update();
+    // The heaps of the target end with its program, too.
+    if (std::exchange(program_, family_.target().program()) != family_.target().program())
+      sink_.end(family_.target(), {to_ns(Clock::now() - start_), 0});
   }
 
   void watch(Clock::time_point now) {
@@ -122,7 +131,7 @@ class SamplingLoop::Loop {
     sink_.look(counts_);
     if (target_ended(now)) counts_.target_ended = true;
     if (now - cpu_asked_ > 100ms) ask_cpu_time();
-    family_.update();
+    update();
     for (const auto& session : family_.sessions()) session->sampler().settle();
     watch(now);
     stoppers_->keep_off();
@@ -133,7 +142,8 @@ class SamplingLoop::Loop {
     stoppers_->stop();
     counts_.sampled_ns += to_ns(Clock::now() - begun_);
     take(Clock::now());
-    for (const auto& watch : stoppers_->watched()) predictions_[watch->thread->tid()] = watch->prediction;
+    for (const auto& watch : stoppers_->watched())
+      predictions_[watch->session.key_of(*watch->thread)] = watch->prediction;
     stoppers_ = nullptr;
     sink_.look(counts_);
   }
@@ -230,12 +240,13 @@ class SamplingLoop::Loop {
   LoopCounts& counts_;
   TickGrid grid_;
   const Clock::time_point start_;
-  Clock::time_point until_ = Clock::time_point::max(), begun_{};                 // begun_: this run
-  std::unique_ptr<Stoppers> stoppers_;                                           // nullptr: it pauses
-  std::map<pid_t, std::shared_ptr<const StackReader::Prediction>> predictions_;  // by thread, while it pauses
+  Clock::time_point until_ = Clock::time_point::max(), begun_{};                     // begun_: this run
+  std::unique_ptr<Stoppers> stoppers_;                                               // nullptr: it pauses
+  std::map<ThreadKey, std::shared_ptr<const StackReader::Prediction>> predictions_;  // while it pauses
   std::int64_t skipped_ = 0, ticks_before_ = 0, unheard_before_ = 0;
   CpuUse cpu_, cpu_of_pauses_;  // as asked last; of these: used in pauses
   Clock::time_point asked_ = start_, cpu_asked_ = start_;
+  std::uint64_t program_ = family_.target().program();  // which the target executes
   bool thread_ended_ = false;
   bool command_ended_ = false;
   bool watches_births_ = false;

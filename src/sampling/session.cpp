@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 
 #include "sampling/debuginfod.h"
@@ -45,6 +46,7 @@ Result<std::unique_ptr<Session>> Session::open(const TargetOptions& options, con
     if (options.debuginfod) fetch_debug_files(*process);
     return std::unique_ptr<Session>(new Session(std::move(*process), sampler, false));
   }
+  if (options.debuginfod) fetch_debug_files_later();  // the command will not wait for them
   system::Launch child(options.command);
   Result<Process> process = child.pid() > 0 ? Process::open(child.pid())
                                             : Error{Cause::command_not_started, "Cannot start a process."};
@@ -91,7 +93,23 @@ int Session::wait_for_exit() {
   return exit_status_.value_or(0);
 }
 
-bool Session::has_new_program() const { return target_.process().executable() != executable_; }
+void Session::begin_program() {
+  static std::atomic<std::uint64_t> last = 0;
+  program_ = ++last;
+  executable_ = target_.process().executable();
+  mark_ = program_mark(target_.process().pid());
+  target_.process().forget_program();
+}
+
+// While an exec is under way there is no mark, and one that was not known may be that of the program that began then.
+bool Session::has_new_program() {
+  const std::string executable = target_.process().executable();
+  if (executable == "?") return false;  // it has ended
+  if (executable != executable_) return true;
+  const std::optional<ProgramMark> now = program_mark(target_.process().pid());
+  if (!mark_) mark_ = now;
+  return now && mark_->differs(*now);
+}
 
 Result<void> Session::await_lua() {
   constexpr int most_looks = 20;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "attach/program_mark.h"
+#include "base/thread_key.h"
 #include "sampling/sampler.h"
 
 namespace luaspy {
@@ -41,8 +43,15 @@ class Session {
   // target that was already running.
   int wait_for_exit();
 
-  // Whether it has executed another program since it was opened.
-  bool has_new_program() const;
+  // Whether it has executed another program since it was opened, or since begin_program().
+  bool has_new_program();
+  // It has executed another program, and continues to be looked at: its threads are others from now on.
+  void begin_program();
+  // ThreadKey::program of its threads.
+  std::uint64_t program() const { return program_; }
+  ThreadKey key_of(const Thread& thread) const {
+    return {program_, target_.process().pid(), thread.tid(), thread.started()};
+  }
 
   // Whether a file with a Lua core that luaspy can read is mapped.
   bool has_readable_lua();
@@ -54,15 +63,16 @@ class Session {
 
  private:
   Session(Process process, const SamplerOptions& options, bool launched)
-      : target_(std::move(process), options.patience),
-        sampler_(target_, options),
-        launched_(launched),
-        executable_(target_.process().executable()) {}
+      : target_(std::move(process), options.patience), sampler_(target_, options), launched_(launched) {
+    begin_program();
+  }
 
   Target target_;
   Sampler sampler_;
   bool launched_;
-  std::string executable_;
+  std::uint64_t program_ = 0;
+  std::string executable_;           // of the program
+  std::optional<ProgramMark> mark_;  // of the program; nullopt: not known yet
   std::optional<int> exit_status_;
 };
 

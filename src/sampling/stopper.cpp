@@ -53,7 +53,7 @@ void Stopper::run() {
   for (const Clock::time_point end = Clock::now() + 1s;
        (!asked_.empty() || tracer_.has_pending()) && Clock::now() < end;)
     wait_until(Clock::now() + 5ms);
-  for (const Asked& asked : asked_) asked.watch->asked_by = -1;
+  for (const Asked& asked : asked_) asked.watch->request.end();
   asked_.clear();
   alarm_ = nullptr;
   ended_ = true;
@@ -76,7 +76,7 @@ void Stopper::wait_until(Clock::time_point due) {
       continue;
     }
     if (tid <= 0) {  // nothing is traced: the threads that were asked are gone
-      for (const Asked& asked : asked_) asked.watch->asked_by = -1;
+      for (const Asked& asked : asked_) asked.watch->request.end();
       asked_.clear();
       tracer_.forget_all();  // otherwise the next wait would return at once, and a real-time thread would spin
       continue;
@@ -131,8 +131,9 @@ bool Stopper::came_at_once(Clock::time_point due) const {
 // A thread that was asked to stop belongs to that stopper until it stops. The tick of the request
 // has been counted.
 bool Stopper::is_asked(Watch& watch, std::int64_t number) {
-  if (watch.asked_by == -1) return false;
-  if (watch.asked_by != cpu_) return true;
+  const int asked_by = watch.request.asked_by();
+  if (asked_by == StopRequest::nobody) return false;
+  if (asked_by != cpu_) return true;
   const Thread::Schedule now = watch.thread->schedule();
   const bool ran = now.runs == 0 || now.on_cpu != watch.schedule.on_cpu;
   account(watch, number, &now, false);
@@ -328,7 +329,7 @@ void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& b
   auto stop = std::make_unique<Stop>(tracer_, watch->session.target(), watch->thread->tid(), Stop::Later{});
   Asked asked{watch, std::move(stop), before, number, passed_ns_, woke_, remote};
   if (asked.stop->outcome() != Stop::Outcome::pending) return arrived(std::move(asked));
-  watch->asked_by = cpu_;
+  watch->request.ask(cpu_);
   asked_.push_back(std::move(asked));
 }
 
@@ -371,18 +372,16 @@ void Stopper::look_at_met(std::int64_t number) {
 // The thread is stopped, or cannot be stopped.
 void Stopper::arrived(Asked asked) {
   Watch& watch = *asked.watch;
-  if (watch.gone) {
+  if (!watch.request.begin_look()) {
     asked.stop->resume();
-    watch.asked_by = -1;
-    return;
+    return watch.request.end();
   }
   std::shared_ptr<const StackReader::Prediction> predicted;
   Found* const found = open_look(asked.watch, asked.number, predicted);
   if (found == nullptr) {
     asked.stop->resume();
     ++watch.late;  // the main thread does not keep up
-    watch.asked_by = -1;
-    return;
+    return watch.request.end();
   }
   found->at = asked.woke;
   found->passed_ns = asked.passed_ns;
@@ -393,7 +392,7 @@ void Stopper::arrived(Asked asked) {
   found->kind = found->loss == Loss::none ? Found::Kind::look : Found::Kind::loss;
   if (found->look.stopped_ns != 0) count_stop(asked, *found);
   put();
-  watch.asked_by = -1;  // afterwards: from now on its session may be dropped, once what was put is taken
+  watch.request.end();
 }
 
 // Determines how long the thread was stopped, and whether it is still where it executed at the
@@ -463,7 +462,7 @@ Found* Stopper::open_found(const std::shared_ptr<Watch>& watch, std::int64_t num
   if (put_ - taken_.load(std::memory_order_acquire) == ring_size) return nullptr;
   std::unique_ptr<Found>& place = ring_[put_ % ring_size];
   const Memory& memory = watch->session.target().memory();
-  if (place == nullptr || place->watch == nullptr || &place->watch->session != &watch->session)
+  if (place == nullptr || place->watch == nullptr || place->watch->program != watch->program)
     place = std::make_unique<Found>(memory);
   place->watch = watch;
   place->number = number;

@@ -14,6 +14,15 @@ using Clock = system::Clock;
 using system::to_ns;
 using namespace std::chrono_literals;
 
+namespace {
+
+// How often the thread was given a CPU; 0: the kernel does not report it.
+std::uint64_t runs_of(const Watch& watch) {
+  return watch.switches != nullptr ? watch.switches->runs() : watch.thread->schedule().runs;
+}
+
+}  // namespace
+
 Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop)
     : grid_(grid),
       idle_(idle),
@@ -98,30 +107,29 @@ void Stoppers::open_log(Watch& watch) {
   else if (watch.thread->cpu() != -1) takes_logs_ = false;
 }
 
-// A log costs some µs per switch. It is closed for a thread that sleeps and wakes thousands of
-// times a second: stops cost that thread less.
-void Stoppers::close_costly_logs() {
+// Asks now and then which threads' logs are worth their cost (log_choice.h).
+void Stoppers::choose_logs() {
   constexpr Clock::duration ask_again = 500ms;
-  constexpr double most = 2000;  // switches per second that luaspy has not caused
   const Clock::time_point now = Clock::now();
-  if (now - logs_asked_ < ask_again) return;
-  const double seconds = static_cast<double>(to_ns(now - logs_asked_)) / 1e9;
-  logs_asked_ = now;
-  const double bytes = (most + 1e9 / static_cast<double>(grid_.interval().count())) *
-                       static_cast<double>(SwitchLog::bytes_per_switch) * seconds;
+  if (!takes_logs_ || now - logs_asked_ < ask_again) return;
+  const Clock::duration passed = now - std::exchange(logs_asked_, now);
   for (const std::shared_ptr<Watch>& watch : *main_roster_) {
-    if (watch->switches == nullptr) continue;
-    const std::uint64_t noted = watch->switches->noted(), before = std::exchange(watch->noted, noted);
-    if (static_cast<double>(noted - before) <= bytes || !watch->claim.try_take()) continue;
-    watch->switches = nullptr;
-    --logs_;
+    const bool is_open = watch->switches != nullptr;
+    const std::uint64_t runs = runs_of(*watch), before = std::exchange(watch->runs, runs);
+    if (runs < before || (!is_open && runs == 0)) continue;  // the kernel does not report it, or the thread is gone
+    const bool wants = watch->log_choice.wants_log(static_cast<std::int64_t>(runs - before), passed / grid_.interval(),
+                                                   static_cast<double>(to_ns(passed)) / 1e9);
+    if (wants == is_open || !watch->claim.try_take()) continue;
+    if (wants) open_log(*watch);
+    else watch->switches = nullptr, --logs_;
+    watch->runs = runs_of(*watch);
     watch->claim.give_back();
   }
 }
 
 std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::unique_ptr<Session>>& sessions,
                                                     const Session* but) {
-  close_costly_logs();
+  choose_logs();
   auto next = std::make_shared<Roster>();
   const Clock::time_point now = Clock::now();
   bool same = true;
@@ -138,6 +146,7 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
       same = false;
       auto watch = std::make_shared<Watch>(*session, thread, now);
       open_log(*watch);
+      watch->runs = runs_of(*watch);
       // A thread on a CPU that luaspy may not use is handled from another CPU.
       if (!need(watch->cpu) && !usable_.empty()) watch->cpu = usable_.front(), (void)need(usable_.front());
       next->push_back(std::move(watch));
@@ -157,10 +166,10 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
       watch_over();
       (void)system::sleep_until(Clock::now() + 100us);
     }
-    watch->gone = true;
+    watch->request.drop();
     if (watch->switches != nullptr) watch->switches = nullptr, --logs_;
     constexpr Clock::duration stops_within = 2s;  // a thread that stops later is released without access to its session
-    for (const Clock::time_point end = Clock::now() + stops_within; watch->asked_by != -1 && Clock::now() < end;)
+    for (const Clock::time_point end = Clock::now() + stops_within; !watch->request.may_destroy(Clock::now() >= end);)
       (void)system::sleep_until(Clock::now() + 100us);
   }
   return left;

@@ -77,7 +77,7 @@ class Stoppers {
   bool retire(Stopper& stopper);  // false: it is the only one
   std::vector<Stopper*> all() const;
   void open_log(Watch& watch);
-  void close_costly_logs();
+  void choose_logs();
 
   const TickGrid grid_;
   const bool idle_;

@@ -7,7 +7,9 @@
 #include <mutex>
 
 #include "attach/switch_log.h"
+#include "sampling/log_choice.h"
 #include "sampling/session.h"
+#include "sampling/stop_request.h"
 #include "system/calls.h"
 
 namespace luaspy {
@@ -25,20 +27,19 @@ class Claim {
 // One thread of the target, from tick to tick.
 struct Watch {
   Watch(Session& of, std::shared_ptr<Thread> watched, system::Clock::time_point now)
-      : session(of), thread(std::move(watched)), at(now), cpu(thread->cpu()) {}
+      : session(of), program(of.program()), thread(std::move(watched)), at(now), cpu(thread->cpu()) {}
 
   Session& session;
+  const std::uint64_t program;  // ThreadKey::program; a later session may have the place of this one in memory
   const std::shared_ptr<Thread> thread;
-  std::unique_ptr<SwitchLog> switches;  // null: luaspy may not have it, or has closed it because it was too costly
+  std::unique_ptr<SwitchLog> switches;  // null: luaspy may not have it, or it is too costly now
   Claim claim;                          // its holder may look at the thread, and change the fields that follow
   std::int64_t tick = -1;           // the last tick that was accounted for; -1: none, its ticks begin with the next one
   system::Clock::time_point at;     // when that tick was
   std::int64_t skipped_seen = 0;    // Stoppers::skipped() at that time
   std::atomic<bool> slept = false;  // at that tick
-  std::atomic<bool> gone = false;   // its session is being dropped
   bool moved = false;               // it has moved to another CPU since then
-  std::atomic<int> asked_by = -1;   // the CPU whose stopper has asked it to stop, while it has not stopped yet: only
-                                    // that stopper may look at it. -1: none
+  StopRequest request;              // while it is asked to stop, only that stopper may look at it
   Thread::Schedule schedule;        // as read at that tick, or at the last tick before it that read it
   system::Clock::time_point schedule_at;  // when it was read
   std::atomic<int> cpu;                   // where it was last seen; the stopper of that CPU is responsible for it
@@ -49,7 +50,9 @@ struct Watch {
   std::int64_t looked = -1;     // the tick of the last look at it while it executed
 
   // Used by the main thread only.
-  std::uint64_t noted = 0;  // SwitchLog::noted() then
+  LogChoice log_choice;
+  std::uint64_t runs = 0;  // how often it was given a CPU, by its log or by its Schedule, when log_choice was asked
+                           // last
 
   // From the last finished look; stoppers use it for the next one.
   std::mutex prediction_lock;

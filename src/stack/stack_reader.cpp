@@ -54,6 +54,13 @@ void StackReader::try_all_rows() {
   unlock();
 }
 
+void StackReader::read_symbols_again() {
+  known_files_->symbols = {};
+  known_files_->cores.clear();
+  map_.forget_symbols();
+  map_.find_functions();
+}
+
 void StackReader::settle() {
   if (map_.is_due()) refresh();
 }

@@ -29,6 +29,9 @@ class StackReader {
   // The same, but only if a stack had addresses that no mapping explains. Call between ticks.
   void settle();
 
+  // Debug files have come, so that there are more symbols. Call between ticks.
+  void read_symbols_again();
+
   // What a look at a thread needed. With it, the next look at the same thread reads everything in
   // one batch. A wrong prediction costs time, never correctness.
   struct Prediction {

@@ -32,7 +32,8 @@ void TargetMap::take(AddressSpace space) {
 }
 
 bool TargetMap::find_luas() {
-  looks_to_skip_ = looks_in_vain_ = 0;
+  // A search that is only repeated comes less and less often: a process that maps a file may have no CPU for long.
+  if (!is_incomplete()) looks_to_skip_ = looks_in_vain_ = 0;
   modules_.update(space_);
   if (auto program = mapped_.program()) modules_.call(std::move(program->path), std::move(program->name));
   unwinder_.forget();
@@ -53,7 +54,7 @@ void TargetMap::note(const std::vector<NativeFrame>& natives) {
 
 bool TargetMap::is_due() {
   if (looks_to_skip_ > 0) --looks_to_skip_;
-  if (!stale_ || looks_to_skip_ > 0) return false;
+  if ((!stale_ && !is_incomplete()) || looks_to_skip_ > 0) return false;
   constexpr int longest_pause = 6;  // as a power of two
   looks_to_skip_ = (1 << std::min(++looks_in_vain_, longest_pause)) - 1;
   return true;

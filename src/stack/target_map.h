@@ -24,7 +24,8 @@ class TargetMap {
   void take(AddressSpace space);
   bool find_luas();  // if there is new code. true: the set of Luas changed
   bool is_incomplete() const { return detector_.is_incomplete(); }  // find_luas() may find more at the next try
-  void find_functions();                                            // after find_luas()
+  void find_functions();                                            // after find_luas(), or forget_symbols()
+  void forget_symbols() { modules_.forget_symbols(); }
 
   // Tells it the frames of a look. If some are outside of all known mappings, is_due() says when to
   // read the mappings again.

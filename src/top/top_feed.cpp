@@ -3,13 +3,15 @@
 #include <utility>
 
 #include "record/about.h"
+#include "record/recording.h"
 #include "top/top_view.h"
 
 namespace luaspy {
 namespace {
 
 TopTable::Thread name_of(Session& session, const Thread& thread) {
-  return {session.target().process().pid(), thread.tid(), thread.name()};
+  const ThreadKey key = session.key_of(thread);
+  return {key.pid, key.tid, thread.name(), key.program, key.started};
 }
 
 std::int64_t window_ns(const TopTarget& target) { return static_cast<std::int64_t>(target.window * 1e9); }
@@ -36,11 +38,9 @@ TopFeed::TopFeed(Family& family, TopTarget target, About about, Mode mode, Outpu
 void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& sample) {
   const std::lock_guard lock(mutex_);
   if (history_) {
-    if (!history_->knows(thread.tid())) {
-      const Process& process = of.target().process();
-      history_->know({thread.tid(), thread.name(), process.pid(), process.command()});
-    }
-    history_->add(thread.tid(), tick, sample);
+    const ThreadKey key = of.key_of(thread);
+    if (!history_->knows(key)) history_->know(profile_thread(of, thread));
+    history_->add(key, tick, sample);
   }
   heaps_.add(of.target().process().pid(), tick.at_ns, sample.heaps);
   const TopTable::Thread name = name_of(of, thread);

@@ -33,21 +33,21 @@ void TopHistory::open() {
 }
 
 void TopHistory::know(const Profile::Thread& thread) {
-  const auto [place, added] = thread_index_.try_emplace(thread.tid);
+  const auto [place, added] = thread_index_.try_emplace(thread.key());
   if (!added) return;
   place->second.index = static_cast<std::uint32_t>(threads_.size());
   threads_.push_back(thread);
 }
 
-void TopHistory::add(int tid, const Tick& tick, const Sample& sample) {
+void TopHistory::add(const ThreadKey& of, const Tick& tick, const Sample& sample) {
   const bool is_full = bytes_->bytes().size() > limits_.bytes || stacks_->nodes().size() > limits_.stacks ||
                        threads_.size() > limits_.threads;
   if (is_full) {
-    const Profile::Thread thread = threads_[thread_index_.at(tid).index];
+    const Profile::Thread thread = threads_[thread_index_.at(of).index];
     begin_anew();
     know(thread);
   }
-  Known& known = thread_index_.at(tid);
+  Known& known = thread_index_.at(of);
   known.seen_ns = tick.at_ns;
   const Tick since_begun = {tick.at_ns - duration_before_, tick.weight};
   add(since_begun, known, sample);
@@ -98,7 +98,7 @@ void TopHistory::begin_anew() {
   const std::unique_ptr<StackTable> before = std::move(stacks_);
   const std::vector<Profile::Thread> threads = threads_;
   open();
-  for (auto& [tid, known] : std::exchange(thread_index_, {})) {
+  for (auto& [key, known] : std::exchange(thread_index_, {})) {
     if (!known.has_last || known.seen_ns < duration_ns_ - lately_ns || threads_.size() >= limits_.threads / 2) continue;
     Sample again;
     again.again = true;
@@ -107,7 +107,7 @@ void TopHistory::begin_anew() {
     for (const StackTable::FrameId frame : before->stack(known.last.stack()))
       last.stack.push_back(before->frames()[frame]);
     know(threads[known.index]);
-    Known& kept = thread_index_.at(tid);
+    Known& kept = thread_index_.at(key);
     kept.last.take(last, *stacks_);
     kept.has_last = true, kept.seen_ns = known.seen_ns;
   }

@@ -29,10 +29,10 @@ class TopHistory {
   explicit TopHistory(About about, Limits limits);
   explicit TopHistory(About about) : TopHistory(std::move(about), Limits()) {}
 
-  bool knows(int tid) const { return thread_index_.contains(tid); }
+  bool knows(const ThreadKey& thread) const { return thread_index_.contains(thread); }
   void know(const Profile::Thread& thread);
   // One tick of a thread that is known.
-  void add(int tid, const Tick& tick, const Sample& sample);
+  void add(const ThreadKey& of, const Tick& tick, const Sample& sample);
   void end(int pid, const Tick& tick);
   void add_idle(std::int64_t count) { raw_->idle(count); }
   void add_waiting(std::int64_t count) { raw_->waiting(count); }
@@ -65,7 +65,7 @@ class TopHistory {
   std::int64_t ticks_before_ = 0, duration_before_ = 0;  // when this history began
   std::unique_ptr<StackTable> stacks_;
   std::vector<Profile::Thread> threads_;
-  std::unordered_map<int, Known> thread_index_;  // by tid
+  std::unordered_map<ThreadKey, Known, ThreadKey::Hash> thread_index_;
   HeapChanges heaps_;
   std::size_t states_ = 0;  // written
   std::unique_ptr<CarriedRecording> bytes_;

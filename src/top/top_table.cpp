@@ -37,7 +37,7 @@ TopTable::TopTable(std::optional<std::int64_t> window_ns) : window_(window_ns) {
 }
 
 TopTable::PerThread& TopTable::known(const Thread& thread) {
-  PerThread& known = threads_[pair_of(static_cast<std::uint32_t>(thread.pid), static_cast<std::uint32_t>(thread.tid))];
+  PerThread& known = threads_[thread.key()];
   known.pid = thread.pid;
   return known;
 }

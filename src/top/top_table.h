@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/thread_key.h"
 #include "top/top_counts.h"
 #include "top/top_pane.h"
 
@@ -21,6 +22,10 @@ class TopTable {
   struct Thread {
     int pid = 0, tid = 0;
     std::string name;
+    std::uint64_t program = 0;  // ThreadKey::program
+    std::int64_t started = 0;   // ThreadKey::started
+
+    ThreadKey key() const { return {program, pid, tid, started}; }
   };
   // One tick of one thread. `passed_ns`: since the tick before.
   void add(const Thread& thread, std::int64_t passed_ns, const Sample& sample);
@@ -110,7 +115,7 @@ class TopTable {
   };
   std::vector<Latest> latest_;  // by entry
   std::deque<Tick> ticks_;
-  std::unordered_map<std::uint64_t, PerThread> threads_;  // by pid and tid: all that live, whatever has a row
+  std::unordered_map<ThreadKey, PerThread, ThreadKey::Hash> threads_;  // all that live, whatever has a row
   std::size_t own_rows_ = 0;                              // of counts_.threads
   std::unordered_map<int, Index> further_;                // by pid: the row of the threads without one of their own
   std::size_t room_ = 1 << 12;  // for threads, before those that have ended are forgotten: there may be no end of them

@@ -220,6 +220,12 @@ void Modules::update(const AddressSpace& space) {
   space_ = space;
 }
 
+void Modules::forget_symbols() {
+  for (const Entry& entry : entries_) {
+    if (entry.module != nullptr) entry.module->forget_symbols();
+  }
+}
+
 const Module* Modules::find(Address address) const {
   auto entry = std::ranges::upper_bound(entries_, address, {}, &Entry::start);
   if (entry == entries_.begin()) return nullptr;

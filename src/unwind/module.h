@@ -51,6 +51,7 @@ class Module {
   // The function that contains an address, by .symtab, the separate debug file (build-id),
   // .gnu_debugdata or .dynsym. The first call reads all symbols, which takes about 0.5 µs each.
   std::optional<Symbol> symbol(Address address) const;
+  void forget_symbols() { symbols_.reset(); }  // the next call reads them again
 
   // The starts of functions that are called directly: the sorted targets of the call instructions
   // in executable segments. For code without call frame information or symbols. Computed once.
@@ -110,6 +111,7 @@ class Modules {
 
   // Files are opened when an address in them is first asked for.
   void update(const AddressSpace& space);
+  void forget_symbols();  // of all of them
   const Module* find(Address address) const;
   const Memory& memory() const { return memory_; }
   // What the program is called by whose file has this path (Mapped::program()). Call it before find().

@@ -84,6 +84,31 @@ TEST_CASE("symbols are fetched from debuginfod servers if that is asked for", "[
   CHECK(recorded.out.find(";luaV_execute (stripped)") != std::string::npos);
 }
 
+TEST_CASE("no sample waits for a debuginfod server", "[debuginfod]") {
+  const Folder folder;
+  const std::string program = compile(folder, "unprotected", source_version("5.4.")),
+                    stripped = folder.path("stripped");
+  REQUIRE(run({"strip", "-o", stripped, program}).status == 0);
+  // A server that takes each connection and never answers.
+  Running server({"python3", "-c",
+                  "import socket\n"
+                  "server = socket.create_server(('127.0.0.1', 0))\n"
+                  "print(server.getsockname()[1])\n"
+                  "print('READY', flush=True)\n"
+                  "kept = []\n"
+                  "while True: kept.append(server.accept())\n"});
+  const std::vector<std::string> lines = server.read_until("READY");
+  REQUIRE(lines.size() == 1);
+  const Finished recorded = run(
+      {"env", "NO_PROXY=*", "DEBUGINFOD_TIMEOUT=40", "DEBUGINFOD_URLS=http://127.0.0.1:" + lines[0],
+       "DEBUGINFOD_CACHE_PATH=" + folder.path("cache"), LUASPY_PROGRAM, "record", "--debuginfod", "--idle", "-d", "2",
+       "-f", "folded", "-o", "-", "--", stripped, "turns"});
+  INFO(recorded.err << recorded.out);
+  std::int64_t samples = 0;
+  for (const FoldedStack& stack : parse_folded(recorded.out)) samples += stack.count;
+  CHECK(samples > 150);  // of 200, with those at which a busy machine lets it wait
+}
+
 TEST_CASE("--debuginfod says what it needs", "[debuginfod]") {
   const Finished no_server = run(
       {"env", "-u", "DEBUGINFOD_URLS", LUASPY_PROGRAM, "dump", "--debuginfod", "--pid", "1"});

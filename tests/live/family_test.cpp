@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -104,6 +105,50 @@ TEST_CASE("processes that live for some ms are sampled as long as they run", "[f
   CHECK(std::abs(std::stod(match[1]) / 100 * std::stod(match[2]) * 200 - burns(blind)) < 0.2 * expected);
   CHECK_THAT(blind.err, Catch::Contains("doubtful: only ") &&
                             Catch::Contains("used by processes that ended before luaspy saw whether they run Lua"));
+}
+
+// Each exec drops a session while the stoppers look at its threads. LUASPY_EXECS: how many for each child; the long
+// form, in a build with sanitizers, has 1,000.
+TEST_CASE("children that execute another program again and again, at 5 kHz", "[family]") {
+  const Folder folder;
+  const std::string program = compile(folder, "exec_chain", source_version("5.4"));
+  const char* const asked_for = std::getenv("LUASPY_EXECS");
+  const std::string execs = asked_for != nullptr ? asked_for : "40";
+  const std::string child = fmt::format("{} 5 {}", program, execs);
+  for (const Words& options : {Words{}, Words{"--idle"}}) {
+    const Finished recorded = luaspy(
+        Words{"record", "-s", "-r", "5000", "--max-stopped", "100", "-f", "folded", "-o", "-"} + options +
+        Words{"--", "sh", "-c", fmt::format("{0} & {0} & wait", child)});
+    INFO(recorded.err);
+    REQUIRE(recorded.status == 0);
+    std::int64_t working = 0;
+    for (const FoldedStack& stack : parse_folded(recorded.out)) {
+      for (const std::string& frame : stack.frames) working += frame.starts_with("work ") ? stack.count : 0;
+    }
+    CHECK(working > 100);
+  }
+}
+
+// The same path before and after: only what the kernel tells of the exec, or the program's mark, shows it.
+TEST_CASE("a target that executes its own program again is another process from then on", "[family]") {
+  const Folder folder;
+  const std::string program = compile(folder, "exec_chain", source_version("5.4")),
+                    confine = compile(folder, "confine");
+  for (const bool blind : {false, true}) {
+    const Words record = {"record", "-s", "-r", "200", "-f", "folded", "-o", "-", "--", program, "2500", "2"};
+    const Finished recorded = blind ? run(Words{confine, "perf_event_open=EACCES", "--", LUASPY_PROGRAM} + record)
+                                    : luaspy(record);
+    INFO(recorded.err << recorded.out);
+    REQUIRE(recorded.status == 0);
+    std::map<std::string, std::int64_t> samples;  // by arguments
+    for (const FoldedStack& stack : parse_folded(recorded.out)) {
+      const std::string& process = stack.frames.front();
+      samples[process.substr(process.find(program) + program.size())] += stack.count;
+    }
+    CHECK(samples.size() == 2);
+    CHECK(samples[" 2500 2]"] > 100);
+    CHECK(samples[" 2500 1]"] > 100);
+  }
 }
 
 TEST_CASE("threads that live for some ms are sampled from their beginning", "[family]") {

@@ -68,7 +68,7 @@ TEST_CASE("a thread whose switches the kernel tells is read without a stop, and 
   Recorded without;
   long stops = 0;
   // luaspy closes the log of a thread that others switch 1,000 times in half a second, because the
-  // log costs more than stops there (Stoppers::close_costly_logs). A busy machine may do that now
+  // log costs more than stops there (log_choice.h). A busy machine may do that now
   // and then. luaspy itself switches it at each tick.
   bool may_be_costly = true;
   for (int tries = 0; tries < 8 && may_be_costly; ++tries) {

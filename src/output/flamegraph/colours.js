@@ -11,10 +11,10 @@ const kindTexts = {
 };
 // Only in time is somebody waited for; other units have whatever their program names.
 const kindText = (data, kind) => (kind === "marker" && data.unit !== "time" ? "no function" : kindTexts[kind]);
-// By VmState (base/sample.h), and asleep. The names come with the data.
-const stateColours = ["#a9b4c0", "#f2b632", "#1d9c74", "#6cbdf0", "#e36a2e", "#f0e25a", "#d28bb4", "#b9a3ea", "#8fd6c4", "#dcdfe3"];
+// By VmState (base/sample.h), asleep, and waiting for a CPU. The names come with the data.
+const stateColours = ["#a9b4c0", "#f2b632", "#1d9c74", "#6cbdf0", "#e36a2e", "#f0e25a", "#d28bb4", "#b9a3ea", "#8fd6c4", "#dcdfe3", "#cdb48a"];
 // What a state means for the colour of a function: 1 the collector, 2 machine code or functions that it called, 3 the JIT compiler.
-const stateClass = [0, 0, 2, 0, 1, 3, 3, 3, 3, 0];
+const stateClass = [0, 0, 2, 0, 1, 3, 3, 3, 3, 0, 0];
 const manyColours = ["#f2b632", "#6cbdf0", "#2fb58a", "#f0e25a", "#d28bb4", "#e8895a", "#b9a3ea", "#8fd6c4", "#c2cf6b", "#f3b6a6", "#9bb7d9", "#cdb48a"];
 // Colours of a change: from much less to much more; the middle one is for changes that may be noise.
 const changeColours = ["#3f8fd2", "#7db8e8", "#bcdcf5", "#d9dce0", "#fbd9a8", "#f2ac4e", "#e07b1a"];

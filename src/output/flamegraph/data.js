@@ -2,7 +2,7 @@
 
 // By Frame::Kind, and those of a heap (HeapPageTree::Kind).
 const kinds = ["lua", "c", "native", "marker", "table", "string", "function", "userdata", "coroutine", "joined"];
-const runWidth = 5;   // numbers of a run: node, 2 * state + asleep, samples, weight, µs without a sample before it
+const runWidth = 5;   // numbers of a run: node, 3 * state of the VM + state of the thread (0 runs, 1 asleep, 2 waiting for a CPU), samples, weight, µs without a sample before it
 
 // Control characters, and those that change the direction of text, could make a name look like another one.
 function visible(text) {
@@ -15,11 +15,11 @@ function visible(text) {
 // counted amount, or the weight in a comparison of amounts as they were measured.
 function load(json) {
   const strings = json.strings.map(visible);
-  const states = [...json.states, "asleep"];
+  const states = [...json.states, "asleep", "waiting for a CPU"];
   const sets = json.sets.map((set) => ({
     label: set.label, target: visible(set.target), facts: set.facts.map(([name, value]) => [visible(name), visible(value)]),
     doubts: (set.doubts ?? []).map(visible), heaps: loadHeaps(set.heaps, set.phases),
-    threads: set.threads.map((t) => ({tid: t.tid, name: visible(t.name), process: visible(t.process), start: t.start, runs: Float64Array.from(t.runs)})),
+    threads: set.threads.map((t) => ({charged: set.charged ?? 1, tid: t.tid, name: visible(t.name), process: visible(t.process), start: t.start, runs: Float64Array.from(t.runs)})),
   }));
   const unit = json.unit ?? "time", comparison = json.comparison ? {...json.comparison} : null;   // as in flamegraph.h, and whole, in the units of widths
   const columns = {samples: 0, weight: 1, state: 2, before: 2 + states.length, count: 2 + states.length + (comparison ? 2 : 0)};
@@ -91,9 +91,9 @@ function eachRun(data, thread, range, see) {
   const {runs} = thread;
   let end = thread.start;
   for (let i = 0; i < runs.length; i += runWidth) {
-    const samples = runs[i + 2], weight = runs[i + 3], begin = end + runs[i + 4], state = runs[i + 1];
-    if (data.inOrder) end = begin + weight;
-    const of = state & 1 ? data.states.length - 1 : state >> 1;
+    const samples = runs[i + 2], weight = runs[i + 3] * thread.charged, length = runs[i + 3], begin = end + runs[i + 4], state = runs[i + 1];
+    if (data.inOrder) end = begin + length;
+    const of = state % 3 ? data.states.length - 3 + state % 3 : state / 3;
     if (!range) { see(runs[i], of, samples, weight, begin, end); continue; }
     const part = partOf(begin, end, samples, range);
     if (part.to > part.from || part.samples > 0) see(runs[i], of, part.samples, samples > 0 ? weight * part.samples / samples : 0, part.from, part.to);

@@ -11,7 +11,8 @@ function fillHeader(data) {
     byId("facts").append(element("div", {}, fact("Live objects", `${bytes(before)} before, ${bytes(after)} after: ${signed(bytes(after - before), after - before)}`)));
   } else if (data.comparison) {
     const {by, scale} = data.comparison, of = columnName(data, data.columns.counted);
-    const how = by === "shares" ? `by share of ${of}: what was before counts ${scale.toPrecision(3)} times` : `by ${by}, as it was measured`;
+    const scaled = `what was before counts ${scale.toPrecision(3)} times`;
+    const how = by === "shares" ? `by share of ${of}: ${scaled}` : scale === 1 ? `by ${by}, as it was measured` : `by ${by} for each second: ${scaled}`;
     byId("facts").append(element("div", {}, fact("Compared", how)));
   }
   for (const set of data.sets) {

@@ -108,7 +108,7 @@ def check_pprof(path, facts, proto, golden):
         labels = {string(label, "key"): string(label, "str") for label in sample["label"]}
         equal(set(labels), {"thread", "tid", "process", "pid", "vm_state", "state"}, "labels")
         threads[labels["thread"], labels["tid"], labels["pid"]] += count
-        states["asleep" if labels["state"] == "sleeping" else labels["vm_state"]] += count
+        states[{"sleeping": "asleep", "running": labels["vm_state"]}.get(labels["state"], labels["state"])] += count
         if stack:
             lines[stack[-1], (used[-1]["line"][0]["line"] or [0])[0]] += count
     equal(dict(samples.costs), costs(facts, "text", "own", "total"), "samples")
@@ -220,7 +220,7 @@ TABLES = {
     "samples": {"stack": "stackTable", "timeDeltas": None, "weight": None},
 }
 COLORS = {"transparent", "purple", "green", "orange", "yellow", "lightblue", "blue", "brown", "magenta", "red", "lightred", "darkgrey", "grey"}
-CATEGORY_OF_STATE = {"machine code": "Machine code of LuaJIT", "garbage collector": "Garbage collector", "asleep": "Idle"} | {
+CATEGORY_OF_STATE = {"machine code": "Machine code of LuaJIT", "garbage collector": "Garbage collector", "asleep": "Idle", "waiting for a CPU": "Idle"} | {
     state: "LuaJIT's compiler" for state in ("trace exit", "recorder", "optimiser", "assembler")}
 
 

@@ -125,7 +125,10 @@ nlohmann::json facts(const Profile& profile) {
     nlohmann::json& thread = threads[of.thread];
     thread["samples"] = thread["samples"].get<std::int64_t>() + amount.samples;
     thread["weight"] = thread["weight"].get<std::int64_t>() + amount.weight;
-    states[situation.asleep ? "asleep" : std::string(name(situation.vm_state))] += amount.samples;
+    const std::string state = situation.state == Sample::State::sleeping  ? "asleep"
+                              : situation.state == Sample::State::waiting ? "waiting for a CPU"
+                                                                          : std::string(name(situation.vm_state));
+    states[state] += amount.samples;
     std::set<std::string> seen;
     const auto stack = profile.stack(situation.stack);
     for (const Profile::FrameId id : stack) {

@@ -115,16 +115,18 @@ def compare(found, heap):
     roots = [node for node in found["nodes"] if node[0] not in heap.live]
     equal(len(objects), len(heap.live), "objects")
     equal(len({node[0] for node in objects}), len(objects), "different ids")
-    equal([node[1] for node in roots], ["synthetic", "object"], "nodes beside the objects")
+    equal([node[1] for node in roots], ["synthetic", "object", "synthetic", "synthetic"], "nodes beside the objects")
+    equal(roots[2][4] + roots[3][4], heap.root["counter"] - heap.root["live_bytes"], "bytes beside the objects")
+    equal(roots[3][4], heap.root["dead_bytes"], "bytes of garbage")
     equal({(node[0], node[4], node[5]) for node in objects},
           {(number, its["size"], its["retained"]) for number, its in heap.live.items()}, "id, own and retained size")
-    equal(found["total"], heap.root["live_bytes"], "bytes")
+    equal(found["total"], heap.root["counter"], "bytes")
     state = roots[1][0]
     equal(collections.Counter((one, other) for one, other, _, _ in found["edges"] if one in heap.live),
           collections.Counter(heap.references()), "references")
     equal(collections.Counter(other for one, other, kind, _ in found["edges"] if one == state and kind == "internal"),
           collections.Counter(id_of(each["to"]) for each in heap.root["references"]), "roots")
-    equal({name: (count, own) for name, count, own, _ in found["summary"]}, heap.classes(), "classes")
+    equal({name: (count, own) for name, count, own, _ in found["summary"] if name != "(synthetic)"}, heap.classes(), "classes")
     equal(found["strings"], sum(its["size"] for its in heap.live.values() if its["type"] == "string"), "bytes of strings")
     far = [node for node in objects if node[6] >= 100000000]
     equal(far, [], "objects that DevTools takes for the system's")

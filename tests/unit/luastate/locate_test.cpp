@@ -94,6 +94,12 @@ class Looks {
     for (const Address L : missed) mentions_.states.push_back(L);
     return missed.empty();
   }
+  // Of a thread of which nothing is remembered.
+  void look_at_another(const Pool& other, Locator::Unknown unknown) {
+    std::vector<Activation> found;
+    std::vector<Address> deferred;
+    locator_.locate(other, registers_, other.stack(), {}, unknown, found, deferred);
+  }
   std::vector<Activation> active;
   std::int64_t reads = 0;  // of the last look, in the stop
 
@@ -199,6 +205,29 @@ TEST_CASE("a state that lies above the stack in what was read of it", "[unit]") 
   if (!looks.look(unknown)) CHECK(looks.look(unknown));
   REQUIRE(looks.active.size() == 1);
   CHECK(looks.active[0].L == L);
+}
+
+// Its words lie where they lay when it was no state yet.
+TEST_CASE("a state that comes late is found where it was looked for in vain", "[unit]") {
+  const Locator::Unknown unknown = GENERATE(Locator::Unknown::read, Locator::Unknown::defer);
+  const int turns = GENERATE(1, 2, 3);  // threads that are looked at by turns
+  Pool pool(2, 1000), other(1, 1000);
+  pool.run(0, 10);
+  const Address linked = pool.state(0) + 0x100 + Pool::lua().layout().G_mainthread;
+  pool.put(linked, Address{0});
+  Looks looks(pool);
+  const auto finds = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      (void)looks.look(unknown);
+      if (!looks.active.empty()) return true;
+      for (int turn = 1; turn < turns; ++turn) looks.look_at_another(other, unknown);
+    }
+    return false;
+  };
+  CHECK_FALSE(finds(200));
+  pool.put(linked, pool.state(0));
+  REQUIRE(finds(300));
+  CHECK(looks.active[0].L == pool.state(0));
 }
 
 }  // namespace luaspy

@@ -7,6 +7,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <streambuf>
 
@@ -189,6 +190,51 @@ TEST_CASE("writing many samples takes little memory", "[unit]") {
     CHECK(watch.bytes() > (format.needs_order() ? 10 * count : 10));
     CHECK(std::max(watch.most_allocated(), before) - before < 2'000'000);
   }
+}
+
+TEST_CASE("what waits for a CPU is asleep in no format", "[unit]") {
+  Profile profile;
+  Sample sample;
+  sample.stack = {{Frame::Kind::native, "main", "lua", 0, 0}};
+  std::int64_t at = 0;
+  for (const Sample::State state : {Sample::State::running, Sample::State::sleeping, Sample::State::waiting}) {
+    sample.state = state;
+    profile.add({1, "one"}, {at += 10'000'000, 10'000'000}, sample);
+  }
+  const auto text = [&](const char* format) {
+    std::ostringstream out;
+    find_format(format)->write(profile, {}, out);
+    return out.str();
+  };
+  const std::string trace = text("chrometrace");
+  for (const char* const state : {"no Lua", "asleep", "waiting for a CPU"})
+    CHECK(has(trace, fmt::format("\"cat\":\"state\",\"name\":\"{}\"", state)));
+  CHECK(has(text("flamegraph"), "\"runs\":[1,0,1,10000,0,1,1,1,10000,0,1,2,1,10000,0]"));
+  const auto firefox = nlohmann::json::parse(text("firefox"));
+  const auto& frames = firefox.at("threads").at(0).at("frameTable");
+  std::set<std::pair<int, int>> kinds;
+  for (std::size_t i = 0; i < frames.at("category").size(); ++i)
+    kinds.emplace(frames.at("category").at(i).get<int>(), frames.at("subcategory").at(i).get<int>());
+  const auto& idle = firefox.at("meta").at("categories").at(7);
+  CHECK(idle.at("name") == "Idle");
+  CHECK(idle.at("subcategories").at(1) == "waiting for a CPU");
+  CHECK(kinds.contains({7, 0}));
+  CHECK(kinds.contains({7, 1}));
+}
+
+TEST_CASE("a process that has executed another program is two processes in Firefox", "[unit]") {
+  Profile profile;
+  for (const std::uint64_t program : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1}})
+    profile.add({7, "lua", 7, program == 1 ? "lua a.lua" : "lua b.lua", program, 5}, {}, Sample());
+  std::ostringstream firefox, trace;
+  find_format("firefox")->write(profile, {}, firefox);
+  find_format("chrometrace")->write(profile, {}, trace);
+  const auto threads = nlohmann::json::parse(firefox.str()).at("threads");
+  REQUIRE(threads.size() == 2);
+  CHECK(threads.at(0).at("pid") == "7");
+  CHECK(threads.at(1).at("pid") == "7.1");
+  CHECK(threads.at(1).at("processName") == "lua b.lua");
+  CHECK(has(trace.str(), "lua a.lua, then lua b.lua"));
 }
 
 }  // namespace luaspy

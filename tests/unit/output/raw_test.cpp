@@ -90,7 +90,10 @@ void record_everything(Recorder& recorder) {
   start.part = Frame::Part::start, get.part = Frame::Part::vm;
   const Frame tail = {Frame::Kind::marker, "(...tail calls...)", {}, 0, 0};
   const std::uint32_t first = recorder.thread({100, "lua5.4", 100, "lua5.4 my script.lua"}),
-                      second = recorder.thread({101, "worker; \"two\"", 102, "other"});
+                      second = recorder.thread({101, "worker; \"two\"", 102, "other", 2, 4711}),
+                      // after an exec, and after the end of the thread before
+      another = recorder.thread({101, "worker", 102, "yet another", 3, 4711}),
+                      later = recorder.thread({101, "worker", 102, "yet another", 3, 4712});
   std::mt19937 random(7);
   About about = {"0.1.0",
                  "lua5.4 \"my script\".lua",
@@ -126,13 +129,15 @@ void record_everything(Recorder& recorder) {
     if (i % 7 == 2) stack.insert(stack.end(), {tail, hostile});
     Sample facts;
     facts.vm_state = static_cast<VmState>(i % static_cast<int>(vm_state_count));
-    facts.state = i % 6 == 5 ? Sample::State::sleeping : Sample::State::running;
+    facts.state = i % 6 == 5 ? Sample::State::sleeping : i % 6 == 4 ? Sample::State::waiting : Sample::State::running;
     facts.stopped_ns = facts.state == Sample::State::running ? 20'000 + i : 0;
     facts.quality = {1, i % 2, 1, 0, i % 9 == 0, 0, 0, i % 11, 0, 0, i % 13, 0, 0, i % 7 == 0, i % 5 == 0};
     recorder.sample(first, {at, weight}, i % 10 == 9 ? Recorder::lost(static_cast<Loss>(1 + i / 10), 5'000) : facts,
                     stack);
     if (i % 2 == 1) recorder.sample(second, {at, second_weight}, facts, {main, work, work, work});
     else recorder.idle();
+    if (i % 30 == 28) recorder.sample(another, {at, second_weight}, facts, {main, work});
+    if (i % 30 == 29) recorder.sample(later, {at, second_weight}, facts, {main, chunk});
     if (i % 20 == 10) recorder.loss(Loss::skipped, 3);
     if (i % 20 == 19) about.duration_ns = at, about.ticks = i + 1, about.complete = i == 59, recorder.about(about);
   }
@@ -203,6 +208,10 @@ TEST_CASE("from a raw recording every format is what a recording would have writ
     CHECK(read_again->samples() == direct.samples());
     CHECK(read_again->weight() == direct.weight());
     CHECK(read_again->idle() == direct.idle());
+    CHECK(read_again->waiting() == direct.waiting());
+    REQUIRE(read_again->threads().size() == direct.threads().size());
+    for (std::size_t i = 0; i < direct.threads().size(); ++i)
+      CHECK(read_again->threads()[i].key() == direct.threads()[i].key());
     CHECK(read_again->stops().total_ns() == direct.stops().total_ns());
     CHECK(read_again->quality() == direct.quality());
     for (std::size_t i = 1; i < loss_count; ++i)
@@ -269,6 +278,25 @@ TEST_CASE("what a raw recording counts is known before its first sample, and nev
         "This raw recording counts coroutines; this luaspy knows nanoseconds, bytes and objects.");
 }
 
+TEST_CASE("what waits for a CPU does not sleep in a raw recording, and is asleep for older readers", "[unit]") {
+  Recorder recorder;
+  const std::uint32_t thread = recorder.thread({1, "lua", 1, "lua"});
+  Sample facts;
+  for (const Sample::State state : {Sample::State::running, Sample::State::sleeping, Sample::State::waiting}) {
+    facts.state = state;
+    recorder.sample(thread, {static_cast<int>(state) * 10 * ms, 10 * ms}, facts, {lua("f", "f.lua", 1, 1)});
+  }
+  recorder.about({});
+  const Result<Profile> profile = read(recorder.file());
+  REQUIRE(profile);
+  REQUIRE(profile->situations().size() == 3);
+  CHECK(profile->situations()[1].state == Sample::State::sleeping);
+  CHECK(profile->situations()[2].state == Sample::State::waiting);
+  CHECK(profile->waiting() == 1);
+  // Thread 0, asleep, stack 1; and what older readers skip.
+  CHECK(payloads(recorder.file()).front().find(std::string("\x07\x04\x00\x01\x01\x01", 6)) != std::string::npos);
+}
+
 TEST_CASE("of a raw recording, a window of time and a thread can be read", "[unit]") {
   Recorder recorder;
   record_everything(recorder);
@@ -282,10 +310,10 @@ TEST_CASE("of a raw recording, a window of time and a thread can be read", "[uni
   const Result<Profile> by_name = read(recorder.file(), {}, {.thread = "worker"}),
                         by_number = read(recorder.file(), {}, {.thread = "101"});
   REQUIRE((by_name && by_number));
-  REQUIRE(by_name->threads().size() == 1);
-  CHECK(by_name->threads().front().tid == 101);
+  REQUIRE(by_name->threads().size() == 3);
+  for (const Profile::Thread& thread : by_name->threads()) CHECK(thread.tid == 101);
   CHECK(by_name->samples() == by_number->samples());
-  CHECK(by_name->samples() == 30);
+  CHECK(by_name->samples() == 34);
 }
 
 TEST_CASE("each beginning of a raw recording is one of its samples", "[unit]") {

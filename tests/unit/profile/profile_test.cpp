@@ -162,7 +162,7 @@ TEST_CASE("the same stack in another state of the VM is another situation", "[un
   for (const Sample& sample : {sample_of(stack_of(3, 1)), collecting, asleep, collecting}) add({1, "one"}, sample);
   REQUIRE(profile.situations().size() == 3);
   CHECK(profile.situations()[1].vm_state == VmState::collecting);
-  CHECK(profile.situations()[2].asleep);
+  CHECK(profile.situations()[2].state == Sample::State::sleeping);
   CHECK(runs(profile.timeline(0)).size() == 4);
   REQUIRE(profile.stack_counts().size() == 1);
   CHECK(profile.stack_counts().begin()->second.samples == 4);
@@ -278,6 +278,40 @@ TEST_CASE("a function keeps the name where it lives, and what callers call it do
                          "shop.sell (a.lua:1#2)", "shop.buy (a.lua:1)"});
   const FunctionTable table = functions_of(profile, false);
   CHECK(costs(profile, table, By::samples)[0].own == 16);
+}
+
+TEST_CASE("a thread is another one after an exec, and when its number is used again", "[unit]") {
+  Profile profile;
+  const Profile::Thread first = {7, "lua", 7, "lua a.lua", 1, 100}, after_exec = {7, "lua", 7, "lua b.lua", 2, 100},
+                        later = {7, "lua", 7, "lua b.lua", 2, 200}, other = {7, "lua", 8, "lua c.lua", 2, 200};
+  for (const Profile::Thread& thread : {first, after_exec, later, other, first}) profile.add(thread, {}, Sample());
+  REQUIRE(profile.threads().size() == 4);
+  CHECK(profile.threads()[1].process == "lua b.lua");
+  CHECK(profile.threads()[3].process == "lua c.lua");
+  CHECK(profile.stack_counts(0).begin()->second.samples == 2);
+}
+
+TEST_CASE("the time of pauses is charged to the samples of time", "[unit]") {
+  Profile profile;
+  const Tick tick = {10'000'000, 10'000'000};
+  profile.add({1, "one"}, tick, Sample());
+  profile.about.duration_ns = 40'000'000;
+  profile.charge_pauses();
+  CHECK(profile.weight() == 10'000'000);  // there was none
+  profile.about.sampled_ns = 20'000'000;
+  profile.charge_pauses();
+  CHECK(profile.weight() == 20'000'000);
+  profile.charge_pauses();
+  CHECK(profile.weight() == 20'000'000);
+  profile.add({1, "one"}, tick, Sample());
+  CHECK(profile.weight() == 40'000'000);
+  CHECK(profile.stack_counts().begin()->second.squares == 2 * 4e14);
+  std::int64_t lasted = 0;
+  profile.timeline(0).for_each([&](const Timeline::Run& run) { lasted += run.end_ns - run.start_ns; });
+  CHECK(lasted == 20'000'000);  // as it was seen
+  profile.about.sampled_ns = 1, profile.about.duration_ns = std::int64_t{1} << 61;
+  profile.charge_pauses();
+  CHECK(profile.weight() == 40'000'000);  // no file makes a sum that does not fit
 }
 
 }  // namespace luaspy

@@ -8,6 +8,9 @@
 #include <cmath>
 #include <iostream>
 #include <random>
+#include <sstream>
+
+#include "output/flamegraph.h"
 
 namespace luaspy {
 namespace {
@@ -304,6 +307,42 @@ TEST_CASE("too little is not compared", "[unit]") {
     CHECK(text.find("±", text.find("Function (file")) == std::string::npos);  // no interval is better than one of 2000
                                                                               // %
   }
+}
+
+TEST_CASE("by time, a program that gets less of the CPU is no program that became faster", "[unit]") {
+  Profile before = run({}, 20'000, 1), after = run({}, 20'000, 2);
+  CHECK(diff_text(profile_diff(before, after, {DiffBy::weight}), {}).find("Most functions changed") ==
+        std::string::npos);
+  after.about.duration_ns = after.about.duration_ns * 5 / 4;  // it waited for the rest
+  const ProfileDiff diff = profile_diff(before, after, {DiffBy::weight});
+  CHECK(diff.rates == Approx(0.8).margin(0.03));
+  const std::string text = diff_text(diff, {});
+  CHECK(text.find("Most functions changed by -") != std::string::npos);
+  CHECK(text.find("--by samples compares shares") != std::string::npos);
+}
+
+TEST_CASE("by time, samples that stand for another part of the CPU time are no difference of the program", "[unit]") {
+  Profile before = run({}, 4000, 1), after = run({}, 4000, 2);
+  before.about.cpu.lua_ns = after.about.cpu.lua_ns = 4'000'000'000;
+  before.about.sampled_cpu_ns = 3'200'000'000, after.about.sampled_cpu_ns = 3'960'000'000;
+  const std::string text = diff_text(profile_diff(before, after, {DiffBy::weight}), {});
+  CHECK(text.find("80 % of the CPU time that was used before, and for 99 % after") != std::string::npos);
+  CHECK(diff_text(profile_diff(before, after, {}), {}).find("of the CPU time") == std::string::npos);
+}
+
+TEST_CASE("by time, the picture compares recordings of different durations second by second", "[unit]") {
+  const Profile before = run({}, 4000, 1), after = run({}, 8000, 2);
+  const auto scale = [&](Compared by) {
+    std::ostringstream out;
+    write_flamegraph_diff(before, after, {by, 3, 0.003, 0.03}, {}, out);
+    const std::string page = out.str();
+    const std::size_t at = page.find("\"scale\":");
+    REQUIRE(at != std::string::npos);
+    return std::stod(page.substr(at + 8));
+  };
+  CHECK(scale(Compared::rates) == Approx(2));
+  CHECK(scale(Compared::weights) == Approx(1));
+  CHECK(scale(Compared::shares) == Approx(2));
 }
 
 }  // namespace luaspy

@@ -67,7 +67,7 @@ TEST_CASE("what top writes has the heaps, also after it began anew", "[top]") {
     history.know({7, "worker", 1, "lua"});
     Sample sample;
     sample.heaps = heap_of(bytes);
-    history.add(7, {number * tenth, tenth}, sample);
+    history.add({.pid = 1, .tid = 7}, {number * tenth, tenth}, sample);
     history.advance(number, number * tenth, CpuUse());
   };
   const auto sizes = [&] {

@@ -14,15 +14,15 @@
 namespace luaspy {
 namespace {
 
-constexpr int worker = 7, sleeper = 8;
+constexpr ThreadKey worker = {.pid = 1, .tid = 7}, sleeper = {.pid = 1, .tid = 8};
 
 Tick tick_at(std::int64_t number) { return {number * 10 * ms, 10 * ms}; }
 
 Sample of_function(std::int64_t number) { return sample_of({lua(fmt::format("f{}", number), "many.lua", 1, 1)}); }
 
 void begin(TopHistory& history) {
-  history.know({worker, "worker", 1, "lua"});
-  history.know({sleeper, "sleeper", 1, "lua"});
+  history.know({worker.tid, "worker", 1, "lua"});
+  history.know({sleeper.tid, "sleeper", 1, "lua"});
 }
 
 Profile read(TopHistory& history) {
@@ -56,6 +56,20 @@ TEST_CASE("the history of top has every sample", "[top]") {
   CHECK(read(history).samples() == 100);  // asked again, it has them still
 }
 
+TEST_CASE("in the history of top, a number that is used again is another thread", "[top]") {
+  TopHistory history(About{});
+  for (const std::uint64_t program : {std::uint64_t{1}, std::uint64_t{2}}) {
+    const ThreadKey thread = {program, 7, 7, 100};
+    REQUIRE_FALSE(history.knows(thread));
+    history.know({thread.tid, "lua", thread.pid, program == 1 ? "lua a.lua" : "lua b.lua", program, thread.started});
+    history.add(thread, tick_at(static_cast<std::int64_t>(program)), of_function(1));
+  }
+  const Profile profile = read(history);
+  REQUIRE(profile.threads().size() == 2);
+  CHECK(profile.threads()[0].process == "lua a.lua");
+  CHECK(profile.threads()[1].process == "lua b.lua");
+}
+
 TEST_CASE("the history of top begins anew and keeps what sleeping threads wait in", "[top]") {
   TopHistory history(About{});
   begin(history);
@@ -70,7 +84,7 @@ TEST_CASE("the history of top begins anew and keeps what sleeping threads wait i
   again.again = true;
   history.add(sleeper, tick_at(2), again);
   REQUIRE_FALSE(history.knows(worker));
-  history.know({worker, "worker", 1, "lua"});
+  history.know({worker.tid, "worker", 1, "lua"});
   history.add(worker, tick_at(2), of_function(2));
   history.advance(2, 20 * ms, CpuUse());
   const Profile profile = read(history);
@@ -92,11 +106,11 @@ TEST_CASE("the history of top does not grow without end", "[top]") {
   std::size_t most = 0;
   const int count = 50'000;
   for (int i = 1; i <= count; ++i) {
-    const int tid = 7 + i / 1000;  // threads that end asleep
-    if (!history.knows(tid)) history.know({tid, "worker", 1, "lua"});
+    const ThreadKey thread = {.pid = 1, .tid = 7 + i / 1000};  // threads that end asleep
+    if (!history.knows(thread)) history.know({thread.tid, "worker", 1, "lua"});
     Sample sample = of_function(i);
     sample.state = Sample::State::sleeping;
-    history.add(tid, tick_at(i), sample);
+    history.add(thread, tick_at(i), sample);
     history.advance(i, i * 10 * ms, CpuUse());
     if (i % 500 == 0) most = std::max(most, history.recording().size());
   }
