@@ -170,7 +170,7 @@ build() {
 # build_numbers VERSION TYPES: one interpreter with other types of numbers (luaconf.h), and its line of numbers.tsv.
 build_numbers() {
   local version=$1 types=$2 dir=$out/build/lua-$1-$2 files edits=()
-  rm -rf "$dir" && cp -r "$out/src/lua-$version" "$dir"
+  rm -rf "$dir" && mkdir "$dir" && cp -r "$out/src/lua-$version/." "$dir"
   case $version-$types in
     5.[12].*-float) edits=('s/^(#define LUA_NUMBER\s+)double/\1float/; s/"%lf"/"%f"/; s/"%\.14g"/"%.7g"/; s/strtod\(/strtof(/') ;;
     5.[12].*-longdouble) edits=('s/^(#define (LUA_NUMBER|LUAI_UACNUMBER)\s+)double/\1long double/; s/"%lf"/"%Lf"/; s/"%\.14g"/"%.19Lg"/; s/strtod\(/strtold(/') ;;
