@@ -122,9 +122,10 @@ TEST_CASE("numbers are written as their Lua writes them", "[unit]") {
   CHECK(number_text("5.5.0-5.5.1", single, {Type::number, bits(static_cast<double>(1 / 3.0F))}) == "0.333333343");
   CHECK(number_text("5.1.0-5.1.5", single, {Type::number, bits(16777216)}) == "1.677722e+07");
   const Value third = load_number(Number::float80, long_bytes_of(1 / 3.0L));
-  CHECK(number_text("5.4.3-5.4.9, long double", extended, third) == "0.3333333333333333333");
-  CHECK(number_text("5.5.0-5.5.1, long double", extended, third) == "0.333333333333333333342");
-  CHECK(number_text("5.3.4-5.3.6, long double", extended, load_number(Number::float80, long_bytes_of(2.0L))) == "2.0");
+  CHECK(number_text("5.4.3-5.4.9 with long double", extended, third) == "0.3333333333333333333");
+  CHECK(number_text("5.5.0-5.5.1 with long double", extended, third) == "0.333333333333333333342");
+  CHECK(number_text("5.3.4-5.3.6 with long double", extended, load_number(Number::float80, long_bytes_of(2.0L))) ==
+        "2.0");
 }
 
 TEST_CASE("rows of builds with long double are tried when no usual row fits", "[unit]") {
@@ -149,7 +150,7 @@ TEST_CASE("rows of builds with long double are tried when no usual row fits", "[
     CHECK(std::none_of(first, rows.end(), [](const Lua* row) { return row->slot_size() == 16; }));
   }
   CHECK(rows_for("5.4.1")[0]->name() == "Lua 5.4.1");
-  CHECK(rows_for("5.4.1")[5]->name() == "Lua 5.4.1, long double");
+  CHECK(rows_for("5.4.1")[5]->name() == "Lua 5.4.1 with long double");
 }
 
 }  // namespace luaspy

@@ -34,7 +34,7 @@ constexpr Layout wide(Layout row, std::string_view name, int behind_registry) {
 
 // Two TValues in lua_State, and uvhead in global_State.
 inline constexpr Layout lua51_long_double = [] {
-  Layout row = wide(lua51, "5.1.0-5.1.5, long double", 16);
+  Layout row = wide(lua51, "5.1.0-5.1.5 with long double", 16);
   row.L_size = row.heap.thread_size = 224;
   row.L_gt = 128, row.L_errorJmp = 208, row.heap.L_openupval = 192;
   row.cclosure_upvalue = 48;
@@ -50,12 +50,12 @@ constexpr Layout wide52(Layout row, std::string_view name) {
   return row;
 }
 inline constexpr Layout lua52_long_double = [] {
-  Layout row = wide52(lua52, "5.2.1-5.2.4, long double");
+  Layout row = wide52(lua52, "5.2.1-5.2.4 with long double");
   row.heap.global_size = 752;
   return row;
 }();
 inline constexpr Layout lua520_long_double = [] {
-  Layout row = wide52(lua520, "5.2.0, long double");
+  Layout row = wide52(lua520, "5.2.0 with long double");
   // The registry is at 56, which is no multiple of 16.
   row.G_registry = 64;
   for (Offset* const field :
@@ -75,15 +75,15 @@ constexpr Layout wide53(Layout row, std::string_view name, std::uint16_t global_
   row.heap.global_size = global_size;
   return row;
 }
-inline constexpr Layout lua530_long_double = wide53(lua530, "5.3.0, long double", 752);
-inline constexpr Layout lua531_long_double = wide53(lua531, "5.3.1, long double", 1776);
+inline constexpr Layout lua530_long_double = wide53(lua530, "5.3.0 with long double", 752);
+inline constexpr Layout lua531_long_double = wide53(lua531, "5.3.1 with long double", 1776);
 inline constexpr Layout lua532_long_double = [] {
-  Layout row = wide53(lua532, "5.3.2-5.3.3, long double", 1584);
+  Layout row = wide53(lua532, "5.3.2-5.3.3 with long double", 1584);
   row.string_data = 32;
   return row;
 }();
 inline constexpr Layout lua53_long_double = [] {
-  Layout row = wide53(lua53, "5.3.4-5.3.6, long double", 1584);
+  Layout row = wide53(lua53, "5.3.4-5.3.6 with long double", 1584);
   row.string_data = 32;
   return row;
 }();
@@ -96,10 +96,10 @@ constexpr Layout wide54(Layout row, std::string_view name, std::uint16_t global_
   row.heap.global_size = global_size;
   return row;
 }
-inline constexpr Layout lua540_long_double = wide54(lua540, "5.4.0, long double", 1648);
-inline constexpr Layout lua541_long_double = wide54(lua541, "5.4.1, long double", 1664);
-inline constexpr Layout lua542_long_double = wide54(lua542, "5.4.2, long double", 1664);
-inline constexpr Layout lua54_long_double = wide54(lua54, "5.4.3-5.4.9, long double", 1664);
-inline constexpr Layout lua55_long_double = wide54(lua55, "5.5.0-5.5.1, long double", 1664);
+inline constexpr Layout lua540_long_double = wide54(lua540, "5.4.0 with long double", 1648);
+inline constexpr Layout lua541_long_double = wide54(lua541, "5.4.1 with long double", 1664);
+inline constexpr Layout lua542_long_double = wide54(lua542, "5.4.2 with long double", 1664);
+inline constexpr Layout lua54_long_double = wide54(lua54, "5.4.3-5.4.9 with long double", 1664);
+inline constexpr Layout lua55_long_double = wide54(lua55, "5.5.0-5.5.1 with long double", 1664);
 
 }  // namespace luaspy::layout_rows
