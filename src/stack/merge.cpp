@@ -79,7 +79,8 @@ class Merger {
         release(walk().has_owners ? Within::luajit : Within::execute);
         const bool is_shown = options_.native_only || (options_.traces && native.in_trace);
         push_native(native_, is_shown ? Frame::Part::program : Frame::Part::vm);
-        if (!innermost || !runs_no_call(end)) take_lua_calls(native_ == last_anchor);
+        if (innermost && runs_no_call(end)) any_anchor_ = true;
+        else take_lua_calls(native_ == last_anchor);
         innermost = false;
       } else if (const std::size_t call = c_call_of(native); call < call_count()) {
         release(Within::c_function);
@@ -131,7 +132,10 @@ class Merger {
                                              &LuaCall::is_lua);
     if (walk().has_owners || !has_lua || !executes_from(native_)) return false;
     merged_.not_running += static_cast<int>(call - next_call_);
-    next_call_ = call;
+    for (; next_call_ < call; ++next_call_) {
+      const LuaCall& left_out = walk().calls[next_call_];
+      merged_.fresh_calls -= left_out.is_lua && left_out.fresh;
+    }
     return true;
   }
 

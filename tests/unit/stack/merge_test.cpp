@@ -201,6 +201,7 @@ TEST_CASE("Lua calls that no luaV_execute runs are not shown", "[unit]") {
     const Merged merged = merge(unwound, {{&walk, 0x170}}, core, {});
     CHECK(text(merged) == "n0 c0.3 c0.4 n3");
     CHECK(merged.not_running == 3);
+    CHECK(merged.execute_frames == merged.fresh_calls);
   }
   SECTION("C functions may run in frames that are not known as theirs") {
     walk.calls = {c(0x7000), c(0x7100), c(0x5000), lua(true)};
