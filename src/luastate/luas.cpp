@@ -39,13 +39,13 @@ std::vector<const Lua*> rows_for(const std::string& version) {
     const Layout& layout = *puc_layout(*row);
     return patch >= layout.first_patch && patch <= layout.last_patch;
   });
-  std::ranges::stable_partition(rows, is_usual);
+  std::stable_partition(rows.begin(), rows.end(), is_usual);
   return rows;
 }
 
 std::vector<const Lua*> all_rows() {
   std::vector<const Lua*> rows(puc_luas().rbegin(), puc_luas().rend());
-  std::ranges::stable_partition(rows, is_usual);
+  std::stable_partition(rows.begin(), rows.end(), is_usual);
   rows.insert(rows.end(), luajit_luas().begin(), luajit_luas().end());
   return rows;
 }
