@@ -5,6 +5,7 @@
 #include <numbers>
 #include <optional>
 
+#include "luastate/puc/checked_sizes.h"
 #include "luastate/puc/puc_tables.h"
 
 namespace luaspy {
@@ -57,9 +58,24 @@ Number type_of_version(const Memory& memory, const Layout& layout, Address G) {
   return plausible_pointer(at, 4) && memory.read(at, number) ? type_of(number, is_52 ? 502 : 503) : Number::unknown;
 }
 
-}  // namespace
+// What the state's values do not show, its machine code does, if it can be read.
+NumberTypes completed(NumberTypes types, const Memory& memory, const PucLua& lua, Address G) {
+  const bool has_integers = lua.layout().tag_integer != 0xff;
+  if (!has_integers || (types.number != Number::unknown && types.integer != Integer::unknown)) return types;
+  const std::optional<CheckedSizes> sizes = find_checked_sizes(memory, lua.allocation_function(memory, G));
+  if (!sizes) return types;
+  const Number number = sizes->number == sizeof(float)    ? Number::float32
+                        : sizes->number == sizeof(double) ? Number::float64
+                                                          : Number::float80;
+  const Integer integer = sizes->integer == sizeof(std::int32_t) ? Integer::int32 : Integer::int64;
+  // Another Lua's, if it does not fit.
+  if ((number == Number::float80) != (lua.layout().value_tt > sizeof(double))) return types;
+  if (types.number == Number::unknown) types.number = number;
+  if (types.number == number && types.integer == Integer::unknown) types.integer = integer;
+  return types;
+}
 
-NumberTypes learn_number_types(const Memory& memory, const PucLua& lua, Address G) {
+NumberTypes of_values(const Memory& memory, const PucLua& lua, Address G) {
   const Layout& layout = lua.layout();
   const TableForm form = lua.find_table_form(memory, G).value_or(lua.stock_table_form());
   Address math = 0;
@@ -90,6 +106,12 @@ NumberTypes learn_number_types(const Memory& memory, const PucLua& lua, Address 
   const bool may_be_integers = layout.tag_integer == 0xff && !is_wide;
   if (types.number == Number::unknown && may_be_integers && is_three) types.number = of_huge;
   return types;
+}
+
+}  // namespace
+
+NumberTypes learn_number_types(const Memory& memory, const PucLua& lua, Address G) {
+  return completed(of_values(memory, lua, G), memory, lua, G);
 }
 
 Value load_number(Number type, std::span<const std::byte> bytes) {

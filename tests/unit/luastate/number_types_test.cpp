@@ -11,6 +11,7 @@
 
 #include "image54.h"
 #include "luastate/luas.h"
+#include "luastate/puc/checked_sizes.h"
 
 namespace luaspy {
 namespace {
@@ -44,6 +45,21 @@ NumberTypes learned(const std::vector<std::pair<std::string, Image54::Tagged>>& 
   const Address G = image.state({{"math", image.fields(math)}});
   return learn_number_types(image, Image54::lua(), G);
 }
+
+class CodeAt : public Memory {
+ public:
+  CodeAt(Address start, std::span<const std::uint8_t> code) : start_(start), code_(std::as_bytes(code)) {}
+  bool read(Address address, std::span<std::byte> into) const override {
+    if (address < start_ || address - start_ > code_.size() || into.size() > code_.size() - (address - start_))
+      return false;
+    std::ranges::copy(code_.subspan(address - start_, into.size()), into.begin());
+    return true;
+  }
+
+ private:
+  Address start_;
+  std::span<const std::byte> code_;
+};
 
 }  // namespace
 
@@ -112,6 +128,30 @@ TEST_CASE("the math library shows the types of numbers", "[unit]") {
     CHECK(knows.load_value(slot(0x3f800000), 0).number() == 1);
     CHECK(Image54::lua().load_value(slot(0x3f800000), 0).type == Type::unknown_number);
   }
+}
+
+// luaL_checkversion_ as gcc writes it: cmp rsi, imm; jne; ret; lea rsi, [rip + …], and the text 256 bytes on.
+TEST_CASE("the size that a core compares shows the types of numbers", "[unit]") {
+  constexpr Address near = 0x400200;
+  const auto sizes_of = [&](std::vector<std::uint8_t> compare) {
+    std::vector<std::uint8_t> code = std::move(compare);
+    const std::array<std::uint8_t, 10> rest = {0x75, 0x01, 0xc3, 0x48, 0x8d, 0x35, 0xf9, 0x00, 0x00, 0x00};
+    code.insert(code.end(), rest.begin(), rest.end());
+    const std::size_t text_at = code.size() + 0xf9;
+    code.resize(512);
+    constexpr std::string_view text = "core and library have incompatible numeric types";
+    std::memcpy(code.data() + text_at, text.data(), text.size());
+    const std::optional<CheckedSizes> sizes = find_checked_sizes(CodeAt(near, code), near);
+    return sizes ? std::pair(sizes->integer, sizes->number) : std::pair(std::size_t{0}, std::size_t{0});
+  };
+  using Sizes = std::pair<std::size_t, std::size_t>;
+  CHECK(sizes_of({0x48, 0x81, 0xfe, 0x88, 0, 0, 0}) == Sizes{8, 8});
+  CHECK(sizes_of({0x48, 0x83, 0xfe, 0x44}) == Sizes{4, 4});
+  CHECK(sizes_of({0x48, 0x81, 0xfe, 0x84, 0, 0, 0}) == Sizes{8, 4});
+  CHECK(sizes_of({0x48, 0x81, 0xfe, 0x90, 0, 0, 0}) == Sizes{8, 16});
+  CHECK(sizes_of({0x48, 0x83, 0xfe, 0x48}) == Sizes{4, 8});
+  CHECK(sizes_of({0x48, 0x83, 0xfe, 0x45}) == Sizes{0, 0});
+  CHECK(sizes_of({0x48, 0x83, 0xfe, 0x44, 0x48, 0x81, 0xfe, 0x88, 0, 0, 0}) == Sizes{0, 0});
 }
 
 TEST_CASE("numbers are written as their Lua writes them", "[unit]") {
