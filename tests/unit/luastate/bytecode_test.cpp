@@ -401,7 +401,8 @@ TEST_CASE("a function's identity is what its source is, not where it is loaded")
     image.put(constants + row.value_size, std::uint64_t{5});
     if (row.value_tt > 8) image.put(constants + row.value_size + 8, std::uint16_t{0x3fff});  // its exponent
     CHECK(puc_lua(row).prototype(image, second)->identity() != identity);
-    image.put(constants + 16, std::uint64_t{0});
+    image.put(constants + row.value_size, std::uint64_t{0});
+    if (row.value_tt > 8) image.put(constants + row.value_size + 8, std::uint16_t{0});
     const Address children = image.reserve(16);
     image.put(children, first);
     image.put(children + 8, second);
