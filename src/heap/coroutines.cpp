@@ -52,7 +52,9 @@ void Coroutines::learn(const AddressSpace& space, const States& states, const st
   states_.clear();
   learned_.clear(), learned_of_all_ = 0;
   for (const auto& [G, lua] : states)
-    learn_state(states_.emplace_back(State{G, lua, CoroutineList(live_, G, *lua), false, false, {}, {}}), space, told);
+    learn_state(states_.emplace_back(
+                    State{G, &lua->with_number_types(live_, G), CoroutineList(live_, G, *lua), false, false, {}, {}}),
+                space, told);
   std::ranges::sort(states_, {}, &State::G);
 }
 

@@ -13,11 +13,11 @@ HeapAnalysis::~HeapAnalysis() = default;
 
 HeapAnalysis::HeapAnalysis(const Memory& memory, const Lua& lua, Address G, const Options& options)
     : memory_(memory),
-      lua_(lua),
+      lua_(lua.with_number_types(memory, G)),
       G_(G),
       code_(options.code),
-      reader_(lua.heap_reader(memory, G)),
-      collector_(lua.collector(memory, G)) {
+      reader_(lua_.heap_reader(memory, G)),
+      collector_(lua_.collector(memory, G)) {
   if (reader_ == nullptr) return;
   const auto tell = [&](const char* step, double part) {
     if (options.told) options.told(step, part);

@@ -100,7 +100,7 @@ ClassNumber ObjectClasses::of_form(const TableParts& parts) {
     if (key.type == Value::Type::string) {
       fields.push_back(key.word);
       is_map = fields.size() > most_in_form;
-    } else if (key.type == Value::Type::integer || key.type == Value::Type::number) {
+    } else if (key.is_any_number()) {
       has_elements = true;
     } else {
       is_map = true;

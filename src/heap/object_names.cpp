@@ -158,8 +158,8 @@ std::string ObjectNames::name_of(const HeapObject& from, const Reference& refere
       if (key.type == Value::Type::string)
         return printable(read_string(analysis_.memory(), analysis_.lua(), key.word).value_or("?"), string_limit);
       const std::optional<Node> node = analysis_.graph().find(key.word);
-      const bool is_light = key.type == Value::Type::integer || key.type == Value::Type::number ||
-                            key.type == Value::Type::boolean || key.type == Value::Type::light_userdata;
+      const bool is_light = key.is_any_number() || key.type == Value::Type::boolean ||
+                            key.type == Value::Type::light_userdata;
       const bool has_class = !is_light && node && *node != root_node && analysis_.is_live(*node);
       return fmt::format("[{}]", has_class ? analysis_.classes()[analysis_.class_of(*node)].name : values_.text(key));
     }

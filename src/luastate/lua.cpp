@@ -6,7 +6,7 @@
 namespace luaspy {
 
 std::optional<Value> Lua::read_value(const Memory& memory, Address slot) const {
-  std::array<std::byte, 16> bytes;
+  std::array<std::byte, 32> bytes;
   const auto some = std::span(bytes).first(slot_size());
   if (!plausible_pointer(slot) || !memory.read(slot, some)) return std::nullopt;
   return load_value(some, 0);

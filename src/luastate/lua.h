@@ -183,7 +183,11 @@ class Lua {
   std::size_t slot_size() const { return sizes_.slot; }
   virtual Value load_value(std::span<const std::byte> slots, std::size_t offset) const = 0;
   std::optional<Value> read_value(const Memory& memory, Address slot) const;
-  virtual std::string number_text(double number) const = 0;  // as tostring() shows it
+  // This Lua, knowing the types of its numbers, as far as the state `G` shows them. PUC can be built with
+  // others than double and 64-bit integers; without this, numbers that may be of other types are
+  // Value::Type::unknown_number. Reads tables of the state: some 100 µs.
+  virtual const Lua& with_number_types(const Memory&, Address) const { return *this; }
+  virtual std::string number_text(const Value& number) const = 0;  // as tostring() shows it
   virtual std::string light_userdata_text(std::uint64_t word) const = 0;
   virtual std::string cdata_text(const Memory& memory, Address cdata) const = 0;
   virtual Userdata userdata(const Memory& memory, Address object) const = 0;

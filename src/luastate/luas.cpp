@@ -11,6 +11,16 @@
 
 namespace luaspy {
 
+namespace {
+
+// Hardly any program has values of another size: their rows are tried when no other row fits.
+bool is_usual(const Lua* row) {
+  constexpr std::size_t usual = 16;
+  return row->slot_size() == usual;
+}
+
+}  // namespace
+
 std::vector<const Lua*> rows_for(const std::string& version) {
   std::vector<const Lua*> rows;
   if (version.starts_with("LuaJIT")) {
@@ -29,11 +39,13 @@ std::vector<const Lua*> rows_for(const std::string& version) {
     const Layout& layout = *puc_layout(*row);
     return patch >= layout.first_patch && patch <= layout.last_patch;
   });
+  std::stable_partition(rows.begin(), rows.end(), is_usual);
   return rows;
 }
 
 std::vector<const Lua*> all_rows() {
   std::vector<const Lua*> rows(puc_luas().rbegin(), puc_luas().rend());
+  std::stable_partition(rows.begin(), rows.end(), is_usual);
   rows.insert(rows.end(), luajit_luas().begin(), luajit_luas().end());
   return rows;
 }

@@ -44,7 +44,7 @@ void ValueText::append(std::string& text, const Value& value, int depth) {
       text += std::to_string(value.integer());
       break;
     case Value::Type::number:
-      text += lua_.number_text(value.number());
+      text += lua_.number_text(value);
       break;
     case Value::Type::string:
       text += string_text(value.word);
@@ -72,6 +72,9 @@ void ValueText::append(std::string& text, const Value& value, int depth) {
       break;
     case Value::Type::key_index:
       text += fmt::format("key index {}", value.word);
+      break;
+    case Value::Type::unknown_number:
+      text += "number ?";
       break;
     case Value::Type::other:
       text += "?";

@@ -26,6 +26,13 @@ inline constexpr ValueLimits verbose_limits = {
 // table are visited all the same.
 struct CountingRoom {
   std::uint64_t slots = 80'000;
+  // Lua::with_number_types() of each global_State met.
+  std::unordered_map<Address, const Lua*> luas{};
+  const Lua& lua(const Memory& memory, const Lua& lua, Address G) {
+    const Lua*& known = luas[G];
+    if (known == nullptr) known = &lua.with_number_types(memory, G);
+    return *known;
+  }
 };
 
 // Shows values of one lua_State in one stop. What it learns of tables and metatables is valid while

@@ -11,12 +11,12 @@ namespace luaspy {
 VariableReader::VariableReader(const Memory& memory, const Lua& lua, Address G, Address L, const LuaWalk& walk,
                                Names& names, const ValueLimits& limits, CountingRoom& room)
     : memory_(memory),
-      lua_(lua),
+      lua_(room.lua(memory, lua, G)),
       L_(L),
       walk_(walk),
       names_(names),
       limits_(limits),
-      values_(memory, lua, G, L, names, limits, room) {
+      values_(memory, lua_, G, L, names, limits, room) {
   for (const LuaCall& call : walk.calls) {
     if (call.on_trace) trace_base_ = call.ci;
   }

@@ -69,7 +69,7 @@ class VariableReader {
   bool is_on_trace(Address slot) const;
 
   const Memory& memory_;
-  const Lua& lua_;
+  const Lua& lua_;  // knows the types of numbers
   Address L_;
   const LuaWalk& walk_;
   Names& names_;

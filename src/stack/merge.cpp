@@ -32,6 +32,8 @@ class Merger {
   const LuaWalk& walk() const { return *segments_[segment_].walk; }
   std::size_t call_count() const { return walk().calls.size(); }
 
+  std::size_t first_call() const { return walk().innermost_left_out ? 1 : 0; }
+
   // The C call that this native frame runs, from next_call_ on; call_count() if there is none.
   std::size_t c_call_of(const NativeFrame& native) const {
     const auto& calls = walk().calls;
@@ -53,7 +55,7 @@ class Merger {
     goes_on_ = std::any_of(here + 1, segments_.end(), is_same);
     next_call_ = next_call;
     if (first == here) {
-      next_call_ = walk().innermost_left_out ? 1 : 0;
+      next_call_ = first_call();
       for (std::size_t i = next_call_; i < call_count(); ++i)
         merged_.fresh_calls += walk().calls[i].fresh && (walk().calls[i].is_lua || walk().has_owners);
     }
@@ -63,6 +65,7 @@ class Merger {
 
   void run_calls(std::size_t end) {
     std::size_t last_anchor = end;
+    bool innermost = next_call_ == first_call();
     for (std::size_t n = native_; n < end; ++n) {
       if (is_anchor(natives_[n])) last_anchor = n;
     }
@@ -76,7 +79,9 @@ class Merger {
         release(walk().has_owners ? Within::luajit : Within::execute);
         const bool is_shown = options_.native_only || (options_.traces && native.in_trace);
         push_native(native_, is_shown ? Frame::Part::program : Frame::Part::vm);
-        take_lua_calls(native_ == last_anchor);
+        if (innermost && runs_no_call(end)) any_anchor_ = true;
+        else take_lua_calls(native_ == last_anchor);
+        innermost = false;
       } else if (const std::size_t call = c_call_of(native); call < call_count()) {
         release(Within::c_function);
         if (!leave_out_not_running(call)) {
@@ -85,6 +90,7 @@ class Merger {
         if (options_.native_only) push_native(native_, Frame::Part::program);
         take_call(native_);
         if (native_ == last_anchor) take_rest();
+        innermost = false;
       } else {
         if (native.sp >= segments_[segment_].boundary && native_ > last_anchor) break;
         hold(native_);
@@ -126,13 +132,33 @@ class Merger {
                                              &LuaCall::is_lua);
     if (walk().has_owners || !has_lua || !executes_from(native_)) return false;
     merged_.not_running += static_cast<int>(call - next_call_);
-    next_call_ = call;
+    for (; next_call_ < call; ++next_call_) {
+      const LuaCall& left_out = walk().calls[next_call_];
+      merged_.fresh_calls -= left_out.is_lua && left_out.fresh;
+    }
     return true;
   }
 
   bool executes_from(std::size_t native) const {
     return std::any_of(natives_.begin() + static_cast<std::ptrdiff_t>(native), natives_.end(),
                        [&](const NativeFrame& frame) { return functions_.executes_lua(frame); });
+  }
+
+  // The innermost luaV_execute, at native_, may have no call: luaD_poscall (ldo.c) has set L->ci to the C
+  // function that called, which luaV_execute is about to return to; or its call was still being set up,
+  // and was dropped. Then that C function's own frame is further out. A C function that luaV_execute is
+  // just calling has none, but an earlier call of the same function may have one.
+  bool runs_no_call(std::size_t end) const {
+    const auto calls = std::span(walk().calls).subspan(next_call_);
+    if (walk().has_owners || goes_on_ || walk().left_out != 0 || calls.empty() || calls[0].is_lua) return false;
+    const auto outer = std::span(natives_).subspan(native_ + 1, end - native_ - 1);
+    const auto count = [](const auto& all, auto is) { return std::ranges::count_if(all, is); };
+    const auto frames = count(outer, [&](const NativeFrame& native) { return native.function == calls[0].entry; });
+    if (frames == 0) return false;
+    const auto same = count(calls, [&](const LuaCall& call) { return !call.is_lua && call.entry == calls[0].entry; });
+    const auto executes = 1 + count(outer, [&](const NativeFrame& native) { return functions_.executes_lua(native); });
+    const auto fresh = count(calls, [](const LuaCall& call) { return call.is_lua && call.fresh; });
+    return frames >= same || executes > fresh;
   }
 
   // luaV_execute owns the Lua calls down to the first fresh one. C calls before them have no native

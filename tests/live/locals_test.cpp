@@ -294,6 +294,15 @@ TEST_CASE("variables of a waiting program are those that it has", "[locals]") {
   }
 }
 
+// The script's numbers are of all sizes and signs, and of those that only one of the types can have.
+TEST_CASE("variables of a Lua with other types of numbers are those that it has", "[locals]") {
+  REQUIRE(numbers().size() >= 8);
+  for (const TargetSpec& spec : numbers()) {
+    check_waiting(spec, spec.command, "wait");
+    check_working(spec, spec.command);
+  }
+}
+
 TEST_CASE("variables of a working program are those of the instant", "[locals]") {
   for (const TargetSpec& spec : targets()) {
     if (spec.variant == "O2" || spec.kind == "debian") check_working(spec, spec.command);

@@ -130,6 +130,12 @@ TEST_CASE("a working target's own traceback is what dump says", "[traceback_work
   check_all(spec, spec.command, "spin.lua");
 }
 
+// One third of the kinds each.
+TEST_CASE("the traceback of a Lua with other types of numbers is what dump says", "[traceback_working]") {
+  const TargetSpec& spec = any_of(numbers());
+  check_all(spec, spec.command, "spin.lua");
+}
+
 TEST_CASE("a waiting LuaJIT's own traceback is what dump says", "[luajit_traceback_waiting]") {
   const TargetSpec& spec = any_of(luajits());
   check_all(spec, spec.command, "traceback.lua");

@@ -74,6 +74,14 @@ void compare_string(const HeapFields& heap) {
   else expect_field("long_string_data", no_field, heap.long_string_data);
 }
 
+// Up to 5.2 open upvalues are a list of the collector's.
+template <typename Object>
+void compare_open_list(const HeapFields& heap) {
+  if constexpr (requires(Object upvalue) { upvalue.u.open.next; })
+    expect_field("upvalue_next", offsetof(Object, u.open.next), heap.upvalue_next);
+  else expect_field("upvalue_next", 0, heap.upvalue_next);
+}
+
 inline void compare(const HeapFields& heap) {
   expect_field("G_strt_hash", offsetof(global_State, strt.hash), heap.G_strt_hash);
   expect_field("G_strt_size", offsetof(global_State, strt.size), heap.G_strt_size);
@@ -91,6 +99,7 @@ inline void compare(const HeapFields& heap) {
   compare_lists<global_State>(heap);
   compare_userdata<Udata>(heap);
   compare_string<TString>(heap);
+  compare_open_list<UpVal>(heap);
 }
 
 }  // namespace heap_fields

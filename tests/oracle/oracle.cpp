@@ -278,7 +278,7 @@ const Layout* this_layout() {
   const std::string_view release = LUA_RELEASE;
   for (const Layout& row : layouts()) {
     if (release.substr(4, 3) != row.series) continue;
-    if (row.first_patch <= patch && patch <= row.last_patch) return &row;
+    if (row.first_patch <= patch && patch <= row.last_patch && row.value_size == sizeof(TValue)) return &row;
   }
   return nullptr;
 }

@@ -75,7 +75,7 @@ inline void compare_tags(lua_State* L, const Layout& layout) {
     const auto* const slot = reinterpret_cast<const std::byte*>(lua_topointer(L, -1)) + layout.table_array;
     const std::byte* const array = *reinterpret_cast<const std::byte* const*>(slot);
     return layout.array_form == luaspy::ArrayForm::apart ? std::to_integer<unsigned>(array[4])
-                                                         : std::to_integer<unsigned>(array[8]);
+                                                         : std::to_integer<unsigned>(array[layout.value_tt]);
   };
   const auto tag_of = [&](auto push) {
     lua_createtable(L, 1, 0);
@@ -98,6 +98,9 @@ inline void compare(lua_State* L, const Layout& layout) {
   expect("closure_nupvalues", offsetof(LClosure, nupvalues), layout.closure_nupvalues);
   expect("closure_upvals", offsetof(LClosure, upvals), layout.closure_upvals);
   expect("upval_v", offsetof(UpVal, v), layout.upval_v);
+  expect("value_size", sizeof(TValue), layout.value_size);
+  expect("value_tt", sizeof(Value), layout.value_tt);
+  expect("cclosure_upvalue", offsetof(CClosure, upvalue), layout.cclosure_upvalue);
   compare_userdata_memory<Udata>(L, layout);
   compare_tags(L, layout);
 }

@@ -140,13 +140,18 @@ const std::vector<TargetSpec>& targets() {
   return table;
 }
 
+const std::vector<TargetSpec>& numbers() {
+  static const std::vector<TargetSpec> table = read_table("numbers.tsv");
+  return table;
+}
+
 const std::vector<TargetSpec>& luajits() {
   static const std::vector<TargetSpec> table = read_table("luajits.tsv");
   return table;
 }
 
 const TargetSpec& target(const std::string& name) {
-  for (const auto* table : {&targets(), &luajits()}) {
+  for (const auto* table : {&targets(), &numbers(), &luajits()}) {
     for (const TargetSpec& spec : *table) {
       if (spec.name == name) return spec;
     }

@@ -24,6 +24,7 @@ struct TargetSpec {
   std::string variant;
 };
 const std::vector<TargetSpec>& targets();
+const std::vector<TargetSpec>& numbers();  // Luas with other types of numbers: variant says which
 const std::vector<TargetSpec>& luajits();
 const std::vector<TargetSpec>& sources();  // of Luas and LuaJITs: version is the folder, kind its static library
 const TargetSpec& target(const std::string& name);  // of both

@@ -187,6 +187,25 @@ build_sanitized() {
   target "lua-$version-$kind" "$version" build "/usr/bin/setarch -R $dir/lua" "$dir/lua" "$kind" >"$dir/sanitizer"
 }
 
+# build_numbers VERSION TYPES: one interpreter with other types of numbers (luaconf.h), and its line of numbers.tsv.
+build_numbers() {
+  local version=$1 types=$2 dir=$out/build/lua-$1-$2 files edits=()
+  rm -rf "$dir" && mkdir "$dir" && cp -r "$out/src/lua-$version/." "$dir"
+  case $version-$types in
+    5.[12].*-float) edits=('s/^(#define LUA_NUMBER\s+)double/\1float/; s/"%lf"/"%f"/; s/"%\.14g"/"%.7g"/; s/strtod\(/strtof(/') ;;
+    5.[12].*-longdouble) edits=('s/^(#define (LUA_NUMBER|LUAI_UACNUMBER)\s+)double/\1long double/; s/"%lf"/"%Lf"/; s/"%\.14g"/"%.19Lg"/; s/strtod\(/strtold(/') ;;
+    *-float) edits=('s/^(#define LUA_FLOAT_TYPE\s+)LUA_FLOAT_(DEFAULT|DOUBLE)$/\1LUA_FLOAT_FLOAT/') ;;
+    *-longdouble) edits=('s/^(#define LUA_FLOAT_TYPE\s+)LUA_FLOAT_(DEFAULT|DOUBLE)$/\1LUA_FLOAT_LONGDOUBLE/') ;;
+    *-32bits) edits=('s/^(\/\* )?#define LUA_32BITS.*/#define LUA_32BITS 1/') ;;
+  esac
+  sed -i -E -e 's/^#define LUA_NUMBER_DOUBLE$//' -e "${edits[0]}" "$dir/luaconf.h"
+  # 5.1 hashes all bytes of a number, and crashes if some of them are padding.
+  [[ $version-$types != 5.1.*-longdouble ]] || sed -i 's/^#define numints.*/#define numints 2/' "$dir/ltable.c"
+  mapfile -t files < <(lua_files "$dir")
+  gcc "${posix[@]}" -O1 -I "$dir" -o "$dir/lua" "$(main_file "$dir")" "${files[@]}" -rdynamic -s -lm -ldl
+  target "lua-$version-$types" "$version" build "$dir/lua" "$dir/lua" "$types" >"$dir/number"
+}
+
 # build_luajit VERSION SHAPE [NAME=VALUE]...: runs LuaJIT's own Makefile with these variables, in a
 # copy of its sources. The generated headers stay there, and libluajit.a, with symbols. The build
 # tools that it compiles for itself are not optimised.
@@ -350,6 +369,16 @@ programs_of_other_suites() {
 if [[ $all ]]; then programs_of_other_suites; fi
 at_once=2
 for version in $versions; do job "lua-$version-lib" build_library "$version"; done
+for version in $versions; do
+  case $version in
+    5.1.5) types=(float longdouble) ;;
+    5.2.4) types=(longdouble) ;;
+    5.3.6) types=(32bits float longdouble) ;;
+    5.4.4 | 5.5.[1-9]*) types=(32bits longdouble) ;;
+    *) types=() ;;
+  esac
+  for type in "${types[@]}"; do job "lua-$version-$type" build_numbers "$version" "$type"; done
+done
 for version in $luajits; do
   # The other versions are tested with 64-bit references by Debian's own binaries.
   case $version in
@@ -387,7 +416,7 @@ wait
 
 # Writes tables of what is available, and records what was requested, for tests that count.
 [[ $all ]] && echo all >"$out/prepared" || echo debian >"$out/prepared"
-for table in target host luajit luajit-host sanitizer; do
+for table in target number host luajit luajit-host sanitizer; do
   for name in "${jobs_wanted[@]}"; do
     if have "$name" && [[ -e $out/build/$name/$table ]]; then cat "$out/build/$name/$table"; fi
   done >"$out/${table}s.tsv"

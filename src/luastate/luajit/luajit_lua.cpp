@@ -278,8 +278,8 @@ Value LuajitLua::load_value(std::span<const std::byte> slots, std::size_t offset
 }
 
 // lj_strfmt_num.c: as PUC's up to 5.2, but it writes nan without a sign.
-std::string LuajitLua::number_text(double number) const {
-  return std::isnan(number) ? "nan" : fmt::format("{:.14g}", number);
+std::string LuajitLua::number_text(const Value& number) const {
+  return std::isnan(number.number()) ? "nan" : fmt::format("{:.14g}", number.number());
 }
 
 // Its upper bits are replaced by an index (lj_obj.h, lightudV).

@@ -49,7 +49,7 @@ class LuajitLua : public Lua {
   Callee check_callee(const Memory& live, const Memory& stopped, Address G, const ValuePath& path,
                       const LuaCall& caller, const LuaCall& callee) const override;
   Value load_value(std::span<const std::byte> slots, std::size_t offset) const override;
-  std::string number_text(double number) const override;
+  std::string number_text(const Value& number) const override;
   std::string light_userdata_text(std::uint64_t word) const override;
   std::string cdata_text(const Memory& memory, Address cdata) const override;
   Userdata userdata(const Memory& memory, Address object) const override;

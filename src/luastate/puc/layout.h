@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/memory.h"
 #include "luastate/offset.h"
 #include "luastate/opcode.h"
 
@@ -53,6 +54,7 @@ struct HeapFields {
   std::uint16_t thread_size;                         // lua_State with what lies before it (LUA_EXTRASPACE)
   Offset L_openupval;
   std::uint8_t table_size, upvalue_size;
+  Offset upvalue_next;         // in an open upvalue: the next one of the list at L_openupval
   std::uint8_t fixed_bit = 0;  // of `marked`, 5.1, 5.2: of Lua's own strings (lgc.h, FIXEDBIT)
   Offset udata_len;
   Offset udata_user_value = no_field, udata_user_tag = no_field;  // 5.1: env; 5.2, 5.3: the user value
@@ -90,8 +92,11 @@ struct Layout {
   StatusBits status{};
   bool recurses_per_call = false;  // 5.4.0–5.4.1: each Lua-to-Lua call enters luaV_execute again
 
-  // lobject.h: TValue and tags
-  std::uint8_t tt_size;                                  // bytes of TValue.tt_: 4 up to 5.3, 1 from 5.4
+  // lobject.h: TValue and tags. A Value of 8 bytes, or of 16 where lua_Number is long double
+  // (layouts/long_double.h), and the tag behind it.
+  std::uint8_t value_size = 16;  // bytes of a TValue: a slot of the stack, a constant, a user value
+  std::uint8_t value_tt = 8;     // where the tag is: also the size of a Value, and its alignment
+  std::uint8_t tt_size;          // bytes of TValue.tt_: 4 up to 5.3, 1 from 5.4
   std::uint8_t tag_lclosure, tag_cclosure, tag_light_c;  // of a value; 5.1 has one tag for both closures (see c_isC)
   std::uint8_t tag_thread = 8;                           // of an object (GCObject.tt)
   std::uint8_t tag_proto;                                // of an object
@@ -99,6 +104,7 @@ struct Layout {
   // lobject.h: closures, Proto
   Offset closure_isC = no_field;  // 5.1: lu_byte
   Offset lclosure_p, cclosure_f;
+  Offset cclosure_upvalue;  // the first of a C closure's values
   Offset p_size, p_k, p_code, p_lineinfo, p_locvars, p_upvalues, p_source;
   Offset p_sizeupvalues, p_sizek, p_sizecode, p_sizelineinfo, p_sizelocvars, p_linedefined, p_lastlinedefined;
   Offset p_numparams, p_is_vararg;
@@ -144,7 +150,14 @@ struct Layout {
 // Of every object, in all releases (lobject.h, CommonHeader): next, then tt, then marked.
 inline constexpr std::size_t object_tt = 8;
 
-// All rows, oldest release first.
+// How far above a lua_State the global_State is that was allocated with it (lstate.c, LG): right behind it, but
+// for the alignment of the TValues in it. In 5.5 it is the other way round.
+constexpr Address global_above(const Layout& row) {
+  const Address extra = row.heap.thread_size - row.L_size, end = extra + row.L_size;
+  return (end + row.value_tt - 1) / row.value_tt * row.value_tt - extra;
+}
+
+// All rows: those of builds as Lua ships, oldest release first, and then the same with long double.
 std::span<const Layout> layouts();
 
 }  // namespace luaspy

@@ -10,7 +10,6 @@ namespace luaspy {
 namespace {
 
 constexpr std::uint8_t type_bits = 0x3f;  // of tt: LUA_T… and a variant (lobject.h)
-constexpr std::uint64_t value_size = 16;  // TValue
 constexpr std::uint64_t most_calls = 250'000;
 
 }  // namespace
@@ -23,7 +22,7 @@ PucHeap::PucHeap(const Memory& memory, const PucLua& lua, Address G)
       dead_white_(lua.collector(memory, G).dead_white) {
   const Address main = lua.main_thread(memory, G);
   // lstate.c, LG: the global_State comes right behind the main thread.
-  if (!layout_.mainthread_embedded && lua.state().may_be_main(main, G)) added_ = G - main - layout_.L_size;
+  if (!layout_.mainthread_embedded && lua.state().may_be_main(main, G)) added_ = G - main - global_above(layout_);
 }
 
 std::unique_ptr<HeapReader> PucLua::heap_reader(const Memory& memory, Address G) const {
@@ -189,7 +188,7 @@ std::uint64_t PucHeap::size_of(Address object, ObjectType type) const {
     case ObjectType::lua_function:
       return layout_.closure_upvals + sizeof(Address) * count;
     case ObjectType::c_function:
-      return layout_.cclosure_f + sizeof(Address) + value_size * count;
+      return layout_.cclosure_upvalue + layout_.value_size * count;
     case ObjectType::userdata:
       return puc_.userdata(memory_, object).bytes - object + field<std::uint64_t>(object, heap_.udata_len);
     case ObjectType::thread:
@@ -226,12 +225,13 @@ std::uint64_t PucHeap::own_table_size() const {
 std::uint64_t PucHeap::table_size(Address table) const {
   const std::optional<TableParts> parts = puc_.table_parts(memory_, table_form(), table);
   if (!parts) return own_table_size();
-  std::uint64_t array = parts->array_size * value_size;
+  std::uint64_t array = std::uint64_t{parts->array_size} * layout_.value_size;
   // ltable.c of 5.5, concretesize: a Value and a tag each, and an unsigned int.
   if (layout_.array_form == ArrayForm::apart && parts->array_size != 0)
-    array = parts->array_size * (sizeof(Address) + 1) + sizeof(std::uint32_t);
+    array = parts->array_size * (layout_.value_tt + std::uint64_t{1}) + sizeof(std::uint32_t);
   std::uint64_t nodes = std::uint64_t{parts->node_count} * layout_.node_size;
-  if (parts->node_count >= 1ULL << std::min<unsigned>(heap_.lastfree_log2, 63)) nodes += sizeof(Address);
+  if (parts->node_count >= 1ULL << std::min<unsigned>(heap_.lastfree_log2, 63))
+    nodes += layout_.value_tt;  // aligned as a Node
   return own_table_size() + array + nodes;
 }
 
@@ -246,7 +246,7 @@ std::uint64_t PucHeap::prototype_size(Address proto) const {
   const bool small_lines = layout_.p_abslineinfo != no_field;
   const bool is_fixed = layout_.bytecode == Bytecode::lua55 && (load<std::uint8_t>(fields, flag) & pf_fixed) != 0;
   constexpr std::uint64_t instruction = 4, local = 16, line = 4, absolute_line = 8;
-  std::uint64_t size = layout_.p_size + count(layout_.p_sizek) * value_size +
+  std::uint64_t size = layout_.p_size + count(layout_.p_sizek) * layout_.value_size +
                        count(static_cast<Offset>(layout_.p_sizelineinfo + 4)) * sizeof(Address) +
                        count(layout_.p_sizelocvars) * local + count(layout_.p_sizeupvalues) * layout_.upvalue_desc_size;
   if (is_fixed) return size;
@@ -274,12 +274,12 @@ std::uint64_t PucHeap::call_count(Address L) const {
 // lstate.c, freestack. EXTRA_STACK is 5; stack_last is before it, in 5.1 one slot further.
 std::uint64_t PucHeap::thread_size(Address L) const {
   const auto [stack, last] = puc_.stack_of(memory_, L);
-  const std::uint64_t extra = layout_.bytecode == Bytecode::lua51 ? 6 : 5;
-  const bool has_stack = plausible_pointer(stack) && last > stack && last - stack <= most_stack_slots * value_size;
-  const std::uint64_t slots = has_stack ? (last - stack) / value_size + extra : 0;
+  const std::uint64_t slot = layout_.value_size, extra = layout_.bytecode == Bytecode::lua51 ? 6 : 5;
+  const bool has_stack = plausible_pointer(stack) && last > stack && last - stack <= most_stack_slots * slot;
+  const std::uint64_t slots = has_stack ? (last - stack) / slot + extra : 0;
   // The main thread is part of global_size.
   const std::uint64_t own = L == puc_.main_thread(memory_, G_) ? 0 : heap_.thread_size + added_;
-  return own + slots * value_size + call_count(L) * layout_.ci_size;
+  return own + slots * slot + call_count(L) * layout_.ci_size;
 }
 
 std::uint64_t PucHeap::other_bytes() const {
@@ -331,12 +331,16 @@ void PucHeap::visit_userdata(Address userdata, const VisitReference& visit) cons
   if (layout_.udata_nuvalue != no_field)
     return visit_slots(userdata + layout_.udata_uv, field<std::uint16_t>(userdata, layout_.udata_nuvalue),
                        {userdata, 0, Link::user_value}, visit);
-  const auto value = field<std::uint64_t>(userdata, heap_.udata_user_value);
+  const Address user = userdata + heap_.udata_user_value;
   if (heap_.udata_user_tag == no_field) {
-    visit({userdata, value, layout_.bytecode == Bytecode::lua51 ? Link::environment : Link::user_value});
+    visit({userdata, memory_.get<Address>(user).value_or(0),
+           layout_.bytecode == Bytecode::lua51 ? Link::environment : Link::user_value});
   } else {
-    visit_value(puc_.decode(value, field<std::uint8_t>(userdata, heap_.udata_user_tag)),
-                {userdata, 0, Link::user_value}, visit);
+    std::array<std::byte, 16> bytes;
+    const auto value = std::span(bytes).first(layout_.value_tt);
+    if (memory_.read(user, value))
+      visit_value(puc_.decode(value, field<std::uint8_t>(userdata, heap_.udata_user_tag)),
+                  {userdata, 0, Link::user_value}, visit);
   }
 }
 
@@ -354,10 +358,11 @@ void PucHeap::visit_prototype(Address proto, const VisitReference& visit) const 
   visit({proto, field<Address>(proto, layout_.p_source), Link::constant});
   const Address constants = field<Address>(proto, layout_.p_k);
   if (plausible_pointer(constants)) {
-    visit_elements(memory_, constants, value_size, count(layout_.p_sizek), [&](std::span<const std::byte> slot) {
-      visit_value(puc_.load_value(slot, 0), {proto, 0, Link::constant}, visit);
-      return true;
-    });
+    visit_elements(memory_, constants, layout_.value_size, count(layout_.p_sizek),
+                   [&](std::span<const std::byte> slot) {
+                     visit_value(puc_.load_value(slot, 0), {proto, 0, Link::constant}, visit);
+                     return true;
+                   });
   }
   each(static_cast<Offset>(layout_.p_code + sizeof(Address)), sizeof(Address),
        count(static_cast<Offset>(layout_.p_sizelineinfo + 4)), Link::nested);
@@ -366,15 +371,11 @@ void PucHeap::visit_prototype(Address proto, const VisitReference& visit) const 
 }
 
 void PucHeap::visit_open_upvalues(Address L, const std::function<void(Address)>& visit) const {
-  // lobject.h, lfunc.h: in 5.1 and 5.2 the object's next, then u.open.next.
-  const Bytecode version = layout_.bytecode;
-  const auto next = static_cast<Offset>(version == Bytecode::lua53                                 ? 16
-                                        : version == Bytecode::lua51 || version == Bytecode::lua52 ? 0
-                                                                                                   : 24);
   std::uint64_t left = most_stack_slots;
   Circle circle;
   for (Address upvalue = field<Address>(L, heap_.L_openupval);
-       plausible_pointer(upvalue) && left-- > 0 && !circle.closes(upvalue); upvalue = field<Address>(upvalue, next))
+       plausible_pointer(upvalue) && left-- > 0 && !circle.closes(upvalue);
+       upvalue = field<Address>(upvalue, heap_.upvalue_next))
     visit(upvalue);
 }
 
@@ -394,7 +395,7 @@ Address PucHeap::stack_end(Address L) const {
 // lgc.c, traversethread. From 5.4 on it keeps its open upvalues alive.
 void PucHeap::visit_thread(Address L, const VisitReference& visit) const {
   const Address stack = puc_.stack_of(memory_, L).first;
-  visit_slots(stack, (stack_end(L) - stack) / value_size, {L, 0, Link::slot}, visit);
+  visit_slots(stack, (stack_end(L) - stack) / layout_.value_size, {L, 0, Link::slot}, visit);
   if (layout_.L_gt != no_field) visit_slots(L + layout_.L_gt, 1, {L, 0, Link::environment}, visit);
   if (layout_.bytecode == Bytecode::lua53 || layout_.bytecode == Bytecode::lua54 ||
       layout_.bytecode == Bytecode::lua55) {

@@ -22,28 +22,33 @@ StateFields state_fields(const Layout& row) {
   fields.G = row.L_G;
   fields.tag = row.tag_thread;
   fields.anchor = row.L_errorJmp;
-  // lstate.c, lua_newstate: the global_State comes right behind the main thread; in 5.5 the main
+  // lstate.c, lua_newstate: the global_State comes behind the main thread; in 5.5 the main
   // thread is inside of it.
-  fields.nearest_G = row.mainthread_embedded ? -Address{row.G_mainthread} : row.L_size;
-  fields.farthest_G = row.mainthread_embedded ? fields.nearest_G : row.L_size + most_added;
+  fields.nearest_G = row.mainthread_embedded ? -Address{row.G_mainthread} : global_above(row);
+  fields.farthest_G = row.mainthread_embedded ? fields.nearest_G : fields.nearest_G + most_added;
   return fields;
 }
 
 }  // namespace
 
-PucLua::PucLua(const Layout& layout)
+PucLua::PucLua(const Layout& layout, NumberTypes numbers)
     : Lua(state_fields(layout), {.registry = layout.G_registry,
-                                 .slot = 16,
+                                 .slot = layout.value_size,
                                  .string_header = layout.string_data,
                                  .node = layout.node_size,
                                  .upvalue_count = layout.closure_nupvalues,
                                  .integer_keys = layout.tag_integer != 0xff}),
-      layout_(layout) {}
+      layout_(layout),
+      numbers_(numbers) {}
 
 std::span<const PucLua* const> puc_luas() {
   static const std::vector<const PucLua*> all = [] {
     std::vector<const PucLua*> each;
-    for (const Layout& row : layouts()) each.push_back(new PucLua(row));  // never freed: Luas live as long as luaspy
+    using Number = NumberTypes::Number;
+    for (const Layout& row : layouts()) {  // never freed: Luas live as long as luaspy
+      const Number number = row.value_tt > sizeof(double) ? Number::float80 : Number::unknown;
+      each.push_back(new PucLua(row, {number, NumberTypes::Integer::unknown}));
+    }
     return each;
   }();
   return all;
@@ -125,11 +130,12 @@ Callee PucLua::check_callee(const Memory&, const Memory&, Address, const ValuePa
 
 // lua.h: LUA_TNIL to LUA_TTHREAD are 0 to 8 in all releases; the bits above are variants and
 // BIT_ISCOLLECTABLE.
-Value PucLua::decode(std::uint64_t word, std::uint32_t tag) const {
+Value PucLua::decode(std::span<const std::byte> value, std::uint32_t tag) const {
   using Type = Value::Type;
   constexpr std::uint32_t type_of_tag = 0x0f, collectable = 0x40, true_variant = 0x11;
-  if (tag == layout_.tag_float) return {Type::number, word};
-  if (tag == layout_.tag_integer) return {Type::integer, word};
+  if (tag == layout_.tag_float) return load_number(numbers_.number, value);
+  if (tag == layout_.tag_integer) return load_integer(numbers_.integer, value);
+  const auto word = load<std::uint64_t>(value, 0);
   if (tag == layout_.tag_light_c) return {Type::light_function, word};
   const std::uint32_t type = tag & type_of_tag;
   if (type == 0) return {Type::nil, 0};
@@ -142,19 +148,43 @@ Value PucLua::decode(std::uint64_t word, std::uint32_t tag) const {
 }
 
 Value PucLua::load_value(std::span<const std::byte> slots, std::size_t offset) const {
-  const std::size_t tag_at = offset + 8;
-  return decode(load<std::uint64_t>(slots, offset),
+  const std::size_t tag_at = offset + layout_.value_tt;
+  return decode(slots.subspan(offset, layout_.value_tt),
                 layout_.tt_size == 1 ? load<std::uint8_t>(slots, tag_at) : load<std::uint32_t>(slots, tag_at));
 }
 
+const Lua& PucLua::with_number_types(const Memory& memory, Address G) const {
+  const bool has_integers = layout_.tag_integer != 0xff;
+  const bool knows_integers = !has_integers || numbers_.integer != NumberTypes::Integer::unknown;
+  if (numbers_.number != NumberTypes::Number::unknown && knows_integers) return *this;
+  const NumberTypes types = learn_number_types(memory, *this, G);
+  if (types == numbers_) return *this;
+  const std::lock_guard lock(mutex_);
+  auto& numbered = numbered_[{types.number, types.integer}];
+  if (numbered == nullptr) numbered = std::make_unique<const PucLua>(layout_, types);
+  return *numbered;
+}
+
 // lobject.c, tostringbuff: LUAI_NUMFFORMAT, from 5.3 on with ".0" if it would look like an integer.
-// 5.5 uses more digits if 15 are not enough to read the number back.
-std::string PucLua::number_text(double number) const {
-  const bool more_digits = layout_.bytecode == Bytecode::lua55;
-  std::string text = fmt::format("{:.{}g}", number, more_digits ? 15 : 14);
-  double read_back = 0;
-  std::from_chars(text.data(), text.data() + text.size(), read_back);
-  if (more_digits && read_back != number) text = fmt::format("{:.17g}", number);
+// 5.5 uses more digits if the usual ones are not enough to read the number back.
+std::string PucLua::number_text(const Value& number) const {
+  const bool may_need_more = layout_.bytecode == Bytecode::lua55;
+  const Digits digits = digits_of(numbers_.number, may_need_more);
+  const auto text_of = [&](int count) {
+    return number.exponent == 0 ? fmt::format("{:.{}g}", number.number(), count)
+                                : fmt::format("{:.{}g}", number.long_number(), count);
+  };
+  const auto reads_back = [&](const std::string& text) {
+    const char* const end = text.data() + text.size();
+    const auto is_same = [&](auto value, auto expected) {
+      std::from_chars(text.data(), end, value);
+      return value == expected;
+    };
+    if (numbers_.number == NumberTypes::Number::float32) return is_same(0.0F, static_cast<float>(number.number()));
+    return number.exponent == 0 ? is_same(0.0, number.number()) : is_same(0.0L, number.long_number());
+  };
+  std::string text = text_of(digits.usual);
+  if (may_need_more && !reads_back(text)) text = text_of(digits.most);
   if (sizes().integer_keys && text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
   return text;
 }
@@ -164,11 +194,10 @@ std::string PucLua::light_userdata_text(std::uint64_t word) const { return fmt::
 std::string PucLua::cdata_text(const Memory&, Address) const { return "?"; }
 
 Userdata PucLua::userdata(const Memory& memory, Address object) const {
-  constexpr Address user_value = 16;
   const std::uint64_t user_values = layout_.udata_nuvalue != no_field
                                         ? memory.get<std::uint16_t>(object + layout_.udata_nuvalue).value_or(0)
                                         : 0;
-  return {object + (user_values == 0 ? layout_.udata_memory : layout_.udata_uv + user_value * user_values),
+  return {object + (user_values == 0 ? layout_.udata_memory : layout_.udata_uv + layout_.value_size * user_values),
           memory.get<Address>(object + layout_.udata_metatable).value_or(0), false};
 }
 

@@ -2,15 +2,19 @@
 // PUC Lua, 5.1 to 5.5: objects are read with the offsets of one row (layout.h). lua.h says what
 // each function does.
 
+#include <map>
+#include <mutex>
+
 #include "luastate/lua.h"
 #include "luastate/puc/layout.h"
+#include "luastate/puc/number_types.h"
 
 namespace luaspy {
 
 class PucLua : public Lua {
  public:
   // `layout` must outlive it. puc_luas() has one for each row; others are for tests.
-  explicit PucLua(const Layout& layout);
+  explicit PucLua(const Layout& layout, NumberTypes numbers = {});
   const Layout& layout() const { return layout_; }
 
   std::string name() const override;
@@ -44,7 +48,8 @@ class PucLua : public Lua {
   Callee check_callee(const Memory& live, const Memory& stopped, Address G, const ValuePath& path,
                       const LuaCall& caller, const LuaCall& callee) const override;
   Value load_value(std::span<const std::byte> slots, std::size_t offset) const override;
-  std::string number_text(double number) const override;
+  const Lua& with_number_types(const Memory& memory, Address G) const override;
+  std::string number_text(const Value& number) const override;
   std::string light_userdata_text(std::uint64_t word) const override;
   std::string cdata_text(const Memory& memory, Address cdata) const override;
   Userdata userdata(const Memory& memory, Address object) const override;
@@ -63,8 +68,8 @@ class PucLua : public Lua {
   Address upvalue_slot(const Memory& memory, Address closure, std::size_t index) const override;
   Address c_upvalue_slot(Address closure, std::size_t index) const override;
 
-  // A TValue in two parts.
-  Value decode(std::uint64_t word, std::uint32_t tag) const;
+  // A TValue in two parts: the Value, of which `value` has all bytes, and its tag.
+  Value decode(std::span<const std::byte> value, std::uint32_t tag) const;
 
  protected:
   std::pair<Value, Value> load_node(std::span<const std::byte> node) const override;
@@ -77,6 +82,10 @@ class PucLua : public Lua {
   Address call_place(const Memory& memory, const LuaCall& call) const;
 
   const Layout& layout_;
+  NumberTypes numbers_;
+  // The same with the types of numbers that states had: at most one for each pair of types.
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<NumberTypes::Number, NumberTypes::Integer>, std::unique_ptr<const PucLua>> numbered_;
 };
 
 // One for each row of layouts(), in their order.

@@ -13,7 +13,6 @@
 namespace luaspy {
 namespace {
 
-constexpr std::size_t value_size = 16, value_tt = 8;                     // lobject.h, TValue
 constexpr std::size_t local_size = 16, local_start = 8, local_end = 12;  // lobject.h, LocVar
 constexpr std::size_t absline_size = 8;                                  // lobject.h, AbsLineInfo
 constexpr std::int8_t absline_marker = -0x80;                            // ldebug.h, ABSLINEINFO
@@ -120,26 +119,26 @@ class PrototypeReader {
   bool read_constants() {
     const int count = number(layout_.p_sizek);
     if (count < 0 || count > most_constants) return false;
-    const std::optional values = read_elements(layout_.p_k, std::min(count, most_constants_read), value_size);
+    const std::optional values = read_elements(layout_.p_k, std::min(count, most_constants_read), layout_.value_size);
     if (!values) return false;
-    prototype_.constants.resize(values->size() / value_size);
+    prototype_.constants.resize(values->size() / layout_.value_size);
     for (std::size_t i = 0; i < prototype_.constants.size(); ++i) {
       constexpr std::uint32_t string_tag = 0x04, long_or_collectable = 0x50;
-      const std::size_t at = i * value_size;
-      std::uint32_t tag = load<std::uint8_t>(*values, at + value_tt);
-      if (layout_.tt_size == 4) tag = load<std::uint32_t>(*values, at + value_tt);
+      const std::size_t at = i * layout_.value_size;
+      std::uint32_t tag = load<std::uint8_t>(*values, at + layout_.value_tt);
+      if (layout_.tt_size == 4) tag = load<std::uint32_t>(*values, at + layout_.value_tt);
       if ((tag & ~long_or_collectable) == string_tag) ask_string(Kind::constant, i, load<Address>(*values, at));
-      else mix_constant(tag, load<std::uint64_t>(*values, at));
+      else mix_constant(tag, lua_.decode(std::span(*values).subspan(at, layout_.value_tt), tag));
     }
     return true;
   }
 
   // lua.h, LUA_TBOOLEAN and LUA_TNUMBER, with variants in the bits above. The word of a nil may be
   // anything; up to 5.3 the word of a boolean is an int.
-  void mix_constant(std::uint32_t tag, std::uint64_t word) {
+  void mix_constant(std::uint32_t tag, const Value& value) {
     mix(prototype_.fields_hash, tag);
-    if ((tag & 0x0f) == 3) mix(prototype_.fields_hash, word);
-    if (tag == 1 && layout_.tt_size == 4) mix(prototype_.fields_hash, word & 1);
+    if ((tag & 0x0f) == 3) mix(prototype_.fields_hash, value.word + value.exponent);
+    if (tag == 1 && layout_.tt_size == 4) mix(prototype_.fields_hash, value.word & 1);
   }
 
   // lobject.h, Proto: in all releases p follows code, and sizep follows sizelineinfo.

@@ -35,7 +35,7 @@ const char* PucLua::misfit(const Memory& memory, Address L, std::span<const std:
     if (!plausible_pointer(base_ci)) return "base_ci is not an address";
     // While luaD_reallocstack moves the stack, these are offsets, or a mixture of old and new
     // values.
-    const bool still = last > stack && last - stack <= (Address{1} << 30) && (last - stack) % 16 == 0 &&
+    const bool still = last > stack && last - stack <= (Address{1} << 30) && (last - stack) % row.value_size == 0 &&
                        memory.get<Address>(base_ci + row.ci_func) == stack;
     if (row.ci_previous == no_field) {
       if (!still || ci < base_ci || (ci - base_ci) % row.ci_size != 0)
@@ -72,10 +72,11 @@ const Lua* PucLua::recognise_main(const Memory& memory, Address L, Address G) co
 // lua_close frees the registry's table before the global_State, whose contents may remain.
 bool PucLua::is_open(const Memory& memory, Address L, Address G) const {
   constexpr std::uint8_t table = 5, collectable = 64;  // LUA_TTABLE (lua.h); BIT_ISCOLLECTABLE (lobject.h), from 5.2 on
-  std::array<std::byte, 16> value;
+  std::array<std::byte, 32> bytes;
+  const auto value = std::span(bytes).first(layout_.value_size);
   if (!memory.read(registry_slot(G), value)) return false;
   const Address object = load<Address>(value, 0);
-  if ((load<std::uint8_t>(value, 8) & ~collectable) != table || !plausible_pointer(object)) return false;
+  if ((load<std::uint8_t>(value, layout_.value_tt) & ~collectable) != table || !plausible_pointer(object)) return false;
   return memory.get<std::uint8_t>(object + layout_.L_tt) == table && memory.get<Address>(L + layout_.L_G) == G;
 }
 

@@ -50,8 +50,10 @@ std::optional<TableParts> read_nodes(const Memory& memory, TableForm form, Addre
 std::optional<Value> value_apart(const Memory& memory, const PucLua& lua, const TableParts& parts, std::uint64_t i) {
   const std::optional<std::uint8_t> tag = memory.get<std::uint8_t>(parts.array + 4 + i);
   if (!tag || (*tag & 0x0f) == 0) return tag ? std::optional(Value{}) : std::nullopt;
-  const std::optional<std::uint64_t> word = memory.get<std::uint64_t>(parts.array - 8 * (i + 1));
-  return word ? std::optional(lua.decode(*word, *tag)) : std::nullopt;
+  std::array<std::byte, 16> bytes;
+  const auto value = std::span(bytes).first(lua.layout().value_tt);
+  return memory.read(parts.array - value.size() * (i + 1), value) ? std::optional(lua.decode(value, *tag))
+                                                                  : std::nullopt;
 }
 
 }  // namespace
@@ -94,7 +96,7 @@ bool PucLua::visit_array(const Memory& memory, const TableParts& parts, std::uin
 }
 
 std::pair<Value, Value> PucLua::load_node(std::span<const std::byte> node) const {
-  return {decode(load<std::uint64_t>(node, layout_.node_key), key_tag(layout_, node)),
+  return {decode(node.subspan(layout_.node_key, layout_.value_tt), key_tag(layout_, node)),
           load_value(node, layout_.node_value)};
 }
 
@@ -130,16 +132,19 @@ bool visit_table(const Memory& memory, const PucLua& lua, TableForm form, Addres
       memory, parts->nodes, lua.layout().node_size, parts->node_count, [&](std::span<const std::byte> node) {
         // 5.3 and later mark strings with their variant in bit 4 (short 4, long 20).
         if ((key_tag(lua.layout(), node) & 0x0f) != tag_string) return true;
-        const std::uint32_t tag = read_tag(lua.layout(), node, lua.layout().node_value + 8u);
+        const std::uint32_t tag = read_tag(lua.layout(), node, lua.layout().node_value + lua.layout().value_tt);
         if ((tag & 0x0f) == 0) return true;  // nil: a free or dead node
         std::optional<std::string> key = read_string(memory, lua, load<Address>(node, lua.layout().node_key));
-        return !key || visit({std::move(*key), tag, load<Address>(node, lua.layout().node_value)});
+        const auto value = node.subspan(lua.layout().node_value, lua.layout().value_tt);
+        return !key || visit({std::move(*key), tag, load<Address>(value, 0), value});
       });
 }
 
 Address loaded_table(const Memory& memory, const PucLua& lua, TableForm form, Address G) {
-  std::array<std::byte, 16> registry;
-  if (!memory.read(G + lua.layout().G_registry, registry) || !is_table_tag(lua, read_tag(lua.layout(), registry, 8)))
+  std::array<std::byte, 32> bytes;
+  const auto registry = std::span(bytes).first(lua.layout().value_size);
+  if (!memory.read(G + lua.layout().G_registry, registry) ||
+      !is_table_tag(lua, read_tag(lua.layout(), registry, lua.layout().value_tt)))
     return 0;
   Address loaded = 0;
   visit_table(memory, lua, form, load<Address>(registry, 0), [&](const TableEntry& entry) {

@@ -12,6 +12,7 @@ struct TableEntry {
   std::string key;
   std::uint32_t tag = 0;  // of the value
   Address value = 0;      // first word of the value: a pointer for objects, the function for a light C function
+  std::span<const std::byte> bytes{};  // the whole Value, during the visit
 };
 
 // Calls `visit` for each entry with a string key, until it returns false. False if the table cannot

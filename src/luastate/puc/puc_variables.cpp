@@ -3,11 +3,6 @@
 #include "luastate/puc/puc_lua.h"
 
 namespace luaspy {
-namespace {
-
-constexpr std::uint64_t slot = 16;  // bytes
-
-}  // namespace
 
 // OP_VARARGPREP of 5.4 and later (ltm.c, luaT_adjustvarargs) moves them.
 bool PucLua::prepares_parameters(const LuaCall& call) const {
@@ -15,12 +10,14 @@ bool PucLua::prepares_parameters(const LuaCall& call) const {
 }
 
 Address PucLua::first_local(const Memory& memory, const LuaCall& call) const {
+  const std::uint64_t slot = slot_size();
   if (layout_.ci_base == no_field) return call.func + slot;
   const Address base = memory.get<Address>(call.ci + layout_.ci_base).value_or(0);
   return base > call.func && (base - call.func) % slot == 0 && base - call.func <= most_stack_slots * slot ? base : 0;
 }
 
 Slots PucLua::varargs(const Memory& memory, const LuaCall& call, std::uint64_t parameters) const {
+  const std::uint64_t slot = slot_size();
   if (layout_.ci_nextraargs == no_field) {
     const std::uint64_t below = (first_local(memory, call) - call.func) / slot - 1;
     return below > parameters ? Slots{call.func + slot * (1 + parameters), below - parameters} : Slots{};
@@ -39,7 +36,7 @@ Address PucLua::call_place(const Memory& memory, const LuaCall& call) const {
   const std::uint64_t parameters = memory.get<std::uint8_t>(call.proto + layout_.p_numparams).value_or(0);
   const std::uint8_t kind = memory.get<std::uint8_t>(call.proto + layout_.p_is_vararg).value_or(0);
   if ((kind & layout_.has_varargs) == 0) return call.func;
-  return call.func - slot * (1 + parameters + varargs(memory, call, parameters).count);
+  return call.func - slot_size() * (1 + parameters + varargs(memory, call, parameters).count);
 }
 
 // The slot of the function of a call that has yielded is lost in 5.2 and 5.3 (ldo.c, lua_yieldk).
@@ -51,6 +48,7 @@ Address PucLua::first_argument(const Memory& memory, const LuaCall& caller, int 
 // ldebug.c, luaG_findlocal: a C function's part of the stack ends at L->top, or where the next
 // function begins.
 Slots PucLua::c_arguments(const Memory& memory, Address L, const LuaWalk& walk, std::size_t index) const {
+  const std::uint64_t slot = slot_size();
   const Address first = walk.calls[index].func + slot;
   const Address end = index == 0 ? memory.get<Address>(L + layout_.L_top).value_or(0)
                                  : call_place(memory, walk.calls[index - 1]);
@@ -60,7 +58,7 @@ Slots PucLua::c_arguments(const Memory& memory, Address L, const LuaWalk& walk, 
 
 // lobject.h, CClosure: the function, and then the values.
 Address PucLua::c_upvalue_slot(Address closure, std::size_t index) const {
-  return closure + layout_.cclosure_f + sizeof(Address) + slot_size() * index;
+  return closure + layout_.cclosure_upvalue + slot_size() * index;
 }
 
 Address PucLua::upvalue_slot(const Memory& memory, Address closure, std::size_t index) const {

@@ -9,9 +9,9 @@ namespace luaspy {
 namespace {
 
 constexpr int most_dropped = 2;
-constexpr std::int64_t count_limit = 1 << 20;         // LUAI_MAXCCALLS and LUAI_MAXSTACK allow fewer calls than slots:
-                                                      // 1,000,000
-constexpr Address most_stack_bytes = 16 * 1'100'000;  // LUAI_MAXSTACK slots of 16 bytes, with its error room
+constexpr std::int64_t count_limit = 1 << 20;  // LUAI_MAXCCALLS and LUAI_MAXSTACK allow fewer calls than slots:
+                                               // 1,000,000
+constexpr Address most_slots = 1'100'000;      // LUAI_MAXSTACK, with its error room
 constexpr std::uint32_t size_code_limit = 1 << 26;
 
 class Walker {
@@ -49,8 +49,8 @@ class Walker {
     func = settle(load<Address>(fields, layout_.ci_func));
     const Address closure = closure_in(func);
     if (closure == 0 || known.has(closure)) return true;
-    constexpr std::size_t two_upvalues = 32;  // bytes; Names tells iterators apart by them
-    memory_.touch(closure, layout_.cclosure_f + 8 + two_upvalues);
+    const std::size_t two_upvalues = 2 * layout_.value_size;  // Names tells iterators apart by them
+    memory_.touch(closure, layout_.cclosure_upvalue + two_upvalues);
     const Address proto = memory_.get<Address>(closure + layout_.lclosure_p).value_or(0);
     if (!plausible_pointer(proto)) return true;
     memory_.touch(proto, layout_.p_size);
@@ -199,8 +199,8 @@ class Walker {
     const std::optional<std::uint32_t> instruction = objects_.get<std::uint32_t>(caller.saved_pc - 4);
     const std::optional<int> number = instruction ? called_register(layout_.bytecode, *instruction) : std::nullopt;
     const Address base = layout_.ci_base != no_field ? memory_.get<Address>(caller.ci + layout_.ci_base).value_or(0)
-                                                     : caller.func + 16;
-    return number && base != 0 ? base + 16 * static_cast<Address>(*number) : 0;
+                                                     : caller.func + layout_.value_size;
+    return number && base != 0 ? base + layout_.value_size * static_cast<Address>(*number) : 0;
   }
 
   // Is `pc` in the code of the function that called the one at `ci`?
@@ -217,8 +217,9 @@ class Walker {
     const bool is_old = base_func_ != stack_ && (is_above ? stack_last_ >= base_func_ : stack_last_ < stack_);
     const bool moves_first = layout_.tt_size == 4;
     if (is_old && moves_first) return 0;
-    constexpr Address extra = 16 * 8;  // EXTRA_STACK (lstate.h): slots beyond stack_last
-    return base_func_ == 0 ? most_stack_bytes : std::min(stack_last_ - stack_, most_stack_bytes) + extra;
+    constexpr Address extra_slots = 8;  // EXTRA_STACK (lstate.h), beyond stack_last
+    return base_func_ == 0 ? most_stack_bytes()
+                           : std::min(stack_last_ - stack_, most_stack_bytes()) + extra_slots * layout_.value_size;
   }
 
   // While luaD_reallocstack moves the stack, pointers into it are old, new, or (from 5.4.5,
@@ -230,7 +231,7 @@ class Walker {
       relocating_ |= func != 0;
       return stack_ + func;
     }
-    if (!in_stack && base_func_ != stack_ && func >= base_func_ && func - base_func_ < most_stack_bytes) {
+    if (!in_stack && base_func_ != stack_ && func >= base_func_ && func - base_func_ < most_stack_bytes()) {
       relocating_ = true;
       // 5.1 to 5.3 correct the pointers after the move, so the slot is in the new block already;
       // 5.4.3 and 5.4.4 correct them before.
@@ -239,13 +240,17 @@ class Walker {
     return func;
   }
 
+  Address most_stack_bytes() const { return most_slots * layout_.value_size; }
+
   std::uint32_t tag_of(std::span<const std::byte> slot) const {
-    return layout_.tt_size == 1 ? load<std::uint8_t>(slot, 8) : load<std::uint32_t>(slot, 8);
+    return layout_.tt_size == 1 ? load<std::uint8_t>(slot, layout_.value_tt)
+                                : load<std::uint32_t>(slot, layout_.value_tt);
   }
 
   // The closure in a stack slot; 0 if there is none.
   Address closure_in(Address func) const {
-    std::array<std::byte, 16> slot;
+    std::array<std::byte, 32> bytes;
+    const auto slot = std::span(bytes).first(layout_.value_size);
     if (!plausible_pointer(func) || !memory_.read(func, slot)) return 0;
     const std::uint32_t tag = tag_of(slot);
     const Address closure = load<Address>(slot, 0);
@@ -270,7 +275,8 @@ class Walker {
   }
 
   bool read_function(LuaCall& call) {
-    std::array<std::byte, 16> slot;
+    std::array<std::byte, 32> bytes;
+    const auto slot = std::span(bytes).first(layout_.value_size);
     if (!plausible_pointer(call.func) || !memory_.read(call.func, slot)) return false;
     const Address value = load<Address>(slot, 0);
     const std::uint32_t tag = tag_of(slot);
@@ -394,7 +400,7 @@ void touch_puc(const Memory& stopped, const Layout& layout, Address L, const Wal
     // The caller's instruction says where the innermost call's function is: in one of at most 255
     // registers.
     if (i == 0) inner_func = func;
-    constexpr Address farthest = 16 * 256;
+    const Address farthest = Address{layout.value_size} * 256;
     if (i == 1) stopped.touch(func, inner_func > func && inner_func - func < farthest ? inner_func - func : farthest);
     if (i == (limits.count_left_out ? std::size_t{count_limit} : limits.innermost)) break;
   }

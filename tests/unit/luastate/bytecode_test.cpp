@@ -311,13 +311,14 @@ class Image : public Memory {
     put(object + row.p_source, string(row, "@f.lua"));
     array(object, row.p_code, row.p_sizecode, 3, 4);
     lines(object, row);
-    const Address constants = array(object, row.p_k, row.p_sizek, 3, 16);
+    const Address constants = array(object, row.p_k, row.p_sizek, 3, row.value_size);
+    const auto value = [&](Address n) { return constants + n * row.value_size; };
     const bool old = row.tt_size == 4 && row.bytecode == Bytecode::lua51;
     put(constants, string(row, "short"));
-    put<std::uint8_t>(constants + 8, old ? 0x04 : 0x44);
-    put<std::uint8_t>(constants + 16 + 8, 3);
-    put(constants + 32, string(row, std::string(300, 'l'), row.string_form != StringForm::length_word));
-    put<std::uint8_t>(constants + 32 + 8, old ? 0x04 : 0x54);
+    put<std::uint8_t>(value(0) + row.value_tt, old ? 0x04 : 0x44);
+    put<std::uint8_t>(value(1) + row.value_tt, 3);
+    put(value(2), string(row, std::string(300, 'l'), row.string_form != StringForm::length_word));
+    put<std::uint8_t>(value(2) + row.value_tt, old ? 0x04 : 0x54);
     const Address upvalues = array(object, row.p_upvalues, row.p_sizeupvalues, 2, row.upvalue_desc_size);
     put(upvalues, string(row, "up"));
     const Address locals = array(object, row.p_locvars, row.p_sizelocvars, 1, 16);
@@ -397,9 +398,11 @@ TEST_CASE("a function's identity is what its source is, not where it is loaded")
     image.put(read.code_address + 4, 0);
     CHECK(puc_lua(row).prototype(image, second)->identity() == identity);
     const Address constants = *image.get<Address>(second + row.p_k);
-    image.put(constants + 16, std::uint64_t{5});
+    image.put(constants + row.value_size, std::uint64_t{5});
+    if (row.value_tt > 8) image.put(constants + row.value_size + 8, std::uint16_t{0x3fff});  // its exponent
     CHECK(puc_lua(row).prototype(image, second)->identity() != identity);
-    image.put(constants + 16, std::uint64_t{0});
+    image.put(constants + row.value_size, std::uint64_t{0});
+    if (row.value_tt > 8) image.put(constants + row.value_size + 8, std::uint16_t{0});
     const Address children = image.reserve(16);
     image.put(children, first);
     image.put(children + 8, second);

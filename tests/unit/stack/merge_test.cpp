@@ -112,6 +112,25 @@ TEST_CASE("native and Lua frames become one stack", "[unit]") {
     walk.calls.insert(walk.calls.begin(), c(0x7000));
     CHECK(text(merge(natives, segments, core, {})) == "c0.0 c0.1 c0.2 c0.3 c0.4 n10");
   }
+  SECTION("the innermost luaV_execute returns to the C function that called: it has no call any more") {
+    walk.calls.erase(walk.calls.begin());
+    const Merged merged = merge(natives, segments, core, {});
+    CHECK(text(merged) == "c0.0 c0.1 c0.2 n10");
+    CHECK(text(merged, true) == "n0 n1 n2 n3 c0.0 n5 n6 c0.1 c0.2 n7 n8 n9 n10");
+    CHECK(merged.execute_frames == merged.fresh_calls);
+    CHECK(merged.unpaired_c_calls == 0);
+  }
+  SECTION("the same in a coroutine that was resumed") {
+    walk.calls.erase(walk.calls.begin());
+    walk.calls.insert(walk.calls.end(), {c(0x5100), lua(true)});
+    CHECK(text(merge(natives, segments, core, {}), true) == "n0 n1 n2 n3 c0.0 n5 n6 c0.1 c0.2 c0.3 c0.4 n7 n8 n9 n10");
+  }
+  SECTION("a C function calls itself by way of Lua: the inner call has no native frame yet") {
+    walk.calls.insert(walk.calls.begin(), c(0x5000));
+    const Merged merged = merge(natives, segments, core, {});
+    CHECK(text(merged, true) == "n0 n1 c0.0 c0.1 n2 n3 c0.2 n5 n6 c0.3 c0.4 n7 n8 n9 n10");
+    CHECK(merged.unpaired_c_calls == 1);
+  }
   SECTION("calls that a resume has unrolled belong to the outermost luaV_execute") {
     walk.calls.push_back(c(0x5100));
     walk.calls.push_back(lua(true));
@@ -182,6 +201,7 @@ TEST_CASE("Lua calls that no luaV_execute runs are not shown", "[unit]") {
     const Merged merged = merge(unwound, {{&walk, 0x170}}, core, {});
     CHECK(text(merged) == "n0 c0.3 c0.4 n3");
     CHECK(merged.not_running == 3);
+    CHECK(merged.execute_frames == merged.fresh_calls);
   }
   SECTION("C functions may run in frames that are not known as theirs") {
     walk.calls = {c(0x7000), c(0x7100), c(0x5000), lua(true)};

@@ -41,6 +41,7 @@ inline constexpr Layout lua54 = {
     .tag_proto = 10,
     .lclosure_p = 24,
     .cclosure_f = 24,
+    .cclosure_upvalue = 32,
     .p_size = 128,
     .p_k = 56,
     .p_code = 64,
@@ -103,6 +104,7 @@ inline constexpr Layout lua54 = {
              .L_openupval = 56,
              .table_size = 56,
              .upvalue_size = 40,
+             .upvalue_next = 24,
              .udata_len = 16},
 };
 

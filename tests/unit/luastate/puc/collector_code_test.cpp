@@ -30,7 +30,7 @@ struct Code {
 const Layout& row_of(std::string_view series) {
   const Layout* found = nullptr;
   for (const Layout& row : layouts()) {
-    if (row.series == series) found = &row;
+    if (row.series == series && row.value_size == 16) found = &row;
   }
   return *found;  // the newest
 }

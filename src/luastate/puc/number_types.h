@@ -1,0 +1,44 @@
+#pragma once
+// The types of a Lua's numbers: lua_Number and lua_Integer (luaconf.h). A program may be built with others
+// than double and 64-bit integers: LUA_32BITS, LUA_FLOAT_TYPE, LUA_INT_TYPE from 5.3 on, LUA_NUMBER before.
+// Where an object has its fields depends on them only if lua_Number is long double (layouts/long_double.h).
+
+#include <cstdint>
+#include <span>
+
+#include "base/memory.h"
+#include "luastate/value.h"
+
+namespace luaspy {
+
+class PucLua;
+
+struct NumberTypes {
+  // Of floats; in 5.1 and 5.2, of all numbers, which may be integers. float80: long double of x86-64.
+  enum class Number : std::uint8_t { unknown, float32, float64, float80, int32, int64 };
+  enum class Integer : std::uint8_t { unknown, int32, int64 };  // 5.3 and later
+  Number number = Number::unknown;
+  Integer integer = Integer::unknown;
+  bool operator==(const NumberTypes&) const = default;
+};
+
+// What the values of a state show: math.pi, math.huge and math.maxinteger, as long as they are in
+// package.loaded.math and are what they were; in 5.2 and 5.3 also the number that G->version points at. Where
+// these are missing, from 5.3 on the sizes that luaL_checkversion_ compares (checked_sizes.h). Reads three tables,
+// of at most 2^16 slots each, and 32 KB of code.
+NumberTypes learn_number_types(const Memory& memory, const PucLua& lua, Address G);
+
+// The number in a Value (lobject.h), of which `bytes` has all bytes. Of an unknown type: only if all types
+// that it can have make the same of it. Types that are smaller than a pointer leave the upper half of a Value as it
+// was, which is mostly the upper half of an address.
+Value load_number(NumberTypes::Number type, std::span<const std::byte> bytes);
+Value load_integer(NumberTypes::Integer type, std::span<const std::byte> bytes);
+
+// Significant digits with which tostring() shows a number (luaconf.h, LUA_NUMBER_FMT), and those with which it
+// does so if the number cannot be read back from these (5.5: LUA_NUMBER_FMT_N).
+struct Digits {
+  int usual, most;
+};
+Digits digits_of(NumberTypes::Number type, bool is_lua55);
+
+}  // namespace luaspy
