@@ -27,7 +27,7 @@ std::string detection_text(const StackReader& reader) {
                         image.path, image.start, image.end, printable(image.ident),
                         image.certain ? "" : ", which programs without Lua may contain, too");
     for (const Lua* const row : image.rows) text += fmt::format(" {};", row->name());
-    if (image.rows.empty()) text += " none";
+    if (image.rows.empty()) text += " none; luaspy does not support it";
     text += '\n';
   }
   if (reader.images().empty()) {
@@ -47,9 +47,10 @@ std::string found_text(const LuajitLayout& found) {
     return offset == no_field ? fmt::format(" {} not found", what) : fmt::format(" {} {}", what, offset);
   };
   return "  fields of global_State:" + field("vmstate", found.G_vmstate) + field("mainthref", found.G_mainthref) +
-         field("registry", found.G_registry) + field("cur_L", found.G_cur_L) + field("jit_base", found.G_jit_base) +
-         field("gc", found.G_gc) + field("hookmask", found.G_hookmask) + field("trace", found.G_trace) +
-         field("GCstr.len", found.str_len) + field("main thread below", found.main_L_below) + "\n";
+         field("registry", found.G_registry) + field(found.is_20 ? "jit_L" : "cur_L", found.G_cur_L) +
+         field("jit_base", found.G_jit_base) + field("gc", found.G_gc) + field("hookmask", found.G_hookmask) +
+         field("trace", found.G_trace) + field("GCstr.len", found.str_len) +
+         field("main thread below", found.main_L_below) + "\n";
 }
 
 }  // namespace
