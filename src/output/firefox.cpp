@@ -20,7 +20,7 @@ namespace {
 
 // Categories, by their index in `meta.categories`. The grey one is the default; the transparent one
 // is for waiting.
-enum Category : int { other, lua, c_function, native, machine_code, compiler, collector, idle };
+enum Category : int { other, lua, c_function, native, machine_code, compiler, collector, idle, kernel };
 constexpr std::string_view categories =
     R"([{"name":"Other","color":"grey","subcategories":["Other"]},)"
     R"({"name":"Lua","color":"yellow","subcategories":["Other"]},)"
@@ -29,7 +29,8 @@ constexpr std::string_view categories =
     R"({"name":"Machine code of LuaJIT","color":"green","subcategories":["Other"]},)"
     R"({"name":"LuaJIT's compiler","color":"purple","subcategories":["Other","trace exit","recorder","optimiser","assembler"]},)"
     R"({"name":"Garbage collector","color":"orange","subcategories":["Other"]},)"
-    R"({"name":"Idle","color":"transparent","subcategories":["Other","waiting for a CPU"]}])";
+    R"({"name":"Idle","color":"transparent","subcategories":["Other","waiting for a CPU"]},)"
+    R"({"name":"Kernel","color":"magenta","subcategories":["Other"]}])";
 
 struct Kind {
   Category category = other;
@@ -38,7 +39,7 @@ struct Kind {
 };
 
 Kind kind_of(const Frame& frame) {
-  constexpr std::array<Category, 4> of_kind = {lua, c_function, native, other};  // Frame::Kind
+  constexpr std::array<Category, 5> of_kind = {lua, c_function, native, other, kernel};  // Frame::Kind
   return {of_kind[static_cast<std::size_t>(frame.kind)]};
 }
 

@@ -23,9 +23,10 @@ std::uint64_t runs_of(const Watch& watch) {
 
 }  // namespace
 
-Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop)
+Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop, bool kernel)
     : grid_(grid),
       idle_(idle),
+      kernel_(kernel),
       takes_logs_(!always_stop),
       usable_(usable_cpus()),
       stoppers_(usable_.size()),
