@@ -16,9 +16,10 @@ bool stay_on(const std::vector<int>& cpus);
 // slices are longer (sched_setattr(2), sched_runtime). Like come_at_once(), it leaves a scheduling
 // policy that the user has chosen for luaspy (chrt) as it is.
 void come_soon();
-// Lets the calling thread run as soon as it wakes. True: immediately, as a real-time thread. False:
-// luaspy has no right to that; the thread then usually runs soon.
-bool come_at_once();
+// Lets the calling thread run as soon as it wakes. True: immediately, as a real-time thread of that priority,
+// unless one that precedes it runs (urgency.h). False: luaspy has no right to that; the thread then usually
+// runs soon.
+bool come_at_once(int priority = 1);
 
 // Starts a thread that blocks all signals except SIGALRM, which ends its waits: signals are handled
 // by the main thread. False if it cannot be started.

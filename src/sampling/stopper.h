@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "attach/urgency.h"
 #include "sampling/stoppers.h"
 #include "system/calls.h"
 
@@ -19,7 +20,7 @@ namespace luaspy {
 // waits.
 class Stopper {
  public:
-  Stopper(Stoppers& all, int cpu, int place) : all_(all), cpu_(cpu), phase_(place % 4) {}
+  Stopper(Stoppers& all, int cpu, int place, Ward& ward) : all_(all), cpu_(cpu), phase_(place % 4), ward_(ward) {}
   ~Stopper() {
     if (exists_) pthread_join(thread_, nullptr);
     sem_destroy(&wanted_);
@@ -27,7 +28,6 @@ class Stopper {
 
   int cpu() const { return cpu_; }
   bool active() const { return active_; }
-  bool real_time() const { return real_time_; }
   std::int64_t waits_since() const { return tracer_.waits_since(); }
 
   void deactivate() { active_ = false; }
@@ -44,6 +44,16 @@ class Stopper {
   void interrupt() {
     if (exists_) pthread_kill(thread_, SIGALRM);
   }
+  // From now on it has that real-time priority, if it has one.
+  void step_to(int priority) {
+    if (real_time_) (void)make_real_time(ward_.tid(), priority);
+  }
+  // Lets it run wherever luaspy may, as an ordinary thread, because it starves.
+  void free_from_cpu(const std::vector<int>& usable) {
+    if (!exists_ || ended_ || ward_.tid() == 0) return;
+    (void)move(ward_.tid(), usable);
+    make_ordinary(thread_);
+  }
   bool has_ended() const { return ended_ || !exists_; }
 
   // The main thread's end of the ring.
@@ -56,7 +66,9 @@ class Stopper {
   void begin();
   static void* main(void* self);
   void run();
+  void settle_on_cpu();
   void park();
+  bool leave_cpu();
   void tick(std::int64_t number, system::Clock::time_point due);
   void consider(const std::shared_ptr<Watch>& watch, std::int64_t number, system::Clock::time_point due);
   bool consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t number, system::Clock::time_point due);
@@ -68,7 +80,7 @@ class Stopper {
   void account(Watch& watch, std::int64_t number, const Thread::Schedule* now, bool slept);
   bool is_asked(Watch& watch, std::int64_t number);
   bool traces(Session& session) const;
-  static bool looks_in_vain(Watch& watch, std::int64_t number);
+  bool looks_in_vain(Watch& watch, std::int64_t number) const;
   bool came_at_once(system::Clock::time_point due) const;
   Found* open_found(const std::shared_ptr<Watch>& watch, std::int64_t number);
   void put() { put_.store(put_ + 1, std::memory_order_release); }
@@ -77,8 +89,13 @@ class Stopper {
   struct Candidate {
     std::shared_ptr<Watch> watch;
     Thread::Schedule now;
-    bool remote;
+    int cpu;      // where it is
+    bool remote;  // the stopper is on another one
+    bool executes = false;
   };
+  void consider_preceding(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, const Thread::Place& place,
+                          std::int64_t number, system::Clock::time_point due);
+  void choose_executing();
   // A thread that executed at a tick and was asked to stop. It stops when it gets its CPU again,
   // which may be in use by another thread until then.
   struct Asked {
@@ -100,11 +117,13 @@ class Stopper {
   Found* open_look(const std::shared_ptr<Watch>& watch, std::int64_t number,
                    std::shared_ptr<const StackReader::Prediction>& predicted);
   void arrived(Asked asked);
+  void read(const Asked& asked);
   void count_stop(const Asked& asked, Found& found);
 
   Stoppers& all_;
   const int cpu_;
   const int phase_;
+  Ward& ward_;
   bool placed_ = false;  // it runs on cpu_, as it should
   pthread_t thread_{};
   bool exists_ = false;
@@ -115,7 +134,7 @@ class Stopper {
   Met met_;
   std::vector<Asked> asked_;
   std::unique_ptr<system::Alarm> alarm_;  // this thread's
-  system::Clock::time_point woke_;
+  system::Clock::time_point woke_, settled_;
   std::int64_t passed_ns_ = 0;  // of the thread being accounted for
   std::unique_ptr<Thread> own_thread_;
   std::int64_t waited_before_ = 0;  // how long own_thread_ had waited for a CPU when it went to sleep, ns; not used for

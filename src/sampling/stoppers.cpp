@@ -14,14 +14,20 @@ using Clock = system::Clock;
 using system::to_ns;
 using namespace std::chrono_literals;
 
-Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop)
+Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop, Watchdog& watchdog)
     : grid_(grid),
       idle_(idle),
       takes_logs_(!always_stop),
       usable_(usable_cpus()),
       stoppers_(usable_.size()),
+      watchdog_(watchdog),
+      left_alone_(usable_.size()),
       budget_(max_stopped / 100),
-      start_(grid.time_of(0)) {}
+      start_(grid.time_of(0)) {
+  const Urgency chosen = urgency_of(0);  // by the user, for all of luaspy
+  own_priority_ = chosen.is_ordinary() ? std::min(watchdog.highest_priority(), 1) : chosen.priority();
+  priority_ = own_priority_;
+}
 
 Stoppers::~Stoppers() { stop(); }
 
@@ -33,10 +39,17 @@ void Stoppers::stop() {
   if (!kept_off_.empty()) (void)stay_on(usable_);
   const std::vector<Stopper*> stoppers = all();
   for (Stopper* const stopper : stoppers) stopper->end();
+  constexpr Clock::duration patience = 30ms;
+  const Clock::time_point asked = Clock::now();
+  bool helped = false;
   for (Stopper* const stopper : stoppers) {
     while (!stopper->has_ended()) {
       stopper->interrupt();
       (void)system::sleep_until(Clock::now() + 1ms);
+      if (helped || Clock::now() - asked < patience) continue;
+      // They may starve, and the watchdog, too.
+      helped = true;
+      for (Stopper* const each : stoppers) each->free_from_cpu(usable_);
     }
   }
 }
@@ -47,12 +60,104 @@ bool Stoppers::need(int cpu) {
   const auto place = std::ranges::lower_bound(usable_, cpu);
   if (place == usable_.end() || *place != cpu) return false;
   const auto index = static_cast<std::size_t>(place - usable_.begin());
+  if (is_left_alone(index)) return false;
   const std::lock_guard lock(stoppers_lock_);
   if (stopped_) return false;
   std::unique_ptr<Stopper>& stopper = stoppers_[index];
-  if (stopper == nullptr) stopper = std::make_unique<Stopper>(*this, cpu, static_cast<int>(index));
+  if (stopper == nullptr)
+    stopper = std::make_unique<Stopper>(*this, cpu, static_cast<int>(index), watchdog_.ward(index + 1));
   stopper->activate();
   return stopper->active();
+}
+
+bool Stoppers::is_left_alone(std::size_t index) const {
+  return to_ns(Clock::now().time_since_epoch()) < left_alone_[index].until_ns;
+}
+
+// It is tried again at ever longer distances: each try costs the ticks until the watchdog notices.
+void Stoppers::leave_alone(int cpu) {
+  constexpr std::int64_t first_ns = 2'000'000'000, longest_ns = 64'000'000'000;
+  const auto place = std::ranges::lower_bound(usable_, cpu);
+  if (place == usable_.end() || *place != cpu) return;
+  left_cpu_ = true;
+  LeftAlone& left = left_alone_[static_cast<std::size_t>(place - usable_.begin())];
+  const std::lock_guard lock(stoppers_lock_);
+  left.for_ns = std::min(std::max(2 * left.for_ns, first_ns), longest_ns);
+  left.until_ns = to_ns(Clock::now().time_since_epoch()) + left.for_ns;
+}
+
+bool Stoppers::need_other(int than) {
+  return std::ranges::any_of(usable_, [&](int other) { return other != than && need(other); });
+}
+
+bool Stoppers::assign_elsewhere(Watch& watch, int cpu) {
+  const auto found = std::ranges::find_if(usable_, [&](int other) { return other != cpu && need(other); });
+  if (found == usable_.end()) return false;
+  watch.cpu = *found;
+  return true;
+}
+
+void Stoppers::assign(Watch& watch) {
+  const int on = watch.thread->cpu();
+  if (!is_preceded_by(watch) && need(on)) {
+    watch.cpu = on;
+  } else if (!assign_elsewhere(watch, on) && !usable_.empty()) {
+    watch.cpu = usable_.front();
+    (void)need(usable_.front());
+  }
+}
+
+// Threads change their policy when they like. Which one they have is asked some times a second; until then,
+// a stopper that one of them keeps from running is helped by the watchdog.
+void Stoppers::settle_urgency(const Roster& roster, bool at_once) {
+  constexpr Clock::duration ask_again = 100ms;
+  const Clock::time_point now = Clock::now();
+  if (!at_once && now - urgency_asked_ < ask_again) return;
+  urgency_asked_ = now;
+  Urgency highest;
+  int needed = own_priority_;
+  const int most = watchdog_.highest_priority();
+  for (const std::shared_ptr<Watch>& watch : roster) {
+    const Urgency urgency = urgency_of(watch->thread->tid());
+    watch->urgency = urgency;
+    highest = std::max(highest, urgency);
+    if (urgency >= Urgency::real_time(std::max(needed, 1)) && urgency.priority_above() != 0 &&
+        urgency.priority_above() <= most)
+      needed = urgency.priority_above();
+  }
+  step_to(needed);
+  precedence_.highest = std::max(precedence_.highest, highest);
+  const bool alone = usable_.size() < 2;
+  bool preceded = false;
+  for (const std::shared_ptr<Watch>& watch : roster) {
+    if (!is_preceded_by(*watch)) continue;
+    preceded = true;
+    if (!alone && watch->cpu == watch->thread->cpu()) assign(*watch);
+  }
+  if (preceded) (alone ? precedence_.shares_cpu : precedence_.from_elsewhere) = true;
+  watchdog_.be_ordinary(alone && highest >= Urgency::real_time(Urgency::highest_priority));
+}
+
+void Stoppers::step_to(int priority) {
+  if (priority == priority_) return;
+  priority_ = priority;
+  if (priority > own_priority_) precedence_.stepped_to = std::max(precedence_.stepped_to, priority);
+  for (Stopper* const stopper : all()) stopper->step_to(priority);
+}
+
+// What a stopper does while it stands above the target's threads keeps them off its CPU, as a stop does: it
+// is counted as one of a thread that does not exist.
+void Stoppers::add_work(int cpu, std::int64_t ns) {
+  if (!stands_above()) return;
+  above_ns_ += ns;
+  add_stop(-1 - cpu, ns);
+}
+
+Precedence Stoppers::precedence() const {
+  Precedence precedence = precedence_;
+  precedence.above_ns = above_ns_;
+  precedence.left_cpu = left_cpu_;
+  return precedence;
 }
 
 bool Stoppers::retire(Stopper& stopper) {
@@ -65,10 +170,6 @@ bool Stoppers::retire(Stopper& stopper) {
     if (watch->cpu == stopper.cpu()) watch->cpu = (*other)->cpu();
   }
   return true;
-}
-
-bool Stoppers::on_time() const {
-  return std::ranges::all_of(all(), [](const Stopper* stopper) { return stopper->real_time(); });
 }
 
 bool Stoppers::begin_tick(std::int64_t number, Clock::time_point now) {
@@ -124,7 +225,8 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
   close_costly_logs();
   auto next = std::make_shared<Roster>();
   const Clock::time_point now = Clock::now();
-  bool same = true;
+  bool hurries = false;
+  std::vector<Watch*> fresh;
   std::size_t kept = 0;
   for (const auto& session : sessions) {
     if (session == nullptr || session.get() == but) continue;  // some are just being dropped
@@ -135,15 +237,16 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
         ++kept;
         continue;
       }
-      same = false;
       auto watch = std::make_shared<Watch>(*session, thread, now);
       open_log(*watch);
-      // A thread on a CPU that luaspy may not use is handled from another CPU.
-      if (!need(watch->cpu) && !usable_.empty()) watch->cpu = usable_.front(), (void)need(usable_.front());
+      hurries |= !watch->urgency.load().is_ordinary();
+      fresh.push_back(watch.get());
       next->push_back(std::move(watch));
     }
   }
-  if (same && kept == main_roster_->size()) return {};
+  settle_urgency(*next, hurries);
+  for (Watch* const watch : fresh) assign(*watch);
+  if (fresh.empty() && kept == main_roster_->size()) return {};
   const std::shared_ptr<const Roster> old = std::exchange(main_roster_, next);
   watches_.clear();
   for (const auto& watch : *next) watches_[watch->thread.get()] = watch;
@@ -153,15 +256,19 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
   for (const auto& watch : *old) {
     if (watches_.contains(watch->thread.get())) continue;
     left.push_back(watch);
-    while (!watch->claim.try_take()) {
-      watch_over();
-      (void)system::sleep_until(Clock::now() + 100us);
-    }
-    watch->gone = true;
-    if (watch->switches != nullptr) watch->switches = nullptr, --logs_;
-    constexpr Clock::duration stops_within = 2s;  // a thread that stops later is released without access to its session
+    const auto wait_for = [&](Claim& claim) {
+      while (!claim.try_take()) {
+        watch_over();
+        (void)system::sleep_until(Clock::now() + 100us);
+      }
+    };
+    wait_for(watch->claim);
+    constexpr Clock::duration stops_within = 5ms;
     for (const Clock::time_point end = Clock::now() + stops_within; watch->asked_by != -1 && Clock::now() < end;)
       (void)system::sleep_until(Clock::now() + 100us);
+    wait_for(watch->reading);  // a thread that stops later is released without access to its session
+    if (watch->asked_by != -1) ++watch->not_stopped;
+    if (watch->switches != nullptr) watch->switches = nullptr, --logs_;
   }
   return left;
 }
@@ -198,7 +305,10 @@ void Stoppers::watch_over() {
   }
 }
 
+// Not after the main thread has starved where it was kept.
 void Stoppers::keep_off() {
+  Ward& main = watchdog_.main();
+  if (main.has_starved() && !main.stays_still()) return;
   std::vector<int> busy;
   for (const auto& watch : *main_roster_) {
     if (!watch->slept && is_usable(watch->cpu)) busy.push_back(watch->cpu);
@@ -210,6 +320,7 @@ void Stoppers::keep_off() {
   std::ranges::set_difference(usable_, busy, std::back_inserter(others));
   (void)stay_on(others.empty() ? usable_ : others);
   kept_off_ = std::move(busy);
+  if (!others.empty() && !kept_off_.empty()) main.stays();
 }
 
 }  // namespace luaspy

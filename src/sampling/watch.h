@@ -7,6 +7,8 @@
 #include <mutex>
 
 #include "attach/switch_log.h"
+#include "attach/urgency.h"
+#include "sampling/back_off.h"
 #include "sampling/session.h"
 #include "system/calls.h"
 
@@ -25,7 +27,7 @@ class Claim {
 // One thread of the target, from tick to tick.
 struct Watch {
   Watch(Session& of, std::shared_ptr<Thread> watched, system::Clock::time_point now)
-      : session(of), thread(std::move(watched)), at(now), cpu(thread->cpu()) {}
+      : session(of), thread(std::move(watched)), at(now), cpu(thread->cpu()), urgency(urgency_of(thread->tid())) {}
 
   Session& session;
   const std::shared_ptr<Thread> thread;
@@ -35,18 +37,19 @@ struct Watch {
   system::Clock::time_point at;     // when that tick was
   std::int64_t skipped_seen = 0;    // Stoppers::skipped() at that time
   std::atomic<bool> slept = false;  // at that tick
-  std::atomic<bool> gone = false;   // its session is being dropped
   bool moved = false;               // it has moved to another CPU since then
   std::atomic<int> asked_by = -1;   // the CPU whose stopper has asked it to stop, while it has not stopped yet: only
                                     // that stopper may look at it. -1: none
   Thread::Schedule schedule;        // as read at that tick, or at the last tick before it that read it
   system::Clock::time_point schedule_at;  // when it was read
   std::atomic<int> cpu;                   // where it was last seen; the stopper of that CPU is responsible for it
+  std::atomic<Urgency> urgency;           // its scheduling policy, as asked last
   std::atomic<std::int64_t> idle = 0, waited = 0;  // ticks at which it slept, or waited for a CPU, that the main thread
                                                    // has not counted yet
-  std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0, in_vain = 0;  // the same for ticks that were lost
-  std::atomic<int> failed = 0;  // looks in a row that gave no sample, as the main thread knows
-  std::int64_t looked = -1;     // the tick of the last look at it while it executed
+  // The same for ticks that were lost.
+  std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0, in_vain = 0;
+  BackOff looks;  // at it while it executed
+  Claim reading;  // held by a stopper that reads it, by whoever drops its session from then on
 
   // Used by the main thread only.
   std::uint64_t noted = 0;  // SwitchLog::noted() then
