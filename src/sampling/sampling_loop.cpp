@@ -30,6 +30,7 @@ class SamplingLoop::Loop {
   void run_until(Clock::time_point until) {
     until_ = until;
     watchdog_.end_at(std::min(until_, ends_at()));
+    watchdog_.main().expect(Clock::now());
     come_soon();  // what the stoppers have read must be evaluated before their ring buffers are full
     if (!std::exchange(watches_births_, true)) family_.watch_births();
     else cpu_of_pauses_ += family_.cpu_use() - cpu_;
