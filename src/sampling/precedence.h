@@ -9,7 +9,7 @@
 namespace luaspy {
 
 struct Precedence {
-  Urgency highest;            // of the target's threads that were looked at
+  Urgency highest;            // of the target's threads that precede luaspy's looks
   int stepped_to = 0;         // the real-time priority that luaspy's looks had, at most; 0: they did not step above any
   std::int64_t above_ns = 0;  // for how long they ran with it, on all CPUs
   bool from_elsewhere = false;  // some threads precede luaspy's looks: they came from another CPU

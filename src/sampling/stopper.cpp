@@ -249,6 +249,7 @@ void Stopper::consider_preceding(const std::shared_ptr<Watch>& watch, const Thre
   if (watch->cpu != cpu_) return watch->claim.give_back();
   asked_again_ = true;
   if (place.cpu != cpu_ || !placed_) {
+    all_.from_elsewhere_ = true;
     candidates_.push_back({watch, now, place.cpu, true});
     return;
   }

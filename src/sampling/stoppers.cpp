@@ -110,31 +110,31 @@ void Stoppers::assign(Watch& watch) {
 // Threads change their policy when they like. Which one they have is asked some times a second; until then,
 // a stopper that one of them keeps from running is helped by the watchdog.
 void Stoppers::settle_urgency(const Roster& roster, bool at_once) {
-  constexpr Clock::duration ask_again = 100ms;
+  constexpr Clock::duration ask_again = 100ms, ask_sleepers_again = 1s;
   const Clock::time_point now = Clock::now();
   if (!at_once && now - urgency_asked_ < ask_again) return;
   urgency_asked_ = now;
+  const bool all = now - all_asked_ >= ask_sleepers_again;
+  if (all) all_asked_ = now;
   Urgency highest;
   int needed = own_priority_;
   const int most = watchdog_.highest_priority();
   for (const std::shared_ptr<Watch>& watch : roster) {
-    const Urgency urgency = urgency_of(watch->thread->tid());
-    watch->urgency = urgency;
+    if (all || !watch->slept) watch->urgency = urgency_of(watch->thread->tid());
+    const Urgency urgency = watch->urgency;
     highest = std::max(highest, urgency);
     if (urgency >= Urgency::real_time(std::max(needed, 1)) && urgency.priority_above() != 0 &&
         urgency.priority_above() <= most)
       needed = urgency.priority_above();
   }
   step_to(needed);
-  precedence_.highest = std::max(precedence_.highest, highest);
   const bool alone = usable_.size() < 2;
-  bool preceded = false;
   for (const std::shared_ptr<Watch>& watch : roster) {
     if (!is_preceded_by(*watch)) continue;
-    preceded = true;
-    if (!alone && watch->cpu == watch->thread->cpu()) assign(*watch);
+    precedence_.highest = std::max(precedence_.highest, watch->urgency.load());
+    if (alone) precedence_.shares_cpu |= !at_once && !watch->slept;
+    else if (watch->cpu == watch->thread->cpu()) assign(*watch);
   }
-  if (preceded) (alone ? precedence_.shares_cpu : precedence_.from_elsewhere) = true;
   watchdog_.be_ordinary(alone && highest >= Urgency::real_time(Urgency::highest_priority));
 }
 
@@ -157,6 +157,7 @@ Precedence Stoppers::precedence() const {
   Precedence precedence = precedence_;
   precedence.above_ns = above_ns_;
   precedence.left_cpu = left_cpu_;
+  precedence.from_elsewhere = from_elsewhere_;
   return precedence;
 }
 

@@ -124,10 +124,10 @@ class Stoppers {
   std::vector<LeftAlone> left_alone_;  // by index in usable_
   int own_priority_ = 0;  // that stoppers have where no thread of the target precedes them; 0: ordinary threads
   std::atomic<int> priority_ = 0;  // that they have
-  system::Clock::time_point urgency_asked_{};
-  Precedence precedence_;  // without above_ns and left_cpu
+  system::Clock::time_point urgency_asked_{}, all_asked_{};
+  Precedence precedence_;  // without what follows
   std::atomic<std::int64_t> above_ns_ = 0;
-  std::atomic<bool> left_cpu_ = false;
+  std::atomic<bool> left_cpu_ = false, from_elsewhere_ = false;
   mutable std::mutex stoppers_lock_;
   bool stopped_ = false;                                               // protected by stoppers_lock_
   std::unordered_map<const Thread*, std::shared_ptr<Watch>> watches_;  // of main_roster_

@@ -87,7 +87,7 @@ void* Watchdog::run(void* self) {
 
 void Watchdog::look() {
   const std::int64_t now = to_ns(Clock::now().time_since_epoch());
-  const bool ends = now >= ends_ns_ || system::end_requested() != 0, may_raise = highest_priority_ != 0 && !ordinary_;
+  const bool ends = now >= ends_ns_ || system::end_requested() != 0 || system::end_is_pending(), may_raise = highest_priority_ != 0 && !ordinary_;
   for (std::size_t i = 0; i < wards_.size(); ++i) {
     Ward& ward = wards_[i];
     Seen& seen = seen_[i];

@@ -116,7 +116,7 @@ class Watchdog {
   bool exists_ = false;
   std::atomic<bool> over_ = false;
   std::atomic<std::int64_t> ends_ns_ = std::numeric_limits<std::int64_t>::max();
-  int highest_priority_ = 0;
+  std::atomic<int> highest_priority_ = 0;
   std::atomic<bool> ordinary_ = false;
 };
 

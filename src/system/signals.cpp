@@ -101,4 +101,13 @@ void suspend() {
 
 int end_requested() { return end_signal; }
 
+bool end_is_pending() {
+  sigset_t pending;
+  if (::sigpending(&pending) != 0) return false;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (sigismember(&pending, signal) == 1) return true;
+  }
+  return false;
+}
+
 }  // namespace luaspy::system
