@@ -349,7 +349,7 @@ Result<void> AllocationLoop::run_until(Clock::time_point until) {
     if (ended_at == Clock::time_point() && (Clock::now() >= until || Loop::has_ended(*kept_))) ended_at = Clock::now();
     if (helped || ended_at == Clock::time_point() || Clock::now() - ended_at < patience) continue;
     helped = true;  // it may starve, and the watchdog, too
-    (void)move(run.thread, usable_cpus());
+    (void)move(thread, others_than(Thread(::getpid(), run.thread).cpu(), usable_cpus()));
     make_ordinary(thread);
   }
   if (Loop::has_ended(*kept_) || system::end_requested() != 0) watchdog.help_main_to_end();

@@ -23,6 +23,11 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
+std::vector<int> others_than(int cpu, std::vector<int> cpus) {
+  if (cpus.size() > 1) std::erase(cpus, cpu);
+  return cpus;
+}
+
 bool stay_on(const std::vector<int>& cpus) { return move(0, cpus); }
 
 void come_soon() {

@@ -9,6 +9,8 @@ namespace luaspy {
 
 // The CPUs that the calling thread may use, ascending; empty if the kernel does not report them.
 std::vector<int> usable_cpus();
+// These without that one, or all of them if there is no other.
+std::vector<int> others_than(int cpu, std::vector<int> cpus);
 // From now on, the calling thread runs only on these CPUs. False if that is not permitted.
 bool stay_on(const std::vector<int>& cpus);
 

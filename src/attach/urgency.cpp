@@ -14,6 +14,13 @@ namespace {
 
 constexpr int deadline_policy = 6;  // SCHED_DEADLINE, linux/sched.h, which cannot be included beside sched.h
 
+cpu_set_t set_of(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) CPU_SET(cpu, &set);
+  return set;
+}
+
 }  // namespace
 
 std::string urgency_text(Urgency urgency) {
@@ -38,10 +45,13 @@ Urgency urgency_of(pid_t tid) {
 }
 
 bool move(pid_t own_thread, const std::vector<int>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int cpu : cpus) CPU_SET(cpu, &set);
+  const cpu_set_t set = set_of(cpus);
   return sched_setaffinity(own_thread, sizeof set, &set) == 0;
+}
+
+bool move(pthread_t own_thread, const std::vector<int>& cpus) {
+  const cpu_set_t set = set_of(cpus);
+  return pthread_setaffinity_np(own_thread, sizeof set, &set) == 0;
 }
 
 bool make_real_time(pid_t own_thread, int priority) {

@@ -42,8 +42,10 @@ std::string urgency_text(Urgency urgency);
 Urgency urgency_of(pid_t tid);
 
 // ---- For luaspy's own threads: any thread of luaspy may call these for another one, so that one that
-// does not get a CPU can be helped. Which CPUs a thread may run on:
+// does not get a CPU can be helped. Which CPUs a thread may run on. The kernel leaves it on its CPU if that
+// is among them.
 bool move(pid_t own_thread, const std::vector<int>& cpus);
+bool move(pthread_t own_thread, const std::vector<int>& cpus);
 // A real-time thread of that priority (SCHED_FIFO); what it starts is ordinary. False if luaspy has no
 // right to that: root has, and others up to RLIMIT_RTPRIO.
 bool make_real_time(pid_t own_thread, int priority);

@@ -32,8 +32,7 @@ class SamplingLoop::Loop {
     watchdog_.end_at(std::min(until_, ends_at()));
     watchdog_.main().expect(Clock::now());
     come_soon();  // what the stoppers have read must be evaluated before their ring buffers are full
-    if (!std::exchange(watches_births_, true)) family_.watch_births();
-    else cpu_of_pauses_ += family_.cpu_use() - cpu_;
+    cpu_of_pauses_ += family_.cpu_use() - cpu_;
     while (!is_over()) {
       begin();
       while (!is_over() && !system::suspend_requested()) {
@@ -258,11 +257,15 @@ class SamplingLoop::Loop {
   Clock::time_point asked_ = start_, cpu_asked_ = start_;
   bool thread_ended_ = false;
   bool command_ended_ = false;
-  bool watches_births_ = false;
 };
 
-SamplingLoop::SamplingLoop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts)
-    : loop_(std::make_unique<Loop>(family, options, sink, counts)) {}
+// The kernel may take a second to make the first perf event, if real-time threads have all CPUs: it waits for
+// ordinary threads of its own (synchronize_rcu() in perf_event_alloc()). So that is done before the time of the
+// recording begins.
+SamplingLoop::SamplingLoop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts) {
+  family.watch_births();
+  loop_ = std::make_unique<Loop>(family, options, sink, counts);
+}
 SamplingLoop::~SamplingLoop() = default;
 
 void SamplingLoop::run_until(Clock::time_point until) { loop_->run_until(until); }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "attach/own_cpu.h"
 #include "attach/urgency.h"
 #include "sampling/stoppers.h"
 #include "system/calls.h"
@@ -48,10 +49,10 @@ class Stopper {
   void step_to(int priority) {
     if (real_time_) (void)make_real_time(ward_.tid(), priority);
   }
-  // Lets it run wherever luaspy may, as an ordinary thread, because it starves.
+  // Lets it run elsewhere, if luaspy may, and as an ordinary thread, because it starves.
   void free_from_cpu(const std::vector<int>& usable) {
-    if (!exists_ || ended_ || ward_.tid() == 0) return;
-    (void)move(ward_.tid(), usable);
+    if (!exists_ || ended_) return;
+    (void)move(thread_, others_than(cpu_, usable));
     make_ordinary(thread_);
   }
   bool has_ended() const { return ended_ || !exists_; }

@@ -42,7 +42,7 @@ void lend(pid_t main, int priority) {
 
 void Ward::begin() {
   starved_ = stays_ = lowered_ = false;
-  rest();
+  expect(Clock::now());
   tid_ = ::gettid();
 }
 
@@ -57,16 +57,21 @@ Remedy remedy_for(const Starving& thread, bool may_raise) {
 // Its own urgency is never changed by the thread itself: that might be the last thing that it does.
 Watchdog::Watchdog(std::size_t wards, std::vector<int> cpus) : wards_(wards), seen_(wards), cpus_(std::move(cpus)) {
   main().begin();
+  main().rest();
   exists_ = start_thread(thread_, run, this);
   if (exists_) highest_priority_ = make_most_urgent(thread_);
 }
 
-// If it starves itself, as an ordinary thread it does not for ever.
+// It ends at once, unless it starves itself: as an ordinary thread it does not for ever.
 Watchdog::~Watchdog() {
   if (!exists_) return;
+  constexpr int enough = 20;  // ms
   over_ = true;
-  be_ordinary(true);
-  pthread_kill(thread_, SIGALRM);
+  for (int i = 0; i < enough && !has_ended_; ++i) {
+    pthread_kill(thread_, SIGALRM);
+    (void)system::sleep_until(Clock::now() + std::chrono::milliseconds(1));
+  }
+  if (!has_ended_) be_ordinary(true);
   pthread_join(thread_, nullptr);
 }
 
@@ -82,12 +87,14 @@ void* Watchdog::run(void* self) {
     its.look();
     if (!its.over_) (void)system::sleep_until(Clock::now() + often);
   }
+  its.has_ended_ = true;
   return nullptr;
 }
 
 void Watchdog::look() {
   const std::int64_t now = to_ns(Clock::now().time_since_epoch());
-  const bool ends = now >= ends_ns_ || system::end_requested() != 0 || system::end_is_pending(), may_raise = highest_priority_ != 0 && !ordinary_;
+  const bool ends = now >= ends_ns_ || system::end_requested() != 0 || system::end_is_pending(),
+             may_raise = highest_priority_ != 0 && !ordinary_;
   for (std::size_t i = 0; i < wards_.size(); ++i) {
     Ward& ward = wards_[i];
     Seen& seen = seen_[i];
@@ -129,7 +136,7 @@ void Watchdog::help(std::size_t index, Remedy remedy) {
       break;
     case Remedy::move:
       wards_[index].stays_ = false;
-      (void)luaspy::move(tid, cpus_);
+      (void)luaspy::move(tid, others_than(seen_[index].thread->cpu(), cpus_));
       break;
     case Remedy::raise:
       if (index == 0) lend(tid, highest_priority_);

@@ -114,7 +114,7 @@ class Watchdog {
   const std::vector<int> cpus_;
   pthread_t thread_{};
   bool exists_ = false;
-  std::atomic<bool> over_ = false;
+  std::atomic<bool> over_ = false, has_ended_ = false;
   std::atomic<std::int64_t> ends_ns_ = std::numeric_limits<std::int64_t>::max();
   std::atomic<int> highest_priority_ = 0;
   std::atomic<bool> ordinary_ = false;
