@@ -200,8 +200,8 @@ bool Stopper::consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t 
 
 // The claim is kept for candidates and for met_, and given back for all others.
 void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number, Clock::time_point due) {
-  const bool precedes = all_.is_preceded_by(*watch);
-  if (placed_ && !precedes && watch->switches != nullptr && consider_by_log(watch, number, due)) return;
+  if (placed_ && watch->switches != nullptr && !all_.is_preceded_by(*watch) && consider_by_log(watch, number, due))
+    return;
   const bool mine = watch->cpu == cpu_;
   const Thread::Schedule now = watch->thread->schedule();
   const bool ran = now.runs == 0 || now.runs != watch->schedule.runs;
@@ -213,6 +213,13 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
     return watch->claim.give_back();
   }
   if (!mine && !ran) return watch->claim.give_back();  // it has not moved
+  consider_place(watch, now, number, due);
+}
+
+// Where a thread is that has moved, or has run since its last tick, or was not asleep then.
+void Stopper::consider_place(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number,
+                             Clock::time_point due) {
+  const bool mine = watch->cpu == cpu_, precedes = all_.is_preceded_by(*watch);
   const Thread::Place place = watch->thread->place();
   if (place.letter == 'R' && precedes) return consider_preceding(watch, now, place, number, due);
   if (place.letter == 'R' && place.cpu == cpu_) {

@@ -94,6 +94,8 @@ class Stopper {
     bool remote;  // the stopper is on another one
     bool executes = false;
   };
+  void consider_place(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number,
+                      system::Clock::time_point due);
   void consider_preceding(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, const Thread::Place& place,
                           std::int64_t number, system::Clock::time_point due);
   void choose_executing();
