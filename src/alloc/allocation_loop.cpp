@@ -346,7 +346,8 @@ Result<void> AllocationLoop::run_until(Clock::time_point until) {
   const auto expect_soon = [&] { watchdog.main().expect(Clock::now() + 50ms); };
   for (expect_soon(); !ended(); expect_soon()) {
     kept_->bursts.reaper.reap();
-    if (ended_at == Clock::time_point() && (Clock::now() >= until || Loop::has_ended(*kept_))) ended_at = Clock::now();
+    const bool ends = Clock::now() >= until || system::end_requested() != 0;
+    if (ended_at == Clock::time_point() && ends) ended_at = Clock::now();
     if (helped || ended_at == Clock::time_point() || Clock::now() - ended_at < patience) continue;
     helped = true;  // it may starve, and the watchdog, too
     (void)move(thread, others_than(Thread(::getpid(), run.thread).cpu(), usable_cpus()));

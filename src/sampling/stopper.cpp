@@ -35,6 +35,7 @@ void Stopper::settle_on_cpu() {
   if (real_time_ && all_.stands_above()) (void)make_real_time(0, all_.priority());
   placed_ = stay_on({cpu_});
   if (placed_) ward_.stays();
+  leaves_ = false;
 }
 
 void Stopper::run() {
@@ -56,10 +57,10 @@ void Stopper::run() {
     all_.add_work(cpu_, to_ns(Clock::now() - woke_));
     if (ward_.was_lowered()) real_time_ = false;
     if (placed_ && !ward_.stays_still()) {
-      placed_ = false;
+      placed_ = false, leaves_ = true;
       all_.leave_alone(cpu_);
     }
-    if (!placed_ && leave_cpu()) continue;
+    if (leaves_ && leave_cpu()) continue;
     if (!real_time_ && all_.priority() != 0 && woke_ - settled_ > try_again) settle_on_cpu();
     if (asked_again_.exchange(false) || !asked_.empty()) needed = woke_;
     if (woke_ - needed > linger) {

@@ -128,6 +128,7 @@ class Stopper {
   const int phase_;
   Ward& ward_;
   bool placed_ = false;  // it runs on cpu_, as it should
+  bool leaves_ = false;  // it has starved there, and parks as soon as it can
   pthread_t thread_{};
   bool exists_ = false;
   std::atomic<bool> active_ = false, ends_ = false, ended_ = false, real_time_ = false, asked_again_ = false;

@@ -41,7 +41,8 @@ void lend(pid_t main, int priority) {
 }  // namespace
 
 void Ward::begin() {
-  starved_ = stays_ = lowered_ = false;
+  starved_ns_ = 0;
+  stays_ = lowered_ = false;
   expect(Clock::now());
   tid_ = ::gettid();
 }
@@ -102,7 +103,7 @@ void Watchdog::look() {
       seen.looks = 0;
       continue;
     }
-    ward.starved_ = true;
+    ward.starved_ns_ = now;
     ++seen.looks;
     const bool real_time = !urgency_of(seen.tid).is_ordinary();
     help(i, remedy_for({ward.stays_ && cpus_.size() > 1, real_time, ends, seen.looks}, may_raise));
@@ -150,7 +151,9 @@ void Watchdog::help(std::size_t index, Remedy remedy) {
 }
 
 void Watchdog::help_main_to_end() {
-  if (main().has_starved() && highest_priority_ != 0 && !ordinary_) lend(main().tid(), highest_priority_);
+  constexpr std::int64_t just_before = 2'000'000'000;  // ns
+  const std::int64_t since = to_ns(Clock::now().time_since_epoch()) - main().starved_ns_;
+  if (since < just_before && highest_priority_ != 0 && !ordinary_) lend(main().tid(), highest_priority_);
 }
 
 }  // namespace luaspy

@@ -42,13 +42,14 @@ class Ward {
 
   // ---- By any thread.
   pid_t tid() const { return tid_; }
-  bool has_starved() const { return starved_; }
+  bool has_starved() const { return starved_ns_ != 0; }
 
  private:
   friend class Watchdog;
   std::atomic<pid_t> tid_ = 0;  // 0: nobody
   std::atomic<std::int64_t> due_ns_ = std::numeric_limits<std::int64_t>::max();
-  std::atomic<bool> stays_ = false, starved_ = false, lowered_ = false;
+  std::atomic<std::int64_t> starved_ns_ = 0;  // when it was last seen to starve; 0: never
+  std::atomic<bool> stays_ = false, lowered_ = false;
 };
 
 // What a thread is like that wants to run and got no CPU between two looks.
@@ -90,7 +91,7 @@ class Watchdog {
   // Whether a thread of the target precedes all that luaspy may be, and luaspy has no other CPU: then the
   // watchdog is an ordinary thread, which the kernel leaves some time, and raises nobody.
   void be_ordinary(bool ordinary);
-  // The main thread is about to write what was recorded. If it has starved before, it will again: it is
+  // The main thread is about to write what was recorded. If it has starved just before, it will again: it is
   // raised for `lent`, of which a signal handler reminds it (system::at_each_alarm()).
   void help_main_to_end();
   static constexpr std::chrono::milliseconds lent{300};
