@@ -44,6 +44,18 @@ Urgency urgency_of(pid_t tid) {
       static_cast<int>(std::clamp<std::uint32_t>(attributes.priority, 1, Urgency::highest_priority)));
 }
 
+bool is_held_on_a_cpu(pid_t tid) {
+  cpu_set_t set;
+  return sched_getaffinity(tid, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1;
+}
+
+void make_like_this(pthread_t own_thread) {
+  int policy = 0;
+  sched_param parameters{};
+  if (pthread_getschedparam(pthread_self(), &policy, &parameters) == 0)
+    (void)pthread_setschedparam(own_thread, policy, &parameters);
+}
+
 bool move(pid_t own_thread, const std::vector<int>& cpus) {
   const cpu_set_t set = set_of(cpus);
   return sched_setaffinity(own_thread, sizeof set, &set) == 0;

@@ -41,6 +41,10 @@ std::string urgency_text(Urgency urgency);
 // thread is gone, or if a security module forbids to ask.
 Urgency urgency_of(pid_t tid);
 
+// Whether it may run on one CPU only. A real-time thread that may run on others is moved there by the kernel as
+// soon as one of a higher priority takes its CPU (kernel/sched/rt.c, push_rt_task()).
+bool is_held_on_a_cpu(pid_t tid);
+
 // ---- For luaspy's own threads: any thread of luaspy may call these for another one, so that one that
 // does not get a CPU can be helped. Which CPUs a thread may run on. The kernel leaves it on its CPU if that
 // is among them.
@@ -52,6 +56,8 @@ bool make_real_time(pid_t own_thread, int priority);
 // An ordinary thread again.
 void make_ordinary(pid_t own_thread);
 void make_ordinary(pthread_t own_thread);
+// Makes it what the calling thread is.
+void make_like_this(pthread_t own_thread);
 // Gives it the highest priority that it may have, and returns that; 0: it may have none, and stays as it is.
 int make_most_urgent(pthread_t own_thread);
 

@@ -6,9 +6,11 @@ namespace luaspy {
 namespace {
 
 // How luaspy could have stepped above.
-std::string step_remedy(Urgency highest) {
-  const int needed = highest.priority_above();
+std::string step_remedy(const Precedence& precedence) {
+  const int needed = precedence.highest.priority_above();
   if (needed == 0) return "; nothing precedes that";
+  if (precedence.may_move)
+    return "; it may use several CPUs, and would have to change its own at each look if luaspy stepped above it";
   return fmt::format("; root may step above it, and others after `ulimit -r {}`", needed);
 }
 
@@ -26,10 +28,10 @@ std::string precedence_text(const Precedence& precedence) {
     add(fmt::format(
         "the target has a thread of {}, and luaspy may use no CPU but that thread's, so it can look only when "
         "the thread rests{}; `taskset` gives luaspy another CPU",
-        urgency_text(precedence.highest), step_remedy(precedence.highest)));
+        urgency_text(precedence.highest), step_remedy(precedence)));
   else if (precedence.from_elsewhere)
     add(fmt::format("the target has a thread of {}, which luaspy looked at from another CPU{}",
-                    urgency_text(precedence.highest), step_remedy(precedence.highest)));
+                    urgency_text(precedence.highest), step_remedy(precedence)));
   if (precedence.left_cpu)
     add("real-time threads took all of a CPU, so luaspy looked at what ran there from another one");
   return text;

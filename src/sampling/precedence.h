@@ -14,6 +14,7 @@ struct Precedence {
   std::int64_t above_ns = 0;  // for how long they ran with it, on all CPUs
   bool from_elsewhere = false;  // some threads precede luaspy's looks: they came from another CPU
   bool shares_cpu = false;      // the same, but luaspy may use no other CPU than theirs
+  bool may_move = false;        // they may use several CPUs, so that stepping above them would move them
   bool left_cpu = false;        // real-time threads took all of a CPU, so that luaspy could not look from there
 };
 

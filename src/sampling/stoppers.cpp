@@ -120,10 +120,13 @@ void Stoppers::settle_urgency(const Roster& roster, bool at_once) {
   int needed = own_priority_;
   const int most = watchdog_.highest_priority();
   for (const std::shared_ptr<Watch>& watch : roster) {
-    if (all || !watch->slept) watch->urgency = urgency_of(watch->thread->tid());
+    if (at_once || all || !watch->slept) {
+      watch->urgency = urgency_of(watch->thread->tid());
+      watch->held = !watch->urgency.load().is_ordinary() && is_held_on_a_cpu(watch->thread->tid());
+    }
     const Urgency urgency = watch->urgency;
     highest = std::max(highest, urgency);
-    if (urgency >= Urgency::real_time(std::max(needed, 1)) && urgency.priority_above() != 0 &&
+    if (may_step_above(*watch) && urgency >= Urgency::real_time(std::max(needed, 1)) && urgency.priority_above() != 0 &&
         urgency.priority_above() <= most)
       needed = urgency.priority_above();
   }
@@ -132,6 +135,7 @@ void Stoppers::settle_urgency(const Roster& roster, bool at_once) {
   for (const std::shared_ptr<Watch>& watch : roster) {
     if (!is_preceded_by(*watch)) continue;
     precedence_.highest = std::max(precedence_.highest, watch->urgency.load());
+    precedence_.may_move |= !may_step_above(*watch);
     if (alone) precedence_.shares_cpu |= !at_once && !watch->slept;
     else if (watch->cpu == watch->thread->cpu()) assign(*watch);
   }

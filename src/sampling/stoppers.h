@@ -13,10 +13,10 @@
 //   CPU 1:  main thread: every few ms, by its own timer: evaluates what was read, counts it.  No thread wakes another.
 //
 // WHO PRECEDES WHOM. A stopper is a real-time thread of priority 1 where luaspy may have one. Where a
-// thread of the target is one of a higher priority, all stoppers step above it as long as it is (the time
-// that they then run is bounded like that of stops). What they may not step above, because nothing precedes it
-// or luaspy has no right to, is looked at from another CPU. So is what runs on a CPU on which a stopper has
-// starved (watchdog.h).
+// thread of the target is one of a higher priority that stays on its CPU, all stoppers step above it as long as
+// it is (the time that they then run is bounded like that of stops). What they may not step above, because nothing
+// precedes it, luaspy has no right to, or the kernel would move it, is looked at from another CPU. So is what runs on a
+// CPU on which a stopper has starved (watchdog.h).
 //
 // At a tick, a thread has either executed (a sample), slept, waited for a CPU or ended, or the tick
 // is a loss.
@@ -92,8 +92,11 @@ class Stoppers {
   // Whether a stopper would not run while that thread does.
   bool is_preceded_by(const Watch& watch) const {
     const Urgency urgency = watch.urgency;
-    return !urgency.is_ordinary() && urgency >= Urgency::real_time(priority_);
+    return !urgency.is_ordinary() && (urgency >= Urgency::real_time(priority_) || !may_step_above(watch));
   }
+  // A thread that may use several CPUs would have to change its own at each look. If luaspy has one CPU only,
+  // it does that once: then luaspy looks at it from there.
+  bool may_step_above(const Watch& watch) const { return watch.held || usable_.size() < 2; }
   // Finds a stopper that can look at the thread: on the thread's CPU, or on another one if it would not run
   // there.
   void assign(Watch& watch);

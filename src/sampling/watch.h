@@ -43,6 +43,7 @@ struct Watch {
   Thread::Schedule schedule;        // as read at that tick, or at the last tick before it that read it
   system::Clock::time_point schedule_at;  // when it was read
   std::atomic<int> cpu;                   // where it was last seen; the stopper of that CPU is responsible for it
+  std::atomic<bool> held = false;         // it is a real-time thread, and may run on one CPU only
   std::atomic<Urgency> urgency;           // its scheduling policy, as asked last
   std::atomic<std::int64_t> idle = 0, waited = 0;  // ticks at which it slept, or waited for a CPU, that the main thread
                                                    // has not counted yet

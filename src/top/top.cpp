@@ -12,6 +12,7 @@
 
 #include "attach/halt.h"
 #include "attach/refusal.h"
+#include "attach/urgency.h"
 #include "base/say.h"
 #include "base/why_empty.h"
 #include "output/output_file.h"
@@ -56,6 +57,7 @@ void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCou
     throw;
   }
   feed.end(counts);
+  if (!counts.target_ended) make_like_this(shower.native_handle());  // it ends now, as soon as this thread does
   // The target has ended, but the user is still looking at the screen.
   while (!feed.has_enough() && system::end_requested() == 0) {
     if (system::suspend_requested()) {

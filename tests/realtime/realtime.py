@@ -85,6 +85,7 @@ def short_cells():
     yield Cell("fifo 10", "fifo", 10, **quick)
     yield Cell("fifo 99", "fifo", 99, **quick)
     yield Cell("deadline", "deadline", pinned=False, **quick)
+    yield Cell("fifo 10, not held on a CPU", "fifo", 10, pinned=False, **quick)
     yield Cell("fifo 10 on luaspy's only CPU", "fifo", 10, shares=True, **quick)
     yield Cell("fifo 10, a user's luaspy", "fifo", 10, user=True, **quick)
     yield Cell("alloc: fifo 10", "fifo", 10, command="alloc", **quick)
@@ -138,7 +139,7 @@ class Target:
         command = [lua, os.path.join(HERE, "work.lua"), self.progress, str(MOST_CPU)]
         if policy == "deadline":   # 80 % of a CPU
             command = ["chrt", "-d", "--sched-runtime", "8000000", "--sched-deadline", "10000000", "--sched-period", "10000000",
-                       "0"] + command
+                       "0"] + (["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"] if cell.user else []) + command
 
         def prepare():
             os.sched_setaffinity(0, cpus)
@@ -200,7 +201,7 @@ def luaspy_command(luaspy, cell, target, folder):
     duration = [] if cell.end else ["-d", str(cell.seconds)]
     pid = ["--pid", str(target.pid)]
     return {"record": [luaspy, "record", *duration, "-o", output + ".folded", *pid],
-            "top": [luaspy, "top", "--batch", "-i", str(cell.seconds), *duration, *pid],
+            "top": [luaspy, "top", "--batch", "--interval", str(cell.seconds), *duration, *pid],
             "alloc": [luaspy, "alloc", *duration, "-o", output + ".folded", *pid],
             "dump": [luaspy, "dump", *pid]}[cell.command]
 
@@ -302,14 +303,19 @@ def judge(outcome, cell, killed, target):
         outcome.wrong.append("it did not end")
     elif cell.command != "dump" and outcome.late > LATE and not is_told(outcome, cell):
         outcome.wrong.append(f"{outcome.late:.2f} s late")
-    told = re.search(r"([\d.]+) s, .*?(\d+) samples?", outcome.text)
+    told = re.search(r"([\d.]+) s, .*?(\d+) samples?\b", outcome.text)
     if told:
         outcome.recorded, outcome.samples = told[1], int(told[2])
     if not cell.frozen and cell.end != "target" and not killed:
         if harm := target.harm():
             outcome.wrong.append(harm)
-    if outcome.samples <= 0 and not HONEST.search(outcome.text):
+    if cell.command == "dump":
+        if "main chunk (" not in outcome.text and not HONEST.search(outcome.text):
+            outcome.wrong.append("no stack, and no word why")
+    elif outcome.samples <= 0 and not HONEST.search(outcome.text):
         outcome.wrong.append("no sample, and no word why")
+    if cell.policy != "other" and not (cell.shares or cell.others or cell.stranger) and outcome.samples == 0:
+        outcome.wrong.append("no sample, though luaspy has another CPU")
     if cell.policy != "other" and re.search(r"\bidle the whole|slept at all", outcome.text):
         outcome.wrong.append("says that it slept")
 

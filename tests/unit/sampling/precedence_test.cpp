@@ -18,7 +18,10 @@ TEST_CASE("what luaspy did about real-time threads is told with a remedy, if the
       precedence_text({Urgency::deadline(), 0, 0, true}) ==
       "the target has a thread of the deadline policy, which luaspy looked at from another CPU; nothing precedes that");
   CHECK(precedence_text({Urgency::real_time(99), 0, 0, false, true}).ends_with("`taskset` gives luaspy another CPU"));
-  CHECK(precedence_text({{}, 0, 0, false, false, true}) ==
+  CHECK(precedence_text({Urgency::real_time(10), 0, 0, true, false, true}) ==
+        "the target has a thread of real-time priority 10, which luaspy looked at from another CPU; it may use several "
+        "CPUs, and would have to change its own at each look if luaspy stepped above it");
+  CHECK(precedence_text({{}, 0, 0, false, false, false, true}) ==
         "real-time threads took all of a CPU, so luaspy looked at what ran there from another one");
 }
 

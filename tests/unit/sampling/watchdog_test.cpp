@@ -1,5 +1,6 @@
 #include "sampling/watchdog.h"
 
+#include <signal.h>
 #include <catch2/catch.hpp>
 
 #include "attach/own_cpu.h"
@@ -35,6 +36,7 @@ TEST_CASE("urgencies are in the order in which the kernel prefers threads", "[un
 }
 
 TEST_CASE("a watchdog leaves threads alone that get a CPU, or want none", "[unit]") {
+  ::signal(SIGALRM, [](int) {});  // as system::watch_signals() does: it ends waits
   Watchdog watchdog(2, usable_cpus());
   watchdog.main().expect(system::Clock::now());
   for (const auto end = system::Clock::now() + 4 * Watchdog::often; system::Clock::now() < end;) continue;
