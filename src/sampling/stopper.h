@@ -40,6 +40,7 @@ class Stopper {
   }
   void end() {
     ends_ = true;
+    ward_.expect(system::Clock::now());  // even if it is parked
     sem_post(&wanted_);
   }
   void interrupt() {
@@ -49,11 +50,12 @@ class Stopper {
   void step_to(int priority) {
     if (real_time_) (void)make_real_time(ward_.tid(), priority);
   }
-  // Lets it run elsewhere, if luaspy may, and as an ordinary thread, because it starves.
+  // It starves: lets it run elsewhere, if luaspy may; and as an ordinary thread.
   void free_from_cpu(const std::vector<int>& usable) {
-    if (!exists_ || ended_) return;
-    (void)move(thread_, others_than(cpu_, usable));
-    make_ordinary(thread_);
+    if (exists_ && !ended_) (void)move(thread_, others_than(cpu_, usable));
+  }
+  void lower() {
+    if (exists_ && !ended_) make_ordinary(thread_);
   }
   bool has_ended() const { return ended_ || !exists_; }
 

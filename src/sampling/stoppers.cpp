@@ -39,17 +39,22 @@ void Stoppers::stop() {
   if (!kept_off_.empty()) (void)stay_on(usable_);
   const std::vector<Stopper*> stoppers = all();
   for (Stopper* const stopper : stoppers) stopper->end();
-  constexpr Clock::duration patience = 30ms;
+  // They may starve. The watchdog lets them end within 100 ms, unless it starves, too.
+  constexpr Clock::duration patience = 30ms, long_patience = 150ms;
   const Clock::time_point asked = Clock::now();
-  bool helped = false;
+  bool moved = false, lowered = false;
   for (Stopper* const stopper : stoppers) {
     while (!stopper->has_ended()) {
       stopper->interrupt();
       (void)system::sleep_until(Clock::now() + 1ms);
-      if (helped || Clock::now() - asked < patience) continue;
-      // They may starve, and the watchdog, too.
-      helped = true;
-      for (Stopper* const each : stoppers) each->free_from_cpu(usable_);
+      if (!moved && Clock::now() - asked >= patience) {
+        moved = true;
+        for (Stopper* const each : stoppers) each->free_from_cpu(usable_);
+      }
+      if (!lowered && Clock::now() - asked >= long_patience) {
+        lowered = true;
+        for (Stopper* const each : stoppers) each->lower();
+      }
     }
   }
 }
