@@ -20,6 +20,8 @@
 #include "alloc/growth_probe.h"
 #include "attach/own_cpu.h"
 #include "attach/refusal.h"
+#include "attach/urgency.h"
+#include "sampling/watchdog.h"
 #include "system/signals.h"
 
 namespace luaspy {
@@ -61,7 +63,7 @@ struct AllocationLoop::Kept {
 // One run.
 class AllocationLoop::Loop {
  public:
-  Loop(Kept& kept, Clock::time_point until)
+  Loop(Kept& kept, Clock::time_point until, Ward& ward)
       : kept_(kept),
         family_(kept.family),
         sink_(kept.sink),
@@ -69,6 +71,7 @@ class AllocationLoop::Loop {
         random_(kept.random),
         start_(kept.began),
         until_(until),
+        ward_(ward),
         before_ns_(kept.counts.duration_ns),
         allocators_(kept.allocators),
         bursts_(kept.bursts, kept.sink, kept.counts,
@@ -85,6 +88,7 @@ class AllocationLoop::Loop {
   }
 
   void run() {
+    ward_.begin();
     come_at_once();
     for (const auto& allocator : allocators_) {
       allocator->probed = {};  // nothing is known of the pause
@@ -94,7 +98,9 @@ class AllocationLoop::Loop {
     while (!is_over()) {
       const Clock::time_point now = Clock::now();
       if (now >= tend_at_) tend(now);
-      bursts_.rest(now + pause());
+      const Clock::time_point next = now + pause();
+      ward_.expect(next);
+      bursts_.rest(next);
       for (std::size_t i = 0; i < allocators_.size(); ++i) {
         visit(*allocators_[i]);
         look_at(*allocators_[i]);  // afterwards: it may take longer than a burst can wait
@@ -215,10 +221,12 @@ class AllocationLoop::Loop {
   }
 
   void keep_off() {
+    if (ward_.has_starved() && !ward_.stays_still()) return;  // where it was kept
     std::vector<int> others = usable_;
     for (const auto& allocator : allocators_) std::erase(others, allocator->thread->cpu());
     if (others == kept_to_) return;
     (void)stay_on(others.empty() ? usable_ : others);
+    if (!others.empty()) ward_.stays();
     kept_to_ = std::move(others);
   }
 
@@ -286,6 +294,7 @@ class AllocationLoop::Loop {
   std::mt19937_64& random_;
   const Clock::time_point start_;  // of the recording
   const Clock::time_point run_start_ = Clock::now(), until_;
+  Ward& ward_;
   const std::int64_t before_ns_;  // how long earlier runs took
   std::vector<std::unique_ptr<Allocator>>& allocators_;
   Bursts bursts_;
@@ -308,17 +317,22 @@ Result<void> AllocationLoop::run_until(Clock::time_point until) {
   struct Run {
     Kept& kept;
     Clock::time_point until;
+    Ward& ward;
     pid_t thread = 0;
   };
-  Run run{*kept_, until};
+  Watchdog watchdog(2, usable_cpus());
+  watchdog.end_at(until);
+  Run run{*kept_, until, watchdog.ward(1)};
   const auto run_loop = [](void* argument) -> void* {
     Run& its = *static_cast<Run*>(argument);
     its.thread = ::gettid();
-    Loop(its.kept, its.until).run();
+    Loop(its.kept, its.until, its.ward).run();
+    its.ward.end();
     return nullptr;
   };
   pthread_t thread;
   if (!start_thread(thread, run_loop, &run)) return Error{Cause::internal, "Cannot start a thread."};
+  Clock::time_point ended_at{};
   const auto ended = [&] {
     constexpr long often_ns = 50'000'000, second_ns = 1'000'000'000;
     timespec soon{};
@@ -327,7 +341,19 @@ Result<void> AllocationLoop::run_until(Clock::time_point until) {
     if (soon.tv_nsec >= second_ns) soon.tv_nsec -= second_ns, ++soon.tv_sec;
     return pthread_timedjoin_np(thread, nullptr, &soon) == 0;
   };
-  while (!ended()) kept_->bursts.reaper.reap();
+  constexpr Clock::duration patience = 150ms;
+  bool helped = false;
+  const auto expect_soon = [&] { watchdog.main().expect(Clock::now() + 50ms); };
+  for (expect_soon(); !ended(); expect_soon()) {
+    kept_->bursts.reaper.reap();
+    const bool ends = Clock::now() >= until || system::end_requested() != 0;
+    if (ended_at == Clock::time_point() && ends) ended_at = Clock::now();
+    if (helped || ended_at == Clock::time_point() || Clock::now() - ended_at < patience) continue;
+    helped = true;  // it may starve, and the watchdog, too
+    (void)move(thread, others_than(Thread(::getpid(), run.thread).cpu(), usable_cpus()));
+    make_ordinary(thread);
+  }
+  if (Loop::has_ended(*kept_) || system::end_requested() != 0) watchdog.help_main_to_end();
   const std::string place = fmt::format("/proc/self/task/{}", run.thread);
   while (std::filesystem::exists(place)) (void)system::sleep_until(Clock::now() + 50us);
   const AllocationCounts& counts = kept_->counts;

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "attach/urgency.h"
+
 namespace luaspy {
 
 std::vector<int> usable_cpus() {
@@ -21,15 +23,15 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
-bool stay_on(const std::vector<int>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int cpu : cpus) CPU_SET(cpu, &set);
-  return sched_setaffinity(0, sizeof set, &set) == 0;
+std::vector<int> others_than(int cpu, std::vector<int> cpus) {
+  if (cpus.size() > 1) std::erase(cpus, cpu);
+  return cpus;
 }
 
+bool stay_on(const std::vector<int>& cpus) { return move(0, cpus); }
+
 void come_soon() {
-  if (sched_getscheduler(0) != SCHED_OTHER) return;
+  if ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER) return;
   struct {  // sched_setattr(2)
     std::uint32_t size, policy;
     std::uint64_t flags;
@@ -40,10 +42,9 @@ void come_soon() {
   (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-bool come_at_once() {
-  const int policy = sched_getscheduler(0);
-  const sched_param lowest{1};
-  if (policy == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0) return true;
+bool come_at_once(int priority) {
+  const int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+  if (policy == SCHED_OTHER && make_real_time(0, priority)) return true;
   come_soon();
   prctl(PR_SET_TIMERSLACK, 1);  // ns; the default is 50 µs, except for real-time threads
   return policy == SCHED_FIFO || policy == SCHED_RR;

@@ -112,9 +112,9 @@ std::vector<std::string> doubts(const DoubtFacts& facts) {
   const bool is_remote = is_above(quality.remote, quality.stacks, 1);
   if (is_remote)
     all.push_back(fmt::format(
-        "{:.1f} % of the samples were taken from another CPU, because luaspy may not use the program's own: "
+        "{:.1f} % of the samples were taken from another CPU, because luaspy did not run on the program's own: "
         "its system calls get too large a share; run luaspy where it may use all CPUs of the program (taskset -p, "
-        "cpuset.cpus)",
+        "cpuset.cpus), unless a real-time thread is the reason",
         share(quality.remote, quality.stacks)));
   const auto at_calls = system_call_doubt(facts.pid, quality.stacks, quality.at_system_call, facts.cpu.system_share);
   if (at_calls && !is_remote) all.push_back(*at_calls);

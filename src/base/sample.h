@@ -60,7 +60,7 @@ struct Quality {
   std::int64_t fresh_mismatch = 0;   // native luaV_execute frames and fresh Lua calls differ in number
   std::int64_t unclaimed = 0;        // a native frame of the VM belongs to none of the Lua states that were found
   std::int64_t at_system_call = 0;   // the stop came at the return from a system call
-  std::int64_t remote = 0;           // it was stopped from another CPU, because luaspy may not use the thread's own
+  std::int64_t remote = 0;           // it was stopped from another CPU, because luaspy did not run on the thread's own
   std::int64_t function_gone = 0;    // a Lua function was freed before it was read, so its place is not known
   std::int64_t no_debug_info = 0;    // the place of a Lua function is not known, because it was compiled without it
 

@@ -12,6 +12,7 @@
 #include "base/paint.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "base/why_empty.h"
 #include "output/output_file.h"
 #include "output/summary.h"
 #include "record/about.h"
@@ -128,13 +129,16 @@ class Recorder : public Recording {
 constexpr std::int64_t soon_ns = 500'000'000;  // too short a time to tell much about a program
 
 // The profile may have more than `mode` shows: a page has everything.
-void print_end(const Profile& profile, Mode mode, const OutputFile& output, bool target_ended, bool written,
+void print_end(const Profile& profile, Mode mode, const OutputFile& output, const LoopCounts& counts, bool written,
                const std::string& more) {
   if (const std::string hottest = hottest_text(profile, mode); !hottest.empty()) say("\n{}\n", hottest);
   if (!more.empty()) say("{}\n", more);
   constexpr int further_in = 2;
-  say("{}", wrapped("luaspy: " + summary_text(profile), system::terminal_of(2).width, further_in));
-  if (target_ended) say("  the target has ended\n");
+  std::string text = "luaspy: " + summary_text(profile);
+  if (const std::string precedence = precedence_text(counts.precedence); !precedence.empty())
+    text += "  real-time: " + precedence + '\n';
+  say("{}", wrapped(text, system::terminal_of(2).width, further_in));
+  if (counts.target_ended) say("  the target has ended\n");
   if (written && !output.to_stdout()) say("  written: {}\n  next: {}\n", output.path(), output.next_step());
 }
 
@@ -170,7 +174,15 @@ Error why_nothing(const RecordOptions& options, Family& family, const Profile& p
                         static_cast<double>(counts.duration_ns) / 1e6)};
   if (const std::string why = why_still(pid); !why.empty())
     return {Cause::no_samples, fmt::format("No samples: the target is {}.", why)};
-  return {Cause::no_samples, "No samples: the target was idle the whole time. --idle samples sleeping threads too."};
+  EmptyFacts facts{static_cast<double>(counts.duration_ns) / 1e9,
+                   profile.idle(),
+                   profile.waiting(),
+                   {},
+                   counts.cpu.lua_ns + counts.cpu.unknown_ns};
+  for (std::size_t i = 0; i < loss_count; ++i) facts.losses[i] = profile.losses(static_cast<Loss>(i));
+  std::string text = fmt::format("No samples: {}.", why_empty(facts));
+  if (facts.asleep != 0 && !options.idle) text += " --idle samples sleeping threads too.";
+  return {Cause::no_samples, std::move(text)};
 }
 
 }  // namespace
@@ -223,7 +235,7 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   const bool refused = recorder.profile().losses(Loss::refused) != 0;
   const Error cause = refused ? explain_no_stop(process.pid()) : Error{};
   if (ran && (shows || refused || !counts.target_ended || counts.duration_ns >= soon_ns))
-    print_end(recorder.profile(), options.shape.mode, *output, counts.target_ended, shows && written.has_value(),
+    print_end(recorder.profile(), options.shape.mode, *output, counts, shows && written.has_value(),
               shows && alongside != nullptr ? alongside->text(recorder) : std::string());
   if (counts.target_ended) say("{}", survivors_text(family));
   if (!shows) output->discard();

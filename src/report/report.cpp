@@ -8,6 +8,7 @@
 
 #include "base/doubts.h"
 #include "base/say.h"
+#include "base/why_empty.h"
 #include "input/page_recording.h"
 #include "input/raw_reader.h"
 #include "output/flamegraph.h"
@@ -91,10 +92,18 @@ Error nothing(const ReportOptions& options, RecordingFile& file, const Profile& 
   if (profile.losses(Loss::left_out) != 0)
     return {Cause::no_samples, fmt::format("{}: --only and --ignore leave no sample.", path)};
   const Result<Profile> whole = read_file(file, {}, {}, false);
-  if (!whole || whole->samples() == 0)
-    return {Cause::no_samples,
-            fmt::format("{} has no samples: the target was idle all the time, or the recording was cut off right away.",
-                        path)};
+  if (!whole) return {Cause::no_samples, fmt::format("{} has no samples.", path)};
+  if (whole->samples() == 0) {
+    const About& about = whole->about;
+    EmptyFacts facts{static_cast<double>(about.duration_ns) / 1e9,
+                     whole->idle(),
+                     whole->waiting(),
+                     {},
+                     about.cpu.lua_ns + about.cpu.unknown_ns};
+    for (std::size_t i = 0; i < loss_count; ++i) facts.losses[i] = whole->losses(static_cast<Loss>(i));
+    return {Cause::no_samples, fmt::format("{} has no samples: {}.{}", path, why_empty(facts),
+                                           about.complete ? "" : " The recording was cut off.")};
+  }
   if (options.thread.empty())
     return {Cause::no_samples, fmt::format("{} has no samples between --from and --to; it lasts {:.2f} s.", path,
                                            static_cast<double>(whole->about.duration_ns) / 1e9)};

@@ -180,7 +180,8 @@ std::optional<Sample> Sampler::sample(Thread& thread, bool idle) {
 // If a thread falls asleep before it is stopped, the stop interrupts its system call. So its state
 // is checked again right before the stop, except for a thread that is never seen asleep.
 std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo, bool idle) {
-  constexpr int awake_for_long = 1000;
+  constexpr int awake_for_long = 1000, most_looks = 16;  // a look learns from those before what has to be read
+  int looks = 0;
   std::int64_t stopped_ns = 0;
   Sample sample;
   do {
@@ -193,7 +194,7 @@ std::optional<Sample> Sampler::look_at_running(Thread& thread, PerThread& memo, 
     sample = {};
     sample.loss = loss;
     if (loss == Loss::none) sample = finish(look_, memo.predicted);
-  } while (sample.loss == Loss::incomplete);
+  } while (sample.loss == Loss::incomplete && ++looks < most_looks);
   sample.stopped_ns = stopped_ns;
   return sample;
 }

@@ -23,14 +23,18 @@ class SamplingLoop::Loop {
         sink_(sink),
         counts_(counts),
         grid_(options.rate, Clock::now(), std::random_device{}()),
-        start_(grid_.time_of(0)) {}
+        start_(grid_.time_of(0)),
+        watchdog_(1 + usable_cpus().size(), usable_cpus()) {
+    if (options.duration) watchdog_.end_at(ends_at());
+  }
 
   void run_until(Clock::time_point until) {
     until_ = until;
     fetch_debug_files_later();
+    watchdog_.end_at(std::min(until_, ends_at()));
+    watchdog_.main().expect(Clock::now());
     come_soon();  // what the stoppers have read must be evaluated before their ring buffers are full
-    if (!std::exchange(watches_births_, true)) family_.watch_births();
-    else cpu_of_pauses_ += family_.cpu_use() - cpu_;
+    cpu_of_pauses_ += family_.cpu_use() - cpu_;
     while (!is_over()) {
       begin();
       while (!is_over() && !system::suspend_requested()) {
@@ -66,11 +70,15 @@ class SamplingLoop::Loop {
  private:
   bool is_over() const { return ended() || Clock::now() >= until_; }
   std::int64_t duration_ns() const { return to_ns(Clock::now() - start_); }
+  Clock::time_point ends_at() const {
+    if (!options_.duration) return Clock::time_point::max();
+    return start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(*options_.duration * 1e9));
+  }
 
   void begin() {
     begun_ = Clock::now();
     stoppers_ = std::make_unique<Stoppers>(grid_, options_.max_stopped, family_.target().sampler().options().idle,
-                                           options_.always_stop, options_.kernel);
+                                           options_.always_stop, options_.kernel, watchdog_);
     skipped_ = 0, ticks_before_ = counts_.ticks, unheard_before_ = counts_.unheard;
     stoppers_->watch(family_.sessions());
     // What the looks before the pause have shown of each thread.
@@ -96,15 +104,13 @@ class SamplingLoop::Loop {
                                       ? most_often
                                       : std::clamp<Clock::duration>(grid_.interval() * 16, most_often, often_enough);
     const Clock::time_point next = std::max(grid_.time_of(grid_.after(now)) + behind, now + pause);
-    Clock::time_point end = std::min(now + least_often, until_);
-    if (options_.duration)
-      end = std::min(end, start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(*options_.duration * 1e9)));
-    return std::min(next, end);
+    return std::min({next, now + least_often, until_, ends_at()});
   }
 
   // What is born meanwhile is looked at from the next tick on.
   void sleep(Clock::time_point until) {
     constexpr Clock::duration apart = 250us;  // in a storm of births
+    watchdog_.main().expect(until);
     while (family_.wait(until) && !is_over() && !system::suspend_requested()) {
       update();
       watch(Clock::now());
@@ -128,6 +134,7 @@ class SamplingLoop::Loop {
     take(now);
     stoppers_->watch_over();
     counts_.unheard = unheard_before_ + stoppers_->unheard();
+    counts_.precedence = stoppers_->precedence();
     sink_.look(counts_);
     if (target_ended(now)) counts_.target_ended = true;
     if (now - cpu_asked_ > 100ms) ask_cpu_time();
@@ -138,6 +145,9 @@ class SamplingLoop::Loop {
   }
 
   void end() {
+    const bool ends = is_over();
+    if (ends) watchdog_.end_at(Clock::now());
+    watchdog_.main().expect(Clock::now());
     ask_cpu_time();
     stoppers_->stop();
     counts_.sampled_ns += to_ns(Clock::now() - begun_);
@@ -145,7 +155,9 @@ class SamplingLoop::Loop {
     for (const auto& watch : stoppers_->watched())
       predictions_[watch->session.key_of(*watch->thread)] = watch->prediction;
     stoppers_ = nullptr;
+    if (ends) watchdog_.help_main_to_end();
     sink_.look(counts_);
+    watchdog_.main().rest();
   }
 
   // Of a target that is not luaspy's child, what it has used since the last call is lost with it.
@@ -174,7 +186,14 @@ class SamplingLoop::Loop {
     sink_.add_loss(Loss::late, watch.late.exchange(0));
     sink_.add_loss(Loss::elsewhere, watch.elsewhere.exchange(0));
     sink_.add_loss(Loss::not_stopped, watch.not_stopped.exchange(0));
-    sink_.add_loss(Loss::incomplete, watch.in_vain.exchange(0));
+    if (const std::int64_t in_vain = watch.in_vain.exchange(0)) sink_.add_loss(watch.looks.reason(), in_vain);
+  }
+
+  // What became of a look at a thread that executed. Of others, nothing was stopped.
+  static void note(Watch& watch, const Found& found, Loss loss) {
+    if (found.look.state.kind == ThreadState::Kind::sleeping) return;
+    if (found.kind == Found::Kind::look || (found.kind == Found::Kind::loss && loss != Loss::none))
+      watch.looks.note(loss);
   }
 
   void take(Found& found) {
@@ -202,8 +221,7 @@ class SamplingLoop::Loop {
         if (found.loss == Loss::ended) session.target().process().forget_threads();
         break;
     }
-    if (sample.loss == Loss::incomplete || sample.loss == Loss::unreadable) ++watch.failed;
-    else if (sample.loss == Loss::none) watch.failed = 0;
+    note(watch, found, sample.loss);
     sample.stopped_ns = found.stopped_ns;
     sample.quality.remote = found.remote && found.kind == Found::Kind::look;
     if (found.kind == Found::Kind::loss && found.loss == Loss::none) return;
@@ -240,6 +258,7 @@ class SamplingLoop::Loop {
   LoopCounts& counts_;
   TickGrid grid_;
   const Clock::time_point start_;
+  Watchdog watchdog_;
   Clock::time_point until_ = Clock::time_point::max(), begun_{};                     // begun_: this run
   std::unique_ptr<Stoppers> stoppers_;                                               // nullptr: it pauses
   std::map<ThreadKey, std::shared_ptr<const StackReader::Prediction>> predictions_;  // while it pauses
@@ -249,11 +268,15 @@ class SamplingLoop::Loop {
   std::uint64_t program_ = family_.target().program();  // which the target executes
   bool thread_ended_ = false;
   bool command_ended_ = false;
-  bool watches_births_ = false;
 };
 
-SamplingLoop::SamplingLoop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts)
-    : loop_(std::make_unique<Loop>(family, options, sink, counts)) {}
+// The kernel may take a second to make the first perf event, if real-time threads have all CPUs: it waits for
+// ordinary threads of its own (synchronize_rcu() in perf_event_alloc()). So that is done before the time of the
+// recording begins.
+SamplingLoop::SamplingLoop(Family& family, const LoopOptions& options, SampleSink& sink, LoopCounts& counts) {
+  family.watch_births();
+  loop_ = std::make_unique<Loop>(family, options, sink, counts);
+}
 SamplingLoop::~SamplingLoop() = default;
 
 void SamplingLoop::run_until(Clock::time_point until) { loop_->run_until(until); }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sampling/family.h"
+#include "sampling/precedence.h"
 #include "system/calls.h"
 #include "system/signals.h"
 
@@ -26,6 +27,7 @@ struct LoopCounts {
   std::int64_t sampled_ns = 0;   // of these: outside of pauses
   bool target_ended = false;
   std::int64_t unheard = 0;         // Stoppers::unheard()
+  Precedence precedence;            // Stoppers::precedence()
   CpuUse cpu;                       // used up to now, outside of pauses
   std::int64_t sampled_cpu_ns = 0;  // of cpu.lua_ns: samples of threads that executed, each for an interval of ticks
 };

@@ -26,14 +26,25 @@ void* Stopper::main(void* self) {
   return nullptr;
 }
 
-void Stopper::run() {
+// Its own CPU, and urgency. The watchdog may have changed both.
+void Stopper::settle_on_cpu() {
+  settled_ = Clock::now();
+  ward_.begin();
+  if (all_.priority() != 0) real_time_ = come_at_once(all_.priority());
+  else come_soon();
+  if (real_time_ && all_.stands_above()) (void)make_real_time(0, all_.priority());
   placed_ = stay_on({cpu_});
-  real_time_ = come_at_once();
+  if (placed_) ward_.stays();
+  leaves_ = false;
+}
+
+void Stopper::run() {
+  settle_on_cpu();
   own_thread_ = std::make_unique<Thread>(::getpid(), ::gettid());
   system::Failure failure;  // KernelAccess has reported it
   if (all_.kernel_ && placed_) kernel_log_ = KernelLog::open(cpu_, failure);
   alarm_ = std::make_unique<system::Alarm>();
-  constexpr Clock::duration linger = 2s;
+  constexpr Clock::duration linger = 2s, try_again = 10s;
   Clock::time_point needed = Clock::now();
   std::int64_t number = 0;
   const auto phase = all_.grid_.interval() * phase_ / 16;  // so that stoppers do not look at the same process at the
@@ -46,6 +57,14 @@ void Stopper::run() {
     if (ends_) break;
     woke_ = Clock::now();
     tick(number, due);
+    all_.add_work(cpu_, to_ns(Clock::now() - woke_));
+    if (ward_.was_lowered()) real_time_ = false;
+    if (placed_ && !ward_.stays_still()) {
+      placed_ = false, leaves_ = true;
+      all_.leave_alone(cpu_);
+    }
+    if (leaves_ && leave_cpu()) continue;
+    if (!real_time_ && all_.priority() != 0 && woke_ - settled_ > try_again) settle_on_cpu();
     if (asked_again_.exchange(false) || !asked_.empty()) needed = woke_;
     if (woke_ - needed > linger) {
       park();
@@ -53,18 +72,21 @@ void Stopper::run() {
     }
   }
   // Threads that are still asked to stop are released as soon as they do, or when this thread ends.
-  for (const Clock::time_point end = Clock::now() + 1s;
+  // The kernel releases what is still traced then, and needs no stop for that.
+  for (const Clock::time_point end = Clock::now() + 50ms;
        (!asked_.empty() || tracer_.has_pending()) && Clock::now() < end;)
     wait_until(Clock::now() + 5ms);
   for (const Asked& asked : asked_) asked.watch->request.end();
   asked_.clear();
   alarm_ = nullptr;
+  ward_.end();
   ended_ = true;
 }
 
 // Until the tick is due, handles the threads that were asked to stop, each as soon as it stops.
 void Stopper::wait_until(Clock::time_point due) {
   constexpr Clock::duration soon = 20us;  // an alarm set for such a time might come before the wait begins
+  ward_.expect(due);
   while (Clock::now() < due - (asked_.empty() ? 0us : soon)) {
     if (!real_time_) waited_before_ = own_thread_->schedule().waited_for_cpu;
     if (asked_.empty() && !tracer_.has_pending()) {
@@ -102,7 +124,18 @@ void Stopper::wait_until(Clock::time_point due) {
 void Stopper::park() {
   if (!all_.retire(*this)) return;
   if (kernel_log_ != nullptr) kernel_log_->rest();
+  ward_.rest();
   while (!ends_ && !active_) (void)sem_wait(&wanted_);
+  settle_on_cpu();
+}
+
+// The stopper has starved on its CPU, and the watchdog has let it run elsewhere. What is on that CPU is now
+// looked at from another one, if there is one. False: there is none, or threads were asked to stop, which
+// only this stopper can release.
+bool Stopper::leave_cpu() {
+  if (!asked_.empty() || tracer_.has_pending() || !all_.need_other(cpu_)) return false;
+  park();
+  return true;
 }
 
 void Stopper::tick(std::int64_t number, Clock::time_point due) {
@@ -174,7 +207,8 @@ bool Stopper::consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t 
 
 // The claim is kept for candidates and for met_, and given back for all others.
 void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number, Clock::time_point due) {
-  if (placed_ && watch->switches != nullptr && consider_by_log(watch, number, due)) return;
+  if (placed_ && watch->switches != nullptr && !all_.is_preceded_by(*watch) && consider_by_log(watch, number, due))
+    return;
   const bool mine = watch->cpu == cpu_;
   const Thread::Schedule now = watch->thread->schedule();
   const bool ran = now.runs == 0 || now.runs != watch->schedule.runs;
@@ -186,11 +220,19 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
     return watch->claim.give_back();
   }
   if (!mine && !ran) return watch->claim.give_back();  // it has not moved
+  consider_place(watch, now, number, due);
+}
+
+// Where a thread is that has moved, or has run since its last tick, or was not asleep then.
+void Stopper::consider_place(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number,
+                             Clock::time_point due) {
+  const bool mine = watch->cpu == cpu_, precedes = all_.is_preceded_by(*watch);
   const Thread::Place place = watch->thread->place();
+  if (place.letter == 'R' && precedes) return consider_preceding(watch, now, place, number, due);
   if (place.letter == 'R' && place.cpu == cpu_) {
     watch->cpu = cpu_;
     asked_again_ = true;
-    candidates_.push_back({watch, now, !placed_});
+    candidates_.push_back({watch, now, place.cpu, !placed_});
     return;
   }
   if (place.letter == 'R' && mine) {
@@ -198,7 +240,7 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
       watch->cpu = place.cpu;
       watch->moved = true;
     } else {
-      candidates_.push_back({watch, now, true});
+      candidates_.push_back({watch, now, place.cpu, true});
       asked_again_ = true;
       return;
     }
@@ -209,6 +251,28 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
       found->kind = Found::Kind::loss, found->loss = Loss::ended, put();
   } else if (mine) {
     look_at_sleeping(watch, now, number);
+  }
+  watch->claim.give_back();
+}
+
+// A thread that can run and precedes this stopper does not execute where the stopper does. It may have when
+// the tick was due, if the stopper came late.
+void Stopper::consider_preceding(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now,
+                                 const Thread::Place& place, std::int64_t number, Clock::time_point due) {
+  constexpr Clock::duration at_once = 200us;
+  if (watch->cpu != cpu_) return watch->claim.give_back();
+  asked_again_ = true;
+  if (place.cpu != cpu_ || !placed_) {
+    all_.from_elsewhere_ = true;
+    candidates_.push_back({watch, now, place.cpu, true});
+    return;
+  }
+  (void)all_.assign_elsewhere(*watch, cpu_);
+  if (woke_ - due < at_once) {
+    waits(watch, number, &now);
+  } else {
+    ++watch->late;
+    account(*watch, number, &now, false);
   }
   watch->claim.give_back();
 }
@@ -247,21 +311,36 @@ void Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread
   put();
 }
 
-// Of the runnable threads of this CPU, at most one was executing until this stopper woke.
-void Stopper::settle_candidates(std::int64_t number, bool in_time) {
-  const Candidate* executing = nullptr;
-  for (const Candidate& candidate : candidates_) {
-    if (met_.watch == nullptr && executing == nullptr &&
-        (candidate.remote || executes(*candidate.watch, candidate.now, candidates_.size() == 1)))
-      executing = &candidate;
-    else waits(candidate.watch, number, &candidate.now);
+// Of the runnable threads of a CPU, at most one was executing: on this CPU until this stopper woke, on
+// another one still. There it is the one that had the most of it since it was last looked at; the stop
+// shows whether that is true.
+void Stopper::choose_executing() {
+  const bool alone = candidates_.size() == 1;
+  bool found_here = met_.watch != nullptr;
+  for (Candidate& candidate : candidates_) {
+    if (!candidate.remote) {
+      candidate.executes = !found_here && executes(*candidate.watch, candidate.now, alone);
+      found_here |= candidate.executes;
+      continue;
+    }
+    const auto used = [](const Candidate& each) { return each.now.on_cpu - each.watch->schedule.on_cpu; };
+    candidate.executes = std::ranges::none_of(candidates_, [&](const Candidate& other) {
+      if (&other == &candidate || !other.remote || other.cpu != candidate.cpu) return false;
+      return used(other) > used(candidate) || (used(other) == used(candidate) && &other < &candidate);
+    });
   }
-  if (executing != nullptr) {
-    if (in_time) {
-      ask(executing->watch, executing->now, number, executing->remote);
+}
+
+void Stopper::settle_candidates(std::int64_t number, bool in_time) {
+  choose_executing();
+  for (const Candidate& candidate : candidates_) {
+    if (!candidate.executes) {
+      waits(candidate.watch, number, &candidate.now);
+    } else if (in_time || (candidate.remote && placed_)) {
+      ask(candidate.watch, candidate.now, number, candidate.remote);
     } else {
-      ++executing->watch->late;
-      account(*executing->watch, number, &executing->now, false);
+      ++candidate.watch->late;
+      account(*candidate.watch, number, &candidate.now, false);
     }
   }
   if (met_.watch != nullptr) {
@@ -306,14 +385,10 @@ bool Stopper::executes(const Watch& watch, const Thread::Schedule& now, bool alo
   return !counted || *counted + *clock_offset_ > to_ns(woke_.time_since_epoch()) - just_now;
 }
 
-// Looks that fail cost as much as others. After a few at one thread, the next ones come at ever longer
-// distances, until one succeeds: it executes code that luaspy cannot read, or changes too fast.
-bool Stopper::looks_in_vain(Watch& watch, std::int64_t number) {
-  constexpr int few = 8, longest = 8;  // longest: the distance, as a power of two
-  const int failed = watch.failed;
-  if (failed >= few && number - watch.looked < std::int64_t{1} << std::min(failed - few + 1, longest)) return true;
-  watch.looked = number;
-  return false;
+bool Stopper::looks_in_vain(Watch& watch, std::int64_t number) const {
+  if (watch.looks.is_due(number, all_.grid_.interval())) return false;
+  ++watch.in_vain;
+  return true;
 }
 
 // exec ends all other threads of a process. A traced thread has not ended until its tracer has
@@ -328,10 +403,7 @@ bool Stopper::traces(Session& session) const {
 void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& before, std::int64_t number,
                   bool remote) {
   account(*watch, number, &before, false);
-  if (looks_in_vain(*watch, number)) {
-    ++watch->in_vain;
-    return;
-  }
+  if (looks_in_vain(*watch, number)) return;
   if (traces(watch->session)) {
     ++watch->not_stopped;
     return;
@@ -361,10 +433,7 @@ Found* Stopper::open_look(const std::shared_ptr<Watch>& watch, std::int64_t numb
 void Stopper::look_at_met(std::int64_t number) {
   const std::shared_ptr<Watch>& watch = met_.watch;
   account(*watch, number, nullptr, false);
-  if (looks_in_vain(*watch, number)) {
-    ++watch->in_vain;
-    return;
-  }
+  if (looks_in_vain(*watch, number)) return;
   std::shared_ptr<const StackReader::Prediction> predicted;
   Found* const found = open_look(watch, number, predicted);
   if (found == nullptr) {
@@ -388,16 +457,22 @@ void Stopper::note_kernel(pid_t tid, KernelChain& chain) const {
 // The thread is stopped, or cannot be stopped.
 void Stopper::arrived(Asked asked) {
   Watch& watch = *asked.watch;
-  if (!watch.request.begin_look()) {
+  if (!watch.request.begin_look()) {  // its session is being dropped
     asked.stop->resume();
     return watch.request.end();
   }
+  read(asked);
+  watch.request.end();  // afterwards its session may be dropped, once what was put is taken
+}
+
+void Stopper::read(const Asked& asked) {
+  Watch& watch = *asked.watch;
   std::shared_ptr<const StackReader::Prediction> predicted;
   Found* const found = open_look(asked.watch, asked.number, predicted);
   if (found == nullptr) {
-    asked.stop->resume();
+    all_.add_stop(watch.thread->tid(), asked.stop->resume().count());
     ++watch.late;  // the main thread does not keep up
-    return watch.request.end();
+    return;
   }
   found->at = asked.woke;
   found->passed_ns = asked.passed_ns;
@@ -409,7 +484,6 @@ void Stopper::arrived(Asked asked) {
   found->kind = found->loss == Loss::none ? Found::Kind::look : Found::Kind::loss;
   if (found->look.stopped_ns != 0) count_stop(asked, *found);
   put();
-  watch.request.end();
 }
 
 // Determines how long the thread was stopped, and whether it is still where it executed at the

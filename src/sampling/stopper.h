@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "attach/kernel_log.h"
+#include "attach/own_cpu.h"
+#include "attach/urgency.h"
 #include "sampling/stoppers.h"
 #include "system/calls.h"
 
@@ -20,7 +22,7 @@ namespace luaspy {
 // waits.
 class Stopper {
  public:
-  Stopper(Stoppers& all, int cpu, int place) : all_(all), cpu_(cpu), phase_(place % 4) {}
+  Stopper(Stoppers& all, int cpu, int place, Ward& ward) : all_(all), cpu_(cpu), phase_(place % 4), ward_(ward) {}
   ~Stopper() {
     if (exists_) pthread_join(thread_, nullptr);
     sem_destroy(&wanted_);
@@ -28,7 +30,6 @@ class Stopper {
 
   int cpu() const { return cpu_; }
   bool active() const { return active_; }
-  bool real_time() const { return real_time_; }
   std::int64_t waits_since() const { return tracer_.waits_since(); }
 
   void deactivate() { active_ = false; }
@@ -40,10 +41,22 @@ class Stopper {
   }
   void end() {
     ends_ = true;
+    ward_.expect(system::Clock::now());  // even if it is parked
     sem_post(&wanted_);
   }
   void interrupt() {
     if (exists_) pthread_kill(thread_, SIGALRM);
+  }
+  // From now on it has that real-time priority, if it has one.
+  void step_to(int priority) {
+    if (real_time_) (void)make_real_time(ward_.tid(), priority);
+  }
+  // It starves: lets it run elsewhere, if luaspy may; and as an ordinary thread.
+  void free_from_cpu(const std::vector<int>& usable) {
+    if (exists_ && !ended_) (void)move(thread_, others_than(cpu_, usable));
+  }
+  void lower() {
+    if (exists_ && !ended_) make_ordinary(thread_);
   }
   bool has_ended() const { return ended_ || !exists_; }
 
@@ -57,7 +70,9 @@ class Stopper {
   void begin();
   static void* main(void* self);
   void run();
+  void settle_on_cpu();
   void park();
+  bool leave_cpu();
   void tick(std::int64_t number, system::Clock::time_point due);
   void consider(const std::shared_ptr<Watch>& watch, std::int64_t number, system::Clock::time_point due);
   bool consider_by_log(const std::shared_ptr<Watch>& watch, std::int64_t number, system::Clock::time_point due);
@@ -69,7 +84,7 @@ class Stopper {
   void account(Watch& watch, std::int64_t number, const Thread::Schedule* now, bool slept);
   bool is_asked(Watch& watch, std::int64_t number);
   bool traces(Session& session) const;
-  static bool looks_in_vain(Watch& watch, std::int64_t number);
+  bool looks_in_vain(Watch& watch, std::int64_t number) const;
   bool came_at_once(system::Clock::time_point due) const;
   Found* open_found(const std::shared_ptr<Watch>& watch, std::int64_t number);
   void put() { put_.store(put_ + 1, std::memory_order_release); }
@@ -78,8 +93,15 @@ class Stopper {
   struct Candidate {
     std::shared_ptr<Watch> watch;
     Thread::Schedule now;
-    bool remote;
+    int cpu;      // where it is
+    bool remote;  // the stopper is on another one
+    bool executes = false;
   };
+  void consider_place(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number,
+                      system::Clock::time_point due);
+  void consider_preceding(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, const Thread::Place& place,
+                          std::int64_t number, system::Clock::time_point due);
+  void choose_executing();
   // A thread that executed at a tick and was asked to stop. It stops when it gets its CPU again,
   // which may be in use by another thread until then.
   struct Asked {
@@ -103,12 +125,15 @@ class Stopper {
   Found* open_look(const std::shared_ptr<Watch>& watch, std::int64_t number,
                    std::shared_ptr<const StackReader::Prediction>& predicted);
   void arrived(Asked asked);
+  void read(const Asked& asked);
   void count_stop(const Asked& asked, Found& found);
 
   Stoppers& all_;
   const int cpu_;
   const int phase_;
+  Ward& ward_;
   bool placed_ = false;  // it runs on cpu_, as it should
+  bool leaves_ = false;  // it has starved there, and parks as soon as it can
   pthread_t thread_{};
   bool exists_ = false;
   std::atomic<bool> active_ = false, ends_ = false, ended_ = false, real_time_ = false, asked_again_ = false;
@@ -120,7 +145,7 @@ class Stopper {
   system::Clock::time_point due_;          // of the tick
   std::vector<Asked> asked_;
   std::unique_ptr<system::Alarm> alarm_;  // this thread's
-  system::Clock::time_point woke_;
+  system::Clock::time_point woke_, settled_;
   std::int64_t passed_ns_ = 0;  // of the thread being accounted for
   std::unique_ptr<Thread> own_thread_;
   std::int64_t waited_before_ = 0;  // how long own_thread_ had waited for a CPU when it went to sleep, ns; not used for

@@ -23,15 +23,22 @@ std::uint64_t runs_of(const Watch& watch) {
 
 }  // namespace
 
-Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop, bool kernel)
+Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop, bool kernel,
+                   Watchdog& watchdog)
     : grid_(grid),
       idle_(idle),
       kernel_(kernel),
       takes_logs_(!always_stop),
       usable_(usable_cpus()),
       stoppers_(usable_.size()),
+      watchdog_(watchdog),
+      left_alone_(usable_.size()),
       budget_(max_stopped / 100),
-      start_(grid.time_of(0)) {}
+      start_(grid.time_of(0)) {
+  const Urgency chosen = urgency_of(0);  // by the user, for all of luaspy
+  own_priority_ = chosen.is_ordinary() ? std::min(watchdog.highest_priority(), 1) : chosen.priority();
+  priority_ = own_priority_;
+}
 
 Stoppers::~Stoppers() { stop(); }
 
@@ -43,10 +50,22 @@ void Stoppers::stop() {
   if (!kept_off_.empty()) (void)stay_on(usable_);
   const std::vector<Stopper*> stoppers = all();
   for (Stopper* const stopper : stoppers) stopper->end();
+  // They may starve. The watchdog lets them end within 100 ms, unless it starves, too.
+  constexpr Clock::duration patience = 30ms, long_patience = 150ms;
+  const Clock::time_point asked = Clock::now();
+  bool moved = false, lowered = false;
   for (Stopper* const stopper : stoppers) {
     while (!stopper->has_ended()) {
       stopper->interrupt();
       (void)system::sleep_until(Clock::now() + 1ms);
+      if (!moved && Clock::now() - asked >= patience) {
+        moved = true;
+        for (Stopper* const each : stoppers) each->free_from_cpu(usable_);
+      }
+      if (!lowered && Clock::now() - asked >= long_patience) {
+        lowered = true;
+        for (Stopper* const each : stoppers) each->lower();
+      }
     }
   }
 }
@@ -57,12 +76,109 @@ bool Stoppers::need(int cpu) {
   const auto place = std::ranges::lower_bound(usable_, cpu);
   if (place == usable_.end() || *place != cpu) return false;
   const auto index = static_cast<std::size_t>(place - usable_.begin());
+  if (is_left_alone(index)) return false;
   const std::lock_guard lock(stoppers_lock_);
   if (stopped_) return false;
   std::unique_ptr<Stopper>& stopper = stoppers_[index];
-  if (stopper == nullptr) stopper = std::make_unique<Stopper>(*this, cpu, static_cast<int>(index));
+  if (stopper == nullptr)
+    stopper = std::make_unique<Stopper>(*this, cpu, static_cast<int>(index), watchdog_.ward(index + 1));
   stopper->activate();
   return stopper->active();
+}
+
+bool Stoppers::is_left_alone(std::size_t index) const {
+  return to_ns(Clock::now().time_since_epoch()) < left_alone_[index].until_ns;
+}
+
+// It is tried again at ever longer distances: each try costs the ticks until the watchdog notices.
+void Stoppers::leave_alone(int cpu) {
+  constexpr std::int64_t first_ns = 2'000'000'000, longest_ns = 64'000'000'000;
+  const auto place = std::ranges::lower_bound(usable_, cpu);
+  if (place == usable_.end() || *place != cpu) return;
+  left_cpu_ = true;
+  LeftAlone& left = left_alone_[static_cast<std::size_t>(place - usable_.begin())];
+  const std::lock_guard lock(stoppers_lock_);
+  left.for_ns = std::min(std::max(2 * left.for_ns, first_ns), longest_ns);
+  left.until_ns = to_ns(Clock::now().time_since_epoch()) + left.for_ns;
+}
+
+bool Stoppers::need_other(int than) {
+  return std::ranges::any_of(usable_, [&](int other) { return other != than && need(other); });
+}
+
+bool Stoppers::assign_elsewhere(Watch& watch, int cpu) {
+  const auto found = std::ranges::find_if(usable_, [&](int other) { return other != cpu && need(other); });
+  if (found == usable_.end()) return false;
+  watch.cpu = *found;
+  return true;
+}
+
+void Stoppers::assign(Watch& watch) {
+  const int on = watch.thread->cpu();
+  if (!is_preceded_by(watch) && need(on)) {
+    watch.cpu = on;
+  } else if (!assign_elsewhere(watch, on) && !usable_.empty()) {
+    watch.cpu = usable_.front();
+    (void)need(usable_.front());
+  }
+}
+
+// Threads change their policy when they like. Which one they have is asked some times a second; until then,
+// a stopper that one of them keeps from running is helped by the watchdog.
+void Stoppers::settle_urgency(const Roster& roster, bool at_once) {
+  constexpr Clock::duration ask_again = 100ms, ask_sleepers_again = 1s;
+  const Clock::time_point now = Clock::now();
+  if (!at_once && now - urgency_asked_ < ask_again) return;
+  urgency_asked_ = now;
+  const bool all = now - all_asked_ >= ask_sleepers_again;
+  if (all) all_asked_ = now;
+  Urgency highest;
+  int needed = own_priority_;
+  const int most = watchdog_.highest_priority();
+  for (const std::shared_ptr<Watch>& watch : roster) {
+    if (at_once || all || !watch->slept) {
+      watch->urgency = urgency_of(watch->thread->tid());
+      watch->held = !watch->urgency.load().is_ordinary() && is_held_on_a_cpu(watch->thread->tid());
+    }
+    const Urgency urgency = watch->urgency;
+    highest = std::max(highest, urgency);
+    if (may_step_above(*watch) && urgency >= Urgency::real_time(std::max(needed, 1)) && urgency.priority_above() != 0 &&
+        urgency.priority_above() <= most)
+      needed = urgency.priority_above();
+  }
+  step_to(needed);
+  const bool alone = usable_.size() < 2;
+  for (const std::shared_ptr<Watch>& watch : roster) {
+    if (!is_preceded_by(*watch)) continue;
+    precedence_.highest = std::max(precedence_.highest, watch->urgency.load());
+    precedence_.may_move |= !may_step_above(*watch);
+    if (alone) precedence_.shares_cpu |= !at_once && !watch->slept;
+    else if (watch->cpu == watch->thread->cpu()) assign(*watch);
+  }
+  watchdog_.be_ordinary(alone && highest >= Urgency::real_time(Urgency::highest_priority));
+}
+
+void Stoppers::step_to(int priority) {
+  if (priority == priority_) return;
+  priority_ = priority;
+  if (priority > own_priority_) precedence_.stepped_to = std::max(precedence_.stepped_to, priority);
+  for (Stopper* const stopper : all()) stopper->step_to(priority);
+}
+
+// What a stopper does while it stands above the target's threads keeps them off its CPU, as a stop does: it
+// is counted as one of a thread that does not exist.
+void Stoppers::add_work(int cpu, std::int64_t ns) {
+  if (!stands_above()) return;
+  above_ns_ += ns;
+  add_stop(-1 - cpu, ns);
+}
+
+Precedence Stoppers::precedence() const {
+  Precedence precedence = precedence_;
+  precedence.above_ns = above_ns_;
+  precedence.left_cpu = left_cpu_;
+  precedence.from_elsewhere = from_elsewhere_;
+  return precedence;
 }
 
 bool Stoppers::retire(Stopper& stopper) {
@@ -75,10 +191,6 @@ bool Stoppers::retire(Stopper& stopper) {
     if (watch->cpu == stopper.cpu()) watch->cpu = (*other)->cpu();
   }
   return true;
-}
-
-bool Stoppers::on_time() const {
-  return std::ranges::all_of(all(), [](const Stopper* stopper) { return stopper->real_time(); });
 }
 
 bool Stoppers::begin_tick(std::int64_t number, Clock::time_point now) {
@@ -133,7 +245,8 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
   choose_logs();
   auto next = std::make_shared<Roster>();
   const Clock::time_point now = Clock::now();
-  bool same = true;
+  bool hurries = false;
+  std::vector<Watch*> fresh;
   std::size_t kept = 0;
   for (const auto& session : sessions) {
     if (session == nullptr || session.get() == but) continue;  // some are just being dropped
@@ -144,16 +257,17 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
         ++kept;
         continue;
       }
-      same = false;
       auto watch = std::make_shared<Watch>(*session, thread, now);
       open_log(*watch);
       watch->runs = runs_of(*watch);
-      // A thread on a CPU that luaspy may not use is handled from another CPU.
-      if (!need(watch->cpu) && !usable_.empty()) watch->cpu = usable_.front(), (void)need(usable_.front());
+      hurries |= !watch->urgency.load().is_ordinary();
+      fresh.push_back(watch.get());
       next->push_back(std::move(watch));
     }
   }
-  if (same && kept == main_roster_->size()) return {};
+  settle_urgency(*next, hurries);
+  for (Watch* const watch : fresh) assign(*watch);
+  if (fresh.empty() && kept == main_roster_->size()) return {};
   const std::shared_ptr<const Roster> old = std::exchange(main_roster_, next);
   watches_.clear();
   for (const auto& watch : *next) watches_[watch->thread.get()] = watch;
@@ -168,10 +282,11 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
       (void)system::sleep_until(Clock::now() + 100us);
     }
     watch->request.drop();
-    if (watch->switches != nullptr) watch->switches = nullptr, --logs_;
-    constexpr Clock::duration stops_within = 2s;  // a thread that stops later is released without access to its session
+    constexpr Clock::duration stops_within = 5ms;  // a thread that stops later is released without access to its session
     for (const Clock::time_point end = Clock::now() + stops_within; !watch->request.may_destroy(Clock::now() >= end);)
       (void)system::sleep_until(Clock::now() + 100us);
+    if (watch->request.asked_by() != StopRequest::nobody) ++watch->not_stopped;
+    if (watch->switches != nullptr) watch->switches = nullptr, --logs_;
   }
   return left;
 }
@@ -208,7 +323,10 @@ void Stoppers::watch_over() {
   }
 }
 
+// Not after the main thread has starved where it was kept.
 void Stoppers::keep_off() {
+  Ward& main = watchdog_.main();
+  if (main.has_starved() && !main.stays_still()) return;
   std::vector<int> busy;
   for (const auto& watch : *main_roster_) {
     if (!watch->slept && is_usable(watch->cpu)) busy.push_back(watch->cpu);
@@ -220,6 +338,7 @@ void Stoppers::keep_off() {
   std::ranges::set_difference(usable_, busy, std::back_inserter(others));
   (void)stay_on(others.empty() ? usable_ : others);
   kept_off_ = std::move(busy);
+  if (!others.empty() && !kept_off_.empty()) main.stays();
 }
 
 }  // namespace luaspy

@@ -12,6 +12,12 @@
 //   CPU 0:  target ──────┤timer: stopper│──── target ──────┤stopper│───
 //   CPU 1:  main thread: every few ms, by its own timer: evaluates what was read, counts it.  No thread wakes another.
 //
+// WHO PRECEDES WHOM. A stopper is a real-time thread of priority 1 where luaspy may have one. Where a
+// thread of the target is one of a higher priority that stays on its CPU, all stoppers step above it as long as
+// it is (the time that they then run is bounded like that of stops). What they may not step above, because nothing
+// precedes it, luaspy has no right to, or the kernel would move it, is looked at from another CPU. So is what runs on a
+// CPU on which a stopper has starved (watchdog.h).
+//
 // At a tick, a thread has either executed (a sample), slept, waited for a CPU or ended, or the tick
 // is a loss.
 
@@ -21,9 +27,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sampling/precedence.h"
 #include "sampling/stop_budget.h"
 #include "sampling/tick_grid.h"
 #include "sampling/watch.h"
+#include "sampling/watchdog.h"
 #include "system/calls.h"
 
 namespace luaspy {
@@ -33,8 +41,9 @@ class Stopper;
 class Stoppers {
  public:
   // `always_stop`: with ptrace, even if the log of a thread's switches would be sufficient. `kernel`: also records
-  // where threads are in the kernel (attach/kernel_log.h).
-  Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop, bool kernel);
+  // where threads are in the kernel (attach/kernel_log.h). `watchdog`: has a ward for each CPU that luaspy may use,
+  // after the main thread's.
+  Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop, bool kernel, Watchdog& watchdog);
   // Ends all stoppers, which takes a second at most. Threads that did not stop in time have been
   // released when it returns.
   ~Stoppers();
@@ -61,7 +70,8 @@ class Stoppers {
   // Stops that no wait reported for a second: each of these threads was stopped until then. This
   // should not happen.
   std::int64_t unheard() const { return unheard_; }
-  bool on_time() const;  // every stopper is a real-time thread
+  // What became of threads that precede luaspy.
+  Precedence precedence() const;
 
  private:
   friend class Stopper;
@@ -76,6 +86,27 @@ class Stoppers {
   bool need(int cpu);
   bool is_usable(int cpu) const;
   bool retire(Stopper& stopper);  // false: it is the only one
+  // The stopper has starved on its CPU: nobody looks from there for some time.
+  void leave_alone(int cpu);
+  bool need_other(int than);  // need() of any other CPU
+  bool is_left_alone(std::size_t index) const;
+  // Whether a stopper would not run while that thread does.
+  bool is_preceded_by(const Watch& watch) const {
+    const Urgency urgency = watch.urgency;
+    return !urgency.is_ordinary() && (urgency >= Urgency::real_time(priority_) || !may_step_above(watch));
+  }
+  // A thread that may use several CPUs would have to change its own at each look. If luaspy has one CPU only,
+  // it does that once: then luaspy looks at it from there.
+  bool may_step_above(const Watch& watch) const { return watch.held || usable_.size() < 2; }
+  // Finds a stopper that can look at the thread: on the thread's CPU, or on another one if it would not run
+  // there.
+  void assign(Watch& watch);
+  bool assign_elsewhere(Watch& watch, int cpu);  // false: there is no other CPU
+  void settle_urgency(const Roster& roster, bool at_once);
+  void step_to(int priority);
+  void add_work(int cpu, std::int64_t ns);  // that a stopper has done in a tick
+  int priority() const { return priority_; }
+  bool stands_above() const { return priority_ > own_priority_; }
   std::vector<Stopper*> all() const;
   void open_log(Watch& watch);
   void choose_logs();
@@ -86,8 +117,21 @@ class Stoppers {
   bool takes_logs_;
   int logs_ = 0;
   system::Clock::time_point logs_asked_ = system::Clock::now();
-  std::vector<int> usable_;
+  const std::vector<int> usable_;
   std::vector<std::unique_ptr<Stopper>> stoppers_;  // by index in usable_; created when needed
+  Watchdog& watchdog_;
+  // Of a CPU: until when it is left alone, ns of system::Clock, and for how long the last time.
+  struct LeftAlone {
+    std::atomic<std::int64_t> until_ns = 0;
+    std::int64_t for_ns = 0;  // protected by stoppers_lock_
+  };
+  std::vector<LeftAlone> left_alone_;  // by index in usable_
+  int own_priority_ = 0;  // that stoppers have where no thread of the target precedes them; 0: ordinary threads
+  std::atomic<int> priority_ = 0;  // that they have
+  system::Clock::time_point urgency_asked_{}, all_asked_{};
+  Precedence precedence_;  // without what follows
+  std::atomic<std::int64_t> above_ns_ = 0;
+  std::atomic<bool> left_cpu_ = false, from_elsewhere_ = false;
   mutable std::mutex stoppers_lock_;
   bool stopped_ = false;                                               // protected by stoppers_lock_
   std::unordered_map<const Thread*, std::shared_ptr<Watch>> watches_;  // of main_roster_

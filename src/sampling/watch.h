@@ -7,6 +7,8 @@
 #include <mutex>
 
 #include "attach/switch_log.h"
+#include "attach/urgency.h"
+#include "sampling/back_off.h"
 #include "sampling/log_choice.h"
 #include "sampling/session.h"
 #include "sampling/stop_request.h"
@@ -27,7 +29,12 @@ class Claim {
 // One thread of the target, from tick to tick.
 struct Watch {
   Watch(Session& of, std::shared_ptr<Thread> watched, system::Clock::time_point now)
-      : session(of), program(of.program()), thread(std::move(watched)), at(now), cpu(thread->cpu()) {}
+      : session(of),
+        program(of.program()),
+        thread(std::move(watched)),
+        at(now),
+        cpu(thread->cpu()),
+        urgency(urgency_of(thread->tid())) {}
 
   Session& session;
   const std::uint64_t program;  // ThreadKey::program; a later session may have the place of this one in memory
@@ -43,11 +50,13 @@ struct Watch {
   Thread::Schedule schedule;        // as read at that tick, or at the last tick before it that read it
   system::Clock::time_point schedule_at;  // when it was read
   std::atomic<int> cpu;                   // where it was last seen; the stopper of that CPU is responsible for it
+  std::atomic<bool> held = false;         // it is a real-time thread, and may run on one CPU only
+  std::atomic<Urgency> urgency;           // its scheduling policy, as asked last
   std::atomic<std::int64_t> idle = 0, waited = 0;  // ticks at which it slept, or waited for a CPU, that the main thread
                                                    // has not counted yet
-  std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0, in_vain = 0;  // the same for ticks that were lost
-  std::atomic<int> failed = 0;  // looks in a row that gave no sample, as the main thread knows
-  std::int64_t looked = -1;     // the tick of the last look at it while it executed
+  // The same for ticks that were lost.
+  std::atomic<std::int64_t> late = 0, elsewhere = 0, not_stopped = 0, in_vain = 0;
+  BackOff looks;  // at it while it executed
 
   // Used by the main thread only.
   LogChoice log_choice;

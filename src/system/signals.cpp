@@ -14,7 +14,7 @@ namespace {
 
 volatile std::sig_atomic_t end_signal = 0;
 
-std::atomic<void (*)()> last_action = nullptr;
+std::atomic<void (*)()> last_action = nullptr, alarm_action = nullptr;
 static_assert(decltype(last_action)::is_always_lock_free);
 
 volatile std::sig_atomic_t end_at_once_held = 0, end_at_once_wanted = 0;
@@ -36,7 +36,11 @@ volatile std::sig_atomic_t suspend_signal = 0;
 
 void on_suspend_signal(int) { suspend_signal = 1; }
 
-void on_alarm(int) {}
+void on_alarm(int) {
+  const int error = errno;
+  if (void (*const action)() = alarm_action) action();
+  errno = error;
+}
 
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
@@ -79,6 +83,8 @@ void outlive_shorter_files() {
 
 void before_end_at_once(void (*action)()) { last_action = action; }
 
+void at_each_alarm(void (*action)()) { alarm_action = action; }
+
 void hold_end_at_once(bool hold) {
   end_at_once_held = hold ? 1 : 0;
   if (!hold && end_at_once_wanted != 0) end_at_once();
@@ -94,5 +100,14 @@ void suspend() {
 }
 
 int end_requested() { return end_signal; }
+
+bool end_is_pending() {
+  sigset_t pending;
+  if (::sigpending(&pending) != 0) return false;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (sigismember(&pending, signal) == 1) return true;
+  }
+  return false;
+}
 
 }  // namespace luaspy::system

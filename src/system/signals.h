@@ -16,8 +16,13 @@ void outlive_shorter_files();
 void before_end_at_once(void (*action)());
 // A second SIGINT waits until hold_end_at_once(false), because something has to be written first.
 void hold_end_at_once(bool hold);
+// What is done at each of these SIGALRMs besides; nullptr: nothing. It must be safe in a signal handler.
+void at_each_alarm(void (*action)());
 // The signal that has asked luaspy to end; 0 if none has.
 int end_requested();
+// Whether a signal waits that will ask luaspy to end, as the main thread gets no CPU to handle it. For a
+// thread that blocks these signals (sigpending(2)).
+bool end_is_pending();
 // Whether Ctrl-Z (SIGTSTP) was pressed. If luaspy were stopped while it holds a thread of the
 // target, that thread would stay stopped. So suspend() must be called while it holds none; it
 // returns when luaspy is continued.

@@ -12,7 +12,9 @@
 
 #include "attach/halt.h"
 #include "attach/refusal.h"
+#include "attach/urgency.h"
 #include "base/say.h"
+#include "base/why_empty.h"
 #include "output/output_file.h"
 #include "record/about.h"
 #include "sampling/kernel_access.h"
@@ -56,6 +58,7 @@ void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCou
     throw;
   }
   feed.end(counts);
+  if (!counts.target_ended) make_like_this(shower.native_handle());  // it ends now, as soon as this thread does
   // The target has ended, but the user is still looking at the screen.
   while (!feed.has_enough() && system::end_requested() == 0) {
     if (system::suspend_requested()) {
@@ -69,12 +72,23 @@ void run_both(Family& family, const LoopOptions& options, TopFeed& feed, LoopCou
   if (failure) std::rethrow_exception(failure);
 }
 
-// If nothing ran in the window, checks in /proc whether anything could run.
+// If nothing ran in the window, checks in /proc whether anything could run. If nothing was seen to run at all,
+// says why.
 void tell_still(const TopCounts& counts, TopTarget& target) {
   const bool nothing_ran = std::ranges::all_of(counts.activity,
                                                [](const TopCounts::Span& span) { return span.recent == 0; });
   if (nothing_ran && counts.elapsed.recent > 0 && !target.ended && target.processes == 1)
     target.still = why_still(target.pid);
+  constexpr std::int64_t soon_ns = 500'000'000;  // too short a time to tell
+  if (!target.still.empty() || counts.samples != 0 || target.ended || counts.elapsed.all < soon_ns) return;
+  EmptyFacts facts;
+  facts.seconds = static_cast<double>(counts.elapsed.all) / 1e9;
+  facts.asleep = counts.asleep;
+  facts.waiting = counts.looks_waiting;
+  facts.losses = counts.losses;
+  facts.cpu_ns = target.cpu.lua_ns + target.cpu.unknown_ns;
+  if (facts.asleep == 0 || facts.waiting != 0 || facts.losses != LossCounts{})
+    target.still = "no samples: " + why_empty(facts);
 }
 
 // Serves the user until `q`.
@@ -308,6 +322,8 @@ Result<int> top(const TopOptions& options) {
   for (const std::string& line : written) say("{}", line);
   system::before_end_at_once(nullptr);
   if (counts.unheard != 0) say("{}", unheard_text);
+  if (const std::string precedence = precedence_text(counts.precedence); !precedence.empty())
+    say("luaspy: real-time: {}\n", precedence);
   const int status = wait_for_command(family, output ? &*output : nullptr);
   TopCounts last;
   feed.copy(last, target);

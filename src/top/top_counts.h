@@ -59,6 +59,7 @@ struct TopCounts {
   LossCounts losses{};
   Quality quality{};  // since the beginning, of `samples` samples
   std::int64_t samples = 0;
+  std::int64_t asleep = 0, looks_waiting = 0;  // looks since the beginning that found a thread asleep, or without a CPU
   std::size_t threads_now = 0;  // seen in the last tick
   Span ran;                     // a number of threads, of all, whatever has a row: those that ran
   bool luajit = false;          // the VM has machine code and a compiler, and reports its state

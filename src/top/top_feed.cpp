@@ -54,7 +54,7 @@ void TopFeed::add(Session& of, const Thread& thread, const Tick& tick, Sample& s
 void TopFeed::add_idle(Session& of, const Thread& thread, const Tick&, std::int64_t count) {
   const std::lock_guard lock(mutex_);
   if (history_) history_->add_idle(count);
-  for (auto& [mode, table] : tables_) table.add_idle(name_of(of, thread));
+  for (auto& [mode, table] : tables_) table.add_idle(name_of(of, thread), count);
 }
 
 void TopFeed::add_waiting(Session& of, const Thread& thread, const Tick&, std::int64_t count) {

@@ -67,7 +67,7 @@ class TopFeed : public SampleSink {
   void ask_luas();
 
   Family& family_;
-  std::mutex mutex_;  // protects tables_, heaps_, sampled_ns_, about_, history_ and target_
+  std::mutex mutex_;  // protects tables_, heaps_, sampled_ns_, cpu_, about_, history_ and target_
   std::map<Mode, TopTable> tables_;
   TopHeaps heaps_;
   std::int64_t sampled_ns_ = 0;  // how far sampling has come

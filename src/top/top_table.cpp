@@ -189,11 +189,21 @@ void TopTable::see(PerThread& thread) {
   ++seen_;
 }
 
-void TopTable::add_idle(const Thread& thread) { see(known(thread)); }
+void TopTable::add_idle(const Thread& thread, std::int64_t count) {
+  see(known(thread));
+  counts_.asleep += count;
+}
 
 void TopTable::add_waiting(const Thread& thread, std::int64_t count) {
   see(known(thread));
   waiting_ += count;
+  counts_.looks_waiting += count;
+}
+
+// A look that was due at a thread that executed, and gave nothing, is not idle time.
+void TopTable::add_loss(Loss loss, std::int64_t count) {
+  counts_.losses[static_cast<std::size_t>(loss)] += count;
+  ran_ |= count != 0 && loss != Loss::skipped && loss != Loss::left_out && loss != Loss::ended && loss != Loss::moved;
 }
 
 void TopTable::add(const Thread& thread, std::int64_t passed_ns, const Sample& sample) {
@@ -336,7 +346,7 @@ void TopTable::reset() {
   counts_.activity = {};
   counts_.losses = {};
   counts_.quality = {};
-  counts_.samples = 0;
+  counts_.samples = counts_.asleep = counts_.looks_waiting = 0;
 }
 
 }  // namespace luaspy

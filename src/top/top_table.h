@@ -29,10 +29,10 @@ class TopTable {
   };
   // One tick of one thread. `passed_ns`: since the tick before.
   void add(const Thread& thread, std::int64_t passed_ns, const Sample& sample);
-  void add_idle(const Thread& thread);
+  void add_idle(const Thread& thread, std::int64_t count = 1);
   // At `count` ticks, the thread could have run but had no CPU.
   void add_waiting(const Thread& thread, std::int64_t count);
-  void add_loss(Loss loss, std::int64_t count = 1) { counts_.losses[static_cast<std::size_t>(loss)] += count; }
+  void add_loss(Loss loss, std::int64_t count = 1);
   // All threads have been looked at, `ticks` times since the last call. Removes what is older than
   // the window from the recent times.
   void end_tick(std::int64_t passed_ns, std::int64_t ticks = 1);

@@ -13,6 +13,7 @@ void sets_timers(Campaign& campaign);
 void stops_and_continues(Campaign& campaign);
 void is_waited_for(Campaign& campaign);
 void is_throttled(Campaign& campaign);
+void is_real_time(Campaign& campaign);
 void is_frozen_and_thawed(Campaign& campaign);
 void is_stopped_by_storms(Campaign& campaign);
 void is_launched_under_quota_of_a_second(Campaign& campaign);

@@ -43,6 +43,7 @@ constexpr std::array table = {
     Fault{"target is stopped and continued in storms", is_stopped_by_storms},
     Fault{"target's parent waits for everything", is_waited_for},
     Fault{"target has a CPU quota", is_throttled, 1, true},
+    Fault{"target has changing real-time policies", is_real_time, 1, true},
     Fault{"target is frozen and thawed", is_frozen_and_thawed, 1, true},
     Fault{"target is launched, 100 ms of CPU a second", is_launched_under_quota_of_a_second, 2, true},
     Fault{"target is launched, 10 ms of CPU in 100 ms", is_launched_under_quota, 2, true},

@@ -1,10 +1,13 @@
 // Faults: targets that have a small share of a CPU, or none for a while: quotas, freezers, storms
-// of SIGSTOP and SIGCONT.
+// of SIGSTOP and SIGCONT. And targets that leave nobody else any: real-time policies.
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <sstream>
 
@@ -181,6 +184,40 @@ void is_stopped_by_storms(Campaign& campaign) {
   };
   record_while(
       campaign, "storms", [](Victim&) {}, stop);
+}
+
+// It stays on one CPU, and the campaign has others.
+void is_real_time(Campaign& campaign) {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  sched_getaffinity(0, sizeof usable, &usable);
+  if (::geteuid() != 0 || CPU_COUNT(&usable) < 2) {
+    while (campaign.next()) {
+    }
+    campaign.remark("NOT TRIED: it needs root and two CPUs");
+    return;
+  }
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(last, &usable)) --last;
+  const auto for_each_thread = [](const Victim& victim, const std::function<void(pid_t)>& act) {
+    std::error_code gone;
+    for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", victim.pid()), gone))
+      act(static_cast<pid_t>(std::strtol(entry.path().filename().c_str(), nullptr, 10)));
+  };
+  const auto hold = [&](Victim& victim) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(last, &one);
+    for_each_thread(victim, [&](pid_t tid) { sched_setaffinity(tid, sizeof one, &one); });
+  };
+  const auto change = [&](Victim& victim) {
+    const bool ordinary = campaign.chance(0.3), in_turns = campaign.chance(0.3);
+    const sched_param priority{ordinary ? 0 : static_cast<int>(campaign.random(1, 99.9))};
+    const int policy = ordinary ? SCHED_OTHER : in_turns ? SCHED_RR : SCHED_FIFO;
+    for_each_thread(victim, [&](pid_t tid) { sched_setscheduler(tid, policy, &priority); });
+    sleep_ms(campaign.random(1, 60));
+  };
+  record_while(campaign, "policies", hold, change);
 }
 
 void is_launched_under_quota_of_a_second(Campaign& campaign) { launched_under_quota(campaign, "20", 100000, 1000000); }

@@ -24,6 +24,12 @@ TEST_CASE("a thread cannot stay on no CPU", "[own_cpu]") {
   CHECK(usable_cpus() == before);
 }
 
+TEST_CASE("a thread that starves on a CPU may use the others, or none is left out", "[own_cpu]") {
+  CHECK(others_than(1, {0, 1, 3}) == std::vector{0, 3});
+  CHECK(others_than(2, {0, 1}) == std::vector{0, 1});
+  CHECK(others_than(1, {1}) == std::vector{1});
+}
+
 TEST_CASE("a thread that is to come at once is a real-time thread, or says that it is not", "[own_cpu]") {
   std::thread([] {
     const bool at_once = come_at_once();
