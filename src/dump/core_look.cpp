@@ -95,8 +95,8 @@ class CoreLook {
 
   Error no_lua(const std::string& path) const {
     if (!reader_.images().empty() && reader_.rows_to_try().empty())
-      return {Cause::unsupported, fmt::format("{} has {}, which this version of luaspy does not read.", path,
-                                              reader_.images().front().name())};
+      return {Cause::unsupported,
+              fmt::format("{} has {}, which luaspy does not support.", path, reader_.images().front().name())};
     if (!reader_.images().empty())
       return {Cause::not_initialised, fmt::format("{} is mapped in {}, but there is no lua_State in its memory: Lua "
                                                   "was not initialised yet, or that memory is not in the file.",

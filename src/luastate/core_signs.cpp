@@ -60,6 +60,11 @@ struct Signs {
   std::string comparison = shown(hidden("attempt to compare two %s values"));  // ldebug.c, luaG_ordererror
   // lj_errmsg.h: the messages are one array. Programs that embed LuaJIT also contain its version.
   std::string luajit_messages = shown(hidden("error in error handling\0C++ exception\0"));
+  // Luau: lapi.cpp, luau_ident, which linkers may leave out; ltm.cpp, luaT_eventname, which no other
+  // Lua has.
+  std::string luau_ident = shown(hidden("$Luau: Copyright"));
+  std::string luau_event = shown(hidden("\0__namecall\0"));
+  std::string luau_version = shown(hidden("\0Luau\0"));  // lbaselib.cpp, luaopen_base: _VERSION
 };
 
 const Signs& signs() {
@@ -93,6 +98,9 @@ void CoreSigns::add_ident(LuaIdent ident) {
 void CoreSigns::look_at(std::string_view piece, std::size_t size) {
   has_luajit_messages_ = has_luajit_messages_ || has(piece, signs().luajit_messages);
   has_events_ = has_events_ || has(piece, signs().event);
+  has_luau_ident_ = has_luau_ident_ || has(piece, signs().luau_ident);
+  has_luau_event_ = has_luau_event_ || has(piece, signs().luau_event);
+  has_luau_version_ = has_luau_version_ || has(piece, signs().luau_version);
   if (!has(piece, "Lua") && !has_events_) return;
   has_parser_ = has_parser_ || has(piece, signs().parser);
   has_comparison_ = has_comparison_ || has(piece, signs().comparison);
@@ -108,7 +116,9 @@ void CoreSigns::look_at(std::string_view piece, std::size_t size) {
   }
   if (const std::size_t at = find(piece, "LuaJIT 2."); at != piece.npos && !luajit_) {
     // luajit.h, LUAJIT_VERSION: "LuaJIT 2.1.0-beta3", "LuaJIT 2.1.1761786044".
-    const std::string_view number = word_at(piece, at + 7, "0123456789.-beta");
+    std::string_view number = word_at(piece, at + 7, "0123456789.-beta");
+    // "LuaJIT 2.0.ROLLING", if it was built from sources whose date is not known.
+    number = number.substr(0, number.find_last_not_of(".-") + 1);
     constexpr std::size_t shortest = 3;  // "2.1"
     if (number.size() >= shortest)
       luajit_ = LuaIdent{"LuaJIT " + std::string(number), "LuaJIT " + std::string(number), 2};
@@ -131,6 +141,12 @@ void CoreSigns::look_for_tables(std::string_view piece, std::size_t size) {
 
 std::vector<LuaIdent> CoreSigns::cores() const {
   std::vector<LuaIdent> cores = idents_;
+  if (is_luau()) {
+    // Luau's lapi.cpp has the ident of the Lua that it was made from, too.
+    const auto origin = std::ranges::find(cores, "5.1.4", &LuaIdent::version);
+    if (has_luau_ident_ && origin != cores.end() && --origin->cores == 0) cores.erase(origin);
+    cores.push_back({"Luau", has_luau_ident_ ? "$Luau" : "names of metamethods", 3, 1});
+  }
   for (std::size_t i = 0; i < series_count; ++i) {
     const std::string series = "5." + std::to_string(i + 1);
     int named = 0;

@@ -12,10 +12,11 @@ namespace luaspy {
 
 // A Lua core in a file.
 struct LuaIdent {
-  // The version is "5.4.4", the series "5.4", "5.?", or "LuaJIT 2.1.0-beta3". The text is where it
+  // The version is "5.4.4", the series "5.4", "5.?", "LuaJIT 2.1.0-beta3", or "Luau". The text is where it
   // was found.
   std::string version, text;
-  // Certainty. 3: lua_ident, PUC's table of opcodes, or LuaJIT's version beside its messages; 2:
+  // Certainty. 3: lua_ident, PUC's table of opcodes, LuaJIT's version beside its messages, or what only
+  // Luau has; 2:
   // PUC's messages, or LuaJIT's version alone; 1: only the series.
   int strength = 0;
   int cores = 1;  // how many of this version are linked into the file
@@ -36,12 +37,14 @@ class CoreSigns {
 
  private:
   void add_ident(LuaIdent ident);
+  bool is_luau() const { return has_luau_ident_ || (has_luau_event_ && has_luau_version_); }
 
   static constexpr std::size_t series_count = 5;  // 5.1 to 5.5
   std::vector<LuaIdent> idents_;
   std::optional<LuaIdent> luajit_, series_;
   std::array<int, series_count> tables_{};
   bool has_luajit_messages_ = false, has_events_ = false, has_parser_ = false, has_comparison_ = false;
+  bool has_luau_ident_ = false, has_luau_event_ = false, has_luau_version_ = false;
 };
 
 }  // namespace luaspy

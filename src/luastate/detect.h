@@ -20,15 +20,15 @@ namespace luaspy {
 struct LuaImage {
   std::string path;            // printable
   Address start = 0, end = 0;  // of the image, in the target
-  // "5.4.4"; "5.4" if only the series is known; "5.?" if not even that; or "LuaJIT 2.1.0-beta3".
+  // "5.4.4"; "5.4" if only the series is known; "5.?" if not even that; "LuaJIT 2.1.0-beta3"; or "Luau".
   std::string version;
   std::string ident;  // the string that showed it
-  std::string name() const { return version.starts_with("LuaJIT") ? version : "Lua " + version; }
+  std::string name() const { return version.starts_with("5.") ? "Lua " + version : version; }
   // True: lua_ident itself was found, or something that only a core has. False: only a mention of the
   // series.
   bool certain = false;
   // The row named by the version first, then the others of its series. LuaJIT: one for each size of
-  // its references.
+  // its references. Empty: luaspy does not read it.
   std::vector<const Lua*> rows;
   int cores = 1;  // how many of this version are linked into it
 };
@@ -39,8 +39,8 @@ using KnownImages = std::map<FileVersion, std::vector<LuaIdent>>;
 // Searches the read-only data of images for lua_ident ("$LuaVersion: Lua 5.4.4 Copyright …",
 // lapi.c; "$Lua: Lua 5.1.5 …" in 5.1), and for the table of opcodes, which identifies a core
 // whatever it calls itself. Without these, for _VERSION's value ("Lua 5.4", lua.h). LuaJIT is
-// recognised by "LuaJIT 2." (luajit.h). Images already searched (same start and path) are not
-// searched again.
+// recognised by "LuaJIT 2." (luajit.h), Luau by its own ident and its names of metamethods. Images already searched
+// (same start and path) are not searched again.
 class Detector {
  public:
   // Of the file behind a mapping; nullopt if it is not known.

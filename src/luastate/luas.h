@@ -12,7 +12,7 @@
 namespace luaspy {
 
 // The rows for a version string of an image ("5.4.4", "5.4", "5.?", "LuaJIT 2.1.0-beta3"), best
-// first. They live as long as luaspy.
+// first; none for Luau. They live as long as luaspy.
 std::vector<const Lua*> rows_for(const std::string& version);
 
 // All rows, the newest series first: for a process whose files cannot be read.

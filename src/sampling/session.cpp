@@ -112,8 +112,8 @@ Result<void> Session::check_lua() {
   Process& process = target_.process();
   if (!sampler_.reader().images().empty()) {
     const LuaImage& image = sampler_.reader().images().front();
-    return Error{Cause::unsupported, fmt::format("Process {} runs {} ({}), which this version of luaspy does not read.",
-                                                 process.pid(), image.version, image.path)};
+    return Error{Cause::unsupported, fmt::format("Process {} runs {} ({}), which luaspy does not support.",
+                                                 process.pid(), image.name(), image.path)};
   }
   std::string text = fmt::format("No Lua in process {} ({}). Looked for a Lua core in:", process.pid(),
                                  process.command());

@@ -298,6 +298,23 @@ TEST_CASE("a library with Lua that is loaded and unloaded all the time", "[comma
   CHECK(running.alive());
 }
 
+TEST_CASE("a process with Luau", "[commands]") {
+  for (const Words& options : {Words{}, Words{"-DWITHOUT_IDENTS"}}) {
+    const Folder folder;
+    Running program({compile(folder, "luau", {}, options)});
+    program.read_until("READY");
+    const std::string pid = pid_of(program);
+    check_both(pid, 7, fmt::format("Process {} runs Luau \\(.*/luau\\), which luaspy does not support", pid));
+    const Finished heap = luaspy({"heap", "--pid", pid}), listed = luaspy({"ps"}),
+                   report = luaspy({"doctor", "--pid", pid});
+    CHECK(heap.status == 7);
+    CHECK(heap.err.find("runs Luau") != std::string::npos);
+    CHECK(std::regex_search(listed.out, std::regex(fmt::format("\\n *{} .* Luau .*luau", pid))));
+    CHECK(report.out.find("Luau in ") != std::string::npos);
+    CHECK(report.out.find("Lua 5.1.4 in ") == std::string::npos);
+  }
+}
+
 TEST_CASE("a wrapper of a process with Lua", "[commands]") {
   Running shell(Words{"/bin/sh", "-c", "\"$@\" & wait", "sh"} + lua({workload("spin.lua"), "plain"}));
   shell.read_until("READY");
