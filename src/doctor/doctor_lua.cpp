@@ -47,9 +47,10 @@ std::string found_text(const LuajitLayout& found) {
     return offset == no_field ? fmt::format(" {} not found", what) : fmt::format(" {} {}", what, offset);
   };
   return "  fields of global_State:" + field("vmstate", found.G_vmstate) + field("mainthref", found.G_mainthref) +
-         field("registry", found.G_registry) + field("cur_L", found.G_cur_L) + field("jit_base", found.G_jit_base) +
-         field("gc", found.G_gc) + field("hookmask", found.G_hookmask) + field("trace", found.G_trace) +
-         field("GCstr.len", found.str_len) + field("main thread below", found.main_L_below) + "\n";
+         field("registry", found.G_registry) + field(found.is_20 ? "jit_L" : "cur_L", found.G_cur_L) +
+         field("jit_base", found.G_jit_base) + field("gc", found.G_gc) + field("hookmask", found.G_hookmask) +
+         field("trace", found.G_trace) + field("GCstr.len", found.str_len) +
+         field("main thread below", found.main_L_below) + "\n";
 }
 
 }  // namespace

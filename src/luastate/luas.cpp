@@ -49,6 +49,7 @@ std::array<std::unique_ptr<StateReader>, lua_kinds> make_state_readers(const Mem
 const Encoding& encoding_of(Bytecode bytecode) {
   if (bytecode == Bytecode::luajit) return opcode_tables::luajit_gc64_encoding;
   if (bytecode == Bytecode::luajit_gc32) return opcode_tables::luajit_gc32_encoding;
+  if (bytecode == Bytecode::luajit20) return opcode_tables::luajit20_encoding;
   return opcode_tables::puc_encodings[static_cast<std::size_t>(bytecode)];
 }
 

@@ -11,11 +11,10 @@ namespace luaspy {
 
 // How bytecode is encoded: opcode numbers and argument widths (lopcodes.h) differ only between
 // minor versions. All releases of LuaJIT 2.1 share one encoding; only the register that holds the
-// object of a method call depends on the pointer size (LJ_FR2).
-enum class Bytecode : std::uint8_t { lua51, lua52, lua53, lua54, lua55, luajit, luajit_gc32 };
-constexpr bool is_luajit(Bytecode bytecode) {
-  return bytecode == Bytecode::luajit || bytecode == Bytecode::luajit_gc32;
-}
+// object of a method call depends on the pointer size (LJ_FR2). LuaJIT 2.0 numbers its opcodes
+// differently.
+enum class Bytecode : std::uint8_t { lua51, lua52, lua53, lua54, lua55, luajit, luajit_gc32, luajit20 };
+constexpr bool is_luajit(Bytecode bytecode) { return bytecode >= Bytecode::luajit; }
 
 // Which registers an instruction may change, according to ldebug.c (findsetreg; 5.1: symbexec). The
 // machine may change more: OP_VARARG fills many registers, OP_SELF of 5.2 and later sets A+1 too.

@@ -14,7 +14,8 @@ void mix(std::uint64_t& hash, std::string_view text) {
 
 // LuaJIT changes some of its bytecode (lj_trace.c, lj_dispatch.c, and vm_x64.dasc for ITERN and
 // ISNEXT): calls of iterators, returns, jumps, loops and headers. These are the opcodes after those
-// that work on tables. The first of them, CALLM, is 66, and 73 in later releases (lj_bc.h).
+// that work on tables. The first of them, CALLM, is 62 in 2.0, 66 in 2.1, and 73
+// in later releases (lj_bc.h).
 std::uint32_t Prototype::identity() const {
   constexpr std::uint32_t never_changed = 60;
   std::uint64_t hash = fields_hash ^ 0xcbf29ce484222325;

@@ -173,8 +173,8 @@ TEST_CASE("a core file of PUC Lua is as the process was", "[core][all]") {
 }
 
 TEST_CASE("a core file of LuaJIT is as the process was", "[core]") {
-  const std::string name = GENERATE_COPY(
-      from_range(prepared({"debian-luajit-bookworm", "luajit-2.1.newest-gc64", "luajit-2.1.newest-gc32"})));
+  const std::string name = GENERATE_COPY(from_range(prepared(
+      {"debian-luajit-bookworm", "luajit-2.0.20260330-gc32", "luajit-2.1.newest-gc64", "luajit-2.1.newest-gc32"})));
   INFO(name);
   check_waiting(command_of(target(name), Jit::on));
 }

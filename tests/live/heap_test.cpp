@@ -65,7 +65,8 @@ std::string text_of(const Words& options) {
 
 Words luas() {
   return prepared({"debian-lua5.1-bookworm", "debian-lua5.2-bookworm", "debian-lua5.3-bookworm",
-                   "debian-lua5.4-bookworm", "debian-lua5.5-sid", "debian-luajit-bookworm", "debian-luajit-trixie"});
+                   "debian-lua5.4-bookworm", "debian-lua5.5-sid", "debian-luajit-bookworm", "debian-luajit-trixie",
+                   "luajit-2.0.20260330-gc32"});
 }
 
 }  // namespace

@@ -178,10 +178,11 @@ TEST_CASE("the C heap is what malloc says of itself", "[resident]") {
 }
 
 TEST_CASE("LuaJIT's allocator is walked", "[resident]") {
-  const std::string name = GENERATE_COPY(from_range(
-      prepared({"debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-sid", "debian-luajit-experimental",
-                "debian-texluajit-jit-bookworm", "luajit-2.1.20170501-gc64", "luajit-2.1.20170501-gc32",
-                "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64", "luajit-2.1.newest-static-pie"})));
+  const std::string name = GENERATE_COPY(
+      from_range(prepared({"debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-sid",
+                           "debian-luajit-experimental", "debian-texluajit-jit-bookworm", "luajit-2.0.20260330-gc32",
+                           "luajit-2.1.20170501-gc64", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc32",
+                           "luajit-2.1.tarantool2.6-gc64", "luajit-2.1.newest-static-pie"})));
   Running running(target(name).command + Words{workload("memory.lua")});
   const std::vector<std::string> said = running.read_until("READY");
   REQUIRE(said.size() == 3);

@@ -139,8 +139,8 @@ TEST_CASE("shares of samples are shares of time, in LuaJIT", "[luajit_share]") {
 }
 
 TEST_CASE("a C function called through LuaJIT's FFI has its share, and the same in Lua has its own", "[luajit_share]") {
-  const std::string name = GENERATE_COPY(
-      from_range(prepared({"debian-luajit-bookworm", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc32"})));
+  const std::string name = GENERATE_COPY(from_range(prepared(
+      {"debian-luajit-bookworm", "luajit-2.0.20260330-gc32", "luajit-2.1.20170501-gc32", "luajit-2.1.newest-gc32"})));
   const Jit jit = GENERATE(Jit::off, Jit::on);
   const Folder folder;
   check({command_of(target(name), jit), 60, "ffi", "1000", compile_shared(folder, "payload")});

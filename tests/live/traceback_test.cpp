@@ -136,10 +136,10 @@ TEST_CASE("a waiting LuaJIT's own traceback is what dump says", "[luajit_traceba
 }
 
 TEST_CASE("a working LuaJIT's own traceback is what dump says", "[luajit_traceback_working]") {
-  const std::string name = GENERATE_COPY(
-      from_range(prepared({"debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-experimental",
-                           "debian-luajit2-bookworm", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32",
-                           "luajit-2.1.newest-gc32", "luajit-2.1.tarantool2.6-gc64", "luajit-2.1.tarantool2.6-gc32"})));
+  const std::string name = GENERATE_COPY(from_range(prepared(
+      {"debian-luajit-bookworm", "debian-luajit-trixie", "debian-luajit-experimental", "debian-luajit2-bookworm",
+       "luajit-2.0.20260330-gc32", "luajit-2.1.20170501-gc64", "luajit-2.1.20220320-gc32", "luajit-2.1.newest-gc32",
+       "luajit-2.1.tarantool2.6-gc64", "luajit-2.1.tarantool2.6-gc32"})));
   const Jit jit = GENERATE(Jit::off, Jit::on);
   check_all(target(name), command_of(target(name), jit), "spin.lua");
 }

@@ -4,7 +4,6 @@
 
 #include "lj_obj.h"
 
-#include "lj_buf.h"
 #include "lj_cdata.h"
 #include "lj_ctype.h"
 #include "lj_dispatch.h"
@@ -16,6 +15,19 @@
 #include "lj_str.h"
 #include "lj_tab.h"
 #include "lj_udata.h"
+#include "luajit.h"
+
+#if LUAJIT_VERSION_NUM < 20100
+#define LJ_GC64 0
+#define LJ_FR2 0
+#define sbufsz(buffer) ((buffer)->sz)
+#define has_payload(ir) 0 /* 64-bit constants are in arrays */
+#define is_running(L, th) ((void)(L), (th)->cframe != NULL)
+#else
+#include "lj_buf.h"
+#define has_payload(ir) (irt_is64((ir)->t) && (ir)->o != IR_KNULL)
+#define is_running(L, th) (gcref(G(L)->cur_L) == obj2gco(th))
+#endif
 
 #ifdef sizestring /* before 2020-06 */
 #define string_bytes(s) sizestring(s)
@@ -182,7 +194,7 @@ static void refer_trace_parts(const struct reference_visit* v, GCtrace* T) {
   for (ref = T->nk; ref < REF_TRUE; ++ref) {
     IRIns* ir = &T->ir[ref];
     if (ir->o == IR_KGC) refer(v, ir_kgc(ir));
-    if (irt_is64(ir->t) && ir->o != IR_KNULL) ++ref;
+    if (has_payload(ir)) ++ref;
   }
   refer_trace(v, T->link);
   refer_trace(v, T->nextroot);
@@ -203,8 +215,7 @@ static void refer_thread(const struct reference_visit* v, lua_State* th) {
   for (frame = th->base - 1; frame > tvref(th->stack) + LJ_FR2; frame = frame_prev(frame)) {
     GCfunc* fn = frame_func(frame);
     if (!LJ_FR2 && obj2gco(fn) != obj2gco(th)) refer(v, fn);
-    if (gcref(G(v->L)->cur_L) == obj2gco(th) && fn->c.gct == ~LJ_TFUNC && isluafunc(fn) &&
-        frame + funcproto(fn)->framesize + 1 > top)
+    if (is_running(v->L, th) && fn->c.gct == ~LJ_TFUNC && isluafunc(fn) && frame + funcproto(fn)->framesize + 1 > top)
       top = frame + funcproto(fn)->framesize + 1;
   }
   for (slot = tvref(th->stack) + 1 + LJ_FR2; slot < top; ++slot) refer_value(v, slot);
@@ -261,6 +272,9 @@ void inside_roots(lua_State* L, inside_visit visit, void* data) {
   MSize i;
   refer(&v, mainthread(g));
   refer(&v, L);
+  for (o = gcref(g->gc.root); LUAJIT_VERSION_NUM < 20100 && o != NULL; o = gcnext(o)) {
+    if (o->gch.gct == ~LJ_TTHREAD && is_running(L, &o->th)) refer(&v, o);
+  }
   refer_value(&v, &g->registrytv);
 #ifdef vmthread
   refer(&v, vmthread(g));
@@ -290,6 +304,13 @@ uint64_t inside_other_bytes(lua_State* L) {
   bytes += J->sizesnapmap * sizeof(SnapEntry) + J->sizesnap * sizeof(SnapShot) +
            (J->irtoplim - J->irbotlim) * sizeof(IRIns) + J->sizetrace * sizeof(GCRef);
   if (cts != NULL) bytes += sizeof(CTState) + cts->sizetab * sizeof(CType) + cts->cb.sizeid * sizeof(CTypeID1);
+#if LUAJIT_VERSION_NUM < 20100
+  {
+    const MRef* array; /* lj_ir.c, K64Array */
+    for (array = mref(J->k64, MRef); array != NULL; array = mref(*array, MRef))
+      bytes += sizeof(MRef) + sizeof(MSize) + LJ_MIN_K64SZ * sizeof(TValue);
+  }
+#endif
 #ifdef LJ_LIGHTUD_BITS_SEG
   if (mref(g->gc.lightudseg, uint32_t) != NULL)
     bytes += (g->gc.lightudnum ? 2u << lj_fls(g->gc.lightudnum) : 2u) * sizeof(uint32_t);

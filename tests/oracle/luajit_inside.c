@@ -10,6 +10,13 @@
 #include "lj_dispatch.h"
 #include "lj_frame.h"
 #include "lj_jit.h"
+#include "luajit.h"
+
+#if LUAJIT_VERSION_NUM < 20100 /* has no 64-bit references, and jit_L in place of cur_L */
+#define LJ_GC64 0
+#define LJ_FR2 0
+#define cur_L jit_L
+#endif
 
 static const char* const opcode_names[] = {
 #define NAME(name, ma, mb, mc, mt) #name,
@@ -21,6 +28,7 @@ static GCproto* proto_at(uint64_t proto) { return (GCproto*)(uintptr_t)proto; }
 
 void inside_describe(struct inside_layout* into) {
   into->gc64 = LJ_GC64;
+  into->is_20 = LUAJIT_VERSION_NUM < 20100;
   into->string_length = (int)offsetof(GCstr, len);
   into->string_data = (int)sizeof(GCstr);
   into->registry = (int)offsetof(global_State, registrytv);

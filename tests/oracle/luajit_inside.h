@@ -12,6 +12,7 @@ extern "C" {
 
 struct inside_layout {
   int gc64;
+  int is_20;                      /* LuaJIT 2.0 */
   int string_length, string_data; /* GCstr */
   int registry, current_thread;   /* global_State */
   int prototype_size;

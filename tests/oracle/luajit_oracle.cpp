@@ -12,9 +12,11 @@ extern "C" {
 #include "lualib.h"
 }
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -290,11 +292,9 @@ void compare_instructions(lua_State* L, Address proto) {
   expect_at("parameters", inside_parameters(proto), copy->parameters, copy->line_defined, 0);
   const int size = static_cast<int>(copy->code.size());
   const int step = size > 8192 ? size / 512 : 1;
-  constexpr std::uint32_t call = [] {  // a call of register 0
-    std::uint32_t number = 0;
-    while (opcode_tables::luajit[number].name != "CALL") ++number;
-    return number;
-  }();
+  const auto opcodes = encoding_of(bytecode_of(layout)).opcodes;
+  // A call of register 0.
+  const auto call = static_cast<std::uint32_t>(std::ranges::find(opcodes, "CALL", &Opcode::name) - opcodes.begin());
   for (int pc = 0; pc < size; pc += pc < size - 200 ? step : 1) {
     ++count.instructions;
     const int line = inside_line(proto, pc);
@@ -400,10 +400,11 @@ void compare_opcodes() {
   int headers = 0;
   while (std::string_view(inside_opcode_name(headers)) != "FUNCF") ++headers;
   constexpr int bit_operators = 7;
-  const int size = static_cast<int>(opcode_tables::luajit.size());
-  if (headers != size) expect_at("opcodes", headers, size - bit_operators, 0, 0);
+  const std::span<const Opcode> opcodes = encoding_of(bytecode_of(layout)).opcodes;
+  const int size = static_cast<int>(opcodes.size());
+  if (headers != size) expect_at("opcodes", headers, layout.is_20 ? size : size - bit_operators, 0, 0);
   for (int op = 0; op < headers; ++op) {
-    const Opcode& opcode = opcode_tables::luajit[static_cast<std::size_t>(op)];
+    const Opcode& opcode = opcodes[static_cast<std::size_t>(op)];
     expect_at("opcode", inside_opcode_name(op), opcode.name, 0, op);
     const char* const event = inside_event(L, op);
     const bool is_call = event != nullptr && std::string_view(event) == "call";
@@ -589,6 +590,7 @@ int main(int argc, char**) {
   layout.str_data = static_cast<Offset>(inside.string_data);
   layout.G_registry = static_cast<Offset>(inside.registry);
   layout.G_cur_L = static_cast<Offset>(inside.current_thread);
+  layout.is_20 = inside.is_20 != 0;
   compare_layout();
   const bool good_heaps = compare_heaps();
   if (argc > 1) {
@@ -596,7 +598,7 @@ int main(int argc, char**) {
     return good_heaps && count.differ == 0 ? 0 : 1;
   }
   compare_opcodes();
-  const Encoding& encoding = encoding_of(inside.gc64 != 0 ? Bytecode::luajit : Bytecode::luajit_gc32);
+  const Encoding& encoding = encoding_of(bytecode_of(layout));
   expect_at("object of a method", 1 + inside.registers_are_two_up, encoding.object_above, 0, 0);
   bool good = run_scripts(Mode::interpreted, 60) && good_heaps;
   good = run_scripts(Mode::compiled, 60) && good;

@@ -86,16 +86,23 @@ unpack_place() {
 
 # unpack_luajit LABEL PLACE: LuaJIT's sources, wherever they are in the tarball, as
 # src/luajit-VERSION. A version has the date of its last commit if the sources have it, else that of
-# the label; experimental's is called newest, whatever its date: tests use that name.
+# the label; experimental's is called newest, whatever its date: tests use that name. Where .relver
+# was not filled in, a luajit.h that was made before has the date.
 unpack_luajit() {
-  local label=$1 origin package folder tarball dir version=${1#luajit-} tmp=$out/src/tmp-$1
+  local label=$1 origin package folder tarball dir date version=${1#luajit-} tmp=$out/src/tmp-$1
   IFS=/ read -r origin package folder <<<"$2"
   rm -rf "$tmp" && mkdir "$tmp"
   tarball=$(tarball "$origin" "$package")
   tar -xf "$tarball" -C "$tmp" ${folder:+--wildcards "*/$folder/*"}
   dir=$(find "$tmp" -path '*/src/ljamalg.c')
   dir=${dir%/src/ljamalg.c}
-  [[ ! -e $dir/.relver ]] || version=2.1.$(date -u -d "@$(<"$dir/.relver")" +%Y%m%d)
+  if [[ -e $dir/.relver ]]; then
+    date=$(<"$dir/.relver")
+    [[ $date == [0-9]* ]] || date=$(sed -n 's/.*"LuaJIT 2\.[01]\.\([0-9]*\)".*/\1/p' "$dir/src/luajit.h")
+    echo "$date" >"$dir/.relver"
+    if [[ $version == 2.0.* ]]; then version=2.0; else version=2.1; fi
+    version=$version.$(date -u -d "@$date" +%Y%m%d)
+  fi
   [[ $label != *experimental ]] || version=2.1.newest
   [[ $label != *[0-9] || $label == "luajit-$version" ]] || { echo "this is LuaJIT $version, not $label" >&2; return 1; }
   mv -T "$dir" "$out/src/luajit-$version" || [[ -e $out/src/luajit-$version ]] # sid and experimental may have the same
@@ -103,10 +110,15 @@ unpack_luajit() {
   echo "$version" >"$out/src/$label.version"
 }
 
-# tarball ORIGIN PACKAGE: npm's package, or the upstream tarball of a suite's source package, without Debian's patches.
+# tarball ORIGIN PACKAGE: npm's package, pip's source package NAME==VERSION, or the upstream tarball
+# of a suite's source package, without Debian's patches.
 tarball() {
   if [[ $1 == npm ]]; then
     cd "$out/download" && realpath "$(npm pack --silent "$2")"
+  elif [[ $1 == pip ]]; then
+    local file=$out/download/${2/==/-}.tar.gz
+    [[ -e $file ]] || python3 -m pip --disable-pip-version-check download --quiet --no-deps --no-binary :all: -d "$out/download" "$2" >&2
+    echo "$file"
   else
     apt_suite "$1" && apt "$1" apt-get source --print-uris "$2" | grep -E "^'[^ ]*' [^ ]*\.orig\.tar\.(gz|xz|bz2) " | download "$1"
   fi
@@ -211,7 +223,7 @@ luajit_target() {
   local said
   # shellcheck disable=SC2086
   said=$($3 "$here/workloads/luajit/smoke.lua" </dev/null)
-  [[ $said =~ ^(LuaJIT\ 2\.1\.[^ ]+)\ (yes|no)$ ]] || { echo "$3 says: $said" >&2; return 1; }
+  [[ $said =~ ^(LuaJIT\ 2\.[01]\.[^ ]+)\ (yes|no)$ ]] || { echo "$3 says: $said" >&2; return 1; }
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "${BASH_REMATCH[1]}" "${@:2}" "${BASH_REMATCH[2]}"
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// LuaJIT 2.1: offsetof() over the sources of 2.1.0-beta3 (2017), of OpenResty's and stock ones of
-// 2022 to 2026-08, and of Tarantool 2.6, with -DLUAJIT_ENABLE_GC64 and -DLUAJIT_DISABLE_GC64. These
-// fields have the same offsets in all of them.
+// LuaJIT: offsetof() over the sources of 2.0 (2026), of 2.1.0-beta3 (2017), of OpenResty's and stock
+// ones of 2022 to 2026-08, and of Tarantool 2.6, with -DLUAJIT_ENABLE_GC64 and
+// -DLUAJIT_DISABLE_GC64. These fields have the same offsets in all of them; 2.0 has 32-bit references
+// only.
 
 #include "luastate/luajit/luajit_layout.h"
 

@@ -241,23 +241,29 @@ void LuajitHeap::visit_prototype(Address proto, const VisitReference& visit) con
     visit({proto, trace, Link::trace});
 }
 
+LuajitHeap::TraceTable LuajitHeap::trace_table() const {
+  if (fields_.G_irbuf == no_field) return {};
+  const Address at = G_ + fields_.G_irbuf + fields_.trace_after_irbuf;
+  return {field<Address>(at, 0), field<std::uint32_t>(at, jit_fields::sizetrace_after_trace)};
+}
+
 Address LuajitHeap::trace_at(std::uint32_t number) const {
-  if (number == 0 || fields_.G_irbuf == no_field) return 0;
-  const Address jit = G_ + fields_.G_irbuf, traces = field<Address>(jit, jit_fields::trace);
-  return number < field<std::uint32_t>(jit, jit_fields::sizetrace)
-             ? ref(traces, std::uint64_t{number} * layout_.ref_size)
-             : 0;
+  const TraceTable table = trace_table();
+  return number != 0 && number < table.size ? ref(table.references, std::uint64_t{number} * layout_.ref_size) : 0;
 }
 
 // lj_gc.c, gc_traverse_trace. A flushed trace has no number.
 void LuajitHeap::visit_trace(Address trace, const VisitReference& visit) const {
-  // lj_ir.h, in all known releases: opcodes, types whose constants fill the next instruction, too,
-  // and where constants end (REF_TRUE).
-  constexpr std::uint8_t kgc = 24, knull = 27, type_bits = 0x1f;
+  // lj_ir.h, in all known releases: opcodes (in 2.0 one lower), types whose constants fill the next
+  // instruction, too (none in 2.0), and where constants end (REF_TRUE).
+  constexpr std::uint8_t type_bits = 0x1f;
+  const int kgc = kgc_opcode(layout_), knull = kgc + 3;
   constexpr std::uint32_t constants_end = ir_bias - 3;
   constexpr std::uint32_t wide_types = 0x605fd8, wide_types_gc32 = 0x604208;
   if (field<std::uint16_t>(trace, layout_.T_traceno) == 0) return;
-  const std::uint32_t wide = layout_.gc64 ? wide_types | (fields_.aligned_strings ? 1 : 0) : wide_types_gc32;
+  const std::uint32_t wide = layout_.is_20  ? 0
+                             : layout_.gc64 ? wide_types | (fields_.aligned_strings ? 1 : 0)
+                                            : wide_types_gc32;
   const auto ir = field<Address>(trace, layout_.T_ir);
   const std::uint32_t first = field<std::uint32_t>(trace, layout_.T_nk);
   if (first < constants_end) {
@@ -308,14 +314,20 @@ Address LuajitHeap::stack_end(Address L, Address base, const VisitReference& vis
   return end;
 }
 
+// In 2.0 only the C frames tell; the threads that have resumed the one that runs have some, too
+// (lj_frame.h; vm_x86.dasc, ->vm_resume and ->ff_coroutine_yield).
+bool LuajitHeap::is_running(Address L) const {
+  return layout_.is_20 ? field<Address>(L, layout_.L_cframe) != 0 : ref(G_, layout_.G_cur_L) == L;
+}
+
 // lj_gc.c, gc_traverse_thread. Before its coroutine calls the collector, the VM sets L->top to the
 // end of the frame (curr_topL). In one that runs Lua it is outdated.
 void LuajitHeap::visit_thread(Address L, const VisitReference& visit) const {
   const auto [stack, end] = luajit_.stack_of(memory_, L);
-  const bool is_running = ref(G_, layout_.G_cur_L) == L;
+  const bool is_running = this->is_running(L);
   Address base = field<Address>(L, layout_.L_base), top = field<Address>(L, layout_.L_top);
-  const Address jit_base = ref(G_, layout_.G_jit_base);
-  if (is_running && jit_base > stack && jit_base < end) base = jit_base;
+  const TraceBase now = read_trace_base(memory_, layout_, G_);
+  if (now.L == L && now.base > stack && now.base < end) base = now.base;
   if (is_running || !layout_.gc64) {
     const Address used = stack_end(L, base, visit);
     if (is_running) top = std::max(top, used);
@@ -338,7 +350,13 @@ void LuajitHeap::visit_roots(const std::function<void(const Root&)>& visit) cons
   constexpr std::size_t last_roots = 3;
   visit({luajit_.main_thread(memory_, G_), Root::Kind::main_thread});
   // A coroutine that runs needs nobody who refers to it.
+  std::uint64_t most = 1 << 28;  // twice what a full table of strings has
   if (const Address running = ref(G_, layout_.G_cur_L); running != 0) visit({running, Root::Kind::main_thread});
+  if (layout_.is_20) {
+    visit_list(luajit_.first_object(memory_, G_), most, [&](Address object, std::uint8_t gct, std::uint8_t) {
+      if (gct == luajit::gct_thread && is_running(object)) visit({object, Root::Kind::main_thread});
+    });
+  }
   if (const std::optional<Value> registry = luajit_.read_value(memory_, luajit_.registry_slot(G_)))
     visit({registry->word, Root::Kind::registry});
   if (const Address thread = luajit_.finalizer_thread(memory_, G_); thread != 0) visit({thread, Root::Kind::fixed});
@@ -350,7 +368,6 @@ void LuajitHeap::visit_roots(const std::function<void(const Root&)>& visit) cons
     if (i < names || i >= files) visit({object, Root::Kind::fixed});
     else visit({object, Root::Kind::metatable, types[i - names]});
   }
-  std::uint64_t most = 1 << 28;  // twice what a full table of strings has
   visit_waiting(most, [&](Address object, std::uint8_t, std::uint8_t) { visit({object, Root::Kind::finalizer}); });
   visit_strings(most, [&](Address string, std::uint8_t marked, std::uint32_t) {
     if ((marked & fixed_mark) != 0) visit({string, Root::Kind::fixed});

@@ -1,5 +1,5 @@
 #pragma once
-// The objects of LuaJIT 2.1 (lj_gc.c, gc_freefunc; propagatemark).
+// The objects of LuaJIT (lj_gc.c, gc_freefunc; propagatemark).
 //
 //   gc.root ──▶ object ──▶ … ──▶ main thread ──▶ userdata ──▶ … ──▶ 0
 //   gc.mmudata ──▶ object ──▶ … a ring of what waits for its finalizer
@@ -62,6 +62,7 @@ class LuajitHeap : public HeapReader {
   std::uint64_t snapshot_size() const;
   std::uint64_t ctype_bytes() const;
   std::uint64_t jit_bytes() const;
+  std::uint64_t constant_array_bytes() const;
   std::uint64_t tmpbuf_bytes() const;
 
   void visit_function(const HeapObject& function, const VisitReference& visit) const;
@@ -69,7 +70,13 @@ class LuajitHeap : public HeapReader {
   void visit_prototype(Address proto, const VisitReference& visit) const;
   void visit_trace(Address trace, const VisitReference& visit) const;
   void visit_thread(Address L, const VisitReference& visit) const;
+  bool is_running(Address L) const;
   Address stack_end(Address L, Address base, const VisitReference& visit) const;
+  struct TraceTable {
+    Address references = 0;
+    std::uint32_t size = 0;
+  };
+  TraceTable trace_table() const;
   Address trace_at(std::uint32_t number) const;
 
   const LuajitLua& luajit_;

@@ -28,6 +28,7 @@ class HeapFieldsSearch {
   }
 
   std::optional<LuajitHeapFields> find() {
+    if (layout_.is_20) fields_.trace_after_irbuf = 48;
     if (bytes_.size() < least_size || layout_.G_gc == no_field || layout_.G_gcroot == no_field || !find_strings())
       return std::nullopt;
     count_metamethods();
@@ -95,8 +96,15 @@ class HeapFieldsSearch {
            is_power_of_2(end - begin) && is_thread_of(memory_, layout_, L & ~flags, G_);
   }
 
-  // lj_obj.h, SBuf: the end of what is used, the end, the beginning, L.
+  // lj_obj.h, SBuf: the end of what is used, the end, the beginning, L. In 2.0: the beginning, how
+  // much is used, the size; it follows the GCState, and is empty until it is needed.
   void find_buffer() {
+    if (layout_.is_20) {
+      constexpr Offset size_of_GCState = 56;
+      fields_.G_tmpbuf = static_cast<Offset>(layout_.G_gc + size_of_GCState);
+      fields_.tmpbuf_form = BufferForm::counts;
+      return;
+    }
     for (std::size_t offset = layout_.G_gc; offset < layout_.G_cur_L; offset += 4) {
       const bool is_wide = offset % 8 == 0 && is_buffer(at<Address>(offset), at<Address>(offset + 8),
                                                         at<Address>(offset + 16), ref_at(offset + 24));
@@ -104,7 +112,7 @@ class HeapFieldsSearch {
                                                         at<std::uint32_t>(offset + 8), at<std::uint32_t>(offset + 12));
       if (!is_wide && !is_narrow) continue;
       fields_.G_tmpbuf = static_cast<Offset>(offset);
-      fields_.wide_tmpbuf = is_wide;
+      fields_.tmpbuf_form = is_wide ? BufferForm::pointers : BufferForm::references;
       return;
     }
   }
@@ -124,7 +132,9 @@ class HeapFieldsSearch {
            is_power_of_2(top - bottom) && plausible_pointer(at<Address>(offset) + bottom * 8u) &&
            buffer(jit_fields::snapbuf, jit_fields::sizesnap) &&
            buffer(jit_fields::snapmapbuf, jit_fields::sizesnapmap) &&
-           buffer(jit_fields::trace, jit_fields::sizetrace) && at<std::uint32_t>(offset + jit_fields::postproc) < 16;
+           buffer(fields_.trace_after_irbuf,
+                  std::size_t{fields_.trace_after_irbuf} + jit_fields::sizetrace_after_trace) &&
+           at<std::uint32_t>(offset + jit_fields::postproc) < 16;
   }
 
   // It is all zero until something is recorded.
@@ -133,6 +143,8 @@ class HeapFieldsSearch {
     for (std::size_t offset = from; offset + 80 <= bytes_.size(); offset += 8) {
       if (!is_irbuf(offset)) continue;
       fields_.G_irbuf = static_cast<Offset>(offset);
+      constexpr std::size_t k64_to_irbuf = 44;
+      if (layout_.is_20) fields_.G_k64 = static_cast<Offset>(offset - k64_to_irbuf);
       for (std::size_t trace = from; trace + layout_.T_size <= offset; trace += 8) {
         if (at<Address>(trace + layout_.T_ir) != at<Address>(offset)) continue;
         fields_.G_curtrace = static_cast<Offset>(trace);

@@ -10,13 +10,18 @@
 
 namespace luaspy {
 
+// lj_obj.h, SBuf: three pointers, of 8 or 4 bytes each; in 2.0 one pointer and two counts.
+enum class BufferForm : std::uint8_t { pointers, references, counts };
+
 // Bytes, from the global_State on. no_field: not found, or never used.
 struct LuajitHeapFields {
-  Offset G_strtab = no_field;     // the table of strings: an address, then mask and num (uint32_t)
-  bool aligned_strings = true;    // strings are as big as lj_str_size (lj_str.h) says, from 2020-06 on
-  Offset G_tmpbuf = no_field;     // SBuf
-  bool wide_tmpbuf = true;        // its three pointers have 8 bytes each; false: they are MRefs of 4 bytes
+  Offset G_strtab = no_field;   // the table of strings: an address, then mask and num (uint32_t)
+  bool aligned_strings = true;  // strings are as big as lj_str_size (lj_str.h) says, from 2020-06 on
+  Offset G_tmpbuf = no_field;   // SBuf
+  BufferForm tmpbuf_form = BufferForm::pointers;
   Offset G_irbuf = no_field;      // jit_State.irbuf; the next fields have the same distances in all releases
+  Offset trace_after_irbuf = 56;  // jit_State.trace; 48 in 2.0
+  Offset G_k64 = no_field;        // 2.0: jit_State.k64, arrays of 64-bit constants (lj_ir.c)
   Offset G_curtrace = no_field;   // jit_State.cur
   std::uint32_t metamethods = 0;  // how many names of metamethods gcroot has
   Address ctype_state = 0;        // CTState (lj_ctype.h); 0: nothing has loaded ffi
@@ -27,7 +32,7 @@ struct LuajitHeapFields {
 // lj_jit.h, jit_State: from irbuf on.
 namespace jit_fields {
 inline constexpr Offset irtoplim = 8, irbotlim = 12, sizesnap = 20, snapbuf = 24, snapmapbuf = 32, sizesnapmap = 40,
-                        postproc = 44, trace = 56, sizetrace = 68;
+                        postproc = 44, sizetrace_after_trace = 12;
 }
 // lj_ctype.h, CTState
 namespace cts_fields {

@@ -151,7 +151,7 @@ std::uint64_t LuajitHeap::trace_size(Address trace) const {
 // and nsnapmap were neighbours of 16 bits where later releases have nsnapmap.
 std::uint64_t LuajitHeap::snapshot_size() const {
   constexpr std::uint32_t most = 1 << 16;
-  const std::uint32_t traces = std::min(field<std::uint32_t>(G_, fields_.G_irbuf + jit_fields::sizetrace), most);
+  const std::uint32_t traces = std::min(trace_table().size, most);
   for (std::uint32_t number = 1; number < traces; ++number) {
     std::array<std::byte, 128> bytes;
     const auto fields = std::span(bytes).first(layout_.T_size);
@@ -171,7 +171,21 @@ std::uint64_t LuajitHeap::jit_bytes() const {
   const auto count = [&](Offset at) { return std::uint64_t{field<std::uint32_t>(jit, at)}; };
   return (count(jit_fields::irtoplim) - count(jit_fields::irbotlim)) * ir_size +
          count(jit_fields::sizesnap) * snapshot_size() + count(jit_fields::sizesnapmap) * snap_entry_size +
-         count(jit_fields::sizetrace) * layout_.ref_size;
+         std::uint64_t{trace_table().size} * layout_.ref_size + constant_array_bytes();
+}
+
+// lj_ir.c of 2.0, K64Array: the next one, a count, and 16 constants.
+std::uint64_t LuajitHeap::constant_array_bytes() const {
+  constexpr std::uint64_t size = 8 + 16 * value_size;
+  constexpr int most = 1 << 16;
+  if (fields_.G_k64 == no_field) return 0;
+  std::uint64_t bytes = 0;
+  Address array = ref(G_, fields_.G_k64);
+  for (int i = 0; i < most && plausible_pointer(array); ++i) {
+    bytes += size;
+    array = ref(array, 0);
+  }
+  return bytes;
 }
 
 // lj_ctype.c, lj_ctype_freestate.
@@ -187,8 +201,15 @@ std::uint64_t LuajitHeap::ctype_bytes() const {
 std::uint64_t LuajitHeap::tmpbuf_bytes() const {
   if (fields_.G_tmpbuf == no_field) return 0;
   const Address buffer = G_ + fields_.G_tmpbuf;
-  return fields_.wide_tmpbuf ? field<Address>(buffer, 8) - field<Address>(buffer, 16)
-                             : field<std::uint32_t>(buffer, 4) - field<std::uint32_t>(buffer, 8);
+  switch (fields_.tmpbuf_form) {
+    case BufferForm::pointers:
+      return field<Address>(buffer, 8) - field<Address>(buffer, 16);
+    case BufferForm::references:
+      return field<std::uint32_t>(buffer, 4) - field<std::uint32_t>(buffer, 8);
+    case BufferForm::counts:
+      return field<std::uint32_t>(buffer, 12);
+  }
+  return 0;
 }
 
 // lj_state.c, close_state.

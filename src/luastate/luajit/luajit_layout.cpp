@@ -22,7 +22,7 @@ std::optional<Address> main_thread_below(const Memory& memory, const LuajitLayou
 }
 
 // lj_state.c, lj_dispatch.c: bc_cfunc_int and bc_cfunc_ext are one instruction each, BC_FUNCC and
-// BC_FUNCC or BC_FUNCCW, with A = LUA_MINSTACK; cur_L follows. luaJIT_setmode with
+// BC_FUNCC or BC_FUNCCW, with A = LUA_MINSTACK; cur_L follows, or in 2.0 jit_L. luaJIT_setmode with
 // LUAJIT_MODE_WRAPCFUNC (lj_dispatch.c) rewrites the second one when switched on or off, in some
 // releases with A = 0.
 bool is_function_header_pair(std::uint32_t internal, std::uint32_t external) {
@@ -67,13 +67,14 @@ struct GlobalsForm {
   bool gc64;
   Offset mainthref_to_cur_L, mainthref;  // 0: any offset
   int mainthref_to_vmstate, mainthref_to_registry, mainthref_to_hookmask;
-  bool more_vmstates = false;
+  bool more_vmstates = false, is_20 = false;
 };
 constexpr GlobalsForm globals_forms[] = {
-    {true, 144, 0, -72, 8, -7},          // to 2020-06
-    {false, 120, 240, 80, 8, -3, true},  // Tarantool of 2024
-    {false, 120, 0, -40, 8, -3},         // to 2020-06, and Tarantool 2.6
-    {true, 0, 0, -8, 80, -47},           // from 2020-06 on (ff34b48d)
+    {false, 96, 148, 84, 4, -3, false, true},  // 2.0
+    {true, 144, 0, -72, 8, -7},                // to 2020-06
+    {false, 120, 240, 80, 8, -3, true},        // Tarantool of 2024
+    {false, 120, 0, -40, 8, -3},               // to 2020-06, and Tarantool 2.6
+    {true, 0, 0, -8, 80, -47},                 // from 2020-06 on (ff34b48d)
     {false, 0, 0, -4, 76, -43},
 };
 
@@ -97,6 +98,7 @@ bool find_main_reference(std::span<const std::byte> globals, Address main, Luaji
       layout.G_registry = static_cast<Offset>(registry);
       layout.G_hookmask = static_cast<Offset>(static_cast<std::ptrdiff_t>(at) + form.mainthref_to_hookmask);
       layout.more_vmstates = form.more_vmstates;
+      layout.is_20 = form.is_20;
       return true;
     }
   }
@@ -160,14 +162,26 @@ bool is_thread_of(const Memory& memory, const LuajitLayout& layout, Address L, A
          read_ref(memory, layout, L + layout.L_glref) == G;
 }
 
+// lj_obj.h; vm_x86.dasc of 2.0, BC_JLOOP and ->vm_exit_handler: jit_base keeps its value when
+// machine code is left, jit_L does not.
+TraceBase read_trace_base(const Memory& memory, const LuajitLayout& layout, Address G) {
+  TraceBase now;
+  now.L = read_ref(memory, layout, G + layout.G_cur_L).value_or(0);
+  if (!layout.is_20 || now.L != 0) now.base = read_ref(memory, layout, G + layout.G_jit_base).value_or(0);
+  return now;
+}
+
 bool find_globals(const Memory& memory, Address L, Address G, LuajitLayout& layout) {
   std::array<std::byte, globals_size> globals;
   if (!plausible_pointer(G) || !is_thread_of(memory, layout, L, G) || !memory.read(G, globals)) return false;
   const std::optional<Address> main = main_thread_below(memory, layout, G);
   if (!main) return false;
   layout.main_L_below = static_cast<Offset>(G - *main);
-  for (Offset at = 200; at + 64u < globals_size; at = static_cast<Offset>(at + 8)) {
-    if (!is_function_header_pair(load<std::uint32_t>(globals, at), load<std::uint32_t>(globals, at + 4))) continue;
+  for (Offset at = 200; at + 64u < globals_size; at = static_cast<Offset>(at + layout.ref_size)) {
+    const auto internal = load<std::uint32_t>(globals, at);
+    if (!is_function_header_pair(internal, load<std::uint32_t>(globals, at + 4))) continue;
+    constexpr std::uint8_t funcc_above_funcf = 6;  // lj_bc.h
+    layout.first_header = static_cast<std::uint8_t>((internal & 0xff) - funcc_above_funcf);
     layout.G_cur_L = static_cast<Offset>(at + 8);
     const Address current = load_ref(layout, globals, layout.G_cur_L);
     if (current != 0 && !is_thread_of(memory, layout, current, G)) continue;

@@ -1,5 +1,5 @@
 #pragma once
-// Where LuaJIT 2.1 keeps its fields. Offsets that are the same in all builds of one pointer size
+// Where LuaJIT 2.0 and 2.1 keep their fields. Offsets that are the same in all builds of one pointer size
 // are in a row (luajit/layouts.h). Those in global_State and jit_State differ from release to
 // release and from fork to fork; they are found in the live global_State itself (luajit_layout.cpp,
 // find_globals). All numbers are bytes. Names are LuaJIT's own: struct_field, as in lj_obj.h,
@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "luastate/offset.h"
+#include "luastate/opcode.h"
 
 namespace luaspy {
 
@@ -69,6 +70,12 @@ struct LuajitLayout {
   Offset G_gcroot = no_field;    // GCRefs; the names of metamethods come first (lj_obj.h, GCRootID)
   // Tarantool from 2020 on has LFUNC, FFUNC and CFUNC in place of C.
   bool more_vmstates = false;
+  // lj_bc.h, BC_FUNCF: the first of the headers of functions, which are the highest opcodes. 85 in
+  // 2.0, 89 in 2.1, and 96 since 2026-07 (a2ce8114).
+  std::uint8_t first_header = 0;
+  // LuaJIT 2.0. It has jit_L where later releases have cur_L: the thread that runs machine code, or 0
+  // if none does. G_cur_L is its place then.
+  bool is_20 = false;
 
   // Found when there is machine code: find_traces.
   // jit_State.trace, relative to the global_State: an MRef to an array of GCRefs.
@@ -88,6 +95,21 @@ inline constexpr std::uint8_t gct_string = 4, gct_upvalue = 5, gct_thread = 6, g
 }
 
 bool is_thread_of(const Memory& memory, const LuajitLayout& layout, Address L, Address G);
+
+// The thread of `G` that runs, and the base that its machine code works on. Base 0: no machine code
+// runs; then L may be 0, too.
+struct TraceBase {
+  Address L = 0, base = 0;
+};
+TraceBase read_trace_base(const Memory& memory, const LuajitLayout& layout, Address G);
+
+inline Bytecode bytecode_of(const LuajitLayout& layout) {
+  if (layout.is_20) return Bytecode::luajit20;
+  return layout.gc64 ? Bytecode::luajit : Bytecode::luajit_gc32;
+}
+
+// lj_ir.h, IR_KGC: a constant that is an object.
+inline std::uint8_t kgc_opcode(const LuajitLayout& layout) { return layout.is_20 ? 23 : 24; }
 
 // Finds the offsets in `G`, the global_State of `L`. On entry, `layout` has the row of its pointer
 // size; the part "Found in the live process" is filled in. False if `L` is not a thread of `G` in

@@ -1,5 +1,5 @@
 #pragma once
-// The bytecode of LuaJIT. Its opcodes, by number, are from lj_bc.h and lj_debug.c. tests/oracle
+// The bytecode of LuaJIT 2.1, and that of 2.0. Its opcodes, by number, are from lj_bc.h and lj_debug.c. tests/oracle
 // compares them with the headers of each LuaJIT.
 
 #include <array>
@@ -135,6 +135,24 @@ inline constexpr Encoding luajit_gc64_encoding = {.opcode = {0, 8},
 inline constexpr Encoding luajit_gc32_encoding = [] {
   Encoding encoding = luajit_gc64_encoding;
   encoding.object_above = 1;
+  return encoding;
+}();
+
+// 2.0 does not have the opcodes that 2.1 has inserted, nor the bit operators at the end.
+inline constexpr std::array luajit20 = [] {
+  constexpr std::size_t inserted = 4, added = 7;
+  std::array<Opcode, luajit.size() - inserted - added> opcodes{};
+  std::size_t count = 0;
+  for (const Opcode& opcode : luajit) {
+    const std::string_view name = opcode.name;
+    const bool is_inserted = name == "ISTYPE" || name == "ISNUM" || name == "TGETR" || name == "TSETR";
+    if (!is_inserted && count < opcodes.size()) opcodes[count++] = opcode;
+  }
+  return opcodes;
+}();
+inline constexpr Encoding luajit20_encoding = [] {
+  Encoding encoding = luajit_gc32_encoding;
+  encoding.opcodes = luajit20;
   return encoding;
 }();
 

@@ -75,7 +75,7 @@ class Reader {
     if (!memory_.read(address, object_) || load<std::uint8_t>(object_, layout_.pt_gct) != luajit::gct_proto)
       return std::nullopt;
     prototype_.address = address;
-    prototype_.bytecode = layout_.gc64 ? Bytecode::luajit : Bytecode::luajit_gc32;
+    prototype_.bytecode = bytecode_of(layout_);
     prototype_.parameters = load<std::uint8_t>(object_, layout_.pt_numparams);
     if (!read_code() || !read_lines() || !read_upvalues() || !read_locals() || !read_strings()) return std::nullopt;
     return std::move(prototype_);

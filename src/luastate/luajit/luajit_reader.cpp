@@ -58,6 +58,43 @@ void touch_functions(const Memory& memory, const LuajitLayout& layout, Address b
     protos.add(last_found[(found - 1 - i) % last_found.size()]);
 }
 
+// The functions that the trace `vmstate` may have inlined are not on the Lua stack: they are among
+// its constants. Only the trace keeps them alive, so they are touched in the stop, unless they are
+// known. vmstate is outdated for a moment when a trace is left; what it names then is only read in
+// vain.
+void touch_inlined(const Memory& memory, const LuajitLayout& layout, Address trace, const KnownFunctions& known,
+                   ProtoList& protos) {
+  constexpr std::uint32_t most = 256;        // the constants that were made last, in every known trace all
+  constexpr std::uint32_t ir_bias = 0x8000;  // REF_BIAS (lj_ir.h): constants lie below
+  std::array<std::byte, 128> bytes;
+  const auto fields = std::span(bytes).first(layout.T_size);
+  if (!plausible_pointer(trace) || !memory.read(trace, fields) ||
+      load<std::uint8_t>(fields, layout.T_gct) != luajit::gct_trace)
+    return;
+  protos.add(load_ref(layout, fields, layout.T_startpt));
+  const auto ir = load<Address>(fields, layout.T_ir);
+  const auto first = load<std::uint32_t>(fields, layout.T_nk);
+  if (!plausible_pointer(ir) || first >= ir_bias) return;
+  std::array<std::uint64_t, most> constants;
+  const auto part = std::span(constants).first(std::min(most, ir_bias - first));
+  if (!memory.read(ir + 8 * Address{first}, std::as_writable_bytes(part))) return;
+  constexpr std::uint64_t word_bits = 32, opcode_shift = 40;  // lj_ir.h, IRIns
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    if ((part[i] >> opcode_shift & 0xff) != kgc_opcode(layout)) continue;
+    const Address object = !layout.gc64          ? part[i] & ((std::uint64_t{1} << word_bits) - 1)
+                           : i + 1 < part.size() ? part[i + 1]
+                                                 : 0;
+    if (!plausible_pointer(object) || known.has(object) ||
+        memory.get<std::uint8_t>(object + layout.fn_gct) != luajit::gct_function)
+      continue;
+    memory.touch(object, layout.fn_f + 8u);
+    const Address pc = read_ref(memory, layout, object + layout.fn_pc).value_or(0);
+    if (!plausible_pointer(pc, 4)) continue;
+    memory.touch(pc - layout.pt_size, layout.pt_size + 4u);
+    protos.add(pc - layout.pt_size);
+  }
+}
+
 }  // namespace
 
 // For the innermost state.
@@ -69,10 +106,9 @@ void LuajitReader::read_fields(const Memory& stopped, const Registers& registers
   if (!stack_stands(stopped, layout, L))
     state.moved = find_moved_stack(stopped, layout, L, InnermostWords(registers, stack).span());
   state.vmstate = stopped.get<std::int32_t>(G + layout.G_vmstate).value_or(0);
-  const bool is_current = read_ref(stopped, layout, G + layout.G_cur_L) == L;
-  const Address jit_base = read_ref(stopped, layout, G + layout.G_jit_base).value_or(0);
-  state.jit_base = is_current ? jit_base : 0;
-  state.has_jit_base = jit_base != 0;
+  const TraceBase now = read_trace_base(stopped, layout, G);
+  state.jit_base = now.L == L ? now.base : 0;
+  state.has_jit_base = now.base != 0;
 }
 
 // Touches the whole used part of the Lua stack. L->base is often older than the interpreter's BASE,
@@ -89,6 +125,12 @@ void LuajitReader::touch(const Memory& stopped, const Registers& registers, cons
   if (const std::uint64_t fields = exit_fields_; fields != 0) {
     stopped.touch(activation.G + static_cast<std::uint32_t>(fields), sizeof(std::uint32_t));
     stopped.touch(activation.G + (fields >> 32), sizeof(std::uint32_t));
+  }
+  if (const Offset place = traces_.place(); state.has_jit_base && state.vmstate > 0 && place != no_field) {
+    const Address all = read_ref(stopped, layout, activation.G + place).value_or(0);
+    const auto number = static_cast<Address>(state.vmstate);
+    touch_inlined(stopped, layout, read_ref(stopped, layout, all + number * layout.ref_size).value_or(0), known,
+                  protos);
   }
   const WithMovedStack memory(stopped, layout, activation.L, state.moved);
   const Address saved_base = memory.get<Address>(activation.L + layout.L_base).value_or(0);

@@ -26,6 +26,7 @@ Traces::State& Traces::state_of(const LuajitLayout& layout, Address G) {
   if (!state.has_layout) {
     state.layout = layout;
     state.has_layout = find_traces(memory_, G, state.layout);
+    if (state.has_layout) place_ = state.layout.G_trace;
   }
   return state;
 }

@@ -6,6 +6,7 @@
 // frames that the trace has inlined above the one it began in. A trace records nothing between two
 // snapshots, so lines are those of the snapshot before.
 
+#include <atomic>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +46,10 @@ class Traces {
 
   void forget() { states_.clear(); }
 
+  // G_trace of the layout (luajit_layout.h), as the last one that was found has it; no_field: no
+  // trace was found yet. Any thread may ask.
+  Offset place() const { return place_; }
+
  private:
   struct State {
     LuajitLayout layout;
@@ -73,6 +78,7 @@ class Traces {
 
   const Memory& memory_;
   std::unordered_map<Address, State> states_;  // by global_State
+  std::atomic<Offset> place_ = no_field;
 };
 
 }  // namespace luaspy

@@ -110,8 +110,6 @@ void read_cframes(const Memory& memory, const LuajitLayout& layout, Address L, A
 }
 
 Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
-  // lj_bc.h: FUNCF is the first of the headers: 89 up to 2026-07, 96 since (a2ce8114). Only headers
-  // are as high as 96.
   constexpr std::uint32_t most = 1 << 16, chunk = 256;
   int tries = 1 << 12;  // for what looks like a header
   if (!plausible_pointer(pc, 4)) return 0;
@@ -120,9 +118,9 @@ Address proto_of(const Memory& memory, const LuajitLayout& layout, Address pc) {
     const Address from = pc - 4 * Address{back + chunk - 1};
     if (!memory.read(from, std::as_writable_bytes(std::span(instructions)))) return 0;
     for (std::size_t i = chunk; i-- > 0;) {
-      constexpr std::uint32_t lowest_header = 89, highest_header = 103;
+      constexpr std::uint32_t headers = 8;  // lj_bc.h: BC_FUNCF to BC_FUNCCW
       const std::uint32_t opcode = instructions[i] & 0xff;
-      if (opcode < lowest_header || opcode > highest_header) continue;
+      if (opcode - layout.first_header >= headers) continue;
       if (--tries < 0) return 0;
       const Address proto = from + 4 * i - layout.pt_size;
       const std::optional<std::uint32_t> size = memory.get<std::uint32_t>(proto + layout.pt_sizebc);
