@@ -161,17 +161,16 @@ bool leads_to(lua_State* L, const std::string& name, Address function) {
   return found;
 }
 
-// script.h: functions that were in a table or a variable that no longer exists while they run. Nothing
-// confirms these names, so luaspy has none.
-bool is_unconfirmed(std::string_view name) { return name == "f" || name == "x"; }
-
 // Names that say how a function was called, which is true also of one that a tail call put there.
 bool is_general(std::string_view name) { return name == iterator_name || name.starts_with("__"); }
 
-// luajit_script.h: values that change while they are called, names that LuaJIT guesses, and one
-// that only a function knows.
+// luajit_script.h: values that change while they are called, names that LuaJIT guesses, and fields
+// whose values only an __index function knows. script.h: a field of a table that no longer exists
+// while the function runs. Nothing confirms these names, so luaspy has none. No other function has
+// one of them.
 bool is_exempt(std::string_view name) {
-  return name == "replaced" || name == "renamed" || name == "guessed" || name == "computed_field";
+  return name == "replaced" || name == "renamed" || name == "guessed" || name == "computed_field" ||
+         name == "computed_last" || name == "in_no_table";
 }
 
 // Compares the name that Names gives to a frame. LuaJIT's name is right unless the function was
@@ -202,7 +201,7 @@ void compare_frame(lua_State* L, Names& names, const Level& level, const Level* 
   }
   if (known == nullptr || !known->tail) {
     tally.named += known != nullptr;
-    if (got.empty() && !said.empty()) tally.lost += known != nullptr && !is_exempt(said) && !is_unconfirmed(said);
+    if (got.empty() && !said.empty()) tally.lost += known != nullptr && !is_exempt(said);
     else expect_at("frame", said, got, line, caller->frame.position);
     return;
   }

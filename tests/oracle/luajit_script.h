@@ -25,7 +25,7 @@ function Base:other() check() end
 local Derived = setmetatable({}, Base)
 Derived.__index = Derived
 function Derived.new() return setmetatable({ field = last }, Derived) end
-local computed = setmetatable({}, { __index = function(_, k) return k == "f" and last or global_tail end })
+local computed = setmetatable({}, { __index = function(_, k) return k == "computed_last" and last or global_tail end })
 local list = { last, global_tail, to_c, { last, vararg_tail } }
 local tails, plains = {}, {}
 for _, e in ipairs { "add", "sub", "mul", "div", "mod", "pow", "unm", "concat", "len", "eq", "lt", "le", "index", "newindex" } do
@@ -40,7 +40,7 @@ local function each(parameter, ...)
   mine() other() parameter() chain(3, last) chain(0, mine) to_c() swap(1, last) swap(2, t.last) swap(3, check)
   callable() callable(1) called_plainly() t.call = callable t.call() global_callable = callable global_callable()
   local object = Derived.new() object:inherited() object:other() object.field() Derived.new():inherited()
-  computed.f() computed.computed_field() list[1]() list[2]() list[4][1]() list[4][2]() local i = 2 list[i]() list[3]();
+  computed.computed_last() computed.computed_field() list[1]() list[2]() list[4][1]() list[4][2]() local i = 2 list[i]() list[3]();
   (function() return last() end)(); (function() check() end)(); (mine or swap)(); (parameter and last or guessed)()
   local function inner(...) check() if ... then return vararg_tail(...) end return to_c() end inner() inner(1)
   if parameter == last then other = mine else other = parameter end other()

@@ -24,7 +24,7 @@ local function shapes(parameter, ...)
   (target)(); (mine or target)(); (parameter and target)(); (parameter and t.field or target)()
   if parameter then mine() elseif target then target() end;
   (function() check() end)(); (function(...) check(...) return mine end)()(target());
-  ({ function() check() end })[1](); ({ x = target }).x()
+  ({ function() check() end })[1](); ({ in_no_table = target }).in_no_table()
   local copy = mine copy() local other = copy other(mine(copy()))
   for i = 1, 2 do target(i) local inner = target inner() end
   local n = 0 while n < 2 do n = n + 1 t.field(n) end
