@@ -4,6 +4,7 @@
 #include <array>
 
 #include "luastate/luajit/innermost_frame.h"
+#include "luastate/prototype.h"
 
 namespace luaspy {
 namespace {
@@ -58,28 +59,34 @@ void touch_functions(const Memory& memory, const LuajitLayout& layout, Address b
     protos.add(last_found[(found - 1 - i) % last_found.size()]);
 }
 
-// The functions that the trace `vmstate` may have inlined are not on the Lua stack: they are among
-// its constants. Only the trace keeps them alive, so they are touched in the stop, unless they are
-// known. vmstate is outdated for a moment when a trace is left; what it names then is only read in
-// vain.
+// The functions that a trace has inlined are not on the Lua stack: they are among its constants.
+// Only the trace keeps them alive, so they are touched in the stop. `last` identifies the trace of
+// the look before: its functions have their names by now.
 void touch_inlined(const Memory& memory, const LuajitLayout& layout, Address trace, const KnownFunctions& known,
-                   ProtoList& protos) {
-  constexpr std::uint32_t most = 256;        // the constants that were made last, in every known trace all
+                   ProtoList& protos, std::atomic<std::uint64_t>& last) {
+  constexpr std::uint32_t most = 256;        // constants; those that were made last come first
+  constexpr int most_functions = 32;         // of the 64 that a ProtoList takes
   constexpr std::uint32_t ir_bias = 0x8000;  // REF_BIAS (lj_ir.h): constants lie below
   std::array<std::byte, 128> bytes;
   const auto fields = std::span(bytes).first(layout.T_size);
   if (!plausible_pointer(trace) || !memory.read(trace, fields) ||
       load<std::uint8_t>(fields, layout.T_gct) != luajit::gct_trace)
     return;
-  protos.add(load_ref(layout, fields, layout.T_startpt));
   const auto ir = load<Address>(fields, layout.T_ir);
   const auto first = load<std::uint32_t>(fields, layout.T_nk);
-  if (!plausible_pointer(ir) || first >= ir_bias) return;
+  std::uint64_t identity = trace;
+  for (const std::uint64_t part :
+       {std::uint64_t{first}, ir, load<std::uint64_t>(fields, layout.T_mcode),
+        std::uint64_t{load<std::uint32_t>(fields, layout.T_szmcode)}, load_ref(layout, fields, layout.T_startpt)})
+    mix(identity, part);
+  if (last.exchange(identity) == identity || !plausible_pointer(ir) || first >= ir_bias) return;
+  protos.add(load_ref(layout, fields, layout.T_startpt));
   std::array<std::uint64_t, most> constants;
   const auto part = std::span(constants).first(std::min(most, ir_bias - first));
   if (!memory.read(ir + 8 * Address{first}, std::as_writable_bytes(part))) return;
   constexpr std::uint64_t word_bits = 32, opcode_shift = 40;  // lj_ir.h, IRIns
-  for (std::size_t i = 0; i < part.size(); ++i) {
+  int functions = 0;
+  for (std::size_t i = 0; i < part.size() && functions < most_functions; ++i) {
     if ((part[i] >> opcode_shift & 0xff) != kgc_opcode(layout)) continue;
     const Address object = !layout.gc64          ? part[i] & ((std::uint64_t{1} << word_bits) - 1)
                            : i + 1 < part.size() ? part[i + 1]
@@ -87,6 +94,7 @@ void touch_inlined(const Memory& memory, const LuajitLayout& layout, Address tra
     if (!plausible_pointer(object) || known.has(object) ||
         memory.get<std::uint8_t>(object + layout.fn_gct) != luajit::gct_function)
       continue;
+    ++functions;
     memory.touch(object, layout.fn_f + 8u);
     const Address pc = read_ref(memory, layout, object + layout.fn_pc).value_or(0);
     if (!plausible_pointer(pc, 4)) continue;
@@ -128,9 +136,10 @@ void LuajitReader::touch(const Memory& stopped, const Registers& registers, cons
   }
   if (const Offset place = traces_.place(); state.has_jit_base && state.vmstate > 0 && place != no_field) {
     const Address all = read_ref(stopped, layout, activation.G + place).value_or(0);
+    // vmstate is outdated for a moment when a trace is left; what it names then is read in vain.
     const auto number = static_cast<Address>(state.vmstate);
-    touch_inlined(stopped, layout, read_ref(stopped, layout, all + number * layout.ref_size).value_or(0), known,
-                  protos);
+    touch_inlined(stopped, layout, read_ref(stopped, layout, all + number * layout.ref_size).value_or(0), known, protos,
+                  last_trace_);
   }
   const WithMovedStack memory(stopped, layout, activation.L, state.moved);
   const Address saved_base = memory.get<Address>(activation.L + layout.L_base).value_or(0);

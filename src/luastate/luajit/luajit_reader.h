@@ -50,6 +50,7 @@ class LuajitReader : public StateReader {
   // How far above the global_State the fields are that say which exit a trace has taken: parent,
   // then exitno << 32. 0: not known yet. Another thread may be in touch().
   std::atomic<std::uint64_t> exit_fields_ = 0;
+  mutable std::atomic<std::uint64_t> last_trace_ = 0;  // identifies the one whose functions touch() touched last
 };
 
 }  // namespace luaspy
