@@ -27,7 +27,7 @@ std::string detection_text(const StackReader& reader) {
                         image.path, image.start, image.end, printable(image.ident),
                         image.certain ? "" : ", which programs without Lua may contain, too");
     for (const Lua* const row : image.rows) text += fmt::format(" {};", row->name());
-    if (image.rows.empty()) text += " none";
+    if (image.rows.empty()) text += " none; luaspy does not support it";
     text += '\n';
   }
   if (reader.images().empty()) {

@@ -85,8 +85,8 @@ bool VmFrames::step(const NativeFrame& from, const Memory& stack, Registers& cal
     const std::optional<Address> address = stack.get<Address>(*nearest + other->frame_size - 8);
     if (vm == nullptr && !(address && follows_a_call(*address))) continue;
     if (vm == nullptr || on_trace_) {
-      for (const VmCode::Saved& saved : other->saved_by_traces) {
-        const std::optional<Address> value = stack.get<Address>(*nearest - saved.below);
+      for (const VmCode::SavedByTraces& saved : other->saved_by_traces) {
+        const std::optional<Address> value = stack.get<Address>(*nearest + static_cast<Address>(saved.above));
         if (value) caller.set(saved.number, *value);
       }
     }

@@ -25,8 +25,12 @@ struct VmCode {
   // What the frame has of its caller: callee-saved registers and the return address (as pc), each so
   // far below the caller's sp.
   std::vector<Saved> saved;
-  // The callee-saved registers that traces save in addition, each so far below cframe.
-  std::vector<Saved> saved_by_traces;
+  struct SavedByTraces {
+    unsigned number;
+    int above;  // bytes
+  };
+  // The callee-saved registers that traces save in addition, each so far above cframe.
+  std::vector<SavedByTraces> saved_by_traces;
   // Built with LUAJIT_NO_UNWIND, and Tarantool's: the frame has those, too. Their names; else "".
   std::string_view also_saved;
 

@@ -29,6 +29,9 @@ constexpr Pattern<14> restore_more = {0x48, 0x83, 0xc4, 0x28, 0x41, 0x5c, 0x41,
 // of its own.
 constexpr Pattern<8> ffi_call = {0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x89, 0xfb};
 constexpr std::uint8_t push_rbp = 0x55;
+// vm_x86.dasc, BC_JLOOP (32-bit references): mov [rsp], r12; mov [rsp+8], r13; sub rsp, 16. That of
+// vm_x64.dasc stores r12 to the frame's lowest word, too, but r13 to the word below it.
+constexpr Pattern<13> trace_entry_gc32 = {0x4c, 0x89, 0x24, 0x24, 0x4c, 0x89, 0x6c, 0x24, 0x08, 0x48, 0x83, 0xec, 0x10};
 
 template <std::size_t size>
 std::size_t find(std::span<const std::byte> code, const Pattern<size>& pattern, std::size_t from) {
@@ -97,7 +100,7 @@ std::optional<VmCode> find_vm_code(Address address, std::span<const std::byte> c
     vm.saved.insert(vm.saved.end(), {{r13, 48}, {r12, 56}});
     vm.also_saved = "r12 and r13";
   }
-  vm.saved_by_traces = {{r12, 0}, {r13, 8}};  // lj_asm_x86.h: the frame's lowest word, and the word below it
+  vm.saved_by_traces = {{r12, 0}, {r13, find(part, trace_entry_gc32, 0) < part.size() ? 8 : -8}};
   if (saves_more) collect(restore_more, false);
   else collect(restore, false);
   return vm;
