@@ -145,6 +145,10 @@ std::int64_t Thread::voluntary_switches() const {
   return number<std::int64_t>(next_word(rest));
 }
 
+std::string Thread::kernel_stack() const {
+  return system::read_file(fmt::format("/proc/{}/task/{}/stack", pid_, tid_)).value_or("");
+}
+
 Thread::Times Thread::times() const {
   const Schedule now = schedule();
   return {now.on_cpu, now.waited_for_cpu};

@@ -50,6 +50,9 @@ class Thread {
   Schedule schedule() const;
   // How often it gave its CPU away by itself, to wait for something; -1: not known. Takes 15 µs.
   std::int64_t voluntary_switches() const;
+  // Where it sleeps in the kernel (proc(5), /proc/PID/task/TID/stack), as text; empty if that may not be read: it takes
+  // CAP_SYS_ADMIN. Of a thread that runs it is wrong.
+  std::string kernel_stack() const;
   std::uint64_t run_count() const { return schedule().runs; }
   // Its state letter and the CPU that it is on, or was on last, in one read that takes 3 µs.
   struct Place {

@@ -32,6 +32,8 @@ std::string describe(const Frame& frame, bool lines) {
     case Frame::Kind::native:
       // A name that was derived from the module already contains it.
       return frame.file.empty() || is_place(frame) ? frame.name : fmt::format("{} ({})", frame.name, frame.file);
+    case Frame::Kind::kernel:
+      return frame.file.empty() ? frame.name : fmt::format("{} {}", frame.name, frame.file);
     case Frame::Kind::marker:
       break;
   }

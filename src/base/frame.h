@@ -38,10 +38,11 @@ struct Frame {
     c,       // a C function that Lua called: name (and file: its module)
     native,  // any other native function: name and module, or module+offset of its start
     marker,  // not a function: "(...tail calls...)", "[epoll_wait]"
+    kernel,  // a function of the kernel: name, and "[kernel]" or its kernel module as "[ext4]"
   };
   Kind kind = Kind::native;
   std::string name;
-  std::string file;           // lua: the chunk as it was named; c, native: the module's file name
+  std::string file;           // lua: the chunk as it was named; c, native: the module's file name; kernel: see there
   int line_defined = 0;       // lua: 0 for a main chunk
   int line = 0;               // lua: the current line; 0 if unknown
   bool line_is_near = false;  // lua: in machine code of LuaJIT, whose lines are known only at snapshots: `line` is that
@@ -74,7 +75,8 @@ Frame state_marker(VmState state);
 bool is_state_marker(const Frame& frame, VmState state);
 
 // How frames read in text: "name (file:line)" for Lua, "name (file)" for a main chunk, "name [C]"
-// for a C function that Lua called, "name (module)" for other native ones. "name (file:line#2)" is
+// for a C function that Lua called, "name (module)" for other native ones, "name [kernel]" for the
+// kernel's. "name (file:line#2)" is
 // a second function of that name that begins on the same line. With `lines`, Lua frames show the
 // current line ("~5" where it is the nearest one known), else the one of definition.
 std::string describe(const Frame& frame, bool lines);

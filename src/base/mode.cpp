@@ -11,7 +11,8 @@ std::string_view name(Mode mode) {
 
 bool shows(Mode mode, const Frame& frame) {
   if (mode == Mode::all || mode == Mode::native) return true;
-  return frame.part == Frame::Part::program && (mode == Mode::merged || frame.kind != Frame::Kind::native);
+  const bool outside = frame.kind == Frame::Kind::native || frame.kind == Frame::Kind::kernel;
+  return frame.part == Frame::Part::program && (mode == Mode::merged || !outside);
 }
 
 // Mode::merged: the process has not come to main() yet.

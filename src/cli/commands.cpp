@@ -101,6 +101,7 @@ void add_record(CLI::App& app, RecordOptions& options) {
       ->option_text("PERCENT")
       ->needs(alloc);
   record.add_flag("--idle", options.idle, "Sample sleeping threads too (wall-clock time); they are read, not stopped");
+  add_kernel(record, options.kernel);
 }
 
 void add_report(CLI::App& app, ReportOptions& options) {
@@ -182,6 +183,7 @@ void add_top(CLI::App& app, TopOptions& options) {
   add_subprocesses(top, options.subprocesses);
   add_mode(top, options.mode);
   top.add_flag("--idle", options.idle, "Sleeping threads too, by what they wait in; they are read, not stopped");
+  add_kernel(top, options.kernel);
   add_max_stopped(top, options.max_stopped);
   add_always_stop(top, options.always_stop);
   add_debuginfod(top, options.target);

@@ -73,6 +73,10 @@ void add_always_stop(CLI::App& command, bool& always_stop) {
   command.add_flag("--always-stop", always_stop, "Stop threads with ptrace even if they could be read without it");
 }
 
+void add_kernel(CLI::App& command, bool& kernel) {
+  command.add_flag("--kernel", kernel, "Show the kernel's functions too: system calls, page faults, interrupts");
+}
+
 void add_mode(CLI::App& command, Mode& mode) {
   static const std::map<std::string, Mode> modes = {
       {"merged", Mode::merged}, {"lua", Mode::lua}, {"native", Mode::native}, {"all", Mode::all}};

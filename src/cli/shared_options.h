@@ -23,6 +23,7 @@ void add_subprocesses(CLI::App& command, bool& subprocesses);
 void add_rate(CLI::App& command, double& rate);
 void add_max_stopped(CLI::App& command, double& max_stopped);
 void add_always_stop(CLI::App& command, bool& always_stop);
+void add_kernel(CLI::App& command, bool& kernel);
 void add_mode(CLI::App& command, Mode& mode);
 // The same for a recording. Whether it has Lua was decided when it was made, so there is no native.
 void add_mode_of_recording(CLI::App& command, Mode& mode);

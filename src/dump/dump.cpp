@@ -13,6 +13,7 @@
 #include "dump/inspection.h"
 #include "sampling/debuginfod.h"
 #include "sampling/family.h"
+#include "sampling/kernel_access.h"
 #include "system/calls.h"
 #include "system/signals.h"
 #include "system/terminal.h"
@@ -140,6 +141,7 @@ Result<int> dump(const DumpOptions& options) {
   sampler_options.limits.count_left_out = true;
   sampler_options.patience = std::chrono::seconds(2);
   sampler_options.looks_once = true;
+  sampler_options.kernel = kernel_for_sleeping();
   Result<Family> opened = Family::open(options.target, sampler_options, options.subprocesses);
   if (!opened) return opened.error();
   Family& family = *opened;

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 std::string address(Address address) { return fmt::format("{:#x}", address); }
 
 Json to_json(const Frame& frame) {
-  static constexpr std::array kinds = {"lua", "c", "native", "marker"};
+  static constexpr std::array kinds = {"lua", "c", "native", "marker", "kernel"};
   Json json = {{"kind", kinds[static_cast<std::size_t>(frame.kind)]}, {"name", frame.name}};
   if (!frame.file.empty()) json["file"] = frame.file;
   if (frame.kind == Frame::Kind::lua) {

@@ -19,7 +19,7 @@ class HeapPageTree {
  public:
   static constexpr std::uint32_t no_class = ~std::uint32_t{0};
   // Colours of the page: data.js knows them by these numbers, which follow those of Frame::Kind.
-  enum class Kind : std::uint8_t { table = 4, string, function, userdata, coroutine, joined };
+  enum class Kind : std::uint8_t { table = 5, string, function, userdata, coroutine, joined };
   static Kind kind_of(ObjectType type);
 
   struct Class {

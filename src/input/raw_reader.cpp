@@ -209,7 +209,11 @@ class RawReader {
                    (kind & raw::line_is_near) != 0};
     if (!fields.empty())
       frame.prototype = static_cast<std::uint32_t>(fields.number(std::numeric_limits<std::uint32_t>::max()));
-    if (!fields.empty()) frame.own_name = (fields.number() & raw::own_name) != 0;
+    if (!fields.empty()) {
+      const std::uint64_t flags = fields.number();
+      frame.own_name = (flags & raw::own_name) != 0;
+      if ((flags & raw::in_kernel) != 0 && frame.kind == Frame::Kind::native) frame.kind = Frame::Kind::kernel;
+    }
     if (part > static_cast<std::uint64_t>(Frame::Part::start)) return false;
     frame.part = static_cast<Frame::Part>(part);
     if (!fields.good() || frame.kind > Frame::Kind::marker || !has_room_for(name.size() + file.size())) return false;

@@ -25,7 +25,7 @@ class Writer {
   Writer(const Profile& profile, const WriteOptions& options, std::ostream& out)
       : profile_(profile), functions_(functions_of(profile, options.lines)), out_(out) {
     for (std::size_t i = 0; i < functions_.functions.size(); ++i) {
-      constexpr std::array<std::string_view, 4> categories = {"lua", "c", "native", "marker"};  // Frame::Kind
+      constexpr std::array<std::string_view, 5> categories = {"lua", "c", "native", "marker", "kernel"};  // Frame::Kind
       const auto kind = static_cast<std::size_t>(functions_.functions[i].kind);
       names_.push_back(fmt::format("\"cat\":\"{}\",\"name\":{}", categories[kind], json_text(functions_.texts[i])));
     }

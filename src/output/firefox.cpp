@@ -19,7 +19,7 @@ namespace {
 
 // Categories, by their index in `meta.categories`. The grey one is the default; the transparent one
 // is for waiting.
-enum Category : int { other, lua, c_function, native, machine_code, compiler, collector, idle };
+enum Category : int { other, lua, c_function, native, machine_code, compiler, collector, idle, kernel };
 constexpr std::string_view categories =
     R"([{"name":"Other","color":"grey","subcategories":["Other"]},)"
     R"({"name":"Lua","color":"yellow","subcategories":["Other"]},)"
@@ -28,7 +28,8 @@ constexpr std::string_view categories =
     R"({"name":"Machine code of LuaJIT","color":"green","subcategories":["Other"]},)"
     R"({"name":"LuaJIT's compiler","color":"purple","subcategories":["Other","trace exit","recorder","optimiser","assembler"]},)"
     R"({"name":"Garbage collector","color":"orange","subcategories":["Other"]},)"
-    R"({"name":"Idle","color":"transparent","subcategories":["Other"]}])";
+    R"({"name":"Idle","color":"transparent","subcategories":["Other"]},)"
+    R"({"name":"Kernel","color":"magenta","subcategories":["Other"]}])";
 
 struct Kind {
   Category category = other;
@@ -37,7 +38,7 @@ struct Kind {
 };
 
 Kind kind_of(const Frame& frame) {
-  constexpr std::array<Category, 4> of_kind = {lua, c_function, native, other};  // Frame::Kind
+  constexpr std::array<Category, 5> of_kind = {lua, c_function, native, other, kernel};  // Frame::Kind
   return {of_kind[static_cast<std::size_t>(frame.kind)]};
 }
 

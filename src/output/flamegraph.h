@@ -24,7 +24,7 @@
 //                 they were measured), scale, by which amounts of before are multiplied, and noise:
 //                 how many standard deviations of independent samples a change has to exceed. It also
 //                 has to be at least least_difference of the whole, and least_ratio of the box
-//   frames        columns: kind (0 Lua, 1 C called by Lua, 2 other native, 3 no function); text of the
+//   frames        columns: kind (0 Lua, 1 C called by Lua, 2 other native, 3 no function, 4 the kernel); text of the
 //                 function, at: its text with the line being executed, and file (strings by
 //                 number); line where it is defined (0: none), current: the line being executed (0:
 //                 unknown; negative: the nearest one known); part: which part of the program it

@@ -92,14 +92,17 @@ void RawWriter::catch_up() {
     const Frame& frame = stacks_.frames()[frames_];
     const std::uint64_t name = string(frame.name), file = string(frame.file);
     body_.clear();
-    put(body_, static_cast<std::uint64_t>(frame.kind) | (frame.line_is_near ? raw::line_is_near : 0) |
+    const bool in_kernel = frame.kind == Frame::Kind::kernel;
+    const std::uint64_t flags = (frame.own_name ? raw::own_name : 0) | (in_kernel ? raw::in_kernel : 0);
+    const Frame::Kind kind = in_kernel ? Frame::Kind::native : frame.kind;
+    put(body_, static_cast<std::uint64_t>(kind) | (frame.line_is_near ? raw::line_is_near : 0) |
                    static_cast<std::uint64_t>(frame.part) << raw::part_shift);
     put(body_, name);
     put(body_, file);
     put(body_, static_cast<std::uint64_t>(std::max(frame.line_defined, 0)));
     put(body_, static_cast<std::uint64_t>(std::max(frame.line, 0)));
-    if (frame.prototype != 0 || frame.own_name) put(body_, std::uint64_t{frame.prototype});
-    if (frame.own_name) put(body_, raw::own_name);
+    if (frame.prototype != 0 || flags != 0) put(body_, std::uint64_t{frame.prototype});
+    if (flags != 0) put(body_, flags);
     add_record(raw::frame, body_);
   }
   for (; nodes_ < stacks_.nodes().size(); ++nodes_) {

@@ -46,6 +46,8 @@ std::string_view colour_of(const Frame& frame) {
       return "#6cbdf0";
     case Frame::Kind::native:
       return "#a9b4c0";
+    case Frame::Kind::kernel:
+      return "#d28bb4";
     case Frame::Kind::marker:
       break;
   }

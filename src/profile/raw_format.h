@@ -47,9 +47,10 @@ inline constexpr std::uint64_t phase_bits = 7, has_collected = 8, has_shrunk = 1
 inline constexpr std::uint64_t is_changed = 1;
 
 // Frame records.
-inline constexpr std::uint64_t line_is_near = 8;  // next to the kind, which takes the lower three bits
-inline constexpr int part_shift = 4;              // Frame::Part, two bits
-inline constexpr std::uint64_t own_name = 1;      // in the flags, the last field, which may be missing
+inline constexpr std::uint64_t line_is_near = 8;             // next to the kind, which takes the lower three bits
+inline constexpr int part_shift = 4;                         // Frame::Part, two bits
+inline constexpr std::uint64_t own_name = 1, in_kernel = 2;  // in the flags, the last field, which may be missing.
+// in_kernel: the kind is that of native frames, which releases that do not know the flag show.
 
 // A flame graph page carries its recording compressed (RFC 1952), in base64 (RFC 4648), between
 // page_mark and the next '<'.

@@ -18,6 +18,7 @@
 #include "record/carried_recording.h"
 #include "record/recording.h"
 #include "record/source_collector.h"
+#include "sampling/kernel_access.h"
 #include "system/calls.h"
 #include "system/progress.h"
 #include "system/signals.h"
@@ -180,6 +181,9 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   SamplerOptions sampler_options;
   sampler_options.merging = {options.shape.mode == Mode::native, options.traces};
   sampler_options.idle = options.idle;
+  const KernelAccess kernel = options.kernel ? ask_for_kernel(options.rate, options.idle) : KernelAccess{};
+  for (const std::string& note : kernel.notes) say("luaspy: {}\n", note);
+  sampler_options.kernel = kernel.symbols;
   std::optional<OutputFile> output;
   const auto open_output = [&](const std::string& program, pid_t pid) -> Result<void> {
     Result<OutputFile> file = OutputFile::open({options.output, options.format, default_stem(program, pid)});
@@ -208,7 +212,8 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
 
   Recorder recorder(options, family, *output);
   LoopCounts counts;
-  const LoopOptions loop_options = {options.rate, options.duration, options.max_stopped, options.always_stop};
+  const LoopOptions loop_options = {options.rate, options.duration, options.max_stopped, options.always_stop,
+                                    kernel.running};
   Result<void> ran;
   if (alongside != nullptr) ran = alongside->run(family, loop_options, recorder, counts);
   else run_loop(family, loop_options, recorder, counts);

@@ -25,6 +25,7 @@ struct RecordOptions {
   std::optional<double> every;  // s: how often the file is rewritten; a raw recording is flushed instead
   bool no_source = false;       // the recording carries no text of Lua files
   bool idle = false;            // sample sleeping threads too
+  bool kernel = false;          // frames of the kernel
   bool subprocesses = false;    // the target's descendants that run Lua, too; then shape.processes is set
   bool allocations = false;     // sample who allocates, too
   double max_cost = 3;          // % of the program's time that this may take

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
+#include "stack/kernel_frames.h"
 #include "system/call_names.h"
 
 namespace luaspy {
@@ -53,6 +57,7 @@ Loss Sampler::read_stopped(Stop& stop, Thread& thread, const StackReader::Predic
 // Everything that happens while the thread is stopped.
 Loss Sampler::read_held(const Stop& stop, Thread& thread, const StackReader::Prediction& predicted, Look& look) {
   look.state = {};
+  look.kernel.clear();
   look.stopped_ns = look.held_ns = 0;
   look.seen = system::Clock::now();
   switch (stop.outcome()) {
@@ -79,6 +84,7 @@ void Sampler::read_after(const StackReader::Prediction& predicted, Look& look) {
 Loss Sampler::read_without_stop(const SwitchLog& switches, const SwitchLog::Switch& lost,
                                 const StackReader::Prediction& predicted, Look& look) {
   look.state = {};
+  look.kernel.clear();
   look.halt = Halt::Kind::none;
   look.seen = lost.at;
   look.stopped_ns = look.held_ns = 0;
@@ -101,6 +107,7 @@ Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackR
   const bool readable = state.sp != 0 && reader_.read(look.reading, registers_of(state), predicted, false);
   reader_.read_after(look.reading, predicted);
   look.halt = halt_of(target_.process().pid(), thread).kind;
+  if (options_.kernel != nullptr) look.kernel_text = thread.kernel_stack();
   if (thread.state() != state || thread.run_count() != look.schedule.runs) return Loss::moved;
   return readable ? Loss::none : Loss::unreadable;
 }
@@ -115,6 +122,7 @@ Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
     return sample;
   }
   sample.quality.at_system_call = !sleeps && look.at_system_call;
+  add_kernel_frames(look, sample.stack);
   if (!sleeps) return sample;
   sample.heaps.clear();  // nothing has changed, unless by another thread, which may be writing
   const bool halted = look.halt != Halt::Kind::none;
@@ -124,6 +132,14 @@ Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
                           0,
                           0});
   return sample;
+}
+
+// The innermost frames: a stop shows only what called the kernel.
+void Sampler::add_kernel_frames(const Look& look, Stack& stack) const {
+  if (options_.kernel == nullptr) return;
+  const bool sleeps = look.state.kind == ThreadState::Kind::sleeping;
+  Stack kernel = sleeps ? kernel_stack(look.kernel_text) : kernel_stack(look.kernel, *options_.kernel);
+  std::ranges::move(kernel, std::back_inserter(stack));
 }
 
 // Most threads sleep most of the time, and a thread that was not given a CPU since it was seen
@@ -207,6 +223,8 @@ Sample Sampler::look(const Standstill::Member& member) {
   StackReader::Prediction& predicted = threads_[member.thread->tid()].predicted;
   look_.state = sleeps ? member.state : ThreadState{};
   look_.halt = sleeps ? halt_of(target_.process().pid(), *member.thread).kind : Halt::Kind::none;
+  look_.kernel.clear();
+  if (sleeps && options_.kernel != nullptr) look_.kernel_text = member.thread->kernel_stack();
   look_.at_system_call = !sleeps && member.stop->at_system_call();
   look_.stopped_ns = 0;
   if (registers.sp() != 0 && reader_.read(look_.reading, registers, predicted, false)) return finish(look_, predicted);

@@ -11,6 +11,8 @@
 #include "attach/source_files.h"
 #include "attach/standstill.h"
 #include "attach/switch_log.h"
+#include "base/kernel_chain.h"
+#include "stack/kernel_symbols.h"
 #include "stack/stack_reader.h"
 #include "system/calls.h"
 
@@ -20,9 +22,10 @@ struct SamplerOptions {
   MergeOptions merging;
   bool idle = false;  // sample sleeping threads too
   WalkLimits limits;
-  std::chrono::milliseconds patience{50};     // how long a thread may take to stop
-  std::shared_ptr<KnownFiles> known_files{};  // shared by the processes of a family; nullptr: each has its own
-  bool looks_once = false;                    // nothing can be learned for later looks
+  std::chrono::milliseconds patience{50};         // how long a thread may take to stop
+  std::shared_ptr<KnownFiles> known_files{};      // shared by the processes of a family; nullptr: each has its own
+  bool looks_once = false;                        // nothing can be learned for later looks
+  std::shared_ptr<const KernelSymbols> kernel{};  // samples show where threads are in the kernel; nullptr: not
 };
 
 class Sampler {
@@ -36,6 +39,8 @@ class Sampler {
     ThreadState state;                   // sleeping: what it waits in
     Halt::Kind halt = Halt::Kind::none;  // sleeping: why it could not continue even after its wait
     bool at_system_call = false;         // it was stopped at the return from a system call
+    KernelChain kernel;                  // running: where the tick found it, set by the stopper after the look
+    std::string kernel_text;             // sleeping: Thread::kernel_stack()
     Thread::Schedule schedule;           // as of the stop
     system::Clock::time_point seen;      // when it was seen to be stopped
     std::int64_t stopped_ns = 0;         // how long it was stopped, counted from the request
@@ -91,6 +96,7 @@ class Sampler {
   std::optional<Sample> look_at_running(Thread& thread, PerThread& memo, bool idle);
   std::optional<Sample> fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns, bool idle);
   Sample look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
+  void add_kernel_frames(const Look& look, Stack& stack) const;
 
   Target& target_;
   SamplerOptions options_;

@@ -68,7 +68,7 @@ class SamplingLoop::Loop {
   void begin() {
     begun_ = Clock::now();
     stoppers_ = std::make_unique<Stoppers>(grid_, options_.max_stopped, family_.target().sampler().options().idle,
-                                           options_.always_stop);
+                                           options_.always_stop, options_.kernel);
     skipped_ = 0, ticks_before_ = counts_.ticks, unheard_before_ = counts_.unheard;
     stoppers_->watch(family_.sessions());
     // What the looks before the pause have shown of each thread.

@@ -16,6 +16,7 @@ struct LoopOptions {
                                      // has enough
   double max_stopped = 10;           // % of the time that a thread may stand still
   bool always_stop = false;          // with ptrace, even if threads can be read without a stop (attach/switch_log.h)
+  bool kernel = false;               // record where threads are in the kernel (KernelAccess::running)
 };
 
 // Counts of a run so far.

@@ -30,6 +30,8 @@ void Stopper::run() {
   placed_ = stay_on({cpu_});
   real_time_ = come_at_once();
   own_thread_ = std::make_unique<Thread>(::getpid(), ::gettid());
+  system::Failure failure;  // KernelAccess has reported it
+  if (all_.kernel_ && placed_) kernel_log_ = KernelLog::open(cpu_, failure);
   alarm_ = std::make_unique<system::Alarm>();
   constexpr Clock::duration linger = 2s;
   Clock::time_point needed = Clock::now();
@@ -39,6 +41,7 @@ void Stopper::run() {
   while (!ends_) {
     number = std::max(number + 1, all_.grid_.after(Clock::now() - phase));
     const Clock::time_point due = all_.grid_.time_of(number) + phase;
+    if (kernel_log_ != nullptr) kernel_log_->expect(due);
     wait_until(due);
     if (ends_) break;
     woke_ = Clock::now();
@@ -98,6 +101,7 @@ void Stopper::wait_until(Clock::time_point due) {
 // threads.
 void Stopper::park() {
   if (!all_.retire(*this)) return;
+  if (kernel_log_ != nullptr) kernel_log_->rest();
   while (!ends_ && !active_) (void)sem_wait(&wanted_);
 }
 
@@ -107,6 +111,7 @@ void Stopper::tick(std::int64_t number, Clock::time_point due) {
   const auto roster = all_.roster();
   candidates_.clear();
   met_ = {};
+  due_ = due;
   for (const std::shared_ptr<Watch>& watch : *roster) {
     if (!watch->claim.try_take()) continue;
     if (watch->tick < number && (watch->cpu == cpu_ || !watch->slept) && !is_asked(*watch, number))
@@ -326,7 +331,8 @@ void Stopper::ask(const std::shared_ptr<Watch>& watch, const Thread::Schedule& b
     return;
   }
   auto stop = std::make_unique<Stop>(tracer_, watch->session.target(), watch->thread->tid(), Stop::Later{});
-  Asked asked{watch, std::move(stop), before, number, passed_ns_, woke_, remote};
+  Asked asked{watch, std::move(stop), before, number, passed_ns_, woke_, remote, {}};
+  note_kernel(watch->thread->tid(), asked.kernel);
   if (asked.stop->outcome() != Stop::Outcome::pending) return arrived(std::move(asked));
   watch->asked_by = cpu_;
   asked_.push_back(std::move(asked));
@@ -362,10 +368,15 @@ void Stopper::look_at_met(std::int64_t number) {
   Sampler& sampler = watch->session.sampler();
   found->loss = sampler.read_without_stop(*watch->switches, met_.lost, *predicted, found->look);
   sampler.reader().unlock();
+  note_kernel(watch->thread->tid(), found->look.kernel);
   found->kind = found->loss == Loss::none ? Found::Kind::look : Found::Kind::loss;
   found->stopped_ns = found->look.stopped_ns;
   all_.add_stop(watch->thread->tid(), found->stopped_ns);
   put();
+}
+
+void Stopper::note_kernel(pid_t tid, KernelChain& chain) const {
+  if (kernel_log_ != nullptr) kernel_log_->at(due_, tid, chain);
 }
 
 // The thread is stopped, or cannot be stopped.
@@ -389,6 +400,7 @@ void Stopper::arrived(Asked asked) {
   found->remote = asked.remote;
   Sampler& sampler = watch.session.sampler();
   found->loss = sampler.read_stopped(*asked.stop, *watch.thread, *predicted, found->look);
+  found->look.kernel = asked.kernel;
   sampler.reader().unlock();
   found->kind = found->loss == Loss::none ? Found::Kind::look : Found::Kind::loss;
   if (found->look.stopped_ns != 0) count_stop(asked, *found);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "attach/kernel_log.h"
 #include "sampling/stoppers.h"
 #include "system/calls.h"
 
@@ -88,6 +89,7 @@ class Stopper {
     std::int64_t number, passed_ns;
     system::Clock::time_point woke;
     bool remote;
+    KernelChain kernel;  // where it was at that tick
   };
   // A thread whose CPU this stopper has taken, according to the log of its switches.
   struct Met {
@@ -95,6 +97,7 @@ class Stopper {
     SwitchLog::Switch lost;
   };
   void look_at_met(std::int64_t number);
+  void note_kernel(pid_t tid, KernelChain& chain) const;
   // A place for the result of a look; null if there is no room, or the reader is in use by another
   // thread.
   Found* open_look(const std::shared_ptr<Watch>& watch, std::int64_t number,
@@ -113,6 +116,8 @@ class Stopper {
   Tracer tracer_{std::chrono::milliseconds(50)};
   std::vector<Candidate> candidates_;
   Met met_;
+  std::unique_ptr<KernelLog> kernel_log_;  // nullptr: not asked for, or not allowed
+  system::Clock::time_point due_;          // of the tick
   std::vector<Asked> asked_;
   std::unique_ptr<system::Alarm> alarm_;  // this thread's
   system::Clock::time_point woke_;

@@ -14,9 +14,10 @@ using Clock = system::Clock;
 using system::to_ns;
 using namespace std::chrono_literals;
 
-Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop)
+Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop, bool kernel)
     : grid_(grid),
       idle_(idle),
+      kernel_(kernel),
       takes_logs_(!always_stop),
       usable_(usable_cpus()),
       stoppers_(usable_.size()),

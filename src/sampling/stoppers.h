@@ -32,8 +32,9 @@ class Stopper;
 
 class Stoppers {
  public:
-  // `always_stop`: with ptrace, even if the log of a thread's switches would be sufficient.
-  Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop);
+  // `always_stop`: with ptrace, even if the log of a thread's switches would be sufficient. `kernel`: also records
+  // where threads are in the kernel (attach/kernel_log.h).
+  Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop, bool kernel);
   // Ends all stoppers, which takes a second at most. Threads that did not stop in time have been
   // released when it returns.
   ~Stoppers();
@@ -80,7 +81,7 @@ class Stoppers {
   void close_costly_logs();
 
   const TickGrid grid_;
-  const bool idle_;
+  const bool idle_, kernel_;
   // Used by the main thread only.
   bool takes_logs_;
   int logs_ = 0;

@@ -15,6 +15,7 @@
 #include "base/say.h"
 #include "output/output_file.h"
 #include "record/about.h"
+#include "sampling/kernel_access.h"
 #include "system/calls.h"
 #include "system/signals.h"
 #include "top/command_output.h"
@@ -252,10 +253,11 @@ int wait_for_command(Family& family, CommandOutput* output) {
   return family.wait_for_exit();
 }
 
-Result<Family> open(const TopOptions& options) {
+Result<Family> open(const TopOptions& options, const KernelAccess& kernel) {
   SamplerOptions sampler;
   sampler.merging.native_only = options.mode == Mode::native;
   sampler.idle = options.idle;
+  sampler.kernel = kernel.symbols;
   Result<Family> family = Family::open(options.target, sampler, options.subprocesses);
   if (!family || family->target().launched() || options.mode == Mode::native) return family;
   if (const Result<void> lua = family->check_lua(); !lua) return lua.error();
@@ -268,13 +270,15 @@ Result<int> top(const TopOptions& options) {
   const bool plain = options.batch || !TopScreen::is_possible();
   if (plain && !options.batch)
     say("luaspy: standard output is not a terminal that can show a screen: printing tables, as with --batch\n");
+  const KernelAccess kernel = options.kernel ? ask_for_kernel(options.rate, options.idle) : KernelAccess{};
+  for (const std::string& note : kernel.notes) say("luaspy: {}\n", note);
   std::optional<CommandOutput> output;
   if (!plain && options.target.pid == 0) {
     Result<CommandOutput> diverted = CommandOutput::divert();
     if (!diverted) return diverted.error();
     output.emplace(std::move(*diverted));
   }
-  Result<Family> opened = open(options);
+  Result<Family> opened = open(options, kernel);
   if (output) output->give_back();
   if (!opened) return opened.error();
   Family& family = *opened;
@@ -290,7 +294,7 @@ Result<int> top(const TopOptions& options) {
   TopFeed feed(family, target, about_recording(family, options.mode, options.rate, options.max_stopped), options.mode,
                plain ? TopFeed::Output::plain : TopFeed::Output::screen);
   LoopCounts counts;
-  const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop};
+  const LoopOptions loop = {options.rate, options.duration, options.max_stopped, options.always_stop, kernel.running};
   bool taken = true;
   std::vector<std::string> written;
   if (plain) {

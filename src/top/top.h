@@ -16,6 +16,7 @@ struct TopOptions {
   bool always_stop = false;        // LoopOptions::always_stop
   Mode mode = Mode::merged;
   bool idle = false;               // sample sleeping threads too
+  bool kernel = false;             // frames of the kernel
   bool subprocesses = false;       // the target's descendants that run Lua, too
   bool batch = false;              // plain tables instead of a screen
   std::optional<double> interval;  // s, between two tables or refreshes

@@ -29,6 +29,7 @@ enum class TopStyle : std::uint8_t {
   waiting,
   idle,  // activities, in this order; then who waits for a CPU, and nobody
   native,
+  kernel,
   marker,
 };
 

@@ -91,6 +91,8 @@ Colour colour_of(TopStyle style) {
       return {243, -1};
     case TopStyle::native:
       return {109, -1};
+    case TopStyle::kernel:
+      return {175, COLOR_MAGENTA};
     case TopStyle::marker:
       return {245, -1};
   }

@@ -39,6 +39,8 @@ TopStyle style_of_kind(Frame::Kind kind) {
       return TopStyle::c;
     case Frame::Kind::native:
       return TopStyle::native;
+    case Frame::Kind::kernel:
+      return TopStyle::kernel;
     case Frame::Kind::marker:
       break;
   }

@@ -103,6 +103,39 @@ TEST_CASE("raw recordings, of time and of bytes", "[golden]") {
   golden::check("sample.bytes.luaspy", sample_recording(Unit::bytes));
 }
 
+TEST_CASE("frames of the kernel in each format", "[golden]") {
+  const auto write = [](const char* format) {
+    std::ostringstream out;
+    find_format(format)->write(kernel_profile(), {}, out);
+    return out.str();
+  };
+  golden::check("sample.kernel.folded", write("folded"));
+  golden::check("sample.kernel.svg", write("svg"));
+  golden::check("sample.kernel.speedscope.json", write("speedscope"));
+  golden::check("sample.kernel.flamegraph.json", data_of(write("flamegraph")));
+  golden::check("sample.kernel.callgrind", write("callgrind"));
+  golden::check("sample.kernel.trace.json", write("chrometrace"));
+  golden::check("sample.kernel.firefox.json", write("firefox"));
+  golden::check("sample.kernel.luaspy", kernel_recording());
+}
+
+TEST_CASE("a raw recording keeps frames of the kernel, and modes hide what they should", "[golden]") {
+  const auto read = [](Mode mode) {
+    std::istringstream in(kernel_recording());
+    const Result<Profile> profile = read_raw(in, {.mode = mode}, {});
+    REQUIRE(profile);
+    std::string text;
+    for (const Frame& frame : profile->frames()) {
+      if (frame.kind == Frame::Kind::kernel) text += describe(frame, false) + "; ";
+    }
+    return text;
+  };
+  CHECK(read(Mode::lua).empty());
+  CHECK(read(Mode::merged) ==
+        "read [kernel]; ext4_file_read_iter [ext4]; page_fault [kernel]; epoll_wait [kernel]; ep_poll [kernel]; ");
+  CHECK(read(Mode::all).starts_with("do_syscall_64 [kernel]; read [kernel]; "));
+}
+
 TEST_CASE("a raw recording has the heaps, and a window begins with their sizes", "[golden]") {
   const auto heap = [](const RawWindow& window) {
     std::istringstream in(sample_recording(Unit::nanoseconds));

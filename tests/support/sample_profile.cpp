@@ -122,4 +122,57 @@ std::string sample_recording(Unit unit) {
   return out.str();
 }
 
+namespace {
+
+std::vector<Taken> kernel_samples() {
+  const auto kernel = [](std::string name, Frame::Part part = Frame::Part::program, std::string file = "[kernel]") {
+    Frame frame = {Frame::Kind::kernel, std::move(name), std::move(file), 0, 0};
+    frame.part = part;
+    return frame;
+  };
+  const Frame main = native("main", "lua5.4"), chunk = lua("main chunk", "app/main.lua", 0, 30),
+              read = {Frame::Kind::c, "file:read", "lua5.4", 0, 0}, in_libc = native("read", "libc.so.6"),
+              entry = kernel("do_syscall_64", Frame::Part::vm), call = kernel("read"),
+              driver = kernel("ext4_file_read_iter", Frame::Part::program, "[ext4]"), fault = kernel("page_fault"),
+              waits = {Frame::Kind::marker, "[epoll_wait]", {}, 0, 0};
+  std::vector<Taken> samples;
+  const auto add = [&](std::uint32_t thread, std::int64_t at_ms, Sample::State state, Stack stack) {
+    Sample sample;
+    sample.quality.stacks = 1;
+    sample.state = state;
+    sample.vm_state = state == Sample::State::running ? VmState::c : VmState::none;
+    sample.stack = std::move(stack);
+    samples.push_back({thread, {at_ms * 1'000'000, 10'000'000}, std::move(sample), {}});
+  };
+  add(0, 10, Sample::State::running, {main, chunk, read, in_libc, entry, call, driver});
+  add(0, 20, Sample::State::running, {main, chunk, read, in_libc, entry, call});
+  add(0, 30, Sample::State::running, {main, chunk, fault});
+  add(1, 30, Sample::State::sleeping, {main, entry, kernel("epoll_wait"), kernel("ep_poll"), waits});
+  return samples;
+}
+
+}  // namespace
+
+Profile kernel_profile() {
+  Profile profile;
+  profile.about = sample_about(Unit::nanoseconds);
+  for (const Taken& taken : kernel_samples()) profile.add(threads[taken.thread], taken.tick, taken.sample);
+  profile.settle_names();
+  return profile;
+}
+
+std::string kernel_recording() {
+  std::ostringstream out;
+  StackTable stacks;
+  std::array<LastSample, 2> last;
+  RawWriter raw(stacks, threads, Unit::nanoseconds, out);
+  for (const Taken& taken : kernel_samples()) {
+    const Sample& facts = last[taken.thread].take(taken.sample, stacks);
+    raw.sample(taken.thread, taken.tick, facts, last[taken.thread].stack());
+  }
+  raw.about(sample_about(Unit::nanoseconds));
+  raw.flush();
+  return out.str();
+}
+
 }  // namespace luaspy

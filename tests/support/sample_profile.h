@@ -15,6 +15,9 @@ inline Frame native(std::string name, std::string file) {
 }
 
 Profile sample_profile(Unit unit = Unit::nanoseconds);
+// A profile with frames of the kernel, of a thread that executes and of one that sleeps, and its raw recording.
+Profile kernel_profile();
+std::string kernel_recording();
 // The file that `record -f raw` would have written for it.
 std::string sample_recording(Unit unit);
 

@@ -2,11 +2,11 @@
 // and differ in lightness; dark text has a contrast of 4.5 or more on each of them.
 
 const kindColours = {
-  lua: "#f2b632", c: "#6cbdf0", native: "#a9b4c0", marker: "#e9e3d0", gc: "#e36a2e", jit: "#1d9c74",
+  lua: "#f2b632", c: "#6cbdf0", native: "#a9b4c0", marker: "#e9e3d0", kernel: "#d28bb4", gc: "#e36a2e", jit: "#1d9c74",
   table: "#f2b632", string: "#6cbdf0", function: "#2fb58a", userdata: "#d28bb4", coroutine: "#e8895a", joined: "#dcdfe3",
 };
 const kindTexts = {
-  lua: "Lua", c: "C called by Lua", native: "other native code", marker: "no function: waits, tail calls", gc: "garbage collector", jit: "JIT: machine code, compiler",
+  lua: "Lua", c: "C called by Lua", native: "other native code", marker: "no function: waits, tail calls", kernel: "the kernel", gc: "garbage collector", jit: "JIT: machine code, compiler",
   table: "tables", string: "strings", function: "functions, with code and upvalues", userdata: "userdata", coroutine: "coroutines", joined: "small boxes, joined",
 };
 // Only in time is somebody waited for; other units have whatever their program names.

@@ -1,7 +1,7 @@
 // The data in the page, and the sums from which all views are made. flamegraph.h describes its form.
 
 // By Frame::Kind, and those of a heap (HeapPageTree::Kind).
-const kinds = ["lua", "c", "native", "marker", "table", "string", "function", "userdata", "coroutine", "joined"];
+const kinds = ["lua", "c", "native", "marker", "kernel", "table", "string", "function", "userdata", "coroutine", "joined"];
 const runWidth = 5;   // numbers of a run: node, 2 * state + asleep, samples, weight, µs without a sample before it
 
 // Control characters, and those that change the direction of text, could make a name look like another one.

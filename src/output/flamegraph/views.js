@@ -5,7 +5,7 @@ const modeTexts = {lua: "Lua only", merged: "C and Lua", all: "everything"};
 // `part` is Frame::Part (base/frame.h): 0 is the program's own.
 function shows(mode, kind, part) {
   if (mode === "all" || mode === "native") return true;
-  return part === 0 && (mode === "merged" || kind !== "native");
+  return part === 0 && (mode === "merged" || (kind !== "native" && kind !== "kernel"));
 }
 
 // shown[frame]

@@ -70,7 +70,7 @@ function columnText(data, column, n) {
 const signed = (text, value) => (value > 0 ? "+" : "") + text.replace("-", "−");
 
 function placeOf(frames, frame) {
-  const kind = {lua: "Lua", c: "C function called by Lua", native: "native", marker: "no function"}[frames.kind[frame]];
+  const kind = {lua: "Lua", c: "C function called by Lua", native: "native", marker: "no function", kernel: "kernel"}[frames.kind[frame]];
   const file = frames.file[frame];
   return `${kind}${file ? ` · ${file}${frames.line[frame] > 0 ? `:${frames.line[frame]}` : ""}` : ""}`;
 }

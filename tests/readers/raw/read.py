@@ -4,7 +4,7 @@ weights if these are not times. With a second argument, `heaps`, it prints the s
 import sys
 import zlib
 
-LUA, C, NATIVE, MARKER = range(4)
+LUA, C, NATIVE, MARKER, KERNEL = range(5)
 
 
 class Reader:
@@ -29,7 +29,8 @@ class Reader:
             near = fields[0] & 8 != 0
             prototype = fields[5] if len(fields) > 5 else 0
             own = len(fields) > 6 and fields[6] & 1 != 0
-            self.frames.append([fields[0] & 7, self.strings[fields[1]], self.strings[fields[2]], fields[3], fields[4], near, prototype, own])
+            kind = KERNEL if len(fields) > 6 and fields[6] & 2 else fields[0] & 7
+            self.frames.append([kind, self.strings[fields[1]], self.strings[fields[2]], fields[3], fields[4], near, prototype, own])
         elif kind == 4:
             self.stacks.append(self.stacks[fields[0]] + (fields[1],))
         elif kind == 5:
@@ -140,6 +141,8 @@ def shown(kind, name, file, _, line, near, twin):
         return f"{name} [C]"
     if kind == NATIVE and file and name != file and not name.startswith(file + "+"):
         return f"{name} ({file})"
+    if kind == KERNEL and file:
+        return f"{name} {file}"
     return name
 
 
