@@ -56,6 +56,21 @@ ThreadLook waiting(int tid) {
   return thread;
 }
 
+ThreadLook in_kernel() {
+  ThreadLook thread;
+  thread.tid = 104, thread.name = "reader";
+  thread.sample.state = Sample::State::sleeping;
+  thread.sample.stack = {{Frame::Kind::native, "main", "lua5.4", 0, 0},
+                         {Frame::Kind::kernel, "read", "[kernel]", 0, 0},
+                         {Frame::Kind::kernel, "fuse_dev_read", "[fuse]", 0, 0},
+                         {Frame::Kind::marker, "[read]", {}, 0, 0}};
+  Wait wait;
+  wait.system_call = "read";
+  wait.text = "read(fd 3: /dev/fuse)";
+  thread.wait = wait;
+  return thread;
+}
+
 StateReport state() {
   StateReport report;
   report.G = 0x55550010, report.lua = "Lua 5.4.3-5.4.9";
@@ -107,6 +122,14 @@ TEST_CASE("dump writes what it saw", "[golden]") {
   golden::check("dump.txt",
                 to_text(all[0], true) + "\n" + to_text(all[1], all[0], false) + to_text(movements(all), all));
   golden::check("dump.json", to_json({all}, true));
+}
+
+TEST_CASE("dump writes frames of the kernel before what the thread waits for", "[golden]") {
+  ProcessLook look;
+  look.pid = 100, look.command = "reader app/main.lua";
+  look.threads = {in_kernel()};
+  golden::check("dump.kernel.txt", to_text(look, false));
+  golden::check("dump.kernel.json", to_json({{look}}, false));
 }
 
 }  // namespace luaspy

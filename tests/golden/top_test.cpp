@@ -77,7 +77,7 @@ std::string text_of(TopView& view, const TopTarget& target, TopSize size, bool s
                     const TopPane& pane = {}) {
   static constexpr std::array styles = {"plain",         "bold",    "dim",  "heading", "sorted", "warning", "key",
                                         "hot",           "warm",    "lua",  "c",       "code",   "gc",      "compiler",
-                                        "native-thread", "waiting", "idle", "native",  "marker"};
+                                        "native-thread", "waiting", "idle", "native",  "kernel", "marker"};
   const TopCounts counts = sample_counts();
   view.show(counts);
   std::string text;

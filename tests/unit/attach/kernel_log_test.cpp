@@ -90,7 +90,7 @@ TEST_CASE("kernel log: other records are skipped") {
 }
 
 TEST_CASE("kernel log: damaged records end the search") {
-  for (const std::uint16_t size : {0, 8, 24, 33, 65528}) {
+  for (const std::uint16_t size : std::initializer_list<std::uint16_t>{0, 8, 24, 33, 65528}) {
     FakeRing ring;
     ring.put(PERF_RECORD_SAMPLE, 5, 150, {0xa}, {}, size);
     CHECK(ring.find(100, 5).empty());
