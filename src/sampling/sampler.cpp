@@ -103,6 +103,7 @@ Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackR
                           Look& look) {
   look.schedule = thread.schedule();
   look.state = state;
+  look.kernel.clear();
   look.stopped_ns = look.held_ns = 0;
   const bool readable = state.sp != 0 && reader_.read(look.reading, registers_of(state), predicted, false);
   reader_.read_after(look.reading, predicted);
@@ -115,7 +116,7 @@ Loss Sampler::read_asleep(Thread& thread, const ThreadState& state, const StackR
 Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
   Sample sample;
   sample.stopped_ns = look.stopped_ns;
-  const bool sleeps = look.state.kind == ThreadState::Kind::sleeping;
+  const bool sleeps = look.sleeps();
   if (sleeps) sample.state = Sample::State::sleeping;
   if (!reader_.finish(look.reading, sample, predicted)) {
     sample.loss = Loss::incomplete;
@@ -137,8 +138,7 @@ Sample Sampler::finish(Look& look, StackReader::Prediction& predicted) {
 // The innermost frames: a stop shows only what called the kernel.
 void Sampler::add_kernel_frames(const Look& look, Stack& stack) const {
   if (options_.kernel == nullptr) return;
-  const bool sleeps = look.state.kind == ThreadState::Kind::sleeping;
-  Stack kernel = sleeps ? kernel_stack(look.kernel_text) : kernel_stack(look.kernel, *options_.kernel);
+  Stack kernel = look.sleeps() ? kernel_stack(look.kernel_text) : kernel_stack(look.kernel, *options_.kernel);
   std::ranges::move(kernel, std::back_inserter(stack));
 }
 

@@ -39,12 +39,15 @@ class Sampler {
     ThreadState state;                   // sleeping: what it waits in
     Halt::Kind halt = Halt::Kind::none;  // sleeping: why it could not continue even after its wait
     bool at_system_call = false;         // it was stopped at the return from a system call
-    KernelChain kernel;                  // running: where the tick found it, set by the stopper after the look
-    std::string kernel_text;             // sleeping: Thread::kernel_stack()
-    Thread::Schedule schedule;           // as of the stop
-    system::Clock::time_point seen;      // when it was seen to be stopped
-    std::int64_t stopped_ns = 0;         // how long it was stopped, counted from the request
-    std::int64_t held_ns = 0;            // the same, counted from `seen`
+    KernelChain kernel;         // where the tick found it, set by the stopper after the look; empty: not in the kernel
+    std::string kernel_text;    // sleeping: Thread::kernel_stack()
+    Thread::Schedule schedule;  // as of the stop
+    system::Clock::time_point seen;  // when it was seen to be stopped
+    std::int64_t stopped_ns = 0;     // how long it was stopped, counted from the request
+    std::int64_t held_ns = 0;        // the same, counted from `seen`
+
+    // A thread that the tick found in the kernel has executed, even if it fell asleep there right after.
+    bool sleeps() const { return state.kind == ThreadState::Kind::sleeping && kernel.empty(); }
   };
 
   // During read_stopped(), read_without_stop() and read_asleep(), finish() may run in another

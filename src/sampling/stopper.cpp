@@ -212,14 +212,18 @@ void Stopper::consider(const std::shared_ptr<Watch>& watch, std::int64_t number,
   watch->claim.give_back();
 }
 
+// A stopper whose thread was in the kernel at the tick gets the CPU when the thread returns from there, or falls
+// asleep: it has executed then.
 void Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread::Schedule& now, std::int64_t number) {
-  if (!all_.idle_) {
+  KernelChain kernel;
+  note_kernel(watch->thread->tid(), kernel);
+  if (!all_.idle_ && kernel.empty()) {
     ++watch->idle;
     account(*watch, number, &now, true);
     return;
   }
   const ThreadState state = watch->thread->state();
-  account(*watch, number, &now, state.kind == ThreadState::Kind::sleeping);
+  account(*watch, number, &now, state.kind == ThreadState::Kind::sleeping && kernel.empty());
   Found* const found = open_found(watch, number);
   if (found == nullptr) {
     ++watch->late;
@@ -235,6 +239,7 @@ void Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread
     }
     found->loss = sampler.read_asleep(*watch->thread, state, *predicted, found->look);
     sampler.reader().unlock();
+    found->look.kernel = kernel;
     if (found->loss == Loss::none) found->kind = Found::Kind::look;
   }
   if (found->loss != Loss::none) watch->slept = false;  // read it at the next tick
