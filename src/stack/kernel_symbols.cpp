@@ -46,8 +46,8 @@ KernelSymbols::KernelSymbols(std::string_view kallsyms) {
     return std::tuple(symbol.address, underscores(name), name.size(), name);
   };
   std::ranges::sort(symbols_, [&](const Symbol& a, const Symbol& b) { return key(a) < key(b); });
-  const auto same = std::ranges::unique(symbols_, {}, &Symbol::address);
-  symbols_.erase(same.begin(), same.end());
+  const auto same = [](const Symbol& a, const Symbol& b) { return a.address == b.address; };
+  symbols_.erase(std::unique(symbols_.begin(), symbols_.end(), same), symbols_.end());
 }
 
 // No symbol says where its function ends.
