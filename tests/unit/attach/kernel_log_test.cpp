@@ -58,10 +58,10 @@ TEST_CASE("kernel log: nobody else's chain") {
   FakeRing ring;
   ring.sample(6, 150, {0xa});
   CHECK(ring.find(100, 5).empty());
-  // When the tick came, another thread was in the kernel.
+  // Another thread was in the kernel when the tick came: the later record is not the tick's.
   ring.sample(5, 10150, {0xb});
   CHECK(ring.find(100, 5).empty());
-  CHECK(ring.find(100, 6) == Chain{});  // and that one is followed by another thread's
+  CHECK(ring.find(100, 6) == Chain{0xa});
 }
 
 TEST_CASE("kernel log: of several records since the tick, the first") {
