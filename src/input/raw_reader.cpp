@@ -208,6 +208,7 @@ class RawReader {
                    fields.small_number(),
                    fields.small_number(),
                    (kind & raw::line_is_near) != 0};
+    if (frame.kind > Frame::Kind::marker) return false;
     if (!fields.empty())
       frame.prototype = static_cast<std::uint32_t>(fields.number(std::numeric_limits<std::uint32_t>::max()));
     if (!fields.empty()) {
@@ -217,7 +218,7 @@ class RawReader {
     }
     if (part > static_cast<std::uint64_t>(Frame::Part::start)) return false;
     frame.part = static_cast<Frame::Part>(part);
-    if (!fields.good() || frame.kind > Frame::Kind::marker || !has_room_for(name.size() + file.size())) return false;
+    if (!fields.good() || !has_room_for(name.size() + file.size())) return false;
     frames_.push_back(stacks_.intern(frame));
     return true;
   }
