@@ -98,7 +98,8 @@ void CoreSigns::add_ident(LuaIdent ident) {
 void CoreSigns::look_at(std::string_view piece, std::size_t size) {
   has_luajit_messages_ = has_luajit_messages_ || has(piece, signs().luajit_messages);
   has_events_ = has_events_ || has(piece, signs().event);
-  has_luau_ident_ = has_luau_ident_ || has(piece, signs().luau_ident);
+  const std::string& luau = signs().luau_ident;
+  for (std::size_t at = find(piece, luau); at < size; at = find(piece, luau, at + 1)) ++luau_idents_;
   has_luau_event_ = has_luau_event_ || has(piece, signs().luau_event);
   has_luau_version_ = has_luau_version_ || has(piece, signs().luau_version);
   if (!has(piece, "Lua") && !has_events_) return;
@@ -142,10 +143,11 @@ void CoreSigns::look_for_tables(std::string_view piece, std::size_t size) {
 std::vector<LuaIdent> CoreSigns::cores() const {
   std::vector<LuaIdent> cores = idents_;
   if (is_luau()) {
-    // Luau's lapi.cpp has the ident of the Lua that it was made from, too.
+    // Luau's lapi.cpp has the ident of the Lua that it was made from, too. A page of a file may be mapped twice, with
+    // both.
     const auto origin = std::ranges::find(cores, "5.1.4", &LuaIdent::version);
-    if (has_luau_ident_ && origin != cores.end() && --origin->cores == 0) cores.erase(origin);
-    cores.push_back({"Luau", has_luau_ident_ ? "$Luau" : "names of metamethods", 3, 1});
+    if (origin != cores.end() && (origin->cores -= luau_idents_) <= 0) cores.erase(origin);
+    cores.push_back({"Luau", luau_idents_ > 0 ? "$Luau" : "names of metamethods", 3, 1});
   }
   for (std::size_t i = 0; i < series_count; ++i) {
     const std::string series = "5." + std::to_string(i + 1);

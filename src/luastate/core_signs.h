@@ -37,14 +37,15 @@ class CoreSigns {
 
  private:
   void add_ident(LuaIdent ident);
-  bool is_luau() const { return has_luau_ident_ || (has_luau_event_ && has_luau_version_); }
+  bool is_luau() const { return luau_idents_ > 0 || (has_luau_event_ && has_luau_version_); }
 
   static constexpr std::size_t series_count = 5;  // 5.1 to 5.5
   std::vector<LuaIdent> idents_;
   std::optional<LuaIdent> luajit_, series_;
   std::array<int, series_count> tables_{};
   bool has_luajit_messages_ = false, has_events_ = false, has_parser_ = false, has_comparison_ = false;
-  bool has_luau_ident_ = false, has_luau_event_ = false, has_luau_version_ = false;
+  int luau_idents_ = 0;
+  bool has_luau_event_ = false, has_luau_version_ = false;
 };
 
 }  // namespace luaspy
