@@ -63,8 +63,14 @@ void await_sleep(Running& running) {
 }
 
 // The stack of the only thread. A wait only has its file's name while the process lives, and a C
-// function has no name if its library is not available.
-Json stack_of(const Json& dump) { return dump.at("threads").at(0).at("frames"); }
+// function has no name if its library is not available. A core has nothing of the kernel.
+Json stack_of(const Json& dump) {
+  Json stack = Json::array();
+  for (const Json& frame : dump.at("threads").at(0).at("frames")) {
+    if (frame.at("kind") != "kernel") stack.push_back(frame);
+  }
+  return stack;
+}
 
 Json lua_of(const Json& dump) {
   Json lua = Json::array();

@@ -127,7 +127,7 @@ TEST_CASE("callbacks of LuaJIT's FFI are counted", "[heap]") {
                            "luajit-2.1.newest-gc32", "luajit-2.1.20170501-gc64", "debian-luajit2-bookworm"})));
   const std::string first = GENERATE("81", "197");
   INFO(name << " from " << first);
-  Running running(Words{"setarch", "-R"} + lua({workload("luajit/callbacks.lua"), first}, name));
+  Running running(Words{"setarch", "-R"} + lua({workload("luajit/ffi_callbacks.lua"), first}, name));
   running.read_until("READY");
   CHECK(heap_in_memory(running.pid()).at("states").at(0).at("difference_bytes") == 0);
 }

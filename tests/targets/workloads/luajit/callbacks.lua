@@ -1,15 +1,30 @@
--- callbacks.lua [FIRST]: many named C types, numbered from FIRST on, and a callback that C has called: its arguments
--- stay in the state of the FFI. Says READY, and waits.
-local ffi = require("ffi")
-local first = tonumber((...)) or 1
-for i = first, first + 600 do ffi.cdef(("typedef struct kept_%d { int x; } kept_t_%d;"):format(i, i)) end
-ffi.cdef("void qsort(void *base, size_t count, size_t size, int (*compare)(const int *, const int *));")
-local values = ffi.new("int[8]", { 5, 3, 8, 1, 7, 2, 6, 4 })
-local compare = ffi.cast("int (*)(const int *, const int *)", function(a, b) return a[0] - b[0] end)
-ffi.C.qsort(values, 8, 4, compare)
-assert(values[0] == 1 and values[7] == 8)
-collectgarbage()
-collectgarbage()
-io.write("READY\n")
-io.flush()
-io.read()
+-- callbacks.lua: table.sort and string.gsub call Lua, which calls further functions.
+local function key(x) return x * 7919 % 1009 end
+local function less(a, b)
+  local x, y = key(a), key(b)
+  return x < y
+end
+local function sorted(n)
+  local values = {}
+  for i = 1, n do values[i] = i end
+  table.sort(values, less)
+  return values
+end
+
+local function shorten(word) return word:sub(1, 2) end
+local function replace(word)
+  local short = shorten(word)
+  return short
+end
+local text = ("alpha beta gamma delta "):rep(20)
+local function replaced()
+  local result = text:gsub("%a+", replace)
+  return result
+end
+
+io.stdout:write("READY\n")
+io.stdout:flush()
+while true do
+  sorted(300)
+  for _ = 1, 10 do replaced() end
+end
