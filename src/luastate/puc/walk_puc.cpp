@@ -395,14 +395,17 @@ void touch_puc(const Memory& stopped, const Layout& layout, Address L, const Wal
   Walker walker(stopped, stopped, layout, L);
   if (!walker.open()) return;
   Address ci = walker.innermost(), func = 0, inner_func = 0;
-  for (std::size_t i = 0; ci != 0 && ci != walker.base() && walker.touch(ci, known, protos, func);
-       ++i, ci = walker.outer(ci)) {
+  for (std::size_t i = 0; ci != 0 && ci != walker.base(); ++i, ci = walker.outer(ci)) {
+    if (i > limits.innermost) {  // is only counted
+      if (!limits.count_left_out || i > std::size_t{count_limit}) break;
+      continue;
+    }
+    if (!walker.touch(ci, known, protos, func)) break;
     // The caller's instruction says where the innermost call's function is: in one of at most 255
     // registers.
     if (i == 0) inner_func = func;
     const Address farthest = Address{layout.value_size} * 256;
     if (i == 1) stopped.touch(func, inner_func > func && inner_func - func < farthest ? inner_func - func : farthest);
-    if (i == (limits.count_left_out ? std::size_t{count_limit} : limits.innermost)) break;
   }
   if (ci == 0 || ci == walker.base()) return;
   ci = walker.inner(walker.base());
