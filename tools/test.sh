@@ -5,14 +5,15 @@
 # Debian packages and sources into build/, and built there; none of them is installed.
 set -eu
 cd "$(dirname "$0")/.."
+. tools/packages.sh
 all=OFF luas=debian
 if [ "${1:-}" = --all ]; then
   all=ON luas=
+  test_packages=$test_packages_of_all
   shift
 fi
-. tools/packages.sh
 # shellcheck disable=SC2086 # a list of words
-install_packages $build_packages catch2 debuginfod gcc libc6-dev musl-tools dpkg-dev file protobuf-compiler make clang python3 python3-jsonschema tmux zsh fish groff-base $(package_of gcore gdb-minimal) $(package_of npm npm) python3-pip chromium chromium-driver ca-certificates debian-archive-keyring xz-utils bzip2
+install_packages $build_packages $test_packages
 cmake --preset dev -DCMAKE_UNITY_BUILD=ON -DLUASPY_ALL_LUAS=$all   # a unity build takes half the time; .ci/run has compiled the files one by one
 # Downloads run while the compilers work. If one fails, the test tries it again and reports the
 # error.

@@ -143,7 +143,7 @@ void print_end(const Profile& profile, Mode mode, const OutputFile& output, cons
 }
 
 // What goes on after the target's end, and how to record it; "" if nothing does.
-std::string survivors_text(const Family& family) {
+std::string survivors_text(Family& family) {
   constexpr std::size_t most = 5, most_command = 80;
   const std::vector<pid_t> pids = family.survivors();
   std::string text;

@@ -141,7 +141,9 @@ Family::Sessions::iterator Family::drop(Sessions::iterator session) {
 
 bool Family::is_gone(Session& session) {
   cpu_.read(session.target().process().pid());  // while it is a zombie it still says it
-  return session.ended() || (&session != target_ && session.has_new_program());
+  // A zombie has ended, though nobody may wait for it for a long time.
+  return session.ended() ||
+         (&session != target_ && (session.has_new_program() || is_ending(session.target().process().pid())));
 }
 
 void Family::drop_ended() {
@@ -257,7 +259,8 @@ bool Family::ended() {
                               [&](const auto& candidate) { return now - candidate.second.since < to_load_lua; });
 }
 
-std::vector<pid_t> Family::survivors() const {
+std::vector<pid_t> Family::survivors() {
+  if (births_ != nullptr) births_->drain([&](const Birth& birth) { take(birth); });
   std::set<pid_t> all = unfollowed_;
   for (const auto& [pid, candidate] : candidates_) all.insert(pid);
   std::erase_if(all, is_ending);

@@ -45,7 +45,7 @@ class Family {
   // Whether the target and all descendants that run Lua have ended.
   bool ended();
   // What the target has started, at any remove, that lives on and is not among sessions(), as far as births tell.
-  std::vector<pid_t> survivors() const;
+  std::vector<pid_t> survivors();
   // Waits for the target's own exit status if luaspy has started it; otherwise 0.
   int wait_for_exit() { return target_->wait_for_exit(); }
   // The Lua versions that were seen, as in LuaReader::rows(); each once.
