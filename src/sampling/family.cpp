@@ -16,7 +16,7 @@ constexpr Clock::duration shortest_pause = 100ms, longest_pause = 5s;
 // A program maps its libraries within some 100 µs of its exec, and a forked one may exec at once.
 constexpr Clock::duration after_birth = 250us;
 constexpr Clock::duration to_load_lua = 300ms;  // a program that has none by then is not waited for
-constexpr Clock::duration longest_exec = 1s;  // from a birth that tells it to the program's mark
+constexpr Clock::duration longest_exec = 1s;    // from a birth that tells it to the program's mark
 constexpr std::size_t most_processes = 4096;
 
 bool has_readable(Session& session) { return session.has_readable_lua(); }

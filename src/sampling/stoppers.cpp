@@ -282,7 +282,8 @@ std::vector<std::shared_ptr<Watch>> Stoppers::watch(const std::vector<std::uniqu
       (void)system::sleep_until(Clock::now() + 100us);
     }
     watch->request.drop();
-    constexpr Clock::duration stops_within = 5ms;  // a thread that stops later is released without access to its session
+    constexpr Clock::duration stops_within = 5ms;  // a thread that stops later is released without access to its
+                                                   // session
     for (const Clock::time_point end = Clock::now() + stops_within; !watch->request.may_destroy(Clock::now() >= end);)
       (void)system::sleep_until(Clock::now() + 100us);
     if (watch->request.asked_by() != StopRequest::nobody) ++watch->not_stopped;

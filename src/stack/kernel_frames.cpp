@@ -26,8 +26,8 @@ std::string_view without_suffix(std::string_view name) {
 // __do_sys_read, and that ksys_read, which others call, too (include/linux/syscalls.h); most of them are inlined, or
 // replaced by a jump. Empty: it is no system call.
 std::string_view system_call_of(std::string_view name) {
-  constexpr std::array<std::string_view, 8> prefixes = {"__x64_sys_",   "__ia32_sys_", "__ia32_compat_sys_",
-                                                        "__arm64_sys_", "__se_sys_",   "__do_sys_",
+  constexpr std::array<std::string_view, 8> prefixes = {"__x64_sys_",   "__ia32_sys_",      "__ia32_compat_sys_",
+                                                        "__arm64_sys_", "__se_sys_",        "__do_sys_",
                                                         "ksys_",        "__x64_compat_sys_"};
   for (const std::string_view prefix : prefixes) {
     if (name.starts_with(prefix)) return name.substr(prefix.size());

@@ -60,9 +60,9 @@ struct TopCounts {
   Quality quality{};  // since the beginning, of `samples` samples
   std::int64_t samples = 0;
   std::int64_t asleep = 0, looks_waiting = 0;  // looks since the beginning that found a thread asleep, or without a CPU
-  std::size_t threads_now = 0;  // seen in the last tick
-  Span ran;                     // a number of threads, of all, whatever has a row: those that ran
-  bool luajit = false;          // the VM has machine code and a compiler, and reports its state
+  std::size_t threads_now = 0;                 // seen in the last tick
+  Span ran;                                    // a number of threads, of all, whatever has a row: those that ran
+  bool luajit = false;                         // the VM has machine code and a compiler, and reports its state
   bool sees_collector = false;  // whether the collector runs can be known: LuaJIT reports it; for PUC Lua, it has been
                                 // seen at least once
 };

@@ -116,8 +116,8 @@ class TopTable {
   std::vector<Latest> latest_;  // by entry
   std::deque<Tick> ticks_;
   std::unordered_map<ThreadKey, PerThread, ThreadKey::Hash> threads_;  // all that live, whatever has a row
-  std::size_t own_rows_ = 0;                              // of counts_.threads
-  std::unordered_map<int, Index> further_;                // by pid: the row of the threads without one of their own
+  std::size_t own_rows_ = 0;                                           // of counts_.threads
+  std::unordered_map<int, Index> further_;  // by pid: the row of the threads without one of their own
   std::size_t room_ = 1 << 12;  // for threads, before those that have ended are forgotten: there may be no end of them
   std::int64_t clock_ = 0;
   std::uint64_t tick_ = 1;

@@ -622,10 +622,10 @@ TEST_CASE("what is not followed and lives on is named, with how to record it", "
   const std::string text = read_file(folder.path("errors"));
   INFO(text);
   std::smatch found;
-  REQUIRE(
-      std::regex_search(text, found,
-                        std::regex("  the target has ended\n[^]*  process (\\d+) \\(.*daemon[0-9.]*\\), which it has started, "
-                                   "lives on: luaspy record --pid (\\d+)\n")));
+  REQUIRE(std::regex_search(
+      text, found,
+      std::regex("  the target has ended\n[^]*  process (\\d+) \\(.*daemon[0-9.]*\\), which it has started, "
+                 "lives on: luaspy record --pid (\\d+)\n")));
   CHECK(found[1] == found[2]);
   CHECK(found[1] != pid_of(running));
 }

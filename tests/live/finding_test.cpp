@@ -89,10 +89,10 @@ TEST_CASE("fibers on stacks from malloc, of which one runs", "[finding]") {
   };
   const Way way = GENERATE(
       Way{"5.1", "context", "own", {}}, Way{"5.1", "called", "shared", {}}, Way{"5.4", "context", "shared", {}},
-      Way{"5.4", "called", "own", {}}, Way{"5.4", "pushed", "own", {}}, Way{"5.4", "context", "own", {"-s"}}, Way{"5.4", "context", "own", {"-static"}},
-      Way{"5.4", "called", "shared", {"-s"}}, Way{"5.4", "pushed", "own", {"-s"}},
-      Way{"2.1.newest-gc64", "context", "own", {}}, Way{"2.1.newest-gc64", "called", "own", {"-s"}},
-      Way{"2.1.newest-gc32", "pushed", "own", {}});
+      Way{"5.4", "called", "own", {}}, Way{"5.4", "pushed", "own", {}}, Way{"5.4", "context", "own", {"-s"}},
+      Way{"5.4", "context", "own", {"-static"}}, Way{"5.4", "called", "shared", {"-s"}},
+      Way{"5.4", "pushed", "own", {"-s"}}, Way{"2.1.newest-gc64", "context", "own", {}},
+      Way{"2.1.newest-gc64", "called", "own", {"-s"}}, Way{"2.1.newest-gc32", "pushed", "own", {}});
   const Folder folder;
   Running running({compile(folder, "fibers", source_version(way.version), way.options), way.fibers, way.states});
   running.read_until("READY");

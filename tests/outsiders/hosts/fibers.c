@@ -1,5 +1,5 @@
-// Fibers on stacks from malloc, each with a Lua of its own. They take turns where Lua asks for the time: all but one are suspended in a
-// C function that Lua called.
+// Fibers on stacks from malloc, each with a Lua of its own. They take turns where Lua asks for the time: all but one
+// are suspended in a C function that Lua called.
 
 #include <time.h>
 #include <ucontext.h>

@@ -7,7 +7,8 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-// A new state with the function go() of host.lua, which works for that many seconds. `clock`: replaces os.clock, if not null.
+// A new state with the function go() of host.lua, which works for that many seconds. `clock`: replaces os.clock, if not
+// null.
 static lua_State* new_state(lua_CFunction clock) {
   lua_State* L = luaL_newstate();
   luaL_openlibs(L);
