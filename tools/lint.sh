@@ -15,7 +15,10 @@ fi
 sources | xargs clang-format --dry-run -Werror
 # Unity build, as in the tests' build: headers are read once for several files.
 cmake --preset clang -B build/lint -DCMAKE_UNITY_BUILD=ON -DLUASPY_TESTS=OFF >/dev/null
-cmake --build build/lint --target src/output/flamegraph_page.cpp >/dev/null
+cmake --build build/lint --target src/output/flamegraph_page.cpp >build/lint/messages || {
+  cat build/lint/messages >&2
+  exit 1
+}
 sed -n 's/^ *"file": "\(.*\)",*$/\1/p' build/lint/compile_commands.json | grep -v 'build/lint/src/.*version\.cpp$' |
   xargs -P "$(nproc)" -n 1 clang-tidy -p build/lint --quiet --warnings-as-errors='*' "--header-filter=$(pwd)/src/.*" 2>build/lint/messages || {
   cat build/lint/messages >&2 # the number of suppressed warnings, and errors

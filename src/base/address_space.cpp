@@ -96,7 +96,7 @@ bool AddressSpace::is_writable(const AddressRange& range) const {
 std::vector<Mapping> AddressSpace::searched() const {
   std::vector<Mapping> searched;
   std::ranges::copy_if(mappings_, std::back_inserter(searched), &Mapping::may_hold_objects);
-  std::ranges::stable_partition(searched, [](const Mapping& mapping) { return !mapping.shared; });
+  std::stable_partition(searched.begin(), searched.end(), [](const Mapping& mapping) { return !mapping.shared; });
   return searched;
 }
 

@@ -395,7 +395,8 @@ void touch_puc(const Memory& stopped, const Layout& layout, Address L, const Wal
   Walker walker(stopped, stopped, layout, L);
   if (!walker.open()) return;
   Address ci = walker.innermost(), func = 0, inner_func = 0;
-  for (std::size_t i = 0; ci != 0 && ci != walker.base(); ++i, ci = walker.outer(ci)) {
+  std::size_t i = 0;
+  for (; ci != 0 && ci != walker.base(); ++i, ci = walker.outer(ci)) {
     if (i > limits.innermost) {  // is only counted
       if (!limits.count_left_out || i > std::size_t{count_limit}) break;
       continue;
@@ -407,10 +408,9 @@ void touch_puc(const Memory& stopped, const Layout& layout, Address L, const Wal
     const Address farthest = Address{layout.value_size} * 256;
     if (i == 1) stopped.touch(func, inner_func > func && inner_func - func < farthest ? inner_func - func : farthest);
   }
-  if (ci == 0 || ci == walker.base()) return;
+  if ((ci == 0 || ci == walker.base()) && i <= limits.innermost + 1) return;
   ci = walker.inner(walker.base());
-  for (std::size_t i = 0; i < limits.outermost && ci != 0 && walker.touch(ci, known, protos, func); ++i)
-    ci = walker.inner(ci);
+  for (i = 0; i < limits.outermost && ci != 0 && walker.touch(ci, known, protos, func); ++i) ci = walker.inner(ci);
 }
 
 void walk_puc(const Memory& stopped, const Memory& objects, const Layout& layout, Address L, const WalkLimits& limits,
