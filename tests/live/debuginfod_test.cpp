@@ -99,12 +99,27 @@ TEST_CASE("no sample waits for a debuginfod server", "[debuginfod]") {
                   "while True: kept.append(server.accept())\n"});
   const std::vector<std::string> lines = server.read_until("READY");
   REQUIRE(lines.size() == 1);
-  Running target({stripped, "turns"});
-  target.read_until("READY");
-  const Finished recorded = run(
-      {"env", "NO_PROXY=*", "DEBUGINFOD_TIMEOUT=40", "DEBUGINFOD_URLS=http://127.0.0.1:" + lines[0],
-       "DEBUGINFOD_CACHE_PATH=" + folder.path("cache"), LUASPY_PROGRAM, "record", "--debuginfod", "--idle", "-d", "2",
-       "-f", "folded", "-o", "-", "--pid", std::to_string(target.pid())});
+  // The command outlives the recording: it is given 5 s of CPU time.
+  const Finished recorded = run({"env",
+                                 "NO_PROXY=*",
+                                 "DEBUGINFOD_TIMEOUT=40",
+                                 "DEBUGINFOD_URLS=http://127.0.0.1:" + lines[0],
+                                 "DEBUGINFOD_CACHE_PATH=" + folder.path("cache"),
+                                 LUASPY_PROGRAM,
+                                 "record",
+                                 "--debuginfod",
+                                 "--idle",
+                                 "-d",
+                                 "2",
+                                 "-f",
+                                 "folded",
+                                 "-o",
+                                 "-",
+                                 "--",
+                                 "sh",
+                                 "-c",
+                                 "ulimit -t 5; exec \"$0\" turns >/dev/null 2>&1",
+                                 stripped});
   INFO(recorded.err << recorded.out);
   std::int64_t samples = 0;
   for (const FoldedStack& stack : parse_folded(recorded.out)) samples += stack.count;
