@@ -30,8 +30,7 @@ class StoppedThenLive : public Memory {
 }  // namespace
 
 std::string chunk_name(const std::string& source) {
-  if (source.empty()) return "?";
-  if (source[0] == '@' || source[0] == '=') return printable(std::string_view(source).substr(1));
+  if (source.starts_with('@') || source.starts_with('=')) return printable(std::string_view(source).substr(1));
   const std::string_view first_line = std::string_view(source).substr(0, source.find('\n'));
   constexpr std::size_t room = shown_source - sizeof("[string \"...\"]");
   const bool whole = first_line.size() == source.size() && first_line.size() <= room;

@@ -69,7 +69,7 @@ void mix(std::uint64_t& hash, std::string_view text);
 
 // Where a function was defined: a small part of a Prototype.
 struct FunctionPlace {
-  std::string source;
+  std::string source = "=?";
   int line_defined = 0;
   bool is_main = false;
 };

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "luastate/names.h"
+
 namespace luaspy {
 namespace {
 
@@ -75,6 +77,14 @@ TEST_CASE("methods of a C library's objects have a colon", "[function_name]") {
   function.names = {{"string", "gsub", module}};
   CHECK(c_function_name(&function) == "string.gsub");
   CHECK(c_function_name(nullptr).empty());
+}
+
+TEST_CASE("a chunk is called as Lua calls it", "[unit]") {
+  CHECK(chunk_name("@a/b.lua") == "a/b.lua");
+  CHECK(chunk_name("=stdin") == "stdin");
+  CHECK(chunk_name("=?") == "?");  // stripped
+  CHECK(chunk_name("return 1\nreturn 2") == "[string \"return 1...\"]");
+  CHECK(chunk_name("") == "[string \"\"]");
 }
 
 }  // namespace luaspy
