@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 preset=asan
-tests='unit|replay|golden|fuzz_corpora|raw_format|live_(alloc_command|commands|coroutines|doctor|dump|family|heap_room|kernel|locals|ps|record|report)'
+tests='unit|replay|golden|fuzz_corpora|raw_format|live_(alloc_command|commands|coroutines|doctor|dump|family|locals|ps|record|report)'
 if [ "${1:-}" = --threads ]; then
   preset=tsan
   tests='unit|live_(alloc_command|commands|family|record|top)'

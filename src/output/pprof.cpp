@@ -1,7 +1,9 @@
 #include "output/pprof.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -140,7 +142,8 @@ class Writer {
     // The period is in the unit of the weights. In bytes and objects, weights have no fixed period.
     if (about.rate > 0 && about.unit == Unit::nanoseconds)
       rest.add(field::period, static_cast<std::int64_t>(std::llround(1e9 / about.rate)));
-    rest.add(field::time_nanos, about.started_s * 1'000'000'000);
+    constexpr std::int64_t second = 1'000'000'000, last = std::numeric_limits<std::int64_t>::max() / second;  // 2262
+    rest.add(field::time_nanos, std::clamp(about.started_s, -last, last) * second);
     rest.add(field::duration_nanos, about.duration_ns);
     rest.add(field::default_sample_type, string(values_.empty() ? type : values_.back().type));
     for (const auto& [name, value] : recorded(profile_)) rest.add(field::comment, string(name + ": " + value));

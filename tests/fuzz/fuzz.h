@@ -48,7 +48,7 @@ class Input {
   T take() {
     T value{};
     const Bytes taken = bytes(sizeof value);
-    std::memcpy(&value, taken.data(), taken.size());
+    if (!taken.empty()) std::memcpy(&value, taken.data(), taken.size());
     return value;
   }
   std::string_view text(std::size_t most) {

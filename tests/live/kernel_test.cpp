@@ -106,7 +106,8 @@ TEST_CASE("the kernel has as many samples as the process has system time", "[ker
     REQUIRE(shares.samples > 200);
     // Both are counted at ticks: a deviation of 1 to 2 percentage points each.
     CHECK(std::abs(shares.kernel - shares.truth) < 9);
-    CHECK(shares.of("read [kernel]") > 0.7 * shares.kernel);
+    // The rest are interrupts, which come however little the program reads.
+    CHECK(shares.kernel - shares.of("read [kernel]") < 0.3 * shares.kernel + 1);
     for (const FoldedStack& stack : shares.stacks) {
       const auto inner = std::ranges::find_if(stack.frames, is_kernel);
       if (inner == stack.frames.end()) continue;

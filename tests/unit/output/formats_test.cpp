@@ -178,7 +178,7 @@ TEST_CASE("writing many samples takes little memory", "[unit]") {
   for (int i = 0; i < count; ++i) {
     sample.stack = {{Frame::Kind::native, "main", "lua", 0, 0}, {Frame::Kind::lua, "work", "a.lua", 1, i * 79 % 200}};
     sample.vm_state = static_cast<VmState>(i % 3);
-    profile.add({1, "one"}, {i * 1'000'000, 1'000'000 - i % 7}, sample);
+    profile.add({1, "one"}, {i * std::int64_t{1'000'000}, 1'000'000 - i % 7}, sample);
   }
   for (const Format& format : formats()) {
     if (format.write == nullptr) continue;
