@@ -81,7 +81,7 @@ class Coroutines {
   using States = std::unordered_map<Address, const Lua*>;  // by global_State: LuaReader::global_states()
 
   // `live` and `names` must outlive this. `names`: of the same target; needed for variables only.
-  explicit Coroutines(const Memory& live, CoroutineLimits limits = {}, Names* names = nullptr)
+  explicit Coroutines(const Memory& live, const CoroutineLimits& limits = {}, Names* names = nullptr)
       : live_(live), limits_(limits), names_(names), copy_(live, limits.copy_bytes) {}
 
   // `told`, if set, is called now and then with how many objects of a Lua were seen.
