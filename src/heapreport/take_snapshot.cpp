@@ -230,7 +230,7 @@ Result<bool> LiveLook::copy_all(bool was_stopped) {
   if (prepared) prepared = image->add(planned);
   if (!prepared)
     return Error{prepared.error().cause, prepared.error().text + (was_stopped ? "" : " The process was not stopped.")};
-  const Result<bool> copied = copy_still(*image);
+  Result<bool> copied = copy_still(*image);
   if (!copied || !*copied) return copied;
   snapshot_.bytes = image->bytes();
   snapshot_.memory = std::move(image);
