@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whether ctest runs each live test: a case has a tag of `live_tags` (CMakeLists.txt), and each of these tags has a case.
+"""Whether ctest runs each live test: a case has a tag of `live_tags` (CMakeLists.txt), and each of these tags has a case. And
+whether .ci/run does, which leaves out the label `same` where it tests on all Luas: no case of these is for all Luas alone.
 
     tags.py CTEST BUILD_FOLDER LIVE [SPEC]...
 
@@ -12,10 +13,11 @@ import sys
 
 
 def registered(ctest, folder, live):
-    """What ctest has LIVE run: a Catch specification for each of its tests."""
+    """What ctest has LIVE run: a Catch specification for each of its tests, and which of these have the label `same`."""
     shown = subprocess.run([ctest, "--test-dir", folder, "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout
-    commands = [test["command"] for test in json.loads(shown)["tests"] if test.get("command")]
-    return [command[1] for command in commands if pathlib.Path(command[0]).resolve() == live]
+    of_live = [test for test in json.loads(shown)["tests"] if test.get("command") and pathlib.Path(test["command"][0]).resolve() == live]
+    labels = [next((p["value"] for p in test["properties"] if p["name"] == "LABELS"), []) for test in of_live]
+    return [test["command"][1] for test in of_live], [test["command"][1] for test, own in zip(of_live, labels) if "same" in own]
 
 
 def cases(live, specification=None):
@@ -29,13 +31,16 @@ def main():
     ctest, folder, live, *elsewhere = sys.argv[1:]
     live = pathlib.Path(live).resolve()
     every, run = cases(live), set()
-    specifications = registered(ctest, folder, live)
+    specifications, same = registered(ctest, folder, live)
     problems = [] if every and specifications else ["ctest runs no live test, or there is none"]
     for specification in specifications:
         found = cases(live, specification)
         run |= found
         if not found:
             problems.append(f"ctest runs live {specification}, which no case matches")
+    for specification in same:
+        for name in sorted(cases(live, specification.replace("~[all]", "") + "[all]")):
+            problems.append(f'.ci/run does not run "{name}" ([all]): its tag has the label `same` in tests/CMakeLists.txt')
     for specification in elsewhere:
         run |= cases(live, specification)
     problems += [f'ctest does not run "{name}": add a tag of it to live_tags in tests/CMakeLists.txt' for name in sorted(every - run)]

@@ -133,7 +133,7 @@ TEST_CASE("alloc: what each block is for", "[alloc]") {
 }
 
 TEST_CASE("alloc: where the core has no symbols, the function that asked is shown, not a place in the core",
-          "[alloc_command][all]") {
+          "[alloc][all]") {
   if (!has_breakpoints()) return test::skip(no_breakpoints);
   const Folder folder;
   const std::string script = folder.write("makes.lua",

@@ -284,20 +284,6 @@ TEST_CASE("a process without Lua", "[commands]") {
   check_both(pid_of(cat), 5, "No Lua in process [0-9]+ \\(cat\\)[\\s\\S]*/cat\\n[\\s\\S]*libc");
 }
 
-// It has no Lua for most of the time: luaspy looks again before it says so.
-TEST_CASE("a library with Lua that is loaded and unloaded all the time", "[commands]") {
-  const Folder folder;
-  Running running({compile(folder, "reload"), target("lua-5.4.7-shared").core});
-  running.read_until("READY");
-  for (int i = 0; i < 12; ++i) {
-    const Finished finished = luaspy({"dump", "--pid", pid_of(running)});
-    INFO(finished.err);
-    CHECK(finished.err.find("No Lua in process") == std::string::npos);
-    CHECK((finished.status == 0 || finished.status == 6));  // 6: there is no state
-  }
-  CHECK(running.alive());
-}
-
 TEST_CASE("a process with Luau", "[commands]") {
   for (const Words& options : {Words{}, Words{"-DWITHOUT_IDENTS"}}) {
     const Folder folder;

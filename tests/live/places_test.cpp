@@ -231,6 +231,20 @@ TEST_CASE("a program or its library was deleted or replaced", "[places][all]") {
   CHECK(std::regex_search(list.out, std::regex(fmt::format("(^|\n) *{} .* Lua 5\\.4\\.7 ", running.pid()))));
 }
 
+// It has no Lua for most of the time: luaspy looks again before it says so.
+TEST_CASE("a library with Lua that is loaded and unloaded all the time", "[places][all]") {
+  const Folder folder;
+  Running running({compile(folder, "reload"), target("lua-5.4.7-shared").core});
+  running.read_until("READY");
+  for (int i = 0; i < 12; ++i) {
+    const Finished finished = luaspy({"dump", "--pid", std::to_string(running.pid())});
+    INFO(finished.err);
+    CHECK(finished.err.find("No Lua in process") == std::string::npos);
+    CHECK((finished.status == 0 || finished.status == 6));  // 6: there is no state
+  }
+  CHECK(running.alive());
+}
+
 // Two file systems number their first files alike: the file that luaspy finds under the library's
 // name is not the one that is mapped.
 TEST_CASE("another file system has another file of that name and number", "[places][all]") {
