@@ -2,11 +2,9 @@
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace luaspy {
@@ -19,44 +17,26 @@ namespace {
 constexpr std::uint64_t long_time = 3'600'000'000'000;  // ns
 
 perf_event_attr attributes() {
-  perf_event_attr attributes{};
-  attributes.size = sizeof attributes;
-  attributes.type = PERF_TYPE_SOFTWARE;
-  attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+  perf_event_attr attributes = RecordRing::attributes(PERF_COUNT_SW_CPU_CLOCK);
   attributes.sample_period = long_time;
   attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
   attributes.sample_max_stack = KernelChain::most;
   attributes.exclude_user = attributes.exclude_hv = attributes.exclude_idle = 1;
   attributes.exclude_callchain_user = 1;
-  attributes.use_clockid = 1;
-  attributes.clockid = CLOCK_MONOTONIC;  // system::Clock's
-  attributes.write_backward = 1;
-  attributes.watermark = 1;
-  attributes.wakeup_watermark = 1u << 31;  // so high that it wakes nobody
   return attributes;
 }
 
 // A PERF_RECORD_SAMPLE (linux/perf_event.h), in the order of sample_type.
-struct Header {
-  std::uint32_t type;
-  std::uint16_t misc, size;
-};
 struct Fields {
-  Header header;
+  RecordHeader header;
   std::uint32_t pid, tid;
   std::uint64_t time, count;  // count: of the addresses that follow
 };
 static_assert(sizeof(Fields) == 32);
 
-// Records consist of whole words, and may wrap around to the beginning of the ring.
-std::uint64_t word(const KernelLog::Ring& ring, std::uint64_t place) {
-  return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(ring.bytes + (place & (ring.size - 1))),
-                         __ATOMIC_RELAXED);
-}
-
-Fields fields_at(const KernelLog::Ring& ring, std::uint64_t place) {
+Fields fields_at(const RecordView& records, std::uint64_t place) {
   std::array<std::uint64_t, sizeof(Fields) / 8> words;
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = word(ring, place + 8 * i);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = records.word(place + 8 * i);
   Fields fields;
   std::memcpy(&fields, words.data(), sizeof fields);
   return fields;
@@ -65,25 +45,15 @@ Fields fields_at(const KernelLog::Ring& ring, std::uint64_t place) {
 }  // namespace
 
 std::unique_ptr<KernelLog> KernelLog::open(int cpu, system::Failure& failure) {
-  std::unique_ptr<KernelLog> log(new KernelLog);
   constexpr pid_t every_thread = -1;
-  log->event_ = system::open_perf_event(attributes(), every_thread, -1, failure, cpu);
-  if (!log->event_) return nullptr;
-  log->page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  // Not writable: the kernel overwrites what is old.
-  void* const mapped = ::mmap(nullptr, 2 * log->page_, PROT_READ, MAP_SHARED, log->event_.number(), 0);
-  if (mapped == MAP_FAILED) return nullptr;  // kernel.perf_event_mlock_kb
-  log->ring_ = static_cast<const std::byte*>(mapped);
-  return log;
-}
-
-KernelLog::~KernelLog() {
-  if (ring_ != nullptr) ::munmap(const_cast<std::byte*>(ring_), 2 * page_);
+  std::optional<RecordRing> ring = RecordRing::open(attributes(), every_thread, cpu, failure);
+  if (!ring) return nullptr;
+  return std::unique_ptr<KernelLog>(new KernelLog(*std::move(ring)));
 }
 
 // Where a period is set, the clock begins again with it (kernel/events/core.c, __perf_event_period()). After it has
 // expired it continues with the same period, which the next call changes.
-void KernelLog::set_period(std::uint64_t ns) { (void)::ioctl(event_.number(), PERF_EVENT_IOC_PERIOD, &ns); }
+void KernelLog::set_period(std::uint64_t ns) { (void)::ioctl(ring_.event().number(), PERF_EVENT_IOC_PERIOD, &ns); }
 
 // It must not expire after the stopper's own timer: the stopper would be the thread that is interrupted. What the
 // call itself takes until the clock begins makes the lead shorter.
@@ -94,33 +64,27 @@ void KernelLog::expect(Clock::time_point due) {
 
 void KernelLog::rest() { set_period(long_time); }
 
-// The head moves downwards: the newest record is at the lowest position.
-std::uint64_t KernelLog::head() const {
-  const auto* const page = reinterpret_cast<const perf_event_mmap_page*>(ring_);
-  return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-}
-
 void KernelLog::at(Clock::time_point due, pid_t tid, KernelChain& chain) const {
   constexpr std::int64_t early = 20'000;  // ns: more than the lead
   const std::int64_t from = to_ns(due.time_since_epoch()) - early;
   constexpr int tries = 3;
   for (int i = 0; i < tries; ++i) {
-    const std::uint64_t newest = head();
-    find({ring_ + page_, page_, newest}, static_cast<std::uint64_t>(from), tid, chain);
-    if (head() == newest) return;
+    const RecordView records = ring_.view();
+    find(records, static_cast<std::uint64_t>(from), tid, chain);
+    if (ring_.is_newest(records)) return;
   }
   chain.clear();  // it is written all the time
 }
 
 // The first record since the tick was due is the tick's. If the stopper got its CPU late, because the thread stayed
 // in the kernel, later ones follow.
-void KernelLog::find(const Ring& ring, std::uint64_t from_ns, pid_t tid, KernelChain& chain) {
+void KernelLog::find(const RecordView& records, std::uint64_t from_ns, pid_t tid, KernelChain& chain) {
   chain.clear();
-  std::uint64_t place = ring.head, first = 0;
-  while (place != 0) {  // the ring's first record ends at position 0
-    const Fields fields = fields_at(ring, place);
+  std::uint64_t place = records.head, first = 0;
+  while (place != 0) {
+    const Fields fields = fields_at(records, place);
     const std::size_t size = fields.header.size;
-    const bool whole = size >= sizeof fields && size % 8 == 0 && place + size - ring.head <= ring.size;
+    const bool whole = size >= sizeof fields && size % 8 == 0 && place + size - records.head <= records.size;
     if (!whole || fields.header.type == 0) break;  // it was overwritten
     if (fields.header.type == PERF_RECORD_SAMPLE) {
       if (fields.time < from_ns) break;
@@ -130,9 +94,9 @@ void KernelLog::find(const Ring& ring, std::uint64_t from_ns, pid_t tid, KernelC
     place += size;
   }
   if (first == 0) return;
-  const std::uint64_t count = fields_at(ring, first).count;
+  const std::uint64_t count = fields_at(records, first).count;
   for (std::uint64_t i = 0; i < std::min<std::uint64_t>(count, 2 * KernelChain::most); ++i) {
-    const std::uint64_t address = word(ring, first + sizeof(Fields) + 8 * i);
+    const std::uint64_t address = records.word(first + sizeof(Fields) + 8 * i);
     if (address < PERF_CONTEXT_MAX) chain.add(address);  // larger ones say whose addresses follow
   }
 }

@@ -11,8 +11,10 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 
+#include "attach/record_ring.h"
 #include "base/kernel_chain.h"
 #include "system/calls.h"
 
@@ -20,11 +22,8 @@ namespace luaspy {
 
 class KernelLog {
  public:
-  // nullptr: the kernel does not allow it, or has no memory for it; `failure` says why.
+  // nullptr: the kernel does not allow it, or has no memory for it; `failure` says why (RecordRing::open()).
   static std::unique_ptr<KernelLog> open(int cpu, system::Failure& failure);
-  KernelLog(const KernelLog&) = delete;
-  KernelLog& operator=(const KernelLog&) = delete;
-  ~KernelLog();
 
   // The next tick is due then. Call it on that CPU, before sleeping until then. Takes some µs.
   void expect(system::Clock::time_point due);
@@ -34,23 +33,17 @@ class KernelLog {
   // in the kernel, or not on that CPU. Bounded by the size of the ring buffer, which is a page.
   void at(system::Clock::time_point due, pid_t tid, KernelChain& chain) const;
 
-  // The records that begin at `head` in a ring of `size` bytes, a power of two, which the kernel fills downwards:
-  // those of one thread from a time on. For at() and the tests.
-  struct Ring {
-    const std::byte* bytes = nullptr;
-    std::size_t size = 0;
-    std::uint64_t head = 0;
-  };
-  static void find(const Ring& ring, std::uint64_t from_ns, pid_t tid, KernelChain& chain);
+  // The record of one thread from a time on. For at() and the tests.
+  static void find(const RecordView& records, std::uint64_t from_ns, pid_t tid, KernelChain& chain);
 
  private:
-  KernelLog() = default;
+  explicit KernelLog(RecordRing ring) : ring_(std::move(ring)) {}
   void set_period(std::uint64_t ns);
-  std::uint64_t head() const;
 
-  FileDescriptor event_;
-  const std::byte* ring_ = nullptr;  // a page that says where the newest record is, then the records
-  std::size_t page_ = 0;             // bytes
+  RecordRing ring_;
 };
+
+// By CPU. They log nothing that is asked for until expect() is called.
+using KernelLogs = std::map<int, std::unique_ptr<KernelLog>>;
 
 }  // namespace luaspy

@@ -4,10 +4,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cstdint>
 
 #include "attach/urgency.h"
 
@@ -31,15 +27,7 @@ std::vector<int> others_than(int cpu, std::vector<int> cpus) {
 bool stay_on(const std::vector<int>& cpus) { return move(0, cpus); }
 
 void come_soon() {
-  if ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER) return;
-  struct {  // sched_setattr(2)
-    std::uint32_t size, policy;
-    std::uint64_t flags;
-    std::int32_t nice;
-    std::uint32_t priority;
-    std::uint64_t runtime, deadline, period;
-  } attributes{sizeof attributes, SCHED_OTHER, 0, getpriority(PRIO_PROCESS, 0), 0, 100'000, 0, 0};
-  (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
+  if ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_OTHER) ask_for_short_slices();
 }
 
 bool come_at_once(int priority) {

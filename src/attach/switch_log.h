@@ -14,6 +14,8 @@
 #include <memory>
 #include <optional>
 
+#include "attach/record_ring.h"
+#include "base/registers.h"
 #include "system/calls.h"
 
 namespace luaspy {
@@ -22,9 +24,6 @@ class SwitchLog {
  public:
   // Starts logging a thread. nullptr: the kernel does not allow it, or the thread is gone.
   static std::unique_ptr<SwitchLog> open(pid_t tid);
-  SwitchLog(const SwitchLog&) = delete;
-  SwitchLog& operator=(const SwitchLog&) = delete;
-  ~SwitchLog();
 
   struct Switch {
     enum class Kind : std::uint8_t {
@@ -39,25 +38,21 @@ class SwitchLog {
   };
   // The last switch. May be called by any thread.
   Switch last() const;
-  bool is_last(const Switch& known) const { return head() == known.place; }
+  bool is_last(const Switch& known) const { return ring_.head() == known.place; }
   // The registers with which the thread will continue in user space after `lost`, its last switch;
   // nullopt if the kernel has dropped that record (there were very many). `at_system_call`: it
   // continues at the return from a system call.
   std::optional<Registers> registers(const Switch& lost, bool& at_system_call) const;
   // How often the thread was given a CPU since the log was opened.
-  std::uint64_t runs() const { return -head() / bytes_per_run; }
+  std::uint64_t runs() const { return -ring_.head() / bytes_per_run; }
 
  private:
-  SwitchLog() = default;
+  explicit SwitchLog(RecordRing ring) : ring_(std::move(ring)) {}
   // What is logged each time a thread gets a CPU and loses it: two switch records (header, time,
   // CPU) and one with its 17 registers (the same, and which registers they are).
   static constexpr std::uint64_t bytes_per_run = 2 * 24 + 24 + 8 + 17 * 8;
-  std::uint64_t head() const;
-  std::uint64_t word(std::uint64_t place) const;
 
-  FileDescriptor event_;
-  const std::byte* ring_ = nullptr;  // a page that says where the newest record is, then the records
-  std::size_t page_ = 0;             // bytes
+  RecordRing ring_;
 };
 
 }  // namespace luaspy

@@ -14,6 +14,15 @@ namespace {
 
 constexpr int deadline_policy = 6;  // SCHED_DEADLINE, linux/sched.h, which cannot be included beside sched.h
 
+// linux/sched/types.h, sched_attr, for sched_setattr(2).
+struct SchedulingAttributes {
+  std::uint32_t size = sizeof(SchedulingAttributes), policy = SCHED_OTHER;
+  std::uint64_t flags = 0;
+  std::int32_t nice = 0;
+  std::uint32_t priority = 0;
+  std::uint64_t runtime = 0, deadline = 0, period = 0;  // ns
+};
+
 cpu_set_t set_of(const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -30,13 +39,7 @@ std::string urgency_text(Urgency urgency) {
 }
 
 Urgency urgency_of(pid_t tid) {
-  struct {  // sched_getattr(2)
-    std::uint32_t size, policy;
-    std::uint64_t flags;
-    std::int32_t nice;
-    std::uint32_t priority;
-    std::uint64_t runtime, deadline, period;
-  } attributes{};
+  SchedulingAttributes attributes{};
   if (syscall(SYS_sched_getattr, tid, &attributes, sizeof attributes, 0) != 0) return {};
   if (attributes.policy == deadline_policy) return Urgency::deadline();
   if (attributes.policy != SCHED_FIFO && attributes.policy != SCHED_RR) return {};
@@ -47,6 +50,13 @@ Urgency urgency_of(pid_t tid) {
 bool is_held_on_a_cpu(pid_t tid) {
   cpu_set_t set;
   return sched_getaffinity(tid, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1;
+}
+
+void ask_for_short_slices() {
+  SchedulingAttributes attributes;
+  attributes.nice = getpriority(PRIO_PROCESS, 0);
+  attributes.runtime = 100'000;
+  (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 void make_like_this(pthread_t own_thread) {

@@ -56,6 +56,9 @@ bool make_real_time(pid_t own_thread, int priority);
 // An ordinary thread again.
 void make_ordinary(pid_t own_thread);
 void make_ordinary(pthread_t own_thread);
+// The calling thread, an ordinary one, wants short slices: Linux from 6.12 on then prefers it to threads whose slices
+// are longer (sched_setattr(2), sched_runtime).
+void ask_for_short_slices();
 // Makes it what the calling thread is.
 void make_like_this(pthread_t own_thread);
 // Gives it the highest priority that it may have, and returns that; 0: it may have none, and stays as it is.

@@ -225,7 +225,7 @@ Result<int> record(const RecordOptions& options, const Alongside* alongside) {
   Recorder recorder(options, family, *output);
   LoopCounts counts;
   const LoopOptions loop_options = {options.rate, options.duration, options.max_stopped, options.always_stop,
-                                    kernel.running};
+                                    kernel.logs};
   Result<void> ran;
   if (alongside != nullptr) ran = alongside->run(family, loop_options, recorder, counts);
   else run_loop(family, loop_options, recorder, counts);

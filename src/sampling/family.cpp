@@ -163,8 +163,12 @@ void Family::ask_program() {
   ask_program_until_ = {};
 }
 
-void Family::update() {
+void Family::hear() {
   if (births_ != nullptr) hears_all_ = births_->drain([&](const Birth& birth) { take(birth); }) && hears_all_;
+}
+
+void Family::update() {
+  hear();
   ask_program();
   if (!subprocesses_) return;
   for (const pid_t pid : std::exchange(may_be_gone_, {})) {
@@ -260,7 +264,7 @@ bool Family::ended() {
 }
 
 std::vector<pid_t> Family::survivors() {
-  if (births_ != nullptr) births_->drain([&](const Birth& birth) { take(birth); });
+  hear();
   std::set<pid_t> all = unfollowed_;
   for (const auto& [pid, candidate] : candidates_) all.insert(pid);
   std::erase_if(all, is_ending);

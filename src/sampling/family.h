@@ -69,6 +69,7 @@ class Family {
          std::unique_ptr<Births> births);
   Sessions::iterator find(pid_t pid);
   Session* session_of(pid_t pid);
+  void hear();  // of what births_ has
   void take(const Birth& birth);
   void add_candidate(pid_t pid, system::Clock::duration pause);
   Sessions::iterator drop(Sessions::iterator session);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "attach/kernel_log.h"
 #include "attach/own_cpu.h"
 #include "attach/refusal.h"
 #include "base/words.h"
@@ -20,20 +19,26 @@ int setting(const char* name) {
 // proc(5): it takes CAP_SYS_ADMIN.
 bool shows_stacks() { return !system::read_file("/proc/self/stack").value_or("").empty(); }
 
-// Whether chains can be recorded; otherwise adds a note.
-bool records(double rate, std::vector<std::string>& notes) {
+// The chains of all CPUs can be recorded, or none are; then it adds a note.
+std::shared_ptr<const KernelLogs> open_logs(double rate, std::vector<std::string>& notes) {
   if (rate > highest_rate) {
     notes.push_back(fmt::format("frames of the kernel are not shown: they cost too much above {:.0f} ticks a second",
                                 highest_rate));
-    return false;
+    return nullptr;
   }
-  const std::vector<int> cpus = usable_cpus();
+  auto logs = std::make_shared<KernelLogs>();
   system::Failure failure;
-  if (!cpus.empty() && KernelLog::open(cpus.front(), failure) != nullptr) return true;
-  notes.push_back(
-      why_no_kernel({failure.access_denied() || failure.not_permitted(), is_filtered(), setting("perf_event_paranoid"),
-                     failure ? failure.text() : "no memory may be locked (kernel.perf_event_mlock_kb)"}));
-  return false;
+  for (const int cpu : usable_cpus()) {
+    std::unique_ptr<KernelLog> log = KernelLog::open(cpu, failure);
+    if (log == nullptr) {
+      notes.push_back(why_no_kernel(
+          {failure.access_denied() || failure.not_permitted(), is_filtered(), setting("perf_event_paranoid"),
+           failure ? failure.text() : "no memory may be locked (kernel.perf_event_mlock_kb)"}));
+      return nullptr;
+    }
+    logs->emplace(cpu, std::move(log));
+  }
+  return logs;
 }
 
 }  // namespace
@@ -53,16 +58,16 @@ std::string why_no_kernel(const KernelRefusal& refusal) {
 
 KernelAccess ask_for_kernel(double rate, bool idle) {
   KernelAccess access;
-  access.running = records(rate, access.notes);
+  access.logs = open_logs(rate, access.notes);
   const bool sleeping = idle && shows_stacks();
   if (idle && !sleeping)
     access.notes.push_back(
         "frames of the kernel are not shown for sleeping threads: only root (CAP_SYS_ADMIN) may read "
         "/proc/PID/stack");
-  if (!access.running && !sleeping) return access;
+  if (access.logs == nullptr && !sleeping) return access;
   access.symbols = std::make_shared<const KernelSymbols>(
-      access.running ? system::read_file("/proc/kallsyms").value_or("") : std::string());
-  if (access.running && access.symbols->empty())
+      access.logs != nullptr ? system::read_file("/proc/kallsyms").value_or("") : std::string());
+  if (access.logs != nullptr && access.symbols->empty())
     access.notes.push_back(
         fmt::format("functions of the kernel have no names, and are shown as [kernel]: "
                     "kernel.kptr_restrict is {}, and luaspy {}",

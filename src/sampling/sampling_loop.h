@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "attach/kernel_log.h"
 #include "sampling/family.h"
 #include "sampling/precedence.h"
 #include "system/calls.h"
@@ -17,7 +18,7 @@ struct LoopOptions {
                                      // has enough
   double max_stopped = 10;           // % of the time that a thread may stand still
   bool always_stop = false;          // with ptrace, even if threads can be read without a stop (attach/switch_log.h)
-  bool kernel = false;               // record where threads are in the kernel (KernelAccess::running)
+  std::shared_ptr<const KernelLogs> kernel{};  // record where threads are in the kernel (KernelAccess::logs)
 };
 
 // Counts of a run so far.

@@ -41,8 +41,7 @@ void Stopper::settle_on_cpu() {
 void Stopper::run() {
   settle_on_cpu();
   own_thread_ = std::make_unique<Thread>(::getpid(), ::gettid());
-  system::Failure failure;  // KernelAccess has reported it
-  if (all_.kernel_ && placed_) kernel_log_ = KernelLog::open(cpu_, failure);
+  if (all_.kernel_ != nullptr && placed_) kernel_log_ = all_.kernel_->at(cpu_).get();
   alarm_ = std::make_unique<system::Alarm>();
   constexpr Clock::duration linger = 2s, try_again = 10s;
   Clock::time_point needed = Clock::now();
@@ -317,18 +316,17 @@ void Stopper::look_at_sleeping(const std::shared_ptr<Watch>& watch, const Thread
 void Stopper::choose_executing() {
   const bool alone = candidates_.size() == 1;
   bool found_here = met_.watch != nullptr;
+  busiest_.clear();
   for (Candidate& candidate : candidates_) {
-    if (!candidate.remote) {
-      candidate.executes = !found_here && executes(*candidate.watch, candidate.now, alone);
-      found_here |= candidate.executes;
-      continue;
+    if (candidate.remote) {
+      const std::int64_t used = candidate.now.on_cpu - candidate.watch->schedule.on_cpu;
+      const auto [busiest, is_first] = busiest_.try_emplace(candidate.cpu, &candidate, used);
+      if (!is_first && used > busiest->second.second) busiest->second = {&candidate, used};
+    } else if (!found_here) {
+      found_here = candidate.executes = executes(*candidate.watch, candidate.now, alone);
     }
-    const auto used = [](const Candidate& each) { return each.now.on_cpu - each.watch->schedule.on_cpu; };
-    candidate.executes = std::ranges::none_of(candidates_, [&](const Candidate& other) {
-      if (&other == &candidate || !other.remote || other.cpu != candidate.cpu) return false;
-      return used(other) > used(candidate) || (used(other) == used(candidate) && &other < &candidate);
-    });
   }
+  for (const auto& [cpu, busiest] : busiest_) busiest.first->executes = true;
 }
 
 void Stopper::settle_candidates(std::int64_t number, bool in_time) {

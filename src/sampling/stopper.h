@@ -7,7 +7,9 @@
 #include <signal.h>
 
 #include <array>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "attach/kernel_log.h"
@@ -140,9 +142,10 @@ class Stopper {
   sem_t wanted_{};
   Tracer tracer_{std::chrono::milliseconds(50)};
   std::vector<Candidate> candidates_;
+  std::map<int, std::pair<Candidate*, std::int64_t>> busiest_;  // the remote one of each CPU; its time on it, ns
   Met met_;
-  std::unique_ptr<KernelLog> kernel_log_;  // nullptr: not asked for, or not allowed
-  system::Clock::time_point due_;          // of the tick
+  KernelLog* kernel_log_ = nullptr;  // of cpu_; nullptr: not asked for, or luaspy may not stay there
+  system::Clock::time_point due_;    // of the tick
   std::vector<Asked> asked_;
   std::unique_ptr<system::Alarm> alarm_;  // this thread's
   system::Clock::time_point woke_, settled_;

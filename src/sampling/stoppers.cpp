@@ -23,11 +23,11 @@ std::uint64_t runs_of(const Watch& watch) {
 
 }  // namespace
 
-Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop, bool kernel,
-                   Watchdog& watchdog)
+Stoppers::Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop,
+                   std::shared_ptr<const KernelLogs> kernel, Watchdog& watchdog)
     : grid_(grid),
       idle_(idle),
-      kernel_(kernel),
+      kernel_(std::move(kernel)),
       takes_logs_(!always_stop),
       usable_(usable_cpus()),
       stoppers_(usable_.size()),

@@ -27,6 +27,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attach/kernel_log.h"
 #include "sampling/precedence.h"
 #include "sampling/stop_budget.h"
 #include "sampling/tick_grid.h"
@@ -40,10 +41,11 @@ class Stopper;
 
 class Stoppers {
  public:
-  // `always_stop`: with ptrace, even if the log of a thread's switches would be sufficient. `kernel`: also records
-  // where threads are in the kernel (attach/kernel_log.h). `watchdog`: has a ward for each CPU that luaspy may use,
+  // `always_stop`: with ptrace, even if the log of a thread's switches would be sufficient. `kernel`: records
+  // where threads are in the kernel; may be nullptr. `watchdog`: has a ward for each CPU that luaspy may use,
   // after the main thread's.
-  Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop, bool kernel, Watchdog& watchdog);
+  Stoppers(const TickGrid& grid, double max_stopped, bool idle, bool always_stop,
+           std::shared_ptr<const KernelLogs> kernel, Watchdog& watchdog);
   // Ends all stoppers, which takes a second at most. Threads that did not stop in time have been
   // released when it returns.
   ~Stoppers();
@@ -112,7 +114,8 @@ class Stoppers {
   void choose_logs();
 
   const TickGrid grid_;
-  const bool idle_, kernel_;
+  const bool idle_;
+  const std::shared_ptr<const KernelLogs> kernel_;  // or nullptr
   // Used by the main thread only.
   bool takes_logs_;
   int logs_ = 0;

@@ -49,6 +49,11 @@ struct Shares {
   std::map<std::string, double> each;  // frames of the kernel: % of the samples that have them
   std::vector<FoldedStack> stacks;
 
+  std::string text() const {
+    std::string text;
+    for (const auto& [frame, share] : each) text += fmt::format("{:.1f} {}\n", share, frame);
+    return text;
+  }
   double of(const std::string& frame) const { return each.contains(frame) ? each.at(frame) : 0; }
 };
 
@@ -98,16 +103,18 @@ TEST_CASE("the kernel has as many samples as the process has system time", "[ker
   if (!may_record()) return;
   const Folder folder;
   const std::string script = folder.write("reading.lua", reading);
-  for (const char* const amount : {"1000", "20000"}) {
+  for (const bool is_mostly_reading : {true, false}) {
+    const char* const amount = is_mostly_reading ? "1000" : "20000";
     Running target(lua({script, amount}));
     target.read_until("READY");
     const Shares shares = record_kernel(target);
-    CAPTURE(amount, shares.samples, shares.kernel, shares.truth, shares.each);
+    CAPTURE(amount, shares.samples, shares.kernel, shares.truth, shares.text());
     REQUIRE(shares.samples > 200);
     // Both are counted at ticks: a deviation of 1 to 2 percentage points each.
     CHECK(std::abs(shares.kernel - shares.truth) < 9);
-    // The rest are interrupts, which come however little the program reads.
-    CHECK(shares.kernel - shares.of("read [kernel]") < 0.3 * shares.kernel + 1);
+    // The rest are interrupts and switches, which come however little the program reads, most of them on a busy
+    // machine.
+    CHECK(shares.of("read [kernel]") > (is_mostly_reading ? 0.5 : 0.1) * shares.kernel);
     for (const FoldedStack& stack : shares.stacks) {
       const auto inner = std::ranges::find_if(stack.frames, is_kernel);
       if (inner == stack.frames.end()) continue;
@@ -125,7 +132,7 @@ TEST_CASE("threads that are stopped with ptrace have the same frames of the kern
   Running target(lua({folder.write("reading.lua", reading), "1000"}));
   target.read_until("READY");
   const Shares shares = record_kernel(target, {"--always-stop"});
-  CAPTURE(shares.samples, shares.kernel, shares.truth, shares.each);
+  CAPTURE(shares.samples, shares.kernel, shares.truth, shares.text());
   REQUIRE(shares.samples > 200);
   CHECK(std::abs(shares.kernel - shares.truth) < 9);
   CHECK(shares.of("read [kernel]") > 0.7 * shares.kernel);
@@ -137,7 +144,7 @@ TEST_CASE("page faults are below the function that touches the memory", "[kernel
   Running target(lua({folder.write("faulting.lua", faulting)}));
   target.read_until("READY");
   const Shares shares = record_kernel(target, {"--mode", "all"});
-  CAPTURE(shares.samples, shares.kernel, shares.truth, shares.each);
+  CAPTURE(shares.samples, shares.kernel, shares.truth, shares.text());
   REQUIRE(shares.samples > 200);
   CHECK(std::abs(shares.kernel - shares.truth) < 9);
   CHECK(shares.of("page_fault [kernel]") > 5);
@@ -151,7 +158,7 @@ TEST_CASE("a program that only computes has next to nothing of the kernel, whate
   other.read_until("READY");
   target.read_until("READY");
   const Shares shares = record_kernel(target);
-  CAPTURE(shares.samples, shares.kernel, shares.truth, shares.each);
+  CAPTURE(shares.samples, shares.kernel, shares.truth, shares.text());
   REQUIRE(shares.samples > 200);
   CHECK(shares.kernel < shares.truth + 3);
   CHECK(!shares.each.contains("read [kernel]"));
