@@ -153,7 +153,7 @@ void Sampler::add_kernel_frames(const Look& look, Stack& stack) const {
 // asleep is still asleep: reading one small file shows that. The run count is read first, so it can
 // only be stale, never too new.
 std::optional<Sample> Sampler::sample(Thread& thread, bool idle) {
-  PerThread& memo = threads_[thread.tid()];
+  PerThread& memo = memo_of(thread);
   const std::uint64_t run_count = memo.slept ? thread.run_count() : 0;
   if (run_count != 0 && run_count == memo.run_count) return idle ? std::optional(asleep_again()) : std::nullopt;
   const ThreadState state = thread.state();
@@ -170,7 +170,7 @@ std::optional<Sample> Sampler::sample(Thread& thread, bool idle) {
     case ThreadState::Kind::ended:
       break;
   }
-  threads_.erase(thread.tid());
+  threads_.erase({thread.tid(), thread.started()});
   target_.process().forget_threads();
   Sample sample;
   sample.loss = Loss::ended;
@@ -228,7 +228,7 @@ Sample Sampler::look(const Standstill::Member& member) {
     return sample;
   }
   const Registers registers = sleeps ? registers_of(member.state) : member.stop->registers();
-  StackReader::Prediction& predicted = threads_[member.thread->tid()].predicted;
+  StackReader::Prediction& predicted = memo_of(*member.thread).predicted;
   look_.state = sleeps ? member.state : ThreadState{};
   look_.halt = sleeps ? halt_of(target_.process().pid(), *member.thread).kind : Halt::Kind::none;
   look_.kernel.clear();

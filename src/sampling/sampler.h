@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "attach/halt.h"
 #include "attach/source_files.h"
@@ -96,6 +97,7 @@ class Sampler {
                                   // same; 0: unknown
   };
 
+  PerThread& memo_of(const Thread& thread) { return threads_[{thread.tid(), thread.started()}]; }
   std::optional<Sample> look_at_running(Thread& thread, PerThread& memo, bool idle);
   std::optional<Sample> fell_asleep(Thread& thread, PerThread& memo, std::int64_t stopped_ns, bool idle);
   Sample look_at_sleeping(Thread& thread, const ThreadState& state, PerThread& memo);
@@ -105,10 +107,10 @@ class Sampler {
   SamplerOptions options_;
   SourceFiles sources_;
   StackReader reader_;
-  Look look_;  // of sample() and look()
-  std::map<pid_t, PerThread> threads_;
-  std::uint64_t debug_files_ = 0;             // debug_files_come() when symbols were read last
-  system::Clock::time_point symbols_read_{};  // again
+  Look look_;                                                    // of sample() and look()
+  std::map<std::pair<pid_t, std::int64_t>, PerThread> threads_;  // by number and Thread::started()
+  std::uint64_t debug_files_ = 0;                                // debug_files_come() when symbols were read last
+  system::Clock::time_point symbols_read_{};                     // again
 };
 
 // A sample of a thread that stays asleep.

@@ -39,7 +39,8 @@ class StopBudget {
     std::int64_t in_tick = 0;  // ns stopped in the current tick
     double paid_at = 0;        // when all of its stops so far are paid for; as the time of end_tick()
   };
-  std::map<int, Stops> threads_;  // by tid; without those that have not been stopped for a long time
+  std::map<int, Stops> threads_;  // by tid, without those that have not been stopped for a long time;
+                                  // a thread that gets the number of an ended one owes what that one owed
   std::int64_t paid_at_ = 0;
 };
 

@@ -55,6 +55,16 @@ Remedy remedy_for(const Starving& thread, bool may_raise) {
   return Remedy::none;
 }
 
+bool is_late(std::int64_t now_ns, std::int64_t due_ns, bool ends) {
+  constexpr std::int64_t patience = 40'000'000, patience_at_end = 10'000'000;  // ns
+  return now_ns - (ends ? patience_at_end : patience) > due_ns;
+}
+
+bool CpuProgress::stands_still(const Thread::Schedule& now) {
+  const auto before = std::exchange(before_, now);
+  return before && now.runs != 0 && now.on_cpu == before->on_cpu && now.runs == before->runs;
+}
+
 // Its own urgency is never changed by the thread itself: that might be the last thing that it does.
 Watchdog::Watchdog(std::size_t wards, std::vector<int> cpus) : wards_(wards), seen_(wards), cpus_(std::move(cpus)) {
   main().begin();
@@ -110,24 +120,19 @@ void Watchdog::look() {
   }
 }
 
-// It has wanted to run since the last look, could have, and was not given a CPU. The CPU time of a thread
-// that runs is counted at least at each of the kernel's ticks, which are 10 ms apart at most.
+// It has wanted to run since the last look, could have, and was not given a CPU.
 bool Watchdog::starves(Ward& ward, Seen& seen, std::int64_t now, bool ends) const {
-  constexpr std::int64_t patience = 40'000'000, patience_at_end = 10'000'000;  // ns
   const pid_t tid = ward.tid_;
   if (tid != seen.tid) {
     seen = {};
     seen.tid = tid;
   }
-  const bool wants = tid != 0 && now - (ends ? patience_at_end : patience) > ward.due_ns_;
-  if (!wants) {
-    seen.wanted = false;
+  if (tid == 0 || !is_late(now, ward.due_ns_, ends)) {
+    seen.progress.forget();
     return false;
   }
   if (seen.thread == nullptr) seen.thread = std::make_unique<Thread>(::getpid(), tid);
-  const Thread::Schedule schedule = seen.thread->schedule(), before = std::exchange(seen.schedule, schedule);
-  const bool ran = schedule.on_cpu != before.on_cpu || schedule.runs != before.runs;
-  return std::exchange(seen.wanted, true) && !ran && schedule.runs != 0 && seen.thread->state_letter() == 'R';
+  return seen.progress.stands_still(seen.thread->schedule()) && seen.thread->state_letter() == 'R';
 }
 
 void Watchdog::help(std::size_t index, Remedy remedy) {

@@ -68,6 +68,22 @@ enum class Remedy {
 // `may_raise`: luaspy has the right, and nothing of the target precedes what it may have.
 Remedy remedy_for(const Starving& thread, bool may_raise);
 
+// Whether it wants to be on a CPU since `due_ns` (Ward::expect()), for longer than a thread may have to wait on a busy
+// machine. `ends`: the recording should have ended; then it may wait less.
+bool is_late(std::int64_t now_ns, std::int64_t due_ns, bool ends);
+// Of a thread that is late, look by look: whether it got no CPU since the look before. If it could have run
+// (state R), it starves.
+class CpuProgress {
+ public:
+  // A thread that runs is given CPU time at least at each of the kernel's ticks, which are 10 ms apart at most.
+  bool stands_still(const Thread::Schedule& now);
+  // It is not late: the next look has none before it.
+  void forget() { before_.reset(); }
+
+ private:
+  std::optional<Thread::Schedule> before_;
+};
+
 class Watchdog {
  public:
   // How often it looks. A thread that starves is helped after three looks at most.
@@ -100,8 +116,7 @@ class Watchdog {
   struct Seen {  // of a ward, by the watchdog's thread only
     pid_t tid = 0;
     std::unique_ptr<Thread> thread;
-    Thread::Schedule schedule;
-    bool wanted = false;  // to run, and was not given a CPU yet
+    CpuProgress progress;
     int looks = 0;
   };
 

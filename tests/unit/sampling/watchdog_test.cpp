@@ -1,11 +1,8 @@
 #include "sampling/watchdog.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
+#include <limits>
 
-#include "attach/own_cpu.h"
 #include "attach/urgency.h"
 
 namespace luaspy {
@@ -37,33 +34,34 @@ TEST_CASE("urgencies are in the order in which the kernel prefers threads", "[un
   CHECK(urgency_of(0) == Urgency());
 }
 
-// On a busy machine this thread may starve in earnest: what is checked is a look in which it did not.
-TEST_CASE("a watchdog leaves threads alone that get a CPU, or want none", "[unit]") {
-  constexpr std::int64_t little = 15'000'000;  // ns; less than the watchdog is patient with
-  constexpr int most_tries = 100;
-  ::signal(SIGALRM, [](int) {});  // as system::watch_signals() does: it ends waits
-  const Thread own(::getpid(), ::gettid());
-  const auto checked = [&](auto work) {
-    make_ordinary(::gettid());  // a try before may have been lent a priority
-    const std::int64_t before = own.schedule().waited_for_cpu;
-    Watchdog watchdog(2, usable_cpus());
-    watchdog.main().expect(system::Clock::now());
-    work(system::Clock::now() + 4 * Watchdog::often);
-    const bool starved = watchdog.main().has_starved();
-    watchdog.help_main_to_end();
-    if (own.schedule().waited_for_cpu - before > little) return false;
-    CHECK(!starved);
-    CHECK(urgency_of(0) == Urgency());
-    return true;
+TEST_CASE("a thread that rests, or waits as long as threads of a busy machine do, is not late", "[unit]") {
+  constexpr std::int64_t ms = 1'000'000, never = std::numeric_limits<std::int64_t>::max();
+  CHECK(!is_late(1000 * ms, never, false));  // Ward::rest()
+  CHECK(!is_late(1000 * ms, 1500 * ms, false));
+  CHECK(!is_late(1000 * ms, 960 * ms, false));
+  CHECK(is_late(1000 * ms, 959 * ms, false));
+  CHECK(!is_late(1000 * ms, 990 * ms, true));
+  CHECK(is_late(1000 * ms, 989 * ms, true));
+}
+
+TEST_CASE("a late thread stands still if it got no CPU between two looks", "[unit]") {
+  const auto at = [](std::int64_t on_cpu, std::uint64_t runs) {
+    Thread::Schedule schedule;
+    schedule.on_cpu = on_cpu, schedule.runs = runs;
+    return schedule;
   };
-  const auto computes = [](system::Clock::time_point until) {
-    while (system::Clock::now() < until) continue;
-  };
-  const auto sleeps = [](system::Clock::time_point until) { (void)system::sleep_until(until); };
-  int tries = 0;
-  while (tries < most_tries && !checked(computes)) ++tries;
-  while (tries < most_tries && !checked(sleeps)) ++tries;
-  CHECK(tries < most_tries);
+  CpuProgress progress;
+  CHECK(!progress.stands_still(at(100, 3)));  // nothing to compare it with
+  CHECK(progress.stands_still(at(100, 3)));
+  CHECK(progress.stands_still(at(100, 3)));
+  CHECK(!progress.stands_still(at(101, 3)));  // it computes
+  CHECK(!progress.stands_still(at(101, 4)));  // it was given a CPU just now
+  CHECK(progress.stands_still(at(101, 4)));
+  progress.forget();  // it rested in between
+  CHECK(!progress.stands_still(at(101, 4)));
+  CpuProgress unknown;  // the kernel does not count it
+  CHECK(!unknown.stands_still(at(0, 0)));
+  CHECK(!unknown.stands_still(at(0, 0)));
 }
 
 }  // namespace luaspy
