@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
@@ -49,7 +50,8 @@ class Uses : public AllocationSink {
       all += count;
       if (expected.contains(use)) right += count, seen.insert(use);
     }
-    return seen.size() == expected.size() && right >= least / 100 * all;
+    const double by_chance = 2 * std::sqrt(least / 100 * (1 - least / 100) / all);  // two standard deviations
+    return seen.size() == expected.size() && right >= (least / 100 - by_chance) * all;
   }
   std::string text() const {
     std::string text;
@@ -87,8 +89,8 @@ bool check(const Source& source, const std::string& path, Late late) {
   Uses uses;
   AllocationLoopOptions options{late == Late::program ? 12.0 : 3.0, 50};
   if (late == Late::luaspy) options.before_use = [] { (void)system::sleep_until(system::Clock::now() + 2ms); };
-  constexpr std::int64_t enough = 30;  // for each use to be seen: the rarest is a sixth
-  constexpr int most_runs = 6;
+  constexpr std::int64_t enough = 60;  // for each use to be seen: the rarest is a tenth
+  constexpr int most_runs = 12;
   std::int64_t samples = 0;
   for (int i = 0; i < most_runs && samples < enough; ++i) {
     AllocationCounts counts;

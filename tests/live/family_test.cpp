@@ -77,9 +77,7 @@ TEST_CASE("processes that live for some ms are sampled as long as they run", "[f
       "local function spin() local sum = 0 for i = 1, 1e4 do sum = sum + i % 7 end return sum end\n"
       "local function burn() while os.clock() < tonumber(arg[1]) do spin() end end\n"
       "burn()\n");
-  constexpr int count = 60;
-  const auto expected = [](double seconds) { return count * seconds * 200; };  // samples, if each burns so long
-  const auto record = [&](double seconds) {
+  const auto record = [&](int count, double seconds) {
     const std::string loop = fmt::format("i=0; while [ $i -lt {} ]; do {} '{}' {}; i=$((i+1)); done", count,
                                          word(target(lua54).command), script, seconds);
     return Words{"record", "-s", "-r", "200", "-f", "folded", "-o", "-", "--", "sh", "-c", loop};
@@ -95,25 +93,27 @@ TEST_CASE("processes that live for some ms are sampled as long as they run", "[f
   const std::regex sampled("sampled: ([0-9]+) % of the ([0-9.]+) s of CPU time");
   std::smatch match;
   {
-    constexpr double each = 0.03;
-    const Finished recorded = luaspy(record(each));
+    constexpr int count = 60;
+    constexpr double each = 0.03, expected = count * each * 200;  // seconds, samples
+    const Finished recorded = luaspy(record(count, each));
     INFO(recorded.err);
     CHECK(recorded.status == 0);
-    CHECK(is_sampled(recorded, burns(recorded), expected(each)));  // without births, 0.2
-    CHECK(burns(recorded) < 1.2 * expected(each));
+    CHECK(is_sampled(recorded, burns(recorded), expected));  // without births, 0.2
+    CHECK(burns(recorded) < 1.2 * expected);
     REQUIRE(std::regex_search(recorded.err, match, sampled));
     CHECK(std::stod(match[2]) > 0.9 * count * each);
     CHECK(std::stod(match[2]) < 1.7 * count * each);  // the start of each takes some time, too
   }
   // Where the kernel does not tell of births, it says what it did not see. On a busy machine they live for long.
-  constexpr double each = 0.005;
+  constexpr int count = 200;
+  constexpr double each = 0.005, expected = count * each * 200;
   const std::string confine = compile(folder, "confine");
-  const Finished blind = run(Words{confine, "perf_event_open=EACCES", "--", LUASPY_PROGRAM} + record(each));
+  const Finished blind = run(Words{confine, "perf_event_open=EACCES", "--", LUASPY_PROGRAM} + record(count, each));
   INFO(blind.err);
   CHECK(blind.status == 0);
   REQUIRE(std::regex_search(blind.err, match, sampled));
   CHECK(std::stod(match[2]) > 0.9 * count * each);
-  CHECK(std::abs(std::stod(match[1]) / 100 * std::stod(match[2]) * 200 - burns(blind)) < 0.2 * expected(each) + 20);
+  CHECK(std::abs(std::stod(match[1]) / 100 * std::stod(match[2]) * 200 - burns(blind)) < 0.2 * expected + 20);
   CHECK_THAT(blind.err, Catch::Contains("doubtful: only ") &&
                             Catch::Contains("used by processes that ended before luaspy saw whether they run Lua"));
 }
