@@ -7,7 +7,8 @@
 //
 // TARGETS/luajits.tsv lists the LuaJITs; without names, all are run. Prints a line for each, with
 // machine code and without; status 1 if one of them misses a bound of `limits`. --seconds: for all
-// of them together; there are fewer samples then.
+// of them together; there are fewer samples then, but never fewer than `fewest_samples`: on a busy
+// machine it takes longer.
 //
 // Between entering a function and recording that there are some instructions, as there are between
 // recording that it is left and leaving it. In a stop there, either is right; the target is stepped
@@ -37,7 +38,11 @@ namespace luaspy {
 namespace {
 
 constexpr int steps_to_telling = 200, steps_elsewhere = 20;
+// When the table names another thread than luaspy. What a coroutine does before it records that it
+// runs takes some 200 instructions, and more where machine code is recorded meanwhile.
+constexpr int steps_to_other_thread = 20'000;
 constexpr int longest_pause_us = 1500;
+constexpr std::int64_t fewest_samples = 200;
 constexpr int loaded_offset = 10000;  // shadow.lua: functions of the chunk that it loads
 
 struct LuajitTarget {
@@ -97,7 +102,7 @@ bool same_function(const Place& a, const Place& b) {
 struct Told {
   bool good = false;
   bool on_main = false;
-  Address thread = 0;        // 0: not recorded yet
+  Address thread = 0;        // of a coroutine
   std::vector<Place> calls;  // outermost first
   Place left;                // the function that was left last, if it may not have returned yet
   std::uint64_t at = 0, line_slot = 0;
@@ -202,7 +207,7 @@ Pairs record_pairs(const LuajitTarget& target) {
 
 struct Figures {
   std::int64_t samples = 0, failed_stops = 0, untold = 0, looks_again = 0;
-  std::int64_t state_known = 0, wrong = 0, cold_wrong = 0, not_current = 0;  // L
+  std::int64_t state_known = 0, wrong = 0, cold_wrong = 0, undecided = 0, not_current = 0;  // L
   std::int64_t decoded = 0, innermost_dropped = 0, dropped = 0, broken = 0, unusable = 0;
   std::int64_t pairs = 0, impossible = 0;
   std::int64_t incomplete = 0, mismatch = 0, not_joined = 0;
@@ -245,66 +250,85 @@ class Judge {
       return;
     }
     const Told now = shadow_.read();
-    Address current = 0, main = 0, jit_base = 0;
-    // The result of the last finished look: only its global state is used.
-    if (const std::vector<Activation> last = pieces_.reader().active(); !last.empty()) known_ = last[0];
-    if (known_.lua != nullptr) {
-      const LuajitLayout& its = *luajit_layout(*known_.lua);
-      current = read_ref(target_.memory(), layout_, known_.G + its.G_cur_L).value_or(0);
-      main = read_ref(target_.memory(), layout_, known_.G + its.G_mainthref).value_or(0);
-      jit_base = read_ref(target_.memory(), layout_, known_.G + its.G_jit_base).value_or(0);
-    }
-    Told soon;
-    const bool in_vm = in_vm_now(pieces_, jit_base != 0);
-    for (int i = 0; i < (in_vm ? steps_to_telling : steps_elsewhere) && step(tid); ++i) {
-      if (!shadow_.has_changed(now)) continue;
-      soon = shadow_.read();
-      break;
-    }
+    const Found found = read_found();
+    const bool agrees = !now.good || names(now, found, pieces_.cold_active);
+    const int steps = !agrees                              ? steps_to_other_thread
+                      : in_vm_now(pieces_, found.on_trace) ? steps_to_telling
+                                                           : steps_elsewhere;
+    const Told soon = step_on(tid, now, steps);
     stop.resume();
     if (!pieces_.finish()) {
       ++figures_.looks_again;
       return;
     }
-    judge(now, soon, current, main);
+    judge(now, soon, found);
   }
 
  private:
+  // What a global_State says of its threads, read while the target is stopped.
+  struct Found {
+    Address main = 0;
+    Address current = 0;     // the thread that runs; 0: not said. LuaJIT 2.0 says it of machine code only.
+    Address finalizers = 0;  // the thread that runs finalizers; 0: each thread runs those of its own
+    bool on_trace = false;
+  };
+  Found read_found() {
+    if (!pieces_.cold_active.empty()) known_ = pieces_.cold_active[0];
+    if (known_.lua == nullptr) return {};
+    const TraceBase now = read_trace_base(target_.memory(), *luajit_layout(*known_.lua), known_.G);
+    return {known_.lua->main_thread(target_.memory(), known_.G), now.L,
+            known_.lua->finalizer_thread(target_.memory(), known_.G), now.base != 0};
+  }
+
+  // What the table says after its next change; not good if that takes more than `most` instructions.
+  Told step_on(pid_t tid, const Told& now, int most) const {
+    for (int i = 0; i < most && step(tid); ++i) {
+      if (shadow_.has_changed(now)) return shadow_.read();
+    }
+    return {};
+  }
+
+  // Does the table name the thread that luaspy names? A finalizer uses the part of the thread that runs
+  // it (lj_gc.c, from 2025-11 on, gives it a thread of its own).
+  static bool names(const Told& told, const Found& found, const std::vector<Activation>& active) {
+    const bool finalizes = active.size() > 1 && active[0].L == found.finalizers;
+    const Address L = finalizes ? active[1].L : running(active);
+    return told.good && L != 0 && L == (told.on_main ? found.main : told.thread);
+  }
+
   static bool step(pid_t tid) {
     int status = 0;
     return ptrace(PTRACE_SINGLESTEP, tid, 0, 0) == 0 && waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status) &&
            WSTOPSIG(status) == SIGTRAP;
   }
 
-  void judge(const Told& now, const Told& soon, Address current, Address main) {
+  void judge(const Told& now, const Told& soon, const Found& found) {
     ++figures_.samples;
-    judge_state(now, soon, current, main);
+    judge_state(now, soon, found);
     judge_quality();
     judge_pairs();
     if (now.good) judge_stack(now, soon);
     else ++figures_.untold;
   }
 
-  void judge_state(const Told& now, const Told& soon, Address current, Address main) {
-    if (current != running(pieces_.active()))
-      ++figures_.not_current,
-          report("not cur_L", fmt::format("said {:#x}, cur_L {:#x}", running(pieces_.active()), current));
-    if (!now.good || (!now.on_main && now.thread == 0)) return;
-    ++figures_.state_known;
-    const auto is = [&](const Told& told, Address L) {
-      return told.good && L != 0 && (told.on_main ? L == main : told.thread == 0 || L == told.thread);
+  void judge_state(const Told& now, const Told& soon, const Found& found) {
+    const Address said = running(pieces_.active()), cold = running(pieces_.cold_active);
+    if (found.current != 0 && found.current != said)
+      ++figures_.not_current, report("not cur_L", fmt::format("said {:#x}, cur_L {:#x}", said, found.current));
+    if (!now.good) return;
+    const auto is_right = [&](const std::vector<Activation>& active) {
+      return names(now, found, active) || names(soon, found, active);
     };
-    const auto right = [&](Address L) { return is(now, L) || is(soon, L); };
-    // Finalizers may run on a thread of their own (lj_gc.c, from 2025-11 on), which is the current
-    // one then.
-    const bool finalizer_thread = current != 0 && current == running(pieces_.active()) && !right(current) &&
-                                  pieces_.reader().active().size() > 1 && right(pieces_.reader().active()[1].L) &&
-                                  current != main;
-    if (finalizer_thread) return;
-    const std::string told = fmt::format("said {:#x}, cold {:#x}, cur_L {:#x}, told {:#x}", running(pieces_.active()),
-                                         running(pieces_.cold_active), current, now.on_main ? main : now.thread);
-    if (!right(running(pieces_.active()))) ++figures_.wrong, report("wrong L", told);
-    if (!right(running(pieces_.cold_active))) ++figures_.cold_wrong, report("wrong L, cold", told);
+    const std::string told = fmt::format("said {:#x}, cold {:#x}, cur_L {:#x}, told {:#x}, then {:#x}", said, cold,
+                                         found.current, now.on_main ? found.main : now.thread,
+                                         soon.on_main ? found.main : soon.thread);
+    if (!soon.good && said != 0 && said == cold && !is_right(pieces_.active())) {
+      ++figures_.undecided, report("L not decided", told);
+      return;
+    }
+    ++figures_.state_known;
+    if (!is_right(pieces_.active())) ++figures_.wrong, report("wrong L", told);
+    if (!is_right(pieces_.cold_active)) ++figures_.cold_wrong, report("wrong L, cold", told);
   }
 
   void judge_quality() {
@@ -604,14 +628,14 @@ bool passes(const Figures& figures, bool jit) {
   const Limit limits[] = {
       {figures.wrong, figures.state_known, 0.001, "running L"},
       {figures.cold_wrong, figures.state_known, 0.001, "running L, cold"},
+      {figures.undecided, figures.samples, 0.002, "running L, decided"},
       {figures.samples - figures.decoded, figures.samples, jit ? 0.004 : 0.006, "stacks decoded"},
       {figures.impossible, figures.pairs, 0, "impossible pairs"},
       {figures.incomplete, figures.samples, 0.001, "native part"},
       {figures.trace_frames - figures.adjusted, figures.trace_frames, 0.02, "frames of traces where spadjust has them"},
       {figures.failed_stops + figures.untold, figures.samples, 0.01, "stops that tell nothing"},
       {figures.looks_again, figures.samples, 0.05, "wrong predictions"}};
-  constexpr std::int64_t fewest = 200;  // even on a busy machine
-  bool good = figures.samples >= fewest && figures.pairs != 0;
+  bool good = figures.samples >= fewest_samples && figures.pairs != 0;
   if (!good) fmt::print("  FAILED: too few samples\n");
   for (const Limit& limit : limits) {
     if (limit.wrong <= tolerance(limit.of, limit.allowed)) continue;
@@ -623,20 +647,22 @@ bool passes(const Figures& figures, bool jit) {
 
 void print_head() {
   fmt::print(
-      "{:<38} {:>6} {:>7} {:>7} {:>5} {:>7} {:>5} {:>5} {:>7} {:>3} {:>7} {:>6} {:>4} {:>6} | {:>6} {:>6} {:>5} {:>5} "
+      "{:<38} {:>6} {:>7} {:>7} {:>5} {:>5} {:>7} {:>5} {:>5} {:>7} {:>3} {:>7} {:>6} {:>4} {:>6} | {:>6} {:>6} {:>5} "
+      "{:>5} "
       "{:>6} {:>6} | {:>6} {:>6} {:>6} {:>5} {:>5} {:>6} {:>6}\n",
-      "", "stops", "L %", "cold %", "cur_L", "deco %", "inner", "other", "pairs", "bad", "nativ %", "fresh", "join",
-      "spadj%", "interp", "whole%", "edge%", "wrong", "line%", "callr%", "trace", "whole%", "near%", "wrong", "func%",
-      "line%", "callr%");
+      "", "stops", "L %", "cold %", "undec", "cur_L", "deco %", "inner", "other", "pairs", "bad", "nativ %", "fresh",
+      "join", "spadj%", "interp", "whole%", "edge%", "wrong", "line%", "callr%", "trace", "whole%", "near%", "wrong",
+      "func%", "line%", "callr%");
 }
 
 void print(const std::string& name, const Figures& f) {
   const Figures::Where &i = f.interpreter, &t = f.trace;
   fmt::print(
-      "{:<38} {:>6} {:>7.3f} {:>7.3f} {:>5} {:>7.3f} {:>5} {:>5} {:>7} {:>3} {:>7.3f} {:>6} {:>4} {:>6.2f} | {:>6} "
+      "{:<38} {:>6} {:>7.3f} {:>7.3f} {:>5} {:>5} {:>7.3f} {:>5} {:>5} {:>7} {:>3} {:>7.3f} {:>6} {:>4} {:>6.2f} | "
+      "{:>6} "
       "{:>6.2f} {:>5.2f} {:>5} {:>6.2f} {:>6.2f} | {:>6} {:>6.2f} {:>6.2f} {:>5} {:>5.1f} {:>6.2f} {:>6.2f}\n",
-      name, f.samples, 100 - percent(f.wrong, f.state_known), 100 - percent(f.cold_wrong, f.state_known), f.not_current,
-      percent(f.decoded, f.samples), f.innermost_dropped, f.dropped, f.pairs, f.impossible,
+      name, f.samples, 100 - percent(f.wrong, f.state_known), 100 - percent(f.cold_wrong, f.state_known), f.undecided,
+      f.not_current, percent(f.decoded, f.samples), f.innermost_dropped, f.dropped, f.pairs, f.impossible,
       100 - percent(f.incomplete, f.samples), f.mismatch, f.not_joined, percent(f.adjusted, f.trace_frames), i.samples,
       percent(i.right + i.edge, i.samples), percent(i.edge, i.samples), i.wrong, percent(i.line, i.lines),
       percent(i.caller_lines, i.callers), t.samples, percent(t.right + t.edge, t.samples), percent(t.near, t.samples),
@@ -659,7 +685,11 @@ bool measure(const LuajitTarget& subject, const Pairs& pairs, bool jit, int samp
     system::sleep_until(system::Clock::now() + std::chrono::microseconds(random() % longest_pause_us));
   };
   Judge judge(target, subject.gc64 ? layout_rows::luajit_gc64 : layout_rows::luajit_gc32, table, pairs, verbose);
-  for (int i = 0; i < samples && system::Clock::now() < end; ++i) pause(), judge.sample(program.pid());
+  const auto is_enough = [&] {
+    const std::int64_t taken = judge.figures().samples;
+    return taken >= samples || (taken >= fewest_samples && system::Clock::now() >= end);
+  };
+  for (int tries = 0; tries < 2 * samples && !is_enough(); ++tries) pause(), judge.sample(program.pid());
   print(subject.name + (jit ? "" : " -joff"), judge.figures());
   if (verbose) {
     for (const auto& [cause, times] : judge.causes()) fmt::print("  {:>6} {}\n", times, cause);

@@ -11,10 +11,10 @@
 --   [[main]]  the same for a main chunk
 --   [[at]]    its line is executed                                        [[loop]]     the loop that ends here is at its head again
 --   [[back]]  after a pcall or a resume: this function continues          [[resumed]]  after a yield
---   [[body]]  as [[in]], of a coroutine with the part B of the table
+--   [[body]]  as [[in]], of the coroutine A with the part B of the table
 --
 -- The table: [1] is the index of the innermost function. Each coroutine has a part of `stride` slots: [B] is the index of its resumer's
--- innermost function, [B + 1] the coroutine's address (0: not known yet), and from [B + 2] on there are two slots for each function that
+-- innermost function, [B + 1] the coroutine's address A, and from [B + 2] on there are two slots for each function that
 -- runs in it, outermost first: its first line and its current line. The main thread has the first part, from [stride] on.
 local stride = 8192
 
@@ -28,7 +28,7 @@ local function expand(text, offset)
     ["out"] = "M[sp + 1] = %d; _ = M[2]; M[1] = sp - 2;",
     ["loop"] = "M[sp + 1] = %d; M[sp + 1] = %d;",
     ["back"] = "M[sp + 1] = %d; M[1] = sp;",
-    ["body"] = "M[B] = M[1]; M[B + 1] = 0; local sp = B + 2; M[sp] = %d; M[sp + 1] = %d; local _ = M[2]; M[1] = sp; M[B + 1] = self_address();",
+    ["body"] = "M[B] = M[1]; M[B + 1] = A; local sp = B + 2; M[sp] = %d; M[sp + 1] = %d; local _ = M[2]; M[1] = sp;",
     ["resumed"] = "M[sp + 1] = %d; M[sp - sp % 8192] = M[1]; M[1] = sp;",
   }
   return (text:gsub("[^\n]*\n", function(source)
@@ -75,14 +75,9 @@ local function on_event()
 end
 
 -- Only C functions are called between two stores, because these do not need stores of their own.
-local running = coroutine.running
 local function address_of(thread) --[[in]]
   --[[at]] local text = tostring(thread)
   --[[at]] local value = tonumber(text:sub(9))
-  --[[out]] return value
-end
-function self_address() --[[in]]
-  --[[at]] local value = address_of(running())
   --[[out]] return value
 end
 
@@ -325,7 +320,7 @@ local function tail_calls_c(n) --[[in]]
 end
 
 local nested
-local function nest(B, depth, body) --[[body]]
+local function nest(A, B, depth, body) --[[body]]
   --[[at]] coroutine.yield(depth)
   --[[resumed]] local result = nested(depth - 1, body)
   --[[out]] return result
@@ -338,7 +333,7 @@ function nested(depth, body) --[[in]]
   end
   --[[at]] local B = table.remove(free)
   --[[at]] local thread = coroutine.create(nest)
-  --[[at]] coroutine.resume(thread, B, depth, body)
+  --[[at]] coroutine.resume(thread, address_of(thread), B, depth, body)
   --[[back]] local good
   --[[at]] good, result = coroutine.resume(thread)
   --[[back]] assert(good, result)
@@ -350,14 +345,14 @@ local function coroutines(n) --[[in]]
   --[[out]] return x
 end
 
-local function start_substitute(B, n) --[[body]]
+local function start_substitute(A, B, n) --[[body]]
   --[[at]] local text = substitute(n)
   --[[out]] return text
 end
 local function in_coroutine(word) --[[in]]
   --[[at]] local B = table.remove(free)
   --[[at]] local thread = coroutine.create(start_substitute)
-  --[[at]] local good, text = coroutine.resume(thread, B, #word)
+  --[[at]] local good, text = coroutine.resume(thread, address_of(thread), B, #word)
   --[[back]] assert(good, text)
   --[[at]] free[#free + 1] = B
   --[[out]] return text
@@ -374,7 +369,7 @@ local function produce(n) --[[in]]
   --[[loop]] end
   --[[out]]
 end
-local function generate(state) local B = state.B --[[body]]
+local function generate(state) local A, B = state.A, state.B --[[body]]
   --[[at]] produce(state.n)
   --[[at]] free[#free + 1] = B
   --[[out]]
@@ -383,6 +378,8 @@ if recording then pair("=[C]", place(debug.getinfo(generate, "S"))) end
 local function generator(n) --[[in]]
   --[[at]] local state = { n = n, B = table.remove(free) }
   --[[at]] local wrapped = coroutine.wrap(generate)
+  --[[at]] local _, thread = debug.getupvalue(wrapped, 1)
+  --[[at]] state.A = address_of(thread)
   --[[out]] return wrapped, state
 end
 local function iterators(n) --[[in]]
@@ -475,14 +472,14 @@ local function ffi_calls(n) --[[in]]
   end
   --[[out]]
 end
-local function start_ffi_calls(B, n) --[[body]]
+local function start_ffi_calls(A, B, n) --[[body]]
   --[[at]] ffi_calls(n)
   --[[out]]
 end
 local function ffi_in_coroutine(n) --[[in]]
   --[[at]] local B = table.remove(free)
   --[[at]] local thread = coroutine.create(start_ffi_calls)
-  --[[at]] local good, text = coroutine.resume(thread, B, n)
+  --[[at]] local good, text = coroutine.resume(thread, address_of(thread), B, n)
   --[[back]] assert(good, text)
   --[[at]] free[#free + 1] = B
   --[[out]]
