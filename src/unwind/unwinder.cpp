@@ -1,6 +1,7 @@
 #include "unwind/unwinder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace luaspy {
 
@@ -107,7 +108,8 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
                                std::vector<NativeFrame>& frames, std::size_t limit) {
   libunwind_.leave();
   bool interrupted = false;
-  bool guessed = false;  // a frame was found by searching: what does not fit beyond it is a wrong guess, no end
+  bool guessed = false;      // a frame was found by searching: what does not fit beyond it is a wrong guess, no end
+  bool may_be_root = false;  // nothing has called what the frame returns to: either a stack begins there, or a handler
   NativeFrame& first = frames.emplace_back();
   first.registers = registers;
   first.pc = first.lookup = registers.pc();
@@ -118,6 +120,10 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     NativeFrame& next = frames.back();
     const bool innermost = count == 0;
     const Stepped stepped = step(frame, innermost, guessed, rule, interrupted, stack, next);
+    if (std::exchange(may_be_root, false) && !(stepped == Stepped::caller && is_called_by(next))) {
+      frames.pop_back();
+      return End::root;
+    }
     if (stepped != Stepped::caller) {
       frames.pop_back();
       return stepped == Stepped::root ? End::root : End::lost;
@@ -138,11 +144,22 @@ Unwinder::End Unwinder::unwind(const Registers& registers, const Memory& stack, 
     if (place(next.lookup).is_return == Place::Return::of_none) {
       next.lookup = next.pc;
       next.function = function(next.pc).start;
-      return End::root;
+      if (!innermost) return End::root;
+      may_be_root = true;
+      libunwind_.leave();  // it would look up the instruction before
     }
   }
   frames.pop_back();
   return End::limit;
+}
+
+// Where an exception is thrown (libgcc's _Unwind_RaiseException, and LuaJIT's lj_err_throw by it), the
+// innermost frame for an instant returns to the handler, which nothing has called. Its frame is an ordinary
+// one, unlike that of code where a stack begins: with information, and a caller that has called it.
+bool Unwinder::is_called_by(const NativeFrame& caller) const {
+  const Address pc = caller.registers.pc();
+  return caller.step != Step::code && caller.step != Step::scan && modules_.find(pc) != nullptr &&
+         place(pc - 1).is_return == Place::Return::of_call;
 }
 
 // Steps from a frame to the next outer one, and sets `registers` and `step` of that one.

@@ -34,7 +34,8 @@ class Unwinder {
 
   enum class End {
     // The outermost function was reached: its return address is undefined or 0 or of no code, nothing
-    // calls it, or nothing has called what it returns to (which is the last frame then).
+    // calls it, or nothing has called what it returns to (which is the last frame then, unless it is the
+    // handler of an exception that is being thrown).
     root,
     lost,   // there is no step from the last frame to its caller: that one and the rest are missing
     limit,  // more frames than asked for
@@ -84,6 +85,7 @@ class Unwinder {
                const Memory& stack, NativeFrame& next);
   Stepped step_by_tables(const NativeFrame& from, std::uint32_t row, bool& interrupted, const Memory& stack,
                          Registers& caller);
+  bool is_called_by(const NativeFrame& caller) const;
   bool is_entry(Address address) const;
   Place::Return return_at(const Module* module, Address address) const;
   bool begins_function(Address address) const;

@@ -248,7 +248,12 @@ struct Self {
   }
   static int open(const Mapping& mapping) { return ::open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC); }
 
-  [[gnu::noinline]] void look() {
+  // `changed`: the memory, and the innermost frame in it, are others than they are.
+  struct Changed {
+    const Memory& memory;
+    Address sp, pc;
+  };
+  [[gnu::noinline]] void look(const Changed* changed = nullptr) {
     ucontext_t here;
     getcontext(&here);
     const greg_t* const from = here.uc_mcontext.gregs;
@@ -262,15 +267,17 @@ struct Self {
                                      {rsp, REG_RSP},
                                      {rip, REG_RIP}})
       registers.set(number, static_cast<Address>(from[at]));
+    if (changed != nullptr) registers.set_sp(changed->sp), registers.set_pc(changed->pc);
+    const Memory& stack = changed != nullptr ? changed->memory : memory;
     Unwinder rows(modules, machine()), libunwind(modules, machine(), Unwinder::Source::libunwind);
     for (int twice = 0; twice < 2; ++twice) {
       frames.clear(), expected.clear();
-      end = rows.unwind(registers, memory, nullptr, frames);
-      expected_end = libunwind.unwind(registers, memory, nullptr, expected);
+      end = rows.unwind(registers, stack, nullptr, frames);
+      expected_end = libunwind.unwind(registers, stack, nullptr, expected);
     }
     for (const std::size_t limit : {std::size_t{1}, frames.size() - 1}) {
       std::vector<NativeFrame> some;
-      CHECK(rows.unwind(registers, memory, nullptr, some, limit) == Unwinder::End::limit);
+      CHECK(rows.unwind(registers, stack, nullptr, some, limit) == Unwinder::End::limit);
       CHECK(some.size() == limit);
     }
   }
@@ -287,6 +294,49 @@ struct Self {
 };
 
 Self* self = nullptr;
+
+// Memory in which one word is another one.
+struct WithWord : Memory {
+  WithWord(const Memory& memory, Address at, Address word) : memory(memory), at(at), word(word) {}
+  bool read(Address address, std::span<std::byte> into) const override {
+    if (!memory.read(address, into)) return false;
+    for (std::size_t i = 0; i < sizeof word; ++i) {
+      if (at + i - address < into.size()) into[at + i - address] = std::as_bytes(std::span(&word, 1))[i];
+    }
+    return true;
+  }
+  const Memory& memory;
+  Address at, word;
+};
+
+// luaspy_test_catches(f) calls f(sp) and then jumps over a handler of exceptions; its frame has 48 bytes.
+extern "C" void luaspy_test_catches(void (*)(Address sp));
+extern "C" const char luaspy_test_handler[];
+asm(R"(
+  .text
+  .type luaspy_test_catches, @function
+luaspy_test_catches:
+  .cfi_startproc
+  push %rbp
+  .cfi_def_cfa_offset 16
+  .cfi_offset %rbp, -16
+  sub $32, %rsp
+  .cfi_def_cfa_offset 48
+  mov %rdi, %rax
+  mov %rsp, %rdi
+  call *%rax
+  jmp 1f
+  nop
+luaspy_test_handler:
+  nop
+1:
+  add $32, %rsp
+  pop %rbp
+  .cfi_def_cfa_offset 8
+  ret
+  .cfi_endproc
+  .size luaspy_test_catches, .-luaspy_test_catches
+)");
 
 }  // namespace
 
@@ -315,6 +365,41 @@ TEST_CASE("rows and libunwind make the same frames of this program", "[unit]") {
     sigaction(SIGUSR1, &before, nullptr);
     here.check();
     CHECK(here.frames.size() > 8);
+  }
+}
+
+// As libgcc's _Unwind_RaiseException does with its last instructions.
+TEST_CASE("a stack goes on where a function is about to return to the handler of an exception", "[unit]") {
+  Self here;
+  self = &here;
+  static Address return_address;
+  return_address = 0;
+  const auto handler = reinterpret_cast<Address>(luaspy_test_handler);
+  const auto throws = [](Address sp) {
+    const WithWord thrown(self->memory, sp - 8, reinterpret_cast<Address>(luaspy_test_handler));
+    const WithWord memory(thrown, sp + 40, return_address != 0 ? return_address : *thrown.get<Address>(sp + 40));
+    const Self::Changed changed{memory, sp - 8, reinterpret_cast<Address>(luaspy_test_catches)};
+    self->look(&changed);
+  };
+  SECTION("and what that function has called") {
+    luaspy_test_catches([](Address) { self->look(); });
+    const std::vector<NativeFrame> before = std::move(here.frames);
+    luaspy_test_catches(throws);
+    here.check();
+    REQUIRE(here.frames.size() > 3);
+    CHECK(here.frames[1].pc == handler);
+    CHECK(here.frames[1].lookup == handler);
+    const auto callers = std::span(here.frames).subspan(3);
+    REQUIRE(before.size() > callers.size());
+    CHECK(std::ranges::equal(callers, std::span(before).last(callers.size()), {}, &NativeFrame::sp, &NativeFrame::sp));
+    CHECK(before[before.size() - callers.size() - 1].sp == here.frames[2].sp);
+  }
+  SECTION("but ends where nothing has called that, either") {
+    return_address = handler;
+    luaspy_test_catches(throws);
+    here.check();
+    REQUIRE(here.frames.size() == 2);
+    CHECK(here.frames[1].pc == handler);
   }
 }
 
