@@ -231,7 +231,6 @@ class Judge {
   Judge(Target& target, const LuajitLayout& layout, const Table& table, const Pairs& pairs, bool verbose)
       : target_(target),
         pieces_(target),
-        layout_(layout),
         shadow_(target.memory(), layout, table.address, table.stride),
         finalizer_(table.finalizer),
         thrower_(table.thrower),
@@ -597,7 +596,6 @@ class Judge {
   Pieces pieces_;
   Activation known_;
   Traces traces_{target_.memory()};
-  const LuajitLayout& layout_;
   Shadow shadow_;
   int finalizer_, thrower_;
   const Pairs& pairs_;
