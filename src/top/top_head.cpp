@@ -108,16 +108,17 @@ class Head {
     const std::string of = fmt::format(" of {:g} Hz", scene_.target.rate),
                       number = lost == 0 ? "nothing" : fmt::format("{}", lost);
     const std::string lost_text = scene_.dot() + std::string("lost ");
-    // The first variant that fits; the help page lists losses by name.
+    // The first variant that fits beside the time; the help page lists losses by name.
+    const std::string time = time_text(scene_.counts.elapsed.all);
     std::string text;
     for (const std::string& rest :
          {scene_.dot() + rate_text + of + still + sampled + lost_text + losses_text(scene_.counts.losses),
           scene_.dot() + rate_text + of + still + sampled + lost_text + number,
           scene_.dot() + rate_text + " Hz" + still + sampled + lost_text + number, sampled + lost_text + number}) {
       text = scene_.margin() + threads + rest;
-      if (columns(text) <= scene_.size.width) break;
+      if (columns(text) + columns(time) + 2 < scene_.size.width) break;
     }
-    sides({{{text}}}, time_text(scene_.counts.elapsed.all));
+    sides({{{text}}}, time);
   }
 
   void heap() {

@@ -439,7 +439,7 @@ TEST_CASE("output that cannot be written", "[commands]") {
   Running running(lua({workload("spin.lua"), "plain"}));
   running.read_until("READY");
   const auto record = [&](const std::string& file) {
-    return luaspy({"record", "-d", "0.3", "-o", file, "--pid", pid_of(running)});
+    return luaspy({"record", "--idle", "-d", "0.3", "-o", file, "--pid", pid_of(running)});
   };
   const Folder folder;
   for (const std::string& file : {folder.path("missing/profile"), folder.path()}) {
@@ -451,8 +451,8 @@ TEST_CASE("output that cannot be written", "[commands]") {
   check(full, 8, "Cannot write all of /dev/full");
   CHECK(full.err.find("written:") == std::string::npos);
   for (const std::string format : {"folded", "speedscope"}) {
-    const Finished to_stdout = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "record", "-d", "0.3",
-                                    "-f", format, "-o", "-", "--pid", pid_of(running)});
+    const Finished to_stdout = run({"/bin/sh", "-c", "\"$@\" >/dev/full", "sh", LUASPY_PROGRAM, "record", "--idle",
+                                    "-d", "0.3", "-f", format, "-o", "-", "--pid", pid_of(running)});
     check(to_stdout, 8, "Cannot write all of");
   }
   // A reader that closes the pipe.
