@@ -330,7 +330,10 @@ void Stoppers::keep_off() {
   if (main.has_starved() && !main.stays_still()) return;
   std::vector<int> busy;
   for (const auto& watch : *main_roster_) {
-    if (!watch->slept && is_usable(watch->cpu)) busy.push_back(watch->cpu);
+    if (watch->slept) continue;
+    // What is looked at from another CPU executes on its own all the same.
+    const int cpu = is_preceded_by(*watch) ? watch->thread->cpu() : watch->cpu.load();
+    if (is_usable(cpu)) busy.push_back(cpu);
   }
   std::ranges::sort(busy);
   busy.erase(std::unique(busy.begin(), busy.end()), busy.end());

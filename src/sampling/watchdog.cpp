@@ -137,14 +137,18 @@ bool Watchdog::starves(Ward& ward, Seen& seen, std::int64_t now, bool ends) cons
 
 void Watchdog::help(std::size_t index, Remedy remedy) {
   const pid_t tid = seen_[index].tid;
+  const auto move_away = [&] {
+    wards_[index].stays_ = false;
+    (void)luaspy::move(tid, others_than(seen_[index].thread->cpu(), cpus_));
+  };
   switch (remedy) {
     case Remedy::none:
       break;
     case Remedy::move:
-      wards_[index].stays_ = false;
-      (void)luaspy::move(tid, others_than(seen_[index].thread->cpu(), cpus_));
+      move_away();
       break;
     case Remedy::raise:
+      if (wards_[index].stays_) move_away();
       if (index == 0) lend(tid, highest_priority_);
       else (void)make_real_time(tid, highest_priority_);
       break;

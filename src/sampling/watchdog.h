@@ -62,7 +62,7 @@ struct Starving {
 enum class Remedy {
   none,
   move,   // onto any CPU that luaspy may use
-  raise,  // as high as luaspy may
+  raise,  // as high as luaspy may, and off the CPU where it stays: what runs there may be as high
   lower,  // an ordinary thread gets what the kernel leaves to these; a real-time thread of low priority does not
 };
 // `may_raise`: luaspy has the right, and nothing of the target precedes what it may have.
