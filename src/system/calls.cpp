@@ -220,9 +220,20 @@ WaitStatus wait_for_any(pid_t& tid) {
   return status_of(tid, status);
 }
 
+namespace {
+
+bool has_ended(const siginfo_t& info) {
+  return info.si_pid != 0 && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
+}
+
+}  // namespace
+
+// Of a traced thread, a wait reports stops, too, whatever it asks for (kernel/exit.c, wait_task_stopped).
 bool reap_if_ended(pid_t tid) {
-  siginfo_t ended{};
-  return ::waitid(P_PID, static_cast<id_t>(tid), &ended, WEXITED | WNOHANG | __WALL) == 0 && ended.si_pid == tid;
+  constexpr int options = WEXITED | WNOHANG | __WALL;
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(tid), &info, options | WNOWAIT) != 0 || !has_ended(info)) return false;
+  return ::waitid(P_PID, static_cast<id_t>(tid), &info, options) == 0;
 }
 
 Alarm::Alarm() {
@@ -256,8 +267,7 @@ WaitStatus wait_for_end(pid_t child) {
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
     return {errno == EINTR ? WaitStatus::Kind::interrupted : WaitStatus::Kind::ended};
-  if (info.si_pid == 0 || (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED))
-    return {};
+  if (!has_ended(info)) return {};
   return wait_for(child, false);
 }
 
