@@ -30,6 +30,16 @@ class Trail {
   std::int64_t count_ = 0;
 };
 
+// How far it has come since its last atomic step; nullopt: it is about to come to one, or right after it.
+std::optional<std::ptrdiff_t> place_in_cycle(std::string_view phase) {
+  // Each Lua has some of them, in this order.
+  constexpr std::string_view order[] = {"GCSsweepstring", "GCSsweepudata", "GCSsweep",    "GCSswpallgc",
+                                        "GCSswpfinobj",   "GCSswptobefnz", "GCSswpend",   "GCSfinalize",
+                                        "GCScallfin",     "GCSpause",      "GCSpropagate"};
+  const auto* const place = std::ranges::find(order, phase);
+  return place != std::end(order) ? std::optional(place - std::begin(order)) : std::nullopt;
+}
+
 CollectorPhase phase_of(std::string_view name) {
   if (name == "GCSpause") return CollectorPhase::pause;
   if (name == "GCSpropagate") return CollectorPhase::marking;
@@ -39,6 +49,18 @@ CollectorPhase phase_of(std::string_view name) {
 }
 
 }  // namespace
+
+// What ends a cycle early, a full collection, goes back in it, too: then that comes to its atomic step next.
+bool shows_atomic_step(const CollectorState& before, const CollectorState& now) {
+  if (!before.known || !now.known) return false;
+  if (before.dead_white != now.dead_white) return true;
+  const std::optional<std::ptrdiff_t> from = place_in_cycle(before.phase), to = place_in_cycle(now.phase);
+  if (!from || !to || before.mode != "incremental" || now.mode != "incremental") return false;
+  if (*to < *from) return true;
+  if (!before.estimate || !now.estimate) return false;
+  const bool sweeps = before.phase != "GCSpause" && before.phase != "GCSpropagate";
+  return sweeps ? *now.estimate > *before.estimate : *now.estimate != *before.estimate;
+}
 
 std::optional<HeapReading> read_heap(const Memory& memory, const Lua& lua, Address G) {
   const CollectorState collector = lua.collector(memory, G);

@@ -31,6 +31,9 @@ struct CollectorState {
   // An object with this bit in `marked` is dead: the current sweep will free it.
   std::uint8_t dead_white = 0;
   std::uint8_t new_white = 0;  // what new objects have instead
+  // What it estimates to be in use, bytes: set in the atomic step and lessened by the sweep that follows;
+  // nullopt: this Lua has no such field, or changes it at other times, too.
+  std::optional<std::int64_t> estimate;
 
   bool is_dead(std::uint8_t marked) const { return (marked & dead_white) != 0; }
   // `is_new`: an object that the collector has not come to yet.
@@ -46,6 +49,11 @@ struct CollectorState {
     new_white = currentwhite & whites;
   }
 };
+
+// Whether the collector shows that it has come to an atomic step between two readings (lgc.c, lj_gc.c: atomic).
+// That exchanges the whites. After two such steps they are the same again: then it is behind where it was in its
+// cycle, or estimates what it would not have by sweeping. False: not seen.
+bool shows_atomic_step(const CollectorState& before, const CollectorState& now);
 
 // The size of the heap of `G` and what its collector is doing; nullopt if `memory` does not have all
 // of it, or it makes no sense. While PUC moves bytes between totalbytes and GCdebt (lgc.c,

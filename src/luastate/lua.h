@@ -8,6 +8,7 @@
 // loops are bounded. A Lua never changes and lives as long as luaspy, so anybody may keep a pointer
 // to it, and threads may share it.
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -105,6 +106,9 @@ class Lua {
   virtual bool is_unprotected(const Memory& memory, Address L) const = 0;
   virtual bool is_thread_of(const Memory& memory, Address L, Address G) const = 0;
   virtual Address main_thread(const Memory& memory, Address G) const = 0;  // 0: cannot be read
+  // A number of the fields of `G` that stay the same as long as it is open: another Lua that is made at its
+  // place mostly has others (its userdata of lua_Alloc, its seed). lua_setallocf changes it, too. 0: not readable.
+  std::uint64_t identity(const Memory& memory, Address G) const;
   // The slot of the registry.
   Address registry_slot(Address G) const { return G + sizes_.registry; }
 
@@ -236,6 +240,10 @@ class Lua {
   virtual Address ffi_function(const Memory&, const Memory&, const LuaCall&) const { return 0; }
 
  protected:
+  // The fields for identity(); at most most_identity bytes.
+  virtual std::array<AddressRange, 3> identity_fields(Address G) const = 0;
+  static constexpr std::size_t most_identity = 128;
+
   // What is the same for all objects of a Lua. Bytes.
   struct Sizes {
     LuaKind kind = LuaKind::puc;

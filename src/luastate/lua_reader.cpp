@@ -136,8 +136,7 @@ void LuaReader::settle(Walked& walked, const std::vector<NativeFrame>& natives, 
   }
 }
 
-// What is alive is freed in the cycle after this one at the earliest: when the whites have changed
-// their places.
+// What is alive is freed in the cycle after this one at the earliest: after an atomic step.
 bool LuaReader::may_have_freed(const Walked& walked, const Memory& stopped) const {
   Address last = 0;
   for (const RunningState& state : walked.on_thread()) {
@@ -147,9 +146,8 @@ bool LuaReader::may_have_freed(const Walked& walked, const Memory& stopped) cons
         }))
       continue;
     last = G;
-    const CollectorState before = state.activation.lua->collector(stopped, G),
-                         now = state.activation.lua->collector(names_.memory(), G);
-    if (before.known && now.known && before.dead_white != now.dead_white) return true;
+    const Lua& lua = *state.activation.lua;
+    if (shows_atomic_step(lua.collector(stopped, G), lua.collector(names_.memory(), G))) return true;
   }
   return false;
 }

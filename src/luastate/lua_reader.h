@@ -66,7 +66,8 @@ class LuaReader {
   void settle(Walked& walked, const std::vector<NativeFrame>& natives, const NativeFunctions& functions,
               const LookMemory& look);
   // Call after the walks, if not all functions were touched. `stopped`: what was read in the stop. Has a
-  // collector, since then, come to where it frees what the stop has seen (lgc.c and lj_gc.c, atomic)?
+  // collector, since then, come to where it frees what the stop has seen (lgc.c and lj_gc.c, atomic)? Two
+  // collections that leave no trace of themselves are not seen (shows_atomic_step).
   // A known function may then be gone, and what is there now may be what had been there before.
   bool may_have_freed(const Walked& walked, const Memory& stopped) const;
   // Names functions by the copies that were made of them in the stop, and learns whether such copies are

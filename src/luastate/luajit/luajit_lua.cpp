@@ -169,6 +169,10 @@ CollectorState LuajitLua::collector(const Memory& memory, Address G) const {
   state.mode = "incremental";
   if (phase && white) state.set(phases, *phase, *white, white_bits);
   state.known &= total.has_value();
+  // lj_obj.h, GCState: two sizes, the whites and sweepstr, six references, debt. In 2.0, stepmul is before debt.
+  const Address estimate = gc + 9u * layout_.ref_size + 8u + (layout_.is_20 ? 4u : 0u);
+  if (const std::optional<Address> value = read_ref(memory, layout_, estimate))
+    state.estimate = static_cast<std::int64_t>(*value);
   return state;
 }
 
@@ -177,6 +181,16 @@ CollectorState LuajitLua::collector(const Memory& memory, Address G) const {
 Address LuajitLua::allocation_function(const Memory& memory, Address G) const {
   if (layout_.G_gc == no_field || layout_.G_gc < 16) return 0;
   return memory.get<Address>(G + layout_.G_gc - 16).value_or(0);
+}
+
+// lj_obj.h: since 2020-06 (ff34b48d) strings are as aligned as their length shows, and the seed of their hashes,
+// 8 bytes, is right before vmstate.
+std::array<AddressRange, 3> LuajitLua::identity_fields(Address G) const {
+  if (layout_.G_gc == no_field || layout_.G_gc < 16) return {};
+  const Address allocation = G + layout_.G_gc - 16, registry = registry_slot(G), seed_end = G + layout_.G_vmstate;
+  const bool has_seed = layout_.G_vmstate != no_field && layout_.str_len == layout_.ref_size + 12;
+  return {AddressRange{allocation, allocation + 16}, AddressRange{registry, registry + slot},
+          AddressRange{seed_end - (has_seed ? sizeof(std::uint64_t) : 0), seed_end}};
 }
 
 AddressRange LuajitLua::heap_counter(Address G) const {

@@ -30,6 +30,7 @@ class LuajitLua : public Lua {
   CollectorState collector(const Memory& memory, Address G) const override;
   Address finalizer_thread(const Memory& memory, Address G) const override;
   Address allocation_function(const Memory& memory, Address G) const override;
+  std::array<AddressRange, 3> identity_fields(Address G) const override;
   AddressRange heap_counter(Address G) const override;
   std::int64_t heap_bytes(std::span<const std::byte> counter) const override;
   std::optional<ObjectType> type_of_new(std::uint64_t) const override { return std::nullopt; }

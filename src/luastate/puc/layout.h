@@ -126,6 +126,8 @@ struct Layout {
   Offset G_currentwhite;       // lu_byte
   Offset G_totalbytes;         // lu_mem; 5.2 and later: without GCdebt
   Offset G_GCdebt = no_field;  // l_mem
+  // GCestimate, from G_totalbytes on. 5.2.0 and 5.5 have none.
+  Offset estimate_from_totalbytes = no_field;
   Offset G_gckind = no_field;  // lu_byte; 5.3 has no kind except emergency
   Offset L_hookmask;           // its lowest byte
   // 5.2, 5.3: in a C function that has yielded, the place of its function (ldo.c, lua_yieldk).

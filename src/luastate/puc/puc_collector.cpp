@@ -57,14 +57,29 @@ CollectorState PucLua::collector(const Memory& memory, Address G) const {
   state.mode = mode_of(layout_, kind.value_or(0));
   if (phase && white) state.set(phases_of(layout_.bytecode), *phase, *white, white_bits(layout_.bytecode));
   state.known &= has_size && kind;
+  if (layout_.estimate_from_totalbytes != no_field)
+    state.estimate = memory.get<std::int64_t>(G + layout_.G_totalbytes + layout_.estimate_from_totalbytes);
   return state;
 }
 
-// lstate.h: frealloc follows the string table in 5.1, and is the first field from 5.2 on.
-Address PucLua::allocation_function(const Memory& memory, Address G) const {
+// lstate.h: frealloc follows the string table in 5.1, and is the first field from 5.2 on. `ud` follows it.
+Address PucLua::allocation_function_slot(Address G) const {
   constexpr Offset size_of_stringtable = 16;
-  const Offset frealloc = layout_.bytecode == Bytecode::lua51 ? size_of_stringtable : Offset{0};
-  return memory.get<Address>(G + frealloc).value_or(0);
+  return G + (layout_.bytecode == Bytecode::lua51 ? size_of_stringtable : Offset{0});
+}
+
+Address PucLua::allocation_function(const Memory& memory, Address G) const {
+  return memory.get<Address>(allocation_function_slot(G)).value_or(0);
+}
+
+// lstate.h: the seed follows the registry from 5.2 on, and nilvalue is between them from 5.4 on.
+std::array<AddressRange, 3> PucLua::identity_fields(Address G) const {
+  const Address allocation = allocation_function_slot(G), registry = registry_slot(G);
+  const bool has_nilvalue = layout_.bytecode == Bytecode::lua54 || layout_.bytecode == Bytecode::lua55;
+  const Address seed = registry + (has_nilvalue ? 2u : 1u) * slot_size();
+  const Address seed_size = layout_.bytecode == Bytecode::lua51 ? 0 : sizeof(std::uint32_t);
+  return {AddressRange{allocation, allocation + 2 * sizeof(Address)},
+          AddressRange{registry, registry + sizeof(Address)}, AddressRange{seed, seed + seed_size}};
 }
 
 // lstate.h: GCdebt, if there is one, follows totalbytes.

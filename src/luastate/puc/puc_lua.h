@@ -32,6 +32,7 @@ class PucLua : public Lua {
   bool function_in_slot(const Memory& memory, Address L, Address slot, LuaCall& call) const override;
   CollectorState collector(const Memory& memory, Address G) const override;
   Address allocation_function(const Memory& memory, Address G) const override;
+  std::array<AddressRange, 3> identity_fields(Address G) const override;
   AddressRange heap_counter(Address G) const override;
   std::int64_t heap_bytes(std::span<const std::byte> counter) const override;
   std::optional<ObjectType> type_of_new(std::uint64_t osize) const override;
@@ -77,6 +78,7 @@ class PucLua : public Lua {
                    const std::function<bool(std::uint64_t index, const Value& value)>& visit) const override;
 
  private:
+  Address allocation_function_slot(Address G) const;
   const char* misfit(const Memory& memory, Address L, std::span<const std::byte> head) const;
   Address first_ci(const Memory& memory, Address L) const;
   Address call_place(const Memory& memory, const LuaCall& call) const;

@@ -71,6 +71,7 @@ inline constexpr Layout lua51 = {
     .G_allgc = 40,
     .G_currentwhite = 32,
     .G_totalbytes = 120,
+    .estimate_from_totalbytes = 8,
     .L_hookmask = 100,
     .table_sizearray = 56,
     .table_array = 24,

@@ -73,6 +73,7 @@ inline constexpr Layout lua52 = {
     .G_currentwhite = 84,
     .G_totalbytes = 16,
     .G_GCdebt = 24,
+    .estimate_from_totalbytes = 24,
     .G_gckind = 86,
     .L_hookmask = 72,
     .ci_extra = 40,
@@ -109,6 +110,7 @@ inline constexpr Layout lua520 = [] {
   row.first_patch = row.last_patch = 0;
   row.G_mainthread = 240, row.G_registry = 56, row.G_gcstate = 73;
   row.ci_base = 40, row.ci_savedpc = 48;
+  row.estimate_from_totalbytes = no_field;  // lastmajormem is there
   row.heap.G_strt_hash = 40, row.heap.G_strt_size = 52, row.heap.G_finobj = 88, row.heap.G_tobefnz = 144;
   row.heap.G_buffsize = 208, row.heap.G_tmname = 264, row.heap.G_mt = 400, row.heap.global_size = 680;
   row.G_allgc = 80, row.G_currentwhite = 72, row.G_gckind = 74, row.ci_extra = 64;  // extra in CallInfo.u.c

@@ -75,6 +75,7 @@ inline constexpr Layout lua53 = {
     .G_currentwhite = 84,
     .G_totalbytes = 16,
     .G_GCdebt = 24,
+    .estimate_from_totalbytes = 24,
     .L_hookmask = 200,
     .ci_extra = 56,
     .table_sizearray = 12,

@@ -75,6 +75,7 @@ inline constexpr Layout lua54 = {
     .G_currentwhite = 100,
     .G_totalbytes = 16,
     .G_GCdebt = 24,
+    .estimate_from_totalbytes = 16,
     .G_gckind = 102,
     .L_hookmask = 192,
     .table_sizearray = 12,
