@@ -64,8 +64,8 @@ class Recorder : public AllocationSink {
     squares_ += static_cast<double>(bytes) * static_cast<double>(bytes);
   }
 
-  void look_at(Session& of, Address G, std::int64_t at_ns, const HeapReader& reader) override {
-    if (options_.live) live_.look(of.target().process().pid(), G, at_ns, reader);
+  void look_at(Session& of, Address G, std::uint64_t identity, std::int64_t at_ns, const HeapReader& reader) override {
+    if (options_.live) live_.look(of.target().process().pid(), G, identity, at_ns, reader);
   }
 
   void add_loss(Loss loss) override {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "alloc/allocated_bytes.h"
 #include "alloc/bursts.h"
 #include "alloc/growth_probe.h"
 #include "attach/own_cpu.h"
@@ -52,12 +53,12 @@ struct AllocationLoop::Kept {
   BurstState bursts;
   const std::function<void()> before_use;
   std::mt19937_64 random;
-  std::vector<std::unique_ptr<Allocator>> allocators;
+  Allocators allocators;
   Clock::time_point search_at{};
+  Clock::duration search_interval{};
   bool hopeless = false;  // nothing can be trapped
   bool knew_any = false;  // any Lua
-  double passed = 0, passed_then = 0;
-  double rate = 0;  // bytes a second, lately
+  AllocatedBytes bytes;
 };
 
 // One run.
@@ -75,15 +76,14 @@ class AllocationLoop::Loop {
         before_ns_(kept.counts.duration_ns),
         allocators_(kept.allocators),
         bursts_(kept.bursts, kept.sink, kept.counts,
-                {kept.began, [this] { return is_over(); }, [this] { return allocators_.size() == 1; },
+                {kept.began, [this] { return is_over(); }, [this]() -> Allocators& { return allocators_; },
                  [this](Session& session, const std::shared_ptr<Thread>& thread, const Activation& active) {
                    learn(session, thread, active);
                  },
+                 [this](Allocator& allocator, double bytes, double counted) { pass(allocator, bytes, counted); },
                  kept.before_use}),
         search_at_(kept.search_at),
-        passed_(kept.passed),
-        passed_then_(kept.passed_then),
-        rate_(kept.rate) {
+        bytes_(kept.bytes) {
     counts_.shares_cpu = usable_.size() == 1;
   }
 
@@ -93,11 +93,12 @@ class AllocationLoop::Loop {
     for (const auto& allocator : allocators_) {
       allocator->probed = {};  // nothing is known of the pause
       allocator->switches = allocator->thread->voluntary_switches();
-      (void)bursts_.prepare(*allocator);
+      if (!allocator->burst.is_open) (void)bursts_.prepare(*allocator);
     }
     while (!is_over()) {
       const Clock::time_point now = Clock::now();
       if (now >= tend_at_) tend(now);
+      bursts_.go_on();
       const Clock::time_point next = now + pause();
       ward_.expect(next);
       bursts_.rest(next);
@@ -105,8 +106,12 @@ class AllocationLoop::Loop {
         visit(*allocators_[i]);
         look_at(*allocators_[i]);  // afterwards: it may take longer than a burst can wait
       }
+      for (const auto& allocator : allocators_) {
+        if (allocator->gone) bursts_.give_up(*allocator);
+      }
       std::erase_if(allocators_, [](const auto& allocator) { return allocator->gone; });
     }
+    bursts_.interrupt();
     counts_.duration_ns = duration_ns(Clock::now());
     sink_.look(counts());
   }
@@ -137,6 +142,7 @@ class AllocationLoop::Loop {
   }
 
   const AllocationCounts& counts() {
+    counts_.bytes = bytes_.all();
     counts_.trapped = kept_.bursts.pace.trapped();
     counts_.spent_ns = kept_.bursts.pace.spent_ns();
     counts_.calls_a_burst = kept_.bursts.pace.calls();
@@ -146,25 +152,21 @@ class AllocationLoop::Loop {
 
   // What need not be done at each probe.
   void tend(Clock::time_point now) {
-    constexpr Clock::duration often = 50ms, seldom = 1s;
-    const bool knows_any = !allocators_.empty();
+    constexpr Clock::duration often = 50ms;
     tend_at_ = now + often;
+    bursts_.interrupt();
     // A thread in exec does not stop, and changes its number: a wait for it ends only by signals.
     bursts_.alarm().set(now + often, often);
     family_.update();
     const bool searches = now >= search_at_;
-    if (searches) {
-      for (const auto& session : family_.sessions()) search(*session);
-      search_at_ = Clock::now() + (knows_any ? seldom : often);
-    }
+    if (searches) search(now);
     for (const auto& session : family_.sessions()) session->sampler().settle();
     bursts_.let_go_pending();
     for (const pid_t tid : kept_.bursts.reaper.settle([&](pid_t each) { return is_traced(each); })) bursts_.forget(tid);
     bursts_.alarm().clear();
     if (family_.ended()) counts_.target_ended = true;
     std::erase_if(kept_.bursts.traps, [&](const auto& trap) {
-      return std::ranges::none_of(allocators_,
-                                  [&](const auto& each) { return each->thread->tid() == trap.first.first; });
+      return std::ranges::none_of(allocators_, [&](const auto& each) { return each->thread->tid() == trap.first; });
     });
     keep_off();
     for (const auto& allocator : allocators_) watch_sleep(*allocator, searches);
@@ -180,17 +182,40 @@ class AllocationLoop::Loop {
                                [&](const auto& session) { return session->target().tracer().has_pending(tid); });
   }
 
-  // Which Lua runs in which thread: a look at each thread.
+  // Which Lua runs in which thread: a look at each thread. One that is traced may run another one by now. The
+  // more looks have found nothing new, the less often they come.
+  void search(Clock::time_point now) {
+    constexpr Clock::duration often = 50ms, seldom = 1s;
+    const std::size_t known = allocators_.size();
+    for (const auto& session : family_.sessions()) search(*session);
+    Clock::duration& interval = kept_.search_interval;
+    interval = allocators_.empty() || allocators_.size() > known ? often
+                                                                 : std::min<Clock::duration>(2 * interval, seldom);
+    search_at_ = now + interval;
+  }
+
   void search(Session& session) {
+    const pid_t pid = session.target().process().pid();
     for (const auto& thread : std::vector(session.target().process().threads())) {
-      if (bursts_.traces(thread->tid())) continue;
-      kept_.bursts.reaper.watch(thread->tid(), session.target().process().pid());
+      const bool was_traced = bursts_.traces(thread->tid());
+      if (was_traced && !bursts_.let_go(*thread)) continue;
+      kept_.bursts.reaper.watch(thread->tid(), pid);
       // One that waits now may allocate later.
       const std::optional<Sample> sample = session.sampler().sample(*thread, true);
-      if (sample && sample->loss == Loss::refused)
-        bursts_.note_refusal(thread->tid(), explain_no_stop(session.target().process().pid()));
-      if (!sample || sample->loss != Loss::none || sample->again) continue;
-      for (const Activation& active : session.sampler().reader().active()) learn(session, thread, active);
+      if (sample && sample->loss == Loss::refused && !was_traced)
+        bursts_.note_refusal(thread->tid(), explain_no_stop(pid));
+      if (sample && sample->loss == Loss::none && !sample->again) {
+        for (const Activation& active : session.sampler().reader().active()) learn(session, thread, active);
+      }
+      if (was_traced) trace_again(thread->tid());
+    }
+  }
+
+  // The next burst has to begin at once.
+  void trace_again(pid_t tid) {
+    for (const auto& allocator : allocators_) {
+      if (allocator->thread->tid() == tid && !allocator->burst.is_open && !allocator->gone)
+        (void)bursts_.prepare(*allocator);
     }
   }
 
@@ -201,6 +226,7 @@ class AllocationLoop::Loop {
         allocators_, [&](const auto& each) { return &each->session == &session && each->G == active.G; });
     if (known != allocators_.end()) {
       if ((*known)->thread->tid() == thread->tid()) return;
+      bursts_.give_up(**known);
       (*known)->thread = thread;
       (*known)->predicted = {};
       (*known)->may_sleep = true;
@@ -233,58 +259,86 @@ class AllocationLoop::Loop {
   // The interval of the gates, from what was allocated lately and what the cost allows: that is of all of
   // the program's time, so the runs may take what the pauses have saved.
   void set_pace(Clock::time_point now) {
-    constexpr double weight = 0.2, least_bytes = 64;
+    constexpr double least_bytes = 64;
     constexpr Clock::duration long_enough = 50ms;
     if (now - paced_ < long_enough) return;
-    const double rate = (passed_ - passed_then_) / std::chrono::duration<double>(now - paced_).count();
-    passed_then_ = passed_, paced_ = now;
-    rate_ = rate_ == 0 ? rate : rate_ + weight * (rate - rate_);
-    if (rate_ == 0) return;
+    const double rate = bytes_.rate(to_ns(now - std::exchange(paced_, now)));
+    if (rate == 0) return;
     const double bursts = kept_.bursts.pace.bursts_a_second(to_ns(now - start_));
-    for (const auto& allocator : allocators_) allocator->gate.set_interval(std::max(rate_ / bursts, least_bytes));
+    for (const auto& allocator : allocators_) allocator->gate.set_interval(std::max(rate / bursts, least_bytes));
   }
 
-  // How many bytes of the program one byte at the gates stands for. The first looks vary too much to tell:
-  // until some seconds have passed, it stays near one.
-  double bytes_a_pass() const {
-    const double of_a_second = rate_;
-    return (counts_.bytes + of_a_second) / (passed_ + of_a_second);
-  }
+  double bytes_a_pass() const { return bytes_.a_pass(to_ns(Clock::now() - start_)); }
 
   void look_at(Allocator& allocator) {
     if (allocator.gone || allocator.objects == nullptr) return;
-    sink_.look_at(allocator.session, allocator.G, to_ns(Clock::now() - start_), *allocator.objects);
+    sink_.look_at(allocator.session, allocator.G, allocator.identity, to_ns(Clock::now() - start_), *allocator.objects);
   }
 
   // What was allocated in some µs, or nothing if the program did not run, stands for the time since the
   // probe before.
-  // Where luaspy and the program have one CPU together, the program never runs between two reads.
-  // Then it is what the heap has grown since the probe before.
   // A block of a MB that is seen, or a probe that comes late, would make one sample as heavy as a hundred
   // others. So neither counts more than it usually does. The calls after that block are no more probable
   // for it, and a probe is late wherever the program is.
+  // Where luaspy and the program have one CPU together, the program never runs between two reads, and a
+  // program that wakes for some µs is hardly ever met. Then it is what the heap has grown since the probe before.
   void visit(Allocator& allocator) {
     constexpr double most_seen = BurstSums::most_bytes, most_gap_ns = 1.2e6;
+    if (allocator.is_another()) renew(allocator);
+    if (allocator.gone) return;
+    if (allocator.burst.is_open) {
+      if (!bursts_.watch(allocator)) search_at_ = {};
+      return;
+    }
     const std::optional<Growth> seen = look_at_growth(allocator.session.target().memory(), allocator.lua, allocator.G);
     if (!seen) {
       allocator.gone = true;
       return;
     }
     const Clock::time_point now = Clock::now(), last = std::exchange(allocator.probed, now);
-    const std::int64_t heap_then = std::exchange(allocator.heap_bytes, seen->heap);
+    const std::int64_t grown = seen->heap - std::exchange(allocator.heap_bytes, seen->heap);
     if (last == Clock::time_point()) return;
-    const auto gap_ns = static_cast<double>(to_ns(now - last));
-    double bytes = seen->apart.in(gap_ns), passes = seen->at_once.in(std::min(gap_ns, most_gap_ns));
-    if (counts_.shares_cpu) passes = bytes = static_cast<double>(std::max<std::int64_t>(seen->heap - heap_then, 0));
-    else if (passes > 0) passes *= std::min(1.0, most_seen / seen->at_once.bytes);
-    counts_.bytes += bytes;
-    passed_ += passes;
-    if (!allocator.gate.is_open()) return;
-    const int chosen = allocator.gate.pass(passes);
-    if (chosen == 0) return;
-    bursts_.take(allocator, chosen * allocator.gate.interval() * bytes_a_pass());
-    if (!allocator.gone) (void)bursts_.prepare(allocator);  // the next burst has to begin at once
-    allocator.probed = Clock::now();
+    allocator.runs.add(grown);
+    allocator.seen_by_growth = allocator.runs.are_short() && fits_bursts(allocator);
+    if (counts_.shares_cpu || allocator.seen_by_growth) {
+      const auto bytes = static_cast<double>(std::max<std::int64_t>(grown, 0));
+      pass(allocator, bytes, bytes);
+    } else {
+      const auto gap_ns = static_cast<double>(to_ns(now - last));
+      double at_once = seen->at_once.in(std::min(gap_ns, most_gap_ns));
+      if (at_once > 0) at_once *= std::min(1.0, most_seen / seen->at_once.bytes);
+      bytes_.look(seen->apart.in(gap_ns), at_once);
+      pass_gate(allocator, at_once);
+    }
+    if (allocator.chosen == 0) return;
+    bursts_.take(allocator, std::exchange(allocator.chosen, 0) * allocator.gate.interval() * bytes_a_pass());
+    if (!allocator.gone && !allocator.burst.is_open)
+      (void)bursts_.prepare(allocator);  // the next one has to begin at once
+  }
+
+  // What its bursts stood for can no longer be sampled.
+  void renew(Allocator& allocator) {
+    bursts_.give_up(allocator);
+    if (allocator.renew()) return;
+    allocator.gone = true;
+    search_at_ = {};
+  }
+
+  // Can bursts be spread over what it allocates at a time? Its first burst shows how many calls that is.
+  bool fits_bursts(const Allocator& allocator) const {
+    return allocator.usual.growing == 0 ||
+           allocator.runs.usual() <= kept_.bursts.pace.most_spread() * allocator.usual.mean();
+  }
+
+  // So much was allocated, which is known; of that, `counted` decides when to trap.
+  void pass(Allocator& allocator, double bytes, double counted) {
+    const double passes = counted / bytes_a_pass();
+    bytes_.add(bytes, passes);
+    pass_gate(allocator, passes);
+  }
+
+  static void pass_gate(Allocator& allocator, double bytes) {
+    if (allocator.gate.is_open()) allocator.chosen += allocator.gate.pass(bytes);
   }
 
   Kept& kept_;
@@ -296,12 +350,11 @@ class AllocationLoop::Loop {
   const Clock::time_point run_start_ = Clock::now(), until_;
   Ward& ward_;
   const std::int64_t before_ns_;  // how long earlier runs took
-  std::vector<std::unique_ptr<Allocator>>& allocators_;
+  Allocators& allocators_;
   Bursts bursts_;
   Clock::time_point tend_at_{}, paced_ = run_start_;
   Clock::time_point& search_at_;
-  double &passed_, &passed_then_;  // through all gates, bytes
-  double& rate_;
+  AllocatedBytes& bytes_;
   const std::vector<int> usable_ = usable_cpus();
   std::vector<int> kept_to_;
 };
@@ -363,6 +416,10 @@ Result<void> AllocationLoop::run_until(Clock::time_point until) {
 
 bool AllocationLoop::ended() const { return Loop::has_ended(*kept_); }
 
+std::int64_t AllocationLoop::open_bursts() const {
+  return std::ranges::count_if(kept_->allocators, [](const auto& allocator) { return allocator->burst.is_open; });
+}
+
 void AllocationLoop::forget(Session& session) {
   std::erase_if(kept_->allocators, [&](const auto& allocator) { return &allocator->session == &session; });
 }
@@ -376,6 +433,7 @@ Result<void> run_allocation_loop(Family& family, const AllocationLoopOptions& op
       options.duration ? began + std::chrono::nanoseconds(static_cast<std::int64_t>(*options.duration * 1e9))
                        : Clock::time_point::max());
   family.before_drop({});
+  counts.cut += loop.open_bursts();
   return ran;
 }
 

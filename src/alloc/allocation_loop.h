@@ -29,6 +29,7 @@ namespace luaspy {
 struct AllocationSample {
   AllocationCall call;
   Address G = 0;                // of the Lua
+  std::uint64_t identity = 0;   // of the Lua (Lua::identity)
   Block block;                  // address 0: not known
   BlockUse use;                 // once the program had used it
   double bytes = 0, calls = 0;  // of the program that it stands for
@@ -64,9 +65,9 @@ class AllocationSink {
   virtual void add(Session& of, const Thread& thread, const Tick& tick, const AllocationSample& allocation,
                    Sample& sample) = 0;
   virtual void add_loss(Loss loss) = 0;
-  // At each probe of a Lua: its global_State, when, ns since the recording began, and its heap while it
-  // runs.
-  virtual void look_at(Session&, Address, std::int64_t, const HeapReader&) {}
+  // At each probe of a Lua: its global_State, its identity, when, ns since the recording began, and its heap
+  // while it runs.
+  virtual void look_at(Session&, Address, std::uint64_t, std::int64_t, const HeapReader&) {}
   // Some times a second.
   virtual void look(const AllocationCounts& counts) = 0;
 };
@@ -84,6 +85,8 @@ class AllocationLoop {
   Result<void> run_until(system::Clock::time_point until);
   // Whether the target has ended, a signal asks luaspy to end, or nothing could be trapped.
   bool ended() const;
+  // Bursts that go on in the next run, if there is one.
+  std::int64_t open_bursts() const;
   // A session is about to be dropped (Family::before_drop).
   void forget(Session& session);
 

@@ -28,6 +28,25 @@ std::optional<HeapObject> object_in(const Block& block, const HeapReader& reader
 
 }  // namespace
 
+// FNV-1a.
+std::uint64_t text_mark(const Memory& memory, const Lua& lua, Address string) {
+  constexpr std::uint64_t basis = 0xcbf29ce484222325, prime = 0x100000001b3, most = 128;
+  std::array<std::byte, 32> header{};
+  const auto fields = std::span(header).first(std::min(lua.string_header_size(), header.size()));
+  if (!memory.read(string, fields)) return 0;
+  const std::optional<Characters> characters = lua.characters(fields);
+  if (!characters || characters->by_pointer) return 0;
+  const Address first = string + lua.string_header_size(), end = first + characters->length;
+  const std::uint64_t size = std::min(characters->length, most);
+  std::uint64_t hash = (basis ^ characters->length) * prime;
+  for (const Address from : {first, end - size}) {  // the end of one that is short is read twice
+    std::array<std::byte, most> bytes{};
+    if (!memory.read(from, std::span(bytes).first(size))) return 0;
+    for (const std::byte each : bytes) hash = (hash ^ std::to_integer<std::uint64_t>(each)) * prime;
+  }
+  return std::max<std::uint64_t>(hash, 1);
+}
+
 bool is_same_type(ObjectType one, ObjectType other) {
   const auto is_closure = [](ObjectType type) {
     return type == ObjectType::lua_function || type == ObjectType::c_function;
@@ -54,7 +73,10 @@ bool has_part(const HeapObject& object, const Block& part, const Memory& memory,
 
 BlockUse use_of(const Block& block, std::span<const Address> words, const Memory& memory, const Lua& lua,
                 const HeapReader& reader) {
-  if (const std::optional<HeapObject> object = object_in(block, reader)) return {object->type, false, object->address};
+  if (const std::optional<HeapObject> object = object_in(block, reader)) {
+    const bool is_string = object->type == ObjectType::string;
+    return {object->type, false, object->address, is_string ? text_mark(memory, lua, object->address) : 0};
+  }
   // Its fields may not be set yet, or the collector has come to it already.
   if (block.told_type) return {block.told_type, false, *block.told_type != ObjectType::thread ? block.address : 0};
   std::vector<Address> seen;

@@ -17,8 +17,9 @@ namespace luaspy {
 struct BlockUse {
   // Of the object that the block is, or is a part of; nullopt: not known.
   std::optional<ObjectType> type;
-  bool is_part = false;  // a table's array or hash part, a coroutine's stack
-  Address object = 0;    // 0: not known
+  bool is_part = false;    // a table's array or hash part, a coroutine's stack
+  Address object = 0;      // 0: not known
+  std::uint64_t text = 0;  // of a string: text_mark(); 0: not read
 };
 
 // Lua tells its allocation function that a block is for a closure, not for which one.
@@ -26,6 +27,9 @@ bool is_same_type(ObjectType one, ObjectType other);
 
 // For people, and as an innermost frame: "[table]", "[part of a table]".
 std::string name(const BlockUse& use);
+
+// A number of a string's length and its characters, at most some hundred of them. 0: not readable.
+std::uint64_t text_mark(const Memory& memory, const Lua& lua, Address string);
 
 struct Block {
   Address address = 0;

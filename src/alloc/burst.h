@@ -34,6 +34,7 @@ ReturnPlace return_place(const Registers& at_entry, const Memory& memory);
 // Of a burst's calls: how many grow, and by how much together.
 struct BurstSums {
   static constexpr std::uint64_t most_bytes = 4096;  // that a call counts
+  static constexpr double small = 32;                // bytes of a call, if none is known
   std::int64_t growing = 0;
   std::uint64_t bytes = 0;
   double mean() const { return static_cast<double>(bytes) / static_cast<double>(growing); }

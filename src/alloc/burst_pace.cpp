@@ -27,9 +27,11 @@ void BurstPace::add(std::int64_t trapped, std::int64_t growing, std::int64_t too
 // A burst often begins at the same call of a loop, the first one after a pause. The sum of two random
 // numbers spreads the last calls over the loop evenly, as soon as the loop is shorter than the middle;
 // one random number would have some calls of the loop twice as often as others.
-std::int64_t BurstPace::draw() {
+std::int64_t BurstPace::draw(double spread) {
   const auto each = [&] { return std::uniform_real_distribution<double>(calls_ / 8, calls_ * 7 / 8)(random_); };
-  return std::max<std::int64_t>(std::llround(each() + each()), 1);
+  const double more = std::uniform_real_distribution<double>(0,
+                                                             std::max(std::min(spread, most_spread()), 1.0))(random_);
+  return std::clamp<std::int64_t>(std::llround(each() + each() + (spread > 0 ? more : 0)), 1, CallTrap::most_calls);
 }
 
 double BurstPace::bursts_a_second(std::int64_t passed_ns) const {

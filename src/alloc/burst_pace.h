@@ -17,8 +17,8 @@ class BurstPace {
   // period_of() its calls.
   void add(std::int64_t trapped, std::int64_t growing, std::int64_t took_ns, std::size_t period);
   // How many growing calls the next burst has: from a quarter to seven quarters of calls(), most often
-  // near it.
-  std::int64_t draw();
+  // near it. `spread`: and up to so many more, if the cost allows it.
+  std::int64_t draw(double spread = 0);
   // On average.
   double calls() const { return calls_; }
   // How many bursts a second the cost allows, after so much time. What was spent too much is saved
@@ -28,6 +28,8 @@ class BurstPace {
   std::int64_t bursts() const { return bursts_; }
   std::int64_t spent_ns() const { return spent_ns_; }
   std::int64_t trapped() const { return trapped_; }
+  // How many calls may lie between two pauses of a program whose bursts are to be spread over them.
+  double most_spread() const { return 4 * calls_; }
   double most_cost() const { return most_cost_; }
 
  private:

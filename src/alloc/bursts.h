@@ -7,6 +7,10 @@
 //   wait      for the signal that the trap's last call sends
 //   return    the thread goes on until that call returns: its stack is read, and the block has an address
 //   use       the thread goes on until it calls the function again: what the block is for can be read now
+//
+// A thread that sleeps may take minutes to make the calls of a burst, so a burst stays open meanwhile, and
+// others begin in other threads. A burst is interrupted, and continued later, when luaspy does something
+// that takes longer than a thread may stand still, and when another Lua of the same thread has its turn.
 
 #include <functional>
 #include <map>
@@ -14,43 +18,24 @@
 #include <random>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "alloc/allocation_loop.h"
+#include "alloc/allocator.h"
 #include "alloc/burst_pace.h"
-#include "alloc/byte_gate.h"
 #include "alloc/call_kinds.h"
 #include "alloc/reaper.h"
 #include "alloc/trap_cost.h"
 
 namespace luaspy {
 
-// A Lua, and the thread that was last seen to run it.
-struct Allocator {
-  Allocator(Session& its, std::shared_ptr<Thread> runs, const Activation& found, std::uint64_t seed)
-      : session(its), thread(std::move(runs)), lua(*found.lua), G(found.G), gate(seed), look(its.target().memory()) {}
+using Allocators = std::vector<std::unique_ptr<Allocator>>;
 
-  Session& session;
-  std::shared_ptr<Thread> thread;
-  const Lua& lua;
-  Address G;
-  ByteGate gate;
-  Address function = 0;  // with which it allocates; 0: not read yet
-  StackReader::Prediction predicted;
-  Sampler::Look look;
-  std::unique_ptr<HeapReader> objects;  // nullptr: its lists are not known
-  system::Clock::time_point probed{};
-  std::int64_t heap_bytes = 0;  // then
-  bool gone = false;
-  bool may_sleep = true;      // its thread sleeps now and then: a stop could come in a system call
-  std::int64_t switches = 0;  // voluntary ones of its thread, without those for luaspy
-  int calm_looks = 0;         // in a row, without such a switch
-  double kept_bytes = 0;      // that bursts stood for that gave no sample: the next one stands for them
-};
-
-// The trap of a function in a thread, whichever Lua calls it.
+// The trap of a thread: of one function, whichever Lua calls it. A processor has debug registers for one.
 struct Trap {
   std::unique_ptr<CallTrap> calls;
-  std::int64_t number = 0;  // that it is set to, for the next burst; 0: not yet
+  Address function = 0;
+  std::int64_t number = 0;  // that it is set to; 0: not known
 };
 
 // What lasts from one run of the loop to the next.
@@ -64,7 +49,7 @@ struct BurstState {
   CallKinds kinds;
   LearnedUses uses;
   Reaper reaper;
-  std::map<std::pair<pid_t, Address>, Trap> traps;  // by thread and function
+  std::map<pid_t, Trap> traps;  // by thread
   std::set<pid_t> refused_threads;
   system::Clock::time_point refused_at{};
 };
@@ -76,8 +61,11 @@ class Bursts {
   struct Loop {
     system::Clock::time_point start;  // of the recording
     std::function<bool()> is_over;
-    std::function<bool()> is_alone;  // only one Lua is known
+    std::function<Allocators&()> allocators;
     std::function<void(Session&, const std::shared_ptr<Thread>&, const Activation&)> learn;
+    // A burst has ended that trapped calls that grow by so many bytes: in truth, and as far as each of
+    // them counts (BurstSums).
+    std::function<void(Allocator&, double bytes, double counted)> pass;
     std::function<void()> before_use;  // AllocationLoopOptions::before_use
   };
   Bursts(BurstState& state, AllocationSink& sink, AllocationCounts& counts, Loop loop)
@@ -85,11 +73,23 @@ class Bursts {
 
   // Everything that a burst needs, so that it can begin at once. False: the allocator is gone.
   bool prepare(Allocator& allocator);
-  // A burst that stands for so many bytes.
+  // A burst begins that stands for so many bytes. It may still be open when this returns.
   void take(Allocator& allocator, double bytes);
-  // Sleeps. A traced thread that a signal stops meanwhile goes on at once.
+  // Its burst is open. False: its heap changes, but not by calls that are trapped; the burst has been given up.
+  bool watch(Allocator& allocator);
+  // Open bursts are interrupted: no thread comes to stand still until they are continued.
+  void interrupt();
+  void go_on();
+  // Without a sample: the next burst stands for its bytes, too.
+  void give_up(Allocator& allocator);
+  // Sleeps. A traced thread that a signal stops meanwhile is looked at, if that is the end of a burst, and
+  // goes on at once.
   void rest(system::Clock::time_point until);
   void note_refusal(pid_t tid, const Error& why);
+
+  // So that a traced thread can be looked at: if it runs, it is not traced any more. False: it did not stop.
+  // Call while no burst is armed.
+  bool let_go(const Thread& thread);
 
   bool traces(pid_t tid) const { return traced_.contains(tid); }
   bool has_pending(pid_t tid) const { return tracer_.has_pending(tid); }
@@ -103,39 +103,44 @@ class Bursts {
 
  private:
   enum class Outcome { sampled, lost };
+  enum class Arrival { awaited, by_the_way };  // by_the_way: luaspy waits for another thread
 
   void take_late_signals();
-  void hear(pid_t tid, const system::WaitStatus& status);
+  void hear(pid_t tid, const system::WaitStatus& status, Arrival how);
+  void listen(system::Clock::time_point until, const Allocator* until_it_ends, Arrival how);
+  Allocator* armed_in(pid_t tid);
+  void set_number(Trap& trap, std::int64_t number);
+  bool begin(Allocator& allocator, double bytes);
+  std::int64_t draw(const Allocator& allocator);
+  bool is_armed(const Allocator& allocator) const { return allocator.burst.is_open && allocator.burst.is_armed; }
   bool trace(Allocator& allocator, const Trap& trap);
   bool refuse(Allocator& allocator, const Error& why);
-  Outcome burst(Allocator& allocator, double bytes);
-  bool arm(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop);
-  void note_trapped(CallTrap& trap);
-  void note_cost();
+  bool make_room(Allocator& allocator);
+  bool arm(Allocator& allocator, std::unique_ptr<Stop> stop);
+  bool release(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop);
+  void disarm(Allocator& allocator);
+  void end(Allocator& allocator, Outcome outcome);
+  void arrived(Allocator& allocator, std::unique_ptr<Stop> stop, Arrival how);
+  void note_cost(OpenBurst& burst);
   std::unique_ptr<Stop> hold(Allocator& allocator);
   std::unique_ptr<Stop> arrival(pid_t tid, system::Clock::time_point end);
-  std::unique_ptr<Stop> wait(Allocator& allocator, const Trap& trap);
   std::unique_ptr<Stop> await_return(Allocator& allocator, CallTrap& trap, std::unique_ptr<Stop> stop);
-  BlockUse find_use(Allocator& allocator, Trap& trap, const Block& block);
+  std::unique_ptr<Stop> next_call(const Thread& thread);
+  BlockUse find_use(Allocator& allocator, const Allocator& caller, Trap& trap, const Block& block);
   bool go_to_next_call(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop);
-  Outcome sample(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop, system::Clock::time_point armed,
-                 double bytes);
+  struct Looked {
+    Loss loss = Loss::not_stopped;
+    bool returned = false;  // the call, when the stack was read
+    system::Clock::time_point resumed{};
+  };
+  Allocator* caller_of(Allocator& allocator);
+  Looked look(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop, AllocationSample& found);
+  Outcome sample(Allocator& allocator, Trap& trap, std::unique_ptr<Stop> stop);
 
   BurstState& state_;
   AllocationSink& sink_;
   AllocationCounts& counts_;
   const Loop loop_;
-  struct UnderWay {
-    std::vector<CallTrap::Call> calls;
-    BurstSums sums;                     // of these
-    system::Clock::time_point armed{};  // when the thread went on last
-    std::size_t costed = 0;             // calls whose cost is in took_ns
-    std::int64_t took_ns = 0;           // of the program's time
-    void begin() {                      // without giving up memory, which would have to be allocated in a stop
-      calls.clear();
-      sums = {}, armed = {}, costed = 0, took_ns = 0;
-    }
-  } under_way_;
   system::Alarm alarm_;
   Tracer tracer_{std::chrono::milliseconds(50)};
   // By thread: these run, traced, until a signal stops them. Those of a session that was dropped stay.

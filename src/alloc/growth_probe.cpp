@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "alloc/heap_now.h"
 #include "system/calls.h"
 
 namespace luaspy {
@@ -20,12 +21,10 @@ struct Counted {
 };
 
 std::optional<Counted> count(const Memory& memory, const Lua& lua, Address G) {
-  std::array<std::byte, Lua::largest_counter> bytes{};
-  const AddressRange counter = lua.heap_counter(G);
-  const std::span<std::byte> words = std::span(bytes).first(std::min(counter.size(), Lua::largest_counter));
   const Clock::time_point before = Clock::now();
-  if (words.empty() || !memory.read(counter.start, words)) return std::nullopt;
-  return Counted{lua.heap_bytes(words), before + (Clock::now() - before) / 2};
+  const std::optional<std::int64_t> heap = heap_now(memory, lua, G);
+  if (!heap) return std::nullopt;
+  return Counted{*heap, before + (Clock::now() - before) / 2};
 }
 
 // A thread that sleeps for so short a time sleeps for some 50 µs.

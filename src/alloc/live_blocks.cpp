@@ -47,6 +47,7 @@ bool is_same(const SampledBlock& sampled, Node node, const HeapAnalysis& heap) {
   const HeapObject object = heap.graph().object(node);
   if (!is_same_type(object.type, *sampled.use.type) || !heap.is_live(node)) return false;
   if (sampled.use.is_part) return has_part(object, sampled.block, heap.memory(), heap.lua(), heap.reader());
+  if (sampled.use.text != 0 && text_mark(heap.memory(), heap.lua(), object.address) != sampled.use.text) return false;
   const std::optional<HeapObject> now = heap.reader().object_at(object.address, false);
   return now && (now->size == sampled.block.size || object.type == ObjectType::thread);
 }

@@ -5,7 +5,8 @@
 // Memory is used again, so an object at the same address need not be the same one. It is not if its
 // type or size differs. Otherwise its place in the collector's list tells, which has the objects in
 // the order in which they were made: those that are made within some short times are remembered, and
-// whatever is younger at the end than one of them was made later.
+// whatever is younger at the end than one of them was made later. Strings that are in no such list differ in
+// what they say: each text is there only once.
 
 #include <cstdint>
 #include <span>

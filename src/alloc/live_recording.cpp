@@ -13,6 +13,7 @@ void LiveRecording::note(int pid, std::int64_t at_ns, const AllocationSample& al
                          std::size_t location) {
   noted_.push_back({pid,
                     allocation.G,
+                    allocation.identity,
                     {allocation.block, allocation.use, at_ns},
                     counted.last(),
                     location,
@@ -53,16 +54,19 @@ Result<void> LiveRecording::settle(Family& family, const Profile& counted, std::
 void LiveRecording::settle(Heap& heap, std::int64_t old_until_ns) {
   const HeapSnapshot& snapshot = heap.snapshot;
   for (const HeapSnapshot::State& state : snapshot.states) {
+    // Another Lua at its address is gone, and so is all that it had.
+    const std::uint64_t identity = state.lua->identity(*snapshot.memory, state.G);
     std::vector<Noted*> noted;
     for (Noted& each : noted_) {
-      if (each.pid == snapshot.pid && each.G == state.G && each.block.at_ns < old_until_ns) noted.push_back(&each);
+      if (each.pid == snapshot.pid && each.G == state.G && each.identity == identity && each.block.at_ns < old_until_ns)
+        noted.push_back(&each);
     }
     if (noted.empty() && !keeps_heaps_) continue;
     HeapAnalysis::Options options;
     options.bytes = snapshot.bytes;
     if (keeps_heaps_) options.code = snapshot.code.get();
     auto analysis = std::make_unique<HeapAnalysis>(*snapshot.memory, *state.lua, state.G, options);
-    settle(noted, ages_[{snapshot.pid, state.G}], *analysis);
+    settle(noted, ages_[{snapshot.pid, state.G, identity}], *analysis);
     if (keeps_heaps_) heap.states.push_back(std::move(analysis));
   }
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,9 @@ class LiveRecording {
             std::size_t location);
 
   // At each probe of a Lua.
-  void look(int pid, Address G, std::int64_t at_ns, const HeapReader& reader) { ages_[{pid, G}].look(at_ns, reader); }
+  void look(int pid, Address G, std::uint64_t identity, std::int64_t at_ns, const HeapReader& reader) {
+    ages_[{pid, G, identity}].look(at_ns, reader);
+  }
 
   // At the end of a recording of that length. `counted`: the same as in note(). What was allocated in
   // its last tenth is left out: it is still there because it is young. An Error if there is no
@@ -70,6 +73,7 @@ class LiveRecording {
   struct Noted {
     int pid = 0;
     Address G = 0;
+    std::uint64_t identity = 0;
     SampledBlock block;
     Profile::ThreadSituation of;
     std::size_t location = 0;
@@ -82,8 +86,8 @@ class LiveRecording {
   void add(const InUse& each, const Profile& counted);
 
   std::vector<Noted> noted_;
-  std::map<std::pair<int, Address>, AgeMarks> ages_;  // by process and Lua
-  std::array<Sums, 3> sums_{};                        // by Fate
+  std::map<std::tuple<int, Address, std::uint64_t>, AgeMarks> ages_;  // by process, Lua and its identity
+  std::array<Sums, 3> sums_{};                                        // by Fate
   Sums young_;
   std::vector<InUse> in_use_;
   std::map<std::size_t, double> gone_;

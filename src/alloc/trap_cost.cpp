@@ -18,17 +18,18 @@ std::vector<double> distances_ns(std::span<const CallTrap::Call> calls) {
 
 }  // namespace
 
-// What takes longer says little: it may be the program. It is believed slowly, what is faster soon.
+// What takes longer says little: it may be the program, and for any time. It is believed slowly, what is
+// faster soon.
 void TrapCost::Usual::add(double ns) {
   constexpr double faster = 0.2, slower = 0.01;  // weights of the newest
   if (ns_ == 0) ns_ = ns;
-  ns_ += (ns < ns_ ? faster : slower) * (ns - ns_);
+  ns_ += (ns < ns_ ? faster : slower) * (std::min(ns, most * ns_) - ns_);
 }
 
 // The nearest calls of a burst have almost nothing but the trap between them.
-void TrapCost::add(system::Clock::time_point resumed, std::span<const CallTrap::Call> calls) {
+void TrapCost::add(Resumed resumed, std::span<const CallTrap::Call> calls) {
   constexpr std::size_t least = 8;
-  if (!calls.empty()) first_.add(distance_ns(resumed, calls.front().at));
+  if (resumed && !calls.empty()) first_.add(distance_ns(*resumed, calls.front().at));
   std::vector<double> distances = distances_ns(calls);
   if (distances.size() < least) return;
   const auto quarter = distances.begin() + static_cast<std::ptrdiff_t>(distances.size() / 4);
@@ -36,9 +37,9 @@ void TrapCost::add(system::Clock::time_point resumed, std::span<const CallTrap::
   next_.add(*quarter);
 }
 
-std::int64_t TrapCost::of(system::Clock::time_point resumed, std::span<const CallTrap::Call> calls) const {
+std::int64_t TrapCost::of(Resumed resumed, std::span<const CallTrap::Call> calls) const {
   if (calls.empty()) return 0;
-  double sum = first_.of(distance_ns(resumed, calls.front().at));
+  double sum = resumed ? first_.of(distance_ns(*resumed, calls.front().at)) : next_.ns();
   for (const double distance : distances_ns(calls)) sum += next_.of(distance);
   return static_cast<std::int64_t>(sum);
 }

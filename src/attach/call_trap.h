@@ -53,6 +53,8 @@ class CallTrap {
   };
   // Those trapped since arm(), at most most_calls.
   const std::vector<Call>& calls();
+  // Whether there are any.
+  bool has_calls() const { return head() != begin_; }
 
  private:
   CallTrap() = default;

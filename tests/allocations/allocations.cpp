@@ -77,7 +77,7 @@ class Sites : public AllocationSink {
     calls_[site].add(allocation.calls);
   }
   void add_loss(Loss) override {}
-  void look_at(Session&, Address, std::int64_t, const HeapReader&) override {}
+  void look_at(Session&, Address, std::uint64_t, std::int64_t, const HeapReader&) override {}
   void look(const AllocationCounts&) override {}
 
   using BySite = std::array<Weights, allocation_sites>;

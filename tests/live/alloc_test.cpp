@@ -28,9 +28,9 @@ struct Found {
   std::array<double, allocation_sites> of_site{};
 };
 
-Found found(pid_t pid, const std::string& unit) {
-  const Finished done = luaspy({"alloc", "--pid", std::to_string(pid), "-d", "5", "--max-cost", "20", "--unit", unit,
-                                "--mode", "lua", "-f", "folded", "-o", "-"});
+Found found(pid_t pid, const std::string& unit, int seconds) {
+  const Finished done = luaspy({"alloc", "--pid", std::to_string(pid), "-d", std::to_string(seconds), "--max-cost",
+                                "20", "--unit", unit, "--mode", "lua", "-f", "folded", "-o", "-"});
   INFO(done.err);
   REQUIRE(done.status == 0);
   Found found;
@@ -52,16 +52,16 @@ Found found(pid_t pid, const std::string& unit) {
   return found;
 }
 
-void compare(const std::string& lua_version, const std::string& workload_name) {
-  const Folder folder;
-  Running running({compile(folder, "allocations", lua_version), workload("allocations.lua"), workload_name});
+// `command`: of a program that counts its allocations by site.
+void compare(const std::string& lua_version, const std::string& workload_name, const Words& command, int seconds = 3) {
+  Running running(command);
   const std::vector<std::string> said = running.read_until("READY");
   REQUIRE(said.size() == 1);
   const Address at = std::stoull(said.front(), nullptr, 16);
   const LiveMemory memory(running.pid());
   for (const std::string unit : {"bytes", "objects"}) {
     const std::optional<AllocationTruth> before = memory.get<AllocationTruth>(at);
-    const Found told = found(running.pid(), unit);
+    const Found told = found(running.pid(), unit, seconds);
     const std::optional<AllocationTruth> after = memory.get<AllocationTruth>(at);
     REQUIRE(before);
     REQUIRE(after);
@@ -79,6 +79,12 @@ void compare(const std::string& lua_version, const std::string& workload_name) {
   }
 }
 
+void compare(const std::string& lua_version, const std::string& workload_name) {
+  const Folder folder;
+  compare(lua_version, workload_name,
+          {compile(folder, "allocations", lua_version), workload("allocations.lua"), workload_name}, 5);
+}
+
 }  // namespace
 
 TEST_CASE("alloc: shares are what the program's allocation function counts", "[alloc]") {
@@ -91,6 +97,29 @@ TEST_CASE("alloc: shares are what the program's allocation function counts", "[a
   std::size_t next = 0;
   for (const std::string& version : prepared({"5.1", "5.2", "5.3", "5.4", "5.5"}))
     compare(source_version(version), std::string(allocation_workloads[next++ % allocation_workloads.size()]));
+}
+
+// Each of them makes so few allocations at a time that a burst takes several of them, while the others sleep.
+TEST_CASE("alloc: threads that sleep and wake for some µs are counted as what they allocate", "[alloc_threads]") {
+  if (!has_breakpoints()) return test::skip(no_breakpoints);
+  const Folder folder;
+  const std::string version = source_version("5.4");
+  compare(version, "threads", {compile(folder, "allocating_threads", version, {"-pthread"}), "asleep"});
+}
+
+// A thread has no debug registers for two traps.
+TEST_CASE("alloc: two Luas in one thread, with an allocation function each", "[alloc_threads]") {
+  if (!has_breakpoints()) return test::skip(no_breakpoints);
+  const Folder folder;
+  const std::string newest = source_version("5.4");
+  compare(newest, "parts", {compile_several(folder, "allocating_parts", {newest, newest}, Symbols::local)});
+}
+
+TEST_CASE("alloc: two Luas of different versions in one thread", "[alloc_threads][all]") {
+  if (!has_breakpoints()) return test::skip(no_breakpoints);
+  const Folder folder;
+  const std::string old = source_version("5.1"), newest = source_version("5.4");
+  compare(newest, "parts", {compile_several(folder, "allocating_parts", {old, newest}, Symbols::local)});
 }
 
 TEST_CASE("alloc: what each block is for", "[alloc]") {
@@ -231,6 +260,43 @@ TEST_CASE("alloc: what is still in use at the end is what the program keeps", "[
   CHECK(in_use({keep_tables, keep_functions, keep_strings}) > 0.6);
   // LuaJIT allocates nothing for tables and strings that nobody uses.
   CHECK(in_use({drop_strings, drop_tables, drop_functions}) < 0.05);
+}
+
+// Strings of 5.1 and LuaJIT are in no list that shows their age.
+TEST_CASE("alloc: a string that is where a sampled one was is not taken for that", "[alloc]") {
+  if (!has_breakpoints()) return test::skip(no_breakpoints);
+  for (const std::string& name : prepared({"debian-lua5.1-bookworm", "debian-luajit-bookworm"})) {
+    Running running(target(name).command + Words{workload("strings.lua")});
+    (void)running.read_until("READY");
+    const Finished done = luaspy(
+        {"alloc", "--pid", std::to_string(running.pid()), "-d", "3", "--max-cost", "30", "--live"});
+    CAPTURE(name, done.err, done.out);
+    REQUIRE(done.status == 0);
+    // One of a hundred is kept. By size alone, it would be every fourth to sixth.
+    std::smatch still;
+    REQUIRE(std::regex_search(done.out, still,
+                              std::regex("at the end: ([0-9.]+) % of the bytes, [0-9]+ of ([0-9]+) samples")));
+    CHECK(std::stod(still[1]) < 8);
+    CHECK(std::stoi(still[2]) >= 20);
+  }
+}
+
+TEST_CASE("alloc: Luas that are made at one address after the other are told apart", "[alloc_threads]") {
+  if (!has_breakpoints()) return test::skip(no_breakpoints);
+  const Folder folder;
+  const std::string version = source_version("5.4"), program = compile(folder, "allocating_anew", version);
+  compare(version, "anew", {program});
+  Running running({program});
+  (void)running.read_until("READY");
+  // Each of them lasts for a tenth of the recording, and what was made in its last tenth is left out.
+  const Finished done = luaspy(
+      {"alloc", "--pid", std::to_string(running.pid()), "-d", "3", "--max-cost", "20", "--live"});
+  CAPTURE(done.out, done.err);
+  REQUIRE(done.status == 0);
+  std::smatch still;
+  REQUIRE(std::regex_search(done.out, still, std::regex("of the bytes, ([0-9]+) of ([0-9]+) samples")));
+  CHECK(std::stoi(still[2]) >= 10);
+  CHECK(std::stoi(still[1]) <= 1);
 }
 
 TEST_CASE("alloc: LuaJIT's shares, with what its compiler does not allocate left out", "[alloc][all]") {

@@ -70,4 +70,18 @@ TEST_CASE("the number of calls is anywhere around the average, in step with no l
   CHECK(*often < 1.35 * *seldom);
 }
 
+TEST_CASE("bursts that begin when a thread wakes are spread over what it does then", "[unit]") {
+  BurstPace pace(0.03, 1);
+  constexpr int a_wake = 300, parts = 3, bursts = 3000;  // calls
+  std::array<int, parts> ends{};
+  for (int i = 0; i < bursts; ++i) ++ends[static_cast<std::size_t>((pace.draw(a_wake) - 1) % a_wake * parts / a_wake)];
+  for (const int part : ends) CHECK(std::abs(part - bursts / parts) < bursts / 20);
+  // Without that, most end in the first part, and few in the last one.
+  std::array<int, parts> unspread{};
+  for (int i = 0; i < bursts; ++i) ++unspread[static_cast<std::size_t>((pace.draw() - 1) % a_wake * parts / a_wake)];
+  CHECK(unspread.front() > bursts / 2 - bursts / 20);
+  CHECK(unspread.back() == 0);
+  for (int i = 0; i < bursts; ++i) CHECK(static_cast<double>(pace.draw(1e9)) <= 6 * pace.calls());
+}
+
 }  // namespace luaspy

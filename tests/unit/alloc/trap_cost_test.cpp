@@ -34,4 +34,15 @@ TEST_CASE("what trapped calls cost leaves out the program's own pauses", "[unit]
   CHECK(cost.of(start, calls({5, 100})) < 11'000);
 }
 
+TEST_CASE("a thread that slept when the trap was armed took no longer for that", "[unit]") {
+  TrapCost cost;
+  cost.add(start, calls({50, 10, 10, 10, 10, 10, 10, 10, 10, 10}));
+  for (int i = 0; i < 1000; ++i) cost.add(std::nullopt, calls({20'000, 10, 10, 10, 10, 10, 10, 10, 10, 10}));
+  CHECK(cost.of(std::nullopt, calls({20'000, 10, 10})) == 30'000);
+  CHECK(cost.of(start, calls({50, 10, 10})) == 70'000);
+  // One that stood still may sleep afterwards, too: that is no more believed than twice of what is usual.
+  for (int i = 0; i < 10; ++i) cost.add(start, calls({20'000, 10}));
+  CHECK(cost.of(start, calls({20'000, 10, 10})) < 80'000);
+}
+
 }  // namespace luaspy
