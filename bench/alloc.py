@@ -1,20 +1,17 @@
-#!/usr/bin/env python3
 """How much slower a program gets by luaspy alloc, beside what luaspy says that it costs.
 
-alloc.py LUASPY WORKLOADS.lua PROGRAM...: the programs are tests/live/programs/allocations.c, linked with a Lua each; they
-count their own allocations, which is their progress. In one run of each, windows with luaspy are between windows without.
-The time is that in which the thread ran or stood still: where other processes have its CPU, that does not count."""
+The programs are tests/live/programs/allocations.c, which count their own allocations: that is their progress. In one run of
+each, windows with luaspy are between windows without. The time is that in which the thread ran or stood still: where other
+processes have its CPU, that does not count."""
 
 import os
 import re
 import struct
 import subprocess
-import sys
 import time
 
-sys.dont_write_bytecode = True   # this folder may be read-only, and belongs to the sources
 import figures
-from target import Target, run
+from target import Failed, Target, run
 
 COSTS = [1, 3, 10]    # --max-cost, %
 WORKLOADS = ["loops", "callbacks"]
@@ -28,7 +25,10 @@ class Allocating(Target):
         self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, text=True)
         Target.running.append(self)
-        self.address = int(self.process.stdout.readline(), 16)
+        address = self.process.stdout.readline()
+        if self.process.stdout.readline() != "READY\n":
+            raise Failed(f"{' '.join(command)} has not begun")
+        self.address = int(address, 16)
         self.pid = self.process.pid
 
     def progress(self):
@@ -67,17 +67,13 @@ def compare(luaspy, target, cost, pairs, seconds):
     return figures.bootstrap(ratios, figures.median), figures.median(said)
 
 
-def main():
-    luaspy, script, *programs = sys.argv[1:]
-    pairs, seconds = int(os.environ.get("PAIRS", "8")), 3
-    print("| program | workload | --max-cost | took | luaspy says |\n|---|---|---|---|---|")
-    for program in programs:
-        for workload in WORKLOADS:
-            with Allocating([program, script, workload]) as target:
-                for cost in COSTS:
-                    slower, said = compare(luaspy, target, cost, pairs, seconds)
-                    print(f"| {os.path.basename(program)} | {workload} | {cost} % | {slower.text('{:.1f}')} % | {said:.1f} % |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def measure(setup, report):
+    pairs, seconds = (3, 1.5) if setup.quick else (5, 3)
+    script = os.path.join(setup.here, "../tests/targets/workloads/allocations.lua")
+    rows = []
+    for workload in WORKLOADS:
+        with Allocating(setup.program("allocations", script, workload)) as target:
+            for cost in COSTS:
+                slower, said = compare(setup.luaspy, target, cost, pairs, seconds)
+                rows.append([f"lua5.4, {workload}", f"{cost} %", slower.text("{:.1f}") + " %", f"{said:.1f} %"])
+    report.table(f"What `luaspy alloc` takes of a program's time, {pairs} pairs of {seconds} s", ["target", "`--max-cost`", "took", "luaspy says"], rows)

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 
+import alloc
 import heap
 import others
 import recording
@@ -25,6 +26,7 @@ SECTIONS = {
     "first": recording.measure_first,
     "memory": recording.measure_memory,
     "heap": heap.measure,
+    "alloc": alloc.measure,
     "others": others.measure,
 }
 

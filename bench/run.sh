@@ -78,6 +78,7 @@ programs() {
   for program in threads waiting; do
     with_lua 5.4 -pthread -o "$outdir/programs/$program" "$here/workloads/$program.c" "$lib/liblua5.4.so.0"
   done
+  with_lua 5.4 -o "$outdir/programs/allocations" "$here/../tests/live/programs/allocations.c" "$lib/liblua5.4.so.0"
   with_lua 5.4 -pthread -s -o "$outdir/programs/big" "$here/workloads/threads.c" "$here/workloads/filler.S" "$lib/liblua5.4.a" -lm -ldl
 }
 
