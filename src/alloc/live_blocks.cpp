@@ -123,7 +123,8 @@ std::vector<Fate> fates_of(std::span<const SampledBlock> blocks, const AgeMarks&
       continue;
     }
     const std::optional<Node> node = heap.graph().find(blocks[i].use.object);
-    if (!later[i] && node && is_same(blocks[i], *node, heap)) fates[i] = Fate::in_use;
+    if (!node && !heap.graph().is_complete()) fates[i] = Fate::not_known;  // it may be where the list was not followed
+    else if (!later[i] && node && is_same(blocks[i], *node, heap)) fates[i] = Fate::in_use;
   }
   return fates;
 }
