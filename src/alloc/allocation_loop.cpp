@@ -189,8 +189,9 @@ class AllocationLoop::Loop {
     const std::size_t known = allocators_.size();
     for (const auto& session : family_.sessions()) search(*session);
     Clock::duration& interval = kept_.search_interval;
-    interval = allocators_.empty() || allocators_.size() > known ? often
-                                                                 : std::min<Clock::duration>(2 * interval, seldom);
+    interval = allocators_.empty() || allocators_.size() > known
+                   ? often
+                   : std::min<Clock::duration>(interval + interval / 4, seldom);
     search_at_ = now + interval;
   }
 

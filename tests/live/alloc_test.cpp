@@ -60,15 +60,22 @@ void compare(const std::string& lua_version, const std::string& workload_name, c
   const Address at = std::stoull(said.front(), nullptr, 16);
   const LiveMemory memory(running.pid());
   for (const std::string unit : {"bytes", "objects"}) {
-    const std::optional<AllocationTruth> before = memory.get<AllocationTruth>(at);
-    const Found told = found(running.pid(), unit, seconds);
-    const std::optional<AllocationTruth> after = memory.get<AllocationTruth>(at);
+    constexpr double most_points = 40;
+    constexpr int most_tries = 3;
+    std::optional<AllocationTruth> before, after;
+    Found told;
+    // On a busy machine there are few samples in so short a time.
+    for (int tries = 1; tries <= most_tries && (tries == 1 || told.points >= most_points); ++tries) {
+      before = memory.get<AllocationTruth>(at);
+      told = found(running.pid(), unit, tries * seconds);
+      after = memory.get<AllocationTruth>(at);
+    }
     REQUIRE(before);
     REQUIRE(after);
     const AllocationTruth between = *after - *before;
     const AllocationTruth::BySite& truth = unit == "bytes" ? between.bytes : between.calls;
     CAPTURE(lua_version, workload_name, unit, told.points);
-    CHECK(told.points < 40);
+    CHECK(told.points < most_points);
     for (std::size_t i = 0; i < allocation_sites; ++i) {
       const double share = share_of_site(told.weights, i), right = share_of_site(truth, i);
       CAPTURE(i, share, right);
