@@ -300,7 +300,7 @@ class AllocationLoop::Loop {
     const std::int64_t grown = seen->heap - std::exchange(allocator.heap_bytes, seen->heap);
     if (last == Clock::time_point()) return;
     allocator.runs.add(grown);
-    allocator.seen_by_growth = allocator.runs.are_short() && fits_bursts(allocator);
+    allocator.seen_by_growth = allocator.may_sleep && allocator.runs.are_short() && fits_bursts(allocator);
     if (counts_.shares_cpu || allocator.seen_by_growth) {
       const auto bytes = static_cast<double>(std::max<std::int64_t>(grown, 0));
       pass(allocator, bytes, bytes);
