@@ -199,7 +199,9 @@ class AllocationLoop::Loop {
     const pid_t pid = session.target().process().pid();
     for (const auto& thread : std::vector(session.target().process().threads())) {
       const bool was_traced = bursts_.traces(thread->tid());
+      const bool runs = !allocators_.empty() && thread->state().kind == ThreadState::Kind::running;
       if (was_traced && !bursts_.let_go(*thread)) continue;
+      if (runs) run_on();
       kept_.bursts.reaper.watch(thread->tid(), pid);
       // One that waits now may allocate later.
       const std::optional<Sample> sample = session.sampler().sample(*thread, true);
@@ -210,6 +212,14 @@ class AllocationLoop::Loop {
       }
       if (was_traced) trace_again(thread->tid());
     }
+  }
+
+  // For a random time. Right after a burst a thread is where that ended, so that each look would find the same Lua; and
+  // one that was just let go does not run yet: to wake it on another CPU takes tens of µs.
+  void run_on() {
+    constexpr std::int64_t shortest_ns = 200'000, longest_ns = 2'000'000;
+    std::uniform_int_distribution<std::int64_t> some(shortest_ns, longest_ns);
+    bursts_.rest(Clock::now() + std::chrono::nanoseconds(some(kept_.random)));
   }
 
   // The next burst has to begin at once.
