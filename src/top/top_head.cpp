@@ -108,16 +108,22 @@ class Head {
     const std::string of = fmt::format(" of {:g} Hz", scene_.target.rate),
                       number = lost == 0 ? "nothing" : fmt::format("{}", lost);
     const std::string lost_text = scene_.dot() + std::string("lost ");
-    // The first variant that fits beside the time; the help page lists losses by name.
-    const std::string time = time_text(scene_.counts.elapsed.all);
-    std::string text;
-    for (const std::string& rest :
-         {scene_.dot() + rate_text + of + still + sampled + lost_text + losses_text(scene_.counts.losses),
-          scene_.dot() + rate_text + of + still + sampled + lost_text + number,
-          scene_.dot() + rate_text + " Hz" + still + sampled + lost_text + number, sampled + lost_text + number}) {
-      text = scene_.margin() + threads + rest;
-      if (columns(text) + columns(time) + 2 < scene_.size.width) break;
-    }
+    // The first that fits; the help page lists losses by name. The time yields only to what the target suffers.
+    const std::string time = time_text(scene_.counts.elapsed.all),
+                      shortest = scene_.margin() + threads + sampled + lost_text + number;
+    const auto first_fit = [&](int width) {
+      for (const std::string& rest :
+           {scene_.dot() + rate_text + of + still + sampled + lost_text + losses_text(scene_.counts.losses),
+            scene_.dot() + rate_text + of + still + sampled + lost_text + number,
+            scene_.dot() + rate_text + " Hz" + still + sampled + lost_text + number}) {
+        const std::string text = scene_.margin() + threads + rest;
+        if (columns(text) <= width) return text;
+      }
+      return std::string();
+    };
+    std::string text = first_fit(scene_.size.width - columns(time) - 3);
+    if (text.empty()) text = first_fit(scene_.size.width);
+    if (text.empty()) text = shortest;
     sides({{{text}}}, time);
   }
 
