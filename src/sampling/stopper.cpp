@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "attach/own_cpu.h"
