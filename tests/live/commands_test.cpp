@@ -509,7 +509,7 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   CHECK(record(lua({"-", "-d", "5", "--pid", "1"}, name), "os.exit(#arg == 4 and arg[1] == '-d' and 42)").status == 42);
 
   const Finished echo = record(lua({"-e",
-                                    "local t = os.clock() while os.clock() - t < 0.3 do end "
+                                    "local t = os.clock() while os.clock() - t < 1 do end "
                                     "io.write(io.read('*a'):upper()) io.stderr:write('to stderr\\n')"},
                                    name),
                                "some input\n");
@@ -517,7 +517,7 @@ TEST_CASE("a launched command keeps its exit status and its files", "[commands]"
   CHECK(echo.status == 0);
   CHECK(echo.out == "SOME INPUT\n");
   CHECK(echo.err.find("to stderr\n") != std::string::npos);
-  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 30);
+  CHECK(check_speedscope(read_file(folder.path("profile.speedscope.json"))) > 100);  // ms
 }
 
 TEST_CASE("without anything to show nothing is written", "[commands]") {
