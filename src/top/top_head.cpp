@@ -116,7 +116,7 @@ class Head {
            {scene_.dot() + rate_text + of + still + sampled + lost_text + losses_text(scene_.counts.losses),
             scene_.dot() + rate_text + of + still + sampled + lost_text + number,
             scene_.dot() + rate_text + " Hz" + still + sampled + lost_text + number}) {
-        const std::string text = scene_.margin() + threads + rest;
+        std::string text = scene_.margin() + threads + rest;
         if (columns(text) <= width) return text;
       }
       return std::string();
