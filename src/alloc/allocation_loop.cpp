@@ -155,11 +155,11 @@ class AllocationLoop::Loop {
     constexpr Clock::duration often = 50ms;
     tend_at_ = now + often;
     bursts_.interrupt();
-    // A thread in exec does not stop, and changes its number: a wait for it ends only by signals.
-    bursts_.alarm().set(now + often, often);
+    guard_waits();
     family_.update();
     const bool searches = now >= search_at_;
     if (searches) search(now);
+    guard_waits();
     for (const auto& session : family_.sessions()) session->sampler().settle();
     bursts_.let_go_pending();
     for (const pid_t tid : kept_.bursts.reaper.settle([&](pid_t each) { return is_traced(each); })) bursts_.forget(tid);
@@ -182,6 +182,13 @@ class AllocationLoop::Loop {
                                [&](const auto& session) { return session->target().tracer().has_pending(tid); });
   }
 
+  // A thread in exec does not stop, and changes its number: a wait for it ends only by signals. Waiting for a burst's
+  // signals takes the alarm away.
+  void guard_waits() {
+    constexpr Clock::duration often = 50ms;
+    bursts_.alarm().set(Clock::now() + often, often);
+  }
+
   // Which Lua runs in which thread: a look at each thread. One that is traced may run another one by now. The
   // more looks have found nothing new, the less often they come.
   void search(Clock::time_point now) {
@@ -202,6 +209,7 @@ class AllocationLoop::Loop {
       const bool runs = !allocators_.empty() && thread->state().kind == ThreadState::Kind::running;
       if (was_traced && !bursts_.let_go(*thread)) continue;
       if (runs) run_on();
+      guard_waits();
       kept_.bursts.reaper.watch(thread->tid(), pid);
       // One that waits now may allocate later.
       const std::optional<Sample> sample = session.sampler().sample(*thread, true);
